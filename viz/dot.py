@@ -16,20 +16,23 @@ from __future__ import annotations
 
 import html
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from itertools import pairwise
 from textwrap import wrap
 from typing import Any
 
 from ..core.escape import escape_line
 from .style import BADGE_LOOKS, BOX_LOOKS, CLUSTER_LOOKS, FONT, FONT_SIZE, LIGHT, LINE_LOOKS, SMALL_FONT_SIZE, Theme
-from .view import Badge, Box, Cluster, View, ViewArrow
+from .view import Badge, BadgeRoom, Box, Cluster, View, ViewArrow
 
 MAX_LINE_LENGTH = 48
 """The most characters of a line; longer ones are cut."""
 
 CAPTION_WIDTH = 72
 """The width at which captions are wrapped."""
+
+BADGE_MARGIN, BADGE_LETTER_WIDTH, DETAIL_LETTER_WIDTH, BADGE_HEIGHT = 34, 8.5, 6.5, 26
+"""The room for a badge in points: besides its text, for each letter of the text and of the detail, and its height."""
 
 _TABLE = '<table border="0" cellborder="0" cellspacing="1" cellpadding="2">'
 
@@ -39,10 +42,10 @@ def to_dot(view: View, theme: Theme = LIGHT) -> str:
     from graphviz import Digraph  # type: ignore[import-untyped]
 
     picture = Digraph(re.sub(r"\W", "_", view.name), **default_attributes(view, theme))
-    write_cluster(picture, view.root, theme)
-    for arrow in view.arrows:
+    write_cluster(picture, view.root, theme, view.badge_room)
+    for number, arrow in enumerate(view.arrows):
         tail, head = (arrow.head, arrow.tail) if arrow.is_reversed else (arrow.tail, arrow.head)
-        picture.edge(tail, head, **edge_attributes(arrow, theme))
+        picture.edge(tail, head, **edge_attributes(arrow, theme, view.badge_room.get(number)))
     for upper, lower in view.rank_constraints:
         picture.edge(upper, lower, style="invis", weight="0")
     for left, right in view.side_constraints:
@@ -117,12 +120,12 @@ def legend_markup(view: View, theme: Theme) -> str:
     return f'<font point-size="{SMALL_FONT_SIZE}">{entries}</font>' if entries else ""
 
 
-def write_cluster(picture: Any, cluster: Cluster, theme: Theme) -> None:
+def write_cluster(picture: Any, cluster: Cluster, theme: Theme, rooms: Mapping[str | int, BadgeRoom]) -> None:
     """Write the contents of a cluster into a picture, inner clusters as subgraphs."""
     from graphviz import Digraph
 
     for box in cluster.boxes.values():
-        picture.node(box.name, **box_attributes(box, theme))
+        picture.node(box.name, **box_attributes(box, theme, rooms.get(box.name)))
     if len(cluster.same_rank) > 1:
         level = Digraph(graph_attr={"rank": "same"})
         for left, right in pairwise(cluster.same_rank):
@@ -131,7 +134,7 @@ def write_cluster(picture: Any, cluster: Cluster, theme: Theme) -> None:
     for inner in cluster.clusters:
         drawn = Digraph(inner.name)
         drawn.attr(**cluster_attributes(inner, theme))
-        write_cluster(drawn, inner, theme)
+        write_cluster(drawn, inner, theme, rooms)
         picture.subgraph(drawn)
 
 
@@ -149,7 +152,7 @@ def cluster_attributes(cluster: Cluster, theme: Theme) -> dict[str, str]:
     }
 
 
-def box_attributes(box: Box, theme: Theme) -> dict[str, str]:
+def box_attributes(box: Box, theme: Theme, room: BadgeRoom | None = None) -> dict[str, str]:
     """The DOT attributes of a box."""
     look = BOX_LOOKS[box.kind]
     colour = theme.resolve_colour(look.colour)
@@ -165,13 +168,13 @@ def box_attributes(box: Box, theme: Theme) -> dict[str, str]:
         "color": colour,
         "fillcolor": colour + theme.fill_opacity,
         "style": look.style,
-        "label": f"<{add_badge_rows(label, box.badges, theme)}>",
+        "label": f"<{add_badge_rows(label, box.badges, theme, room)}>",
         "tooltip": escape_tooltip(box.tooltip),
     }
     return {**attributes, "penwidth": "3.5"} if box.emphasized else attributes
 
 
-def edge_attributes(arrow: ViewArrow, theme: Theme) -> dict[str, str]:
+def edge_attributes(arrow: ViewArrow, theme: Theme, room: BadgeRoom | None = None) -> dict[str, str]:
     """The DOT attributes of an arrow."""
     line = LINE_LOOKS[arrow.link]
     attributes = {
@@ -182,11 +185,11 @@ def edge_attributes(arrow: ViewArrow, theme: Theme) -> dict[str, str]:
         "tooltip": escape_tooltip(arrow.tooltip),
     }
     text = " ".join(filter(None, [arrow.label, f"\u00d7{arrow.edge_count}" if arrow.edge_count > 1 else ""]))
-    if text or arrow.badges:
+    if text or arrow.badges or room is not None:
         label = f"&#160;<b>{escape_markup(text)}</b>&#160;" if text else ""
         tooltip = "; ".join([arrow.tooltip, *(badge.tooltip for badge in arrow.badges if badge.tooltip)])
         attributes |= {
-            "label": f"<{add_badge_rows(label, arrow.badges, theme)}>",
+            "label": f"<{add_badge_rows(label, arrow.badges, theme, room)}>",
             "labeltooltip": escape_tooltip(tooltip),
         }
     if arrow.is_reversed:
@@ -200,9 +203,17 @@ def edge_attributes(arrow: ViewArrow, theme: Theme) -> dict[str, str]:
     return attributes
 
 
-def add_badge_rows(label: str, badges: Iterable[Badge], theme: Theme) -> str:
-    """Markup with a row for each badge below the text."""
-    rows = "".join(f"<tr><td>{_badge_markup(badge, theme)}</td></tr>" for badge in badges)
+def add_badge_rows(label: str, badges: Iterable[Badge], theme: Theme, room: BadgeRoom | None = None) -> str:
+    """Markup with a row for each badge below the text; with `room`, cells of that size, so that the markup takes the
+    same space whatever the badges are."""
+    markup = [_badge_markup(badge, theme) for badge in badges]
+    if room is not None:
+        width = BADGE_MARGIN + room.text_length * BADGE_LETTER_WIDTH + room.detail_length * DETAIL_LETTER_WIDTH
+        size = f' fixedsize="true" width="{width:.0f}" height="{BADGE_HEIGHT}"'
+        markup += [""] * (room.row_count - len(markup))
+    else:
+        size = ""
+    rows = "".join(f"<tr><td{size}>{each}</td></tr>" for each in markup)
     if not rows:
         return label
     first = f"<tr><td>{label}</td></tr>" if label else ""

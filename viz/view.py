@@ -56,6 +56,14 @@ class Badge(NamedTuple):
     """Whether that activation is another than the current one."""
 
 
+class BadgeRoom(NamedTuple):
+    """Room for badges: the number of their rows, and the most characters of their texts and of their details."""
+
+    row_count: int
+    text_length: int
+    detail_length: int
+
+
 class Box(NamedTuple):
     """A box with one or two lines of text. Its name is unique in the view."""
 
@@ -166,6 +174,8 @@ class View:
     """For each box that was folded, the box that is drawn for it."""
     is_static: bool = False
     """Whether it shows a program or a graph, and not what unfolded in a run."""
+    badge_room: dict[str | int, BadgeRoom] = field(default_factory=dict)
+    """The room that the layout keeps for the badges of a box, by name, or of an arrow, by number."""
 
     def add_arrow(self, tail: str, head: str, link: LinkKind, label: str = "", tooltip: str = "", **more: Any) -> None:
         """Add a new arrow; `more` are its other fields."""

@@ -51,6 +51,7 @@ def play(
     seed: Seed = 0,
     k: Bound = None,
     live: Annotated[bool, typer.Option("--live", help="Write a page that runs the program itself.")] = False,
+    embed: Annotated[bool, typer.Option("--embed", help="The graph and the controls alone, for an iframe.")] = False,
     unchecked: Unchecked = False,
     max_firings: Firings = 1_000_000,
     max_tokens: Tokens = None,
@@ -69,7 +70,7 @@ def play(
     limits = Limits(max_firings, max_tokens, max_depth, max_bytes, timeout)
     options = StartOptions(schedule, limits, seed, k, unchecked)
     history = RunRequest(target, tuple(args or ()), options).history(World(print_to_stderr))
-    choice = PlayerSelection(first, most, under, boxes, tuple(fold or ()), full)
+    choice = PlayerSelection(first, most, under, boxes, tuple(fold or ()), full, embed)
     with LayoutProgress() as progress:
         if live:
             if first or under or schedule.startswith(BY_HAND):

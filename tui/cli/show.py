@@ -6,7 +6,7 @@ For a program without arguments it shows the static form; with arguments, or for
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated
 
@@ -31,6 +31,8 @@ from ...interp.records.documents import format_json
 from ...interp.records.event_sink import JSON_SUFFIX, convert_log, is_log
 from ...viz.collapse import MAX_BOXES
 from ...viz.curves import curve as draw_curve
+from ...viz.frames import align_views, frame_path
+from ...viz.operand_order import order_operands
 from ...viz.pictures import PICTURES, Picture, moment_view, render_picture, run_picture, static_view, trim_view
 from ...viz.style import DARK, LIGHT
 from ...viz.trace_events import trace_document
@@ -52,11 +54,12 @@ PICTURE_FORMS = (*STATIC_FORMS, *(name for name in PICTURES if name != "moment")
 
 @dataclass(frozen=True, slots=True)
 class ShowRequest:
-    """The options of `tagloom show`. `at` is the number of events before the shown position; None is the end."""
+    """The options of `tagloom show`. `at` is the number of events before the shown position; several make a file each,
+    and none is the end."""
 
     form: str = "graph"
     output: Path | None = None
-    at: int | None = None
+    at: tuple[int, ...] = ()
     only: tuple[str, ...] = ()
     fold: tuple[str, ...] = ()
     dark: bool = False
@@ -74,7 +77,7 @@ def draw(start: RunRequest, request: ShowRequest) -> str | None:
 
     Raises Usage if there is no such picture, or it cannot be written.
     """
-    is_run = bool(start.words) or is_log(start.target) or request.at is not None
+    is_run = bool(start.words) or is_log(start.target) or bool(request.at)
     suffix = None if request.output is None else output_suffix(request)
     if request.system != "numpy" and suffix != "py":
         raise Usage("only a script in Python has a system", got=f"--system {request.system}", hint="-o x.py")
@@ -94,6 +97,9 @@ def draw(start: RunRequest, request: ShowRequest) -> str | None:
         history = start.history(World(print_to_stderr))
         if request.form == "program":
             raise Usage("a run is drawn on the graph", got="--form program", hint="leave out ARGS, or --form program")
+        if len(request.at) > 1:
+            write_frames(history, request)
+            return None
         if request.form == TRACE_FORM:
             write_trace(history, request)
             return None
@@ -126,7 +132,7 @@ def draw(start: RunRequest, request: ShowRequest) -> str | None:
 def require_export(start: RunRequest, request: ShowRequest) -> None:
     """Raises Usage if the options are those of a picture, or if the output would replace the program's own file."""
     assert request.output is not None
-    if request.form not in ("graph", "program") or request.at is not None or request.in_terminal:
+    if request.form not in ("graph", "program") or bool(request.at) or request.in_terminal:
         hint = "leave out --form, --at and --ascii"
         raise Usage("a file for another system has the whole program", got=request.output, hint=hint)
     source = Path(split_target(start.target)[0])
@@ -176,8 +182,8 @@ def picture_of_history(history: History, request: ShowRequest) -> Picture:
 
 def requested_history(history: History, request: ShowRequest) -> History:
     """The run at the requested position."""
-    if request.at is not None:
-        return history_at(history, request.at, request.form)
+    if request.at:
+        return history_at(history, request.at[0], request.form)
     history.run()
     return history
 
@@ -206,6 +212,22 @@ def history_at(history: History, position: int, form: str) -> History:
         raise Usage(what, required=f"--at 0 to {len(history)}", got=f"--at {position}")
     history.jump(position)
     return history
+
+
+def write_frames(history: History, request: ShowRequest) -> None:
+    """Draw the graph at several moments, on one layout, into a file each."""
+    if request.output is None or request.in_terminal or request.form != "graph":
+        raise Usage("several moments are pictures of the graph", got=f"--form {request.form}", hint="-o frame-%d.svg")
+    paths = [Path(frame_path(str(request.output), number)) for number in request.at]
+    views = []
+    for number in request.at:
+        history = history_at(history, number, request.form)
+        views.append(trim_view(moment_view(history), request.only, request.fold, request.max_boxes, full=request.full))
+    aligned = align_views(views)
+    first = order_operands(aligned[0])
+    for path, view in zip(paths, aligned, strict=True):
+        frame = replace(view, side_constraints=first.side_constraints, is_static=False)
+        write_file(path, picture_bytes(frame, replace(request, only=(), fold=(), full=True)))
 
 
 def picture_bytes(picture: Picture, request: ShowRequest) -> bytes:
@@ -264,6 +286,18 @@ class LayoutProgress:
             print("\r\x1b[K", end="", file=sys.stderr, flush=True)
 
 
+def parse_moments(text: str) -> tuple[int, ...]:
+    """The value of --at; raises BadParameter if it is no list of numbers.
+
+    >>> parse_moments("1,20"), parse_moments("")
+    ((1, 20), ())
+    """
+    try:
+        return tuple(int(word) for word in text.split(",")) if text else ()
+    except ValueError:
+        raise typer.BadParameter(f"{text!r} is not a number of events, or several: 1,20,300.") from None
+
+
 def require_form(form: str) -> str:
     """The value of --form; raises BadParameter if there is no such form."""
     if form not in PICTURE_FORMS:
@@ -286,7 +320,9 @@ def show(
             "-o", "--output", help="A .svg, .png, .pdf, .dot, .tl, .json, .onnx, .mlir or .py file; .jsonl of a log."
         ),
     ] = None,
-    at: Annotated[int | None, typer.Option(help="Show the run after this many events; by default, at its end.")] = None,
+    at: Annotated[
+        str, typer.Option(metavar="N[,N...]", help="Show the run after N events; by default, at its end.")
+    ] = "",
     only: Annotated[list[str] | None, typer.Option(help="Draw only this function or loop.")] = None,
     fold: Fold = None,
     most: Boxes = MAX_BOXES,
@@ -305,15 +341,17 @@ def show(
     With ARGS, or for a log of events, a run is drawn. Then --form graph shows the tokens after --at events, and the
     other forms show the run up to there: unfolded (a box for each firing), beside (graph and unfolded side by side),
     tags (the tree of calls and iterations), critical (a critical path), spacetime (the firings of each node by wave),
-    profile (the firings of each wave), trace (a .json file for ui.perfetto.dev).
+    profile (the firings of each wave), trace (a .json file for ui.perfetto.dev). With --at 1,20,300 -o frame-%d.svg,
+    the graph is drawn at each moment, on one layout.
 
     A .onnx file is a model, a .mlir file StableHLO; a .py file computes the program in the API of --system, and with
     ARGS checks its results.
     """
-    is_moment = at is not None and form == "graph"
+    moments = parse_moments(at)
+    is_moment = bool(moments) and form == "graph"
     most_firings = 1_000_000 if max_firings is None and not is_moment else max_firings
     options = StartOptions(schedule, Limits(firings=most_firings), seed, k, unchecked)
-    request = ShowRequest(form, output, at, tuple(only or ()), tuple(fold or ()), dark, most, full, ascii, system)
+    request = ShowRequest(form, output, moments, tuple(only or ()), tuple(fold or ()), dark, most, full, ascii, system)
     text = draw(RunRequest(target, tuple(args or ()), options), request)
     if text is not None:
         print(text if ascii else escape_for_stdout(text), end="")

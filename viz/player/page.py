@@ -73,7 +73,8 @@ MAX_TITLE_LENGTH = 80
 
 class PlayerSelection(NamedTuple):
     """The part of a run that a page shows: its first event, the most events, and the activation (`under`); and for the
-    graph the most boxes, the functions and loops to fold, and whether each node is drawn (`full`)."""
+    graph the most boxes, the functions and loops to fold, and whether each node is drawn (`full`). With `embed` the
+    page has the graph and the controls alone, for a frame of another page."""
 
     first: int = 0
     max_events: int = MAX_EVENTS
@@ -81,6 +82,7 @@ class PlayerSelection(NamedTuple):
     max_boxes: int = MAX_BOXES
     fold: tuple[str, ...] = ()
     full: bool = False
+    embed: bool = False
 
 
 class PlayerSummary(NamedTuple):
@@ -199,7 +201,7 @@ def build_page(
         "badges": badge_glyphs(),
     }
     note = "; ".join(filter(None, [shown.note, drawn.view.caption]))
-    return PlayerPage(summary.call, build_html(form | {"note": note}, drawn.svg), note)
+    return PlayerPage(summary.call, build_html(form | {"note": note}, drawn.svg, embed=choice.embed), note)
 
 
 def describe_start(graph: Graph, arguments: Sequence[Value]) -> tuple[str, str]:
@@ -224,7 +226,7 @@ def badge_glyphs() -> dict[str, list[str]]:
     return {mark: [sign.glyph, sign.meaning] for mark, sign in BADGE_LOOKS.items()}
 
 
-def build_html(form: dict[str, Any], svg: str) -> str:
+def build_html(form: dict[str, Any], svg: str, *, embed: bool = False) -> str:
     """The HTML of a page with this data and this SVG."""
     style = f"{colour_css()}\n{read_asset('page.css')}"
     script = "".join(['"use strict";\n(() => {\n', *read_scripts(form), "})();\n"])
@@ -237,6 +239,7 @@ def build_html(form: dict[str, Any], svg: str) -> str:
         "TITLE": escape(escape_line(f"{form['call']}, played by tagloom")),
         "STYLE": style,
         "SCRIPT": script,
+        "FORM": ' class="embed"' if embed else "",
         "PLAN": svg,
         "DATA": script_json(form),
     }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from io import StringIO
@@ -96,6 +97,15 @@ def test_at_a_moment(tagloom: Any, folder: Path, form: str) -> None:
 
 
 @pytest.mark.full
+def test_several_moments(tagloom: Any, folder: Path) -> None:
+    """Each moment has a file with its number, and all have the same size."""
+    assert tagloom("show", "fib.py:fib", "3", "--at", "1,20,9", "-o", "f-%d.svg") == (0, "", "")
+    pictures = [(folder / f"f-{number}.svg").read_text() for number in (1, 9, 20)]
+    assert len({re.search('viewBox="[^"]*"', picture)[0] for picture in pictures}) == 1  # type: ignore[index]
+    assert ["after 9 events" in picture for picture in pictures] == [False, True, False]
+
+
+@pytest.mark.full
 def test_a_moment_far_ahead(tagloom: Any, folder: Path) -> None:
     """The fast machine runs to it, beyond the limit of pictures with all events; a requested limit ends the run, with a
     message."""
@@ -162,6 +172,9 @@ def test_schedules_and_dark(tagloom: Any, folder: Path) -> None:
             "a chart cannot be restricted or folded",
         ),
         (["add.py", "--form", "tags", "-o", "a.svg"], "add takes 2 arguments"),
+        (["add.py", "3", "4", "--at", "1,x", "-o", "a%d.svg"], "is not a number of events"),
+        (["add.py", "3", "4", "--at", "1,2", "-o", "a.svg"], "several moments go to several files"),
+        (["add.py", "3", "4", "--at", "1,2", "--form", "tags", "-o", "a%d.svg"], "several moments are pictures"),
         (["add.py", "3", "4", "--form", "trace"], "a trace is written to a .json file"),
         (["add.py", "3", "4", "--form", "trace", "-o", "a.svg"], "a trace is written to a .json file"),
     ],

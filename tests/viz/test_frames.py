@@ -1,0 +1,59 @@
+"""Moments of a run on one layout."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import Any
+
+import pytest
+import tagloom as tl
+from tagloom.core.errors import Usage
+from tagloom.viz import frames
+from tagloom.viz.frames import align_views, frame_path
+from tagloom.viz.operand_order import lay_out_boxes
+from tagloom.viz.pictures import moment_view, trim_view
+from tagloom.viz.view import View
+
+
+@tl.function
+def total(n: tl.int64) -> tl.int64:
+    s = 0
+    for i in range(n):
+        s = s + i
+    return s
+
+
+def moments(count: int) -> list[View]:
+    """The views of a run after 0, 7, 14, ... events."""
+    history: Any = total.history(3)
+    history.run()
+    views = []
+    for number in range(count):
+        history.jump(7 * number)
+        views.append(trim_view(moment_view(history)))
+    return views
+
+
+@pytest.mark.full
+def test_frames_have_one_layout() -> None:
+    """Boxes are at the same places in all frames; without room for the badges of the others they move."""
+    views = moments(6)
+    aligned = [lay_out_boxes(view).middles for view in align_views(views)]
+    assert all(one == other for one, other in pairwise(aligned))
+    own = [lay_out_boxes(view).middles for view in views]
+    assert any(one != other for one, other in pairwise(own))
+
+
+@pytest.mark.full
+def test_frames_without_room_are_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A twin that keeps no room for more than one badge moves boxes."""
+    monkeypatch.setattr(frames, "badge_places", lambda view: [])
+    aligned = [lay_out_boxes(view).middles for view in align_views(moments(6))]
+    assert any(one != other for one, other in pairwise(aligned))
+
+
+@pytest.mark.parametrize("pattern", ["frame.svg", "%d-%d.svg"])
+def test_frames_have_a_name_each(pattern: str) -> None:
+    """The name of the files has one place for the number of events."""
+    with pytest.raises(Usage, match="several files"):
+        frame_path(pattern, 3)
