@@ -71,7 +71,7 @@ class Gates(PhaseGates):
         """The inputs and the outputs of each phase of a call, as text: `3.0`, `6.0`; empty if there are none yet. Of
         many, only as many as fit in `max_length` characters."""
         phase_inputs, phase_outputs = (
-            [(self.phase_of(gate), value) for gate, value in each] for each in (inputs, outputs)
+            [(self.phase_of(gate), value) for gate, value in values] for values in (inputs, outputs)
         )
         for phase in dict.fromkeys([0, *sorted(phase for phase, _ in phase_inputs)]):
             texts = (

@@ -111,13 +111,13 @@ class _BundleFinder:
             return []
         site = self.graph.nodes[next_iteration].site
         consumers = {edge.node for output in self.graph.nodes[next_iteration].outputs for edge in output.edges}
-        enters = [each.node for port in range(2) for each in self.sources.get(Edge(merge.node, port), ())]
-        enters = [each for each in enters if self.is_op(each, "enter") and self.graph.nodes[each].site == site]
+        enters = [edge.node for port in range(2) for edge in self.sources.get(Edge(merge.node, port), ())]
+        enters = [enter for enter in enters if self.is_op(enter, "enter") and self.graph.nodes[enter].site == site]
         outputs = self.graph.nodes[switch.node].outputs
         exits = [edge.node for edge in outputs[-1].edges if self.is_op(edge.node, "exit")]
         gates = [merge.node, switch.node, next_iteration, *enters, *exits]
         cluster = self.cluster_of[next_iteration]
-        if consumers != {merge.node} or not enters or any(self.cluster_of[each] != cluster for each in gates):
+        if consumers != {merge.node} or not enters or any(self.cluster_of[gate] != cluster for gate in gates):
             return []
         return [] if self.bundled_nodes.intersection(gates) else list(dict.fromkeys(gates))
 
@@ -155,7 +155,7 @@ class _BundleFinder:
             for edge in output.edges
             if self.is_op(edge.node, "merge") and self.cluster_of[edge.node] == self.cluster_of[number]
         )
-        return [each for each in consumers if each not in self.bundled_nodes]
+        return [consumer for consumer in consumers if consumer not in self.bundled_nodes]
 
     def parameters(self) -> Iterator[Bundle]:
         """The entry merges of each function, in each phase."""

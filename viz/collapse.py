@@ -116,11 +116,11 @@ def find_clusters(view: View, subjects: Iterable[str]) -> set[str]:
     """The clusters of functions and loops, named as `fib`, `loop` or `fib.loop` (in a run, all iterations of the
     loop); raises Usage for a name without a cluster."""
     matches = set[str]()
-    clusters = [each for each in view.root.walk() if each.subject]
+    clusters = [cluster for cluster in view.root.walk() if cluster.subject]
     for subject in subjects:
-        meant = [each.name for each in clusters if subject in cluster_names(each)]
+        meant = [cluster.name for cluster in clusters if subject in cluster_names(cluster)]
         if not meant:
-            names = [each.subject for each in clusters]
+            names = [cluster.subject for cluster in clusters]
             hint = hints.suggest_name(subject, names) or f"there are {', '.join(names[:20])}"
             raise Usage("there is no function or loop of this name", got=repr(subject), hint=hint)
         matches.update(meant)
@@ -136,12 +136,12 @@ def cluster_names(cluster: Cluster) -> set[str]:
 def extract_clusters(view: View, names: Collection[str]) -> View:
     """The view of these clusters alone, with the boxes at the other ends of their arrows."""
     extracted = [cluster for cluster in view.root.walk() if cluster.name in names]
-    inside = set(chain.from_iterable(each.boxes for cluster in extracted for each in cluster.walk()))
+    inside = set(chain.from_iterable(member.boxes for cluster in extracted for member in cluster.walk()))
     result = View(view.name, view.caption, bundles=view.bundles, places=view.places, is_static=view.is_static)
     result.arrows = [arrow for arrow in view.arrows if arrow.tail in inside or arrow.head in inside]
     ends = {end for arrow in result.arrows for end in (arrow.tail, arrow.head)} - inside
     result.root.boxes = {name: box for name, box in view.boxes.items() if name in ends}
-    within = {each.name for cluster in extracted for inner in cluster.clusters for each in inner.walk()}
+    within = {descendant.name for cluster in extracted for inner in cluster.clusters for descendant in inner.walk()}
     result.root.clusters = [cluster for cluster in extracted if cluster.name not in within]
     result.rank_constraints = [(upper, lower) for upper, lower in view.rank_constraints if {upper, lower} <= inside]
     remaining = {cluster.name for cluster in result.root.walk()}
@@ -209,7 +209,7 @@ def _fold_cluster(outside: Cluster, names: Mapping[str, str], box_of: dict[str, 
                 target.clusters.append(copy_without_clusters(inner))
                 waiting.append((inner, target.clusters[-1]))
         for name, together in folded.items():
-            inside = list(chain.from_iterable(each.boxes for inner in together for each in inner.walk()))
+            inside = list(chain.from_iterable(member.boxes for inner in together for member in inner.walk()))
             box_of.update(dict.fromkeys(inside, name))
             add_folded_box(target, name, together, len(inside))
     return result

@@ -73,7 +73,7 @@ def draw_chart(canvas: SvgCanvas, y: float, metric: str, numbers: Mapping[int, f
         _, at = chart_point(ends[0], value, ends, (low, high), top)
         canvas.line(_LEFT, at, _LEFT + _WIDTH, at, GREY, 0.4)
         canvas.text(_LEFT - 6, at + 4, label, size=9, anchor="end", muted=True)
-    for step in (each for each in ticks(*ends, 6) if each == round(each)):
+    for step in (tick for tick in ticks(*ends, 6) if tick == round(tick)):
         x, _ = chart_point(round(step), low, ends, (low, high), top)
         canvas.line(x, top + _HEIGHT, x, top + _HEIGHT + 4, GREY, 0.8)
         canvas.text(x, top + _HEIGHT + 15, f"{step:,.0f}", size=9, anchor="middle", muted=True)
@@ -94,7 +94,7 @@ def ticks(low: float, high: float, most: int) -> list[float]:
     power = 10.0 ** math.floor(math.log10(spread)) if spread > 0.0 else 0.0
     if not 0.0 < power * 10.0 < math.inf:
         return [low] if low == high else [low, high]
-    space = next((each * power for each in (1, 2, 5) if each * power >= spread), 10 * power)
+    space = next((factor * power for factor in (1, 2, 5) if factor * power >= spread), 10 * power)
     positions = [max(low, min(k * space, high)) for k in range(math.ceil(low / space), math.floor(high / space) + 1)]
     return positions if len(positions) > 1 else [low, high]
 

@@ -204,7 +204,7 @@ class _FunctionDrawer:
         ) -> list[_DrawnValue]:
             inputs = values_from_box(name, operands)
             return self.draw_branches(
-                outer, name, node, [each._replace(values=next_phase_values(each, inputs)) for each in branches]
+                outer, name, node, [branch._replace(values=next_phase_values(branch, inputs)) for branch in branches]
             )
 
         self.phase_drawers[node.name] = name, draw_next_phase

@@ -66,8 +66,8 @@ def adjust_folding(view: View, folding: Folding, folded: Collection[str], unfold
     was. The clusters inside one that is unfolded stay folded, so that one level is opened at a time."""
     bundles = tuple(bundle.subject for bundle in view.bundles if bundle.subject in unfolded)
     chosen = find_clusters(view, [name for name in unfolded if name not in bundles])
-    opened = {each.name for each in view.root.walk() if any(inner.name in chosen for inner in each.walk())}
-    inside = {each.name: [inner.name for inner in each.clusters] for each in view.root.walk()}
+    opened = {cluster.name for cluster in view.root.walk() if any(inner.name in chosen for inner in cluster.walk())}
+    inside = {cluster.name: [inner.name for inner in cluster.clusters] for cluster in view.root.walk()}
     waiting, clusters = list(reversed(folding.clusters)), list[str]()
     while waiting:
         name = waiting.pop()
@@ -97,7 +97,7 @@ def fold_until_within(view: View, screen: PictureSize) -> Sequence[str]:
     if not fits(list(folded)):
         return list(folded)
     for name in list(folded):
-        others = [each for each in folded if each != name]
+        others = [folded_name for folded_name in folded if folded_name != name]
         if any(outer in folded for outer in sizes.clusters_around(name)) or fits(others):
             del folded[name]
     return list(folded)
@@ -110,19 +110,19 @@ def interest_order(view: View) -> list[Cluster]:
     by_depth = [cluster for depth, cluster in clusters_by_depth(view.root, ()) if depth > 1]
     functions = [cluster for cluster in view.root.clusters if cluster.kind == "function"]
     return [
-        *(each for each in by_depth if each.kind == "scope"),
-        *(each for each in by_depth if each.kind == "pullback"),
+        *(cluster for cluster in by_depth if cluster.kind == "scope"),
+        *(cluster for cluster in by_depth if cluster.kind == "pullback"),
         *reversed(functions[1:]),
-        *(each for each in by_depth if each.kind not in ("scope", "pullback", "function")),
+        *(cluster for cluster in by_depth if cluster.kind not in ("scope", "pullback", "function")),
     ]
 
 
 def arrange_functions(view: View, screen: PictureSize) -> View:
     """The view with functions one above the other, as calls lead, or side by side, whichever fits a screen better."""
     side_by_side = replace(
-        view, arrows=[each._replace(is_unconstrained=True) if each.link == "call" else each for each in view.arrows]
+        view, arrows=[arrow._replace(is_unconstrained=True) if arrow.link == "call" else arrow for arrow in view.arrows]
     )
-    return min(view, side_by_side, key=lambda each: excess(each, screen))
+    return min(view, side_by_side, key=lambda drawing: excess(drawing, screen))
 
 
 def is_within(view: View, screen: PictureSize) -> bool:

@@ -55,7 +55,7 @@ def estimate_size(view: View) -> PictureSize:
     for arrow in view.arrows:
         low, high = sorted((ranks[arrow.tail], ranks[arrow.head]))
         crossing.update(range(low + 1, high))
-    widths = [rank_widths(each, ranks) for each in view.root.clusters]
+    widths = [rank_widths(cluster, ranks) for cluster in view.root.clusters]
     loose = rank_widths(replace(view.root, clusters=[]), ranks)
     width = sum(max(each.values(), default=0) + BOX_SEPARATION for each in widths)
     width += max(loose.get(rank, 0) + LINE_SPACING * crossing[rank] for rank in {*ranks.values()})

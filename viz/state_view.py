@@ -111,7 +111,9 @@ def abbreviate_tag(tag: Tag) -> str:
     >>> abbreviate_tag(ROOT), abbreviate_tag(inner), abbreviate_tag(inner.child(call).child(call))
     ('main', 'fib/loop[2]', '\u2026/fib/fib')
     """
-    steps = [each.last_step for each, _ in zip(tag.self_and_ancestors(), range(min(tag.depth, 4)), strict=False)]
+    steps = [
+        ancestor.last_step for ancestor, _ in zip(tag.self_and_ancestors(), range(min(tag.depth, 4)), strict=False)
+    ]
     shown = steps if tag.depth <= 3 and len("/".join(steps)) <= MAX_LENGTH else steps[:2]
     return "/".join([*(["\u2026"] if len(shown) < tag.depth else []), *reversed(shown)]) or str(ROOT)
 
@@ -188,7 +190,7 @@ def token_badges(
         return badges
     return (
         *badges,
-        Badge("more", str(len(rest)), "", "; ".join(filter(None, (tooltip_of(graph, each) for each in rest[:8])))),
+        Badge("more", str(len(rest)), "", "; ".join(filter(None, (tooltip_of(graph, token) for token in rest[:8])))),
     )
 
 

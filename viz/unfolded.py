@@ -148,22 +148,22 @@ class _UnfoldedGraph:
 
     def find_or_add_cluster(self, tag: Tag) -> Cluster:
         """The cluster of an activation, inside the cluster of its parent."""
-        for each in self.tags_without_cluster(tag):
-            if each.parent is None:
+        for open_tag in self.tags_without_cluster(tag):
+            if open_tag.parent is None:
                 around, title = self.result.root, self.graph.name
             else:
-                around, title = self.clusters[each.parent], each.last_step
-            is_loop = each.site.kind == "loop"
+                around, title = self.clusters[open_tag.parent], open_tag.last_step
+            is_loop = open_tag.site.kind == "loop"
             kind: ClusterKind = "loop" if is_loop else "function"
-            self.clusters[each] = around.add_cluster(kind, title, f"activation {each}", str(each))
-            self.clusters[each].series = str(each.site) if is_loop else ""
+            self.clusters[open_tag] = around.add_cluster(kind, title, f"activation {open_tag}", str(open_tag))
+            self.clusters[open_tag].series = str(open_tag.site) if is_loop else ""
         return self.clusters[tag]
 
     def tags_without_cluster(self, tag: Tag) -> Iterator[Tag]:
         """The tags on the path from the root to this one that have no cluster yet."""
         new = []
-        for each in tag.self_and_ancestors():
-            if each in self.clusters:
+        for ancestor in tag.self_and_ancestors():
+            if ancestor in self.clusters:
                 break
-            new.append(each)
+            new.append(ancestor)
         return reversed(new)

@@ -143,7 +143,7 @@ class Cluster:
         waiting = [copied]
         while waiting:
             around = waiting.pop()
-            around.clusters = [replace(each, boxes=each.boxes.copy()) for each in around.clusters]
+            around.clusters = [replace(cluster, boxes=cluster.boxes.copy()) for cluster in around.clusters]
             waiting.extend(around.clusters)
         return copied
 

@@ -315,7 +315,9 @@ class _HandleFlowAnalysis:
         worklist = list(empty)
         for handle in worklist:  # a worklist: the loop appends to it
             successors = [*self.call_flow[handle], *self.local_flow[handle]]
-            new = [each for each in successors if each not in empty and each not in filled_in_function]
+            new = [
+                successor for successor in successors if successor not in empty and successor not in filled_in_function
+            ]
             empty.update(dict.fromkeys(new))
             worklist += new
         return dict.fromkeys(handle for handle in empty if handle in filled_handles).keys()

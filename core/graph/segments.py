@@ -224,7 +224,7 @@ class _Partitioner:
         stack: list[tuple[_Key, Iterator[_Key]]] = [(key, iter(self._dependences(key)))]
         while stack:
             current, pending = stack[-1]
-            following = next((each for each in pending if each not in self.alternatives), None)
+            following = next((dependence for dependence in pending if dependence not in self.alternatives), None)
             if following is not None:
                 stack.append((following, iter(self._dependences(following))))
                 continue
@@ -315,7 +315,7 @@ class _Partitioner:
             if is_merge and (len(alternatives) > 1 or current == key):
                 assert not isinstance(current, OutputRef)
                 merges.add(current)
-            following = [each for each in self._dependences(current) if each not in keys]
+            following = [dependence for dependence in self._dependences(current) if dependence not in keys]
             keys.update(following)
             worklist += following
         return merges - self.join_merges
@@ -374,7 +374,7 @@ class _Partitioner:
 
 def _union(alternatives: Sequence[Alternatives]) -> Alternatives:
     """The alternatives of a node that fires on any of these."""
-    return _simplify(alternative for each in alternatives for alternative in each)
+    return _simplify(alternative for group in alternatives for alternative in group)
 
 
 def _simplify(alternatives: Iterator[Alternative]) -> Alternatives:
@@ -393,7 +393,7 @@ def _simplify(alternatives: Iterator[Alternative]) -> Alternatives:
             opposite = Alternative(others | {(predicate, not outcome)}, needs)
             if opposite in simple or opposite in pending:
                 simple.pop(opposite, None)
-                pending = [each for each in pending if each != opposite]
+                pending = [alternative for alternative in pending if alternative != opposite]
                 pending.append(Alternative(others, needs))
                 break
         else:

@@ -337,12 +337,12 @@ def fill_placeholders(text: str, texts: Iterable[str]) -> str:
 
 
 def _find_placeholders(text: str) -> list[str]:
-    return [each for each in _PLACEHOLDERS.findall(text) if each not in ("{{", "}}")]
+    return [match for match in _PLACEHOLDERS.findall(text) if match not in ("{{", "}}")]
 
 
 def has_formats(text: str) -> bool:
     """Whether an operand of a printed text has a format other than that of Python's `print`."""
-    return any(each not in ("{}", "{:}") for each in _find_placeholders(text))
+    return any(placeholder not in ("{}", "{:}") for placeholder in _find_placeholders(text))
 
 
 def print_type(*operands: Type, text: Any) -> Type:

@@ -130,7 +130,9 @@ def concat_type(*operands: Type, axis: object) -> Type:
 
 
 def _concat_error(operands: Sequence[Type], axis: int) -> Invalid:
-    message = f"shapes {describe_shapes(*(each.shape or () for each in operands))} do not concatenate along axis {axis}"
+    message = (
+        f"shapes {describe_shapes(*(operand.shape or () for operand in operands))} do not concatenate along axis {axis}"
+    )
     return Invalid(
         message,
         required="the same number of axes, and the same sizes except along that axis",

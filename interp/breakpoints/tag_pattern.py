@@ -131,8 +131,8 @@ class _TagAutomaton:
             unread.append(ancestor)
             ancestor = ancestor.parent
         states = self.start_states if states is None else states
-        for each in reversed(unread):
-            states = self.cache[each] = self._transition(states, each.site, each.iteration)
+        for ancestor in reversed(unread):
+            states = self.cache[ancestor] = self._transition(states, ancestor.site, ancestor.iteration)
         return states
 
 

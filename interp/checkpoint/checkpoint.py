@@ -41,14 +41,14 @@ class Checkpoint:
     """
 
     def __init__(self, **objects: Any) -> None:
-        self._objects = {name: each for name, each in objects.items() if not isinstance(each, BoundMethods)}
-        for name, each in self._objects.items():
-            if not can_hold_variables(each):
+        self._objects = {name: target for name, target in objects.items() if not isinstance(target, BoundMethods)}
+        for name, target in self._objects.items():
+            if not can_hold_variables(target):
                 raise Usage(
                     f"{name} cannot contain a variable",
                     where=user_location(),
                     required="a variable, or an object, dict or list that leads to some",
-                    got=repr(each)[:80],
+                    got=repr(target)[:80],
                     hint=f"write {name}=tl.Variable(...), and assign to it",
                     python=TypeError,
                 )
@@ -73,8 +73,8 @@ class Checkpoint:
                 where=user_location(),
                 hint="only variables that objects hold are saved",
             )
-        tensors = {names[number]: np.asarray(each.value) for number, each in find_tensors(nodes)}
-        saved = sorted(find_ancestors([0, *names], [each.edges for each in nodes]))
+        tensors = {names[number]: np.asarray(variable.value) for number, variable in find_tensors(nodes)}
+        saved = sorted(find_ancestors([0, *names], [node.edges for node in nodes]))
         positions = {number: position for position, number in enumerate(saved)}
         file_nodes = [
             CheckpointNode(

@@ -82,7 +82,7 @@ def read_checkpoint(path: str | os.PathLike[str]) -> CheckpointContents:
     try:
         with safe_open(name, framework="np") as file:
             nodes = parse_nodes(file.metadata() or {}, name, file.keys())
-            tensors = {each: read_tensor(file, each, name) for each in file.keys()}  # noqa: SIM118 - it is no dict
+            tensors = {key: read_tensor(file, key, name) for key in file.keys()}  # noqa: SIM118 - it is no dict
     except OSError as error:
         raise unreadable_error(name, error.strerror or str(error), type(error)) from None
     except SafetensorError as error:

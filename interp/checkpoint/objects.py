@@ -126,8 +126,8 @@ def slot_members(kind: Any) -> tuple[tuple[str, MemberDescriptorType], ...]:
     """The slots that a class and its bases declare in `__slots__`, with their descriptors."""
     return tuple(
         (name, member)
-        for each in kind.__mro__
-        for name, member in vars(each).items()
+        for base in kind.__mro__
+        for name, member in vars(base).items()
         if isinstance(member, MemberDescriptorType)
     )
 
@@ -159,25 +159,25 @@ def find_objects(root: object, extra_edges: Mapping[int, Mapping[str, object]] |
     `extra_edges` has additional edges, by the identity of an object, which follow its own.
     """
     nodes, numbers = [ObjectNode(root)], {id(root): 0}
-    for number, each in enumerate(nodes):  # a worklist: the loop appends to it
-        edges, each.unnamed_parts = find_edges(each.value)
-        for name, part in (edges | dict((extra_edges or {}).get(id(each.value), {}))).items():
+    for number, node in enumerate(nodes):  # a worklist: the loop appends to it
+        edges, node.unnamed_parts = find_edges(node.value)
+        for name, part in (edges | dict((extra_edges or {}).get(id(node.value), {}))).items():
             if id(part) not in numbers:
                 numbers[id(part)] = len(nodes)
                 nodes.append(ObjectNode(part, number, name))
-            each.edges[name] = numbers[id(part)]
+            node.edges[name] = numbers[id(part)]
     return nodes
 
 
 def find_variables(nodes: Sequence[ObjectNode]) -> Iterator[tuple[int, Variable]]:
     """The variables among these objects, with their numbers."""
-    return ((number, each.value) for number, each in enumerate(nodes) if isinstance(each.value, Variable))
+    return ((number, node.value) for number, node in enumerate(nodes) if isinstance(node.value, Variable))
 
 
 def find_tensors(nodes: Sequence[ObjectNode]) -> Iterator[tuple[int, Variable | PendingTensor]]:
     """As `find_variables`, but with the pending tensors, too."""
     return (
-        (number, each.value) for number, each in enumerate(nodes) if isinstance(each.value, Variable | PendingTensor)
+        (number, node.value) for number, node in enumerate(nodes) if isinstance(node.value, Variable | PendingTensor)
     )
 
 
@@ -199,9 +199,9 @@ def object_path(nodes: Sequence[ObjectNode], number: int) -> str:
 
 def check_all_named(nodes: Sequence[ObjectNode]) -> None:
     """Raise Usage if a variable is reachable only through edges without names, since a file could not contain it."""
-    numbers = {id(each.value) for each in nodes}
-    for number, each in enumerate(nodes):
-        variable = find_unreached_variable(each.unnamed_parts, numbers)
+    numbers = {id(node.value) for node in nodes}
+    for number, node in enumerate(nodes):
+        variable = find_unreached_variable(node.unnamed_parts, numbers)
         if variable is not None:
             raise Usage(
                 f"variable {variable.name} has no name in a file",
@@ -214,10 +214,10 @@ def check_all_named(nodes: Sequence[ObjectNode]) -> None:
 def find_unreached_variable(parts: Sequence[object], reached: set[int]) -> Variable | None:
     """The first variable reachable from these objects that is not in `reached`."""
     queue, visited = [part for part in parts if id(part) not in reached], {id(part) for part in parts}
-    for each in queue:  # a worklist: the loop appends to it
-        if isinstance(each, Variable):
-            return each
-        by_name, unnamed_parts = find_edges(each)
+    for target in queue:  # a worklist: the loop appends to it
+        if isinstance(target, Variable):
+            return target
+        by_name, unnamed_parts = find_edges(target)
         for part in (*by_name.values(), *unnamed_parts):
             if id(part) not in visited and id(part) not in reached:
                 visited.add(id(part))

@@ -124,7 +124,7 @@ class Restoration:
         """The parts of the file that matched no variable at the last `fill`: by the identity of each matched object,
         its missing parts by name, which are dicts and `PendingTensor`s."""
         pairs = self._match_objects()
-        parts: dict[int, object] = {number: each for each, number in reversed(pairs)}
+        parts: dict[int, object] = {number: target for target, number in reversed(pairs)}
         pending = [number for number, node in enumerate(self._nodes) if node.tensor in self._pending_tensors]
         ancestors = find_ancestors(pending, [node.edges for node in self._nodes])
         unfinished: list[tuple[dict[str, object], int]] = []
@@ -142,25 +142,25 @@ class Restoration:
             edges_of = self._nodes[number].edges.items()
             return {name: build_part(target) for name, target in edges_of if target in ancestors and name not in names}
 
-        objects = ((each, number) for each, number in pairs if not isinstance(each, Variable))
-        missing = {id(each): missing_parts(number, find_edges(each).by_name) for each, number in objects}
+        objects = ((target, number) for target, number in pairs if not isinstance(target, Variable))
+        missing = {id(target): missing_parts(number, find_edges(target).by_name) for target, number in objects}
         for part, number in unfinished:  # a worklist: the loop appends to it
             part.update(missing_parts(number, ()))
         return missing
 
     def _match_tensors(self) -> Iterator[tuple[int, str]]:
         """The identities of the matched variables, with the names of their tensors."""
-        for each, number in self._match_objects():
+        for target, number in self._match_objects():
             tensor = self._nodes[number].tensor
-            if isinstance(each, Variable) and tensor is not None:
-                yield id(each), tensor
+            if isinstance(target, Variable) and tensor is not None:
+                yield id(target), tensor
 
     def _match_objects(self) -> list[tuple[object, int]]:
         """The objects of the program, with the numbers of the matching objects of the file, nearest first."""
         pairs, matched = [(self._root, 0)], {id(self._root)}
-        for each, number in pairs:  # a worklist: the loop appends to it
+        for target, number in pairs:  # a worklist: the loop appends to it
             node = self._nodes[number]
-            for name, part in find_edges(each).by_name.items():
+            for name, part in find_edges(target).by_name.items():
                 if name in node.edges and id(part) not in matched:
                     matched.add(id(part))
                     pairs.append((part, node.edges[name]))

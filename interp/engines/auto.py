@@ -300,7 +300,11 @@ def run_until_selected(
 
 def next_poll_after(firings: int) -> int:
     """The number of firings at which a run on the reference asks again where it goes on."""
-    return min(each for each in (firings + POLL_FIRINGS, WARMUP_FIRINGS, LOADED_WARMUP_FIRINGS) if each > firings)
+    return min(
+        threshold
+        for threshold in (firings + POLL_FIRINGS, WARMUP_FIRINGS, LOADED_WARMUP_FIRINGS)
+        if threshold > firings
+    )
 
 
 def is_limit_exceeded(error: TagloomError | None) -> bool:

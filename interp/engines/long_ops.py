@@ -50,8 +50,8 @@ def may_take_long(op: str, operands: Sequence[Value], result: Type) -> bool:
     a result that only the run computes, such as that of `repeat`, is unknown, and does not count."""
     if op in ROUTING_OPS:
         return False
-    row, arrays = OPS.get(op), [each for each in operands if isinstance(each, np.ndarray)]
-    elements = sum(each.size for each in arrays)
+    row, arrays = OPS.get(op), [operand for operand in operands if isinstance(operand, np.ndarray)]
+    elements = sum(array.size for array in arrays)
     if elements >= MIN_ELEMENTS or (elements >= MIN_SUPERLINEAR_ELEMENTS and row and row.has_superlinear_work):
         return True
     shape = result.shape
@@ -60,7 +60,7 @@ def may_take_long(op: str, operands: Sequence[Value], result: Type) -> bool:
         if len(arrays) < 2 or elements < 2 * math.isqrt(MIN_ELEMENTS) or row is None or row.shape_rule is None:
             return False
         try:
-            shape = row.shape_rule([each.shape if isinstance(each, np.ndarray) else () for each in operands])
+            shape = row.shape_rule([operand.shape if isinstance(operand, np.ndarray) else () for operand in operands])
         except Invalid:
             return False  # the op traps
     return math.prod(shape or ()) >= MIN_ELEMENTS  # type: ignore[arg-type]  # all sizes are known
@@ -77,7 +77,7 @@ def predicted_result_bytes(node: GraphNode, operands: Sequence[Value]) -> int:
         has_sizes = row.dynamic_sizes is not None or (isinstance(row, Op) and row.result_elements is not None)
         if (
             not has_sizes
-            and sum(each.size for each in operands if isinstance(each, np.ndarray)) < MIN_MEASURED_ELEMENTS
+            and sum(operand.size for operand in operands if isinstance(operand, np.ndarray)) < MIN_MEASURED_ELEMENTS
         ):
             return 0
         try:
@@ -122,7 +122,7 @@ def compute_abandonable(job: Callable[[], Result], stop_reason: Callable[[], str
                 raise OpAbandoned(reason)
     finally:  # on KeyboardInterrupt, too
         if thread.is_alive() and not has_ended.is_set():
-            _abandoned_threads[:] = [each for each in (*_abandoned_threads, thread) if each.is_alive()]
+            _abandoned_threads[:] = [worker for worker in (*_abandoned_threads, thread) if worker.is_alive()]
     result, error = outcome
     if error is not None:
         try:
@@ -138,7 +138,7 @@ def bound_exit() -> None:
     threads at exit, and some of these may be gone. The GNU C library calls `_exit`, with the exit code, before any
     library is asked to end. The system ends a process that does not get so far."""
     is_main = threading.current_thread() is threading.main_thread()
-    if not (any(each.is_alive() for each in _abandoned_threads) and is_main):
+    if not (any(abandoned_thread.is_alive() for abandoned_thread in _abandoned_threads) and is_main):
         return
     library = ctypes.CDLL(None)
     if hasattr(library, "on_exit"):

@@ -113,14 +113,14 @@ class PartialProgram:
                 python=TypeError,
             )
         self._feeds = dict(feed or {})
-        for each in (*(self._fetches or ()), *self._feeds):
-            if not isinstance(each, str):
+        for key in (*(self._fetches or ()), *self._feeds):
+            if not isinstance(key, str):
                 required = 'a name, or a tuple or dict of names: "h", "main/loop[4]/h"'
                 raise Usage(
                     f"no value of {name} has such a name",
                     where=user_location(),
                     required=required,
-                    got=repr(each)[:80],
+                    got=repr(key)[:80],
                     python=TypeError,
                 )
 
@@ -132,7 +132,7 @@ class PartialProgram:
         """The fetched values, nested as their names are; raises Trap, Exhausted or Deadlock if the run does not return
         them."""
         traced, values = self._resolve_call(arguments)
-        captures = [each.value for each in traced.captures]
+        captures = [capture.value for capture in traced.captures]
         value = value_or_raise(self._run(traced, values, {"account": False}))
         return results_like((*arguments, *self._feeds.values(), *captures), value)
 

@@ -133,7 +133,7 @@ class Function(SvgReprMixin):
         resource_values = (
             traced.watched_values()
             if replay is None
-            else {each: replay.resource_values[each] for each in traced.captures}
+            else {capture: replay.resource_values[capture] for capture in traced.captures}
         )
         results = [] if callback_log is None and is_recording else callback_log
         world = call_world(traced, replay, results)
@@ -275,7 +275,9 @@ class Function(SvgReprMixin):
         row_keys = frozenset(at if at < len(types) else captures[at - len(types)] for at in rows)
         pullback = self.derive_pullback(captures, row_keys)
         leaves = iter(pullback.call_eagerly((*replay.arguments, _mask_non_floats(adjoint)), replay))
-        return [next(leaves) if is_float(type_) else None for type_ in (*types, *(each.type for each in captures))]
+        return [
+            next(leaves) if is_float(type_) else None for type_ in (*types, *(capture.type for capture in captures))
+        ]
 
     def partial(self, fetch: Any = None, feed: Mapping[str, object] | None = None) -> PartialProgram:
         """The part of the program that computes some of its values, given others: `fn.partial("h")(2.0)`.
@@ -466,7 +468,7 @@ class Function(SvgReprMixin):
         if problems:
             raise Crash("lowering made a graph that breaks the rules", where=self.name) from problems[0]
         created = tuple(trace.created_variables)
-        nodes = (node for each in program.functions for node in each.body.walk())
+        nodes = (node for function in program.functions for node in function.body.walk())
         draws = any(node.op in EFFECT_OPS and EFFECT_OPS[node.op].draw for node in nodes)
         resources = signature.captures, signature.assigned_variables, created
         return TracedProgram(program, graph, signature.treedef, trace.callbacks, *resources, draws_random=draws)
@@ -485,7 +487,7 @@ def _short_key(arguments: Sequence[Any]) -> object:
     """A short cache key for arguments that are all arrays; None for any others."""
     if {*map(type, arguments)} != {np.ndarray}:
         return None
-    return tuple([(each.dtype, each.shape) for each in arguments])
+    return tuple([(argument.dtype, argument.shape) for argument in arguments])
 
 
 def _mask_non_floats(adjoint: Any) -> Any:

@@ -53,17 +53,20 @@ class TracedProgram:
         """All arguments of the program, captures included; `resource_values`, unless None, overrides the current values
         of resources."""
         values = self.resource_values() if resource_values is None else resource_values
-        captured = (values[each] for each in self.captures)
-        return [*leaves, *(each if isinstance(each, np.ndarray) else each._tagloom_literal.value for each in captured)]
+        captured = (values[capture] for capture in self.captures)
+        return [
+            *leaves,
+            *(capture if isinstance(capture, np.ndarray) else capture._tagloom_literal.value for capture in captured),
+        ]
 
     def resource_values(self) -> dict[Resource, Any]:
         """The current values of the captures, read atomically: no run assigns in between."""
         if not self.captures:
             return {}
-        for each in self.captures:
-            each.apply_pending_restore()
+        for capture in self.captures:
+            capture.apply_pending_restore()
         with _VARIABLES_LOCK:
-            return {each: each.value for each in self.captures}
+            return {capture: capture.value for capture in self.captures}
 
     def watched_values(self) -> dict[Resource, Any]:
         """The current values of the captures, as active tapes track them. The tapes also start to watch the assigned
@@ -71,9 +74,9 @@ class TracedProgram:
         values = self.resource_values()
         if not recording_tapes():
             return values
-        for each in self.assigned_variables:
-            resolve_watched_array(each, each.value)
-        return {each: resolve_watched_array(each, value) for each, value in values.items()}
+        for assigned_variable in self.assigned_variables:
+            resolve_watched_array(assigned_variable, assigned_variable.value)
+        return {variable: resolve_watched_array(variable, value) for variable, value in values.items()}
 
     def assigned_values(self, results: Sequence[Any]) -> list[ConcreteArray]:
         """The values of the assigned variables among all `results` of a run that returned."""
@@ -143,8 +146,8 @@ class TraceCache:
         """The tree types to trace for. If shapes may be relaxed, they admit these types and those of all tracings that
         differ only in sizes."""
         widest = forms
-        for each in self._entries.values() if self.relax_shapes else ():
-            widest = join_types(each.tree_types, widest) or widest
+        for entry in self._entries.values() if self.relax_shapes else ():
+            widest = join_types(entry.tree_types, widest) or widest
         return widest
 
     def add(
@@ -160,7 +163,7 @@ class TraceCache:
         if forms != argument_types:
             reason += f"; shapes are relaxed to {describe_types(forms)}"
         if traced.created_variables:
-            created = ", ".join(each.name for each in traced.created_variables)
+            created = ", ".join(created_variable.name for created_variable in traced.created_variables)
             reason += f"; traced twice, since the first tracing created {created}"
         self._created_count += 1
         self._entries_by_short_key = LRUCache(self.capacity)
@@ -172,9 +175,9 @@ class TraceCache:
         lines = [f"{self.name}: {len(entries)} {'tracing' if len(entries) == 1 else 'tracings'}"]
         if self._created_count > len(entries):
             lines[0] += f", {self._created_count - len(entries)} dropped: no more than {self.capacity} are kept"
-        for each in entries:
-            lines += [f"  {each.number}. {describe_types(each.tree_types)}", f"     {each.reason}"]
-        shapes = sum(" has shape " in each.reason for each in entries)
+        for entry in entries:
+            lines += [f"  {entry.number}. {describe_types(entry.tree_types)}", f"     {entry.reason}"]
+        shapes = sum(" has shape " in entry.reason for entry in entries)
         if shapes > 2 and not self.relax_shapes:
             lines.append(f"  {shapes} of them differ in shapes: tl.function(relax_shapes=True) makes one for all")
         return "\n".join(lines)
@@ -184,7 +187,7 @@ class TraceCache:
         if not self._created_count:
             return "the first call"
         entries = reversed(self._entries.values())
-        differences = [(describe_differences(each.tree_types, forms, names), each.number) for each in entries]
+        differences = [(describe_differences(entry.tree_types, forms, names), entry.number) for entry in entries]
         if not differences:
             return "earlier tracings were dropped"
         nearest, number = min(differences, key=lambda pair: len(pair[0]))

@@ -193,7 +193,10 @@ def trace_vmap(source: FunctionSpec, axes: Sequence[Any], out_axes: Any, argumen
 def find_mapped_results(region: RegionBuilder, call: TracedCall, is_mapped: Sequence[bool]) -> list[bool]:
     """Which results of this call, the last one of the region, may differ from element to element: those that depend on
     mapped arguments, on random numbers and callbacks, or on variables that the function assigns."""
-    functions = {each.name: each for each in region.specialization.program_builder.specializations.values()}
+    functions = {
+        specialization.name: specialization
+        for specialization in region.specialization.program_builder.specializations.values()
+    }
     node = next(node for node in reversed(region.nodes) if node.op == "call")
     body = functions[node.attribute("function")].body
     if body is None:  # it is under trace, since it maps itself

@@ -86,7 +86,7 @@ class HistoryCursor:
     def __getitem__(self, number: int | slice) -> Event | tuple[Event, ...]:
         """The event of this number, counted from 0, or from the end if negative; several for a slice."""
         if isinstance(number, slice):
-            return tuple(self._lineage[each] for each in range(*number.indices(len(self))))
+            return tuple(self._lineage[index] for index in range(*number.indices(len(self))))
         position = number + len(self) if number < 0 else number
         if not 0 <= position < len(self):
             message = f"no event {number} in a history of {plural(len(self), 'event')}"

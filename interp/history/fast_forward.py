@@ -304,10 +304,10 @@ def build_stop_conditions(breakpoints: Breakpoints, state: State) -> StopConditi
     """The conditions on which the fast machine stops, from this state on, to evaluate these breakpoints; or the reason
     why it cannot."""
     necessary: dict[StopPoint, StopComparison] = {}
-    for number, each in breakpoints:
-        if not each.enabled:
+    for number, point in breakpoints:
+        if not point.enabled:
             continue
-        comparisons = stop_comparisons(each, state)
+        comparisons = stop_comparisons(point, state)
         if isinstance(comparisons, str):
             return f"breakpoint {number} {comparisons}"
         for stop_point, comparison in comparisons.items():
@@ -322,14 +322,16 @@ def stop_comparisons(point: Breakpoint, state: State) -> dict[StopPoint, StopCom
     tree = parse(point.condition.text)
     parts = point.log.parts if point.log is not None else ()
     logged = [parse(part.text) for part in parts if isinstance(part, Expression)]
-    if any(name in TOKEN_NAMES for each in (tree, *logged) for name in names_in(each)):
+    if any(name in TOKEN_NAMES for expression in (tree, *logged) for name in names_in(expression)):
         return "looks at what becomes of tokens"
     analysis, comparisons = ConditionAnalysis(tree, state), dict[StopPoint, StopComparison]()
     for number, rule in enumerate(state.rules):
         ports = [port for port, literal in enumerate(rule.node.ports) if literal is None]
         stop_points: list[StopPoint] = [(number, port) for port in (None, *ports)]
         node_comparisons = {
-            each: comparison for each in stop_points if (comparison := analysis.comparison_at(*each)) is not None
+            stop_point: comparison
+            for stop_point in stop_points
+            if (comparison := analysis.comparison_at(*stop_point)) is not None
         }
         if node_comparisons and rule.effect is not None:
             return f"may hold at {rule.node}, which acts on cells"

@@ -118,7 +118,7 @@ class HistorySegment:
         """The state at a position of this segment. `current`, a state of this segment and its position, is consumed if
         it is the nearest."""
         starts = [*self.nearby_keyframes(position), *([current] if current else [])]
-        state, start = min(starts, key=lambda each: self.replay_cost(each, each is current, position))
+        state, start = min(starts, key=lambda keyframe: self.replay_cost(keyframe, keyframe is current, position))
         if current is None or state is not current[0]:
             state = self._fork_state(state)
         for event in self.events_between(start, position):
@@ -146,11 +146,11 @@ class HistorySegment:
     def nearby_keyframes(self, position: int) -> Iterator[tuple[State, int]]:
         """The states of the keyframes before and after a position, with their positions."""
         number = self.keyframe_before(position)
-        return ((each.state, each.position) for each in self.keyframes[number : number + 2])
+        return ((keyframe.state, keyframe.position) for keyframe in self.keyframes[number : number + 2])
 
     def keyframe_before(self, position: int) -> int:
         """The number of the last keyframe at or before a position."""
-        return bisect_right(self.keyframes, position, key=lambda each: each.position) - 1
+        return bisect_right(self.keyframes, position, key=lambda keyframe: keyframe.position) - 1
 
     def replay_cost(self, start: tuple[State, int], is_owned: bool, position: int) -> float:
         """The cost of reaching a position from a state and its position, in applied events. A state that is not owned

@@ -132,7 +132,7 @@ def dtype_kernels(row: Op) -> Iterator[ScalarKernel]:
         try:
             function = row.scalar_kernel(source, target).function
             row.type_rule(
-                Type(next(each for each in dtypes.ALL if _is_convertible(each, source, target))), dtype=target
+                Type(next(dtype for dtype in dtypes.ALL if _is_convertible(dtype, source, target))), dtype=target
             )
         except Exception:  # dtypes that it does not take; or a broken row
             continue

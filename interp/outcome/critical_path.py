@@ -65,7 +65,9 @@ def dependences(graph: Graph, events: Sequence[Event]) -> dict[int, Dependence]:
         if op == "store" and event.trap is None:
             stores[accessed_cell(event.inputs)] = number
         producers += [stores[cell] for cell in cells_read(op, event.inputs) if cell in stores]
-        firings[number] = Dependence(1 + max((firings[each].depth for each in producers), default=0), tuple(producers))
+        firings[number] = Dependence(
+            1 + max((firings[producer].depth for producer in producers), default=0), tuple(producers)
+        )
         senders.update(((token.node, token.port, token.tag), number) for token in event.sent)
     return firings
 
@@ -108,7 +110,9 @@ def times_on(graph: Graph, events: Sequence[Event], processors: float) -> dict[i
     next_free: dict[int, int] = {}
     for number in sorted(firings, key=lambda each: (firings[each].depth, ranks[each])):
         # Firings take one unit each, so this gives the greedy times: a later firing never delays an earlier one.
-        time = first_free_time(next_free, 1 + max((times[each] for each in firings[number].producers), default=0))
+        time = first_free_time(
+            next_free, 1 + max((times[producer] for producer in firings[number].producers), default=0)
+        )
         times[number] = time
         load[time] += 1
         if load[time] == processors:

@@ -119,7 +119,9 @@ def deadlock_cause(graph: Graph, missing: Sequence[int], residue: Sequence[Resid
     if not waiting.reads:
         return None
     starts = (waiting.read_behind(graph.results[position], ROOT) for position in missing)
-    read: WaitingRead | None = next((each for each in starts if each is not None), next(iter(waiting.reads.values())))
+    read: WaitingRead | None = next(
+        (start for start in starts if start is not None), next(iter(waiting.reads.values()))
+    )
     reads: dict[WaitingRead, None] = {}
     store = None
     while read is not None and read not in reads:
@@ -130,7 +132,9 @@ def deadlock_cause(graph: Graph, missing: Sequence[int], residue: Sequence[Resid
     if read is not None:
         return DeadlockCause(chain[chain.index(read) :], store, True)
     last = chain[-1]
-    others = tuple(each for each in waiting.reads.values() if each.cell == last.cell and each != last)
+    others = tuple(
+        other_read for other_read in waiting.reads.values() if other_read.cell == last.cell and other_read != last
+    )
     return DeadlockCause(chain, store, False, others)
 
 

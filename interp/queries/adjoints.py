@@ -161,15 +161,15 @@ class AdjointPartners:
         if self._op(entering) == "reenter":
             return _LoopVariable(merge, yield_label, [merge], self.consumers_of(merge, 0, "back"), [entering])
         switches = self.consumers_of(merge, 0, "switch")
-        exits = [each for switch in switches for each in self.consumers_of(switch, 1, "exit")]
+        exits = [exit_ for switch in switches for exit_ in self.consumers_of(switch, 1, "exit")]
         return _LoopVariable(
-            merge, yield_label, switches, [each for each in (merge, entering, reentry) if each is not None], exits
+            merge, yield_label, switches, [member for member in (merge, entering, reentry) if member is not None], exits
         )
 
     def consumers_of(self, number: int, output: int, op: str) -> list[int]:
         """The nodes of an op that consume an output."""
         outputs = self.graph.nodes[number].outputs[output : output + 1]
-        return [edge.node for each in outputs for edge in each.edges if self._op(edge.node) == op]
+        return [edge.node for port in outputs for edge in port.edges if self._op(edge.node) == op]
 
     def pairs_by_loop_variable(self) -> _NodePairs:
         """Pair the routing nodes of loop variables: the adjoint of a variable is named after the value that an
@@ -190,7 +190,8 @@ class AdjointPartners:
             if node.phase and number not in self.loop_paired_nodes:
                 for op in _INVERSE_OPS[node.op]:
                     yield from (
-                        (number, each) for each in self.routing_nodes.get((node.site, op, primal_phase(node.phase)), ())
+                        (number, primal)
+                        for primal in self.routing_nodes.get((node.site, op, primal_phase(node.phase)), ())
                     )
 
     def pairs_by_value(self) -> _NodePairs:
@@ -214,9 +215,9 @@ class AdjointPartners:
         node, phase = self.graph.nodes[number], self._phase(number)
         labels = self.nodes_by_label[node.function, at]
         label = original_name(prefix, _label(node.name, at), labels) if phase else None
-        for each in labels[label] if label is not None else ():
-            if self.phases.owners[each] == self.phases.owners[number] and self._phase(each) == primal_phase(phase):
-                yield number, each
+        for primal in labels[label] if label is not None else ():
+            if self.phases.owners[primal] == self.phases.owners[number] and self._phase(primal) == primal_phase(phase):
+                yield number, primal
 
     @cached_property
     def nodes_by_label(self) -> dict[tuple[str, int], dict[str, list[int]]]:
@@ -259,8 +260,8 @@ def nearest_adjoints(adjoints: AdjointPartners, event: Event) -> list[tuple[int,
         partners = [(node, activations[firing]) for firing in frontier for node in adjoints.adjoint_nodes(firing[0])]
         if partners or not frontier:
             return partners
-        successors = [each for number, tag in frontier for each in adjoints.successors(number, tag)]
-        frontier = [each for each in dict.fromkeys(successors) if each not in activations]
+        successors = [successor for number, tag in frontier for successor in adjoints.successors(number, tag)]
+        frontier = [successor for successor in dict.fromkeys(successors) if successor not in activations]
         activations.update({(number, tag): adjoints.activation_of_node(number, tag) for number, tag in frontier})
     return []
 

@@ -358,7 +358,7 @@ class WaitEntry(NamedTuple):
     @property
     def missing_tokens(self) -> Iterator[MissingToken]:
         """The requirements that are not met."""
-        return (each for each in self.requirements if isinstance(each, MissingToken))
+        return (requirement for requirement in self.requirements if isinstance(requirement, MissingToken))
 
 
 class RootCause(NamedTuple):
@@ -425,8 +425,14 @@ class WhyNotAnswer:
 
     def _is_secondary(self, root: RootCause) -> bool:
         """Whether it is an `UnfilledCell` although another store is known to fill the cell."""
-        missing_tokens = (each for each in self.wait_entries[root.wait_index].missing_tokens if each.port == root.port)
-        has_known_store = any(isinstance(reason, UnfiredNode) for each in missing_tokens for reason in each.reasons)
+        missing_tokens = (
+            missing_token
+            for missing_token in self.wait_entries[root.wait_index].missing_tokens
+            if missing_token.port == root.port
+        )
+        has_known_store = any(
+            isinstance(reason, UnfiredNode) for missing_token in missing_tokens for reason in missing_token.reasons
+        )
         return has_known_store and isinstance(root.reason, UnfilledCell)
 
     def _describe_required(self) -> str:
@@ -441,10 +447,10 @@ class WhyNotAnswer:
         if self.activation_status == "unopened":
             return "no such activation: it has not opened"
         tokens = [
-            f"{describe_value(self.graph, each.value)} on port {each.port}"
-            + (f" from {each.origin.short_description}" if each.origin else "")
-            for each in self.wait_entries[0].requirements
-            if isinstance(each, WaitingToken)
+            f"{describe_value(self.graph, requirement.value)} on port {requirement.port}"
+            + (f" from {requirement.origin.short_description}" if requirement.origin else "")
+            for requirement in self.wait_entries[0].requirements
+            if isinstance(requirement, WaitingToken)
         ]
         closed = ", and the activation has closed" if self.activation_status == "closed" else ""
         return ("; ".join(tokens) or "none") + closed
@@ -483,7 +489,11 @@ class WhyNotAnswer:
     def _describe_step(self, at: int, following: int) -> str:
         """A waiter, and the next one on the path."""
         waiter = self.wait_entries[following].waiter
-        port = next(each.port for each in self.wait_entries[at].missing_tokens if waiter in each.reasons)
+        port = next(
+            missing_token.port
+            for missing_token in self.wait_entries[at].missing_tokens
+            if waiter in missing_token.reasons
+        )
         return f"{self._describe_port(at, port)}: {waiter.describe(self.graph)}"
 
     def _describe_port(self, at: int, port: int) -> str:

@@ -265,9 +265,9 @@ def breadth_first(
             return
         changes = (_describe_change(index, token) for token in index.changed_tokens(number)) if index.edits else ()
         yield DependenceLink(depth, number, index.origin(number), index.operands(number), tuple(changes))
-        unvisited = [each for each in dict.fromkeys(neighbors(number)) if each not in visited]
+        unvisited = [neighbor for neighbor in dict.fromkeys(neighbors(number)) if neighbor not in visited]
         visited.update(unvisited)
-        queue.extend((depth + 1, each) for each in unvisited)
+        queue.extend((depth + 1, neighbor) for neighbor in unvisited)
 
 
 PASSING_OPS = ("merge", "return", "switch", "call", "enter", "exit", "next_iteration", "reenter", "back", "identity")

@@ -159,7 +159,7 @@ class CallTree:
     @staticmethod
     def call_tag(tag: Tag) -> Tag:
         """The innermost call around a tag."""
-        return next(each for each in tag.self_and_ancestors() if each.site.kind == "call")
+        return next(ancestor for ancestor in tag.self_and_ancestors() if ancestor.site.kind == "call")
 
     def _build_calls(self) -> dict[Tag, FunctionCall]:
         calls: dict[Tag, FunctionCall] = {}
@@ -204,7 +204,7 @@ class CallTree:
         if site == ENVIRONMENT:
             return list(self.graph.results)
         numbers = self._returns_by_site.get(site, ())
-        return [each for each in numbers if self.graph.nodes[each].phase == phase and not self._is_hidden(each)]
+        return [number for number in numbers if self.graph.nodes[number].phase == phase and not self._is_hidden(number)]
 
     @cached_property
     def _returns_by_site(self) -> dict[Site, list[int]]:
@@ -232,10 +232,10 @@ class CallTree:
     def rank(self, tag: Tag, call: Tag) -> Rank:
         """The rank of a tag in the program order of a call around it."""
         steps = []
-        for each in tag.self_and_ancestors():
-            if each == call:
+        for ancestor in tag.self_and_ancestors():
+            if ancestor == call:
                 break
-            steps.append((self._first_nodes.get(each.site, -1), each.iteration))
+            steps.append((self._first_nodes.get(ancestor.site, -1), ancestor.iteration))
         return tuple(reversed(steps))
 
     def stored_values(self, handle: Handle, call: Tag) -> dict[int, Value]:
@@ -270,13 +270,13 @@ class CallTree:
             merge = node.outputs[0].edges[0].node
             name = graph.nodes[merge].name.rpartition(".")[2]
             switches = [edge.node for edge in graph.nodes[merge].outputs[0].edges if edge.port == 0]
-            switches = [each for each in switches if graph.nodes[each].op == "switch"]
+            switches = [switch for switch in switches if graph.nodes[switch].op == "switch"]
             source = next(iter(sources.get(Edge(number, 0), ())), None)
             is_constant = source is not None and source.node in switches and source.output == 0
             if is_constant or self._is_hidden(merge) or self._gates.phase_of(merge):
                 continue
-            exits = [edge.node for each in switches for edge in graph.nodes[each].outputs[1].edges]
-            is_result = any(graph.nodes[each].op == "exit" and graph.nodes[each].outputs[0].edges for each in exits)
+            exits = [edge.node for switch in switches for edge in graph.nodes[switch].outputs[1].edges]
+            is_result = any(graph.nodes[exit_].op == "exit" and graph.nodes[exit_].outputs[0].edges for exit_ in exits)
             found.setdefault(node.site, []).append(CarriedVariable(merge, name, is_result))
         return {site: tuple(sorted(variables)) for site, variables in found.items()}
 

@@ -281,8 +281,8 @@ class _UpstreamSearch:
     def cell_requirements(self, cell: CellAddress) -> Requirements:
         """The requirements of a cell; for a `collect`, those of each empty cell."""
         return tuple(
-            MissingToken(-1 - each.number, self.blocked_tokens.filling_reasons(each))
-            for each in self.blocked_tokens.awaited_cells(cell)
+            MissingToken(-1 - awaited_cell.number, self.blocked_tokens.filling_reasons(awaited_cell))
+            for awaited_cell in self.blocked_tokens.awaited_cells(cell)
         )
 
     def throttle_requirements(self, throttled_token: ThrottledToken) -> Requirements:
@@ -378,7 +378,7 @@ class _UpstreamSearch:
         number = self.index.firing_event(node, tag)
         if number is None:
             return UnfiredNode(node, self.index.opened_tag(tag) or tag)
-        if number < 0 and not any(each.token[:3:2] == (node, tag) for each in self.state.trap_events):
+        if number < 0 and not any(trap_event.token[:3:2] == (node, tag) for trap_event in self.state.trap_events):
             return RoutedAwayEarlier(node, tag)
         firing = self.firing_origin(number)
         if firing.event.trap is not None:
@@ -417,7 +417,7 @@ class LivenessOracle(Protocol):
 
 def missing_tokens(requirements: Requirements) -> Iterator[MissingToken]:
     """The requirements that are not met: the ports without a token."""
-    return (each for each in requirements if isinstance(each, MissingToken))
+    return (requirement for requirement in requirements if isinstance(requirement, MissingToken))
 
 
 def required_waiters(requirements: Requirements) -> Iterator[Waiter]:

@@ -87,14 +87,14 @@ class WrongCall:
             head = f"{name} is wrong{where}"
         elif self.has_helpers:
             head = f"{name} is wrong, and no call in it that the solution has, too, is wrong{where}"
-        elif all(each.is_finished for each in self.call.own_calls):
+        elif all(own_call.is_finished for own_call in self.call.own_calls):
             head = f"{name} is wrong, and every call that it makes is right{where}"
         else:
             head = f"{name} is wrong{where}"
         lines = [head, f"  expected: {describe_results(self.correct_call)}", f"  got: {describe_results(self.call)}"]
         if self.call.own_calls or self.correct_call.own_calls:
             lines.append(two_sides("its calls", describe_own_calls(self.call), describe_own_calls(self.correct_call)))
-        lines += [str(each) for each in (self.loop, self.cell) if each is not None]
+        lines += [str(finding) for finding in (self.loop, self.cell) if finding is not None]
         if self.node is not None:
             lines += [f"  {line}" for line in self.node.describe("your program", "the solution").splitlines()]
         return "\n".join(lines)
@@ -120,8 +120,10 @@ def describe_results(call: FunctionCall) -> str:
 def describe_own_calls(call: FunctionCall) -> str:
     """The calls that a call makes, with their results."""
     calls = [
-        f"{describe_call(each)} = {describe_results(each)}" if each.is_finished else f"{describe_call(each)}, no result"
-        for each in call.own_calls[:MAX_LISTED_CALLS]
+        f"{describe_call(own_call)} = {describe_results(own_call)}"
+        if own_call.is_finished
+        else f"{describe_call(own_call)}, no result"
+        for own_call in call.own_calls[:MAX_LISTED_CALLS]
     ]
     rest = len(call.own_calls) - len(calls)
     return ", ".join([*calls, f"and {rest:,} more"] if rest else calls) or "none"
@@ -306,16 +308,16 @@ class WrongCallSearch:
         if not unfinished:
             return any(is_longer(loop, correct) for loop in call.loops)
         return not correct.own_calls or any(
-            self.correct_calls.key(self.name(each), each) in keys or not right.is_finished for each, right in unfinished
+            self.correct_calls.key(self.name(own), own) in keys or not right.is_finished for own, right in unfinished
         )
 
     def _first_other_call(self, call: FunctionCall, correct: FunctionCall) -> tuple[FunctionCall, FunctionCall] | None:
         """The first call on a chain of calls without results that makes a call which the correct program does not make
         there."""
         for _ in range(MAX_ENDLESS_CALLS):
-            correct_keys = {self.correct_calls.key(each.function, each) for each in correct.own_calls}
+            correct_keys = {self.correct_calls.key(own_call.function, own_call) for own_call in correct.own_calls}
             unfinished = [pair for pair in self.comparable_calls(call) if not pair[0].is_finished]
-            if any(self.correct_calls.key(self.name(each), each) not in correct_keys for each, _ in unfinished):
+            if any(self.correct_calls.key(self.name(own), own) not in correct_keys for own, _ in unfinished):
                 return call, correct
             if not unfinished:
                 return None
@@ -325,7 +327,7 @@ class WrongCallSearch:
 
 def is_longer(loop: LoopRun, correct: FunctionCall) -> bool:
     """Whether a loop made more iterations than any loop of the correct call."""
-    return len(loop.iterations) > max((len(each.iterations) for each in correct.loops), default=0)
+    return len(loop.iterations) > max((len(own_loop.iterations) for own_loop in correct.loops), default=0)
 
 
 def find_wrong_call(
@@ -340,12 +342,12 @@ def find_wrong_call(
         return None
     call, correct = wrong_pair
     correct_tree = correct_calls.tree_of(search.name(call), call)
-    comparable_calls = [each for each, _ in search.comparable_calls(call)]
+    comparable_calls = [own for own, _ in search.comparable_calls(call)]
     return WrongCall(
         call,
         correct,
         tree.location(call.function),
-        any(each not in comparable_calls for each in call.own_calls),
+        any(own_call not in comparable_calls for own_call in call.own_calls),
         loop_difference(tree, call, correct_tree, correct, correct_calls.is_close),
         cell_difference(tree, call, correct_tree, correct, correct_calls.is_close),
         node_difference(index, reference, call.tag) if correct_tree is correct_calls.tree else None,
@@ -359,7 +361,7 @@ def node_difference(index: EventIndex, reference: EventIndex, tag: Tag) -> Diffe
     difference = first_difference(index, reference, by_number=True)
     if difference is None or difference.firing is None:
         return None
-    calls = (each for each in difference.firing.tag.self_and_ancestors() if each.site.kind == "call")
+    calls = (ancestor for ancestor in difference.firing.tag.self_and_ancestors() if ancestor.site.kind == "call")
     return difference if next(calls) == tag else None
 
 
@@ -413,10 +415,10 @@ def loop_difference(
 def _loop_path(loop: LoopRun, call: Tag, ordinals: Mapping[Site, tuple[int, ...]]) -> LoopPath:
     """The place of a run of a loop in a call: the ordinal of each loop around it with its iteration, and its own."""
     steps: list[tuple[int, ...] | int] = [ordinals[loop.site]]
-    for each in loop.parent.self_and_ancestors():
-        if each == call:
+    for ancestor in loop.parent.self_and_ancestors():
+        if ancestor == call:
             break
-        steps += [each.iteration, ordinals[each.site]]
+        steps += [ancestor.iteration, ordinals[ancestor.site]]
     return tuple(reversed(steps))
 
 
@@ -428,8 +430,8 @@ def _variable_pairs(
     if len(variables) != len(others):
         return None
     by_name = {each.name: each for each in others}
-    if by_name.keys() == {each.name for each in variables}:
-        others = tuple(by_name[each.name] for each in variables)
+    if by_name.keys() == {variable.name for variable in variables}:
+        others = tuple(by_name[variable.name] for variable in variables)
     types = [
         [each.graph.nodes[variable.merge].outputs[0].type for variable in group]
         for each, group in ((tree, variables), (correct_tree, others))
@@ -461,7 +463,7 @@ def _first_iteration(
                 return LoopDifference(name, number, *_describe_rows(pairs, row, right))
     if len(loop.iterations) == len(other.iterations):
         return None
-    ends = ["goes on" if len(each.iterations) > len(rows) else "ends" for each in (loop, other)]
+    ends = ["goes on" if len(run_loop.iterations) > len(rows) else "ends" for run_loop in (loop, other)]
     sides = zip(_describe_rows(pairs, *rows[-1]), ends, strict=True)
     return LoopDifference(name, len(rows) - 1, *(f"{end} with {variables}" for variables, end in sides))
 
@@ -476,7 +478,7 @@ def _describe_rows(
 
 def _describe_row(variables: Sequence[CarriedVariable], row: dict[int, Value]) -> str:
     """The variables of an iteration: `i = 2, total = 5`."""
-    return ", ".join(f"{each.name} = {_describe_value(row.get(each.merge))}" for each in variables)
+    return ", ".join(f"{variable.name} = {_describe_value(row.get(variable.merge))}" for variable in variables)
 
 
 def cell_difference(
@@ -498,4 +500,4 @@ def cell_difference(
             if number in others and not is_close(store.value, others[number].value):
                 cell = f"{array_name(node)}[{number}], of the cells made at {node.origin}"
                 differences.append((store.event, CellDifference(cell, store.value, others[number].value)))
-    return min(differences, key=lambda each: each[0])[1] if differences else None
+    return min(differences, key=lambda entry: entry[0])[1] if differences else None

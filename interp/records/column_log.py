@@ -194,7 +194,7 @@ class ColumnLogWriter:
 def narrow(column: Column) -> npt.NDArray[Any]:
     """The same numbers in the smallest integer dtype that fits them all."""
     low, high = int(column.min()), int(column.max())
-    fits = (each for each in _NARROW_DTYPES if np.iinfo(each).min <= low and high <= np.iinfo(each).max)
+    fits = (dtype for dtype in _NARROW_DTYPES if np.iinfo(dtype).min <= low and high <= np.iinfo(dtype).max)
     return column.astype(next(fits))
 
 

@@ -268,7 +268,7 @@ def add_critical_path(record: OutcomeRecord, outcome: Outcome) -> OutcomeRecord:
         times[processors] = outcome.time_on(processors)
     more = {
         "time_on": stringify_keys(times),
-        "critical_firings": tuple((each.node, each.tag) for each in path),
+        "critical_firings": tuple((firing.node, firing.tag) for firing in path),
     }
     return replace(record, stats={**(record.stats or {}), **more})
 
@@ -294,7 +294,9 @@ def outcome_form(outcome: OutcomeRecord) -> JsonValue:
         engine=outcome.engine,
         schedule=outcome.schedule,
         traps=None if outcome.traps is None else [trap_form(trap, table) for trap in traps],
-        residue=None if outcome.residue is None else [residue_form(each, table.numbers[each.tag]) for each in residue],
+        residue=None
+        if outcome.residue is None
+        else [residue_form(token, table.numbers[token.tag]) for token in residue],
         open_activations=outcome.open_activations,
         error=None if outcome.error is None else error_form(outcome.error),
         sites=[site_to_json(site) for site in table.sites],

@@ -53,7 +53,7 @@ class Embedding:
                 raise Usage("the number of shards is out of range", where=user_location(), required=required, got=got)
             parts = [table[k::shards] for k in range(shards)]
         self.count, self.width = table.shape[0], table.shape[1:]
-        self.shards = tuple(Variable(each, name=f"{name}_{k}") for k, each in enumerate(parts))
+        self.shards = tuple(Variable(part, name=f"{name}_{k}") for k, part in enumerate(parts))
 
     def __call__(self, ids: Any) -> Any:
         """Look up the vectors, of shape (n, ...), for integer ids of shape (n,). An id out of range traps."""

@@ -64,7 +64,7 @@ class Optimizer:
             if isinstance(gradient, Rows):
                 self._apply_rows(gradient, variable, slots)
                 continue
-            value, new_slots = self.update(variable.value, gradient, {name: each.value for name, each in slots.items()})
+            value, new_slots = self.update(variable.value, gradient, {name: slot.value for name, slot in slots.items()})
             variable.assign(value)
             for name, slot_value in new_slots.items():
                 slots[name].assign(slot_value)
@@ -129,8 +129,8 @@ def flatten_variables(variables: Any) -> Iterator[Variable]:
     if isinstance(variables, Variable):
         yield variables
     elif isinstance(variables, dict | tuple | list):
-        for each in variables.values() if isinstance(variables, dict) else variables:
-            yield from flatten_variables(each)
+        for variable in variables.values() if isinstance(variables, dict) else variables:
+            yield from flatten_variables(variable)
     else:
         hint = "optimizer.apply(gradients, variables) takes gradients first"
         raise Usage(
@@ -399,9 +399,9 @@ class LBFGS:
         return loss_before
 
     def _make_slots(self, leaves: Sequence[Variable]) -> None:
-        sizes = sum(variable_size(each) for each in leaves)
-        if len({each.dtype for each in leaves}) > 1:
-            kinds = ", ".join(f"{each.name}: {each._type}" for each in leaves)
+        sizes = sum(variable_size(leaf) for leaf in leaves)
+        if len({leaf.dtype for leaf in leaves}) > 1:
+            kinds = ", ".join(f"{leaf.name}: {leaf._type}" for leaf in leaves)
             raise Usage("L-BFGS needs variables of one dtype", where=user_location(), got=kinds, python=TypeError)
         if not self.slots:
             with init_scope():
@@ -435,7 +435,7 @@ class LBFGS:
         """The direction of the step, by the two-loop recursion. Missing pairs are zeros, and have no weight."""
         steps, differences = self.slots[_STEPS].value, self.slots[_GRADIENT_DIFFERENCES].value
         curvatures = [total(steps[k, :] * differences[k, :]) for k in range(self.history)]
-        weights = [where(each > 0.0, 1.0 / each, 0.0) for each in curvatures]
+        weights = [where(curvature > 0.0, 1.0 / curvature, 0.0) for curvature in curvatures]
         direction, coefficients = gradient, {}
         for k in reversed(range(self.history)):
             coefficients[k] = weights[k] * total(steps[k, :] * direction)
@@ -485,7 +485,7 @@ def variable_size(variable: Variable) -> int:
 
 def flatten_to_vector(arrays: Sequence[Any]) -> Any:
     """All elements of some arrays, as one vector."""
-    return concat([reshape(each, (-1,)) for each in arrays], axis=0)
+    return concat([reshape(array, (-1,)) for array in arrays], axis=0)
 
 
 def assign_from_vector(leaves: Sequence[Variable], vector: Any) -> None:

@@ -66,7 +66,7 @@ class CommandLine(Input):
 
     def add_to_history(self, line: str) -> None:
         """Add a line to the history."""
-        self.history = [*(each for each in self.history if each != line), line]
+        self.history = [*(entry for entry in self.history if entry != line), line]
 
     def action_leave(self) -> None:
         self.display = False

@@ -44,7 +44,11 @@ class LinesPane(Pane):
         self.set_subtitle(page.subtitle)
         rows, at = page.rows, page.target_row or 0
         visible_rows = rows[at : at + max(self.size.height, 1)] if isinstance(rows, LazyRows) else rows
-        width = max((len(each.text) for each in visible_rows), default=0) if page.width is None else page.width
+        width = (
+            max((len(visible_row.text) for visible_row in visible_rows), default=0)
+            if page.width is None
+            else page.width
+        )
         self.set_virtual_size(width, len(rows))
         moved = page.target_row is not None and (page.target_row, len(rows)) != (before.target_row, len(before.rows))
         self.cursor = (

@@ -47,7 +47,7 @@ class Pane(ScrollView, can_focus=True):
         self.styles.width, self.styles.height = area.width, area.height
         room = area.width - 6
         long = next((long for long in (20, 3, 0) if title_length(area, long) <= room), 0)
-        self.border_title = "  ".join(title_markup(each, each == area.front, long) for each in area.panes)
+        self.border_title = "  ".join(title_markup(pane, pane == area.front, long) for pane in area.panes)
 
     def set_subtitle(self, subtitle: str) -> None:
         """Set the text in the lower border, and repaint only that line: setting `border_subtitle` repaints the whole
@@ -118,7 +118,7 @@ class Pane(ScrollView, can_focus=True):
 
 def title_length(area: PaneArea, long: int) -> int:
     """The columns of the titles in a border; titles of panes behind the front one are cut to `long` characters."""
-    return sum(2 + len(each if each == area.front else each[:long]) + 2 for each in area.panes)
+    return sum(2 + len(pane if pane == area.front else pane[:long]) + 2 for pane in area.panes)
 
 
 def title_markup(pane: str, is_front: bool, long: int) -> str:

@@ -71,9 +71,9 @@ def check_against(target: str, solution: str, words: Sequence[str], options: Exe
         both = find_program(target), find_program(solution)
     check_parameters(*both)
     limits, agreement_count = options.limits, 0
-    for each in [tuple(words)] if words else list(small_arguments(both[1])):
+    for arguments in [tuple(words)] if words else list(small_arguments(both[1])):
         with redirect_stdout(sys.stderr):
-            runs, printed = zip(*(run_program(subject, each, limits) for subject in both), strict=True)
+            runs, printed = zip(*(run_program(subject, arguments, limits) for subject in both), strict=True)
         mine, right = (history.outcome() for history in runs)
         if right.status == "Exhausted":
             print_text(f"{'undecided':9} {describe_call(runs[1])}: the solution {describe_limit(right, limits)}")
@@ -155,7 +155,7 @@ def read_hints(file: Path) -> tuple[str, ...]:
     for statement in ast.parse(read_file(file)).body:
         match statement:
             case ast.Assign(targets=[ast.Name(id="HINTS")], value=ast.Tuple() | ast.List() as hints):
-                return tuple(str(each) for each in ast.literal_eval(hints))
+                return tuple(str(hint) for hint in ast.literal_eval(hints))
     return ()
 
 
@@ -189,7 +189,7 @@ def small_arguments(subject: Runnable) -> Iterator[tuple[str, ...]]:
     numbers."""
     choices = [candidate_words(name, type_) for name, type_ in parameters(subject)]
     ranked = sorted(product(*map(enumerate, choices)), key=lambda each: sum(rank for rank, _ in each))
-    return islice((tuple(word for _, word in each) for each in ranked), MAX_ARGUMENT_LISTS)
+    return islice((tuple(word for _, word in choice) for choice in ranked), MAX_ARGUMENT_LISTS)
 
 
 def candidate_words(name: str, type_: Type | None) -> tuple[str, ...]:
@@ -277,12 +277,12 @@ def are_lines_close(got: str, required: str) -> bool:
     """
     near = TOLERANCES[float32 if "float32(" in required else float64]
     mine, right = _DECIMAL.split(got), _DECIMAL.split(required)
-    numbers, required_numbers = (np.array(each[1::2], dtype=np.float64) for each in (mine, right))
+    numbers, required_numbers = (np.array(words[1::2], dtype=np.float64) for words in (mine, right))
     return mine[::2] == right[::2] and _are_all_close(numbers, required_numbers, near)
 
 
 def _are_all_close(got: Value, required: Value, near: float) -> bool:
-    one, other = (np.asarray(each, dtype=np.float64) for each in (got, required))
+    one, other = (np.asarray(array, dtype=np.float64) for array in (got, required))
     with np.errstate(all="ignore"):
         close = np.isfinite(other) & (np.abs(one - other) <= near * np.maximum(1, np.abs(other)))
     return bool(np.all(close | (one == other) | (np.isnan(one) & np.isnan(other))))

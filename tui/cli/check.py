@@ -209,11 +209,11 @@ def explore_schedules(
         line = f"{'every':10} {'agrees':8} {first.outcome.status:10} {describe_schedule_ending(first)}"
         return f"{line}\n{counts}", first.outcome.error if first.outcome.status == "Broken" else None
     lines = [
-        f"{'every':10} {'differs':8} {each.outcome.status:10} "
-        f"{describe_schedule_ending(each)}, {describe_schedules(each)}"
-        for each in result.endings[:MAX_ENDINGS]
+        f"{'every':10} {'differs':8} {ending.outcome.status:10} "
+        f"{describe_schedule_ending(ending)}, {describe_schedules(ending)}"
+        for ending in result.endings[:MAX_ENDINGS]
     ]
-    has_double_writes = all(each.outcome.has_double_write for each in result.endings)
+    has_double_writes = all(ending.outcome.has_double_write for ending in result.endings)
     difference = Disagreement(
         "a cell is put more than once, and the schedule decides which value comes first"
         if has_double_writes

@@ -41,8 +41,8 @@ def examples(
 def example_programs() -> dict[str, str]:
     """The text of each program, by the name of its file."""
     folder = files(__package__).joinpath(FOLDER)
-    resources = (each for each in folder.iterdir() if each.name.endswith(_SUFFIX))
-    return {each.name.replace(_SUFFIX, ".py"): each.read_text(encoding="utf-8") for each in resources}
+    resources = (resource for resource in folder.iterdir() if resource.name.endswith(_SUFFIX))
+    return {resource.name.replace(_SUFFIX, ".py"): resource.read_text(encoding="utf-8") for resource in resources}
 
 
 def copy_program(target: Path, text: str) -> bool:

@@ -69,7 +69,7 @@ def array_functions() -> dict[str, tuple[str, Callable[..., Any]]]:
 def describe_function(name: str, function: Callable[..., Any]) -> str:
     """An array function: its signature without annotations, and its docstring."""
     signature = inspect.signature(function)
-    plain = [each.replace(annotation=inspect.Parameter.empty) for each in signature.parameters.values()]
+    plain = [parameter.replace(annotation=inspect.Parameter.empty) for parameter in signature.parameters.values()]
     short = signature.replace(parameters=plain, return_annotation=inspect.Signature.empty)
     return f"{name}{short}: a function composed of ops\n\n{inspect.getdoc(function) or ''}".rstrip()
 

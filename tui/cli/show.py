@@ -163,7 +163,7 @@ def code_text(start: RunRequest) -> str:
     from ...core.frontend.source.listing import list_code
 
     lines = list_code(converted_code(underlying_function(program._python))).lines
-    return "".join(f"{each.source_line or '':>5}  {each.text}".rstrip() + "\n" for each in lines)
+    return "".join(f"{line.source_line or '':>5}  {line.text}".rstrip() + "\n" for line in lines)
 
 
 TEXT_FORMS = {

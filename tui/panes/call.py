@@ -26,7 +26,7 @@ def call_page(session: Session) -> PanePage:
         rows.append(build_row(mark_span(mark_activation(session, tag), 0), (tag.last_step, VERMILLION), tag=str(tag)))
         rows += [variable_row(name, abbreviate_value(value), tag) for name, value in variables]
     last = session.history.position - 1
-    rows += [value_row(session, graph, labels, each, each.event == last) for each in frame.values]
+    rows += [value_row(session, graph, labels, value, value.event == last) for value in frame.values]
     at = next((number for number, row in enumerate(rows) if row.is_current), None)
     results = ", ".join(map(abbreviate_value, frame.results))
     if results:

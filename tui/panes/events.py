@@ -96,7 +96,7 @@ def answer_rows(command: str, ok: bool, text: tuple[str, ...], width: int) -> tu
     """The rows of a command and its answer, and the length of the longest."""
     lines = (wrap_line(f"  {line}", width, "" if ok else ORANGE, goto_command(line)) for line in text)
     rows = tuple(chain(wrap_line(f"❯ {command}", width, SKY if ok else VERMILLION), *lines))
-    return rows, max(len(each.text) for each in rows)
+    return rows, max(len(row.text) for row in rows)
 
 
 def wrap_line(line: str, width: int, colour: str, command: str = "") -> Iterator[PageRow]:

@@ -149,7 +149,10 @@ LEADER_LINES = 3
 
 def second_key_hints(commands: Iterable[Command[Session]], width: int) -> tuple[PageRow, ...]:
     """The keys that may follow the leader, with their commands, one row per line."""
-    pairs = [*((each.key[1:], each.name) for each in commands if each.key[:1] == LEADER_KEY), ("Esc", "leave")]
+    pairs = [
+        *((command.key[1:], command.name) for command in commands if command.key[:1] == LEADER_KEY),
+        ("Esc", "leave"),
+    ]
     rows, room = tuple(list[PageSpan]() for _ in range(LEADER_LINES)), width
     for first in range(0, len(pairs), LEADER_LINES):
         column = pairs[first : first + LEADER_LINES]

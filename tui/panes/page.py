@@ -162,10 +162,10 @@ def build_row(*pieces: str | tuple[str, str] | PageSpan, **about: object) -> Pag
     'a b\\x1b'
     """
     spans = (
-        PageSpan(each) if isinstance(each, str) else each if isinstance(each, PageSpan) else PageSpan(*each)
-        for each in pieces
+        PageSpan(piece) if isinstance(piece, str) else piece if isinstance(piece, PageSpan) else PageSpan(*piece)
+        for piece in pieces
     )
-    return PageRow(tuple(each._replace(text=sanitize(each.text)) for each in spans), **about)  # type: ignore[arg-type]
+    return PageRow(tuple(span._replace(text=sanitize(span.text)) for span in spans), **about)  # type: ignore[arg-type]
 
 
 def list_rows(count: int, make: Callable[[int], PageRow], *rest: str) -> LazyRows:

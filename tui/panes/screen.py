@@ -318,8 +318,8 @@ def find_breakpoint(session: Session, about: PageRow | None) -> int | None:
     """The breakpoint on a row's line, or else the most recent one."""
     points = session.snapshot.breakpoints
     line = about.line if about is not None else None
-    here = [] if line is None else [each.number for each in points if each.condition == breakpoint_condition(line)]
-    numbers = here or [each.number for each in points[-1:]]
+    here = [] if line is None else [point.number for point in points if point.condition == breakpoint_condition(line)]
+    numbers = here or [point.number for point in points[-1:]]
     return numbers[0] if numbers else None
 
 

@@ -141,10 +141,10 @@ def cells_page(session: Session) -> PanePage:
             "the program has created no cells" if root is None else f"no cells are created or used under {root}"
         )
     rows = [
-        _array_row(graph, each, blocks[each])
-        if isinstance(each, Handle)
-        else cell_row(graph, *each, mark_activation(session, each.content.tag))
-        for each in entries
+        _array_row(graph, entry, blocks[entry])
+        if isinstance(entry, Handle)
+        else cell_row(graph, *entry, mark_activation(session, entry.content.tag))
+        for entry in entries
     ]
     rest = [f"and {remaining:,} more"] if remaining else []
     return PanePage(

@@ -71,7 +71,7 @@ def find_call_frame(session: Session) -> CallFrame:
         graph.name if call.site == ENVIRONMENT else dict(graph.calls).get(call.site, "?"),
         inputs[0],
         list(zip(tags[1:], inputs[1:], strict=True)),
-        sorted(values, key=lambda each: each.event),
+        sorted(values, key=lambda value: value.event),
         [value for node, (at, value) in returned if at <= position and not graph.nodes[node].phase],
         call in history.state.records,
     )

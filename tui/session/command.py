@@ -40,7 +40,7 @@ def split_words(text: str) -> list[str]:
             word = ""
         else:
             word += letter
-    return [unquote(each) for each in [*words, word] if each]
+    return [unquote(argument) for argument in [*words, word] if argument]
 
 
 def unquote(word: str) -> str:

@@ -182,4 +182,4 @@ def format_call(before: str, function: str, arguments: Sequence[str]) -> list[st
         return [one]
     if len(f"        {inside}") <= LINE_WIDTH:
         return [f"{before}{function}(", f"        {inside}", "    )"]
-    return [f"{before}{function}(", *(f"        {each}," for each in arguments), "    )"]
+    return [f"{before}{function}(", *(f"        {argument}," for argument in arguments), "    )"]

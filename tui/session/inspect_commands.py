@@ -273,16 +273,18 @@ def all_activations_result(session: Session) -> CommandResult:
     history, here = session.history, session.current_tag
     session.run.index.catch_up(history)
     titles, lines, rows = ActivationTitles(history.graph, session.run.index.gates, history.position), list[str](), []
-    for each in list_activations(session):
-        indent = "  " * min(each.depth, 30)
-        if isinstance(each, OmittedActivations):
-            lines.append(f"   {indent}and {each.remaining_count:,} more")
+    for activation in list_activations(session):
+        indent = "  " * min(activation.depth, 30)
+        if isinstance(activation, OmittedActivations):
+            lines.append(f"   {indent}and {activation.remaining_count:,} more")
             continue
-        title, tag = titles.title(each), each.tag
+        title, tag = titles.title(activation), activation.tag
         site = "" if tag.site.kind == "loop" else f"{tag.last_step}: "
-        status = "" if each.tokens is None else f", open, {plural(each.tokens, 'token')}"
+        status = "" if activation.tokens is None else f", open, {plural(activation.tokens, 'token')}"
         lines.append(f"{'->' if tag == here else '  '} {indent}{site}{title}{status}")
-        rows.append({"tag": str(tag), "said": title, "open": each.tokens is not None, "tokens": each.tokens or 0})
+        rows.append(
+            {"tag": str(tag), "said": title, "open": activation.tokens is not None, "tokens": activation.tokens or 0}
+        )
     return CommandResult(lines, {"activations": rows, "here": str(here)})
 
 
@@ -419,7 +421,11 @@ def resolve_names(session: Session, name: str | None) -> list[str]:
     if name is not None and any(name == bundle.subject for bundle in view.bundles):
         return [name]
     clusters = None if name is None else find_clusters(view, [name])
-    return [each.subject for each in view.root.walk() if each.subject and (clusters is None or each.name in clusters)]
+    return [
+        cluster.subject
+        for cluster in view.root.walk()
+        if cluster.subject and (clusters is None or cluster.name in clusters)
+    ]
 
 
 def set_folding(session: Session, folded: tuple[str, ...], unfolded: tuple[str, ...]) -> CommandResult:

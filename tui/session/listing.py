@@ -195,12 +195,12 @@ def list_flight(session: Session, most: int) -> FlightListing:
     count = len(tokens)
     last_first = zip(range(count - 1, -1, -1), reversed(tokens), strict=True)
     order = last_first if history.schedule == "lifo" else enumerate(tokens)
-    others = (each for each in order if each[0] != next_position)
+    others = (entry for entry in order if entry[0] != next_position)
     ordered = chain([(next_position, tokens[next_position])], others)
     if root is None:
         first = list(islice(ordered, most))
         return FlightListing(first, count - len(first), 0)
-    matches = [each for each in islice(ordered, MAX_SCANNED) if is_under(each[1].tag, root)]
+    matches = [entry for entry in islice(ordered, MAX_SCANNED) if is_under(entry[1].tag, root)]
     return FlightListing(matches[:most], max(len(matches) - most, 0), max(count - MAX_SCANNED, 0))
 
 
@@ -289,8 +289,8 @@ def list_cells(session: Session, most: int) -> CellListing:
             count += len(block.writes) + sum(map(len, block.deferred_reads.values()))
         return CellListing(listed, count - len(listed), len(heap.blocks), heap.deferred_count)
     entries = list(cell_entries(heap.blocks, root))
-    parked = sum(isinstance(each, CellEntry) and isinstance(each.content, Token) for each in entries)
-    arrays = sum(isinstance(each, Handle) for each in entries)
+    parked = sum(isinstance(entry, CellEntry) and isinstance(entry.content, Token) for entry in entries)
+    arrays = sum(isinstance(entry, Handle) for entry in entries)
     return CellListing(entries[:most], max(len(entries) - most, 0), arrays, parked)
 
 
@@ -298,7 +298,7 @@ def cell_entries(blocks: Mapping[Handle, CellBlock], root: Tag | None) -> Iterat
     """Arrays of cells, each followed by its entries under the tag `root`. An array without such entries is left out,
     unless it was created there."""
     for handle, block in blocks.items():
-        entries = (each for each in block_entries(block) if is_under(each.content.tag, root))
+        entries = (entry for entry in block_entries(block) if is_under(entry.content.tag, root))
         first = next(entries, None)
         if first is not None or is_under(handle.tag, root):
             yield handle

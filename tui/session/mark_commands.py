@@ -73,7 +73,11 @@ def find_breakpoint(session: Session, words: CommandArguments) -> BreakpointSpec
 def change_breakpoint(session: Session, point: BreakpointSpec, **changes: Any) -> CommandResult:
     """Change fields of a breakpoint."""
     changed = replace(point, **changes)
-    session.update_state(breakpoints=tuple(changed if each is point else each for each in session.snapshot.breakpoints))
+    session.update_state(
+        breakpoints=tuple(
+            changed if breakpoint_ is point else breakpoint_ for breakpoint_ in session.snapshot.breakpoints
+        )
+    )
     return CommandResult([f"breakpoint {changed}"], {"breakpoint": breakpoint_data(changed)})
 
 
@@ -105,7 +109,9 @@ def delete(session: Session, words: CommandArguments) -> CommandResult:
         return CommandResult(["there are no breakpoints"])
     point = find_breakpoint(session, words)
     words.expect_end()
-    session.update_state(breakpoints=tuple(each for each in session.snapshot.breakpoints if each is not point))
+    session.update_state(
+        breakpoints=tuple(breakpoint_ for breakpoint_ in session.snapshot.breakpoints if breakpoint_ is not point)
+    )
     return CommandResult([f"deleted {point}"], {"breakpoint": breakpoint_data(point)})
 
 
@@ -173,7 +179,7 @@ def watch(session: Session, words: CommandArguments) -> CommandResult:
     words.expect_end()
     graph, watches = session.history.graph, session.snapshot.watches
     full = str(graph.nodes[session.find_node(name)])
-    session.update_state(watches=(*(each for each in watches if each != full), full))
+    session.update_state(watches=(*(watch for watch in watches if watch != full), full))
     return watches_result(session)
 
 
@@ -186,7 +192,7 @@ def unwatch(session: Session, words: CommandArguments) -> CommandResult:
         return watches_result(session)
     watches = session.snapshot.watches
     full = name if name in watches else str(session.history.graph.nodes[session.find_node(name)])
-    session.update_state(watches=tuple(each for each in watches if each != full))
+    session.update_state(watches=tuple(watch for watch in watches if watch != full))
     return watches_result(session)
 
 
@@ -221,7 +227,7 @@ def bookmark(session: Session, words: CommandArguments) -> CommandResult:
     if not name.replace("-", "").replace("_", "").isalnum():
         raise Usage("this is not a name for a bookmark", required="letters, digits, - and _", got=name[:40])
     mark = Bookmark(name, session.run.name, session.history.position, note)
-    others = tuple(each for each in session.snapshot.bookmarks if each.name != name)
+    others = tuple(bookmark for bookmark in session.snapshot.bookmarks if bookmark.name != name)
     session.update_state(bookmarks=(*others, mark))
     return CommandResult([describe_bookmark(mark)], {"bookmark": asdict(mark)})
 

@@ -116,11 +116,11 @@ def enabled(session: Session, words: CommandArguments) -> CommandResult:
     firings = list(islice(could_fire(state, islice(enumerate(state.flight), first, first + MAX_SCANNED)), MAX_ROWS))
     end = firings[-1].position + 1 if len(firings) == MAX_ROWS else first + MAX_SCANNED
     rest = max(len(state.flight) - end, 0)
-    lines = [f"{'->' if each.position == chosen else '  '} {each}" for each in firings[:MAX_LINES]]
+    lines = [f"{'->' if firing.position == chosen else '  '} {firing}" for firing in firings[:MAX_LINES]]
     lines = with_omitted_count(lines, len(firings)) or [
         "none of these can fire next" if rest else "nothing can fire next"
     ]
     lines += [f"{plural(rest, 'token')} more in flight: `enabled {end}` goes on there"] if rest else []
-    rows = [{"position": each.position, "node": each.name, "tag": str(each.tag)} for each in firings]
+    rows = [{"position": firing.position, "node": firing.name, "tag": str(firing.tag)} for firing in firings]
     data = {"enabled": rows, "from": first, "unscanned": rest, "next": chosen}
     return CommandResult(lines, data)

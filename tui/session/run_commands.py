@@ -42,7 +42,7 @@ def adopt_fork(session: Session, history: History, name: str | None = None) -> S
         parent = session.find_run(parent.parent)
     edit_text = "" if history.edit is None else history.edit.describe(history.graph)
     numbered = (f"{parent.name}.{number}" for number in count(1))
-    free_name = next(each for each in numbered if session.snapshot.find_run(each) is None)
+    free_name = next(candidate for candidate in numbered if session.snapshot.find_run(candidate) is None)
     run = SessionRun(name or free_name, history, parent.start, parent.name, position, edit_text)
     run.share_index(parent)
     history.name = run.name
@@ -179,7 +179,7 @@ def describe_runs(state: SessionState) -> Iterator[str]:
         origin = "" if run.parent is None else f", from {run.fork_position} on{edit}"
         position = f"at {run.history.position:,} of {plural(len(run.history), 'event')}"
         yield f"{arrow} {'  ' * depth}{run.name}: {position}{origin}"
-        stack += [(each, depth + 1) for each in forks.get(run.name, [])]
+        stack += [(fork, depth + 1) for fork in forks.get(run.name, [])]
 
 
 @fork_commands.register("switch", "NAME", key="m", help="go to another run")
@@ -236,7 +236,7 @@ def columns(left: list[str], right: list[str]) -> Iterator[str]:
     ['a', '|', 'b']
     """
     for pair in zip_longest(left, right, fillvalue=""):
-        one, other = (each if len(each) <= COLUMN_WIDTH else f"{each[: COLUMN_WIDTH - 3]}..." for each in pair)
+        one, other = (text if len(text) <= COLUMN_WIDTH else f"{text[: COLUMN_WIDTH - 3]}..." for text in pair)
         yield f"{one:{COLUMN_WIDTH}} | {other}".rstrip()
 
 
@@ -257,12 +257,12 @@ def compare(session: Session, words: CommandArguments) -> CommandResult:
     other = resolve_other_run(session, words)
     other.history.all_events()
     positions = [run.history.position, other.history.position]
-    for each in (run, other):
-        each.history.jump(len(each.history))
-        run_until(each.history, match_nothing)
+    for shown_run in (run, other):
+        shown_run.history.jump(len(shown_run.history))
+        run_until(shown_run.history, match_nothing)
     first = first_difference(run.history.ask.index, other.history.ask.index)
-    for each, position in zip((run, other), positions, strict=True):
-        each.history.jump(position)
+    for shown_run, position in zip((run, other), positions, strict=True):
+        shown_run.history.jump(position)
     if first is None:
         session.update_state(difference=None, current=run.name)
         return CommandResult([f"{run.name} and {other.name} do the same"], {"with": other.name, "differs": False})

@@ -254,7 +254,9 @@ class RunIndex:
         first, _ = next(self._own_segment.segments())
         start = ends[complete_count - 1] + 1 if complete_count else first.start
         nodes = {node for part, _ in self._own_segment.segments() for node in part.firings}
-        firings = sum(bisect_left(each, position) - bisect_left(each, start) for each in map(self.firings, nodes))
+        firings = sum(
+            bisect_left(positions, position) - bisect_left(positions, start) for positions in map(self.firings, nodes)
+        )
         return firings if complete_count else firings + first.initial_wave_firings
 
     def activation(self, tag: Tag) -> ActivationSummary:

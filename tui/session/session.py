@@ -338,5 +338,8 @@ def complete_line(session: Session, line: str) -> str | None:
     before, space, word = line.rpartition(" ")
     if not word:
         return None
-    match = next((each for each in completions(session, line) if each.startswith(word) and each != word), None)
+    match = next(
+        (completion for completion in completions(session, line) if completion.startswith(word) and completion != word),
+        None,
+    )
     return None if match is None else f"{before}{space}{match}"

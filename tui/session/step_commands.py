@@ -305,7 +305,7 @@ def current_scope(session: Session) -> ActivationScope:
     history = session.history
     last = history.last_event.token.tag if history.last_event is not None else ROOT
     around = map(scope_of, last.self_and_ancestors())
-    return next((each for each in around if each.is_open(history.state)), scope_of(ROOT))
+    return next((scope for scope in around if scope.is_open(history.state)), scope_of(ROOT))
 
 
 def step_over(history: History, here: ActivationScope) -> None:

@@ -105,8 +105,8 @@ class PlayerColumns:
         while ancestor is not None and ancestor not in self.tags:
             new.append(ancestor)
             ancestor = ancestor.parent
-        for each in reversed(new):
-            self.tags.intern(each)
+        for new_tag in reversed(new):
+            self.tags.intern(new_tag)
         return self.tags.intern(tag)
 
     def _nodes(self) -> list[JsonRow]:
@@ -298,8 +298,8 @@ def tag_lifetimes(segment: PlayerSegment) -> dict[Tag, tuple[int, int, int]]:
             opened.setdefault(recording.tokens[token].tag, position)
         if event.fired and recording.graph.nodes[event.token.node].op == "return":
             returned[event.token.tag] = position
-        for each in event.closed:
-            closed[each.tag] = position
+        for activation in event.closed:
+            closed[activation.tag] = position
     return {tag: (position, returned.get(tag, -1), closed.get(tag, -1)) for tag, position in opened.items()}
 
 

@@ -109,7 +109,7 @@ def arrows_by_edge(whole: ElementTree.Element, view: View) -> dict[str, int]:
             edges[group.findtext(f"{_SVG}title", "")].append(group.get("id", ""))
     numbers: dict[str, int] = {}
     for title, ids in edges.items():
-        ids.sort(key=lambda each: int(each.removeprefix("edge")))
+        ids.sort(key=lambda id_: int(id_.removeprefix("edge")))
         numbers.update(zip(ids, arrows[title], strict=True))
     return numbers
 
@@ -118,7 +118,7 @@ def rewrite_group(group: ElementTree.Element, view: View, names: dict[str, int])
     """Rewrite the group of a box, an arrow or a frame."""
     kind = group.get("class", "")
     title = group.findtext(f"{_SVG}title", "")
-    tooltip = next((each.get(_TITLE, "") for each in group.iter() if each.get(_TITLE)), "")
+    tooltip = next((element.get(_TITLE, "") for element in group.iter() if element.get(_TITLE)), "")
     if kind.startswith("node"):
         tooltip = tooltip or _box_label(view, title)
         opening = f'<g id="b-{escape(title)}" class="{kind}" role="button" tabindex="-1">'
@@ -143,13 +143,13 @@ def _box_label(view: View, name: str) -> str:
     return f"{box.title}, {box.subtitle}" if box.subtitle else box.title
 
 
-def rewrite_shape(each: ElementTree.Element) -> Iterator[str]:
+def rewrite_shape(element: ElementTree.Element) -> Iterator[str]:
     """A shape or text of Graphviz's SVG, with colours as CSS variables."""
-    name = each.tag.removeprefix(_SVG)
-    copied = {key: _COLOURS.get(value, value) for key, value in each.attrib.items() if key in _SVG_ATTRIBUTES}
+    name = element.tag.removeprefix(_SVG)
+    copied = {key: _COLOURS.get(value, value) for key, value in element.attrib.items() if key in _SVG_ATTRIBUTES}
     attributes = "".join(f' {key}="{escape(value)}"' for key, value in copied.items())
-    opacity = ' fill-opacity="var(--fill-opacity)"' if each.get("fill-opacity") else ""
+    opacity = ' fill-opacity="var(--fill-opacity)"' if element.get("fill-opacity") else ""
     if name in _SHAPES:
         yield f"<{name}{attributes}{opacity}/>"
     elif name == "text":
-        yield f"<text{attributes}>{escape(each.text or '')}</text>"
+        yield f"<text{attributes}>{escape(element.text or '')}</text>"

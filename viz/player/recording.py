@@ -162,7 +162,9 @@ class _TokenRecorder:
 
     def resolve_argument(self, origin: TokenOrigin, value: Value) -> None:
         """Set the value of an argument for all of its tokens."""
-        for number in [each for each in self._unknown_arguments if self.origins[each] == origin]:
+        for number in [
+            unknown_argument for unknown_argument in self._unknown_arguments if self.origins[unknown_argument] == origin
+        ]:
             self.tokens[number] = self.tokens[number]._replace(value=value)
             self._unknown_arguments.discard(number)
 
@@ -186,11 +188,11 @@ class _TokenRecorder:
         moves += self.update_readiness(self._flight_by_node.pop(key))
         if rule.effect is not None:
             self._cells.apply(event, rule.node.op)
-        moves += [self.place_token(each, event.is_throttled) for each in self.add_sent_tokens(event)]
+        moves += [self.place_token(token, event.is_throttled) for token in self.add_sent_tokens(event)]
         if rule.node.op == "store":
             moves += self.record_store(event)
         for closed in event.closed:
-            self._fired.difference_update((each, closed.tag) for each in closed.fired_nodes)
+            self._fired.difference_update((fired_node, closed.tag) for fired_node in closed.fired_nodes)
         return moves
 
     def record_store(self, event: Event) -> list[Move]:
@@ -198,8 +200,8 @@ class _TokenRecorder:
         assert event.inputs is not None
         handle, index, *_ = event.inputs
         woken = self._deferred_reads.pop(CellAddress(handle, index), []) if event.woken else []  # type: ignore[arg-type]
-        moves = [self.join_flight(each) for each in woken]
-        reads = [each for each in self._flight if self._rules[self.tokens[each].node].node.op in READ_OPS]
+        moves = [self.join_flight(token) for token in woken]
+        reads = [number for number in self._flight if self._rules[self.tokens[number].node].node.op in READ_OPS]
         return [*moves, *self.update_readiness(reads)]
 
     def add_sent_tokens(self, event: Event) -> list[int]:
@@ -308,7 +310,7 @@ def select_segment(
     start = chosen[0] if chosen else 0
     shown = whole.event_numbers[start : start + most]
     live = live_tokens(
-        TokenRecording(*recording[:4], list(whole.initial_moves), [list(each) for each in whole.moves[:start]]), start
+        TokenRecording(*recording[:4], list(whole.initial_moves), [list(move) for move in whole.moves[:start]]), start
     )
     segment = PlayerSegment(recording, shown, list(live.items()), whole.moves[start : start + most])
     return segment._replace(note=describe_omission(segment, under, is_over))
@@ -344,10 +346,10 @@ def segment_below(recording: TokenRecording, tag: Tag) -> PlayerSegment:
     cache: dict[Tag, bool] = {}
     inside = [is_below(token.tag, tag, cache) for token in recording.tokens]
     moves = [
-        [each for each in moved if inside[each[0]] and each[1] is not TokenPlace.RETURNED] for moved in recording.moves
+        [move for move in moved if inside[move[0]] and move[1] is not TokenPlace.RETURNED] for moved in recording.moves
     ]
     numbers = [number for number, moved in enumerate(moves) if moved]
-    first = [each for each in recording.initial_moves if inside[each[0]]]
+    first = [move for move in recording.initial_moves if inside[move[0]]]
     return PlayerSegment(recording, numbers, first, [moves[number] for number in numbers])
 
 

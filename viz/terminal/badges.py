@@ -157,7 +157,7 @@ def is_free_run(grid: GridOverlay, used: set[tuple[int, int]], row: int, column:
     it."""
     cells = grid[row][column : column + length]
     whole = all(cell.sides == LEFT | RIGHT and cell.owners == (number,) for cell in cells)
-    return len(cells) == length and whole and not any((row, column + each) in used for each in range(length))
+    return len(cells) == length and whole and not any((row, column + offset) in used for offset in range(length))
 
 
 def _write_cells(

@@ -92,7 +92,9 @@ def routed_boxes(rows: Sequence[BoxRow], layout: CellLayout) -> dict[str, Routed
         for item, start in row.box_starts():
             column = placement.column + start
             inside = range(column + 1, column + max(len(item.text) - 1, 2))
-            outlets = {label: range(column + each.start, column + each.stop) for label, each in item.outlets.items()}
+            outlets = {
+                label: range(column + outlet.start, column + outlet.stop) for label, outlet in item.outlets.items()
+            }
             boxes[item.box] = RoutedBox(placement.rank, column, len(item.text), inside, outlets)
     return boxes
 

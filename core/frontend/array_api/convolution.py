@@ -126,7 +126,7 @@ def conv_transpose(
     extent = window_extent(sizes[2:], spacings)
     if padding == "SAME":
         totals = [max(width - step, 0) for width, step in zip(extent, steps, strict=True)]
-        pairs = [(each // 2, each - each // 2) for each in totals]
+        pairs = [(total // 2, total - total // 2) for total in totals]
         extra = tuple(max(step - width, 0) + more for width, step, more in zip(extent, steps, extra, strict=True))
     else:
         pairs = _resolve_padding(padding, (), extent, steps)

@@ -459,8 +459,14 @@ def has_other_dtypes(loop: LoopRegions, kinds: set[str]) -> bool:
     types = [value.type for value in loop.condition_parameters]
     for part in (loop.condition_region, loop.body_region):
         types += [value.type for value in part.captures]
-        nodes = (each for node in part.nodes for each in (node, *(n for region in node.regions for n in region.walk())))
-        types += [each.type for node in nodes for each in (*node.results, *node.inputs) if not isinstance(each, str)]
+        nodes = (
+            inner_node
+            for node in part.nodes
+            for inner_node in (node, *(n for region in node.regions for n in region.walk()))
+        )
+        types += [
+            operand.type for node in nodes for operand in (*node.results, *node.inputs) if not isinstance(operand, str)
+        ]
     return any(type_.dtype.kind in kinds and type_.dtype not in dtypes.PYTHON_DTYPES for type_ in types)
 
 

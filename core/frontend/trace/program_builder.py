@@ -208,7 +208,7 @@ class ProgramBuilder:
                 self.trace_specialization(entry)
                 continue
             others = [function for function in functions if not function.function_spec.is_local]
-            if any(each.signature is None or each.has_weak_results or each.is_stale for each in others):
+            if any(other.signature is None or other.has_weak_results or other.is_stale for other in others):
                 return
             if not settle_weak_results(functions, local):
                 return
@@ -320,11 +320,13 @@ class ProgramBuilder:
                     return argument_types
             types, remaining = flat_types(argument_types), list(numbers)
             recursive_types: list[set[Type]] = [set() for _ in types]
-            for each in reachable_specializations(callee):
-                if each.function_spec == function_spec and len(flat_types(each.argument_types)) == len(types):
-                    weak = each.weak_arguments or (None,) * len(types)
+            for specialization in reachable_specializations(callee):
+                if specialization.function_spec == function_spec and len(
+                    flat_types(specialization.argument_types)
+                ) == len(types):
+                    weak = specialization.weak_arguments or (None,) * len(types)
                     for given, type_, weak_value in zip(
-                        recursive_types, flat_types(each.argument_types), weak, strict=True
+                        recursive_types, flat_types(specialization.argument_types), weak, strict=True
                     ):
                         given.update([type_] if weak_value is None else [])
             for k, number in enumerate(numbers):
@@ -497,7 +499,7 @@ def called_specializations(functions: Sequence[Specialization]) -> list[Speciali
     called = {function: None for function in functions if not function.function_spec.is_local}
     pending = list(called)
     for function in pending:  # a worklist: the loop appends to it
-        bodies = [function.body, *(each.body for each in function.auxiliary_functions)]
+        bodies = [function.body, *(auxiliary.body for auxiliary in function.auxiliary_functions)]
         for name in (name for body in bodies if body is not None for name in called_names(body)):
             callee = by_name.get(name)
             if callee is not None and callee not in called:
@@ -533,7 +535,9 @@ def is_same_function(one: Specialization, other: Specialization) -> bool:
         assumed.add((first.name, second.name))
         bodies, signatures = (first.body, second.body), (first.signature, second.signature)
         parts = [
-            each and (each.result_types, each.weak_types, each.captures, each.assigned_variables) for each in signatures
+            signature
+            and (signature.result_types, signature.weak_types, signature.captures, signature.assigned_variables)
+            for signature in signatures
         ]
         if (
             first.is_under_trace
@@ -550,7 +554,9 @@ def is_same_function(one: Specialization, other: Specialization) -> bool:
             return False
         if number_callees(first) != number_callees(second):
             return False
-        callees = [{callee.name: callee for callee in each.callee_signatures or ()} for each in (first, second)]
+        callees = [
+            {callee.name: callee for callee in signature.callee_signatures or ()} for signature in (first, second)
+        ]
         pending += [
             (callees[0][name], callees[1][other_name])
             for name, other_name in zip(*names, strict=True)
@@ -585,7 +591,10 @@ def has_results(function: Specialization, types: tuple[Type, ...]) -> bool:
 def unflatten_types(argument_types: Sequence[TreeType], types: Sequence[Type]) -> tuple[TreeType, ...]:
     """Argument types that nest as these do, with other types of the leaves."""
     leaf_types = iter(types)
-    return tuple(TreeType(each.treedef, tuple(next(leaf_types) for _ in each.types)) for each in argument_types)
+    return tuple(
+        TreeType(argument_type.treedef, tuple(next(leaf_types) for _ in argument_type.types))
+        for argument_type in argument_types
+    )
 
 
 def other_dtypes(callee: Specialization, numbers: WeakTypes) -> set[DType]:

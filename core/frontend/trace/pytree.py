@@ -241,7 +241,7 @@ def has_stacked_parts(structure: TreeDef) -> bool:
 def unstack(value: Any) -> Any:
     """A concrete value whose lists have their items in place of stacked ones."""
     if type(value) in (list, tuple):
-        items = [unstack(each) for item in value for each in (_rows(item) if type(item) is StackedItems else [item])]
+        items = [unstack(row) for item in value for row in (_rows(item) if type(item) is StackedItems else [item])]
         return items if type(value) is list else tuple(items)
     if type(value) is dict:
         return {key: unstack(part) for key, part in value.items()}

@@ -92,7 +92,7 @@ def user_location() -> Location | None:
 
 def raising_location(error: BaseException) -> Location | None:
     """The innermost line of user code through which an exception has come."""
-    frames = [(each.tb_frame.f_code, each) for each in _traceback(error)]
+    frames = [(entry.tb_frame.f_code, entry) for entry in _traceback(error)]
     last = next((pair for pair in reversed(frames) if not is_internal_file(pair[0].co_filename)), None)
     return TracedLocation(last[0].co_filename, last[1].tb_lineno, last[0], last[1].tb_lasti) if last else None
 

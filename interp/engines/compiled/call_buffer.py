@@ -41,7 +41,7 @@ from ..limits import recent_resident_memory, statm_file
 Words: TypeAlias = ctypes.Array[ctypes.c_int64]
 _STRUCT_CODES = {"b": "q", "i": "q", "u": "Q", "f": "d"}
 """The struct format of a scalar in a word, by lane."""
-_TYPE_STRINGS = {each: each.numpy.str for each in dtypes.ALL}
+_TYPE_STRINGS = {dtype: dtype.numpy.str for dtype in dtypes.ALL}
 """The typestrings of dtypes in NumPy's array interface: `dtype.str` takes 0.1 us."""
 
 
@@ -137,7 +137,10 @@ class CallLayout:
 
 def call_layout(parameters: Sequence[Type], results: int, operands: int) -> CallLayout:
     """The layout for arguments of these types and these numbers of results and of operands of a trap."""
-    codes = (f"{2 + len(each.shape)}q" if each.shape else _STRUCT_CODES[lane(each.dtype)] for each in parameters)
+    codes = (
+        f"{2 + len(parameter.shape)}q" if parameter.shape else _STRUCT_CODES[lane(parameter.dtype)]
+        for parameter in parameters
+    )
     arguments, results_begin = Struct("".join(codes)), OPERANDS + SLOT_WORDS * max(1, operands)
     arguments_begin = results_begin + SLOT_WORDS * results
     return CallLayout(
@@ -163,12 +166,12 @@ class CallBuffer:
         self.borrowed_arguments = list[npt.NDArray[Any]]()
         """The arrays that generated code reads; this buffer keeps them alive, even if the code does not stop."""
         packed = list[Any]()
-        for each in arguments:
-            if isinstance(each, np.ndarray):  # it has no reference count
-                self.borrowed_arguments.append(each)
-                packed += (0, data_address(each), *each.shape)
+        for argument in arguments:
+            if isinstance(argument, np.ndarray):  # it has no reference count
+                self.borrowed_arguments.append(argument)
+                packed += (0, data_address(argument), *argument.shape)
             else:
-                packed.append(each.item() if isinstance(each, np.generic) else each)
+                packed.append(argument.item() if isinstance(argument, np.generic) else argument)
         layout.arguments.pack_into(self.state, 8 * layout.arguments_begin, *packed)
 
     def recycle(self) -> None:

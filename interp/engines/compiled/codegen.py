@@ -126,7 +126,7 @@ def emit_module(program: Program, *, native: bool = False) -> GeneratedModule:
     module = GeneratedModule(f"{HEADER}{'' if native else ARRAY_HEADER}".splitlines())
     keyed_functions, groups = functions_reaching(program, is_draw), dict[PhaseKey, PhaseGroup]()
     layouts = {function.name: function_tape_layout(program, function) for function in program.reachable_functions()}
-    module.has_tapes = not all(each.is_empty for each in layouts.values())
+    module.has_tapes = not all(layout.is_empty for layout in layouts.values())
     for number, members in enumerate(strongly_connected_components(program)):
         name, phase = members[0].key
         name = f"{name}_{phase}" if phase else name
@@ -176,11 +176,11 @@ def emit_group(
     if is_recursive_group(group.members):
         optimistic = ArrayFacts(is_unique=True, has_no_negative_zero=True)
         module.result_facts |= {
-            each.key: [
-                ArrayFacts() if type_.is_scalar else optimistic._replace(may_be_lazy=each.number > 0)
-                for type_ in each.results
+            member.key: [
+                ArrayFacts() if type_.is_scalar else optimistic._replace(may_be_lazy=member.number > 0)
+                for type_ in member.results
             ]
-            for each in group.members
+            for member in group.members
         }
     while True:
         snapshot, assumed = module.copy(), dict(module.result_facts)
@@ -304,7 +304,7 @@ def emit_region(emitter: FunctionEmitter, record: TapeReference, number: int, ar
     for node in plan_fusion(closed, plan.special_nodes):
         if isinstance(node, FusedChain):
             values.update(emit_chain(emitter, node, materialized_value))
-            emitter.facts.unique |= {values[each].text for loop in node.loops for each in loop.outputs}
+            emitter.facts.unique |= {values[output].text for loop in node.loops for output in loop.outputs}
         elif node.name in plan.transposes:
             values[node.name] = Transposed(materialized_value(node.inputs[0]).text, node.results[0].type)
         elif node.name in plan.special_nodes:
@@ -333,7 +333,7 @@ def emit_node(
     emitter: FunctionEmitter, record: TapeReference, node: Node, inputs: Sequence[TypedExpression]
 ) -> list[str]:
     """Emit one node; return the text of its results."""
-    texts = [each.text for each in inputs]
+    texts = [input_.text for input_ in inputs]
     if not is_fresh(node.op):
         emitter.facts.mark_shared(texts)
     match node.op:
@@ -348,7 +348,7 @@ def emit_node(
         case "breakpoint" | "identity" | "stop_gradient":
             return texts
     result = emit_op(emitter, node, inputs)
-    if needs_poll(node) and not is_short(node, [each.type for each in inputs]):
+    if needs_poll(node) and not is_short(node, [input_.type for input_ in inputs]):
         emitter.emit_poll()
     return [result]
 
@@ -377,7 +377,7 @@ def emit_op(emitter: FunctionEmitter, node: Node, inputs: Sequence[TypedExpressi
         return CELL_EMITTERS[node.op](emitter, node, inputs)
     if not result.is_scalar:
         return emit_elementwise(emitter, node, inputs)
-    types, texts = [each.type for each in inputs], [each.text for each in inputs]
+    types, texts = [input_.type for input_ in inputs], [input_.text for input_ in inputs]
     condition = kernels.trap_condition(node.op, types, result, texts)
     if condition is not None:
         emitter.emit_trap(node, inputs, condition)
@@ -434,8 +434,8 @@ def emit_branches(
                 emitter.emit(f"{name} = {text}")
             if not names:
                 emitter.emit("pass")
-    for name, *each in zip(names, *facts, strict=True):
-        emitter.facts.set_facts(name, merge_facts(each))
+    for name, *sources in zip(names, *facts, strict=True):
+        emitter.facts.set_facts(name, merge_facts(sources))
     return names
 
 
@@ -476,7 +476,7 @@ def emit_call(
     slots = fill_slots(texts, slot_types(callee.parameters), group.parameters)
     name = emitter.fresh_name()
     function = SELF_NAME if group is emitter.group else group.name
-    arguments = [*(implicit[each] for each, _ in group.implicit_parameters), *slots]
+    arguments = [*(implicit[parameter] for parameter, _ in group.implicit_parameters), *slots]
     emitter.emit(f"{name} = {function}({', '.join(arguments)})")
     with emitter.block("if m.read_i(s, 0) != 0:"):
         emitter.emit_exit(f"m.record_tag_step(s, {emitter.add_site(start.root)}, 0)", records_tag=True)

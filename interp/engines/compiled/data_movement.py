@@ -47,7 +47,7 @@ class StridedView(NamedTuple):
 def emit_strided_op(emitter: FunctionEmitter, node: Node, inputs: Sequence[TypedExpression]) -> str | None:
     """Emit an op of the table MOVE_EMITTERS; None where it is left to Python."""
     types = [*(value.type for value in inputs), node.results[0].type]
-    fits = all(len(each.shape or ()) <= MAX_AXES and _item_size(each.dtype) in _ITEM_SIZES for each in types)
+    fits = all(len(type_.shape or ()) <= MAX_AXES and _item_size(type_.dtype) in _ITEM_SIZES for type_ in types)
     return MOVE_EMITTERS[node.op](emitter, node, inputs) if node.op in MOVE_EMITTERS and fits else None
 
 
@@ -179,7 +179,7 @@ def emit_broadcast(emitter: FunctionEmitter, node: Node, inputs: Sequence[TypedE
     else:
         operands = iter(dynamic)
         sizes = [next(operands).text if size is None else str(size) for size in node.attribute("shape")]
-        emit_shape_check(emitter, node, inputs, [each.text for each in dynamic])
+        emit_shape_check(emitter, node, inputs, [size.text for size in dynamic])
         emit_fit_check(emitter, node, inputs, x.sizes, sizes)
     emitter.emit_size_check(node, inputs, sizes)
     array, operand = emit_empty(emitter, sizes, result), _as_array(emitter, x)
@@ -228,7 +228,7 @@ def emit_reshaped_sizes(emitter: FunctionEmitter, node: Node, inputs: Sequence[T
     dynamic, count = dynamic_operands(node, inputs), emitter.assign(product_expression(inputs[0].sizes))
     if dynamic is None:
         return None
-    emit_shape_check(emitter, node, inputs, [each.text for each in dynamic], minimum=-1)
+    emit_shape_check(emitter, node, inputs, [size.text for size in dynamic], minimum=-1)
     operands = iter(dynamic)
     requested = [next(operands).text if size is None else str(size) for size in node.attribute("shape")]
     inferred = " + ".join(f"int64({size} == -1)" for size in requested if not size.isdigit())
@@ -265,7 +265,7 @@ def emit_key_view(emitter: FunctionEmitter, node: Node, inputs: Sequence[TypedEx
     value, dynamic = inputs[0], dynamic_operands(node, inputs)
     if dynamic is None:
         return None
-    sizes, entries, bounds = value.sizes, parse_key(node.attribute("key")), [each.text for each in dynamic]
+    sizes, entries, bounds = value.sizes, parse_key(node.attribute("key")), [bound.text for bound in dynamic]
     indexed_axes = sum(entry is not None and entry is not Ellipsis for entry in entries)
     entries_with_ellipsis = entries if Ellipsis in entries else (*entries, Ellipsis)
     ellipsis_index = entries_with_ellipsis.index(Ellipsis)
@@ -302,7 +302,7 @@ def emit_key_view(emitter: FunctionEmitter, node: Node, inputs: Sequence[TypedEx
         elif isinstance(entry, int):
             emitter.emit_trap(node, inputs, f"{size} <= {entry if entry >= 0 else -entry - 1}")
             offsets.append(f"{entry if entry >= 0 else f'({size} - {-entry})'} * ({stride})")
-    return view._replace(offset=" + ".join(each for each in offsets if each != "0") or "0")
+    return view._replace(offset=" + ".join(offset for offset in offsets if offset != "0") or "0")
 
 
 def emit_index(emitter: FunctionEmitter, node: Node, inputs: Sequence[TypedExpression]) -> str | None:
@@ -417,19 +417,19 @@ def emit_concat(emitter: FunctionEmitter, node: Node, inputs: Sequence[TypedExpr
     """Emit concat of arrays of one dtype whose sizes along all other axes are static."""
     result, axis = node.results[0].type, resolve_axis(node.attribute("axis"), inputs[0].type)
     other_sizes = [
-        size for each in inputs for other_axis, size in enumerate(each.type.shape or ()) if other_axis != axis
+        size for input_ in inputs for other_axis, size in enumerate(input_.type.shape or ()) if other_axis != axis
     ]
-    if any(each.type.dtype is not result.dtype for each in inputs) or None in other_sizes:
+    if any(input_.type.dtype is not result.dtype for input_ in inputs) or None in other_sizes:
         return None
-    widths = [each.sizes[axis] for each in inputs]
+    widths = [input_.sizes[axis] for input_ in inputs]
     total = str(sum(map(int, widths))) if all(map(str.isdigit, widths)) else emitter.assign(" + ".join(widths))
     sizes = [total if other_axis == axis else size for other_axis, size in enumerate(inputs[0].sizes)]
     emitter.emit_size_check(node, inputs, sizes)
     array, offsets = emit_empty(emitter, sizes, result), list[str]()
     strides = contiguous_strides(sizes)
-    for each, width in zip(inputs, widths, strict=True):
+    for input_, width in zip(inputs, widths, strict=True):
         target = StridedView(sizes, strides, f"({' + '.join(offsets)}) * {strides[axis]}" if offsets else "0")
-        emit_strided_copy(emitter, array, each, StridedView(each.sizes, contiguous_strides(each.sizes)), target)
+        emit_strided_copy(emitter, array, input_, StridedView(input_.sizes, contiguous_strides(input_.sizes)), target)
         offsets.append(width)
     return array
 

@@ -58,14 +58,14 @@ def emit_empty_together(emitter: FunctionEmitter, sizes: Sequence[str], types: S
     """Allocate arrays of the same static, small sizes in one block: to allocate and free an array takes 50 ns, as long
     as computing 64 elements."""
     if len(types) < 2:
-        return [emit_empty(emitter, sizes, each) for each in types]
+        return [emit_empty(emitter, sizes, type_) for type_ in types]
     count, ends = math.prod(map(int, sizes)), [0]
-    for each in types:
-        ends.append(ends[-1] + -(count * each.dtype.numpy.itemsize // -_ALIGNMENT) * _ALIGNMENT)
+    for type_ in types:
+        ends.append(ends[-1] + -(count * type_.dtype.numpy.itemsize // -_ALIGNMENT) * _ALIGNMENT)
     block, shape = emitter.assign(f"e.empty(({ends[-1]},), np.uint8)"), f"({', '.join(sizes)},)"
     return [
-        emitter.assign(f"e.array_in_block({block}, {begin}, {shape}, {numpy_dtype(numba_dtype(each.dtype))})")
-        for begin, each in zip(ends[:-1], types, strict=True)
+        emitter.assign(f"e.array_in_block({block}, {begin}, {shape}, {numpy_dtype(numba_dtype(type_.dtype))})")
+        for begin, type_ in zip(ends[:-1], types, strict=True)
     ]
 
 
@@ -79,7 +79,7 @@ def emit_array_literal(emitter: FunctionEmitter, array: Any, type_: Type) -> str
         name = constants.setdefault(f'e.decode_array("{encoded}", "{native}", {array.shape})', f"c{len(constants)}")
         emitter.emit_memory_charge(list(map(str, array.shape)), type_.dtype)
         return emitter.assign(f"{name}.copy()")
-    elements = ", ".join(kernels.literal_expression(each, type_.dtype) for each in array.ravel())
+    elements = ", ".join(kernels.literal_expression(element, type_.dtype) for element in array.ravel())
     return emitter.assign(f"np.array([{elements}], {numpy_dtype(numba_dtype(type_.dtype))}).reshape({array.shape})")
 
 
@@ -564,8 +564,8 @@ class BlockLoop:
     def ufunc_call(self, node: Node) -> str:
         """The call of the NumPy loop that computes a block of a node."""
         operand_blocks = [
-            self.converted_blocks.get((node.name, position)) or self.block_arrays[each]
-            for position, each in enumerate(node.inputs)
+            self.converted_blocks.get((node.name, position)) or self.block_arrays[operand]
+            for position, operand in enumerate(node.inputs)
         ]
         result = self.converted_blocks.get((node.name, -1)) or self.block_arrays[node.name]
         return f"n.{ufunc_name(node)}({', '.join([*operand_blocks, result])})"

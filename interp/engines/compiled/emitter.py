@@ -74,9 +74,9 @@ class ArrayFacts(NamedTuple):
 def merge_facts(facts: Sequence[ArrayFacts]) -> ArrayFacts:
     """The facts about a variable that is assigned one of several values, from the facts about each."""
     return ArrayFacts(
-        all(each.is_unique for each in facts),
-        all(each.has_no_negative_zero for each in facts),
-        any(each.may_be_lazy for each in facts),
+        all(fact.is_unique for fact in facts),
+        all(fact.has_no_negative_zero for fact in facts),
+        any(fact.may_be_lazy for fact in facts),
     )
 
 
@@ -140,17 +140,17 @@ class GeneratedModule:
 
     def copy(self) -> GeneratedModule:
         """An independent copy."""
-        return GeneratedModule(**{each.name: copy(getattr(self, each.name)) for each in fields(self)})
+        return GeneratedModule(**{part.name: copy(getattr(self, part.name)) for part in fields(self)})
 
     def restore(self, snapshot: GeneratedModule) -> None:
         """Restore an earlier copy."""
-        for each in fields(self):
-            setattr(self, each.name, copy(getattr(snapshot, each.name)))
+        for part in fields(self):
+            setattr(self, part.name, copy(getattr(snapshot, part.name)))
 
     @property
     def max_operands(self) -> int:
         """The greatest number of operands of a trap site."""
-        return max((len(each.types) for each in self.trap_sites), default=0)
+        return max((len(trap_site.types) for trap_site in self.trap_sites), default=0)
 
 
 class CheckedLimits(NamedTuple):

@@ -53,7 +53,9 @@ class FusedChain:
         """The values, scalars included, that the chain uses and other nodes define."""
         names = {node.name for node in self.nodes}
         operands = (operand for node in self.nodes for operand in node.inputs)
-        return tuple(dict.fromkeys(each for each in operands if isinstance(each, str) and each not in names))
+        return tuple(
+            dict.fromkeys(operand for operand in operands if isinstance(operand, str) and operand not in names)
+        )
 
 
 FusionPart: TypeAlias = Node | FusedChain
@@ -108,7 +110,7 @@ class FusionPlanner:
 
     def add(self, node: Node, types: Sequence[Type]) -> None:
         """Add a node to the open chain, or open one with it."""
-        open_names = {each.name for each in self.open_nodes}
+        open_names = {open_node.name for open_node in self.open_nodes}
         arrays = [
             (operand, type_.shape)
             for operand, type_ in zip(node.inputs, types, strict=True)
@@ -142,7 +144,7 @@ class FusionPlanner:
             has_static_sizes = all(None not in (shape or ()) for shape in self.input_shapes.values())
             results = outside_uses | set(sum_node.inputs if sum_node else ())
             loops = partition_loops(
-                self.open_nodes, {str(each) for each in results}, list(self.input_shapes), has_static_sizes
+                self.open_nodes, {str(result) for result in results}, list(self.input_shapes), has_static_sizes
             )
             self.parts.append(
                 FusedChain(tuple(self.open_nodes), attach_sum(loops, sum_node, outside_uses) if sum_node else loops)
@@ -155,20 +157,20 @@ def partition_loops(
 ) -> tuple[FusedLoop, ...]:
     """Partition a chain into loops: results that depend on the same arrays have one shape, and so share a loop."""
     dependencies: dict[Operand, DependencySet] = {
-        each: frozenset() if has_static_sizes else frozenset({each}) for each in inputs
+        input_: frozenset() if has_static_sizes else frozenset({input_}) for input_ in inputs
     }
     for node in nodes:
         dependencies[node.name] = frozenset[Operand]().union(
-            *(dependencies[each] for each in node.inputs if each in dependencies)
+            *(dependencies[input_] for input_ in node.inputs if input_ in dependencies)
         )
-    user_dependencies: dict[Operand, set[DependencySet]] = {each: set() for each in dependencies}
+    user_dependencies: dict[Operand, set[DependencySet]] = {dependency: set() for dependency in dependencies}
     computed: dict[Operand, DependencySet] = {}
     for node in reversed(nodes):
         users = user_dependencies[node.name]
         if node.name in used_names or not users or (is_ufunc_node(node) and len(users) > 1):
             computed[node.name] = dependencies[node.name]
-        for each in set(node.inputs) & dependencies.keys():
-            user_dependencies[each] |= {computed[node.name]} if node.name in computed else users
+        for input_ in set(node.inputs) & dependencies.keys():
+            user_dependencies[input_] |= {computed[node.name]} if node.name in computed else users
     outputs = {name for name, group in computed.items() if name in used_names or user_dependencies[name] - {group}}
     groups = sorted(dict.fromkeys(computed[node.name] for node in nodes if node.name in computed), key=len)
     return tuple(
@@ -183,7 +185,7 @@ def attach_sum(loops: Sequence[FusedLoop], sum_node: Node, used_names: Set[str])
     (name,) = sum_node.inputs
     is_used = name in used_names or any(name in loop.inputs for loop in loops)
     return tuple(
-        replace(loop, outputs=tuple(each for each in loop.outputs if is_used or each != name), sum_node=sum_node)
+        replace(loop, outputs=tuple(output for output in loop.outputs if is_used or output != name), sum_node=sum_node)
         if name in loop.outputs
         else loop
         for loop in loops
@@ -201,10 +203,12 @@ def build_loop(
     live = set(results)
     for node in reversed(nodes):
         if node.name in live:
-            live |= {each for each in node.inputs if each in dependencies and each not in computed}
+            live |= {input_ for input_ in node.inputs if input_ in dependencies and input_ not in computed}
     inner = tuple(node for node in nodes if node.name in live)
     names = {node.name for node in inner}
-    inputs = dict.fromkeys(each for node in inner for each in node.inputs if each in dependencies and each not in names)
+    inputs = dict.fromkeys(
+        input_ for node in inner for input_ in node.inputs if input_ in dependencies and input_ not in names
+    )
     return FusedLoop(
         inner, tuple(node.name for node in inner if node.name in outputs and node.name in results), tuple(inputs)
     )
@@ -264,9 +268,11 @@ def assign_stages(loop: FusedLoop) -> LoopStages:
         inner = [operand for operand in node.inputs if operand in stage_of]
         stage_of[node.name] = max((ready_stage[operand] for operand in inner), default=0)  # type: ignore[index]
         ready_stage[node.name] = stage_of[node.name] + is_ufunc_node(node)
-        stored_values |= {str(each) for each in inner if ready_stage[each] < stage_of[node.name]}  # type: ignore[index]
+        stored_values |= {str(other_node) for other_node in inner if ready_stage[other_node] < stage_of[node.name]}  # type: ignore[index]
         if is_ufunc_node(node):
-            same_dtype = {each.name for each in loop.nodes if each.results[0].type.dtype is ufunc_dtype(node)}
+            same_dtype = {
+                other_node.name for other_node in loop.nodes if other_node.results[0].type.dtype is ufunc_dtype(node)
+            }
             stored_values |= same_dtype & {node.name, *map(str, inner)}
     return LoopStages(stage_of, ready_stage, frozenset(stored_values))
 

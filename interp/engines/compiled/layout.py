@@ -222,8 +222,8 @@ def merge_slot_types(signatures: Sequence[SlotTypes]) -> SlotTypes:
     if len(signatures) == 1:
         return signatures[0]
     counts: Counter[str] = Counter()
-    for each in signatures:
-        counts |= Counter(each)
+    for signature in signatures:
+        counts |= Counter(signature)
     return tuple(sorted(counts.elements()))
 
 
@@ -231,7 +231,7 @@ def slot_positions(subset: SlotTypes, slots: SlotTypes) -> list[int]:
     """The positions in `slots` of the slots in `subset`."""
     if subset == slots:
         return list(range(len(slots)))
-    free_positions = {kind: [position for position, each in enumerate(slots) if each == kind] for kind in set(subset)}
+    free_positions = {kind: [position for position, slot in enumerate(slots) if slot == kind] for kind in set(subset)}
     return [free_positions[kind].pop(0) for kind in subset]
 
 
@@ -242,8 +242,8 @@ def fill_slots(texts: Sequence[str], subset: SlotTypes, slots: SlotTypes) -> lis
     for position, text in zip(slot_positions(subset, slots), texts, strict=True):
         slot_texts[position] = text
     return [
-        f"{LANE_TYPES[each]}({text})" if each in LANE_TYPES else text
-        for each, text in zip(slots, slot_texts, strict=True)
+        f"{LANE_TYPES[slot]}({text})" if slot in LANE_TYPES else text
+        for slot, text in zip(slots, slot_texts, strict=True)
     ]
 
 
@@ -254,7 +254,7 @@ def numba_type(slot: str) -> str:
 
 def numba_result_type(slots: SlotTypes) -> str:
     """The numba type of a result with these slots."""
-    return numba_type(slots[0]) if len(slots) == 1 else f"Tuple(({''.join(f'{numba_type(each)}, ' for each in slots)}))"
+    return numba_type(slots[0]) if len(slots) == 1 else f"Tuple(({''.join(f'{numba_type(slot)}, ' for slot in slots)}))"
 
 
 def tuple_expression(texts: Sequence[str]) -> str:
@@ -274,22 +274,22 @@ class PhaseGroup:
     @property
     def has_tape(self) -> bool:
         """Whether it takes a record, since one of its functions has later phases."""
-        return any(each.function.pullback_result_types for each in self.members)
+        return any(member.function.pullback_result_types for member in self.members)
 
     @property
     def parameters(self) -> SlotTypes:
         """The slots of the arguments."""
-        return merge_slot_types([slot_types(each.parameters) for each in self.members])
+        return merge_slot_types([slot_types(member.parameters) for member in self.members])
 
     @property
     def results(self) -> SlotTypes:
         """The slots of the results; one dummy slot where there is none."""
-        return merge_slot_types([slot_types(each.results) for each in self.members]) or ("i",)
+        return merge_slot_types([slot_types(member.results) for member in self.members]) or ("i",)
 
     @property
     def has_arrays(self) -> bool:
         """Whether its results include arrays or cells."""
-        return any(each not in LANE_TYPES for each in self.results)
+        return any(result not in LANE_TYPES for result in self.results)
 
     @property
     def implicit_parameters(self) -> list[tuple[str, str]]:
@@ -404,8 +404,10 @@ def region_tape_layout(program: Program, region: Region, begin: int) -> TapeLayo
             inner_layouts[name] = condition_layout, region_tape_layout(program, root.regions[1], _ITERATION_WORDS)
             size = condition_layout.end
         else:
-            inner_layouts[name] = tuple(region_tape_layout(program, each, size) for each in root.regions)
-            size = max((each.end for each in inner_layouts[name]), default=size)
+            inner_layouts[name] = tuple(
+                region_tape_layout(program, inner_region, size) for inner_region in root.regions
+            )
+            size = max((layout.end for layout in inner_layouts[name]), default=size)
     return TapeLayout(phases, starts, counts, value_offset, structure_offset, inner_layouts, begin, size)
 
 
@@ -424,8 +426,8 @@ def _defined_values(phase: Region) -> list[Var]:
 
 
 def _used_values(phase: Region) -> set[str]:
-    operands: list[Operand] = [*phase.results, *(each for node in phase.nodes for each in node.inputs)]
-    return {each for each in operands if isinstance(each, str)}
+    operands: list[Operand] = [*phase.results, *(input_ for node in phase.nodes for input_ in node.inputs)]
+    return {operand for operand in operands if isinstance(operand, str)}
 
 
 def type_words(type_: Type) -> int:

@@ -63,7 +63,7 @@ def emit_sum(emitter: FunctionEmitter, node: Node, inputs: Sequence[TypedExpress
 
 def emit_matmul(emitter: FunctionEmitter, node: Node, inputs: Sequence[TypedExpression]) -> str:
     """Emit a product: of two matrices, or of two stacks of matrices."""
-    result, (left, right) = node.results[0].type, (each.sizes for each in inputs)
+    result, (left, right) = node.results[0].type, (input_.sizes for input_ in inputs)
     inner, right_inner = left[-1], right[-2:][0]
     if inner != right_inner:
         emitter.emit_trap(node, inputs, f"{inner} != {right_inner}")
@@ -189,7 +189,7 @@ class AccumulationPlan:
 
     def dead_operands(self, node: Node, value: Callable[[Operand], TypedExpression]) -> set[str]:
         """The operands of a node that are dead after it."""
-        return {value(each).text for each in node.inputs if self.is_last_use(each, node)}
+        return {value(input_).text for input_ in node.inputs if self.is_last_use(input_, node)}
 
 
 class DefUseChains:
@@ -202,10 +202,10 @@ class DefUseChains:
         self.types |= {var.name: var.type for node in region.nodes for var in node.results}
         self.use_indices: dict[str, list[int]] = {name: [] for name in self.types}
         for index, node in enumerate(region.nodes):
-            for each in (each for each in node.inputs if isinstance(each, str)):
-                self.use_indices[each].append(index)
-        for each in (each for each in region.results if isinstance(each, str)):
-            self.use_indices[each].append(len(region.nodes))
+            for operand in (input_ for input_ in node.inputs if isinstance(input_, str)):
+                self.use_indices[operand].append(index)
+        for name in (result for result in region.results if isinstance(result, str)):
+            self.use_indices[name].append(len(region.nodes))
         self.fusible_values = fusible_values(self)
 
     def users(self, name: str) -> list[Node]:
@@ -231,10 +231,10 @@ def plan_accumulation(region: Region) -> AccumulationPlan:
         for node in region.nodes
         if node.name in sums and (product := find_accumulated_product(uses, node))
     }
-    last_use = {each: max(product, default=-1) for each, product in uses.use_indices.items()}
+    last_use = {name: max(indices, default=-1) for name, indices in uses.use_indices.items()}
     for node in products.values():
-        for each in (each for each in node.inputs if isinstance(each, str)):
-            last_use[each] = max(last_use[each], last_use[node.name])
+        for input_ in (input_ for input_ in node.inputs if isinstance(input_, str)):
+            last_use[input_] = max(last_use[input_], last_use[node.name])
     for name in transposes:
         (operand,) = uses.producer[name].inputs
         if isinstance(operand, str):
@@ -251,14 +251,14 @@ def static_element_count(type_: Type) -> int | None:
 
 def is_accumulation(uses: DefUseChains, node: Node, accumulations: set[str]) -> bool:
     """Whether a node adds two arrays of its own shape, outside of fused loops, and only such sums use the result."""
-    if node.op != "add" or len({each for each in node.inputs if isinstance(each, str)}) != 2:
+    if node.op != "add" or len({input_ for input_ in node.inputs if isinstance(input_, str)}) != 2:
         return False
     result = node.results[0].type
     count = static_element_count(result)
     if count is None or not _MIN_ELEMENTS <= count < PARALLEL_MIN_ELEMENTS or result.dtype.kind != "f":
         return False
     has_whole_operands = all(
-        uses.operand_type(each) == result and each not in uses.fusible_values for each in node.inputs
+        uses.operand_type(input_) == result and input_ not in uses.fusible_values for input_ in node.inputs
     )
     return has_whole_operands and all(user.name in accumulations for user in uses.users(node.name))
 
@@ -269,7 +269,7 @@ def fusible_values(uses: DefUseChains) -> set[str]:
     for node in uses.nodes:
         is_by_elements = node.op in OPS and OPS[node.op].scalar is not None
         is_sum = node.op == "add" and static_element_count(node.results[0].type) is not None
-        if is_by_elements and (not is_sum or any(each in values for each in node.inputs)):
+        if is_by_elements and (not is_sum or any(input_ in values for input_ in node.inputs)):
             values.add(node.name)
     return values
 
@@ -318,10 +318,10 @@ def accepts_transposed(uses: DefUseChains, node: Node, name: str, transposes: se
     if (
         not is_float_matmul(uses, node)
         or node.inputs[0] == node.inputs[1]
-        or any(each in transposes for each in node.inputs)
+        or any(input_ in transposes for input_ in node.inputs)
     ):
         return False
-    if any(static_element_count(uses.operand_type(each)) is None for each in node.inputs):
+    if any(static_element_count(uses.operand_type(input_)) is None for input_ in node.inputs):
         return False
     rows = (uses.operand_type(node.inputs[0]).shape or (None,))[0]
     return node.inputs[0] == name or (rows is not None and rows < FEW_ROWS)
@@ -331,17 +331,17 @@ def is_float_matmul(uses: DefUseChains, node: Node) -> bool:
     """Whether a node is a product of two float matrices of one dtype."""
     if node.op != "matmul":
         return False
-    types = [uses.operand_type(each) for each in node.inputs]
+    types = [uses.operand_type(input_) for input_ in node.inputs]
     dtype = node.results[0].type.dtype
-    return dtype.kind == "f" and all(each.dtype is dtype and len(each.shape or ()) == 2 for each in types)
+    return dtype.kind == "f" and all(type_.dtype is dtype and len(type_.shape or ()) == 2 for type_ in types)
 
 
 def find_accumulated_product(uses: DefUseChains, sum_: Node) -> Node | None:
     """The product that a sum adds to its other operand. None unless the sum is the product's only use, the product does
     not read the other operand, all tiles are whole, and the shapes of the factors are static."""
-    for each in reversed(sum_.inputs):
-        node = uses.producer.get(str(each))
-        if node is None or not is_float_matmul(uses, node) or len(uses.use_indices[str(each)]) != 1:
+    for input_ in reversed(sum_.inputs):
+        node = uses.producer.get(str(input_))
+        if node is None or not is_float_matmul(uses, node) or len(uses.use_indices[str(input_)]) != 1:
             continue
         if operands_read(uses, node) & {*sum_.inputs} or any(
             static_element_count(uses.operand_type(factor)) is None for factor in node.inputs
@@ -358,10 +358,10 @@ def find_accumulated_product(uses: DefUseChains, sum_: Node) -> Node | None:
 
 def operands_read(uses: DefUseChains, product: Node) -> set[Operand]:
     """The values whose elements a product reads, transposed or not."""
-    producers = [uses.producer.get(str(each)) for each in product.inputs]
+    producers = [uses.producer.get(str(input_)) for input_ in product.inputs]
     return {
         *product.inputs,
-        *(each for node in producers if node and node.op == "permute_dims" for each in node.inputs),
+        *(input_ for node in producers if node and node.op == "permute_dims" for input_ in node.inputs),
     }
 
 
@@ -377,9 +377,9 @@ def emit_special_node(
         return emit_lazy_zeros(emitter, node)
     product = plan.products.get(node.name)
     if product is None:
-        a, b = (value(each).text for each in node.inputs)
+        a, b = (value(input_).text for input_ in node.inputs)
         return emit_accumulation(emitter, node, a, b, plan.dead_operands(node, value))
-    (name,) = (each for each in node.inputs if each != product.name)
+    (name,) = (input_ for input_ in node.inputs if input_ != product.name)
     factors, is_dead = list(map(materialized_value, product.inputs)), plan.is_last_use(name, node)
     return emit_accumulated_product(emitter, product, factors, value(name), is_dead=is_dead)
 

@@ -393,7 +393,7 @@ def attach_thread_pool(compiled: CompiledProgram, buffer: CallBuffer) -> None:
     if compiled.is_of_scalars:
         return
     pool = thread_pool_module()
-    is_large = any(each.size >= PARALLEL_MIN_ELEMENTS for each in buffer.borrowed_arguments)
+    is_large = any(borrowed_argument.size >= PARALLEL_MIN_ELEMENTS for borrowed_argument in buffer.borrowed_arguments)
     buffer.set_thread_pool(pool.start_pool() if is_large else pool.pool_address())
 
 
@@ -466,7 +466,7 @@ def build_trap_event(module: GeneratedModule, graph: Graph, run: FinishedRun) ->
     tag = ROOT
     for site, iteration in run.buffer.tag_steps():
         tag = tag.child(module.sites[site], iteration)
-    (number,) = (index for index, each in enumerate(graph.nodes) if str(each) == f"{function}.{node.name}")
+    (number,) = (index for index, graph_node in enumerate(graph.nodes) if str(graph_node) == f"{function}.{node.name}")
     trigger: tuple[Value, ...] = (True,) * graph.nodes[number].has_trigger
     message = run.trap_message
     if message is None and node.op in OPS:
@@ -485,7 +485,7 @@ def find_trapping_node(chain: FusedChain, inputs: Sequence[Value]) -> tuple[Node
     """The node of a chain that trapped, and its operands, found by evaluating the chain on its inputs."""
     values = dict(zip(chain.inputs, inputs, strict=True))
     for node in chain.nodes:
-        operands = tuple(each.value if isinstance(each, Literal) else values[each] for each in node.inputs)
+        operands = tuple(input_.value if isinstance(input_, Literal) else values[input_] for input_ in node.inputs)
         row = OPS[node.op]
         if trap_message(row, operands, node.attributes) is not None:
             return node, operands

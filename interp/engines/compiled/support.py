@@ -63,7 +63,7 @@ def _value_types(program: Program) -> Iterator[Type]:
         yield from (parameter.type for phase in function.body.phases() for parameter in phase.parameters)
         yield from function.results
         for node in function.body.walk():
-            yield from (each.type for each in (*node.results, *node.inputs) if not isinstance(each, str))
+            yield from (operand.type for operand in (*node.results, *node.inputs) if not isinstance(operand, str))
 
 
 def is_draw(node: Node) -> bool:

@@ -53,7 +53,7 @@ class Watchdog:
                 self._wake_queue.put(None)
             yield
         finally:
-            self._watched_runs = [each for each in self._watched_runs if each is not buffer]
+            self._watched_runs = [watched_run for watched_run in self._watched_runs if watched_run is not buffer]
 
     def _serve(self) -> None:
         while True:
@@ -70,7 +70,7 @@ class Watchdog:
             time.sleep(POLL_SECONDS)
             runs = list(self._watched_runs)
             for buffer in runs:
-                if any(buffer is each for each in previous_runs):
+                if any(buffer is previous_run for previous_run in previous_runs):
                     buffer.request_stop()
             idle_polls = idle_polls + 1 if self._watch_count == watch_count else 0
             previous_runs, watch_count = runs, self._watch_count

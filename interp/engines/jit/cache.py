@@ -200,20 +200,20 @@ def module_folder(text: str) -> Path:
     """The cache folder of a text, created if necessary; raises OSError if it cannot be created, or is not private to
     this user."""
     folder = cache_folder()
-    for each in (folder, folder / cache_key(text)):
-        make_private_folder(each)
-        if not _is_private(each):
-            _warn_insecure_folder(each)
-            raise PermissionError(f"others may write to {each}")
-    return each
+    for path in (folder, folder / cache_key(text)):
+        make_private_folder(path)
+        if not _is_private(path):
+            _warn_insecure_folder(path)
+            raise PermissionError(f"others may write to {path}")
+    return path
 
 
 def make_private_folder(folder: Path) -> None:
     """Create a folder, and the missing ones above it, for this user alone; `mkdir` would create those above for all
     whom the umask admits."""
-    for each in (*reversed(folder.parents), folder):
-        if not each.exists():
-            each.mkdir(mode=0o700, exist_ok=True)
+    for path in (*reversed(folder.parents), folder):
+        if not path.exists():
+            path.mkdir(mode=0o700, exist_ok=True)
 
 
 def module_path(text: str) -> Path:
@@ -227,7 +227,7 @@ def _is_private(folder: Path) -> bool:
     written by others only if they are sticky, as /tmp is."""
     status = folder.stat()
     is_own = status.st_uid in (os.geteuid(), 0) and not status.st_mode & 0o022
-    above = (each.stat().st_mode for each in folder.resolve().parents)
+    above = (parent.stat().st_mode for parent in folder.resolve().parents)
     return is_own and all(not mode & 0o002 or mode & stat.S_ISVTX for mode in above)
 
 

@@ -45,7 +45,9 @@ def find_fault(row: Op) -> str | None:
             module: dict[str, Any] = {}
             exec(f"{kernels.HEADER}{probe}probe = kernel(probe)\nprobe.compile(({', '.join(lanes)},))\n", module)
             (compiled,) = module["probe"].overloads.values()
-            check_linkable(each.name for each in compiled.library._final_module.functions if each.is_declaration)
+            check_linkable(
+                function.name for function in compiled.library._final_module.functions if function.is_declaration
+            )
         except Exception as error:
             lines = [line.strip() for line in str(error).splitlines() if line.strip()]
             kinds = ", ".join(map(str, operands))
@@ -55,7 +57,7 @@ def find_fault(row: Op) -> str | None:
 
 def scalar_signatures(row: Op) -> Iterator[tuple[list[Type], Attributes, Type]]:
     """Dtypes on which the row computes scalars, one combination per lane."""
-    attributes: list[Attributes] = [(("dtype", each),) for each in _DTYPES] if "dtype" in row.attributes else [()]
+    attributes: list[Attributes] = [(("dtype", dtype),) for dtype in _DTYPES] if "dtype" in row.attributes else [()]
     for values, kinds in product(attributes, product(map(Type, _DTYPES), repeat=row.arity or 0)):
         try:
             yield list(kinds), values, row.type_rule(*kinds, **dict(values))

@@ -160,29 +160,31 @@ def is_enabled() -> bool:
 def is_switched_off(word: str) -> bool:
     """Whether this value of TAGLOOM_BACKGROUND switches compiler processes off; warns about an unknown value."""
     if word.lower() not in (*_OFF_WORDS, *_ON_WORDS):
-        known = ", ".join(each for each in (*_OFF_WORDS, *_ON_WORDS) if each)
-        warnings.warn(f"{BACKGROUND_VARIABLE}={word!r} is unknown, and ignored: {known}", RuntimeWarning, stacklevel=2)
+        choices = ", ".join(choice for choice in (*_OFF_WORDS, *_ON_WORDS) if choice)
+        warnings.warn(
+            f"{BACKGROUND_VARIABLE}={word!r} is unknown, and ignored: {choices}", RuntimeWarning, stacklevel=2
+        )
     return word.lower() in _OFF_WORDS
 
 
 def has_unfinished() -> bool:
     """Whether code was requested that is not there yet; it never is if this process ends now."""
-    return any(not each.is_on_disk() and not each.has_ended for each in (*_running, *_pending))
+    return any(not request.is_on_disk() and not request.has_ended for request in (*_running, *_pending))
 
 
 def _start_pending() -> None:
     """Start a process for the pending requests if the one before has ended."""
     if _background and _background[0].poll() is not None:
         was_killed = _background[0].returncode != 0
-        for each in _running:
-            each.kill_count += was_killed
-            each.has_ended = not was_killed or each.kill_count >= MAX_KILLS
-        _pending.extend(each for each in _running if not each.has_ended and not each.is_on_disk())
+        for request in _running:
+            request.kill_count += was_killed
+            request.has_ended = not was_killed or request.kill_count >= MAX_KILLS
+        _pending.extend(request for request in _running if not request.has_ended and not request.is_on_disk())
         _running.clear()
         _forget(_background.pop())
     if _pending and not _background and time.monotonic() >= _next_attempt[0]:
         try:
-            _background.append(start_process([each.task for each in _pending]))
+            _background.append(start_process([request.task for request in _pending]))
         except OSError:  # no memory, no more processes, no temporary folder: it is tried again later
             _next_attempt[0] = time.monotonic() + _RETRY_SECONDS
             return
@@ -202,9 +204,9 @@ def compile_and_wait(task: CompileTask) -> None:
     with suppress(OSError):
         compilation = Compilation(task)
         with _lock:
-            current = next((each for each in _running if each.files == compilation.files), None)
-            requested = [each for each in _pending if each.files == compilation.files]
-            _pending[:] = [each for each in _pending if each not in requested]  # compiled here, and not once more
+            current = next((request for request in _running if request.files == compilation.files), None)
+            requested = [request for request in _pending if request.files == compilation.files]
+            _pending[:] = [request for request in _pending if request not in requested]  # it is compiled here
         while current is not None and current.poll() is CompileState.PENDING:
             time.sleep(_WAIT_SECONDS)
         if current is None and not compilation.is_on_disk():
@@ -223,10 +225,10 @@ def compile_and_wait(task: CompileTask) -> None:
 def _return_requests(requested: list[Compilation], *, has_compiled: bool) -> None:
     """Settle requests whose task somebody had compiled and waited for; if that was interrupted, they are pending
     again."""
-    for each in requested:
-        each.has_ended = has_compiled
-        if not has_compiled and not each.is_on_disk():
-            _pending.append(each)
+    for request in requested:
+        request.has_ended = has_compiled
+        if not has_compiled and not request.is_on_disk():
+            _pending.append(request)
 
 
 def start_process(tasks: list[CompileTask]) -> ChildProcess:
@@ -266,8 +268,8 @@ def _forget(process: ChildProcess) -> None:
 def end_all() -> None:
     """End all compiler processes, and what was requested with them."""
     with _lock:
-        for each in (*_running, *_pending):
-            each.has_ended = True
+        for request in (*_running, *_pending):
+            request.has_ended = True
         _running.clear()
         _pending.clear()
         _background.clear()
@@ -292,6 +294,6 @@ if hasattr(os, "register_at_fork"):
 
 def compile_tasks(tasks: list[Any]) -> None:
     """Compile tasks, in the compiler process."""
-    for each in tasks:
+    for task in tasks:
         with suppress(Exception):  # then there is no file
-            CompileTask(*each).compile()
+            CompileTask(*task).compile()

@@ -77,7 +77,7 @@ def compile_object(text: str, function: str, arity: int) -> bytes:
     exec(compile(text, f"<{function}>", "exec"), namespace)
     signature = numba.int64(*[numba.int64] * arity)
     cfunc: Any = numba.cfunc(signature, error_model="numpy")(namespace[function])
-    check_linkable(each.name for each in cfunc._library._final_module.functions if each.is_declaration)
+    check_linkable(symbol.name for symbol in cfunc._library._final_module.functions if symbol.is_declaration)
     code: bytes = cfunc._library._get_compiled_object()
     content: bytes = cfunc.native_name.encode() + b"\n" + code
     return _checksum(content) + b"\n" + content

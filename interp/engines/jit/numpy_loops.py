@@ -58,8 +58,8 @@ def loop_intrinsic(ufunc: Any, code: str = "d") -> Any:
         function_type = ir.FunctionType(ir.VoidType(), [_BYTES] * 4)
         loop_function: Any = cgutils.get_or_insert_function(builder.module, function_type, symbol)  # type: ignore[no-untyped-call]
         arrays = [
-            context.make_array(kind)(context, builder, each)
-            for kind, each in zip(signature.args, arguments, strict=True)
+            context.make_array(kind)(context, builder, argument)
+            for kind, argument in zip(signature.args, arguments, strict=True)
         ]
         addresses = [builder.ptrtoint(array.data, _WORD) for array in arrays]
         blocks = [_emit_word_block(builder, words) for words in (addresses, [arrays[-1].nitems], [_WORD(size)] * count)]

@@ -69,8 +69,8 @@ def _transpose_intrinsic(kind: Any) -> Any:
             for _ in range(_BLOCK_SIDE.bit_length() - 1):  # each round interleaves the two halves
                 pairs = [(rows[number], rows[number + half]) for number in range(half)]
                 rows = [builder.shuffle_vector(*pair, mask) for pair in pairs for mask in masks]
-            for number, each in enumerate(rows):
-                builder.store(each, at(target, number, target_stride), align=align)
+            for number, row in enumerate(rows):
+                builder.store(row, at(target, number, target_stride), align=align)
             return context.get_dummy_value()
 
         return types.void(int64, int64, int64, int64), build
