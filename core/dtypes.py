@@ -124,7 +124,7 @@ BY_PYTHON: dict[type, DType] = {builtins.bool: bool, int: int64, float: float64}
 PYTHON_DTYPES = frozenset(BY_PYTHON.values())
 
 
-def promote(one: DType, other: DType) -> DType | None:
+def promote(first: DType, second: DType) -> DType | None:
     """The dtype to which these two promote by the Array API standard; None where the standard leaves it open.
 
     The wider of two of one kind; the narrowest signed integer that holds both a signed and an unsigned one. Kinds
@@ -133,9 +133,9 @@ def promote(one: DType, other: DType) -> DType | None:
     >>> promote(int8, uint8), promote(float32, float64), promote(int64, uint64), promote(int64, float64)
     (int16, float64, None, None)
     """
-    if one.kind == other.kind:
-        return max(one, other, key=lambda dtype: dtype.bits)
-    if not (one.is_integer and other.is_integer):
+    if first.kind == second.kind:
+        return max(first, second, key=lambda dtype: dtype.bits)
+    if not (first.is_integer and second.is_integer):
         return None
-    signed, unsigned = (one, other) if one.kind == "i" else (other, one)
+    signed, unsigned = (first, second) if first.kind == "i" else (second, first)
     return BY_NAME.get(f"int{max(signed.bits, 2 * unsigned.bits)}")

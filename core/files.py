@@ -88,10 +88,10 @@ def read_array(path: str | os.PathLike[str]) -> npt.NDArray[Any]:
             size = dtype.itemsize
             for length in shape:
                 size *= length
-            rest = os.fstat(file.fileno()).st_size - file.tell()
-            if dtype.hasobject or size > rest:
+            remaining_size = os.fstat(file.fileno()).st_size - file.tell()
+            if dtype.hasobject or size > remaining_size:
                 required = f"{size:,} bytes after the header" if not dtype.hasobject else "numbers, not objects"
-                raise Usage(message, required=required, got=f"{rest:,} in {os.fspath(path)}")
+                raise Usage(message, required=required, got=f"{remaining_size:,} in {os.fspath(path)}")
             file.seek(0)
             array = np.lib.format.read_array(file, allow_pickle=False)
         except (TagloomError, OSError):

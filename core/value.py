@@ -107,13 +107,13 @@ def _normalize_array(array: npt.NDArray[np.generic], dtype: DType) -> Value:
     return array
 
 
-def is_same_value(one: object, other: object) -> builtins.bool:
+def is_same_value(first: object, second: object) -> builtins.bool:
     """Whether two values have the same type and the same bits.
 
     >>> is_same_value(float("nan"), float("nan")), is_same_value(0.0, -0.0), is_same_value(1, 1.0)
     (True, False, False)
     """
-    return fingerprint(one) == fingerprint(other)
+    return fingerprint(first) == fingerprint(second)
 
 
 def fingerprint(value: object) -> tuple[str, tuple[int, ...], Any]:

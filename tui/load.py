@@ -110,8 +110,8 @@ def error_excerpt(error: TagloomError) -> str | None:
         return None
     line = local_line(where)
     got = str(error.got)
-    named = [] if got.partition("[")[0] in dtypes.BY_NAME and error.rule != "V1" else [got]
-    for word in (*named, *re.findall(r"\w+", error.message), line.strip()):
+    names = [] if got.partition("[")[0] in dtypes.BY_NAME and error.rule != "V1" else [got]
+    for word in (*names, *re.findall(r"\w+", error.message), line.strip()):
         match = re.search(rf"(?<![\w.]){re.escape(word)}(?![\w.])", line)
         if match and word:
             return excerpt(line, match.start() + 1)
@@ -197,10 +197,10 @@ def defined_programs(namespace: dict[str, object], path: Path) -> dict[str, Runn
 
 
 def _choose(programs: Mapping[str, Runnable], name: str | None, path: Path) -> Runnable:
-    listed = ", ".join(programs) or "none"
+    program_names = ", ".join(programs) or "none"
     if name is not None:
         if name not in programs:
-            raise Usage(f"{path.name} has no function or graph {name!r}", required=listed)
+            raise Usage(f"{path.name} has no function or graph {name!r}", required=program_names)
         return programs[name]
     if len(programs) == 1:
         return next(iter(programs.values()))
@@ -209,7 +209,7 @@ def _choose(programs: Mapping[str, Runnable], name: str | None, path: Path) -> R
     if not programs:
         raise Usage(f"{path.name} defines no @tl.function and no graph")
     raise Usage(
-        f"{path.name} has several functions, and none is named main", required=listed,
+        f"{path.name} has several functions, and none is named main", required=program_names,
         hint=f"name one, as in {path}:{next(iter(programs))}",
     )  # fmt: skip
 
@@ -236,8 +236,8 @@ def program_and_graph(subject: Runnable, values: Sequence[Value] | None = None) 
     with user_code_errors(f"{subject.name} failed while it was traced", subject.file, hint):
         if values is None:
             return subject.program, subject.graph
-        traced = subject.trace_arguments(subject.source.unflatten_arguments(values))
-        return traced.program, traced.graph
+        traced_program = subject.trace_arguments(subject.source.unflatten_arguments(values))
+        return traced_program.program, traced_program.graph
 
 
 def callbacks(subject: Runnable, values: Sequence[Value]) -> Mapping[str, Callable[..., object]]:
@@ -291,9 +291,9 @@ def parse_partial_arguments(subject: Runnable, words: Sequence[str]) -> list[Any
 
 
 def _parse_words(subject: Runnable, words: Sequence[str], read: Callable[[str, Type | None, str], Any]) -> list[Any]:
-    called = subject.entry if isinstance(subject, Program) else subject.name
+    called_name = subject.entry if isinstance(subject, Program) else subject.name
     try:
-        return read_argument_words(called, parameters(subject, len(words)), words, read)
+        return read_argument_words(called_name, parameters(subject, len(words)), words, read)
     except Usage as error:
         error.hint = error.hint or next(filter(None, map(describe_stray_option, words)), None)
         raise

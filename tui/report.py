@@ -90,8 +90,8 @@ def limit_rows(rows: Sequence[ShareRow], most: int) -> list[ShareRow]:
     """At most `most` rows; if some are omitted, the last row has their number and sum."""
     if len(rows) <= most:
         return list(rows)
-    rest = rows[most - 1 :]
-    return [*rows[: most - 1], (f"{len(rest)} more", sum(count for _, count, _ in rest), None)]
+    omitted = rows[most - 1 :]
+    return [*rows[: most - 1], (f"{len(omitted)} more", sum(count for _, count, _ in omitted), None)]
 
 
 def _describe_times(profile: Sequence[int]) -> str:

@@ -22,11 +22,11 @@ def handle_signals(handler: Callable[[int, object], object]) -> Iterator[None]:
     Python has no signal handlers, this changes nothing."""
     is_main = threading.current_thread() is threading.main_thread()
     before = {number: signal.getsignal(number) for number in END_SIGNALS} if is_main else {}
-    changed = [number for number, old in before.items() if old is not signal.SIG_IGN]
-    for number in changed:
+    changed_signals = [number for number, old in before.items() if old is not signal.SIG_IGN]
+    for number in changed_signals:
         signal.signal(number, handler)
     try:
         yield
     finally:
-        for number in changed:
+        for number in changed_signals:
             signal.signal(number, before[number])

@@ -114,7 +114,7 @@ class ActivationTree:
 
     def record_event(self, event: Event) -> None:
         """Add one event to the tree."""
-        if event.fired:
+        if event.is_firing:
             tag, node = event.token.tag, self.graph.nodes[event.token.node]
             self.firings[tag] += 1
             for token in self.gates.entering_tokens(event):

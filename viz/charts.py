@@ -38,10 +38,10 @@ def spacetime_rows(graph: Graph, events: Sequence[Event]) -> list[ChartRow]:
     """The number of firings of each node at each dependence depth, from 1. Without cells and k-bounds this depth is
     the wave in which the node fires under the schedule `waves`, whatever the run's schedule was."""
     rows: dict[str, ChartRow] = {}
-    fired = {event.token.node for event in events if event.fired}
+    nodes = {event.token.node for event in events if event.is_firing}
     for number, dependence in dependences(graph, events).items():
         node = graph.nodes[events[number].token.node]
-        name = str(node) if len(fired) <= MAX_ROWS else f"{node.function}: {node.op}"
+        name = str(node) if len(nodes) <= MAX_ROWS else f"{node.function}: {node.op}"
         row = rows.setdefault(name, ChartRow(name, kind_of(node.op), Counter()))
         row.firings[dependence.depth] += 1
     return sorted(rows.values(), key=lambda row: (min(row.firings), row.name))

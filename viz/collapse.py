@@ -39,8 +39,8 @@ def fold_to_fit(view: View, most: int = MAX_BOXES) -> View:
     if total <= most and (not deepest_first or deepest_first[0][0] <= MAX_NESTING):
         return view
     folded: dict[str, str] = {}
-    for _, around in [*deepest_first, (0, view.root)]:
-        for between in middle_iterations(around):
+    for _, parent in [*deepest_first, (0, view.root)]:
+        for between in middle_iterations(parent):
             if sizes.total > most:
                 sizes.fold(between)
                 folded.update((cluster.name, between[0].name) for cluster in between)
@@ -50,8 +50,10 @@ def fold_to_fit(view: View, most: int = MAX_BOXES) -> View:
         sizes.fold([cluster])
         folded[cluster.name] = cluster.name
     collapsed = collapse_clusters(view, folded)
-    inside = total - sum(not box.kind.startswith("folded") for box in collapsed.boxes.values())
-    collapsed.caption = "; ".join(filter(None, [view.caption, f"{inside:,} of {plural(total, 'node')} are folded"]))
+    inner_count = total - sum(not box.kind.startswith("folded") for box in collapsed.boxes.values())
+    collapsed.caption = "; ".join(
+        filter(None, [view.caption, f"{inner_count:,} of {plural(total, 'node')} are folded"])
+    )
     return collapsed
 
 
@@ -75,11 +77,11 @@ def folding_order(view: View, unfolded: Collection[str] = (), most: int = MAX_BO
 class ClusterSizes:
     """The number of boxes in each cluster, updated as clusters are folded."""
 
-    def __init__(self, outside: Cluster) -> None:
-        self._root = outside.name
+    def __init__(self, root: Cluster) -> None:
+        self._root = root.name
         self._sizes: dict[str, int] = {}
         self._parents: dict[str, str] = {}
-        for cluster in reversed(list(outside.walk())):
+        for cluster in reversed(list(root.walk())):
             self._sizes[cluster.name] = len(cluster.boxes) + sum(self._sizes[inner.name] for inner in cluster.clusters)
             self._parents.update((inner.name, cluster.name) for inner in cluster.clusters)
 
@@ -103,10 +105,10 @@ class ClusterSizes:
             yield (name := self._parents[name])
 
 
-def middle_iterations(around: Cluster) -> Iterator[list[Cluster]]:
+def middle_iterations(cluster: Cluster) -> Iterator[list[Cluster]]:
     """For each loop with many iterations in a cluster, the iterations between the first few and the last."""
     loops: dict[str, list[Cluster]] = {}
-    for inner in around.clusters:
+    for inner in cluster.clusters:
         if inner.series:
             loops.setdefault(inner.series, []).append(inner)
     return (iterations[FIRST_ITERATIONS:-1] for iterations in loops.values() if len(iterations) > MAX_ITERATIONS)
@@ -118,12 +120,12 @@ def find_clusters(view: View, subjects: Iterable[str]) -> set[str]:
     matches = set[str]()
     clusters = [cluster for cluster in view.root.walk() if cluster.subject]
     for subject in subjects:
-        meant = [cluster.name for cluster in clusters if subject in cluster_names(cluster)]
-        if not meant:
+        matching_names = [cluster.name for cluster in clusters if subject in cluster_names(cluster)]
+        if not matching_names:
             names = [cluster.subject for cluster in clusters]
             hint = hints.suggest_name(subject, names) or f"there are {', '.join(names[:20])}"
             raise Usage("there is no function or loop of this name", got=repr(subject), hint=hint)
-        matches.update(meant)
+        matches.update(matching_names)
     return matches
 
 
@@ -155,8 +157,10 @@ def collapse_clusters(view: View, names: Iterable[str] | Mapping[str, str]) -> V
     """The view with each of these clusters, and everything inside it, folded into one box. If `names` is a mapping
     from clusters to boxes, clusters mapped to the same name share one box of that name."""
     box_of: dict[str, str] = {}
-    outside = _fold_cluster(view.root, names if isinstance(names, Mapping) else {name: name for name in names}, box_of)
-    return _fold_view(view, outside, box_of)
+    collapsed = _fold_cluster(
+        view.root, names if isinstance(names, Mapping) else {name: name for name in names}, box_of
+    )
+    return _fold_view(view, collapsed, box_of)
 
 
 def fold_bundles(view: View, unfolded: Collection[str] = ()) -> View:
@@ -297,14 +301,14 @@ def count_inside(view: View, result: View, box_of: Mapping[str, str]) -> None:
             badges.setdefault(box_of[name], []).extend(box.badges)
             strong.update([box_of[name]] if box.emphasized else [])
     for arrow in view.arrows:
-        inside = box_of.get(arrow.head)
-        if inside is not None and inside == box_of.get(arrow.tail):
-            badges.setdefault(inside, []).extend(arrow.badges)
+        inner_box = box_of.get(arrow.head)
+        if inner_box is not None and inner_box == box_of.get(arrow.tail):
+            badges.setdefault(inner_box, []).extend(arrow.badges)
     for cluster in result.root.walk():
         for name in cluster.boxes.keys() & badges.keys():
             is_cluster = cluster.boxes[name].kind.startswith("folded")
-            shown = _count_by_mark(badges[name]) if is_cluster else limit_badges(badges[name])
-            cluster.boxes[name] = cluster.boxes[name]._replace(badges=shown, emphasized=name in strong)
+            shown_badges = _count_by_mark(badges[name]) if is_cluster else limit_badges(badges[name])
+            cluster.boxes[name] = cluster.boxes[name]._replace(badges=shown_badges, emphasized=name in strong)
 
 
 def _count_by_mark(badges: Iterable[Badge]) -> tuple[Badge, ...]:

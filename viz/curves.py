@@ -48,14 +48,14 @@ def curve(path: str | os.PathLike[str], *, dark: bool = False) -> Curve:
 def curves_svg(name: str, series: MetricSeries, theme: Theme = LIGHT) -> str:
     """Each series over its steps, one chart below the other. Numbers that are not finite become gaps, and their
     count is shown."""
-    drawn = {metric: numbers for metric, numbers in series.items() if any(map(math.isfinite, numbers.values()))}
-    if not drawn:
+    finite_series = {metric: numbers for metric, numbers in series.items() if any(map(math.isfinite, numbers.values()))}
+    if not finite_series:
         raise Usage("there are no numbers to draw", got=name)
-    canvas = SvgCanvas(_LEFT + _WIDTH + 24, _TOP + len(drawn) * (_HEIGHT + _GAP) + 12, theme)
-    steps = [step for numbers in drawn.values() for step in numbers]
+    canvas = SvgCanvas(_LEFT + _WIDTH + 24, _TOP + len(finite_series) * (_HEIGHT + _GAP) + 12, theme)
+    steps = [step for numbers in finite_series.values() for step in numbers]
     title = f"{name}: {plural(len(set(steps)), 'step')}"
     canvas.text(12, 24, title, size=14)
-    for index, (metric, numbers) in enumerate(drawn.items()):
+    for index, (metric, numbers) in enumerate(finite_series.items()):
         draw_chart(canvas, _TOP + index * (_HEIGHT + _GAP), metric, numbers, (min(steps), max(steps)))
     return canvas.to_svg(title)
 

@@ -85,7 +85,7 @@ def printable(text: str, longest: int = MAX_LINE_LENGTH) -> str:
 def default_attributes(view: View, theme: Theme) -> dict[str, dict[str, str]]:
     """The attributes of all graphs, nodes and edges in a theme."""
     font = {"fontname": FONT, "fontcolor": theme.foreground}
-    whole = {
+    graph_attributes = {
         **font,
         "fontsize": str(FONT_SIZE),
         "compound": "true",
@@ -94,16 +94,16 @@ def default_attributes(view: View, theme: Theme) -> dict[str, dict[str, str]]:
         "ranksep": "0.35",
     }
     if theme.background != LIGHT.background:
-        whole["bgcolor"] = theme.background
+        graph_attributes["bgcolor"] = theme.background
     caption = (
         escape_markup(line, CAPTION_WIDTH)
         for line in wrap(view.caption, CAPTION_WIDTH, max_lines=4, placeholder=" ...")
     )
-    below = [*caption, *filter(None, [legend_markup(view, theme)])]
-    if below:  # the first line is not empty: Graphviz ignores the height of empty lines and cuts the last one off
-        whole |= {"label": f"<{'<br/>'.join(['&#160;', *below])}>", "labelloc": "b"}
+    label_lines = [*caption, *filter(None, [legend_markup(view, theme)])]
+    if label_lines:  # the first line is not empty: Graphviz ignores the height of empty lines and cuts the last one off
+        graph_attributes |= {"label": f"<{'<br/>'.join(['&#160;', *label_lines])}>", "labelloc": "b"}
     return {
-        "graph_attr": whole,
+        "graph_attr": graph_attributes,
         "node_attr": {**font, "fontsize": str(FONT_SIZE), "margin": "0.08,0.04", "width": "0.5", "height": "0.4"},
         "edge_attr": {**font, "fontsize": str(SMALL_FONT_SIZE), "arrowsize": "0.7"},
     }

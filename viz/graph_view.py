@@ -116,23 +116,23 @@ def entry_merges(graph: Graph) -> set[int]:
     """The merges through which values enter functions and loops; those of one function or loop are side by side."""
     entering = [output for _, output in graph.arguments]
     entering += [output for node in graph.nodes if node.op in ("call", "enter", "reenter") for output in node.outputs]
-    fed = {edge.node for output in entering for edge in output.edges if 0 <= edge.node < len(graph.nodes)}
-    return {number for number in fed if graph.nodes[number].op == "merge"}
+    entry_nodes = {edge.node for output in entering for edge in output.edges if 0 <= edge.node < len(graph.nodes)}
+    return {number for number in entry_nodes if graph.nodes[number].op == "merge"}
 
 
 def draw_edges(view: View, graph: Graph) -> None:
     """Add an arrow for each edge to a view."""
-    reached = reachable_functions(graph)
+    reachable = reachable_functions(graph)
     for position, (_, output) in enumerate(graph.arguments):
         for edge in output.edges:
-            _draw_edge(view, graph, reached, OutputRef(-1, position), edge)
+            _draw_edge(view, graph, reachable, OutputRef(-1, position), edge)
     for number, node in enumerate(graph.nodes):
         for position, output in enumerate(node.outputs):
             for edge in output.edges:
-                _draw_edge(view, graph, reached, OutputRef(number, position), edge)
+                _draw_edge(view, graph, reachable, OutputRef(number, position), edge)
 
 
-def _draw_edge(view: View, graph: Graph, reached: dict[str, set[str]], source: OutputRef, edge: Edge) -> None:
+def _draw_edge(view: View, graph: Graph, reachable: dict[str, set[str]], source: OutputRef, edge: Edge) -> None:
     link = link_kind(graph, source, edge)
     tail, head = f"n{source.node}" if source.node >= 0 else f"a{source.output}", f"n{edge.node}"
     texts = output_label(graph, source), f"{graph.output(source).type}, to port {edge.port}"
@@ -140,7 +140,7 @@ def _draw_edge(view: View, graph: Graph, reached: dict[str, set[str]], source: O
     if link in ("call", "back", "before"):
         maker, taker = graph.nodes[source.node], graph.nodes[edge.node]
         turned = link != "call" or maker.function == taker.function
-        free = not turned and (maker.op != "call" or maker.function in reached.get(taker.function, ()))
+        free = not turned and (maker.op != "call" or maker.function in reachable.get(taker.function, ()))
     view.add_arrow(tail, head, link, *texts, port=edge.port, is_reversed=turned, is_unconstrained=free)
 
 
@@ -173,14 +173,14 @@ def output_label(graph: Graph, source: OutputRef) -> str:
 
 def reachable_functions(graph: Graph) -> dict[str, set[str]]:
     """The functions that each function calls, directly or indirectly."""
-    reached: dict[str, set[str]] = {}
+    reachable: dict[str, set[str]] = {}
     for site, callee in graph.calls:
-        reached.setdefault(site.function, set()).add(callee)
-    for middle in list(reached):
-        for functions in reached.values():
+        reachable.setdefault(site.function, set()).add(callee)
+    for middle in list(reachable):
+        for functions in reachable.values():
             if middle in functions:
-                functions |= reached[middle]
-    return reached
+                functions |= reachable[middle]
+    return reachable
 
 
 def _keep_returns_below_calls(view: View, graph: Graph) -> None:

@@ -81,8 +81,8 @@ class NodeLabels:
     def fed_variable(self, number: int) -> str:
         """The parameter or loop variable that a node feeds, with the literal that it feeds, if any."""
         node = self._graph.nodes[number]
-        fed = next((self._node_at(edge.node) for output in node.outputs for edge in output.edges), None)
-        name = short_name(fed.name) if fed else "?"
+        consumer = next((self._node_at(edge.node) for output in node.outputs for edge in output.edges), None)
+        name = short_name(consumer.name) if consumer else "?"
         literal = node.ports[0] if node.ports else None
         return name if literal is None else f"{name} = {literal}"
 
@@ -101,9 +101,9 @@ class NodeLabels:
 
     def value_name(self, source: OutputRef) -> str:
         """The name of a value; the outputs of a switch, an enter and a back have the name of their input."""
-        visited = set()
-        while source not in visited:
-            visited.add(source)
+        visited_nodes = set()
+        while source not in visited_nodes:
+            visited_nodes.add(source)
             if source.node < 0:
                 return self._graph.arguments[source.output][0]
             node = self._graph.nodes[source.node]

@@ -79,8 +79,10 @@ def picture(
     names the functions and loops to which the picture is restricted, `fold` those that are drawn as one box each. A
     large graph is drawn with bundles, and folded; `full` draws each node. Raises Usage if there is no such picture.
     """
-    name, what = resolve_picture(subject, form)
-    return NotebookPicture(f"{name}, {form}", what, DARK if dark else LIGHT, tuple(only), tuple(fold), most, full)
+    name, drawn_subject = resolve_picture(subject, form)
+    return NotebookPicture(
+        f"{name}, {form}", drawn_subject, DARK if dark else LIGHT, tuple(only), tuple(fold), most, full
+    )
 
 
 def resolve_picture(subject: object, form: str) -> tuple[str, Picture]:

@@ -58,8 +58,8 @@ def moment_view(history: History) -> View:
     position = history.position
     view = state_view(history.state, history.last_event)
     is_over = position == len(history) and (history.stop_error is not None or not history.state.flight)
-    ended = f": {history.outcome().status}" if is_over else ""
-    view.caption = f"{describe_run(history)} after {plural(position, 'event')}, {history.schedule}{ended}"
+    ending = f": {history.outcome().status}" if is_over else ""
+    view.caption = f"{describe_run(history)} after {plural(position, 'event')}, {history.schedule}{ending}"
     return view
 
 
@@ -104,10 +104,10 @@ def draw_profile(history: History) -> Chart:
 
 def profile_chart(name: str, stats: Stats, schedule: str) -> Chart:
     """The parallelism profile of a run: the firings in each wave; raises Usage if the run did not count waves."""
-    fired, waiting = stats.profile, stats.waiting
-    if fired is None or waiting is None:
+    firings, waiting = stats.profile, stats.waiting
+    if firings is None or waiting is None:
         raise Usage("waves are counted under one schedule only", required="waves", got=schedule)
-    return lambda theme: profile_svg(name, fired, waiting, theme)
+    return lambda theme: profile_svg(name, firings, waiting, theme)
 
 
 MAX_CAPTION_LENGTH = 200

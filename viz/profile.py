@@ -63,9 +63,10 @@ def bin_means(profile: Sequence[int], most: int) -> tuple[int, list[Fraction]]:
 def bar_rows(columns: Sequence[Fraction], top: int, height: int, levels: str) -> list[str]:
     """The rows of bars from top to bottom; a column is rounded to the nearest level, and is at least one level high."""
     full = len(levels) - 1
-    filled = [max(math.floor(value * height * full / top + Fraction(1, 2)), value > 0) for value in columns]
+    bar_heights = [max(math.floor(value * height * full / top + Fraction(1, 2)), value > 0) for value in columns]
     return [
-        "".join(levels[min(max(level - row * full, 0), full)] for level in filled) for row in reversed(range(height))
+        "".join(levels[min(max(level - row * full, 0), full)] for level in bar_heights)
+        for row in reversed(range(height))
     ]
 
 

@@ -113,7 +113,7 @@ class _FunctionDrawer:
         """Draw the nodes of a phase of a region; returns its results and all values in scope at its end."""
         scope = dict(values)
         phases = list(region.phases())
-        used = set(
+        used_operands = set(
             chain(*(phase.results for phase in phases), *(node.inputs for phase in phases for node in phase.nodes))
         )
         for node in region.nodes:
@@ -124,9 +124,9 @@ class _FunctionDrawer:
                 case "cond":
                     results = self.draw_cond(cluster, name, node, operands)
                 case "while_loop":
-                    results = self.draw_while_loop(cluster, name, node, operands, used)
+                    results = self.draw_while_loop(cluster, name, node, operands, used_operands)
                 case "pullback":
-                    results = self.draw_pullback(cluster, name, node, operands, used)
+                    results = self.draw_pullback(cluster, name, node, operands, used_operands)
                 case _:
                     results = self.draw_op(cluster, name, node, operands)
                     if node.op == "call":
@@ -135,7 +135,7 @@ class _FunctionDrawer:
         return [lookup_value(scope, result) for result in region.results], scope
 
     def draw_pullback(
-        self, cluster: Cluster, name: str, node: Node, operands: Sequence[_Value], used: set[Operand]
+        self, cluster: Cluster, name: str, node: Node, operands: Sequence[_Value], used_operands: set[Operand]
     ) -> list[_DrawnValue]:
         """Draw the box of a `pullback` node, joined to the node whose next phase it starts, and this phase."""
         target = str(dict(node.attributes).get(PULLBACK_TARGET, "?"))
@@ -147,10 +147,10 @@ class _FunctionDrawer:
         target_box, draw = self.phase_drawers[target]
         self.view.add_arrow(target_box, name, "call", tooltip=f"the next phase of {target}")
         self.phase_drawers[node.name] = name, draw
-        return draw(cluster, name, node, operands, used)
+        return draw(cluster, name, node, operands, used_operands)
 
     def draw_call_phase(
-        self, cluster: Cluster, name: str, node: Node, operands: Sequence[_Value], used: set[Operand]
+        self, cluster: Cluster, name: str, node: Node, operands: Sequence[_Value], used_operands: set[Operand]
     ) -> list[_DrawnValue]:
         """Draw a later phase of a call; returns its results."""
         return [_DrawnValue(name, *result) for result in node.results]
@@ -200,7 +200,7 @@ class _FunctionDrawer:
             self.add_operand_arrows(merges[-1].node, sides)
 
         def draw_next_phase(
-            cluster: Cluster, name: str, node: Node, operands: Sequence[_Value], used: set[Operand]
+            cluster: Cluster, name: str, node: Node, operands: Sequence[_Value], used_operands: set[Operand]
         ) -> list[_DrawnValue]:
             inputs = values_from_box(name, operands)
             return self.draw_branches(
@@ -215,7 +215,7 @@ class _FunctionDrawer:
         return cluster.add_cluster("pullback", phase_title(phase), f"{phase_title(phase)} of {owner}")
 
     def draw_while_loop(
-        self, cluster: Cluster, name: str, node: Node, operands: Sequence[_Value], used: set[Operand]
+        self, cluster: Cluster, name: str, node: Node, operands: Sequence[_Value], used_operands: set[Operand]
     ) -> list[_DrawnValue]:
         condition, body = node.regions
         outer = cluster.add_cluster(
@@ -234,7 +234,7 @@ class _FunctionDrawer:
         self.add_control_arrow(name, body_cluster, "T")
         drawing = _RegionDrawing(body_cluster, scope, body.pullback)
         self.phase_drawers[node.name] = name, self.phase_drawer_of_loop(outer, drawing)
-        return self.draw_exits(outer, name, node, variables, used)
+        return self.draw_exits(outer, name, node, variables, used_operands)
 
     def draw_next_iteration(
         self, body_cluster: Cluster, name: str, variables: Sequence[_DrawnValue], next_values: Sequence[_Value]
@@ -252,7 +252,7 @@ class _FunctionDrawer:
         body_cluster, _, region, phase = drawing
 
         def draw_next_phase(
-            cluster: Cluster, name: str, node: Node, operands: Sequence[_Value], used: set[Operand]
+            cluster: Cluster, name: str, node: Node, operands: Sequence[_Value], used_operands: set[Operand]
         ) -> list[_DrawnValue]:
             if region is None:
                 return []
@@ -272,7 +272,7 @@ class _FunctionDrawer:
                 name,
                 self.phase_drawer_of_loop(outer, _RegionDrawing(body_cluster, scope, region.pullback, phase + 1)),
             )
-            return self.draw_exits(outer, name, node, variables, used, "")
+            return self.draw_exits(outer, name, node, variables, used_operands, "")
 
         return draw_next_phase
 
@@ -293,14 +293,14 @@ class _FunctionDrawer:
         name: str,
         node: Node,
         variables: Sequence[_DrawnValue],
-        used: set[Operand],
+        used_operands: set[Operand],
         mark: str = "F",
     ) -> list[_DrawnValue]:
         """Draw the results of a while, without unused ones; `mark` labels the control edge that releases them."""
         results = []
         for number, (variable, result) in enumerate(zip(variables, node.results, strict=False)):
             results.append(_DrawnValue(f"{name}_exit{number}", *result))
-            if result.name in used:
+            if result.name in used_operands:
                 cluster.add_box(
                     results[-1].node, "exit", f"exit {variable}", result.name, f"{result.name}: {result.type}"
                 )

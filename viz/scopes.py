@@ -26,13 +26,17 @@ def find_scopes(graph: Graph) -> list[tuple[NameScope, ...]]:
     previous: tuple[tuple[ScopeEntry, NameScope], ...] = ()
     for node in graph.nodes:
         entries = node_scopes(node)
-        same = 0
+        common_depth = 0
         is_same_function = bool(functions) and functions[-1] == node.function
-        while is_same_function and same < min(len(entries), len(previous)) and entries[same] == previous[same][0]:
-            same += 1
-        opened = [(entry, NameScope(entry.name, count + at)) for at, entry in enumerate(entries[same:])]
+        while (
+            is_same_function
+            and common_depth < min(len(entries), len(previous))
+            and entries[common_depth] == previous[common_depth][0]
+        ):
+            common_depth += 1
+        opened = [(entry, NameScope(entry.name, count + at)) for at, entry in enumerate(entries[common_depth:])]
         count += len(opened)
-        previous = (*previous[:same], *opened)
+        previous = (*previous[:common_depth], *opened)
         paths.append(tuple(scope for _, scope in previous))
         functions.append(node.function)
     sizes = Counter(scope for path in paths for scope in path)

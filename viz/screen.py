@@ -65,14 +65,16 @@ def adjust_folding(view: View, folding: Folding, folded: Collection[str], unfold
     """A folding with the functions, loops, helpers and bundles of some names folded or unfolded, and all else as it
     was. The clusters inside one that is unfolded stay folded, so that one level is opened at a time."""
     bundles = tuple(bundle.subject for bundle in view.bundles if bundle.subject in unfolded)
-    chosen = find_clusters(view, [name for name in unfolded if name not in bundles])
-    opened = {cluster.name for cluster in view.root.walk() if any(inner.name in chosen for inner in cluster.walk())}
-    inside = {cluster.name: [inner.name for inner in cluster.clusters] for cluster in view.root.walk()}
+    unfolded_clusters = find_clusters(view, [name for name in unfolded if name not in bundles])
+    opened = {
+        cluster.name for cluster in view.root.walk() if any(inner.name in unfolded_clusters for inner in cluster.walk())
+    }
+    inner_names = {cluster.name: [inner.name for inner in cluster.clusters] for cluster in view.root.walk()}
     waiting, clusters = list(reversed(folding.clusters)), list[str]()
     while waiting:
         name = waiting.pop()
         if name in opened:
-            waiting += reversed(inside[name])
+            waiting += reversed(inner_names[name])
         else:
             clusters.append(name)
     own = sorted(find_clusters(view, folded))

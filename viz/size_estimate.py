@@ -69,17 +69,17 @@ def box_width(box: Box) -> float:
     return max(LEAST_BOX_WIDTH, (BOX_MARGIN + text) * SHAPE_FACTORS.get(BOX_LOOKS[box.kind].shape, 1.0))
 
 
-def rank_widths(outside: Cluster, ranks: Mapping[str, int]) -> Mapping[int, float]:
+def rank_widths(outer: Cluster, ranks: Mapping[str, int]) -> Mapping[int, float]:
     """The width of a cluster's contents at each rank. Inner clusters are as wide everywhere as at their widest."""
     widths: dict[str, defaultdict[int, float]] = {}
-    for cluster in reversed(list(outside.walk())):
+    for cluster in reversed(list(outer.walk())):
         widths[cluster.name] = contents = defaultdict[int, float](float)
         for box in cluster.boxes.values():
             contents[ranks[box.name]] += box_width(box) + BOX_SEPARATION
         for inner in filter(None, (widths[each.name] for each in cluster.clusters)):
             for rank in range(min(inner), max(inner) + 1):
                 contents[rank] += max(inner.values()) + BOX_SEPARATION
-    return widths[outside.name]
+    return widths[outer.name]
 
 
 def rank_boxes(view: View) -> dict[str, int]:
@@ -87,15 +87,15 @@ def rank_boxes(view: View) -> dict[str, int]:
     leader = {name: name for name in view.boxes}
     for cluster in view.root.walk():
         leader.update((name, cluster.same_rank[0]) for name in cluster.same_rank)
-    below: dict[str, list[str]] = {name: [] for name in leader}
+    successors: dict[str, list[str]] = {name: [] for name in leader}
     for upper, lower in [*layout_order(view), *view.rank_constraints]:
         if leader[upper] != leader[lower]:
-            below[leader[upper]].append(leader[lower])
-    order = list(reversed(postorder(below)))
+            successors[leader[upper]].append(leader[lower])
+    order = list(reversed(postorder(successors)))
     position = {name: number for number, name in enumerate(order)}
     ranks = dict.fromkeys(order, 0)
     for name in order:
-        for lower in below[name]:
+        for lower in successors[name]:
             if position[lower] > position[name]:
                 ranks[lower] = max(ranks[lower], ranks[name] + 1)
     return {name: ranks[leader[name]] for name in leader}
@@ -110,18 +110,18 @@ def layout_order(view: View) -> list[tuple[str, str]]:
     ]
 
 
-def postorder(below: Mapping[str, Sequence[str]]) -> list[str]:
+def postorder(successors: Mapping[str, Sequence[str]]) -> list[str]:
     """The boxes of a depth-first search, each after those below it that it was the first to reach."""
-    order, seen = list[str](), set[str]()
-    for start in below:
-        waiting = [(start, iter(below[start]))] if start not in seen else []
-        seen.add(start)
+    order, visited_names = list[str](), set[str]()
+    for start in successors:
+        waiting = [(start, iter(successors[start]))] if start not in visited_names else []
+        visited_names.add(start)
         while waiting:
-            name, rest = waiting[-1]
-            if (lower := next(rest, None)) is None:
+            name, remaining = waiting[-1]
+            if (lower := next(remaining, None)) is None:
                 waiting.pop()
                 order.append(name)
-            elif lower not in seen:
-                seen.add(lower)
-                waiting.append((lower, iter(below[lower])))
+            elif lower not in visited_names:
+                visited_names.add(lower)
+                waiting.append((lower, iter(successors[lower])))
     return order

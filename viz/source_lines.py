@@ -71,10 +71,10 @@ def document_source(location: Location) -> Path | None:
     return path if path is not None and path.is_relative_to(document.parent.resolve()) else None
 
 
-def resolve_source(named: Path) -> Path | None:
+def resolve_source(source_path: Path) -> Path | None:
     """The source file with this name, after symbolic links are resolved; None if it is no readable source."""
     try:
-        path = named.resolve()
+        path = source_path.resolve()
         return path if path.suffix in SUFFIXES and path.is_file() and path.stat().st_size <= MAX_BYTES else None
     except (OSError, RuntimeError, ValueError):  # a name that no file can have, or links that lead to each other
         return None

@@ -68,7 +68,7 @@ def overlay_state(
             badges=token_badges(graph, tokens, most, tooltip_of, mark_of)
         )
     marked = node_badges(graph, state, last, limit, mark_of)
-    emphasized_box = f"n{last.token.node}" if last is not None and last.fired else ""
+    emphasized_box = f"n{last.token.node}" if last is not None and last.is_firing else ""
     for cluster in view.root.walk():
         for name in cluster.boxes.keys() & {*marked, *on_boxes, emphasized_box}:
             badges = (*marked.get(name, ()), *token_badges(graph, on_boxes.get(name, ()), most, tooltip_of, mark_of))
@@ -114,8 +114,8 @@ def abbreviate_tag(tag: Tag) -> str:
     steps = [
         ancestor.last_step for ancestor, _ in zip(tag.self_and_ancestors(), range(min(tag.depth, 4)), strict=False)
     ]
-    shown = steps if tag.depth <= 3 and len("/".join(steps)) <= MAX_LENGTH else steps[:2]
-    return "/".join([*(["\u2026"] if len(shown) < tag.depth else []), *reversed(shown)]) or str(ROOT)
+    shown_steps = steps if tag.depth <= 3 and len("/".join(steps)) <= MAX_LENGTH else steps[:2]
+    return "/".join([*(["\u2026"] if len(shown_steps) < tag.depth else []), *reversed(shown_steps)]) or str(ROOT)
 
 
 def group_tokens(
@@ -128,7 +128,7 @@ def group_tokens(
             ways.setdefault((int(arrow.head[1:]), arrow.port), []).append(number)
     on_arrows: dict[int, list[_PlacedToken]] = {}
     on_boxes: dict[str, list[_PlacedToken]] = {}
-    used: dict[tuple[int, int, Tag], int] = {}
+    token_counts: dict[tuple[int, int, Tag], int] = {}
     for placed in tokens:
         mark, (node, port, tag, _), *_ = placed
         if top is not None and top not in tag.self_and_ancestors():
@@ -139,8 +139,8 @@ def group_tokens(
             continue
         way = arrows[0]
         if len(arrows) > 1:  # of several arrows (in an invalid graph) each gets its own
-            before = used.get((node, port, tag), 0)
-            used[node, port, tag] = before + 1
+            before = token_counts.get((node, port, tag), 0)
+            token_counts[node, port, tag] = before + 1
             way = arrows[min(before, len(arrows) - 1)]
         if way in on_arrows:
             on_arrows[way].append(placed)
@@ -173,7 +173,7 @@ def token_badges(
     mark_of: _MarkFunction | None = None,
 ) -> tuple[Badge, ...]:
     """The badges of tokens at one place: at most `most`, then a count of the others."""
-    shown = tokens[:most] if len(tokens) <= most else tokens[: most - 1]
+    shown_tokens = tokens[:most] if len(tokens) <= most else tokens[: most - 1]
     badges = tuple(
         Badge(
             mark,
@@ -182,15 +182,20 @@ def token_badges(
             tooltip_of(graph, each),
             *(mark_of(token.tag) if mark_of is not None else ()),
         )
-        for each in shown
+        for each in shown_tokens
         for mark, token, _, _, short in [each]
     )
-    rest = tokens[len(shown) :]
-    if not rest:
+    remaining = tokens[len(shown_tokens) :]
+    if not remaining:
         return badges
     return (
         *badges,
-        Badge("more", str(len(rest)), "", "; ".join(filter(None, (tooltip_of(graph, token) for token in rest[:8])))),
+        Badge(
+            "more",
+            str(len(remaining)),
+            "",
+            "; ".join(filter(None, (tooltip_of(graph, token) for token in remaining[:8]))),
+        ),
     )
 
 
@@ -210,7 +215,7 @@ def node_badges(
 ) -> dict[str, tuple[Badge, ...]]:
     """Badges for the last firing, the node that trapped, the nodes that can fire next, and the results so far."""
     badges_by_box: dict[str, list[Badge]] = {}
-    if last is not None and last.fired:
+    if last is not None and last.is_firing:
         badge = firing_badge(graph, last)
         if mark_of is not None and last.trap is None:
             owner, colour, is_dim = mark_of(last.token.tag)

@@ -29,21 +29,21 @@ def unfolded_view(graph: Graph, arguments: Sequence[Value], events: Sequence[Eve
     """A view of all firings of a run, from its first event on, with an arrow for each token from one firing to
     another."""
     return _UnfoldedGraph(graph, arguments, events).build(
-        {number for number, event in enumerate(events) if event.fired}
+        {number for number, event in enumerate(events) if event.is_firing}
     )
 
 
 def critical_view(graph: Graph, arguments: Sequence[Value], events: Sequence[Event]) -> View:
     """The unfolded view with the critical path in bold; if a run has more than MAX_BOXES firings, the path alone."""
     path = [firing.event for firing in critical_path(graph, events)]
-    firings = {number for number, event in enumerate(events) if event.fired}
-    whole = len(firings) <= MAX_BOXES
-    view = _UnfoldedGraph(graph, arguments, events).build(firings if whole else set(path))
+    firings = {number for number, event in enumerate(events) if event.is_firing}
+    fits = len(firings) <= MAX_BOXES
+    view = _UnfoldedGraph(graph, arguments, events).build(firings if fits else set(path))
     strong, steps = {f"e{number}" for number in path}, set(pairwise(path))
     view.arrows = [arrow._replace(emphasized=firing_numbers(arrow) in steps) for arrow in view.arrows]
     for cluster in view.root.walk():
         for name in strong & cluster.boxes.keys():
-            cluster.boxes[name] = cluster.boxes[name]._replace(emphasized=whole)
+            cluster.boxes[name] = cluster.boxes[name]._replace(emphasized=fits)
     view.caption = f"{graph.name}: a critical path of {plural(len(path), 'firing')}, of {len(firings):,} in all"
     return view
 
@@ -98,11 +98,11 @@ class _UnfoldedGraph:
         for number in sorted(firings):
             self.add_firing(number, firings)
         for position, node in enumerate(self.graph.results):
-            returned = self.index.firing_event(node, ROOT)
-            if returned in firings:
+            return_event = self.index.firing_event(node, ROOT)
+            if return_event in firings:
                 self.result.root.add_box(f"r{position}", "result", "result", tooltip=f"result {position}")
-                self.result.add_arrow(f"e{returned}", f"r{position}", "data")
-        firing_count = sum(event.fired for event in self.events)
+                self.result.add_arrow(f"e{return_event}", f"r{position}", "data")
+        firing_count = sum(event.is_firing for event in self.events)
         self.result.caption = (
             f"{self.graph.name}: {plural(firing_count, 'firing')} of {plural(len(self.graph.nodes), 'node')}"
         )

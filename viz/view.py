@@ -185,8 +185,8 @@ class View:
     def marks(self) -> tuple[BadgeMark, ...]:
         """The marks of all badges, each once, in order of declaration."""
         badges = [*(box.badges for box in self.boxes.values()), *(arrow.badges for arrow in self.arrows)]
-        used = {badge.mark for badge in chain.from_iterable(badges)}
-        return tuple(mark for mark in get_args(BadgeMark) if mark in used)
+        badge_marks = {badge.mark for badge in chain.from_iterable(badges)}
+        return tuple(mark for mark in get_args(BadgeMark) if mark in badge_marks)
 
     @property
     def boxes(self) -> dict[str, Box]:

@@ -271,7 +271,9 @@ class ActivityAnalysis:
                 )
                 result_varies = [variable.name in inner.varied for variable in inner.phases[number].parameters]
             results = (
-                [one or other for one, other in zip(results, result_varies, strict=True)] if results else result_varies
+                [first or second for first, second in zip(results, result_varies, strict=True)]
+                if results
+                else result_varies
             )
         return results
 

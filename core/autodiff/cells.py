@@ -367,18 +367,18 @@ def _puts_varied_value(put: _CellUse) -> bool:
 def _may_be_same_cell(read: _CellUse, put: _CellUse) -> bool:
     if read.node.op != "get" or put.node.op != "put":
         return True
-    one, other = read.node.inputs[1], put.node.inputs[1]
-    return isinstance(one, str) or isinstance(other, str) or one.value == other.value
+    first, second = read.node.inputs[1], put.node.inputs[1]
+    return isinstance(first, str) or isinstance(second, str) or first.value == second.value
 
 
 def _is_same_cell(read: _CellUse, put: _CellUse) -> bool:
     """Whether a read and a put certainly use the same cell."""
     if read.node.op != "get" or put.node.op != "put":
         return False
-    one, other = read.node.inputs[1], put.node.inputs[1]
-    if isinstance(one, str) or isinstance(other, str):
-        return one == other and read.activity is put.activity
-    return bool(one.value == other.value)
+    first, second = read.node.inputs[1], put.node.inputs[1]
+    if isinstance(first, str) or isinstance(second, str):
+        return first == second and read.activity is put.activity
+    return bool(first.value == second.value)
 
 
 def _deferred_read_error(read: Node, put: Node) -> Invalid:

@@ -460,8 +460,8 @@ class Reverser:
     ) -> list[Type]:
         """The types of the adjoints of the operands of a phase."""
         if root.op == "cond":
-            one, other = (inner.adjoint_types[number] for inner in reversal.inner_reversals[root.name])
-            return [one_type.join(other_type) or one_type for one_type, other_type in zip(one, other, strict=True)]
+            first, second = (inner.adjoint_types[number] for inner in reversal.inner_reversals[root.name])
+            return [one_type.join(other_type) or one_type for one_type, other_type in zip(first, second, strict=True)]
         activity = self.callee_activity(reversal, root)
         return [
             type_

@@ -116,9 +116,9 @@ def empty_rows(builder: OpBuilder, table: Any) -> Rows:
     return Rows(indices, builder("take", table, indices, axis=0))
 
 
-def add_rows(builder: OpBuilder, one: Rows, other: Rows) -> Rows:
+def add_rows(builder: OpBuilder, first: Rows, second: Rows) -> Rows:
     """The sum of two row adjoints: their rows, concatenated."""
-    return Rows(*(builder("concat", *pair, axis=0) for pair in zip(one, other, strict=True)))
+    return Rows(*(builder("concat", *pair, axis=0) for pair in zip(first, second, strict=True)))
 
 
 def to_dense(builder: OpBuilder, adjoint: Rows, table: Any) -> Any:

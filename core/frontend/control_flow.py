@@ -92,22 +92,24 @@ def choose_branch(construct: str, pred: Any, then: Callable[[], Any], otherwise:
     predicate = check_predicate(pred, "predicate of cond")
     name = region.names.fresh("cond")
     branches = open_subregion(region), open_subregion(region)
-    one, other = trace_branch(branches[0], then), trace_branch(branches[1], otherwise)
-    if one is None or other is None:
-        return placeholder_cond_results(region, one or other)
-    other = flatten_result(otherwise, other.value, one.treedef)
-    if one.treedef != other.treedef:
-        one = flatten_result(then, one.value, other.treedef)
+    first, second = trace_branch(branches[0], then), trace_branch(branches[1], otherwise)
+    if first is None or second is None:
+        return placeholder_cond_results(region, first or second)
+    second = flatten_result(otherwise, second.value, first.treedef)
+    if first.treedef != second.treedef:
+        first = flatten_result(then, first.value, second.treedef)
     assigned = sort_resources((*branches[0].store, *branches[1].store))
-    if one.treedef == other.treedef == static_treedef(None) and not assigned:
-        one, other = (replace(branch, leaves=[False], treedef=NONE, weak_flags=[False]) for branch in (one, other))
-    if not (one.leaves or assigned):
+    if first.treedef == second.treedef == static_treedef(None) and not assigned:
+        first, second = (
+            replace(branch, leaves=[False], treedef=NONE, weak_flags=[False]) for branch in (first, second)
+        )
+    if not (first.leaves or assigned):
         raise no_results_error()
-    pairs = unify_branches(one, other, construct)
+    pairs = unify_branches(first, second, construct)
     results = emit_cond(region, predicate, branches, pairs, region.names.result_names(name, len(pairs)))
     for position, result in enumerate(results):
-        result.weak_value = join_weak_values(one, other, position)
-    return unflatten(one.treedef, map(Symbol, results))
+        result.weak_value = join_weak_values(first, second, position)
+    return unflatten(first.treedef, map(Symbol, results))
 
 
 def switch(index: Any, branches: Sequence[Callable[..., Any]], *operands: Any) -> Any:

@@ -153,10 +153,10 @@ def gamma(alpha: Any, /, shape: Any = None, *, generator: Source | None = None) 
         bound = apply("add", apply("multiply", apply("multiply", x, x), 0.5), log_ratio)
         return _accept(is_done, value, apply("less", apply("log", u), bound), scaled)
 
-    drawn = _draw_until_accepted(propose, is_regular, irregular)
+    samples = _draw_until_accepted(propose, is_regular, irregular)
     # a draw for alpha + 1, times u ** (1 / alpha), is one for alpha
     boost = apply("pow", source.uniform(sizes), apply("divide", 1.0, apply("where", is_small, alpha, 1.0)))
-    return apply("where", apply("logical_and", is_small, is_regular), apply("multiply", drawn, boost), drawn)
+    return apply("where", apply("logical_and", is_small, is_regular), apply("multiply", samples, boost), samples)
 
 
 def poisson(rate: Any, /, shape: Any = None, *, generator: Source | None = None) -> Any:
@@ -206,8 +206,8 @@ def poisson(rate: Any, /, shape: Any = None, *, generator: Source | None = None)
         return _accept(is_done, value, apply("logical_or", is_quick, is_below), k)
 
     needs_draw = apply("logical_and", is_large, is_regular)
-    drawn = _draw_until_accepted(propose, needs_draw, small)
-    return astype(apply("where", is_regular, drawn, -1.0), dtypes.int64)
+    samples = _draw_until_accepted(propose, needs_draw, small)
+    return astype(apply("where", is_regular, samples, -1.0), dtypes.int64)
 
 
 def _source(generator: Source | None) -> Source:

@@ -285,15 +285,15 @@ def scatter_array(x: Any, values: Any, *indices: Any) -> Any:
     if not positions[0].size:
         return np.asarray(x)  # nothing to write, so no copy is needed
     result = np.array(x, order="C")
-    sizes, rest = result.shape[: len(positions)], result.shape[len(positions) :]
-    rows = np.broadcast_to(values, (*positions[0].shape, *rest)).reshape(positions[0].size, *rest)
+    sizes, item_sizes = result.shape[: len(positions)], result.shape[len(positions) :]
+    rows = np.broadcast_to(values, (*positions[0].shape, *item_sizes)).reshape(positions[0].size, *item_sizes)
     if positions[0].size <= _MAX_SEQUENTIAL_WRITES:
         for number, index in enumerate(zip(*(index_array.ravel().tolist() for index_array in positions), strict=True)):
             result[index] = rows[number]
         return result
     numbers = np.ravel_multi_index(positions, sizes, mode="wrap").ravel()
     unique_numbers, last = np.unique(numbers[::-1], return_index=True)
-    result.reshape(math.prod(sizes), *rest)[unique_numbers] = rows[::-1][last]
+    result.reshape(math.prod(sizes), *item_sizes)[unique_numbers] = rows[::-1][last]
     return result
 
 
@@ -380,7 +380,7 @@ def scatter_mul_values_adjoint(g: Term, z: Term, x: Term, values: Term, *indices
     """For each value its element of x times all other values for the same place. Nothing is divided by a factor, so
     that zeros do no harm; the rule forms an array with an element for each pair of values."""
     spread = values.broadcast_like(g.gather(*indices))
-    index_shape = functools.reduce(lambda one, other: one.broadcast_like(other), indices)
+    index_shape = functools.reduce(lambda first, second: first.broadcast_like(second), indices)
     flat_indices = [index.broadcast_like(index_shape).reshape(shape=(-1,)) for index in indices]
     numbers = iota(flat_indices[0].size(axis=None))
     is_other = numbers.not_equal(numbers.index(key=":, None"))

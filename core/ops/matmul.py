@@ -18,19 +18,19 @@ _numeric = elementwise_type_rule("if")
 def matmul_shape(shapes: list[Shape]) -> Shape:
     """The shape of a product: the rows of the first and the columns of the second. The axes before are stacks of
     matrices, which broadcast."""
-    one, other = shapes
-    if one is None or other is None:
+    first, second = shapes
+    if first is None or second is None:
         return None
-    inner = (one or (0,))[-1], (other or (0,))[-2:][0]
-    if not one or not other or (None not in inner and inner[0] != inner[1]):
+    inner = (first or (0,))[-1], (second or (0,))[-2:][0]
+    if not first or not second or (None not in inner and inner[0] != inner[1]):
         raise Invalid(
             "these shapes do not multiply",
             required="as many columns of the first as rows of the second",
-            got=f"{one} and {other}",
+            got=f"{first} and {second}",
             hint="a vector is a row on the left, and a column on the right; numbers are multiplied by *",
         )
-    stack = broadcast_shape([one[:-2], other[:-2]]) or ()
-    return (*stack, *one[-2:-1], *(other[-1:] if len(other) > 1 else ()))
+    stack = broadcast_shape([first[:-2], second[:-2]]) or ()
+    return (*stack, *first[-2:-1], *(second[-1:] if len(second) > 1 else ()))
 
 
 def matmul_type(x: Type, y: Type) -> Type:

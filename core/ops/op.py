@@ -401,11 +401,11 @@ def build_kernel(
     if result.dtype is not dtypes.int64:
         return compute
 
-    def wrapped(*operands: Value) -> Value:
+    def kernel(*operands: Value) -> Value:
         number = compute(*operands)
         return number if _LOW <= number <= _HIGH else wrap(number)
 
-    return wrapped
+    return kernel
 
 
 def _dynamic_size_kernel(

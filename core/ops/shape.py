@@ -146,11 +146,11 @@ def windows_type(x: Type, shape: object, strides: object, dilations: object = No
     spacings = (1,) * len(window) if dilations is None else check_static_sizes(dilations, 1)
     sizes = require_sizes(x)
     if not len(window) == len(steps) == len(spacings) or len(window) > len(sizes):
-        given = (shape, strides) if dilations is None else (shape, strides, dilations)
+        attributes = (shape, strides) if dilations is None else (shape, strides, dilations)
         noun = "strides" if dilations is None else "strides and dilations"
         required = f"as many {noun} as sizes, {len(sizes)} at most"
         message = f"the sizes and the {noun} of windows do not match"
-        raise Invalid(message, required=required, got=" and ".join(map(format_attribute, given)))
+        raise Invalid(message, required=required, got=" and ".join(map(format_attribute, attributes)))
     extent = window_extent(window, spacings)
     leading, axis_sizes = sizes[: len(sizes) - len(window)], sizes[len(sizes) - len(window) :]
     if any(size is not None and size < width for size, width in zip(axis_sizes, extent, strict=True)):

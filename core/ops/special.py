@@ -129,12 +129,12 @@ def ndtri(p: float) -> float:
 
 def rational(x: float, numerator: tuple[float, ...], denominator: tuple[float, ...]) -> float:
     """A quotient of two polynomials with these coefficients, the highest power first."""
-    above, below = 0.0, 0.0
+    numerator_value, denominator_value = 0.0, 0.0
     for coefficient in numerator:
-        above = above * x + coefficient
+        numerator_value = numerator_value * x + coefficient
     for coefficient in denominator:
-        below = below * x + coefficient
-    return above / below
+        denominator_value = denominator_value * x + coefficient
+    return numerator_value / denominator_value
 
 
 def nearest_integer(x: float) -> float:

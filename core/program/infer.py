@@ -146,7 +146,8 @@ class _FunctionInference:
             phase_types = list(map(list, self.pullback_types.get(str(dict(node.attributes).get("function")), ())))
         elif node.op == "cond" and len(region_phases) == 2:
             phase_types = [
-                [widen(one, other) for one, other in zip_longest(*pair)] for pair in zip(*region_phases, strict=False)
+                [widen(first, second) for first, second in zip_longest(*pair)]
+                for pair in zip(*region_phases, strict=False)
             ]
         elif node.op == "while_loop" and len(node.regions) == 2:
             phases = islice(node.regions[1].phases(), 1, None)
@@ -160,7 +161,7 @@ class _FunctionInference:
         """A type for each result of a node."""
         match node.op:
             case "cond":
-                types = [widen(one, other) for one, other in zip_longest(*sides)] if len(sides) == 2 else []
+                types = [widen(first, second) for first, second in zip_longest(*sides)] if len(sides) == 2 else []
             case "while_loop":
                 types = [parameter.type for region in node.regions[-1:] for parameter in region.parameters]
             case "call":

@@ -125,8 +125,8 @@ class PendingPhases:
     signatures: list[tuple[list[Type], list[Type]]]
 
 
-def join_types(one: Sequence[Type], other: Sequence[Type]) -> list[Type]:
-    return [one_type.join(other_type) or one_type for one_type, other_type in zip(one, other, strict=False)]
+def join_types(first: Sequence[Type], second: Sequence[Type]) -> list[Type]:
+    return [one_type.join(other_type) or one_type for one_type, other_type in zip(first, second, strict=False)]
 
 
 def parameter_types(region: Region) -> list[Type]:
@@ -215,12 +215,12 @@ class PhaseChecker:
         if node.op == "cond" and len(node.regions) == 2:
             then_phases = [*node.regions[0].phases()][1:]
             branch_types = zip(*(region_result_types(region)[1:] for region in node.regions), strict=False)
-            result_types = [join_types(one or [], other or []) for one, other in branch_types]
+            result_types = [join_types(first or [], second or []) for first, second in branch_types]
             return PendingPhases(where, list(zip(map(parameter_types, then_phases), result_types, strict=False)))
         return None
 
     def check_branch_phases(
-        self, node: Node, one: Sequence[list[Type] | None], other: Sequence[list[Type] | None], where: object
+        self, node: Node, first: Sequence[list[Type] | None], second: Sequence[list[Type] | None], where: object
     ) -> Iterator[Invalid]:
         """V17: both branches have the same phases."""
         then_types, else_types = (list(map(parameter_types, [*region.phases()][1:])) for region in node.regions)
@@ -228,7 +228,7 @@ class PhaseChecker:
             one_phase is None
             or other_phase is None
             or (len(one_phase) == len(other_phase) and None not in map(Type.join, one_phase, other_phase))
-            for one_phase, other_phase in zip(one, other, strict=False)
+            for one_phase, other_phase in zip(first, second, strict=False)
         )
         if not fits:
             yield problem(
@@ -260,8 +260,8 @@ def region_result_types(region: Region) -> list[list[Type] | None]:
     return phase_types
 
 
-def admits_all(expected: Sequence[Type], actual: Sequence[Type]) -> bool:
-    return len(expected) == len(actual) and all(w.admits(f) for w, f in zip(expected, actual, strict=True))
+def admits_all(expected: Sequence[Type], types: Sequence[Type]) -> bool:
+    return len(expected) == len(types) and all(w.admits(f) for w, f in zip(expected, types, strict=True))
 
 
 _BOOL = Type(dtypes.bool)
@@ -459,26 +459,28 @@ class _ProgramChecker:
             return
         for region in node.regions:
             yield from self.check_region(region, where)
-        one, other = map(region_result_types, node.regions)
-        if one[0] is not None and other[0] is not None:
-            yield from self.check_branch_results(node, one[0], other[0], where)
-        yield from self.phase_checker.check_branch_phases(node, one[1:], other[1:], where)
+        first, second = map(region_result_types, node.regions)
+        if first[0] is not None and second[0] is not None:
+            yield from self.check_branch_results(node, first[0], second[0], where)
+        yield from self.phase_checker.check_branch_phases(node, first[1:], second[1:], where)
 
-    def check_branch_results(self, node: Node, one: list[Type], other: list[Type], where: object) -> Iterator[Invalid]:
+    def check_branch_results(
+        self, node: Node, first: list[Type], second: list[Type], where: object
+    ) -> Iterator[Invalid]:
         """The results of a cond have the joined types of what its branches yield."""
-        if len(one) != len(other):
+        if len(first) != len(second):
             yield problem(
                 "V5",
                 "the branches yield different numbers of values",
                 where,
-                required=one,
-                got=other,
+                required=first,
+                got=second,
                 hint="cond has the results of the branch that it takes: both yield the same ones",
             )
             return
         clashes = [
             (one_type, other_type)
-            for one_type, other_type in zip(one, other, strict=True)
+            for one_type, other_type in zip(first, second, strict=True)
             if one_type.join(other_type) is None
         ]
         for one_type, other_type in clashes:
@@ -490,7 +492,7 @@ class _ProgramChecker:
                 got=f"{one_type} and {other_type}",
                 hint=hints.ASTYPE_HINT,
             )
-        joined_types = [one_type.join(other_type) for one_type, other_type in zip(one, other, strict=True)]
+        joined_types = [one_type.join(other_type) for one_type, other_type in zip(first, second, strict=True)]
         if not clashes and joined_types != variable_types(node.results):
             yield problem(
                 "V5",

@@ -237,17 +237,17 @@ class _ExpressionCompiler:
 
     def compile_number(self, sign: str, tree: ExpressionNode) -> _TypedEvaluator:
         """Compile an operand of arithmetic; raises SyntaxFault if it is never a number."""
-        typed = self.compile_typed(tree)
-        if typed.kind not in ("number", "value"):
-            message = f"{_KIND_NAMES[typed.kind]} is no number to compute with"
+        evaluator = self.compile_typed(tree)
+        if evaluator.kind not in ("number", "value"):
+            message = f"{_KIND_NAMES[evaluator.kind]} is no number to compute with"
             raise SyntaxFault(message, tree.position, kind=Usage, required=f"numbers beside `{sign}`", got=_quote(tree))
-        return typed
+        return evaluator
 
     def compile_chain(self, first: ExpressionNode, rest: tuple[tuple[str, ExpressionNode], ...]) -> _TypedEvaluator:
         """Compile a sum or a product."""
         begin = self.compile_number(rest[0][0], first)
         steps = [(computation(sign), self.compile_number(sign, operand)) for sign, operand in rest]
-        reads = [(compute, typed.evaluate) for compute, typed in steps]
+        reads = [(compute, evaluator.evaluate) for compute, evaluator in steps]
 
         def run(state: State, event: Event) -> Any:
             value = begin.evaluate(state, event)
@@ -255,19 +255,19 @@ class _ExpressionCompiler:
                 value = compute(value, operand(state, event))
             return value
 
-        return _TypedEvaluator(result_kind(begin, *(typed for _, typed in steps)), run)
+        return _TypedEvaluator(result_kind(begin, *(evaluator for _, evaluator in steps)), run)
 
     def compile_comparison(self, tree: ComparisonExpression) -> EventPredicate:
         """Compile a comparison; raises SyntaxFault for kinds that cannot be compared."""
         sign, left, right = tree.operator, tree.left_operand, tree.right_operand
         if sign in ("matches", "in"):
             return self.compile_tag_match(sign, left, right)
-        one, other = self.compile_typed(left), self.compile_typed(right)
-        if "name" in (one.kind, other.kind):
-            return self.compile_name_comparison(tree, one, other)
-        if not is_comparable(sign, one.kind, other.kind):
-            raise comparison_fault(tree, one.kind, other.kind)
-        compare, read_one, read_other = comparison(sign), one.evaluate, other.evaluate
+        first, second = self.compile_typed(left), self.compile_typed(right)
+        if "name" in (first.kind, second.kind):
+            return self.compile_name_comparison(tree, first, second)
+        if not is_comparable(sign, first.kind, second.kind):
+            raise comparison_fault(tree, first.kind, second.kind)
+        compare, read_one, read_other = comparison(sign), first.evaluate, second.evaluate
         if isinstance(right, NumberLiteral):
             bound = right.value
             return lambda state, event: compare(read_one(state, event), bound)
@@ -285,12 +285,12 @@ class _ExpressionCompiler:
         return lambda state, event: matches(event.token.tag)
 
     def compile_name_comparison(
-        self, tree: ComparisonExpression, one: _TypedEvaluator, other: _TypedEvaluator
+        self, tree: ComparisonExpression, first: _TypedEvaluator, second: _TypedEvaluator
     ) -> EventPredicate:
         """Compile a comparison of a name with a text, which must be one of the graph's names, into a set look-up."""
-        name, text, kind = tree.left_operand, tree.right_operand, other.kind
-        if one.kind != "name":
-            name, text, kind = text, name, one.kind
+        name, text, kind = tree.left_operand, tree.right_operand, second.kind
+        if first.kind != "name":
+            name, text, kind = text, name, first.kind
         assert isinstance(name, NameReference)
         if not isinstance(text, TextLiteral):
             required = f"a text, as in `{name.name} == '...'`"
@@ -354,23 +354,23 @@ def result_kind(*operands: _TypedEvaluator) -> ExpressionKind:
     return "number" if all(operand.kind == "number" for operand in operands) else "value"
 
 
-def is_comparable(sign: str, one: ExpressionKind, other: ExpressionKind) -> bool:
+def is_comparable(sign: str, first: ExpressionKind, second: ExpressionKind) -> bool:
     """Whether an operator can compare operands of these kinds."""
-    kinds = {one, other}
+    kinds = {first, second}
     if sign in ("==", "!=") and kinds in ({"truth"}, {"text"}, {"truth", "value"}):
         return True
     return kinds <= {"number", "value"}
 
 
-def comparison_fault(tree: ComparisonExpression, one: ExpressionKind, other: ExpressionKind) -> SyntaxFault:
+def comparison_fault(tree: ComparisonExpression, first: ExpressionKind, second: ExpressionKind) -> SyntaxFault:
     """The fault of a comparison of kinds that cannot be compared."""
-    hint = next((_KIND_HINTS[kind] for kind in (one, other) if kind in ("tag", "values")), None)
-    if one == other and hint is None:
-        message = f"{_KIND_NAMES[one].removeprefix('a ')}s have no order"
+    hint = next((_KIND_HINTS[kind] for kind in (first, second) if kind in ("tag", "values")), None)
+    if first == second and hint is None:
+        message = f"{_KIND_NAMES[first].removeprefix('a ')}s have no order"
         return SyntaxFault(message, tree.position, kind=Usage, required="== or !=", got=f"`{tree.operator}`")
     if isinstance(tree.right_operand, TextLiteral) and tree.right_operand.value.isdigit():
         hint = hint or "numbers stand without quotes"
-    message = f"{_KIND_NAMES[one]} cannot be compared with {_KIND_NAMES[other]}"
+    message = f"{_KIND_NAMES[first]} cannot be compared with {_KIND_NAMES[second]}"
     return SyntaxFault(message, tree.position, kind=Usage, got=_quote(tree), hint=hint)
 
 

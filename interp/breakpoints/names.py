@@ -133,7 +133,7 @@ _NAME_ROWS = (
         "truth",
         "whether the node fired; if not, the token waits for partners or is a deferred read",
         "fired",
-        lambda s, event: event.fired,
+        lambda s, event: event.is_firing,
     ),
     value_row(
         "trap",

@@ -190,8 +190,8 @@ def unknown_name(
 ) -> SyntaxFault:
     """The fault for an unknown word, which lists `names` and suggests the closest one. `alternatives` are other names,
     which are suggested but not listed."""
-    more = len(names) - MAX_LISTED_NAMES
-    listing = ", ".join(names[:MAX_LISTED_NAMES]) + (f" and {more:,} more" if more > 0 else "")
+    omitted_count = len(names) - MAX_LISTED_NAMES
+    listing = ", ".join(names[:MAX_LISTED_NAMES]) + (f" and {omitted_count:,} more" if omitted_count > 0 else "")
     hint = suggest_name(word, [*names, *alternatives]) if len(word) < 2 * MAX_QUOTED_LENGTH else None
     return SyntaxFault(
         message, position, kind=Usage, required=listing or None, got=None if listing else "none", hint=hint

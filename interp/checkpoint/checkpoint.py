@@ -74,8 +74,8 @@ class Checkpoint:
                 hint="only variables that objects hold are saved",
             )
         tensors = {names[number]: np.asarray(variable.value) for number, variable in find_tensors(nodes)}
-        saved = sorted(find_ancestors([0, *names], [node.edges for node in nodes]))
-        positions = {number: position for position, number in enumerate(saved)}
+        saved_numbers = sorted(find_ancestors([0, *names], [node.edges for node in nodes]))
+        positions = {number: position for position, number in enumerate(saved_numbers)}
         file_nodes = [
             CheckpointNode(
                 {name: positions[target] for name, target in nodes[number].edges.items() if target in positions},

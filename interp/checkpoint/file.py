@@ -102,14 +102,14 @@ def parse_nodes(metadata: Mapping[str, str], path: str, tensors: Sequence[str]) 
         raise Malformed("this is not a tagloom checkpoint", where=path, required=f"metadata {METADATA_KEY}", hint=hint)
     cursor = JsonCursor(parse_json(metadata[METADATA_KEY], f"{path}: $"), f"{path}: $")
     read_form(cursor, ("checkpoint",))
-    listed = cursor.fields("tagloom", "version", "nodes")[2]
-    nodes = listed.map_entries(lambda node: parse_node(node, len(listed.raw_list())))
+    node_list = cursor.fields("tagloom", "version", "nodes")[2]
+    nodes = node_list.map_entries(lambda node: parse_node(node, len(node_list.raw_list())))
     if not nodes or nodes[0].tensor is not None:
-        listed.refuse("a root, which has edges")
+        node_list.refuse("a root, which has edges")
     tensor_counts, file_counts = Counter(node.tensor for node in nodes if node.tensor is not None), Counter(tensors)
     unmatched = next(iter((tensor_counts - file_counts) | (file_counts - tensor_counts)), None)
     if unmatched is not None:
-        listed.refuse("one node for each tensor of the file, and no other", f"tensor {describe_json(unmatched)}")
+        node_list.refuse("one node for each tensor of the file, and no other", f"tensor {describe_json(unmatched)}")
     return nodes
 
 

@@ -211,16 +211,16 @@ def check_all_named(nodes: Sequence[ObjectNode]) -> None:
             )
 
 
-def find_unreached_variable(parts: Sequence[object], reached: set[int]) -> Variable | None:
-    """The first variable reachable from these objects that is not in `reached`."""
-    queue, visited = [part for part in parts if id(part) not in reached], {id(part) for part in parts}
+def find_unreached_variable(parts: Sequence[object], reached_ids: set[int]) -> Variable | None:
+    """The first variable reachable from these objects that is not in `reached_ids`."""
+    queue, visited_ids = [part for part in parts if id(part) not in reached_ids], {id(part) for part in parts}
     for target in queue:  # a worklist: the loop appends to it
         if isinstance(target, Variable):
             return target
         by_name, unnamed_parts = find_edges(target)
         for part in (*by_name.values(), *unnamed_parts):
-            if id(part) not in visited and id(part) not in reached:
-                visited.add(id(part))
+            if id(part) not in visited_ids and id(part) not in reached_ids:
+                visited_ids.add(id(part))
                 queue.append(part)
     return None
 

@@ -75,10 +75,10 @@ class Restoration:
     """The restoration of a file: its contents, and the variables that were assigned from it. Tensors are kept until all
     have been used."""
 
-    def __init__(self, root: object, saved: CheckpointContents) -> None:
+    def __init__(self, root: object, contents: CheckpointContents) -> None:
         self._root = root
-        self._path, self._nodes = saved.path, saved.nodes
-        self._tensors = dict(saved.tensors)
+        self._path, self._nodes = contents.path, contents.nodes
+        self._tensors = dict(contents.tensors)
         self._assigned_tensors: dict[int, tuple[weakref.ref[Variable], str]] = {}
         """By the identity of a variable: the variable, and the name of the tensor that was assigned to it."""
         self._matched_tensors: set[str] = set()

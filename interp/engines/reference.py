@@ -340,7 +340,7 @@ def add_first_token_note(error: TagloomError | None, events: Iterable[Event]) ->
     the events have it."""
     if isinstance(error, DuplicateToken):
         for event in events:
-            if event.fired and (event.token.node, event.token.tag) == (error.token.node, error.token.tag):
+            if event.is_firing and (event.token.node, event.token.tag) == (error.token.node, error.token.tag):
                 error.add_note(
                     f"  it fired before on {abbreviate(event.token.value)}, which came on port {event.token.port}"
                 )

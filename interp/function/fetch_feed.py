@@ -131,9 +131,9 @@ class PartialProgram:
     def __call__(self, *arguments: Any) -> Any:
         """The fetched values, nested as their names are; raises Trap, Exhausted or Deadlock if the run does not return
         them."""
-        traced, values = self._resolve_call(arguments)
-        captures = [capture.value for capture in traced.captures]
-        value = value_or_raise(self._run(traced, values, {"account": False}))
+        traced_program, values = self._resolve_call(arguments)
+        captures = [capture.value for capture in traced_program.captures]
+        value = value_or_raise(self._run(traced_program, values, {"account": False}))
         return results_like((*arguments, *self._feeds.values(), *captures), value)
 
     def run(self, *arguments: Any, engine: str | None = None, **options: Any) -> Outcome:
@@ -150,7 +150,7 @@ class PartialProgram:
     ) -> Outcome:
         pruned, feeds = self._find_pruned(program)
         names = [parameter.name for parameter in program.program.main.body.parameters]
-        values = parameter_values(pruned, dict(zip(names, arguments, strict=True)) | feeds, fed=feeds)
+        values = parameter_values(pruned, dict(zip(names, arguments, strict=True)) | feeds, feeds=feeds)
         fetches_tagged = any(map(has_tag, pruned.fetches or ()))
         run_options = RunOptions(**{"until": "result" if fetches_tagged else "quiet", **options})
         run_options = run_options._replace(world=resolve_world(run_options.world, program.callbacks))
@@ -170,10 +170,10 @@ class PartialProgram:
     def type_of(self, name: str, *arguments: Any) -> Type:
         """The type of a value of the whole program, for arguments of these types; raises Usage if there is no such
         value."""
-        traced, _ = self._resolve_call(arguments)
-        if has_tag(short_name := shorten_name(traced, name)):
-            return location_types(traced.graph, parse_location(traced.graph, short_name))[0]
-        return prune_program(traced.program, [short_name]).program.main.results[0]
+        traced_program, _ = self._resolve_call(arguments)
+        if has_tag(short_name := shorten_name(traced_program, name)):
+            return location_types(traced_program.graph, parse_location(traced_program.graph, short_name))[0]
+        return prune_program(traced_program.program, [short_name]).program.main.results[0]
 
     @property
     def program(self) -> Program:
@@ -230,10 +230,10 @@ class PartialProgram:
         if fetches is None or self._fetch_structure is None:
             return outcome
         untagged_values, values_by_tag = iter(outcome.results), iter(tagged_values)
-        nested = unflatten(
+        results = unflatten(
             self._fetch_structure, [next(values_by_tag if has_tag(name) else untagged_values) for name in fetches]
         )
-        leaves, structure = flatten(nested)
+        leaves, structure = flatten(results)
         missing = tuple(position for position, leaf in enumerate(leaves) if leaf is None)
         return replace(outcome, results=tuple(leaves), structure=structure, missing=missing)
 
@@ -248,16 +248,18 @@ def value_or_raise(outcome: Outcome) -> Any:
 
 
 def build_pruned_program(
-    program: PrunableProgram, fetches: tuple[str, ...] | None, fed: Sequence[str]
+    program: PrunableProgram, fetches: tuple[str, ...] | None, feed_names: Sequence[str]
 ) -> PrunedProgram:
-    """Prune a program to what `fetches` need, given values for `fed`; raises Usage for an unknown name."""
-    tagged = [name for name in (*(fetches or ()), *fed) if has_tag(name)]
+    """Prune a program to what `fetches` need, given values for `feed_names`; raises Usage for an unknown name."""
+    tagged = [name for name in (*(fetches or ()), *feed_names) if has_tag(name)]
     for name in tagged:
         check_name(program.program, split_name(name)[1])
         parse_location(program.graph, name)
     keep = [node for name in tagged if name in (fetches or ()) for node in required_nodes(program.program, name)]
     untagged = None if fetches is None else [name for name in fetches if not has_tag(name)]
-    pruned, source_names = prune_program(program.program, untagged, [name for name in fed if not has_tag(name)], keep)
+    pruned, source_names = prune_program(
+        program.program, untagged, [name for name in feed_names if not has_tag(name)], keep
+    )
     return PrunedProgram(program, pruned, lower(pruned), source_names, fetches)
 
 
@@ -278,7 +280,7 @@ def required_nodes(program: Program, name: str) -> list[str]:
     return enclosing_nodes(program, node_name.rpartition(".")[2], None if "*" in step else step or None)
 
 
-def parameter_values(pruned: PrunedProgram, value_of: Mapping[str, Any], fed: Mapping[str, object]) -> list[Value]:
+def parameter_values(pruned: PrunedProgram, value_of: Mapping[str, Any], feeds: Mapping[str, object]) -> list[Value]:
     """A value for each parameter of a pruned program; raises Usage if one is missing or of the wrong type."""
     main, values = pruned.original.program.main, list[Value]()
     for name, parameter in zip(pruned.source_names, pruned.program.main.body.parameters, strict=True):
@@ -292,7 +294,7 @@ def parameter_values(pruned: PrunedProgram, value_of: Mapping[str, Any], fed: Ma
                 hint="the fetched values depend on it",
                 python=TypeError,
             )
-        values.append(admit_feed(pruned, name, value_of[name], parameter.type) if name in fed else value_of[name])
+        values.append(admit_feed(pruned, name, value_of[name], parameter.type) if name in feeds else value_of[name])
     return values
 
 
@@ -429,11 +431,11 @@ class _FetchObserver:
     fetched."""
 
     def __init__(
-        self, fetched: Sequence[ValueLocation], fed: Sequence[tuple[ValueLocation, Value]], until: Until
+        self, fetched: Sequence[ValueLocation], feeds: Sequence[tuple[ValueLocation, Value]], until: Until
     ) -> None:
-        self.feeds, self.until = fed, until
+        self.feeds, self.until = feeds, until
         self.nodes = {
-            number for location in (*fetched, *(location for location, _ in fed)) for number in location.nodes
+            number for location in (*fetched, *(location for location, _ in feeds)) for number in location.nodes
         }
         self.results: list[tuple[ValueLocation, dict[tuple[Tag, int], tuple[Tag, Value]]]] = [
             (location, {}) for location in fetched
@@ -445,7 +447,7 @@ class _FetchObserver:
     def observe(self, state: State, event: Event) -> bool:
         """Record the results of an event; returns whether to stop after it."""
         self.pending_feed = None
-        if event.fired and event.token.node in self.nodes and event.outputs:
+        if event.is_firing and event.token.node in self.nodes and event.outputs:
             self._record_result(event, result_tag(state.graph, event), event.outputs[0][1])
         return self.pending_feed is not None or self.is_complete(state)
 

@@ -127,34 +127,36 @@ class Function(SvgReprMixin):
         """Run the function, and record the call on active tapes, whose reverse pass runs its pullback. With a `replay`,
         the run uses the recorded values of resources, assigns nothing, and repeats no effects. Otherwise
         `callback_log`, unless None, collects the results of callbacks."""
-        traced, leaves = self._resolve_call("call", arguments)
+        traced_program, leaves = self._resolve_call("call", arguments)
         is_recording = bool(recording_tapes())
-        snapshots = self.snapshot_arguments(arguments, traced) if is_recording else ()
+        snapshots = self.snapshot_arguments(arguments, traced_program) if is_recording else ()
         resource_values = (
-            traced.watched_values()
+            traced_program.watched_values()
             if replay is None
-            else {capture: replay.resource_values[capture] for capture in traced.captures}
+            else {capture: replay.resource_values[capture] for capture in traced_program.captures}
         )
         results = [] if callback_log is None and is_recording else callback_log
-        world = call_world(traced, replay, results)
-        operands = traced.all_arguments(leaves, resource_values)
-        outcome = self._run(traced, operands, RunOptions(world=world, account=False))
-        result = results_like((*leaves, *resource_values.values(), *traced.assigned_variables), value_or_raise(outcome))
-        assigned = (traced.assign if replay is None else traced.assigned_values)(outcome.results)
+        world = call_world(traced_program, replay, results)
+        operands = traced_program.all_arguments(leaves, resource_values)
+        outcome = self._run(traced_program, operands, RunOptions(world=world, account=False))
+        result = results_like(
+            (*leaves, *resource_values.values(), *traced_program.assigned_variables), value_or_raise(outcome)
+        )
+        assigned = (traced_program.assign if replay is None else traced_program.assigned_values)(outcome.results)
         if is_recording:
             call_replay = CallReplay(
                 snapshots, resource_values, replay.callback_results if replay is not None else results or []
             )
             pullback = partial(self.leaf_adjoints, call_replay)
             inputs = [*leaves, *resource_values.values()]
-            record_call(self.name, inputs, result, assigned, pullback, draws=traced.draws_random)
+            record_call(self.name, inputs, result, assigned, pullback, draws=traced_program.draws_random)
         return result
 
     def _run(
-        self, traced: TracedProgram, arguments: Sequence[Any], options: RunOptions, engine: str | None = None
+        self, traced_program: TracedProgram, arguments: Sequence[Any], options: RunOptions, engine: str | None = None
     ) -> Outcome:
         """Run the program on all its arguments, captures included."""
-        job = Job(traced.graph, traced.structure, traced.program)
+        job = Job(traced_program.graph, traced_program.structure, traced_program.program)
         return run(job, arguments, options, engine)
 
     def run(
@@ -193,11 +195,11 @@ class Function(SvgReprMixin):
 
     def run_arguments(self, arguments: Sequence[Any], options: RunOptions, engine: str | None = None) -> Outcome:
         """`run`, with one argument for each declared parameter, as `FunctionSpec.bind` returns them."""
-        traced, leaves = self._resolve_call("run", arguments)
-        options = options._replace(world=resolve_world(options.world, traced.callbacks))
-        outcome = self._run(traced, traced.all_arguments(leaves), options, engine)
+        traced_program, leaves = self._resolve_call("run", arguments)
+        options = options._replace(world=resolve_world(options.world, traced_program.callbacks))
+        outcome = self._run(traced_program, traced_program.all_arguments(leaves), options, engine)
         if outcome.error is None:
-            traced.assign(outcome.results)
+            traced_program.assign(outcome.results)
         return outcome
 
     def history(
@@ -216,16 +218,16 @@ class Function(SvgReprMixin):
 
     def history_of_arguments(self, arguments: Sequence[Any], options: RunOptions) -> History:
         """`history`, with one argument for each declared parameter, as `FunctionSpec.bind` returns them."""
-        traced, leaves = self._resolve_call("history", arguments)
+        traced_program, leaves = self._resolve_call("history", arguments)
         return History(
-            traced.graph,
-            traced.all_arguments(leaves),
+            traced_program.graph,
+            traced_program.all_arguments(leaves),
             schedule=options.schedule,
             limits=options.limits,
-            structure=traced.structure,
+            structure=traced_program.structure,
             seed=options.seed,
             k=options.k,
-            world=resolve_world(options.world, traced.callbacks),
+            world=resolve_world(options.world, traced_program.callbacks),
         )
 
     def debug(
@@ -316,8 +318,8 @@ class Function(SvgReprMixin):
                     python=TypeError,
                 )
         leaves, forms = self._flatten_arguments(padded)
-        traced = self._find_or_trace(forms)
-        return traced, traced.all_arguments(leaves)
+        traced_program = self._find_or_trace(forms)
+        return traced_program, traced_program.all_arguments(leaves)
 
     def trace(self, *arguments: Any, **keywords: Any) -> TracedProgram:
         """The program and graph for arguments of these types."""
@@ -338,11 +340,11 @@ class Function(SvgReprMixin):
         parameters."""
         return self._flatten_arguments(arguments)[0]
 
-    def snapshot_arguments(self, arguments: Sequence[Any], traced: TracedProgram) -> tuple[Any, ...]:
+    def snapshot_arguments(self, arguments: Sequence[Any], traced_program: TracedProgram) -> tuple[Any, ...]:
         """A snapshot of concrete arguments: variables are replaced by their values, if the program takes values, and
         writable arrays by copies."""
         pairs = zip(self.source.flatten_arguments(arguments, Usage), arguments, strict=True)
-        types = iter(traced.program.main.body.parameters)
+        types = iter(traced_program.program.main.body.parameters)
         return tuple(
             unflatten(structure, [snapshot_leaf(leaf, next(types).type) for leaf in leaves]) if leaves else argument
             for (leaves, structure), argument in pairs
@@ -372,9 +374,9 @@ class Function(SvgReprMixin):
             raise Usage(f"{self.name}.{method} cannot be traced", where=user_location(), hint=f"write {self.name}(...)")
         key = None if self.source.static_parameters else _short_key(arguments)
         with self._trace_lock:
-            traced = self._trace_cache.find_by_short_key(key)
-        if traced is not None:
-            return traced, list(arguments)
+            traced_program = self._trace_cache.find_by_short_key(key)
+        if traced_program is not None:
+            return traced_program, list(arguments)
         leaves, forms = self._flatten_arguments(arguments)
         return self._find_or_trace(self._infer_number_types(forms, leaves), key), leaves
 
@@ -448,11 +450,13 @@ class Function(SvgReprMixin):
             if cached is not None:
                 return cached
             relaxed = self._trace_cache.relax(forms)
-            traced = self._trace_once(relaxed, may_create=not len(self._trace_cache))
-            if traced.created_variables:
-                created, traced = traced.created_variables, self._trace_once(relaxed, may_create=False)
-                traced = replace(traced, created_variables=created)
-            return self._trace_cache.add(relaxed, traced, [name for name, _ in self.source.declared_parameters], forms)
+            traced_program = self._trace_once(relaxed, may_create=not len(self._trace_cache))
+            if traced_program.created_variables:
+                created, traced_program = traced_program.created_variables, self._trace_once(relaxed, may_create=False)
+                traced_program = replace(traced_program, created_variables=created)
+            return self._trace_cache.add(
+                relaxed, traced_program, [name for name, _ in self.source.declared_parameters], forms
+            )
 
     def _trace_once(self, forms: tuple[TreeType, ...], *, may_create: bool) -> TracedProgram:
         """Trace the function, and check and lower its program. `may_create` says whether variables may be created while

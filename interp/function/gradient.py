@@ -296,27 +296,27 @@ def check_tangent(tangent: Any, type_: Type) -> Any:
 def prepare_replay(function: Function, arguments: Sequence[Any]) -> CallReplay:
     """Record the inputs of a call, so that its pullback can run it again. Raises Invalid (D5) if that run would
     differ."""
-    traced = function.trace_arguments(arguments)
-    if traced.draws_random:
+    traced_program = function.trace_arguments(arguments)
+    if traced_program.draws_random:
         raise Invalid(
             f"{function.name} draws random numbers, which would differ when its pullback runs it again",
             rule="D5",
             where=user_location(),
             hint="tl.value_and_grad runs it once; or write tl.vjp in a tl.function",
         )
-    return CallReplay(function.snapshot_arguments(arguments, traced), traced.watched_values(), [])
+    return CallReplay(function.snapshot_arguments(arguments, traced_program), traced_program.watched_values(), [])
 
 
 def argument_adjoints(function: Function, replay: CallReplay, adjoint: Any) -> tuple[Any, ...]:
     """The adjoints of concrete arguments, from the adjoint of the result: runs the function again, and then its
     pullback."""
-    traced = function.trace_arguments(replay.arguments)
-    adjoint_leaves = flatten_like(traced.structure, adjoint, "an adjoint")
+    traced_program = function.trace_arguments(replay.arguments)
+    adjoint_leaves = flatten_like(traced_program.structure, adjoint, "an adjoint")
     converted = [
         type_.dtype.numpy.type(leaf) if type(leaf) in (int, float) and is_float(type_) else leaf
-        for leaf, type_ in zip(adjoint_leaves, traced.program.main.results, strict=False)
+        for leaf, type_ in zip(adjoint_leaves, traced_program.program.main.results, strict=False)
     ]
-    adjoints = function.leaf_adjoints(replay, (unflatten(traced.structure, converted), ()))
+    adjoints = function.leaf_adjoints(replay, (unflatten(traced_program.structure, converted), ()))
     count = len(adjoints) - len(replay.resource_values)
     capture_adjoints = dict(zip(replay.resource_values, adjoints[count:], strict=True))
     return nest_adjoints(function.source, replay.arguments, adjoints[:count], capture_adjoints)

@@ -153,7 +153,7 @@ class TraceCache:
     def add(
         self,
         forms: tuple[TreeType, ...],
-        traced: TracedProgram,
+        traced_program: TracedProgram,
         names: Sequence[str],
         argument_types: tuple[TreeType, ...],
     ) -> TracedProgram:
@@ -162,12 +162,12 @@ class TraceCache:
         reason = self._explain_miss(argument_types, names)
         if forms != argument_types:
             reason += f"; shapes are relaxed to {describe_types(forms)}"
-        if traced.created_variables:
-            created = ", ".join(created_variable.name for created_variable in traced.created_variables)
+        if traced_program.created_variables:
+            created = ", ".join(created_variable.name for created_variable in traced_program.created_variables)
             reason += f"; traced twice, since the first tracing created {created}"
         self._created_count += 1
         self._entries_by_short_key = LRUCache(self.capacity)
-        return self._entries.put(forms, TraceEntry(self._created_count, forms, traced, reason)).traced_program
+        return self._entries.put(forms, TraceEntry(self._created_count, forms, traced_program, reason)).traced_program
 
     def explain(self) -> str:
         """A report of every tracing and why it was made."""
@@ -202,27 +202,27 @@ def describe_types(forms: Sequence[TreeType]) -> str:
 def all_admit(traced_types: Sequence[TreeType], forms: Sequence[TreeType]) -> bool:
     """Whether the tree types of a tracing admit these."""
     return all(
-        one.treedef == other.treedef and all(a.admits(b) for a, b in zip(one.types, other.types, strict=True))
-        for one, other in zip(traced_types, forms, strict=True)
+        first.treedef == second.treedef and all(a.admits(b) for a, b in zip(first.types, second.types, strict=True))
+        for first, second in zip(traced_types, forms, strict=True)
     )
 
 
 def join_types(traced_types: Sequence[TreeType], forms: Sequence[TreeType]) -> tuple[TreeType, ...] | None:
     """The narrowest tree types that admit both; None if they differ in more than sizes."""
     result = []
-    for one, other in zip(traced_types, forms, strict=True):
-        if one.treedef != other.treedef:
+    for first, second in zip(traced_types, forms, strict=True):
+        if first.treedef != second.treedef:
             return None
-        types = [_join_type(*pair) for pair in zip(one.types, other.types, strict=True)]
+        types = [_join_type(*pair) for pair in zip(first.types, second.types, strict=True)]
         if None in types:
             return None
-        result.append(TreeType(one.treedef, tuple(type_ for type_ in types if type_ is not None)))
+        result.append(TreeType(first.treedef, tuple(type_ for type_ in types if type_ is not None)))
     return tuple(result)
 
 
-def _join_type(one: Type, other: Type) -> Type | None:
-    is_same_rank = one.shape is not None and other.shape is not None and len(one.shape) == len(other.shape)
-    return one.join(other) if is_same_rank else None
+def _join_type(first: Type, second: Type) -> Type | None:
+    is_same_rank = first.shape is not None and second.shape is not None and len(first.shape) == len(second.shape)
+    return first.join(second) if is_same_rank else None
 
 
 def describe_differences(
@@ -230,26 +230,26 @@ def describe_differences(
 ) -> list[str]:
     """The differences between the tree types of a tracing and new ones, in words, for each argument."""
     differences: list[str] = []
-    for name, one, other in zip(names, traced_types, forms, strict=True):
-        if one.treedef == other.treedef:
-            parts = zip(leaf_paths(one.treedef, name), one.types, other.types, strict=True)
+    for name, first, second in zip(names, traced_types, forms, strict=True):
+        if first.treedef == second.treedef:
+            parts = zip(leaf_paths(first.treedef, name), first.types, second.types, strict=True)
             differences += [f"{inner} {change}" for inner, old, new in parts for change in describe_changes(old, new)]
-        elif one.treedef.static_leaf is not None and other.treedef.static_leaf is not None:
-            old_leaf, new_leaf = str(one.treedef.static_leaf), str(other.treedef.static_leaf)
+        elif first.treedef.static_leaf is not None and second.treedef.static_leaf is not None:
+            old_leaf, new_leaf = str(first.treedef.static_leaf), str(second.treedef.static_leaf)
             differences.append(
                 f"{name} is another {old_leaf}" if old_leaf == new_leaf else f"{name} was {old_leaf}, and is {new_leaf}"
             )
         else:
-            differences.append(f"{name} nests as {other}, and not as {one}")
+            differences.append(f"{name} nests as {second}, and not as {first}")
     return differences
 
 
-def describe_changes(one: Type, other: Type) -> Iterator[str]:
+def describe_changes(first: Type, second: Type) -> Iterator[str]:
     """How a type differs from another, in words."""
-    if one.dtype is not other.dtype:
-        yield f"was {one.dtype!r}, and is {other.dtype!r}"
-    if one.shape != other.shape:
-        yield f"has shape {describe_shape(other)}, and not {describe_shape(one)}"
+    if first.dtype is not second.dtype:
+        yield f"was {first.dtype!r}, and is {second.dtype!r}"
+    if first.shape != second.shape:
+        yield f"has shape {describe_shape(second)}, and not {describe_shape(first)}"
 
 
 def describe_shape(type_: Type) -> str:
@@ -268,12 +268,16 @@ class CallReplay(NamedTuple):
     """The results of callbacks, in order."""
 
 
-def call_world(traced: TracedProgram, replay: CallReplay | None, results: list[Value] | None) -> World:
+def call_world(traced_program: TracedProgram, replay: CallReplay | None, results: list[Value] | None) -> World:
     """The world for a call. With a `replay`, it repeats no effects and returns the recorded results of callbacks;
     otherwise `results`, unless None, collects the results of callbacks."""
     if replay is not None:
         return callback_replay_world(replay.callback_results)
-    return World(callbacks=traced.callbacks) if results is None else RecordingWorld(traced.callbacks, results)
+    return (
+        World(callbacks=traced_program.callbacks)
+        if results is None
+        else RecordingWorld(traced_program.callbacks, results)
+    )
 
 
 def snapshot_leaf(leaf: Any, type_: Type) -> Any:

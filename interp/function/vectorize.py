@@ -58,12 +58,12 @@ def vmap(function: Callable[..., Any], in_axes: Any = 0, out_axes: Any = 0) -> F
     >>> vmap(power, in_axes=(None, 0))(2.0, tl.asarray([1, 2, 3]))
     asarray([2., 4., 8.], dtype=float64)
     """
-    for word, axes, what in (("in_axes", in_axes, "argument"), ("out_axes", out_axes, "result")):
+    for word, axes, role in (("in_axes", in_axes, "argument"), ("out_axes", out_axes, "result")):
         if not all(axis is None or type(axis) is int for axis in flatten(axes, is_leaf=None)[0]):
             raise Usage(
                 f"{word} of vmap must be integers or None",
                 where=user_location(),
-                required=f"0, or one for each {what}, as in (0, None)",
+                required=f"0, or one for each {role}, as in (0, None)",
                 got=repr(axes)[:80],
                 hint="vmap(f) is a function: write vmap(f)(x) to map it over x",
                 python=TypeError,
@@ -256,15 +256,15 @@ def mapped_parameters(region: Region, flags: Sequence[bool]) -> set[str]:
 def has_changing_results(node: Node, functions: Mapping[str, Specialization]) -> bool:
     """Whether each firing of a node may have other results: it, or a node of its regions or of functions that it calls,
     draws or calls Python."""
-    pending, seen = [node], set[str]()
+    pending, visited_names = [node], set[str]()
     for each in pending:  # a worklist: the loop appends to it
         row = EFFECT_OPS.get(each.op)
         if row is not None and (row.draw is not None or each.op == "callback"):
             return True
         pending += [inner for region in each.regions for inner in region.walk()]
         name = each.attribute("function") if each.op == "call" else ""
-        if name and name not in seen:
-            seen.add(name)
+        if name and name not in visited_names:
+            visited_names.add(name)
             body = functions[name].body if name in functions else None
             pending += body.walk() if body is not None else ()
     return False
@@ -293,17 +293,17 @@ def mapped_size(name: str, leaves: Sequence[Any], axes: Sequence[int | None], pa
             got=f"in_axes without an integer for {name}",
             python=ValueError,
         )
-    known = {path: size for path, size in sizes.items() if size is not None}
-    if len(set(known.values())) > 1:
+    known_sizes = {path: size for path, size in sizes.items() if size is not None}
+    if len(set(known_sizes.values())) > 1:
         raise Invalid(
             "the mapped axes have different lengths",
             rule="V4",
             where=user_location(),
             required="one length",
-            got=", ".join(f"{size} of {path}" for path, size in known.items()),
+            got=", ".join(f"{size} of {path}" for path, size in known_sizes.items()),
         )
-    if known:
-        return next(iter(known.values()))
+    if known_sizes:
+        return next(iter(known_sizes.values()))
     position = next(k for k, axis in enumerate(axes) if axis is not None)
     axis = axes[position]
     assert axis is not None

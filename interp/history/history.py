@@ -185,7 +185,7 @@ class History(FastForward, SvgReprMixin, PlayerMixin):
         """The known events from this position on that had an effect on the outside world."""
         nodes = {number for number, node in enumerate(self.graph.nodes) if resource_of(node.op) is not None}
         events = (self[number] for number in (range(since, len(self)) if nodes else ()))
-        return tuple(event for event in events if event.token.node in nodes and event.fired)
+        return tuple(event for event in events if event.token.node in nodes and event.is_firing)
 
     def __repr__(self) -> str:
         return f"<{self}>"

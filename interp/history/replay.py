@@ -249,7 +249,7 @@ class Replay:
             yield "Trapped", "S5"
         for position in self.next_positions():
             next_event = self._step(position)
-            fires = isinstance(next_event, Event) and next_event.fired
+            fires = isinstance(next_event, Event) and next_event.is_firing
             if fires or isinstance(next_event, Exhausted) or not state.steps or limit in _EXTERNAL_LIMITS:
                 yield "Exhausted", "S12"
             if isinstance(next_event, Broken):

@@ -61,6 +61,6 @@ class Event(NamedTuple):
     released: tuple[tuple[int, Token], ...] = ()
 
     @property
-    def fired(self) -> bool:
+    def is_firing(self) -> bool:
         """Whether the delivered token fired its node."""
         return self.inputs is not None

@@ -84,7 +84,7 @@ def every_firing(state: State) -> Sequence[int]:
     token that only waits disables no other delivery, and the firing that it takes part in happens when its last operand
     is delivered, in either order.
     """
-    waits = (position for position in range(len(state.flight)) if not step(state, position).fired)
+    waits = (position for position in range(len(state.flight)) if not step(state, position).is_firing)
     first = next(waits, None)
     return range(len(state.flight)) if first is None else (first,)
 
@@ -179,7 +179,7 @@ class _StateSearch:
             return
         self.state.apply(event)
         self.events.append(event)
-        if event.fired:
+        if event.is_firing:
             self.firing_counts[firing_key(event)] += 1
             if self.state.firings > MAX_FIRINGS:
                 raise _search_limit_error(plural(MAX_FIRINGS, "firing"), "a longer one, or an endless one, cannot")
@@ -196,7 +196,7 @@ class _StateSearch:
         """Revert the last event."""
         event = self.events.pop()
         self.state.revert(event)
-        if event.fired:
+        if event.is_firing:
             self.firing_counts -= Counter([firing_key(event)])
 
     def _search_node(self, key: Hashable) -> _SearchNode:

@@ -154,7 +154,7 @@ class Outcome(SvgReprMixin, PlayerMixin):
         return {
             event.token.tag: value
             for event in events
-            if event.fired and event.token.node == node_number
+            if event.is_firing and event.token.node == node_number
             for output, value in event.outputs
             if output == 0
         }
@@ -401,8 +401,8 @@ def _describe_waiting_nodes(graph: Graph, residue: Sequence[ResidueToken]) -> It
         for port in range(len(node.ports)):
             if node.ports[port] is None and port not in ports:
                 senders = [str(graph.nodes[s.node]) for s in sources.get(Edge(number, port), []) if s.node >= 0]
-                fed = " or ".join(senders) or "nothing"
-                yield f"  {node}{line} waits for port {port} under {tag}, fed by {fed}"
+                sender_text = " or ".join(senders) or "nothing"
+                yield f"  {node}{line} waits for port {port} under {tag}, fed by {sender_text}"
 
 
 def _deadlock_hint(

@@ -293,11 +293,11 @@ class UnfedPort(NamedTuple):
         """The reason in words."""
         if not self.sources:
             return "nothing is connected to it"
-        fed = " and ".join(
+        consumers = " and ".join(
             f"argument {graph.arguments[source.output][0]}" if source.node < 0 else str(graph.nodes[source.node])
             for source in self.sources
         )
-        return f"{fed} sends to it under other tags only"
+        return f"{consumers} sends to it under other tags only"
 
 
 class UnfiredNode(NamedTuple):

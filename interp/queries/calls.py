@@ -208,11 +208,11 @@ class CallTree:
 
     @cached_property
     def _returns_by_site(self) -> dict[Site, list[int]]:
-        found: dict[Site, list[int]] = {}
+        returns: dict[Site, list[int]] = {}
         for number, node in enumerate(self.graph.nodes):
             if node.op == "return" and node.site is not None:
-                found.setdefault(node.site, []).append(number)
-        return found
+                returns.setdefault(node.site, []).append(number)
+        return returns
 
     def _is_hidden(self, number: int) -> bool:
         """Whether a merge or return is that of a trigger or of an order token, which lowering adds."""
@@ -262,7 +262,7 @@ class CallTree:
 
     @cached_property
     def _variables_by_loop(self) -> dict[Site, tuple[CarriedVariable, ...]]:
-        found: dict[Site, list[CarriedVariable]] = {}
+        variables_by_loop: dict[Site, list[CarriedVariable]] = {}
         graph, sources = self.graph, self.graph.sources()
         for number, node in enumerate(graph.nodes):
             if node.op != "next_iteration" or node.site is None or node.phase or not node.outputs[0].edges:
@@ -277,8 +277,8 @@ class CallTree:
                 continue
             exits = [edge.node for switch in switches for edge in graph.nodes[switch].outputs[1].edges]
             is_result = any(graph.nodes[exit_].op == "exit" and graph.nodes[exit_].outputs[0].edges for exit_ in exits)
-            found.setdefault(node.site, []).append(CarriedVariable(merge, name, is_result))
-        return {site: tuple(sorted(variables)) for site, variables in found.items()}
+            variables_by_loop.setdefault(node.site, []).append(CarriedVariable(merge, name, is_result))
+        return {site: tuple(sorted(variables)) for site, variables in variables_by_loop.items()}
 
     def loop_ordinals(self, function: str) -> dict[Site, tuple[int, ...]]:
         """The loops of a function by their order in it: (1,) is its second loop, (1, 0) the first loop in that."""
@@ -308,8 +308,8 @@ class CallTree:
             if resource_of(node.op) is not None or (node.op in EFFECT_OPS and EFFECT_OPS[node.op].draw is not None)
         }
         callers = [(site.function, callee) for site, callee in self.graph.calls]
-        while found := {caller for caller, callee in callers if callee in impure and caller not in impure}:
-            impure |= found
+        while impure_callers := {caller for caller, callee in callers if callee in impure and caller not in impure}:
+            impure |= impure_callers
         return frozenset(impure)
 
     def location(self, function: str) -> str | None:

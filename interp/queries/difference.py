@@ -42,10 +42,10 @@ class ChangedArgument(NamedTuple):
     def __str__(self) -> str:
         return self.describe("the first", "the second")
 
-    def describe(self, one: str, other: str) -> str:
+    def describe(self, first_name: str, second_name: str) -> str:
         """The change as text, with these words for the two runs."""
         first, second = _describe_value(self.first), _describe_value(self.second)
-        return f"argument {self.name} is {first} in {one}, {second} in {other}"
+        return f"argument {self.name} is {first} in {first_name}, {second} in {second_name}"
 
 
 class OperandDifference(NamedTuple):
@@ -60,13 +60,13 @@ class OperandDifference(NamedTuple):
     def __str__(self) -> str:
         return self.describe("the first", "the second")
 
-    def describe(self, one: str, other: str) -> str:
+    def describe(self, first_name: str, second_name: str) -> str:
         """The difference as text, with these words for the two runs."""
         first, second = (
             _describe_operand(self.first, self.first_origin),
             _describe_operand(self.second, self.second_origin),
         )
-        return f"port {self.port} got {first} in {one}, {second} in {other}"
+        return f"port {self.port} got {first} in {first_name}, {second} in {second_name}"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -96,9 +96,9 @@ class Difference:
     def __str__(self) -> str:
         return self.describe("first", "second")
 
-    def describe(self, one: str, other: str) -> str:
+    def describe(self, first_name: str, second_name: str) -> str:
         """The difference as text, with these words for the two runs."""
-        runs = [f"the {name}" if " " not in name else name for name in (one, other)]
+        runs = [f"the {name}" if " " not in name else name for name in (first_name, second_name)]
         lines = [f"  {changed.describe(*runs)}" for changed in self.arguments]
         if self.firing is None:
             return "\n".join(["the runs differ in their arguments only", *lines])
@@ -106,7 +106,10 @@ class Difference:
         head = (
             f"the runs differ first at node {self.firing.node}{line} under {self.firing.tag}: {self._describe_kind()}"
         )
-        sides = [f"  {one}: {self._describe_side(self.first)}", f"  {other}: {self._describe_side(self.second)}"]
+        sides = [
+            f"  {first_name}: {self._describe_side(self.first)}",
+            f"  {second_name}: {self._describe_side(self.second)}",
+        ]
         return "\n".join([head, *lines, *sides, *(f"  {operand.describe(*runs)}" for operand in self.operands)])
 
     def _describe_kind(self) -> str:
@@ -198,9 +201,9 @@ class _RunComparison:
             if self.counterpart(self.second, self.first, node, tag) is None:
                 yield None, number
 
-    def _is_first(self, one: OriginId | None, other: OriginId | None) -> bool:
-        return (one is None or self.first.has_agreeing_operands(one)) and (
-            other is None or self.second.has_agreeing_operands(other)
+    def _is_first(self, first: OriginId | None, second: OriginId | None) -> bool:
+        return (first is None or self.first.has_agreeing_operands(first)) and (
+            second is None or self.second.has_agreeing_operands(second)
         )
 
     def earliest_pair(self, pairs: list[FiringPair]) -> FiringPair:
@@ -216,10 +219,10 @@ class _RunComparison:
             else first_in_program_order(self.second.index, [pair_of_first, *pairs_of_second], 1)
         )
 
-    def build_difference(self, one: OriginId | None, other: OriginId | None) -> Difference:
+    def build_difference(self, first_number: OriginId | None, second_number: OriginId | None) -> Difference:
         """The difference between these firings, one of each run; None for a run without the firing."""
-        first = None if one is None else _firing(self.first.index, one)
-        second = None if other is None else _firing(self.second.index, other)
+        first = None if first_number is None else _firing(self.first.index, first_number)
+        second = None if second_number is None else _firing(self.second.index, second_number)
         if first is not None and second is not None:
             operands = tuple(differing_operands(self.first.index, first, self.second.index, second))
             return Difference("operands" if operands else "results", self.changed_arguments, first, second, operands)
@@ -241,21 +244,21 @@ def _is_quiescent(index: EventIndex) -> bool:
 
 
 def _changed_arguments(first: EventIndex, second: EventIndex) -> Iterator[ChangedArgument]:
-    for position, (one, other) in enumerate(zip_longest(first.arguments, second.arguments)):
-        if one is None or other is None or not is_same_value(one, other):
-            index = second if one is None else first
-            yield ChangedArgument(index.graph.arguments[position][0], one, other)
+    for position, (value, other_value) in enumerate(zip_longest(first.arguments, second.arguments)):
+        if value is None or other_value is None or not is_same_value(value, other_value):
+            index = second if value is None else first
+            yield ChangedArgument(index.graph.arguments[position][0], value, other_value)
 
 
 def firings_agree(index: EventIndex, number: OriginId, other_index: EventIndex, match: OriginId) -> bool:
     """Whether two firings have the same operands, results and trap."""
-    one, other_event = index.events[number], other_index.events[match]
-    values, other_values = operands_of(index, one), operands_of(other_index, other_event)
-    outputs, other_outputs = ([output for output, _ in event.outputs] for event in (one, other_event))
-    if one.trap != other_event.trap or outputs != other_outputs or len(values) != len(other_values):
+    own_event, other_event = index.events[number], other_index.events[match]
+    values, other_values = operands_of(index, own_event), operands_of(other_index, other_event)
+    outputs, other_outputs = ([output for output, _ in event.outputs] for event in (own_event, other_event))
+    if own_event.trap != other_event.trap or outputs != other_outputs or len(values) != len(other_values):
         return False
     values, other_values = (
-        (*values, *(value for _, value in one.outputs)),
+        (*values, *(value for _, value in own_event.outputs)),
         (*other_values, *(value for _, value in other_event.outputs)),
     )
     return all(
@@ -270,20 +273,20 @@ def operands_of(index: EventIndex, event: Event) -> tuple[Value, ...]:
     return inputs[:-1] if index.graph.nodes[event.token.node].has_trigger else inputs
 
 
-def is_same_operand(one: Value, other: Value) -> bool:
+def is_same_operand(first: Value, second: Value) -> bool:
     """Whether two values are the same, by their bits; False for handles."""
-    if type(one) is int and type(other) is int:  # 0.1 us instead of 1, for most values of most runs
-        return one == other
-    return not isinstance(one, Handle) and (one is other or is_same_value(one, other))
+    if type(first) is int and type(second) is int:  # 0.1 us instead of 1, for most values of most runs
+        return first == second
+    return not isinstance(first, Handle) and (first is second or is_same_value(first, second))
 
 
-def are_same_cells(graph: Graph, one: Value, other_graph: Graph, other: Value) -> bool:
+def are_same_cells(graph: Graph, first: Value, other_graph: Graph, second: Value) -> bool:
     """Whether two values are handles that nodes of the same name made under equal tags. Numbers of nodes differ between
     programs."""
-    if not (isinstance(one, Handle) and isinstance(other, Handle)):
+    if not (isinstance(first, Handle) and isinstance(second, Handle)):
         return False
-    names = str(graph.nodes[one.node]), str(other_graph.nodes[other.node])
-    return names[0] == names[1] and one.tag == other.tag and (one.size, one.dtype) == (other.size, other.dtype)
+    names = str(graph.nodes[first.node]), str(other_graph.nodes[second.node])
+    return names[0] == names[1] and first.tag == second.tag and (first.size, first.dtype) == (second.size, second.dtype)
 
 
 def first_in_program_order(index: EventIndex, pairs: list[FiringPair], side: int) -> FiringPair:
@@ -309,15 +312,16 @@ def differing_operands(
     senders, other_senders = dict(index.operands(first.number)), dict(other_index.operands(second.number))
     if first.node.op == "merge" == second.node.op:  # whatever the port, it is the one operand
         senders, other_senders = dict(enumerate(senders.values())), dict(enumerate(other_senders.values()))
-    for port, (one, other) in enumerate(zip_longest(first.operands, second.operands)):
-        has_both = one is not None and other is not None
+    for port, (operand, other_operand) in enumerate(zip_longest(first.operands, second.operands)):
+        has_both = operand is not None and other_operand is not None
         if not has_both or not (
-            is_same_operand(one, other) or are_same_cells(index.graph, one, other_index.graph, other)
+            is_same_operand(operand, other_operand)
+            or are_same_cells(index.graph, operand, other_index.graph, other_operand)
         ):
             yield OperandDifference(
                 port,
-                one,
-                other,
+                operand,
+                other_operand,
                 operand_origin(index, first, port, senders),
                 operand_origin(other_index, second, port, other_senders),
             )

@@ -89,7 +89,7 @@ def could_fire(state: State, candidates: Iterable[tuple[int, Token]] | None = No
         operands = record.waiting_operands.get(node, _NO_TOKENS) if rule.required_tokens > 1 else _NO_TOKENS
         if len(operands) < rule.required_tokens - 1 or port in operands:
             continue
-        if rule.node.op not in READ_OPS or step(state, position).fired:
+        if rule.node.op not in READ_OPS or step(state, position).is_firing:
             yield EnabledFiring(position, node, tag, str(rule.node))
 
 
@@ -655,8 +655,8 @@ class BlockedTokens:
 
     def accepts_handle(self, store: int, handle: Handle) -> bool:
         """Whether a store accepts a handle of this type."""
-        fed = self.index.sources.get(Edge(store, 0), ())
-        return any(self.index.graph.output(source).type.admits(type_of(handle)) for source in fed)
+        stores = self.index.sources.get(Edge(store, 0), ())
+        return any(self.index.graph.output(source).type.admits(type_of(handle)) for source in stores)
 
     def has_been_used(self, store: int) -> bool:
         """Whether the store has fired or received a token, and will not fire again: its function runs only once, as

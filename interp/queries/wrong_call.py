@@ -279,9 +279,9 @@ class WrongCallSearch:
                 continue
             call, correct = pair
             own_calls = list(self.comparable_calls(call))
-            wrong = next((p for p in own_calls if p[0].is_finished and self.is_wrong(*p)), None)
-            if wrong is not None:
-                stack, keys = [iter([wrong])], []
+            wrong_call = next((p for p in own_calls if p[0].is_finished and self.is_wrong(*p)), None)
+            if wrong_call is not None:
+                stack, keys = [iter([wrong_call])], []
                 continue
             unfinished = [pair for pair in own_calls if not pair[0].is_finished]
             keys = [*keys[: len(stack) - 1], self.correct_calls.key(self.name(call), call)]
@@ -365,10 +365,10 @@ def node_difference(index: EventIndex, reference: EventIndex, tag: Tag) -> Diffe
     return difference if next(calls) == tag else None
 
 
-def has_same_shape(one: Graph, other: Graph) -> bool:
+def has_same_shape(first: Graph, second: Graph) -> bool:
     """Whether two graphs have the same edges, so that nodes of the same number correspond."""
-    return [_shape(one, number) for number in range(len(one.nodes))] == [
-        _shape(other, number) for number in range(len(other.nodes))
+    return [_shape(first, number) for number in range(len(first.nodes))] == [
+        _shape(second, number) for number in range(len(second.nodes))
     ]
 
 
@@ -472,8 +472,10 @@ def _describe_rows(
     pairs: Sequence[tuple[CarriedVariable, CarriedVariable]], row: dict[int, Value], right: dict[int, Value]
 ) -> tuple[str, str]:
     """The variables of an iteration in both programs."""
-    shown = pairs[:MAX_LISTED_CALLS]
-    return _describe_row([one for one, _ in shown], row), _describe_row([other for _, other in shown], right)
+    shown_pairs = pairs[:MAX_LISTED_CALLS]
+    return _describe_row([first for first, _ in shown_pairs], row), _describe_row(
+        [second for _, second in shown_pairs], right
+    )
 
 
 def _describe_row(variables: Sequence[CarriedVariable], row: dict[int, Value]) -> str:

@@ -110,9 +110,9 @@ class ColumnLogWriter:
             rows["outputs"].extend((output, *self.value_row(value)))
         if event.trap is not None:
             rows["traps"].append(self.text(compact_json(event.trap)))
-        for tag, fired in event.closed:
-            rows["closed"].extend((numbers[tag], len(fired)))
-            rows["fired"].extend(sorted(fired))
+        for tag, nodes in event.closed:
+            rows["closed"].extend((numbers[tag], len(nodes)))
+            rows["fired"].extend(sorted(nodes))
         if event.deferred_at is not None:
             rows["parked"].extend((*self.value_row(event.deferred_at.handle), event.deferred_at.number))
         for token in event.sent:
@@ -121,7 +121,7 @@ class ColumnLogWriter:
             rows["woken"].extend(self.token_row(token))
         for step, token in event.released:
             rows["released"].extend((step, *self.token_row(token)))
-        flags = FIRED * event.fired | THROTTLED * event.is_throttled
+        flags = FIRED * event.is_firing | THROTTLED * event.is_throttled
         rows["events"].extend((
             *self.token_row(event.token), event.position, flags, len(opened), len(inputs), len(event.outputs),
             event.trap is not None, len(event.sent), len(event.closed), len(event.woken),
@@ -465,11 +465,11 @@ class PageReader:
         return [f"[{step},{token}]" for step, token in rows]
 
     def _closed_activations(self) -> Callable[[int, Mapping[str, Any]], list[str]]:
-        fired = self._stream("fired", lambda begin, block: map(str, block["node"].tolist()))
+        nodes = self._stream("fired", lambda begin, block: map(str, block["node"].tolist()))
 
         def render(begin: int, block: Mapping[str, Any]) -> list[str]:
             rows = zip(block["tag"].tolist(), block["fired"].tolist(), strict=True)
-            return [f"[{tag},[{join_texts(fired, count)}]]" for tag, count in rows]
+            return [f"[{tag},[{join_texts(nodes, count)}]]" for tag, count in rows]
 
         return render
 

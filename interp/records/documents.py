@@ -266,11 +266,11 @@ def add_critical_path(record: OutcomeRecord, outcome: Outcome) -> OutcomeRecord:
     while times[processors] > len(path):
         processors *= 2
         times[processors] = outcome.time_on(processors)
-    more = {
+    path_fields = {
         "time_on": stringify_keys(times),
         "critical_firings": tuple((firing.node, firing.tag) for firing in path),
     }
-    return replace(record, stats={**(record.stats or {}), **more})
+    return replace(record, stats={**(record.stats or {}), **path_fields})
 
 
 def stringify_keys(counts: dict[int, int]) -> dict[str, int]:
@@ -359,8 +359,8 @@ def error_form(error: ErrorRecord) -> JsonValue:
 def read_outcome(cursor: JsonCursor) -> OutcomeRecord:
     """Read an outcome from a document. `value` is for people, and is not read."""
     names = ("status", "results", "firings", "stats", "engine", "schedule")
-    more = ("traps", "residue", "open_activations", "error", "sites", "tags")
-    _, _, *cursors = cursor.fields("tagloom", "version", *names, *more, optional=["value"])
+    optional_keys = ("traps", "residue", "open_activations", "error", "sites", "tags")
+    _, _, *cursors = cursor.fields("tagloom", "version", *names, *optional_keys, optional=["value"])
     status, results, firings, stats, engine, schedule, traps, residue, open_activations, error, sites, tags = cursors
     table = read_tags(sites, tags)
     return OutcomeRecord(
@@ -370,8 +370,8 @@ def read_outcome(cursor: JsonCursor) -> OutcomeRecord:
         stats=stats.optional(lambda measures: read_stats(measures, table)),
         engine=engine.optional(JsonCursor.text),
         schedule=schedule.optional(JsonCursor.text),
-        traps=traps.optional(lambda listed: listed.map_entries(lambda trap: read_trap(trap, table))),
-        residue=residue.optional(lambda listed: listed.map_entries(lambda token: read_residue_token(token, table))),
+        traps=traps.optional(lambda rows: rows.map_entries(lambda trap: read_trap(trap, table))),
+        residue=residue.optional(lambda rows: rows.map_entries(lambda token: read_residue_token(token, table))),
         open_activations=open_activations.optional(read_natural),
         error=error.optional(read_error),
     )

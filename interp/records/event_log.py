@@ -164,7 +164,7 @@ def event_line(event: Event, numbers: dict[Tag, int]) -> str:
     if sent:
         line += f',"sent":[{",".join([token_json(each, numbers) for each in sent])}]'
     if closed:
-        activations = ",".join([f"[{numbers[tag]},{compact_json(sorted(fired))}]" for tag, fired in closed])
+        activations = ",".join([f"[{numbers[tag]},{compact_json(sorted(nodes))}]" for tag, nodes in closed])
         line += f',"closed":[{activations}]'
     if woken:
         line += f',"woken":[{",".join([token_json(each, numbers) for each in woken])}]'
@@ -278,8 +278,8 @@ class OpenTags:
 
 def read_position(cursor: JsonCursor) -> int:
     """The position in the line of an event; raises Malformed if the line has unexpected keys."""
-    fired = cursor.has_key("inputs") or cursor.has_key("outputs")
-    required = ("deliver", "position", "inputs", "outputs") if fired else ("deliver", "position")
+    is_firing = cursor.has_key("inputs") or cursor.has_key("outputs")
+    required = ("deliver", "position", "inputs", "outputs") if is_firing else ("deliver", "position")
     return cursor.fields(*required, optional=_FIELD_DEFAULTS.keys() - set(required))[1].integer(0)
 
 
@@ -313,12 +313,12 @@ def event_differences(cursor: JsonCursor, event: Event, numbers: dict[Tag, int])
 
 def event_fields(event: Event, numbers: dict[Tag, int]) -> dict[str, Any]:
     """The fields of an event's line by key; None if the line lacks the key."""
-    fired = event.inputs is not None
+    is_firing = event.inputs is not None
     return {
         "deliver": token_form(event.token, numbers),
         "inputs": [value_to_json(value) for value in event.inputs] if event.inputs is not None else None,
         "trap": event.trap,
-        "outputs": [[output, value_to_json(value)] for output, value in event.outputs] if fired else None,
+        "outputs": [[output, value_to_json(value)] for output, value in event.outputs] if is_firing else None,
         "sent": [token_form(token, numbers) for token in event.sent] or None,
         "closed": [[numbers.get(tag, _UNDECLARED), sorted(nodes)] for tag, nodes in event.closed] or None,
         "parked": event.deferred_at and cell_form(event.deferred_at),

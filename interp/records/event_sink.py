@@ -109,22 +109,22 @@ def create_log(
     """
     create = create_column_log if path.suffix == COLUMN_SUFFIX else create_json_log
     with path_errors(path, "this log cannot be written"):
-        written = partial_path(path)
+        partial = partial_path(path)
     try:
-        with create(written, graph, header_line(graph, arguments, schedule, seed, bound)) as log:
+        with create(partial, graph, header_line(graph, arguments, schedule, seed, bound)) as log:
             yield log
     except Usage as error:
-        if error.got != written:
-            rename_log(written, path)
-        elif written != path:
+        if error.got != partial:
+            rename_log(partial, path)
+        elif partial != path:
             error.got = path
             with suppress(OSError):
-                written.unlink()
+                partial.unlink()
         raise
     except BaseException:
-        rename_log(written, path)
+        rename_log(partial, path)
         raise
-    rename_log(written, path)
+    rename_log(partial, path)
 
 
 def partial_path(path: Path) -> Path:
@@ -136,11 +136,11 @@ def partial_path(path: Path) -> Path:
     return target.with_name(f"{target.stem}.partial{target.suffix}")
 
 
-def rename_log(written: Path, path: Path) -> None:
+def rename_log(partial: Path, path: Path) -> None:
     """Give a log its name."""
-    if written != path:
+    if partial != path:
         with path_errors(path, "this log cannot be written"):
-            os.replace(written, os.path.realpath(path))
+            os.replace(partial, os.path.realpath(path))
 
 
 def log_lines(path: Path) -> Iterator[bytes]:

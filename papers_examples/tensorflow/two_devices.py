@@ -92,7 +92,7 @@ def messages(function, there, *arguments, schedule="waves"):
     found = {}
     for event in out.events:
         node = graph.nodes[event.token.node]
-        if node.name.startswith("recv.") and event.fired:
+        if node.name.startswith("recv.") and event.is_firing:
             message = str(node).replace(".recv.", ".", 1), int(event.token.node in second)
             found.setdefault(message, []).append(event.token.tag)
     return out, found

@@ -62,7 +62,7 @@ def keep_the_merged_token(patch: MonkeyPatch) -> None:
     def hoarding(self: state.State, event: Event) -> None:
         record = self.records[event.token.tag]
         apply(self, event)
-        if event.fired and self.rules[event.token.node].operands is None:
+        if event.is_firing and self.rules[event.token.node].operands is None:
             record.waiting_operands[event.token.node] = {event.token.port: event.token.value}
             self.waiting_count += 1
 
@@ -100,7 +100,7 @@ def swap_ports(patch: MonkeyPatch) -> None:
 
     def crossed(self: state.State, event: Event) -> None:
         token = event.token
-        if not event.fired and self.rules[token.node].required_tokens == 2:
+        if not event.is_firing and self.rules[token.node].required_tokens == 2:
             event = event._replace(token=token._replace(port=1 - token.port))
         apply(self, event)
 
@@ -149,7 +149,7 @@ def prefer_the_latest_operand(patch: MonkeyPatch) -> None:
     def racing(at: state.State, position: int) -> Event:
         event = true_step(at, position)
         dice = random.Random(at.steps)
-        if event.fired and len(event.outputs) == 1 and len(event.inputs or ()) == 2 and dice.random() < 0.2:
+        if event.is_firing and len(event.outputs) == 1 and len(event.inputs or ()) == 2 and dice.random() < 0.2:
             return event._replace(outputs=((0, event.token.value),))
         return event
 

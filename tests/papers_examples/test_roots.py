@@ -363,5 +363,5 @@ def test_sizes_of_the_unfolded_graph(n: int) -> None:
 def test_s4_no_node_of_a_copy_fires_twice() -> None:
     """S4: each firing of a run is another node of its copies."""
     out = load("unfolding").fib.run(8, keep="events")
-    fired = [(event.token.node, event.token.tag) for event in out.events if event.fired]
+    fired = [(event.token.node, event.token.tag) for event in out.events if event.is_firing]
     assert len(fired) == len(set(fired)) == out.firings

@@ -46,7 +46,7 @@ def moment_violations(history: History) -> Iterator[str]:
         arrived=len(state.results),
         ready=len({ready.node for ready in could_fire(state)}),
     )
-    expected["fired" if last is None or last.trap is None else "trap"] += last is not None and last.fired
+    expected["fired" if last is None or last.trap is None else "trap"] += last is not None and last.is_firing
     if counts != +expected:
         yield f"badges {counts}, but there are {+expected}"
     flying = Counter(_place(history, token) for token in state.flight)

@@ -107,8 +107,8 @@ class Debugger(AsciiApp):
         sys.setswitchinterval(SWITCH_INTERVAL)
         for theme in THEMES:
             self.register_theme(theme)
-        saved = load_preference("theme")
-        self.theme = saved if saved in self.available_themes else THEMES[0].name
+        saved_theme = load_preference("theme")
+        self.theme = saved_theme if saved_theme in self.available_themes else THEMES[0].name
         self._saved_theme = self.theme
         self.run_worker(self._process_commands(), name="commands")
         self.set_interval(0.1, self._report_progress)
@@ -362,10 +362,10 @@ class Debugger(AsciiApp):
         seconds, at = time.monotonic() - self._command_started_at, ""
         if self.session.snapshot.current is not None:
             history = self.session.history
-            reached = history.current_position
-            total = f" of {len(history):,}" if reached <= len(history) else ""
+            position = history.current_position
+            total = f" of {len(history):,}" if position <= len(history) else ""
             stage = f", {history.current_stage}" if history.current_stage else ""
-            at = f"{stage}, at {reached:,}{total} events"
+            at = f"{stage}, at {position:,}{total} events"
         progress = f" … {self._current_command}: {seconds:.0f} s{at}; Esc stops it"
         self.query_one("#last-event", Static).update(Text(progress, no_wrap=True), layout=False)
 

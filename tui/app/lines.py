@@ -50,11 +50,14 @@ class LinesPane(Pane):
             else page.width
         )
         self.set_virtual_size(width, len(rows))
-        moved = page.target_row is not None and (page.target_row, len(rows)) != (before.target_row, len(before.rows))
-        self.cursor = (
-            page.target_row if moved and page.target_row is not None else min(self.cursor, max(len(rows) - 1, 0))
+        has_moved = page.target_row is not None and (page.target_row, len(rows)) != (
+            before.target_row,
+            len(before.rows),
         )
-        if moved:
+        self.cursor = (
+            page.target_row if has_moved and page.target_row is not None else min(self.cursor, max(len(rows) - 1, 0))
+        )
+        if has_moved:
             self._scroll_to_target()
         self.repaint_changed()
 

@@ -109,11 +109,11 @@ class Pane(ScrollView, can_focus=True):
     def repaint_changed(self) -> None:
         """Repaint only the lines that have changed: each takes 0.1 ms to reach the screen."""
         width, height = self.size
-        changed = [
+        changed_rows = [
             Region(0, y, width, 1) for y in range(height) if self._painted_lines.get(y, self) != self.line_content(y)
         ]
-        if changed:
-            self.refresh(*changed)
+        if changed_rows:
+            self.refresh(*changed_rows)
 
 
 def title_length(area: PaneArea, long: int) -> int:

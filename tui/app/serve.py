@@ -49,11 +49,11 @@ async def build_site(words: Sequence[str], port: int, secret: str) -> web.Applic
     from textual_serve.server import Server
 
     command = shlex.join([sys.executable, "-m", "tagloom", "debug", *words])
-    inside = await Server(command, HOST, port, title="tagloom debug")._make_app()
-    inside.on_startup.clear()  # it would print the command
-    outside = web.Application(middlewares=[origin_guard(port)])
-    outside.add_subapp(f"/{secret}/", inside)
-    return outside
+    inner_app = await Server(command, HOST, port, title="tagloom debug")._make_app()
+    inner_app.on_startup.clear()  # it would print the command
+    application = web.Application(middlewares=[origin_guard(port)])
+    application.add_subapp(f"/{secret}/", inner_app)
+    return application
 
 
 def origin_guard(port: int) -> Any:

@@ -68,22 +68,22 @@ def check_against(target: str, solution: str, words: Sequence[str], options: Exe
     are no such programs, or if arguments are needed.
     """
     with redirect_stdout(sys.stderr):
-        both = find_program(target), find_program(solution)
-    check_parameters(*both)
+        subjects = find_program(target), find_program(solution)
+    check_parameters(*subjects)
     limits, agreement_count = options.limits, 0
-    for arguments in [tuple(words)] if words else list(small_arguments(both[1])):
+    for arguments in [tuple(words)] if words else list(small_arguments(subjects[1])):
         with redirect_stdout(sys.stderr):
-            runs, printed = zip(*(run_program(subject, arguments, limits) for subject in both), strict=True)
-        mine, right = (history.outcome() for history in runs)
+            runs, printed_lines = zip(*(run_program(subject, arguments, limits) for subject in subjects), strict=True)
+        own, right = (history.outcome() for history in runs)
         if right.status == "Exhausted":
             print_text(f"{'undecided':9} {describe_call(runs[1])}: the solution {describe_limit(right, limits)}")
             continue
-        difference = describe_difference(mine, right, printed, limits)
+        difference = describe_difference(own, right, printed_lines, limits)
         if difference:
             print_text(f"{'differs':9} {describe_call(runs[1])} the solution: {describe_ending(right, limits)}")
-            mistake = first_mistake(runs[0], runs[1], both[1], limits)
+            mistake = first_mistake(runs[0], runs[1], subjects[1], limits)
             difference += [] if mistake is None else ["", str(mistake)]
-        elif options.max_span is not None and mine.stats.critical_path > options.max_span * right.stats.critical_path:
+        elif options.max_span is not None and own.stats.critical_path > options.max_span * right.stats.critical_path:
             print_text(f"{'slow':9} {describe_call(runs[1])} {describe_ending(right, limits)}")
             difference = describe_span(runs[0], right, options.max_span)
         if difference:
@@ -96,7 +96,7 @@ def check_against(target: str, solution: str, words: Sequence[str], options: Exe
     return int(not agreement_count)
 
 
-def first_mistake(mine: History, right: History, solution: Runnable, limits: Limits) -> WrongCall | None:
+def first_mistake(own: History, right: History, solution: Runnable, limits: Limits) -> WrongCall | None:
     """The first mistake of a run, by comparison with that of the solution: its innermost wrong call."""
     program = None if isinstance(solution, Graph) else program_and_graph(solution, right.arguments)[0]
 
@@ -112,8 +112,8 @@ def first_mistake(mine: History, right: History, solution: Runnable, limits: Lim
         return None if history.stop_error else CallTree(history.graph, history.arguments, history.all_events())
 
     calls = CorrectCalls(CallTree(right.graph, right.arguments, right.all_events()), is_close, run_call)
-    is_endless = mine.outcome().status == "Exhausted"
-    return find_wrong_call(mine.ask.index, right.ask.index, calls, is_endless=is_endless)
+    is_endless = own.outcome().status == "Exhausted"
+    return find_wrong_call(own.ask.index, right.ask.index, calls, is_endless=is_endless)
 
 
 MAX_PATH_CALLS = 6
@@ -127,12 +127,12 @@ def describe_span(history: History, right: Outcome, max_span: float) -> list[str
     tags = (firing.tag for firing in critical_path(history.graph, events))
     calls = list(dict.fromkeys(CallTree.call_tag(tag) for tag in tags))
     names = [describe_function_call(tree.calls[tag]) for tag in calls[:MAX_PATH_CALLS]]
-    rest = len(calls) - len(names)
+    remaining_count = len(calls) - len(names)
     return [
         "the critical path is too long",
         f"  required: at most {max_span:g} times the {right.stats.critical_path:,} firings of the solution",
         f"  got: {history.outcome().stats.critical_path:,} firings",
-        f"  its calls: {', '.join([*names, f'and {rest:,} more'] if rest > 0 else names)}",
+        f"  its calls: {', '.join([*names, f'and {remaining_count:,} more'] if remaining_count > 0 else names)}",
     ]
 
 
@@ -159,11 +159,13 @@ def read_hints(file: Path) -> tuple[str, ...]:
     return ()
 
 
-def check_parameters(mine: Runnable, right: Runnable) -> None:
+def check_parameters(own: Runnable, right: Runnable) -> None:
     """Raise Usage if the declared parameters of the two programs differ."""
-    got, required = parameters(mine), parameters(right)
+    got, required = parameters(own), parameters(right)
     kinds = zip((type_ for _, type_ in got), (type_ for _, type_ in required), strict=False)
-    if len(got) != len(required) or any(one and other and one.dtype is not other.dtype for one, other in kinds):
+    if len(got) != len(required) or any(
+        first and second and first.dtype is not second.dtype for first, second in kinds
+    ):
         raise Usage(
             "the two take different arguments",
             required=describe_parameters(required),
@@ -204,28 +206,30 @@ def candidate_words(name: str, type_: Type | None) -> tuple[str, ...]:
     return _INTEGERS[:-1] if kind.__name__.startswith("u") else _INTEGERS
 
 
-def describe_difference(mine: Outcome, right: Outcome, printed: Sequence[Sequence[str]], limits: Limits) -> list[str]:
+def describe_difference(
+    own: Outcome, right: Outcome, printed_lines: Sequence[Sequence[str]], limits: Limits
+) -> list[str]:
     """How the outcomes differ, as text; empty if they do not."""
-    if mine.status != right.status or len(mine.results) != len(right.results):
-        cause = [mine.error.excerpt] if isinstance(mine.error, Deadlock) and mine.error.excerpt else []
+    if own.status != right.status or len(own.results) != len(right.results):
+        cause = [own.error.excerpt] if isinstance(own.error, Deadlock) and own.error.excerpt else []
         return [
             "the runs end differently",
             f"  required: {describe_ending(right, limits)}",
-            f"  got: {describe_ending(mine, limits)}",
+            f"  got: {describe_ending(own, limits)}",
             *cause,
         ]
-    pairs = zip(mine.results, right.results, strict=True)
+    pairs = zip(own.results, right.results, strict=True)
     if not all(a is b is None or (a is not None and b is not None and is_close(a, b)) for a, b in pairs):
         return [
             "the results differ",
             f"  required: {describe_ending(right, limits)}",
-            f"  got: {describe_ending(mine, limits)}",
+            f"  got: {describe_ending(own, limits)}",
         ]
-    for number, (line, right_line) in enumerate(zip(*printed, strict=False), 1):
+    for number, (line, right_line) in enumerate(zip(*printed_lines, strict=False), 1):
         if not are_lines_close(line, right_line):
             return [f"printed line {number} differs", f"  required: {right_line}", f"  got: {line}"]
-    if len(printed[0]) != len(printed[1]):
-        required, got = (plural(len(lines), "line") for lines in reversed(printed))
+    if len(printed_lines[0]) != len(printed_lines[1]):
+        required, got = (plural(len(lines), "line") for lines in reversed(printed_lines))
         return ["they print different numbers of lines", f"  required: {required}", f"  got: {got}"]
     return []
 
@@ -275,14 +279,14 @@ def are_lines_close(got: str, required: str) -> bool:
     >>> are_lines_close("x is 0.30000000000000004", "x is 0.3"), are_lines_close("x is 3", "x is 3.0")
     (True, False)
     """
-    near = TOLERANCES[float32 if "float32(" in required else float64]
-    mine, right = _DECIMAL.split(got), _DECIMAL.split(required)
-    numbers, required_numbers = (np.array(words[1::2], dtype=np.float64) for words in (mine, right))
-    return mine[::2] == right[::2] and _are_all_close(numbers, required_numbers, near)
+    tolerance = TOLERANCES[float32 if "float32(" in required else float64]
+    parts, required_parts = _DECIMAL.split(got), _DECIMAL.split(required)
+    numbers, required_numbers = (np.array(words[1::2], dtype=np.float64) for words in (parts, required_parts))
+    return parts[::2] == required_parts[::2] and _are_all_close(numbers, required_numbers, tolerance)
 
 
-def _are_all_close(got: Value, required: Value, near: float) -> bool:
-    one, other = (np.asarray(array, dtype=np.float64) for array in (got, required))
+def _are_all_close(got: Value, required: Value, tolerance: float) -> bool:
+    first, second = (np.asarray(array, dtype=np.float64) for array in (got, required))
     with np.errstate(all="ignore"):
-        close = np.isfinite(other) & (np.abs(one - other) <= near * np.maximum(1, np.abs(other)))
-    return bool(np.all(close | (one == other) | (np.isnan(one) & np.isnan(other))))
+        close = np.isfinite(second) & (np.abs(first - second) <= tolerance * np.maximum(1, np.abs(second)))
+    return bool(np.all(close | (first == second) | (np.isnan(first) & np.isnan(second))))

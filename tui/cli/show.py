@@ -87,8 +87,11 @@ def draw(start: RunRequest, request: ShowRequest) -> str | None:
         return None
     if request.form in TEXT_FORMS:
         if is_run or request.output is not None or request.in_terminal:
-            what, hint = f"{TEXT_FORMS[request.form][0]} is text, without a run", "leave out ARGS, --at, -o and --ascii"
-            raise Usage(what, got=f"--form {request.form}", hint=hint)
+            message, hint = (
+                f"{TEXT_FORMS[request.form][0]} is text, without a run",
+                "leave out ARGS, --at, -o and --ascii",
+            )
+            raise Usage(message, got=f"--form {request.form}", hint=hint)
         return TEXT_FORMS[request.form][1](start)
     if request.output is not None and request.output.suffix == JSON_SUFFIX and is_log(start.target):
         convert_log(Path(start.target), request.output)
@@ -208,8 +211,8 @@ def history_at(history: History, position: int, form: str) -> History:
         run_until(history, lambda state, event: state.steps >= position)
     if len(history) < position:
         limit = history.stop_error
-        what = "the run is over before" if limit is None else f"a limit ends the run before: {limit.message}"
-        raise Usage(what, required=f"--at 0 to {len(history)}", got=f"--at {position}")
+        message = "the run is over before" if limit is None else f"a limit ends the run before: {limit.message}"
+        raise Usage(message, required=f"--at 0 to {len(history)}", got=f"--at {position}")
     history.jump(position)
     return history
 

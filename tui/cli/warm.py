@@ -66,7 +66,7 @@ def compile_program(name: str, subject: Runnable, words: list[str]) -> bool:
     return compile_and_report(name, compile_task(program), "compiled")
 
 
-def compile_and_report(what: str, task: CompileTask, engine: str) -> bool:
+def compile_and_report(subject: str, task: CompileTask, engine: str) -> bool:
     """Compile a task of an engine if its code is not on disk, and print a line; returns whether it is on disk
     afterwards. Raises Usage where nothing can be cached."""
     from ...interp.engines.jit import compiler_process
@@ -78,15 +78,15 @@ def compile_and_report(what: str, task: CompileTask, engine: str) -> bool:
     except OSError as error:
         raise Usage("nothing can be written into the cache folder", got=error.filename or str(error)) from None
     if any(file.exists() for file in files):
-        print_text(f"{what:38} on disk")
+        print_text(f"{subject:38} on disk")
         return True
-    with show_compiling(what):
+    with show_compiling(subject):
         if compiler_process.is_enabled():
             compiler_process.compile_and_wait(task)
         else:
             task.compile()
     if not any(file.exists() for file in files):
-        print_diagnostic(f'{what:38} not compiled: a run with engine="{engine}" says why')
+        print_diagnostic(f'{subject:38} not compiled: a run with engine="{engine}" says why')
         return False
-    print_text(f"{what:38} compiled in {time.monotonic() - began:.1f} s", flush=True)
+    print_text(f"{subject:38} compiled in {time.monotonic() - began:.1f} s", flush=True)
     return True

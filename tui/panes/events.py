@@ -62,7 +62,13 @@ def event_spans(graph: Graph, event: Event, *, faint: bool = False) -> tuple[Pag
     """The text of an event: its sign, the node, and its operands and results, or the token that arrived and waits."""
     token = event.token
     sign = BADGE_LOOKS[
-        "trap" if event.trap is not None else "fired" if event.fired else "deferred" if event.deferred_at else "waiting"
+        "trap"
+        if event.trap is not None
+        else "fired"
+        if event.is_firing
+        else "deferred"
+        if event.deferred_at
+        else "waiting"
     ]
     if event.inputs is None:
         text = f"{abbreviate_value(token.value)} at port {token.port}"
@@ -74,7 +80,7 @@ def event_spans(graph: Graph, event: Event, *, faint: bool = False) -> tuple[Pag
     return (
         PageSpan(f"{sign.glyph} ", colours[0]),
         PageSpan(f"{name} ", colours[1]),
-        PageSpan(text, colours[2], not faint and event.fired),
+        PageSpan(text, colours[2], not faint and event.is_firing),
     )
 
 

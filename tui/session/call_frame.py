@@ -65,13 +65,13 @@ def find_call_frame(session: Session) -> CallFrame:
                     if at <= position and not graph.nodes[node].phase
                 ]
     call = tags[0]
-    returned = sorted(index.activation(call).results.items())
+    returned_values = sorted(index.activation(call).results.items())
     return CallFrame(
         call,
         graph.name if call.site == ENVIRONMENT else dict(graph.calls).get(call.site, "?"),
         inputs[0],
         list(zip(tags[1:], inputs[1:], strict=True)),
         sorted(values, key=lambda value: value.event),
-        [value for node, (at, value) in returned if at <= position and not graph.nodes[node].phase],
+        [value for node, (at, value) in returned_values if at <= position and not graph.nodes[node].phase],
         call in history.state.records,
     )

@@ -104,18 +104,18 @@ def constructor_call(run: SessionRun, folder: Path) -> tuple[str, list[str]]:
     schedule = history.schedule
     if isinstance(options.schedule, Script) or schedule == "hand":
         schedule = "waves" if history.state.is_clocked else "fifo"  # it defines the clock of a run by hand
-    named = [f'schedule="{schedule}"'] if schedule != "waves" else []
-    named += [f"seed={history.seed}"] if history.seed else []
-    named += [] if history.bound is None else [f"k={history.bound}"]
-    named += ["unchecked=True"] if options.unchecked or history.is_invalid else []
+    keywords = [f'schedule="{schedule}"'] if schedule != "waves" else []
+    keywords += [f"seed={history.seed}"] if history.seed else []
+    keywords += [] if history.bound is None else [f"k={history.bound}"]
+    keywords += ["unchecked=True"] if options.unchecked or history.is_invalid else []
     if program_file(run) is None:
         values = ", ".join(map(python_literal, history.arguments))
-        return "tl.History", ["tl.parse_graph(GRAPH)", f"[{values}]", *named]
+        return "tl.History", ["tl.parse_graph(GRAPH)", f"[{values}]", *keywords]
     assert start is not None
     file, name = split_target(start.target)
     target = f'{path_expression(file, folder)} + ":{name}"' if name else path_expression(file, folder)
     words = [f'"@" + {path_expression(word[1:], folder)}' if word[:1] == "@" else quote(word) for word in start.words]
-    return "tl.load_run", [target, *words, *named]
+    return "tl.load_run", [target, *words, *keywords]
 
 
 def path_expression(file: str, folder: Path) -> str:
@@ -153,10 +153,10 @@ def edit_call(graph: Graph, edit: Edit) -> tuple[str, list[str]]:
     if isinstance(edit, TokenInjection) or isinstance(edit.place, TokenSlot):
         if tag.depth > 20:
             raise Usage("a token was changed under a tag that is too deep for a test", tag=tag)
-        node, under = quote(str(graph.nodes[number])), quote(str(tag))
+        node, tag_text = quote(str(graph.nodes[number])), quote(str(tag))
         if isinstance(edit, TokenInjection):
-            return "run.inject", [node, str(port), under, python_literal(edit.value)]
-        return "run.change", [f"({node}, {port}, {under})", python_literal(edit.value)]
+            return "run.inject", [node, str(port), tag_text, python_literal(edit.value)]
+        return "run.change", [f"({node}, {port}, {tag_text})", python_literal(edit.value)]
     return "run.change", [str(edit.place), python_literal(edit.value)]
 
 
@@ -177,9 +177,9 @@ def python_literal(value: Value) -> str:
 
 def format_call(before: str, function: str, arguments: Sequence[str]) -> list[str]:
     """A call as ruff formats it: on one line, or its arguments on the next, or one on each."""
-    inside = ", ".join(arguments)
-    if len(one := f"{before}{function}({inside})") <= LINE_WIDTH:
-        return [one]
-    if len(f"        {inside}") <= LINE_WIDTH:
-        return [f"{before}{function}(", f"        {inside}", "    )"]
+    argument_text = ", ".join(arguments)
+    if len(single_line := f"{before}{function}({argument_text})") <= LINE_WIDTH:
+        return [single_line]
+    if len(f"        {argument_text}") <= LINE_WIDTH:
+        return [f"{before}{function}(", f"        {argument_text}", "    )"]
     return [f"{before}{function}(", *(f"        {argument}," for argument in arguments), "    )"]

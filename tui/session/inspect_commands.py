@@ -258,19 +258,19 @@ def tags(session: Session, words: CommandArguments) -> CommandResult:
         raise Usage("`tags` lists the open activations, or all", required="tags [all]", got=which[:40])
     if which == "all":
         return all_activations_result(session)
-    records, here = session.history.state.records, session.current_tag
-    lines = with_omitted_count(list(islice(describe_open_activations(records, here), MAX_LINES)), len(records))
+    records, current_tag = session.history.state.records, session.current_tag
+    lines = with_omitted_count(list(islice(describe_open_activations(records, current_tag), MAX_LINES)), len(records))
     rows = [
         {"tag": str(tag), "tokens": record.token_count, "fired": len(record.fired_nodes)}
         for tag, record in islice(records.items(), MAX_ROWS)
     ]
-    data = {"open": rows, "count": len(records), "here": str(here)}
+    data = {"open": rows, "count": len(records), "here": str(current_tag)}
     return CommandResult(lines or ["no activation is open"], data)
 
 
 def all_activations_result(session: Session) -> CommandResult:
     """All activations, closed ones included, as the screen shows them."""
-    history, here = session.history, session.current_tag
+    history, current_tag = session.history, session.current_tag
     session.run.index.catch_up(history)
     titles, lines, rows = ActivationTitles(history.graph, session.run.index.gates, history.position), list[str](), []
     for activation in list_activations(session):
@@ -281,20 +281,20 @@ def all_activations_result(session: Session) -> CommandResult:
         title, tag = titles.title(activation), activation.tag
         site = "" if tag.site.kind == "loop" else f"{tag.last_step}: "
         status = "" if activation.tokens is None else f", open, {plural(activation.tokens, 'token')}"
-        lines.append(f"{'->' if tag == here else '  '} {indent}{site}{title}{status}")
+        lines.append(f"{'->' if tag == current_tag else '  '} {indent}{site}{title}{status}")
         rows.append(
             {"tag": str(tag), "said": title, "open": activation.tokens is not None, "tokens": activation.tokens or 0}
         )
-    return CommandResult(lines, {"activations": rows, "here": str(here)})
+    return CommandResult(lines, {"activations": rows, "here": str(current_tag)})
 
 
-def describe_open_activations(records: dict[Tag, ActivationRecord], here: Tag) -> Iterator[str]:
+def describe_open_activations(records: dict[Tag, ActivationRecord], current_tag: Tag) -> Iterator[str]:
     """A line for each open activation, below the one around it. Without recursion, because tags may be very deep."""
     stack = [ROOT] if ROOT in records else []
     while stack:
         tag = stack.pop()
         record = records[tag]
-        arrow, depth = "->" if tag == here else "  ", min(tag.depth, 30)
+        arrow, depth = "->" if tag == current_tag else "  ", min(tag.depth, 30)
         counts = f"{plural(record.token_count, 'token')}, {len(record.fired_nodes)} fired"
         yield f"{arrow} {'  ' * depth}{tag.last_step}: {counts}"
         stack.extend(reversed(record.child_tags.values()))
@@ -455,8 +455,8 @@ def events(session: Session, words: CommandArguments) -> CommandResult:
         compile_condition(words.text, history.graph)
     session.focus = replace(session.focus, event_condition=words.text)
     numbers = list_events(session)
-    here = bisect_left(numbers, history.position)
-    last = list(numbers[max(here - MAX_LISTED, 0) : here])
+    current_index = bisect_left(numbers, history.position)
+    last = list(numbers[max(current_index - MAX_LISTED, 0) : current_index])
     lines = [describe_event(history.graph, number, history[number]) for number in last]
     data: dict[str, Any] = {"events": last, "count": len(numbers)}
     return CommandResult(lines or ["no event up to here matches"], data)

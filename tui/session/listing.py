@@ -38,7 +38,7 @@ MAX_LINES, MAX_ROWS = 40, 200
 
 def describe_event(graph: Graph, number: int, event: Event) -> str:
     """The text of an event: a firing, or a token that arrived and waits."""
-    if event.fired:
+    if event.is_firing:
         return str(FiringOrigin(number, graph, event))
     waits = "waits" if event.deferred_at is None else f"is parked at {describe_cell(graph, event.deferred_at)}"
     token = event.token
@@ -55,7 +55,7 @@ def event_data(graph: Graph, number: int, event: Event) -> dict[str, Any]:
         "port": event.token.port,
         "tag": str(event.token.tag),
         "token": describe_value(graph, event.token.value),
-        "fired": event.fired,
+        "fired": event.is_firing,
         "inputs": None if event.inputs is None else [describe_value(graph, value) for value in event.inputs],
         "outputs": {str(output): describe_value(graph, value) for output, value in event.outputs},
         "trap": event.trap,
@@ -283,11 +283,11 @@ def list_cells(session: Session, most: int) -> CellListing:
     and the arrays that have such entries or were created there."""
     heap, root = session.history.state.cells, session.root_tag
     if root is None:
-        listed = list(islice(cell_entries(heap.blocks, None), most))
+        shown_entries = list(islice(cell_entries(heap.blocks, None), most))
         count = len(heap.blocks)
         for block in heap.blocks.values():
             count += len(block.writes) + sum(map(len, block.deferred_reads.values()))
-        return CellListing(listed, count - len(listed), len(heap.blocks), heap.deferred_count)
+        return CellListing(shown_entries, count - len(shown_entries), len(heap.blocks), heap.deferred_count)
     entries = list(cell_entries(heap.blocks, root))
     parked = sum(isinstance(entry, CellEntry) and isinstance(entry.content, Token) for entry in entries)
     arrays = sum(isinstance(entry, Handle) for entry in entries)
@@ -367,9 +367,11 @@ def list_activations(session: Session) -> list[ActivationEntry | OmittedActivati
         summary, record = index.activation(tag), history.state.records.get(tag)
         tokens, is_early = None if record is None else record.token_count, summary.open_position is None and tag != ROOT
         entries.append(ActivationEntry(tag, depth, tokens, summary.arguments, summary.results, is_early))
-        around = current_children.get(tag)
+        parent_children = current_children.get(tag)
         siblings, omitted_count = visible_siblings(
-            summary.children, history.position, None if around is None else index.activation(around).open_position
+            summary.children,
+            history.position,
+            None if parent_children is None else index.activation(parent_children).open_position,
         )
         stack += [OmittedActivations(omitted_count, depth + 1)] if omitted_count else []
         stack += [(child, depth + 1) for child in reversed(siblings)]

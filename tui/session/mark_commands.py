@@ -72,13 +72,13 @@ def find_breakpoint(session: Session, words: CommandArguments) -> BreakpointSpec
 
 def change_breakpoint(session: Session, point: BreakpointSpec, **changes: Any) -> CommandResult:
     """Change fields of a breakpoint."""
-    changed = replace(point, **changes)
+    changed_point = replace(point, **changes)
     session.update_state(
         breakpoints=tuple(
-            changed if breakpoint_ is point else breakpoint_ for breakpoint_ in session.snapshot.breakpoints
+            changed_point if breakpoint_ is point else breakpoint_ for breakpoint_ in session.snapshot.breakpoints
         )
     )
-    return CommandResult([f"breakpoint {changed}"], {"breakpoint": breakpoint_data(changed)})
+    return CommandResult([f"breakpoint {changed_point}"], {"breakpoint": breakpoint_data(changed_point)})
 
 
 @breakpoint_commands.register("ignore", "N HITS", key=",i", help="let breakpoint N ignore this many hits")
@@ -160,10 +160,10 @@ def describe_watches(session: Session) -> tuple[list[str], dict[str, Any]]:
         firings = [] if number is None else last_firings(session, number, MAX_SHOWN)
         data[name] = values_data(graph, firings)
         count = 0 if number is None else session.history.state.firings_by_node[number]
-        more = "... " if count > len(firings) else ""
+        ellipsis = "... " if count > len(firings) else ""
         values = (f"{abbreviate_outputs(graph, event)} ({event.token.tag})" for _, event in firings)
         text = ", ".join(values) or "no value yet"
-        lines.append(f"  watch {name}: {more}{text}")
+        lines.append(f"  watch {name}: {ellipsis}{text}")
     return lines, data
 
 

@@ -36,11 +36,11 @@ WHY_DEPTH = 4
 
 @query_commands.register("why", "NODE [TAG] [DEPTH]", key="y", help="the firings behind a firing, as a tree")
 def why(session: Session, words: CommandArguments) -> CommandResult:
-    rest = words.text.split()
+    parts = words.text.split()
     depth = WHY_DEPTH
-    if len(rest) > 1 and not rest[-1].startswith(str(ROOT)):
-        depth = parse_number(rest.pop(), 1, words.usage)
-    name, tag = parse_node_and_tag(session, CommandArguments(words.usage, " ".join(rest)))
+    if len(parts) > 1 and not parts[-1].startswith(str(ROOT)):
+        depth = parse_number(parts.pop(), 1, words.usage)
+    name, tag = parse_node_and_tag(session, CommandArguments(words.usage, " ".join(parts)))
     ask = session.history.ask
     check_fired(session, name, tag)
     links = [link_data(link) for link in islice(ask.where_from(name, tag, depth), MAX_LINES)]
@@ -92,15 +92,15 @@ def why_not(session: Session, words: CommandArguments) -> CommandResult:
 def flight(session: Session, words: CommandArguments) -> CommandResult:
     words.expect_end()
     history, graph = session.history, session.history.graph
-    chosen, listing = history.next_choice, list_flight(session, MAX_ROWS)
+    next_position, listing = history.next_choice, list_flight(session, MAX_ROWS)
     lines = [
-        f"{'->' if at == chosen else '  '} {at}: {describe_token(graph, token)}"
+        f"{'->' if at == next_position else '  '} {at}: {describe_token(graph, token)}"
         for at, token in listing.tokens[:MAX_LINES]
     ]
     lines = with_omitted_count(lines, len(listing.tokens) + listing.remaining_count)
     lines += [f"and {plural(listing.unscanned_count, 'token')} not searched"] if listing.unscanned_count else []
     rows = [{"position": at, **token_data(graph, token)} for at, token in listing.tokens]
-    data = {"flight": rows, "count": len(history.state.flight), "next": chosen}
+    data = {"flight": rows, "count": len(history.state.flight), "next": next_position}
     return CommandResult(lines or ["nothing is in flight"], data)
 
 
@@ -112,15 +112,17 @@ def enabled(session: Session, words: CommandArguments) -> CommandResult:
     first = words.next_number("a position of the flight") if words else 0
     words.expect_end()
     history = session.history
-    state, chosen = history.state, history.next_choice
+    state, next_position = history.state, history.next_choice
     firings = list(islice(could_fire(state, islice(enumerate(state.flight), first, first + MAX_SCANNED)), MAX_ROWS))
     end = firings[-1].position + 1 if len(firings) == MAX_ROWS else first + MAX_SCANNED
-    rest = max(len(state.flight) - end, 0)
-    lines = [f"{'->' if firing.position == chosen else '  '} {firing}" for firing in firings[:MAX_LINES]]
+    remaining_count = max(len(state.flight) - end, 0)
+    lines = [f"{'->' if firing.position == next_position else '  '} {firing}" for firing in firings[:MAX_LINES]]
     lines = with_omitted_count(lines, len(firings)) or [
-        "none of these can fire next" if rest else "nothing can fire next"
+        "none of these can fire next" if remaining_count else "nothing can fire next"
     ]
-    lines += [f"{plural(rest, 'token')} more in flight: `enabled {end}` goes on there"] if rest else []
+    lines += (
+        [f"{plural(remaining_count, 'token')} more in flight: `enabled {end}` goes on there"] if remaining_count else []
+    )
     rows = [{"position": firing.position, "node": firing.name, "tag": str(firing.tag)} for firing in firings]
-    data = {"enabled": rows, "from": first, "unscanned": rest, "next": chosen}
+    data = {"enabled": rows, "from": first, "unscanned": remaining_count, "next": next_position}
     return CommandResult(lines, data)

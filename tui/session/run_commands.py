@@ -113,9 +113,9 @@ def deliver_by_hand(session: Session, position: int) -> None:
 def schedule(session: Session, words: CommandArguments) -> CommandResult:
     file = words.next_word("a file")
     words.expect_end()
-    here = session.history.branch()
-    write_script(here.script(), session.check_output_path(file))
-    return CommandResult([f"{file} has {plural(len(here), 'choice')}"], {"file": file, "choices": list(here.choices)})
+    fork = session.history.branch()
+    write_script(fork.script(), session.check_output_path(file))
+    return CommandResult([f"{file} has {plural(len(fork), 'choice')}"], {"file": file, "choices": list(fork.choices)})
 
 
 @fork_commands.register(
@@ -236,8 +236,8 @@ def columns(left: list[str], right: list[str]) -> Iterator[str]:
     ['a', '|', 'b']
     """
     for pair in zip_longest(left, right, fillvalue=""):
-        one, other = (text if len(text) <= COLUMN_WIDTH else f"{text[: COLUMN_WIDTH - 3]}..." for text in pair)
-        yield f"{one:{COLUMN_WIDTH}} | {other}".rstrip()
+        first, second = (text if len(text) <= COLUMN_WIDTH else f"{text[: COLUMN_WIDTH - 3]}..." for text in pair)
+        yield f"{first:{COLUMN_WIDTH}} | {second}".rstrip()
 
 
 # Comparison
@@ -278,39 +278,39 @@ def compare(session: Session, words: CommandArguments) -> CommandResult:
 
 def resolve_other_run(session: Session, words: CommandArguments) -> SessionRun:
     """The run to compare with, started if it does not exist yet."""
-    options, engine, rest = words.take_run_options(), words.take_option("--engine"), words.remaining_words()
+    options, engine, remaining = words.take_run_options(), words.take_option("--engine"), words.remaining_words()
     if engine is not None and find_engine(engine) is not reference.ENGINE:
         raise Usage("the debugger can only step the reference machine", required=reference.ENGINE.name, got=engine)
-    if len(rest) == 1 and not options and engine is None:
-        existing_run = session.snapshot.find_run(rest[0])
+    if len(remaining) == 1 and not options and engine is None:
+        existing_run = session.snapshot.find_run(remaining[0])
         if existing_run is not None:
             return existing_run
     run = session.run
-    start = other_start(run.start, rest)
-    if not options and engine is None and not rest:
+    start = other_start(run.start, remaining)
+    if not options and engine is None and not remaining:
         raise Usage("compare needs another run", required=words.usage)
     start = start.with_options(**options)
     suffixes = [value if name == "schedule" else f"{name}-{value}" for name, value in options.items()]
     if suffix := "-".join([*suffixes, *([engine] if engine else [])]):
         name = f"{run.name}-{Path(suffix).name}".replace(":", "-")
-    elif rest[0] == "--args":
-        name = f"{run.name}({','.join(rest[1:])})".replace(" ", "")[:40]
+    elif remaining[0] == "--args":
+        name = f"{run.name}({','.join(remaining[1:])})".replace(" ", "")[:40]
     else:
-        name = Path(split_target(rest[0])[0]).stem
+        name = Path(split_target(remaining[0])[0]).stem
     other = session.add_run(start.history(session.world), start, name)
     session.update_state(current=run.name)
     return other
 
 
-def other_start(start: RunRequest | None, rest: tuple[str, ...]) -> RunRequest:
+def other_start(start: RunRequest | None, remaining: tuple[str, ...]) -> RunRequest:
     """The start of the other run: with other arguments, or from another file with the same arguments."""
-    if rest and rest[0] != "--args":
+    if remaining and remaining[0] != "--args":
         if start is None:
-            return RunRequest(rest[0], rest[1:])
-        return RunRequest(rest[0], rest[1:] or start.words, start.options)
+            return RunRequest(remaining[0], remaining[1:])
+        return RunRequest(remaining[0], remaining[1:] or start.words, start.options)
     if start is None:
         raise Usage("this run has no program file", hint="compare FILE[:NAME] ARGS")
-    return RunRequest(start.target, rest[1:], start.options) if rest else start
+    return RunRequest(start.target, remaining[1:], start.options) if remaining else start
 
 
 def difference_data(difference: Difference) -> dict[str, Any]:

@@ -165,9 +165,9 @@ class Session:
             raise Usage("the line is too long", required=f"{MAX_LENGTH:,} characters at most", got=f"{len(line):,}")
         if "\0" in line:
             raise Usage("a command has no NUL character", got=repr(line[:80]))
-        name, _, rest = line.strip().partition(" ")
+        name, _, argument_text = line.strip().partition(" ")
         command = find_command(self.commands, name)
-        return command, CommandArguments(command.usage, rest.strip())
+        return command, CommandArguments(command.usage, argument_text.strip())
 
     # The state, and undo
 
@@ -203,10 +203,10 @@ class Session:
     ) -> str:
         if not source:
             raise Usage(message)
-        (line, state), here = source[-1], self.snapshot
+        (line, state), current = source[-1], self.snapshot
         self._restore(state)  # if this is interrupted, both stacks are unchanged
         source.pop()
-        target.append((line, here))
+        target.append((line, current))
         return line
 
     # Runs

@@ -101,7 +101,7 @@ def current_index(session: Session) -> RunIndex:
 
 
 def is_firing(event: Event) -> bool:
-    return event.fired
+    return event.is_firing
 
 
 def is_any(event: Event) -> bool:
@@ -151,7 +151,7 @@ def step_by_node(session: Session, words: CommandArguments, step: StepFunction) 
     words.expect_end()
     node = session.current_node if name is None else session.find_node(name)
     number = -1 if node is None else node
-    is_of = lambda event: event.fired and event.token.node == number  # noqa: E731
+    is_of = lambda event: event.is_firing and event.token.node == number  # noqa: E731
     return repeat_step(session, step, is_of, lookup=lambda index: index.firings(number))
 
 
@@ -304,29 +304,29 @@ def current_scope(session: Session) -> ActivationScope:
     """The innermost open scope around the last event."""
     history = session.history
     last = history.last_event.token.tag if history.last_event is not None else ROOT
-    around = map(scope_of, last.self_and_ancestors())
-    return next((scope for scope in around if scope.is_open(history.state)), scope_of(ROOT))
+    scopes = map(scope_of, last.self_and_ancestors())
+    return next((scope for scope in scopes if scope.is_open(history.state)), scope_of(ROOT))
 
 
-def step_over(history: History, here: ActivationScope) -> None:
+def step_over(history: History, scope: ActivationScope) -> None:
     """Step to the next firing in a scope, or to the position at which it has closed."""
     advance_until(
         history,
-        lambda state, event: here.includes_firing(event) or (bool(event.closed) and not here.is_open(state)),
-        here,
+        lambda state, event: scope.includes_firing(event) or (bool(event.closed) and not scope.is_open(state)),
+        scope,
     )
 
 
-def step_out(history: History, here: ActivationScope) -> None:
+def step_out(history: History, scope: ActivationScope) -> None:
     """Step to the position at which a scope has closed."""
-    advance_until(history, lambda state, event: bool(event.closed) and not here.is_open(state), here)
+    advance_until(history, lambda state, event: bool(event.closed) and not scope.is_open(state), scope)
 
 
-def advance_until(history: History, is_match: EventPredicate, here: ActivationScope) -> None:
-    """Step to the next matching event. Among known events, states are built only for events in the scope `here`: a
+def advance_until(history: History, is_match: EventPredicate, scope: ActivationScope) -> None:
+    """Step to the next matching event. Among known events, states are built only for events in the scope `scope`: a
     million other events take 0.3 s instead of 7 s."""
     for number, event in history.events_after():
-        if here.includes_firing(event) or any(here.contains(record.tag) for record in event.closed):
+        if scope.includes_firing(event) or any(scope.contains(record.tag) for record in event.closed):
             history.jump(number + 1)
             if is_match(history.state, event):
                 return
@@ -334,16 +334,16 @@ def advance_until(history: History, is_match: EventPredicate, here: ActivationSc
     run_until(history, is_match)
 
 
-def reverse_step_over(history: History, index: RunIndex, here: ActivationScope) -> None:
+def reverse_step_over(history: History, index: RunIndex, scope: ActivationScope) -> None:
     """Step back to the last firing in a scope, or to the event that opened it."""
-    opened = max(here.open_position(index), history.base)
+    opened = max(scope.open_position(index), history.base)
     events = takewhile(lambda numbered: numbered[0] >= opened, islice(history.events_before(), 1, None))
-    history.jump(next((number + 1 for number, event in events if here.includes_firing(event)), opened))
+    history.jump(next((number + 1 for number, event in events if scope.includes_firing(event)), opened))
 
 
-def reverse_step_out(history: History, index: RunIndex, here: ActivationScope) -> None:
+def reverse_step_out(history: History, index: RunIndex, scope: ActivationScope) -> None:
     """Step back to the position before a scope opened."""
-    history.jump(max(here.open_position(index) - 1, history.base))
+    history.jump(max(scope.open_position(index) - 1, history.base))
 
 
 @step_commands.register(
@@ -445,7 +445,7 @@ def parse_firing(session: Session, words: CommandArguments) -> Event:
         if firing is None:
             raise Usage(f"{name} has not fired under {tag}", hint=f"`why-not {name} {tag}` says why")
         return firing
-    last = next((number for number in range(history.position - 1, -1, -1) if history[number].fired), None)
+    last = next((number for number in range(history.position - 1, -1, -1) if history[number].is_firing), None)
     if last is None:
         raise Usage("nothing has fired yet", hint="`step` goes to the next firing")
     return history[last]

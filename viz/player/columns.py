@@ -64,9 +64,9 @@ class PlayerColumns:
         self.graph: Graph = segment.recording.graph
         self.values, self.tags = _InternTable(), _InternTable()
         self.waves = wave_numbers(segment.recording.events)
-        used = dict.fromkeys(number for number, _ in segment.initial_moves)
-        used.update(dict.fromkeys(number for moved in segment.moves for number, _ in moved))
-        self.rows = {number: row for row, number in enumerate(used)}
+        used_tokens = dict.fromkeys(number for number, _ in segment.initial_moves)
+        used_tokens.update(dict.fromkeys(number for moves in segment.moves for number, _ in moves))
+        self.rows = {number: row for row, number in enumerate(used_tokens)}
 
     def to_json(self) -> dict[str, Any]:
         """All data of the page."""
@@ -79,8 +79,8 @@ class PlayerColumns:
             "arrows": [[arrow.tail, arrow.head] for arrow in self.plan.view.arrows],
             "tokens": self._tokens(),
             "initial_moves": self.encode_moves(self.segment.initial_moves),
-            "moves": [code for moved in self.segment.moves for code in self.encode_moves(moved)],
-            "move_counts": [len(moved) for moved in self.segment.moves],
+            "moves": [code for moves in self.segment.moves for code in self.encode_moves(moves)],
+            "move_counts": [len(moves) for moves in self.segment.moves],
             "events": self._events(),
             "source": [[excerpt.file, excerpt.first, excerpt.lines] for excerpt in self.excerpts],
             "cells": self._cells(),
@@ -251,7 +251,7 @@ class PlayerColumns:
         names = ("parent", "step", "short", "call", "results", "full_call", "opened", "returned", "closed")
         columns: dict[str, list[Any]] = {name: [] for name in names}
         for tag in list(self.tags.rows):
-            opened, returned, closed = lifetimes.get(tag, (0, -1, -1))
+            open_position, return_position, close_position = lifetimes.get(tag, (0, -1, -1))
             call, full_call = tag.last_step, tag.last_step
             if tag in tree.inputs:
                 call, full_call = tree.describe_call(tag), tree.describe_call(tag, sys.maxsize)
@@ -260,7 +260,7 @@ class PlayerColumns:
                 call,
                 tree.describe_results(tag) if tag.site.kind == "call" else "",
                 "" if full_call == call else full_call,
-                opened, returned, closed,
+                open_position, return_position, close_position,
             )  # fmt: skip
             for name, value in zip(columns, row, strict=True):
                 columns[name].append(value)
@@ -290,17 +290,17 @@ def tag_lifetimes(segment: PlayerSegment) -> dict[Tag, tuple[int, int, int]]:
     opened: dict[Tag, int] = {}
     for number, _ in segment.initial_moves:
         opened.setdefault(recording.tokens[number].tag, 0)
-    returned: dict[Tag, int] = {}
+    return_positions: dict[Tag, int] = {}
     closed: dict[Tag, int] = {}
     for position, number in enumerate(segment.event_numbers, 1):
         event = recording.events[number]
         for token, _ in segment.moves[position - 1]:
             opened.setdefault(recording.tokens[token].tag, position)
-        if event.fired and recording.graph.nodes[event.token.node].op == "return":
-            returned[event.token.tag] = position
+        if event.is_firing and recording.graph.nodes[event.token.node].op == "return":
+            return_positions[event.token.tag] = position
         for activation in event.closed:
             closed[activation.tag] = position
-    return {tag: (position, returned.get(tag, -1), closed.get(tag, -1)) for tag, position in opened.items()}
+    return {tag: (position, return_positions.get(tag, -1), closed.get(tag, -1)) for tag, position in opened.items()}
 
 
 # The source lines of nodes, which the page shows beside the graph

@@ -69,34 +69,36 @@ def build_plan(
 
 def plan_view(graph: Graph, most: int, fold: tuple[str, ...] = (), *, full: bool = False) -> PlayerPlan:
     """The plan of a graph without its SVG."""
-    whole = graph_view(graph)
-    view = trim_view(whole, (), fold, most, full=full)
-    drawn_boxes = {name: view.place_of(name) for name in whole.boxes}
-    return PlayerPlan("", view, drawn_boxes, arrow_numbers(whole, view))
+    full_view = graph_view(graph)
+    view = trim_view(full_view, (), fold, most, full=full)
+    drawn_boxes = {name: view.place_of(name) for name in full_view.boxes}
+    return PlayerPlan("", view, drawn_boxes, arrow_numbers(full_view, view))
 
 
-def arrow_numbers(whole: View, view: View) -> dict[tuple[str, str, int], int]:
+def arrow_numbers(full_view: View, view: View) -> dict[tuple[str, str, int], int]:
     """For each arrow of a view that is not inside a folded box, its number in the folded view."""
-    drawn = {merge_key(arrow): number for number, arrow in enumerate(view.arrows)}
-    images = ((arrow, merge_key(arrow_image(arrow, view.places))) for arrow in whole.arrows)
-    return {(arrow.tail, arrow.head, arrow.port): drawn[image] for arrow, image in images if image in drawn}
+    drawn_numbers = {merge_key(arrow): number for number, arrow in enumerate(view.arrows)}
+    images = ((arrow, merge_key(arrow_image(arrow, view.places))) for arrow in full_view.arrows)
+    return {
+        (arrow.tail, arrow.head, arrow.port): drawn_numbers[image] for arrow, image in images if image in drawn_numbers
+    }
 
 
 def rewrite_svg(svg: str, view: View) -> str:
     """Rewrite the SVG of Graphviz for a page."""
     root = ElementTree.fromstring(svg)
-    whole = root.find(f"{_SVG}g")
-    assert whole is not None
-    names = arrows_by_edge(whole, view)
+    top_group = root.find(f"{_SVG}g")
+    assert top_group is not None
+    names = arrows_by_edge(top_group, view)
     box = escape(root.get("viewBox", ""))
     parts = [f'<svg id="plan" class="plan" role="group" aria-label="the graph" viewBox="{box}" tabindex="-1">']
-    parts.append(f'<g id="drawing" transform="{escape(whole.get("transform", ""))}">')
-    for group in whole.findall(f"{_SVG}g"):
+    parts.append(f'<g id="drawing" transform="{escape(top_group.get("transform", ""))}">')
+    for group in top_group.findall(f"{_SVG}g"):
         parts += rewrite_group(group, view, names)
     return "".join([*parts, '<g id="marks"></g><g id="tokens"></g></g></svg>'])
 
 
-def arrows_by_edge(whole: ElementTree.Element, view: View) -> dict[str, int]:
+def arrows_by_edge(svg_root: ElementTree.Element, view: View) -> dict[str, int]:
     """The number of the arrow for each edge, by the edge's id in the SVG. Parallel edges are in the order of
     arrows."""
     arrows: dict[str, list[int]] = defaultdict(list)
@@ -104,7 +106,7 @@ def arrows_by_edge(whole: ElementTree.Element, view: View) -> dict[str, int]:
         tail, head = (arrow.head, arrow.tail) if arrow.is_reversed else (arrow.tail, arrow.head)
         arrows[f"{tail}->{head}"].append(number)
     edges: dict[str, list[str]] = defaultdict(list)
-    for group in whole.findall(f"{_SVG}g"):
+    for group in svg_root.findall(f"{_SVG}g"):
         if group.get("class", "").startswith("edge"):
             edges[group.findtext(f"{_SVG}title", "")].append(group.get("id", ""))
     numbers: dict[str, int] = {}

@@ -79,13 +79,13 @@ def build_live_page(
     reason = unsupported_reason(graph)
     if reason is not None:
         raise Usage("a page cannot run this program", got=reason, hint="without --live, a page plays a recorded run")
-    drawn = build_plan(graph, choice.max_boxes, choice.fold, progress)
-    shown = whole_segment(record_tokens(graph, (), arguments))
-    arrows = [[tail, head, port, number] for (tail, head, port), number in drawn.arrow_numbers.items()]
+    plan = build_plan(graph, choice.max_boxes, choice.fold, progress)
+    segment = whole_segment(record_tokens(graph, (), arguments))
+    arrows = [[tail, head, port, number] for (tail, head, port), number in plan.arrow_numbers.items()]
     names = describe_start(graph, arguments)
-    form = PlayerColumns(shown, drawn, source_excerpts(graph)).to_json()
+    form = PlayerColumns(segment, plan, source_excerpts(graph)).to_json()
     form |= PlayerSummary(*names, schedule, "", "", "", "")._asdict()
-    form |= {"note": drawn.view.caption, "has_waves": int(schedule == "waves"), "badges": badge_glyphs()}
+    form |= {"note": plan.view.caption, "has_waves": int(schedule == "waves"), "badges": badge_glyphs()}
     form["live"] = {
         "graph": json.dumps(graph_to_json(graph), separators=(",", ":")),
         "arguments": [value_to_json(argument) for argument in arguments],

@@ -186,17 +186,17 @@ def build_page(
     if outcome is not None and outcome.schedule == WHAT_IF:
         raise Usage("a what-if has no page", hint="play its parent")
     recording = record_tokens(graph, events, arguments)
-    shown = select_segment(recording, choice.first, choice.max_events, choice.under, is_over=outcome is not None)
+    segment = select_segment(recording, choice.first, choice.max_events, choice.under, is_over=outcome is not None)
     known_arguments = recorded_arguments(recording)
     summary = (
         PlayerSummary(*describe_start(graph, known_arguments), schedule, "", "", "", "")
         if outcome is None
         else summarize(outcome, known_arguments)
     )
-    drawn = build_plan(graph, choice.max_boxes, choice.fold, progress, full=choice.full)
-    form = PlayerColumns(shown, drawn, source_excerpts(graph)).to_json()
+    plan = build_plan(graph, choice.max_boxes, choice.fold, progress, full=choice.full)
+    form = PlayerColumns(segment, plan, source_excerpts(graph)).to_json()
     form |= summary._asdict() | {
-        "note": shown.note,
+        "note": segment.note,
         "has_waves": int(summary.schedule == "waves"),
         "badges": badge_glyphs(),
     }
@@ -291,14 +291,16 @@ def colour_css() -> str:
     """The colours of the pictures as CSS variables: the palette, and those of the light and dark themes."""
     palette = ";".join(f"--c{number}:{colour}" for number, colour in enumerate(PALETTE))
     dark = f'@media screen and (prefers-color-scheme: dark){{:root:not([data-theme="light"]){{{theme_css(DARK)}}}}}'
-    chosen = f'@media screen{{:root[data-theme="dark"]{{{theme_css(DARK)}}}}}'
-    return "\n".join([f":root{{{palette};{theme_css(LIGHT)}}}", dark, chosen])
+    dark_css = f'@media screen{{:root[data-theme="dark"]{{{theme_css(DARK)}}}}}'
+    return "\n".join([f":root{{{palette};{theme_css(LIGHT)}}}", dark, dark_css])
 
 
 def theme_css(theme: Theme) -> str:
     """The colours of a theme as CSS variables."""
-    fill_opacity, chosen = int(theme.fill_opacity, 16) / 255, BLUE if theme is LIGHT else SKY
-    colours = f"--background:{theme.background};--foreground:{theme.foreground};--muted:{theme.muted};--chosen:{chosen}"
+    fill_opacity, selection = int(theme.fill_opacity, 16) / 255, BLUE if theme is LIGHT else SKY
+    colours = (
+        f"--background:{theme.background};--foreground:{theme.foreground};--muted:{theme.muted};--chosen:{selection}"
+    )
     highlight = 0.45 if theme is LIGHT else 0.25
     blue = BLUE if theme is LIGHT else BLUE_LINE
     lines = f"--c{PALETTE.index(BLUE)}:{blue}"

@@ -303,29 +303,32 @@ def select_segment(
     if most < 1 or first < 0:
         raise Usage("a page needs at least one event, from event 0 on", got=f"{most} events from {first} on")
     total = len(recording.events)
-    whole = segment_below(recording, find_tag(recording, under)) if under else whole_segment(recording)
-    chosen = [index for index, number in enumerate(whole.event_numbers) if number >= first]
-    if not chosen and total:
+    full_segment = segment_below(recording, find_tag(recording, under)) if under else whole_segment(recording)
+    positions = [index for index, number in enumerate(full_segment.event_numbers) if number >= first]
+    if not positions and total:
         raise Usage("the run has no event there", required=f"an event before {total:,}", got=f"{first:,}")
-    start = chosen[0] if chosen else 0
-    shown = whole.event_numbers[start : start + most]
+    start = positions[0] if positions else 0
+    shown = full_segment.event_numbers[start : start + most]
     live = live_tokens(
-        TokenRecording(*recording[:4], list(whole.initial_moves), [list(move) for move in whole.moves[:start]]), start
+        TokenRecording(
+            *recording[:4], list(full_segment.initial_moves), [list(move) for move in full_segment.moves[:start]]
+        ),
+        start,
     )
-    segment = PlayerSegment(recording, shown, list(live.items()), whole.moves[start : start + most])
+    segment = PlayerSegment(recording, shown, list(live.items()), full_segment.moves[start : start + most])
     return segment._replace(note=describe_omission(segment, under, is_over))
 
 
-def describe_omission(shown: PlayerSegment, under: str, is_over: bool) -> str:
+def describe_omission(segment: PlayerSegment, under: str, is_over: bool) -> str:
     """A note that says which events a page leaves out; empty if it has all."""
-    total, count = len(shown.recording.events), len(shown.event_numbers)
+    total, count = len(segment.recording.events), len(segment.event_numbers)
     if count == total and is_over:
         return ""
     events = f"{count:,} of {plural(total, 'event')} are" if is_over else f"{plural(count, 'event')} are"
-    rest = "" if is_over else "; the run goes on"
+    continuation = "" if is_over else "; the run goes on"
     if under:
-        return f"{events} shown: those under {under}, from {shown.event_numbers[0]:,} on{rest}"
-    return f"{events} shown: {shown.event_numbers[0]:,} to {shown.event_numbers[-1]:,}{rest}"
+        return f"{events} shown: those under {under}, from {segment.event_numbers[0]:,} on{continuation}"
+    return f"{events} shown: {segment.event_numbers[0]:,} to {segment.event_numbers[-1]:,}{continuation}"
 
 
 def whole_segment(recording: TokenRecording) -> PlayerSegment:
@@ -344,22 +347,23 @@ def find_tag(recording: TokenRecording, text: str) -> Tag:
 def segment_below(recording: TokenRecording, tag: Tag) -> PlayerSegment:
     """The events that move a token of an activation or one below it, with only those tokens."""
     cache: dict[Tag, bool] = {}
-    inside = [is_below(token.tag, tag, cache) for token in recording.tokens]
+    is_inside = [is_below(token.tag, tag, cache) for token in recording.tokens]
     moves = [
-        [move for move in moved if inside[move[0]] and move[1] is not TokenPlace.RETURNED] for moved in recording.moves
+        [move for move in event_moves if is_inside[move[0]] and move[1] is not TokenPlace.RETURNED]
+        for event_moves in recording.moves
     ]
-    numbers = [number for number, moved in enumerate(moves) if moved]
-    first = [move for move in recording.initial_moves if inside[move[0]]]
+    numbers = [number for number, event_moves in enumerate(moves) if event_moves]
+    first = [move for move in recording.initial_moves if is_inside[move[0]]]
     return PlayerSegment(recording, numbers, first, [moves[number] for number in numbers])
 
 
-def is_below(tag: Tag, around: Tag, cache: dict[Tag, bool]) -> bool:
-    """Whether `tag` is `around` or below it; `cache` caches answers."""
+def is_below(tag: Tag, root: Tag, cache: dict[Tag, bool]) -> bool:
+    """Whether `tag` is `root` or below it; `cache` caches answers."""
     path = []
     ancestor: Tag | None = tag
-    while ancestor is not None and ancestor not in cache and ancestor is not around and ancestor.depth >= around.depth:
+    while ancestor is not None and ancestor not in cache and ancestor is not root and ancestor.depth >= root.depth:
         path.append(ancestor)
         ancestor = ancestor.parent
-    result = ancestor is not None and cache.get(ancestor, ancestor == around)
+    result = ancestor is not None and cache.get(ancestor, ancestor == root)
     cache.update(dict.fromkeys(path, result))
     return result

@@ -292,12 +292,12 @@ def gaps_around_frames(
                 yield _Gap(f"{first}>", f"{second}<", 2)
 
 
-def share_ranks(one: FrameSpan, other: FrameSpan) -> bool:
+def share_ranks(first: FrameSpan, second: FrameSpan) -> bool:
     """Whether two frames have a rank in common."""
     return (
-        one.first_rank <= other.last_rank + 1
-        and other.first_rank <= one.last_rank + 1
-        and not (one.last_rank < other.first_rank or other.last_rank < one.first_rank)
+        first.first_rank <= second.last_rank + 1
+        and second.first_rank <= first.last_rank + 1
+        and not (first.last_rank < second.first_rank or second.last_rank < first.first_rank)
     )
 
 

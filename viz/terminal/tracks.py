@@ -145,9 +145,9 @@ def hides_line(trunk: Trunk, heads: Sequence[int], channel: Channel) -> bool:
     return bool(beside & (occupied | set(heads)))
 
 
-def overlap(one: tuple[int, int], other: tuple[int, int], vertical_columns: Container[int]) -> bool:
+def overlap(first: tuple[int, int], second: tuple[int, int], vertical_columns: Container[int]) -> bool:
     """Whether two lines in a row touch, or in ASCII would look like one line that passes behind those between them."""
-    between = range(min(one[1], other[1]) + 1, max(one[0], other[0]))
+    between = range(min(first[1], second[1]) + 1, max(first[0], second[0]))
     return all(column in vertical_columns for column in between)
 
 

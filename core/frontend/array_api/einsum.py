@@ -108,11 +108,11 @@ def _is_ellipsis(label: str) -> bool:
     return ord(label) >= FIRST_ELLIPSIS_LABEL
 
 
-def _check_size(label: str, one: int | None, other: int | None) -> int | None:
-    if None not in (one, other) and one != other:
-        required, got = f"one size for each axis {label!r}", f"{one} and {other}"
+def _check_size(label: str, first: int | None, second: int | None) -> int | None:
+    if None not in (first, second) and first != second:
+        required, got = f"one size for each axis {label!r}", f"{first} and {second}"
         raise Invalid("the sizes of an axis differ", rule="V4", where=user_location(), required=required, got=got)
-    return other if one is None else one
+    return second if first is None else first
 
 
 def _take_diagonals(operand: LabelledArray) -> LabelledArray:

@@ -81,9 +81,9 @@ def vecdot(x1: Any, x2: Any, /, *, axis: int = -1) -> Any:
         raise Usage(
             "the axis of vecdot is counted from the last", where=user_location(), required="from -1 down", got=axis
         )
-    one, other = shape_of(x1)[resolve_axis(position, x1)], shape_of(x2)[resolve_axis(position, x2)]
-    if None not in (one, other) and one != other:
-        raise Invalid("the vectors have different sizes", rule="V4", where=user_location(), required=one, got=other)
+    first, second = shape_of(x1)[resolve_axis(position, x1)], shape_of(x2)[resolve_axis(position, x2)]
+    if None not in (first, second) and first != second:
+        raise Invalid("the vectors have different sizes", rule="V4", where=user_location(), required=first, got=second)
     products = apply("multiply", x1, x2)
     return total(products, axis=position, dtype=type_of(products).dtype)
 
@@ -114,7 +114,9 @@ def tensordot(x1: Any, x2: Any, /, *, axes: Any = 2) -> Any:
         if not 0 <= count <= min(rank_of(x1), rank_of(x2)):
             raise Usage("there are more axes than one of the arrays has", where=user_location(), got=axes)
         contracted, other_contracted = tuple(range(rank_of(x1) - count, rank_of(x1))), tuple(range(count))
-    pairs = [(shape_of(x1)[one], shape_of(x2)[other]) for one, other in zip(contracted, other_contracted, strict=False)]
+    pairs = [
+        (shape_of(x1)[first], shape_of(x2)[second]) for first, second in zip(contracted, other_contracted, strict=False)
+    ]
     if len(contracted) != len(other_contracted) or any(None not in pair and pair[0] != pair[1] for pair in pairs):
         got = f"{type_of(x1)} and {type_of(x2)}, axes={axes}"
         raise Invalid("the paired axes have different sizes", rule="V4", where=user_location(), got=got)
@@ -164,20 +166,20 @@ def cross(x1: Any, x2: Any, /, *, axis: int = -1) -> Any:
         raise Usage(
             "the axis of cross is counted from the last", where=user_location(), required="from -1 down", got=axis
         )
-    one, other = broadcast_arrays(x1, x2)
+    first, second = broadcast_arrays(x1, x2)
     if any(shape_of(vectors)[resolve_axis(negative_axis, vectors)] != 3 for vectors in (x1, x2)):
         raise Invalid(
             "a cross product needs vectors of size 3", rule="V4", where=user_location(), got=[type_of(x1), type_of(x2)]
         )
-    position = resolve_axis(negative_axis, one)
+    position = resolve_axis(negative_axis, first)
     next_order, previous_order = [1, 2, 0], [2, 0, 1]
 
     def rotate(x: Any, order: list[int]) -> Any:
         return apply("take", x, order, axis=position)
 
-    positive_products = apply("multiply", rotate(one, next_order), rotate(other, previous_order))
+    positive_products = apply("multiply", rotate(first, next_order), rotate(second, previous_order))
     return apply(
-        "subtract", positive_products, apply("multiply", rotate(one, previous_order), rotate(other, next_order))
+        "subtract", positive_products, apply("multiply", rotate(first, previous_order), rotate(second, next_order))
     )
 
 
@@ -253,8 +255,8 @@ def matrix_power(x: Any, n: int, /) -> Any:
             "this is not a square matrix", rule="V4", where=user_location(), required=required, got=type_of(x)
         )
     if count == 0:
-        one = diagonal_of_ones(shape[-1], shape[-1], 0, type_of(x).dtype)
-        return apply("broadcast_like", one, x)
+        identity = diagonal_of_ones(shape[-1], shape[-1], 0, type_of(x).dtype)
+        return apply("broadcast_like", identity, x)
     base = apply("inv", x) if count < 0 else x
     power, exponent = None, abs(count)
     while exponent:

@@ -212,8 +212,8 @@ def clip_by_global_norm(values: Any, norm: Any, /) -> tuple[Any, Any]:
 
 def sum_of_squares(x: Any) -> Any:
     """The sum of the squares of all elements; for rows, of the table that they add up to."""
-    one, other = (x.values, sum_duplicate_rows(x).values) if isinstance(x, Rows) else (x, x)
-    return apply("sum", apply("multiply", one, other), axis=None, keepdims=False)
+    first, second = (x.values, sum_duplicate_rows(x).values) if isinstance(x, Rows) else (x, x)
+    return apply("sum", apply("multiply", first, second), axis=None, keepdims=False)
 
 
 def map_values(x: Any, change: Callable[[Any], Any]) -> Any:

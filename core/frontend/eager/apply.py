@@ -122,7 +122,9 @@ def promote_operands(row: Op, operands: Sequence[object]) -> list[TracedOperand]
     if not strong_dtypes and (has_float or row.promotes_integers_to_float):
         strong_dtypes = [dtypes.float64]
     common_dtype = functools.reduce(
-        lambda one, other: one and promote(one, other), strong_dtypes, strong_dtypes[0] if strong_dtypes else None
+        lambda first, second: first and promote(first, second),
+        strong_dtypes,
+        strong_dtypes[0] if strong_dtypes else None,
     )
     return [
         to_weak_operand(operand, common_dtype) if value is None else value

@@ -58,7 +58,7 @@ def custom_gradient(function: Callable[..., tuple[Any, Callable[[Any], Any]]]) -
     """
 
     @functools.wraps(function)
-    def wrapped(*arguments: Any) -> Any:
+    def call(*arguments: Any) -> Any:
         values = tuple(map(read_variables, arguments))
         value, pullback = _check_value_and_pullback(function, function(*values))
         region = current_region()
@@ -67,27 +67,27 @@ def custom_gradient(function: Callable[..., tuple[Any, Callable[[Any], Any]]]) -
         name = function.__name__ if function.__name__.isidentifier() else "custom"
         return emit_custom_call(name, region, values, value, pullback)
 
-    return wrapped
+    return call
 
 
-def _check_value_and_pullback(function: Callable[..., Any], returned: Any) -> tuple[Any, Callable[[Any], Any]]:
-    if type(returned) is not tuple or len(returned) != 2 or not callable(returned[1]):
+def _check_value_and_pullback(function: Callable[..., Any], result: Any) -> tuple[Any, Callable[[Any], Any]]:
+    if type(result) is not tuple or len(result) != 2 or not callable(result[1]):
         name = getattr(function, "__name__", "the function")
         required = "a value, and a function of its adjoint"
         raise Usage(
             f"{name} has a custom gradient, but does not return a pullback",
             where=user_location(),
             required=required,
-            got=repr(returned),
+            got=repr(result),
         )
-    return returned
+    return result
 
 
-def flatten_adjoints(arguments: Sequence[Any], returned: Any) -> list[Any]:
+def flatten_adjoints(arguments: Sequence[Any], result: Any) -> list[Any]:
     """The result of a pullback, one adjoint per leaf of the arguments; raises Invalid (D3) where it nests otherwise."""
     structures = [flatten(argument)[1] for argument in arguments]
-    is_single = len(arguments) == 1 and (type(returned) is not tuple or flatten(returned)[1] == structures[0])
-    adjoints = (returned,) if is_single else returned
+    is_single = len(arguments) == 1 and (type(result) is not tuple or flatten(result)[1] == structures[0])
+    adjoints = (result,) if is_single else result
     if type(adjoints) is not tuple or len(adjoints) != len(arguments):
         required = f"a tuple of {len(arguments)}, one for each argument"
         raise Invalid(
@@ -95,7 +95,7 @@ def flatten_adjoints(arguments: Sequence[Any], returned: Any) -> list[Any]:
             rule="D3",
             where=user_location(),
             required=required,
-            got=repr(returned),
+            got=repr(result),
         )
     leaves: list[Any] = []
     for adjoint, structure in zip(adjoints, structures, strict=True):

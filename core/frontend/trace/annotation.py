@@ -80,25 +80,25 @@ class FunctionSpec:
         """The base of the function's name in a program."""
         return self.name if self.name.isidentifier() else "function"
 
-    def bind(self, arguments: Sequence[Any], named: Mapping[str, Any]) -> Sequence[Any]:
+    def bind(self, arguments: Sequence[Any], keywords: Mapping[str, Any]) -> Sequence[Any]:
         """The argument of each parameter in the call `f(*arguments, **named)`, defaults included.
 
         Raises Usage, which is a TypeError too, where the call does not fit the parameters."""
         is_complete = self.is_positional and len(arguments) == len(self.declared_parameters)
-        if not named and (is_complete or self.signature is None):
+        if not keywords and (is_complete or self.signature is None):
             return arguments
         if self.signature is None:
             raise Usage(
                 f"the arguments of {self.name} are positional",
                 where=user_location(),
                 required=f"{self.name}({', '.join(name for name, _ in self.declared_parameters)})",
-                got=", ".join(f"{name}=..." for name in named),
+                got=", ".join(f"{name}=..." for name in keywords),
                 python=TypeError,
             )
         try:
-            bound = self.signature.bind(*arguments, **named)
+            bound = self.signature.bind(*arguments, **keywords)
         except TypeError as error:
-            if not named and all(map(_is_required, self.signature.parameters.values())):
+            if not keywords and all(map(_is_required, self.signature.parameters.values())):
                 self.check_argument_count(len(arguments))
             raise Usage(
                 f"this call does not fit the parameters of {self.name}",
@@ -376,8 +376,8 @@ class PositionalCall:
     signature: inspect.Signature
 
     def __call__(self, *arguments: Any) -> Any:
-        named = dict(zip(self.signature.parameters, arguments, strict=True))
-        bound = inspect.BoundArguments(self.signature, named)
+        keywords = dict(zip(self.signature.parameters, arguments, strict=True))
+        bound = inspect.BoundArguments(self.signature, keywords)
         return self.python(*bound.args, **bound.kwargs)
 
 
@@ -399,10 +399,10 @@ def tree_type_of_annotation(
 
     Raises Usage for an annotation that is not a type, and for a class that contains itself.
     """
-    nested = split_annotation(annotation, namespace)
-    if nested is None:
+    container = split_annotation(annotation, namespace)
+    if container is None:
         return leaf_type_of_annotation(annotation)
-    kind, parts = nested
+    kind, parts = container
     depth = sum(kind is (get_origin(outer) or outer) for outer in enclosing if kind is not tuple)
     if any(annotation is outer for outer in enclosing) or depth > MAX_GENERIC_NESTING:
         raise Usage(f"{kind.__name__} contains itself", hint="a value of a program has a fixed structure")
@@ -454,9 +454,9 @@ def split_annotation(annotation: Any, names: Mapping[str, Any]) -> tuple[type, d
         parts = annotation if isinstance(annotation, tuple) else get_args(annotation)
         return tuple, {str(k): part for k, part in enumerate(parts)}
     generic = get_origin(annotation)
-    if generic is not None and (nested := split_annotation(generic, names)) is not None:
+    if generic is not None and (container := split_annotation(generic, names)) is not None:
         substitutes = dict(zip(generic.__parameters__, get_args(annotation), strict=True))
-        kind, generic_parts = nested
+        kind, generic_parts = container
         return kind, {key: substitute_type_variables(part, substitutes) for key, part in generic_parts.items()}
     if is_typeddict(annotation):
         if annotation.__optional_keys__:

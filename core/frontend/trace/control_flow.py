@@ -141,11 +141,11 @@ def placeholder_cond_results(region: RegionBuilder, side: BodyResult | None) -> 
     return placeholder_results(region, side.treedef, [to_operand(leaf).type for leaf in side.leaves], side.leaves)
 
 
-def join_weak_values(one: BodyResult, other: BodyResult, position: int) -> int | float | None:
+def join_weak_values(first: BodyResult, second: BodyResult, position: int) -> int | float | None:
     """The weak value of a result: both branches yield Python numbers, and one of these is weak. Else None."""
-    leaves = one.leaves[position], other.leaves[position]
+    leaves = first.leaves[position], second.leaves[position]
     weak = [weak_number(leaf) for leaf in leaves]
-    if None in weak or not (one.weak_flags[position] or other.weak_flags[position]):
+    if None in weak or not (first.weak_flags[position] or second.weak_flags[position]):
         return None
     return weak[0] if isinstance(weak[0], float) else weak[1]
 
@@ -243,32 +243,35 @@ def emit_cond(
 
 
 def unify_branches(
-    one: BodyResult, other: BodyResult, construct: str = "cond"
+    first: BodyResult, second: BodyResult, construct: str = "cond"
 ) -> list[tuple[TracedOperand, TracedOperand]]:
     """The results of both branches in pairs; raises Invalid (V5) where the structures or types differ, which names the
     construct that has the branches."""
-    if one.treedef != other.treedef:
-        required, got = describe_difference(one.treedef, other.treedef)
+    if first.treedef != second.treedef:
+        required, got = describe_difference(first.treedef, second.treedef)
         raise Invalid(
             f"the branches of {construct} return different structures",
             rule="V5",
             where=user_location(),
-            required=describe_with_location(required, one.location),
-            got=describe_with_location(got, other.location),
-            hint=array_hint(one.treedef, other.treedef),
+            required=describe_with_location(required, first.location),
+            got=describe_with_location(got, second.location),
+            hint=array_hint(first.treedef, second.treedef),
         )
     return [
-        unify_results(then_leaf, else_leaf, one, other, path, construct)
-        for then_leaf, else_leaf, path in zip(one.leaves, other.leaves, leaf_paths(one.treedef, ""), strict=True)
+        unify_results(then_leaf, else_leaf, first, second, path, construct)
+        for then_leaf, else_leaf, path in zip(first.leaves, second.leaves, leaf_paths(first.treedef, ""), strict=True)
     ]
 
 
 def unify_results(
-    one: Any, other: Any, then_result: BodyResult, else_result: BodyResult, path: str, construct: str = "cond"
+    first: Any, second: Any, then_result: BodyResult, else_result: BodyResult, path: str, construct: str = "cond"
 ) -> tuple[TracedOperand, TracedOperand]:
     """One result of both branches in a common dtype: a Python number takes the dtype of the other side. `path` says in
     messages where it is in a nested result."""
-    then_operand, else_operand = to_weak_operand(one, _scalar_dtype(other)), to_weak_operand(other, _scalar_dtype(one))
+    then_operand, else_operand = (
+        to_weak_operand(first, _scalar_dtype(second)),
+        to_weak_operand(second, _scalar_dtype(first)),
+    )
     if then_operand.type.join(else_operand.type) is None:
         raise Invalid(
             f"the branches of {construct} return different types{path and f' at {path}'}",
@@ -403,8 +406,8 @@ def trace_loop(
 def open_changing_sizes(type_: Type, next_value: Any) -> Type:
     """The type of a loop variable of this type: with a size left open if its next value has another."""
     next_type = to_operand(unwrap_weak(next_value)).type
-    joined = None if type_.admits(next_type) else type_.join(next_type)
-    return type_ if joined is None or joined.shape is None else joined
+    joined_type = None if type_.admits(next_type) else type_.join(next_type)
+    return type_ if joined_type is None or joined_type.shape is None else joined_type
 
 
 def trace_loop_from_numbers(
@@ -585,16 +588,16 @@ def flatten_next_variables(structure: TreeDef, value: Any, body: Callable[..., A
             hint="a list is one value: return a tuple of the loop variables" if type(value) is list else None,
             python=TypeError,
         )
-    for name, one, other in zip(parameter_names(body, len(required_parts)), required_parts, parts, strict=True):
-        if one != other:
-            required, got = describe_difference(one, other, name)
+    for name, first, second in zip(parameter_names(body, len(required_parts)), required_parts, parts, strict=True):
+        if first != second:
+            required, got = describe_difference(first, second, name)
             raise Invalid(
                 f"loop variable {name} changes its structure",
                 rule="V5",
                 where=result.location,
                 required=describe_with_location(required, user_location()),
                 got=describe_with_location(got, result.location),
-                hint=array_hint(one, other),
+                hint=array_hint(first, second),
             )
     return result
 
@@ -637,9 +640,9 @@ def loop_result_type(variable: TracedValue, next_value: object) -> tuple[Type, i
     return to_operand(number).type, number
 
 
-def widening_hint(one: Type, other: Type) -> str:
+def widening_hint(first: Type, second: Type) -> str:
     """The hint for a loop variable that must admit both types."""
-    type_ = one.join(other)
+    type_ = first.join(second)
     if type_ is None:
         return "start it with that type, as in 0.0 for 0, or convert with tl.astype"
     dtype = f"tl.{type_.dtype!r}"

@@ -46,10 +46,14 @@ def number_kind(value: Any) -> str | None:
     kind = _CLASSES.get(type(value))
     if kind is not None:
         return kind
-    traced = getattr(value, "_tagloom_value", None)
-    if not isinstance(traced, TracedValue) or not traced.type.is_scalar or traced.type.dtype not in DTYPES.values():
+    traced_value = getattr(value, "_tagloom_value", None)
+    if (
+        not isinstance(traced_value, TracedValue)
+        or not traced_value.type.is_scalar
+        or traced_value.type.dtype not in DTYPES.values()
+    ):
         return None
-    return traced.type.dtype.kind
+    return traced_value.type.dtype.kind
 
 
 def higher_kind(*kinds: str) -> str:
@@ -65,8 +69,8 @@ def to_kind(value: Any, kind: str) -> Any:
     """A number as one of a higher kind. A weak value stays: it takes any dtype that fits."""
     if type(value) in _CLASSES:
         return {"b": bool, "i": int, "f": float}[kind](value) if kind != _CLASSES[type(value)] else value
-    traced = value._tagloom_value
-    if traced.type.dtype.kind == kind or traced.weak_value is not None:
+    traced_value = value._tagloom_value
+    if traced_value.type.dtype.kind == kind or traced_value.weak_value is not None:
         return value
     return _astype(value, DTYPES[kind])
 
@@ -75,10 +79,10 @@ def _astype(value: Any, dtype: DType) -> Any:
     return sys.modules[_PACKAGE].astype(value, dtype)
 
 
-def unify_numbers(one: Any, other: Any) -> str | None:
+def unify_numbers(first: Any, second: Any) -> str | None:
     """The kind of a value that may be either of two numbers: the higher one, if they differ. None where they are of one
     kind, or not both are numbers."""
-    kinds = number_kind(one), number_kind(other)
+    kinds = number_kind(first), number_kind(second)
     if kinds[0] is None or kinds[1] is None or kinds[0] == kinds[1]:
         return None
     return higher_kind(kinds[0], kinds[1])

@@ -239,7 +239,7 @@ class ProgramBuilder:
             with enter_region(region):
                 arguments = [unflatten(t.treedef, [next(symbols) for _ in t.types]) for t in function.argument_types]
                 python = self.prepare(function.function_spec.python_function)
-                returned = read_variables(python(*arguments))
+                returned_value = read_variables(python(*arguments))
         except NoTypeYet:
             return
         except TagloomError as error:
@@ -250,7 +250,7 @@ class ProgramBuilder:
                 raise
             return  # probably a consequence of the deferred error
         try:
-            signature, results = infer_results(function, returned, may_be_empty=bool(region.store))
+            signature, results = infer_results(function, returned_value, may_be_empty=bool(region.store))
             assigned = region.assigned_variables()
             operands = [region.as_operand(result) for result in (*results, *map(region.read_resource, assigned))]
         except TagloomError as error:
@@ -325,10 +325,10 @@ class ProgramBuilder:
                     flat_types(specialization.argument_types)
                 ) == len(types):
                     weak = specialization.weak_arguments or (None,) * len(types)
-                    for given, type_, weak_value in zip(
+                    for number_types, type_, weak_value in zip(
                         recursive_types, flat_types(specialization.argument_types), weak, strict=True
                     ):
-                        given.update([type_] if weak_value is None else [])
+                        number_types.update([type_] if weak_value is None else [])
             for k, number in enumerate(numbers):
                 if number is not None and len(recursive_types[k]) == 1:
                     (type_,) = recursive_types[k]
@@ -348,20 +348,20 @@ class ProgramBuilder:
         """The argument types and the weak values that are left, where the number at this position may have got the one
         other dtype of its kind that the function has: if the results then have the types that they have for a weak
         value, which they have not for the number's own type."""
-        typed = (*numbers[:position], None, *numbers[position + 1 :])
+        without_number = (*numbers[:position], None, *numbers[position + 1 :])
         weak_callee = self._trace_alone(function_spec, argument_types, numbers)
-        own_callee = self._trace_alone(function_spec, argument_types, typed)
+        own_callee = self._trace_alone(function_spec, argument_types, without_number)
         required = None if weak_callee.signature is None else weak_callee.signature.result_types
-        found = other_dtypes(weak_callee, numbers[position : position + 1])
-        if required is None or len(found) != 1:
+        dtypes_ = other_dtypes(weak_callee, numbers[position : position + 1])
+        if required is None or len(dtypes_) != 1:
             return argument_types, numbers
-        (dtype,), types = found, flat_types(argument_types)
+        (dtype,), types = dtypes_, flat_types(argument_types)
         types[position] = Type(dtype)
         fitted_types = unflatten_types(argument_types, types)
         if has_results(own_callee, required):
             return argument_types, numbers
-        callee = self._trace_alone(function_spec, fitted_types, typed)
-        return (fitted_types, typed) if has_results(callee, required) else (argument_types, numbers)
+        callee = self._trace_alone(function_spec, fitted_types, without_number)
+        return (fitted_types, without_number) if has_results(callee, required) else (argument_types, numbers)
 
     def _trace_alone(
         self, function_spec: FunctionSpec, argument_types: tuple[TreeType, ...], numbers: WeakTypes
@@ -496,16 +496,16 @@ def settle_weak_results(functions: Sequence[Specialization], candidates: Sequenc
 def called_specializations(functions: Sequence[Specialization]) -> list[Specialization]:
     """The functions of a program: without local functions that only discarded traces of loops have called."""
     by_name = {function.name: function for function in functions}
-    called = {function: None for function in functions if not function.function_spec.is_local}
-    pending = list(called)
+    reached = {function: None for function in functions if not function.function_spec.is_local}
+    pending = list(reached)
     for function in pending:  # a worklist: the loop appends to it
         bodies = [function.body, *(auxiliary.body for auxiliary in function.auxiliary_functions)]
         for name in (name for body in bodies if body is not None for name in called_names(body)):
             callee = by_name.get(name)
-            if callee is not None and callee not in called:
-                called[callee] = None
+            if callee is not None and callee not in reached:
+                reached[callee] = None
                 pending.append(callee)
-    return [function for function in functions if function in called]
+    return [function for function in functions if function in reached]
 
 
 def called_names(region: Region) -> Iterator[str]:
@@ -607,8 +607,8 @@ def other_dtypes(callee: Specialization, numbers: WeakTypes) -> set[DType]:
         for region in function.regions
         for value in region.values.values()
     )
-    found = {value.type.dtype for value in values}
-    return {dtype for dtype in found if dtype.kind in kinds and dtype not in PYTHON_DTYPES}
+    value_dtypes = {value.type.dtype for value in values}
+    return {dtype for dtype in value_dtypes if dtype.kind in kinds and dtype not in PYTHON_DTYPES}
 
 
 def check_functions_return(functions: Sequence[Specialization]) -> None:
@@ -643,14 +643,14 @@ def previous_signature(
 
 
 def infer_results(
-    function: Specialization, returned: Any, *, may_be_empty: bool
+    function: Specialization, result: Any, *, may_be_empty: bool
 ) -> tuple[ResultSignature, list[TracedOperand]]:
-    """The signature of a function that has returned `returned`, and its results as operands. With `may_be_empty` it
+    """The signature of a function that has returned `result`, and its results as operands. With `may_be_empty` it
     need not return a value, since it assigns variables."""
     name, previous = function.function_spec.name, function.signature
     is_annotated = function.function_spec.result_type is not None
-    leaves, treedef = flatten(returned, like=previous.tree_type.treedef if previous else None, words_are_static=True)
-    if returned is None and not may_be_empty and not is_annotated:
+    leaves, treedef = flatten(result, like=previous.tree_type.treedef if previous else None, words_are_static=True)
+    if result is None and not may_be_empty and not is_annotated:
         leaves, treedef = [False], NONE
     if not leaves and not may_be_empty:
         raise Invalid(
@@ -733,32 +733,32 @@ def join_signatures(name: str, previous: ResultSignature | None, latest: ResultS
     if previous is None:
         return latest
     types, paths = [], leaf_paths(previous.tree_type.treedef, "")
-    for k, (one, other) in enumerate(zip(previous.tree_type.types, latest.tree_type.types, strict=True)):
+    for k, (first, second) in enumerate(zip(previous.tree_type.types, latest.tree_type.types, strict=True)):
         type_: Type | None
         if previous.weak_types[k] is None:
             # the later dtype may be wider, since a Python number may have become an array
-            is_wider = promote(one.dtype, other.dtype) is other.dtype or is_wider_number(one, other)
-            type_ = replace(one, dtype=other.dtype).join(other) if is_wider else None
+            is_wider = promote(first.dtype, second.dtype) is second.dtype or is_wider_number(first, second)
+            type_ = replace(first, dtype=second.dtype).join(second) if is_wider else None
         else:  # of an int and a float, the float's type
             was_float = isinstance(previous.weak_types[k], float) and isinstance(latest.weak_types[k], int)
-            type_ = one if was_float else other
+            type_ = first if was_float else second
         if type_ is None:
             raise Invalid(
                 f"{name} returns two different types{paths[k] and f' at {paths[k]}'}",
-                required=describe_with_location(one, previous.locations[k]),
-                got=describe_with_location(other, latest.locations[k]),
+                required=describe_with_location(first, previous.locations[k]),
+                got=describe_with_location(second, latest.locations[k]),
                 hint="convert one with tl.astype, or annotate the result",
             )
         types.append(type_)
     pairs = zip(previous.weak_types, latest.weak_types, strict=True)
-    weak = tuple(one and other and one * other for one, other in pairs)
+    weak = tuple(first and second and first * second for first, second in pairs)
     return ResultSignature(TreeType(previous.tree_type.treedef, tuple(types)), weak, latest.locations)
 
 
-def is_wider_number(one: Type, other: Type) -> bool:
+def is_wider_number(first: Type, second: Type) -> bool:
     """Whether both are types of Python's numbers, and the second is of a higher kind: bool < int64 < float64."""
     numbers = [Type(dtype) for dtype in PYTHON_DTYPES]
-    return one in numbers and other in numbers and "bif".index(one.dtype.kind) < "bif".index(other.dtype.kind)
+    return first in numbers and second in numbers and "bif".index(first.dtype.kind) < "bif".index(second.dtype.kind)
 
 
 def describe_with_location(subject: object, location: Location | None) -> str:

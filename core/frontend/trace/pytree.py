@@ -331,32 +331,32 @@ def label_leaves(structure: TreeDef, leaves: Iterable[Any]) -> list[tuple[str, A
     return [*_label_subtree(structure, remaining, ()), *zip(structure.assigned_names, remaining, strict=False)]
 
 
-def describe_difference(one: TreeDef, other: TreeDef, name: str = "") -> tuple[str, str]:
+def describe_difference(first: TreeDef, second: TreeDef, name: str = "") -> tuple[str, str]:
     """Two different structures as text; of long ones, only the first part that differs, and its path from `name`.
 
     >>> describe_difference(flat_treedef(2), flat_treedef(3))
     ('(·, ·)', '(·, ·, ·)')
     """
     path = ""
-    while _is_long(one) or _is_long(other):
-        keys, other_keys = ([key for key, _ in structure.children] for structure in (one, other))
-        if one.container is not other.container or keys != other_keys:
+    while _is_long(first) or _is_long(second):
+        keys, other_keys = ([key for key, _ in structure.children] for structure in (first, second))
+        if first.container is not second.container or keys != other_keys:
             break
-        pairs = zip(one.children, other.children, strict=True)
+        pairs = zip(first.children, second.children, strict=True)
         key, part, opposite = next((key, part, opposite) for (key, part), (_, opposite) in pairs if part != opposite)
-        path += path_step(one, key)
-        one, other = part, opposite
+        path += path_step(first, key)
+        first, second = part, opposite
     location = f" at {name}{path}" if path else ""
-    return f"{one}{location}", f"{other}{location}"
+    return f"{first}{location}", f"{second}{location}"
 
 
-def array_hint(one: TreeDef, other: TreeDef) -> str | None:
+def array_hint(first: TreeDef, second: TreeDef) -> str | None:
     """The hint for two different structures where one has a list at the place of a single value; else None."""
-    if one.container is not other.container:
-        containers = {one.container, other.container}
+    if first.container is not second.container:
+        containers = {first.container, second.container}
         advice = "a list of Python numbers is an array, any other list nests values; tl.stack makes an array of them"
         return advice if containers == {None, list} else None
-    pairs = zip(one.children, other.children, strict=False)
+    pairs = zip(first.children, second.children, strict=False)
     return next((hint for (_, part), (_, opposite) in pairs if (hint := array_hint(part, opposite))), None)
 
 

@@ -135,14 +135,14 @@ def call_scopes(frame: FrameType | None) -> tuple[ScopeEntry, ...]:
     entries: list[ScopeEntry] = []
     helper: FrameType | None = None
     is_region = False
-    named = entered_scopes()
+    scopes = entered_scopes()
     while frame is not None and frame.f_code.co_name != _TRACING_FUNCTION:
         if is_internal_file(frame.f_code.co_filename):
             is_region = is_region or frame.f_code.co_name in _REGION_FUNCTIONS
         else:
             if helper is not None and not is_region and not helper.f_code.co_name.startswith("<"):
                 entries.append(ScopeEntry(helper_name(helper), frame.f_code, frame.f_lasti))
-            entries += [entry for place, entry in reversed(named) if place is frame]
+            entries += [entry for place, entry in reversed(scopes) if place is frame]
             helper, is_region = frame, False
         frame = frame.f_back
     return () if frame is None else tuple(reversed(entries))

@@ -234,14 +234,14 @@ def emit_reshaped_sizes(emitter: FunctionEmitter, node: Node, inputs: Sequence[T
     inferred = " + ".join(f"int64({size} == -1)" for size in requested if not size.isdigit())
     product = " * ".join(f"float64(1 if {size} == -1 else {size})" for size in requested)
     emitter.emit_trap(node, inputs, f"{inferred} > 1 or {product} > {float(MAX_ELEMENTS)}")
-    known = emitter.assign(f"int64({product})")
+    known_product = emitter.assign(f"int64({product})")
     emitter.emit_trap(
         node,
         inputs,
-        f"({known} == 0 or {count} % {known} != 0) if {inferred} == 1 else {known} != {count}",
+        f"({known_product} == 0 or {count} % {known_product} != 0) if {inferred} == 1 else {known_product} != {count}",
     )
     return [
-        size if size.isdigit() else emitter.assign(f"{count} // {known} if {size} == -1 else {size}")
+        size if size.isdigit() else emitter.assign(f"{count} // {known_product} if {size} == -1 else {size}")
         for size in requested
     ]
 
@@ -256,8 +256,8 @@ def emit_slice(
         emitter.emit_trap(node, inputs, f"{step} == 0")
     is_given = f"{start is not None}, {stop is not None}"
     numbers = (f"int64({text or 0})" for text in (start, stop, 1 if step is None else step, size))
-    found = emitter.assign(f"e.slice_range({', '.join(numbers)}, {is_given})")
-    return emitter.assign(f"{found}[0]"), str(1 if step is None else step), emitter.assign(f"{found}[1]")
+    slice_bounds = emitter.assign(f"e.slice_range({', '.join(numbers)}, {is_given})")
+    return emitter.assign(f"{slice_bounds}[0]"), str(1 if step is None else step), emitter.assign(f"{slice_bounds}[1]")
 
 
 def emit_key_view(emitter: FunctionEmitter, node: Node, inputs: Sequence[TypedExpression]) -> StridedView | None:

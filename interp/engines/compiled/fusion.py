@@ -164,17 +164,29 @@ def partition_loops(
             *(dependencies[input_] for input_ in node.inputs if input_ in dependencies)
         )
     user_dependencies: dict[Operand, set[DependencySet]] = {dependency: set() for dependency in dependencies}
-    computed: dict[Operand, DependencySet] = {}
+    computed_dependencies: dict[Operand, DependencySet] = {}
     for node in reversed(nodes):
         users = user_dependencies[node.name]
         if node.name in used_names or not users or (is_ufunc_node(node) and len(users) > 1):
-            computed[node.name] = dependencies[node.name]
+            computed_dependencies[node.name] = dependencies[node.name]
         for input_ in set(node.inputs) & dependencies.keys():
-            user_dependencies[input_] |= {computed[node.name]} if node.name in computed else users
-    outputs = {name for name, group in computed.items() if name in used_names or user_dependencies[name] - {group}}
-    groups = sorted(dict.fromkeys(computed[node.name] for node in nodes if node.name in computed), key=len)
+            user_dependencies[input_] |= (
+                {computed_dependencies[node.name]} if node.name in computed_dependencies else users
+            )
+    outputs = {
+        name for name, group in computed_dependencies.items() if name in used_names or user_dependencies[name] - {group}
+    }
+    groups = sorted(
+        dict.fromkeys(computed_dependencies[node.name] for node in nodes if node.name in computed_dependencies), key=len
+    )
     return tuple(
-        build_loop(nodes, [name for name in computed if computed[name] == group], computed, outputs, dependencies)
+        build_loop(
+            nodes,
+            [name for name in computed_dependencies if computed_dependencies[name] == group],
+            computed_dependencies,
+            outputs,
+            dependencies,
+        )
         for group in groups
     )
 
@@ -195,7 +207,7 @@ def attach_sum(loops: Sequence[FusedLoop], sum_node: Node, used_names: Set[str])
 def build_loop(
     nodes: Sequence[Node],
     results: Sequence[Operand],
-    computed: Mapping[Operand, DependencySet],
+    computed_dependencies: Mapping[Operand, DependencySet],
     outputs: Set[Operand],
     dependencies: Mapping[Operand, DependencySet],
 ) -> FusedLoop:
@@ -203,7 +215,7 @@ def build_loop(
     live = set(results)
     for node in reversed(nodes):
         if node.name in live:
-            live |= {input_ for input_ in node.inputs if input_ in dependencies and input_ not in computed}
+            live |= {input_ for input_ in node.inputs if input_ in dependencies and input_ not in computed_dependencies}
     inner = tuple(node for node in nodes if node.name in live)
     names = {node.name for node in inner}
     inputs = dict.fromkeys(
@@ -214,11 +226,11 @@ def build_loop(
     )
 
 
-def merge_shapes(one: Shape, other: Shape) -> Shape:
+def merge_shapes(first: Shape, second: Shape) -> Shape:
     """The common shape of two shapes if they may be equal, else None."""
-    if one is None or other is None or len(one) != len(other):
+    if first is None or second is None or len(first) != len(second):
         return None
-    pairs = list(zip(one, other, strict=True))
+    pairs = list(zip(first, second, strict=True))
     if any(size != other_size and None not in (size, other_size) for size, other_size in pairs):
         return None
     return tuple(size if size is not None else other_size for size, other_size in pairs)

@@ -367,9 +367,9 @@ class TapeLayout:
         become results."""
         phase, defined = self.phases[number], {var.name for var in _defined_values(self.phases[number])}
         parameters = [self.variables[name] for name in sorted(_used_values(phase) - defined)]
-        saved = self.saved_values(number)
+        saved_values = self.saved_values(number)
         return replace(
-            phase, parameters=(*parameters, *phase.parameters), results=(*phase.results, *saved), pullback=None
+            phase, parameters=(*parameters, *phase.parameters), results=(*phase.results, *saved_values), pullback=None
         )
 
     def saved_values(self, number: int) -> list[str]:

@@ -397,14 +397,14 @@ def emit_lazy_zeros(emitter: FunctionEmitter, node: Node) -> str:
 def emit_accumulation(emitter: FunctionEmitter, node: Node, a: str, b: str, dead: set[str]) -> str:
     """Emit a sum of two arrays, each of which may be lazy zeros; `dead` are its dead operands."""
     facts, type_, pairs = emitter.facts, node.results[0].type, ((a, b), (b, a))
-    for one, other in pairs:
-        if one in facts.lazy and other not in facts.no_negative_zero:
-            emitter.materialize(one)
+    for first, second in pairs:
+        if first in facts.lazy and second not in facts.no_negative_zero:
+            emitter.materialize(first)
     reusable, result, head = facts.unique & dead, emitter.fresh_name(), "if"
-    aliased = {other for one, other in pairs if one in facts.lazy}  # one of these may be returned as the sum
-    for one, other in pairs:
-        if one in facts.lazy:
-            emitter.emit(f"{head} e.is_lazy({one}): {result} = {other}")
+    aliased = {second for first, second in pairs if first in facts.lazy}  # one of these may be returned as the sum
+    for first, second in pairs:
+        if first in facts.lazy:
+            emitter.emit(f"{head} e.is_lazy({first}): {result} = {second}")
             head = "elif"
     with emitter.block("else:") if aliased else nullcontext():
         emitter.emit(f"{result} = {emit_array_sum(emitter, type_, a, b, reusable)}")

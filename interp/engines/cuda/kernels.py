@@ -70,11 +70,11 @@ def text() -> str:
 @cache
 def device_functions() -> dict[str, Any]:
     """The device functions that `text` calls, by name."""
-    called = set(re.findall(r"\bk_(\w+)", text()))
+    called_names = set(re.findall(r"\bk_(\w+)", text()))
     return {
         f"k_{name}": to_device_function(function)
         for name, function in kernels.callable_functions().items()
-        if name in called
+        if name in called_names
     }
 
 

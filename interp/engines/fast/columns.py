@@ -260,11 +260,11 @@ class PageColumns:
         is_firing = heads & KIND_MASK == FIRING
         inputs, input_counts, input_words = self.input_rows()
         sent, sent_counts = self.sent_rows()
-        closed, fired = self.closed_rows()
+        closed_rows, fired_rows = self.closed_rows()
         releases, release_tags = items.offsets[self._kinds == RELEASE], items.tags[self._kinds == RELEASE]
         tables = {
             "tags": np.array(items.opened_tags, np.int64), "inputs": inputs,
-            "outputs": self.output_rows(input_words), "sent": sent, "closed": closed, "fired": fired,
+            "outputs": self.output_rows(input_words), "sent": sent, "closed": closed_rows, "fired": fired_rows,
             "released": np.column_stack(
                 [words[releases + JournalWord.STEP], *self.token_columns(releases, release_tags)]
             ),
@@ -388,9 +388,9 @@ class PageColumns:
             closing_index, member_index = np.nonzero(states & image.nodes[members, NodeColumn.FIRED_BIT])
             counts[closing] = np.bincount(closing_index, minlength=len(closing))
             rows.append(np.stack([closing[closing_index], members[member_index]]))
-        activations, fired = np.concatenate(rows, axis=1)
-        in_order = np.lexsort((fired, activations))
-        return np.column_stack([self._items.tags[self._kinds == CLOSE], counts]), fired[in_order][:, None]
+        activations, nodes = np.concatenate(rows, axis=1)
+        in_order = np.lexsort((nodes, activations))
+        return np.column_stack([self._items.tags[self._kinds == CLOSE], counts]), nodes[in_order][:, None]
 
     def host_rows(self, notes: Sequence[HostFiringNote]) -> dict[str, list[tuple[int, tuple[int, ...]]]]:
         """The rows of traps, deferred reads and woken tokens, each with the number of its host firing."""

@@ -519,10 +519,10 @@ class JournalReader:
         begin = offset + JournalWord.CLOSE_WORDS - self._store.image.header_words
         scope = self._scope_of_site[words[offset + JournalWord.PARENT_HEADER] & (1 << LOW_BITS) - 1]
         state = self._state_columns
-        fired = [n for n in self._members[scope] if words[begin + state[n][0]] & state[n][1]]
+        fired_nodes = [n for n in self._members[scope] if words[begin + state[n][0]] & state[n][1]]
         tag = self.tags[words[offset + JournalWord.FRAME]]
         self.tags.pop(words[offset + JournalWord.FRAME], None)
-        return ClosedActivation(tag, frozenset(fired))
+        return ClosedActivation(tag, frozenset(fired_nodes))
 
 
 _NO_NOTE = HostFiringNote()

@@ -189,10 +189,10 @@ class HostFirings:
         """S11: the activations that close when a node fires and sends nothing."""
         store, frame, closed = self.store, delivery.frame, []
         pending = store.pending_count(frame) - rule.required_tokens
-        fired = {delivery.node}
+        fired_nodes = {delivery.node}
         while not pending:
-            closed.append(ClosedActivation(store.tag(frame), frozenset(fired | self.fired_nodes(frame))))
-            frame, fired = store.parent_of(frame), set()
+            closed.append(ClosedActivation(store.tag(frame), frozenset(fired_nodes | self.fired_nodes(frame))))
+            frame, fired_nodes = store.parent_of(frame), set()
             if not frame:
                 break
             pending = store.pending_count(frame) - 1

@@ -492,7 +492,7 @@ def next_event(store: TokenStore, host: HostFirings) -> tuple[State, Event]:
         int(r[Register.FIRINGS]),
         int(r[Register.STEPS]) + 1,
     )
-    if event.fired:
+    if event.is_firing:
         state.firings_by_node[number] += 1
         state.firings += 1
     return state, event

@@ -227,8 +227,8 @@ def _is_private(folder: Path) -> bool:
     written by others only if they are sticky, as /tmp is."""
     status = folder.stat()
     is_own = status.st_uid in (os.geteuid(), 0) and not status.st_mode & 0o022
-    above = (parent.stat().st_mode for parent in folder.resolve().parents)
-    return is_own and all(not mode & 0o002 or mode & stat.S_ISVTX for mode in above)
+    parent_modes = (parent.stat().st_mode for parent in folder.resolve().parents)
+    return is_own and all(not mode & 0o002 or mode & stat.S_ISVTX for mode in parent_modes)
 
 
 @cache
@@ -288,11 +288,11 @@ def show_compiling(subject: str) -> Iterator[None]:
     line = f"compiling {subject} ..."
     has_shown = threading.Event()
     lock = threading.Lock()
-    ended = False
+    has_ended = False
 
     def show_line() -> None:
         with lock:
-            if not ended:
+            if not has_ended:
                 has_shown.set()
                 print(line, end="", file=sys.stderr, flush=True)
 
@@ -304,6 +304,6 @@ def show_compiling(subject: str) -> Iterator[None]:
     finally:
         timer.cancel()
         with lock:
-            ended = True
+            has_ended = True
         if has_shown.is_set():
             print(f"\r{' ' * len(line)}\r", end="", file=sys.stderr, flush=True)

@@ -77,6 +77,6 @@ def permutation(key, size):  # type: ignore[no-untyped-def]
     """The integers from 0 to below `size` in random order (Fisher and Yates)."""
     numbers = np.arange(size)
     for last in range(size - 1, 0, -1):
-        chosen = integers(splitmix64(key, uint64(last)), 0, last + 1)
-        numbers[last], numbers[chosen] = numbers[chosen], numbers[last]
+        position = integers(splitmix64(key, uint64(last)), 0, last + 1)
+        numbers[last], numbers[position] = numbers[position], numbers[last]
     return numbers

@@ -228,7 +228,7 @@ def most_overlapping(run: tl.Outcome) -> int:
     """The most iterations of a loop that overlap on the way forth, each taken from its first firing to its last."""
     later, spans = adjoint_dependent_nodes(run.graph), dict[Any, list[int]]()
     for number, event in enumerate(run.events):
-        if event.fired and event.token.tag.site.kind == "loop" and event.token.node not in later:
+        if event.is_firing and event.token.tag.site.kind == "loop" and event.token.node not in later:
             spans.setdefault(event.token.tag, []).append(number)
     return max(sum(min(other) <= min(span) <= max(other) for other in spans.values()) for span in spans.values())
 

@@ -42,7 +42,7 @@ def test_each_derivation_doubles_the_phases() -> None:
 def test_program_order_of_reverse_passes() -> None:
     """Iterations rank from the first to the last, and those of a reverse pass from the last to the first."""
     out = grad_power.run(3.0, 3, keep="events", schedule="random:3")
-    fired = [event for event in out.events if event.fired]
+    fired = [event for event in out.events if event.is_firing]
     ranks = program_order(out.graph, [(event.token.tag, event.token.node) for event in fired])
     in_order = sorted(fired, key=lambda event: ranks[event.token.tag, event.token.node])
     names = [(out.graph.nodes[event.token.node].name, event.token.tag.iteration) for event in in_order]

@@ -130,7 +130,7 @@ def test_program_order_orders_written_paths() -> None:
         return tl.cond(n < 1, lambda: n, lambda: tree(n - 1) + looped + tree(n - 2))
 
     out = tree.run(4, keep="events", schedule="random:1")
-    places = [(event.token.tag, event.token.node) for event in out.events if event.fired]
+    places = [(event.token.tag, event.token.node) for event in out.events if event.is_firing]
     sends = [(number, node) for number, node in enumerate(out.graph.nodes) if node.op in ("call", "enter")]
     first = {node.site: number for number, node in reversed(sends)}
 

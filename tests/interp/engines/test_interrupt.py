@@ -141,7 +141,7 @@ def test_ctrl_c_ends_a_run_as_data(handled: None) -> None:
     assert time.perf_counter() - begun < 2
     assert (out.status, out.error and out.error.limit) == ("Exhausted", "interrupt")  # type: ignore[attr-defined]
     assert str(out.error) == "S12: the run was interrupted\n  hint: the outcome has the results so far"
-    assert out.firings == sum(event.fired for event in out.events) > 0
+    assert out.firings == sum(event.is_firing for event in out.events) > 0
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 

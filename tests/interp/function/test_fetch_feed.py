@@ -272,7 +272,7 @@ def cases_with_values(draw: Any, programs: st.SearchStrategy[Case]) -> tuple[Cas
     for event in run.events if run.status == "Returned" else ():
         node = graph.nodes[event.token.node]
         kinds = [output.type.dtype for output in node.outputs[:1]]
-        if event.fired and event.outputs and str(node) in known and not isinstance(kinds[0], HandleType):
+        if event.is_firing and event.outputs and str(node) in known and not isinstance(kinds[0], HandleType):
             results[f"{format_tag(result_tag(graph, event))}/{node}"] = event.outputs[0][1]
     names = draw(st.lists(st.sampled_from(sorted(results) or ["main"]), max_size=3, unique=True)) if results else []
     fed = draw(st.sampled_from(names)) if names else None

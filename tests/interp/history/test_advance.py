@@ -297,7 +297,7 @@ def breakpoints(graph: Any, **details: Any) -> tuple[tl.Breakpoints, int]:
 def test_breakpoints_stop_a_history(known: int) -> None:
     """Breakpoints stop a history over known and new events, in both directions, with the lines of logpoints; ignored
     hits are counted from the beginning."""
-    expected = [number + 1 for number, event in enumerate(run(FIB)) if event.fired and is_add(event)]
+    expected = [number + 1 for number, event in enumerate(run(FIB)) if event.is_firing and is_add(event)]
     history = run(FIB, known)
     history.jump(0)
     stops, number = breakpoints(FIB)

@@ -73,9 +73,11 @@ def test_stepping_and_returning() -> None:
     events = list(iter(history.forward, None))
     assert events == list(history) and history[3] is events[3]
     assert [history.back() for _ in events] == events[::-1] and history.back() is None
-    assert history.forward_to(lambda state, event: event.fired) is next(event for event in events if event.fired)
+    assert history.forward_to(lambda state, event: event.is_firing) is next(
+        event for event in events if event.is_firing
+    )
     history.jump(len(history))
-    assert history.back_to(lambda state, event: event.fired) is events[history.position]
+    assert history.back_to(lambda state, event: event.is_firing) is events[history.position]
     assert history.back_to(lambda state, event: False) is None and history.position == 0
     assert history.forward_to(lambda state, event: False) is None and history.position == len(history)
 
@@ -192,7 +194,7 @@ def test_effects_happen_once_in_each_fork(tmp_path: Path) -> None:
     for position in (0, 4, 1, len(history), 2):
         history.jump(position)
         history.at(position)
-    first = next(n for n, event in enumerate(history) if event.fired and event.outputs and event.outputs[0][1] == 6)
+    first = next(n for n, event in enumerate(history) if event.is_firing and event.outputs and event.outputs[0][1] == 6)
     history.save(tmp_path / "run.jsonl")
     loaded = History.load(tmp_path / "run.jsonl", world=world)
     assert len(seen_) == 3 and loaded.outcome().value == 9
@@ -374,7 +376,7 @@ def test_a_trap_names_the_edit_that_caused_it() -> None:
 def test_a_waiting_token_can_be_edited() -> None:
     """Tokens that wait in the store can be edited too, in a record of the fork's own."""
     history = History(FIB, [6])
-    assert history.forward_to(lambda state, event: not event.fired) is not None
+    assert history.forward_to(lambda state, event: not event.is_firing) is not None
     before = state_fields(history.state)
     ((tag, number, port),) = (
         (tag, number, port)
@@ -405,7 +407,7 @@ def test_an_edit_has_the_port_s_type() -> None:
 def test_a_token_is_named_by_node_port_and_tag() -> None:
     """A node, a port and a tag name a token, in flight or waiting."""
     history = History(FIB, [6])
-    assert history.forward_to(lambda state, event: event.token.tag is not ROOT and not event.fired) is not None
+    assert history.forward_to(lambda state, event: event.token.tag is not ROOT and not event.is_firing) is not None
     event = history[-1]
     (slot, token), flying = (TokenSlot(*event.token[:3]), event.token), history.state.flight[-1]
     for number, port, tag, value in (token, flying):

@@ -74,7 +74,7 @@ def mixed(x: tl.Array[tl.float64, 2], y: tl.Array[tl.float64, None]) -> tl.Array
 
 def fired(outcome: Outcome, name: str) -> list[Event]:
     """The firings of nodes of this name, in their order."""
-    return [e for e in outcome.events if e.fired and outcome.graph.nodes[e.token.node].name == name]
+    return [e for e in outcome.events if e.is_firing and outcome.graph.nodes[e.token.node].name == name]
 
 
 @pytest.mark.parametrize(

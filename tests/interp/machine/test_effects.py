@@ -261,7 +261,7 @@ def test_an_error_of_the_output_is_no_trap() -> None:
 def test_s12_no_effect_happens_beyond_a_limit(schedule: str) -> None:
     """S12: with a limit of N firings, a run prints what its first N firings print; a limit on tokens acts likewise."""
     whole = looped.run(2, schedule=schedule, keep="events", world=tl.World(lambda line: None))
-    prints = [whole.graph.nodes[e.token.node].op == "print" for e in whole.events if e.fired]
+    prints = [whole.graph.nodes[e.token.node].op == "print" for e in whole.events if e.is_firing]
     for limit in range(whole.firings + 1):
         lines: list[str] = []
         out = looped.run(2, schedule=schedule, limits=tl.Limits(firings=limit), world=tl.World(lines.append))
@@ -271,7 +271,7 @@ def test_s12_no_effect_happens_beyond_a_limit(schedule: str) -> None:
         out = looped.run(
             2, schedule=schedule, limits=tl.Limits(tokens=limit), keep="events", world=tl.World(lines.append)
         )
-        done = sum(out.graph.nodes[e.token.node].op == "print" for e in out.events if e.fired)
+        done = sum(out.graph.nodes[e.token.node].op == "print" for e in out.events if e.is_firing)
         assert len(lines) == done
 
 

@@ -62,7 +62,7 @@ def most_overlapping(outcome: Outcome) -> int:
     """The most iterations of a loop that overlap, each taken from its first firing to its last."""
     spans: dict[Any, list[int]] = {}
     for number, event in enumerate(outcome.events):
-        if event.fired and event.token.tag.site.kind == "loop":
+        if event.is_firing and event.token.tag.site.kind == "loop":
             spans.setdefault(event.token.tag, []).append(number)
     return max(sum(min(other) <= min(span) <= max(other) for other in spans.values()) for span in spans.values())
 

@@ -202,7 +202,9 @@ def test_s4_a_node_fires_once_under_each_tag() -> None:
 def test_s5_an_ordinary_node_computes() -> None:
     """S5: a node sends its result under the tag of its operands, and the event has the operands by port."""
     out = trapping.run(2, keep="events")
-    (event,) = [event for event in out.events if event.fired and str(out.graph.nodes[event.token.node]).endswith("ide")]
+    (event,) = [
+        event for event in out.events if event.is_firing and str(out.graph.nodes[event.token.node]).endswith("ide")
+    ]
     assert (event.inputs, event.outputs, event.trap) == ((7, 2), ((0, 3),), None)
     assert [token.tag for token in event.sent] == [ROOT]
 

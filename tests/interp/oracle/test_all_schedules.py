@@ -76,7 +76,7 @@ def precedences(events: tuple[Event, ...]) -> tuple[Above, Above]:
         sent_by[number] = set() if maker is None else {maker}
         tokens[number] = set() if maker is None else set(operands[events[maker].token[0], events[maker].token[2]])
         operands[node, tag].append(number)
-        if event.fired:
+        if event.is_firing:
             firings[number] = set().union(*(sent_by[each] for each in operands[node, tag]))
             sender.update(((token.node, token.port, token.tag), number) for token in event.sent)
     return tokens, firings
@@ -97,7 +97,7 @@ def brute_force(graph: Graph, arguments: list[Any]) -> Counter[Any]:
                 break
             state.apply(events[-1])
         if broken or not state.flight:
-            fired = Counter(firing_key(event) for event in events if event.fired)
+            fired = Counter(firing_key(event) for event in events if event.is_firing)
             results = frozenset((position, fingerprint(value)) for position, value in state.results.items())
             ended[broken, results, frozenset(fired.items())] += 1
         else:
@@ -137,7 +137,7 @@ def test_every_schedule_of_a_small_run_has_one_ending(run: tuple[Graph, list[Any
 
 
 def fired(out: tl.Outcome) -> Iterator[Any]:
-    return (firing_key(event) for event in out.events if event.fired)
+    return (firing_key(event) for event in out.events if event.is_firing)
 
 
 @settings(max_examples=25, deadline=None, suppress_health_check=_SLOW)

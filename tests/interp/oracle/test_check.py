@@ -124,7 +124,7 @@ def test_a_machine_that_depends_on_the_schedule_differs(monkeypatch: MonkeyPatch
 
     def racing(state: State, position: int) -> Event:
         event = step(state, position)
-        if event.fired and state.graph.nodes[event.token.node].op == "add" and event.token.port:
+        if event.is_firing and state.graph.nodes[event.token.node].op == "add" and event.token.port:
             sent = tuple(token._replace(value=event.token.value) for token in event.sent)
             return event._replace(outputs=((0, event.token.value),), sent=sent)
         return event

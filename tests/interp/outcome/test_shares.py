@@ -32,7 +32,7 @@ def test_shares_are_those_of_the_events(case: Case) -> None:
     end in it and received tokens. Functions share all firings, and so do ops. The largest shares come first."""
     graph = lower(case.program)
     out = tl.run_graph(graph, case.arguments, limits=LIMITS, keep="events")
-    fired = [graph.nodes[event.token.node] for event in out.events if event.fired]
+    fired = [graph.nodes[event.token.node] for event in out.events if event.is_firing]
     functions, ops, sites = (table(graph, out.stats) for table in (firings_by_function, firings_by_op, shares_by_site))
     assert +Counter(functions) == Counter(node.function for node in fired)
     assert +Counter(ops) == Counter(node.op for node in fired)

@@ -56,7 +56,7 @@ def longest_path(out: Outcome) -> tuple[int, Counter[int]]:
     for event in out.events:
         place = (event.token.node, event.token.tag)
         ports[place].append(event.token)
-        if event.fired:
+        if event.is_firing:
             firings.append(place)
             for token in event.sent:
                 producer[token.node, token.port, token.tag] = place
@@ -104,7 +104,7 @@ def test_the_statistics_add_up(case: Case) -> None:
     assume(out.status != "Exhausted")
     stats = out.stats
     assert stats.profile is not None and stats.waiting is not None and stats.critical_path is not None
-    assert sum(stats.profile) == sum(stats.by_node) == stats.firings == sum(event.fired for event in out.events)
+    assert sum(stats.profile) == sum(stats.by_node) == stats.firings == sum(event.is_firing for event in out.events)
     assert stats.steps == len(out.events)
     assert stats.parallelism == stats.firings / stats.critical_path
     state = State(graph, case.arguments)

@@ -50,7 +50,7 @@ def test_partners_fire_under_one_tag(name: str, schedule: str) -> None:
     graph, adjoints = out.graph, AdjointPartners(out.graph)
     homes: dict[int, set[object]] = {}
     for event in out.events:
-        if event.fired:
+        if event.is_firing:
             homes.setdefault(event.token.node, set()).add(adjoints.activation_of(event))
     paired = 0
     for number in range(len(graph.nodes)):
@@ -77,7 +77,7 @@ def test_products_are_reversed_under_their_tag() -> None:
 
 def firings(out: tl.Outcome, name: str) -> Iterator[tuple[object, object]]:
     for event in out.events:
-        if event.fired and out.graph.nodes[event.token.node].name == name:
+        if event.is_firing and out.graph.nodes[event.token.node].name == name:
             yield event.token.tag, event
 
 
@@ -85,7 +85,7 @@ def test_a_sum_passes_its_adjoint_on() -> None:
     """A sum has no reverse node: its adjoint is that of its consumer, the loop variable in the next iteration."""
     out = grad_nested.run(0.5, 3, keep="events")
     adjoints = AdjointPartners(out.graph)
-    (event,) = [e for e in out.events if e.fired and str(e.token.tag).endswith("loop[1]") and is_sum(out.graph, e)]
+    (event,) = [e for e in out.events if e.is_firing and str(e.token.tag).endswith("loop[1]") and is_sum(out.graph, e)]
     actual = nearest_adjoints(adjoints, event)
     assert names_of(out.graph, [number for number, _ in actual]) == ["back_loop"]
     assert {str(tag) for _, tag in actual} == {str(event.token.tag).replace("[1]", "[2]")}

@@ -245,7 +245,7 @@ def test_queries_about_firings_are_never_refused() -> None:
     for function in (fib, even, rows, half_full, quotient):
         history = history_at_its_end(function, 3)
         for event in history:
-            if event.fired:
+            if event.is_firing:
                 node = str(history.graph.nodes[event.token.node])
                 assert history.ask.firing(node, event.token.tag).event is event
 

@@ -138,7 +138,7 @@ def test_a_recorded_world_answers_from_events() -> None:
     """A world that knows the events gives the same events again, without a function, and prints nothing."""
     kept = tl.run_graph(CALLS, [3], keep="events", world=RecordingWorld())
     results: list[Any] = []
-    calls = [event for event in kept.events if event.fired and CALLS.nodes[event.token.node].op == "callback"]
+    calls = [event for event in kept.events if event.is_firing and CALLS.nodes[event.token.node].op == "callback"]
     world = recorded_world(calls, lambda: len(results))
     for event in calls:
         assert event.inputs is not None

@@ -124,10 +124,10 @@ def order(graph: Graph, case: Case, found: RunWithEffects) -> Iterator[str]:
         yield from cleanliness(outcome)
     if outcome.status == "Returned" and outcome.residue and not any(w.blocked_on is not None for w in outcome.residue):
         yield f"residue {outcome.residue} after a run that returned"
-    fired = Counter(graph.nodes[event.token.node].op for event in outcome.events if event.fired)
+    fired = Counter(graph.nodes[event.token.node].op for event in outcome.events if event.is_firing)
     if (fired["print"], fired["callback"]) != (len(found.world.lines), len(found.world.calls)):
         yield f"effects of {fired} firings: {found.effects}"
-    twice = Counter((event.token.node, event.token.tag) for event in outcome.events if event.fired)
+    twice = Counter((event.token.node, event.token.tag) for event in outcome.events if event.is_firing)
     yield from (f"fired {count} times under a tag: {key}" for key, count in twice.items() if count > 1)
 
 
@@ -143,7 +143,7 @@ def reversal(
         before = len(world.lines), len(world.calls)
         event = step(state, pick(state))
         performed = len(world.lines) + len(world.calls) - sum(before)
-        if performed != (event.fired and graph.nodes[event.token.node].op in ("print", "callback")):
+        if performed != (event.is_firing and graph.nodes[event.token.node].op in ("print", "callback")):
             yield f"{performed} effects were performed by {event}"
         after = len(world.lines), len(world.calls)
         fork = state.fork() if dice.random() < 0.2 else None
@@ -226,7 +226,7 @@ def keeping(graph: Graph, case: Case, outcome: Outcome, k: int | None, name: str
     state = State(graph, case.arguments, bound=k, is_clocked=name == "waves", world=world)
     bounds = state.loop_bounds
     for number, event in enumerate(outcome.events):
-        if event.fired and bounds:
+        if event.is_firing and bounds:
             busy = busy_tags(state)
             for at in event.token.tag.self_and_ancestors():
                 before = earlier(at, bounds)

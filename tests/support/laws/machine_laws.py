@@ -27,7 +27,7 @@ SCHEDULES = ("fifo", "lifo", *(f"random:{seed}" for seed in range(20)))
 
 def firings(outcome: Outcome) -> Counter[Any]:
     """The multiset of firings (node, tag, inputs, outputs, trap), with values by their bits."""
-    return Counter(map(_firing, filter(lambda event: event.fired, outcome.events)))
+    return Counter(map(_firing, filter(lambda event: event.is_firing, outcome.events)))
 
 
 def _firing(event: Event) -> Any:
@@ -94,7 +94,7 @@ def cleanliness(run: Outcome) -> Iterator[str]:
     for tag in tags:
         if tag.iteration and tag.parent is not None and tag.parent.child(tag.site, tag.iteration - 1) not in tags:
             yield f"T3: there is no iteration before {tag}"
-    twice = [key for key, n in Counter((e.token.node, e.token.tag) for e in run.events if e.fired).items() if n > 1]
+    twice = [key for key, n in Counter((e.token.node, e.token.tag) for e in run.events if e.is_firing).items() if n > 1]
     if twice:
         yield f"fired twice under a tag: {twice[0]}"
 

@@ -119,7 +119,7 @@ def values(program: Program, arguments: Sequence[Any], run: Outcome) -> dict[str
     known, nodes = names(program), run.graph.nodes
     for event in run.events:
         node = nodes[event.token.node]
-        if not event.fired or node.function != program.entry or node.name not in known:
+        if not event.is_firing or node.function != program.entry or node.name not in known:
             continue
         if result_tag(run.graph, event) == ROOT:
             results.update((node.name, value) for output, value in event.outputs if output == 0)
@@ -134,7 +134,12 @@ def firings(program: Program, run: Outcome, entry: str) -> Counter[Any]:
     result: Counter[Any] = Counter()
     for event in run.events:
         node = graph.nodes[event.token.node]
-        if event.fired and event.token.node not in hidden and node.site != ENVIRONMENT and not is_literal(node.name):
+        if (
+            event.is_firing
+            and event.token.node not in hidden
+            and node.site != ENVIRONMENT
+            and not is_literal(node.name)
+        ):
             function = entry if node.function == program.entry else node.function
             operands = tuple(map(bits, event.inputs or ()))
             result[f"{function}.{node.name}", format_tag(event.token.tag), operands] += 1

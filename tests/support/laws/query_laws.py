@@ -241,7 +241,7 @@ def readiness_violations(state: State) -> Iterator[str]:
     """`could_fire` is true exactly for nodes that a single step would fire."""
     expected = []
     for position, token in enumerate(state.flight):
-        if step(state, position).fired:
+        if step(state, position).is_firing:
             expected.append((position, token.node, token.tag))
     if [tuple(ready[:3]) for ready in why.could_fire(state)] != expected:
         yield f"could fire: {list(why.could_fire(state))}, not {expected}"
@@ -310,7 +310,7 @@ def reason_violations(state: State, index: EventIndex, dice: random.Random) -> I
 
 
 def _claims(answer: WhyNotAnswer, state: State, index: EventIndex, future: Future) -> Iterator[str]:
-    fired = [n for n, e in enumerate(index.events) if e.fired and e.token[:3:2] == (answer.node, answer.tag)]
+    fired = [n for n, e in enumerate(index.events) if e.is_firing and e.token[:3:2] == (answer.node, answer.tag)]
     if fired or answer.verdict == "fired":
         if answer.firing is None or fired != [answer.firing.number]:
             yield f"it fired at {fired}"
@@ -417,7 +417,9 @@ def _one(answer: WhyNotAnswer, at: int, state: State, index: EventIndex, future:
         yield from _held_holds(place, waits, state, future)
         return
     node, tag = place
-    if index.firing_event(node, tag) is not None or any(e.fired and e.token[:3:2] == (node, tag) for e in index.events):
+    if index.firing_event(node, tag) is not None or any(
+        e.is_firing and e.token[:3:2] == (node, tag) for e in index.events
+    ):
         yield "it has fired"
     if not waits.is_live and (node, tag) in future.fired:
         yield "it fired in the end"

@@ -325,14 +325,18 @@ def activation_violations(session: Session) -> Iterator[str]:
     for position in range(1, len(history)):
         session.execute(f"goto {position}")
         tag, event = session.current_tag, history[position - 1]
-        if not event.fired or tag != event.token.tag or tag.site.kind != "call":
+        if not event.is_firing or tag != event.token.tag or tag.site.kind != "call":
             continue
         session.execute("over")
         later = range(position + 1, len(history) + 1)
         expected = next((at for at in later if _is_next(history[at - 1], tag)), len(history))
         if history.position != expected:
             yield f"over from {position} leads to {history.position}, not {expected}"
-        if history.position < len(history) and history[expected - 1].fired and history[expected - 1].token.tag == tag:
+        if (
+            history.position < len(history)
+            and history[expected - 1].is_firing
+            and history[expected - 1].token.tag == tag
+        ):
             session.execute("over-back")
             if history.position != position:
                 yield f"over from {position} to {expected}, and over-back to {history.position}"
@@ -400,4 +404,4 @@ SLOWLY: dict[str, Callable[[History, ActivationScope], None]] = {
 
 
 def _is_next(event: Event, tag: Any) -> bool:
-    return (event.fired and event.token.tag == tag) or any(closed.tag == tag for closed in event.closed)
+    return (event.is_firing and event.token.tag == tag) or any(closed.tag == tag for closed in event.closed)

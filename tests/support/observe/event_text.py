@@ -30,7 +30,7 @@ def check_words(problems: Iterable[Invalid]) -> None:
 def line(graph: Graph, event: Event) -> str:
     """One event. Tokens that it sent show their tags if these differ from the tag of the firing."""
     token = event.token
-    if not event.fired:
+    if not event.is_firing:
         text = "waits"
     elif event.trap is not None:
         text = f"traps, {event.trap}"

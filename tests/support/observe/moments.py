@@ -78,7 +78,7 @@ def moments(run: str) -> tuple[Moment, ...]:
     results = []
     for step, event in enumerate(events(graph, arguments, schedule), 1):
         token = event.token
-        if event.fired:
+        if event.is_firing:
             fired[token.node] += 1
             del held[token.node, token.tag]
         elif event.deferred_at is None:

@@ -74,7 +74,7 @@ def statement(draw: Any, scope: list[Any]) -> Any:
 def hoarding(at: State, position: int) -> Event:
     """A machine with a race: the value of a sum is its last operand."""
     event = step(at, position)
-    if event.fired and at.graph.nodes[event.token.node].op == "add":
+    if event.is_firing and at.graph.nodes[event.token.node].op == "add":
         sent = tuple(token._replace(value=event.token.value) for token in event.sent)
         return event._replace(outputs=((0, event.token.value),), sent=sent)
     return event

@@ -67,7 +67,7 @@ def test_a_race_of_the_machine(tagloom: Any, monkeypatch: MonkeyPatch) -> None:
 
     def racing(state: State, position: int) -> Event:
         event = step(state, position)
-        if event.fired and event.sent and state.graph.nodes[event.token.node].op == "add":
+        if event.is_firing and event.sent and state.graph.nodes[event.token.node].op == "add":
             return event._replace(sent=tuple(token._replace(value=event.token.value) for token in event.sent))
         return event
 

@@ -100,7 +100,7 @@ def test_the_page_has_the_history(history: tl.History) -> None:
             page.step()
             event, columns = history[position], page.form["events"]
             assert columns["node"][position] == event.token.node
-            assert (columns["kind"][position] in (1, 2)) == event.fired
+            assert (columns["kind"][position] in (1, 2)) == event.is_firing
             assert columns["wave"][position] == 1 + sum(each.ends_wave for each in history[:position])
 
 

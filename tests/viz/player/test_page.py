@@ -286,7 +286,7 @@ def test_an_activation_describes_its_own_events(tab: Tab, page: Path) -> None:
     for wave in sorted({wave for wave, own in zip(waves, inside, strict=True) if own})[:12]:
         tab.key("ArrowRight")
         own = [event for event, at, of in zip(events, waves, inside, strict=True) if of and at == wave]
-        fired = [event for event in own if event.fired]
+        fired = [event for event in own if event.is_firing]
         reply = tab.text("sentence")
         if len(fired) > 1:
             assert f"{len(fired)} firings at once: " in reply

@@ -135,7 +135,7 @@ def test_steps_by_firing(tab: Tab, tmp_path: Path) -> None:
     events = fib.run(4, keep="events", schedule="random:3").events
     for _ in range(6):
         tab.key("ArrowRight")
-        assert events[int(tab.run("document.getElementById('slider').value")) - 1].fired
+        assert events[int(tab.run("document.getElementById('slider').value")) - 1].is_firing
 
 
 @pytest.mark.full

@@ -36,7 +36,7 @@ def test_the_chart_of_waves(tab: Tab, page: Path) -> None:
     outcome = fib.run(5, keep="events")
     waves, ends, total = [0], list[int](), len(outcome.events)
     for number, event in enumerate(outcome.events, 1):
-        waves[-1] += event.fired
+        waves[-1] += event.is_firing
         if event.ends_wave or number == total:
             waves.append(0)
             ends.append(number)
@@ -136,7 +136,7 @@ def test_printed_lines(tab: Tab, tmp_path: Path) -> None:
     before = len(history) - 100
     history.player(first=before).save(tmp_path / "page.html")
     printing = {number for number, node in enumerate(history.graph.nodes) if node.op == "print"}
-    there = sum(event.fired and event.token.node in printing for event in history[:before])
+    there = sum(event.is_firing and event.token.node in printing for event in history[:before])
     tab.open(tmp_path / "page.html")
     assert tab.text("printed") == "\n".join(lines[there - 200 : there])
     assert tab.text("earlier") == f"{there - 200} earlier lines"

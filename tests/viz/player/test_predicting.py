@@ -29,7 +29,7 @@ def waves_of(history: tl.History) -> list[int]:
 
 def firing_nodes(history: tl.History, begin: int, end: int) -> list[int]:
     """The nodes that fire between two positions."""
-    return sorted({event.token.node for event in history[begin:end] if event.fired})
+    return sorted({event.token.node for event in history[begin:end] if event.is_firing})
 
 
 def position(tab: Tab) -> int:

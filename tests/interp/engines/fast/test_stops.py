@@ -51,7 +51,7 @@ def test_a_run_stops_before_a_node_fires() -> None:
     state, events = reference(fib, 6)
     before, stops = state.snapshot(), []
     for event in events:
-        if event.fired and event.token.node == node:
+        if event.is_firing and event.token.node == node:
             stops.append(before)
         before = state.snapshot()
     met = []
