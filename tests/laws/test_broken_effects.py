@@ -238,7 +238,7 @@ Laws = Callable[[Case], Iterator[str]]
 class BrokenMachine:
     """A broken machine, and the laws and programs that should catch it."""
 
-    how: Callable[[MonkeyPatch], None]
+    break_code: Callable[[MonkeyPatch], None]
     laws: Laws
     cases: st.SearchStrategy[Case]
 
@@ -324,17 +324,18 @@ def failing_case(twin: BrokenMachine, examples: int) -> Case:
     """A program on which the broken machine breaks a law, and the true one none."""
 
     def fails(case: Case) -> bool:
-        with broken(twin.how):
+        with broken(twin.break_code):
             return next(twin.laws(case), None) is not None
 
-    case = caught(twin.cases, fails, twin.how.__doc__, examples)
+    case = caught(twin.cases, fails, twin.break_code.__doc__, examples)
     assert list(twin.laws(case)) == []
     return case
 
 
 @pytest.mark.full
 @pytest.mark.parametrize(
-    "twin", [pytest.param(t, id=t.how.__name__, marks=[pytest.mark.heavy] * (t.how in SLOW)) for t in CAUGHT]
+    "twin",
+    [pytest.param(t, id=t.break_code.__name__, marks=[pytest.mark.heavy] * (t.break_code in SLOW)) for t in CAUGHT],
 )
 def test_the_laws_catch_a_broken_machine(twin: BrokenMachine) -> None:
     """Every broken machine breaks a law on a program on which the true machine keeps all laws."""
@@ -342,7 +343,7 @@ def test_the_laws_catch_a_broken_machine(twin: BrokenMachine) -> None:
 
 
 @pytest.mark.full
-@pytest.mark.parametrize("twin", UNSEEN, ids=lambda twin: twin.how.__name__)
+@pytest.mark.parametrize("twin", UNSEEN, ids=lambda twin: twin.break_code.__name__)
 def test_two_twins_are_not_caught(twin: BrokenMachine) -> None:
     """Two twins are not caught: they differ only in what schedules decide, or in what never happens."""
     with pytest.raises(NoSuchExample):

@@ -26,7 +26,7 @@ from test_gradient_laws import gradient_violations
 Broken = Callable[[pytest.MonkeyPatch], None]
 
 
-def overwrites(patch: pytest.MonkeyPatch) -> None:
+def overwrite_adjoints(patch: pytest.MonkeyPatch) -> None:
     """The adjoints of a value that is used twice are not added."""
 
     def contribute(
@@ -38,14 +38,14 @@ def overwrites(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Reverser, "accumulate", contribute)
 
 
-def omits_a_factor(patch: pytest.MonkeyPatch) -> None:
+def omit_factor(patch: pytest.MonkeyPatch) -> None:
     """The rule of products omits the other operand."""
     row = op.OPS["multiply"]
     broken = replace(row, gradient=lambda do, index, adjoint, result, *operands: adjoint)
     patch.setitem(op._REGISTRY, "multiply", broken)
 
 
-def mixes_adjoints(patch: pytest.MonkeyPatch) -> None:
+def swap_adjoints(patch: pytest.MonkeyPatch) -> None:
     """A phase returns the adjoints of its parameters in the wrong order."""
     right = Reverser.reverse_phase
 
@@ -56,7 +56,7 @@ def mixes_adjoints(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Reverser, "reverse_phase", back)
 
 
-def takes_all_for_constant(patch: pytest.MonkeyPatch) -> None:
+def treat_all_as_constant(patch: pytest.MonkeyPatch) -> None:
     """Values that pass a branch count as constants."""
     right = ActivityAnalysis.propagate_varied_inside
 
@@ -69,7 +69,7 @@ def takes_all_for_constant(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(ActivityAnalysis, "propagate_varied_inside", forwards_below)
 
 
-def drops_a_branch(patch: pytest.MonkeyPatch) -> None:
+def drop_branch(patch: pytest.MonkeyPatch) -> None:
     """The second branch of a cond returns no adjoint."""
     right = Reverser.forward_node
 
@@ -85,12 +85,12 @@ def drops_a_branch(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Reverser, "forward_node", forward)
 
 
-def goes_forward(patch: pytest.MonkeyPatch) -> None:
+def reverse_in_forward_order(patch: pytest.MonkeyPatch) -> None:
     """The evaluator runs the pullback of a loop from the first iteration on."""
     patch.setattr(evaluate, "reversed", iter, raising=False)
 
 
-def reenters_too_early(patch: pytest.MonkeyPatch) -> None:
+def reenter_too_early(patch: pytest.MonkeyPatch) -> None:
     """The adjoint of a loop's result enters one iteration too early."""
 
     def to_iteration(site: Any) -> fire.Retag:
@@ -107,32 +107,32 @@ def factorial() -> Any:
     return fac
 
 
-def forgets_what_arrives(patch: pytest.MonkeyPatch) -> None:
+def ignore_result_adjoints(patch: pytest.MonkeyPatch) -> None:
     """An adjoint that an iteration does not use is lost on its way there, so the iteration never closes."""
     patch.setattr(GraphBuilder, "has_edges", lambda self, source: True)
 
 
-def turns() -> Any:
+def turning_loop() -> Any:
     def body(k: Any, y: Any, x: Any) -> Any:
         return k + 1, tl.cond(k % 2 == 0, lambda: y * x, lambda: tl.sin(y) - x), x
 
     return tl.function(lambda x: tl.while_loop(lambda k, *_: k < 5, body, 0, x * x, x)[1])
 
 
-def forgetful() -> Any:
+def forgetting_loop() -> Any:
     return tl.function(lambda x: tl.while_loop(lambda k, _: k < 3, lambda k, _: (k + 1, 0.5), 0, x)[1] * x)
 
 
-CASES = [(factorial, 4.5), (turns, 0.7), (forgetful, 0.9)]
+CASES = [(factorial, 4.5), (turning_loop, 0.7), (forgetting_loop, 0.9)]
 BROKEN = [
-    overwrites,
-    omits_a_factor,
-    mixes_adjoints,
-    takes_all_for_constant,
-    drops_a_branch,
-    reenters_too_early,
-    goes_forward,
-    forgets_what_arrives,
+    overwrite_adjoints,
+    omit_factor,
+    swap_adjoints,
+    treat_all_as_constant,
+    drop_branch,
+    reenter_too_early,
+    reverse_in_forward_order,
+    ignore_result_adjoints,
 ]
 
 
@@ -153,7 +153,7 @@ def test_the_laws_catch_a_broken_derivation(broken: Broken, monkeypatch: pytest.
     assert any("the machine failed" not in each for each in reply)
 
 
-def drops_an_argument(patch: pytest.MonkeyPatch) -> None:
+def drop_argument(patch: pytest.MonkeyPatch) -> None:
     """The adjoint of a custom pullback's last argument is omitted."""
     right = Reverser.apply_gradient_rule
 
@@ -164,7 +164,7 @@ def drops_an_argument(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Reverser, "apply_gradient_rule", rule)
 
 
-def pulls_twice(patch: pytest.MonkeyPatch) -> None:
+def pull_back_twice(patch: pytest.MonkeyPatch) -> None:
     """A custom pullback is applied twice."""
     right = Reverser.apply_gradient_rule
 
@@ -175,7 +175,7 @@ def pulls_twice(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Reverser, "apply_gradient_rule", rule)
 
 
-def forgets_the_adjoint(patch: pytest.MonkeyPatch) -> None:
+def ignore_adjoint(patch: pytest.MonkeyPatch) -> None:
     """A custom pullback is given 1 instead of the adjoint."""
     right = Reverser.apply_gradient_rule
 
@@ -186,7 +186,7 @@ def forgets_the_adjoint(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Reverser, "apply_gradient_rule", rule)
 
 
-def closes_over_constants(patch: pytest.MonkeyPatch) -> None:
+def close_over_constants(patch: pytest.MonkeyPatch) -> None:
     """Values that a custom pullback closes over count as constants at the second order."""
 
     def mattering(program: Any, function: FunctionDef) -> Any:
@@ -197,12 +197,14 @@ def closes_over_constants(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(activity, "relevant_parameters", mattering)
 
 
-def on_tapes(wrong: Callable[[list[Any]], list[Any]], *, ones: bool = False) -> Broken:
+def break_tape_rule(wrong: Callable[[list[Any]], list[Any]], *, ones: bool = False) -> Broken:
     """A tape that calls custom pullbacks wrongly, as the function given changes their adjoints."""
 
     def broken(patch: pytest.MonkeyPatch) -> None:
-        def record(by: Any, made: Any, pull: Any) -> None:
-            right(by, made, lambda given, *more: wrong(pull([1.0] * len(given) if ones else given, *more)))
+        def record(inputs: Any, results: Any, vjp: Any) -> None:
+            right(
+                inputs, results, lambda adjoints, *rest: wrong(vjp([1.0] * len(adjoints) if ones else adjoints, *rest))
+            )
 
         right = custom.record_entry
         patch.setattr(custom, "record_entry", record)
@@ -211,39 +213,39 @@ def on_tapes(wrong: Callable[[list[Any]], list[Any]], *, ones: bool = False) -> 
 
 
 CUSTOM = {
-    **{each.__name__: each for each in (drops_an_argument, pulls_twice, forgets_the_adjoint, closes_over_constants)},
-    "drops an argument, on a tape": on_tapes(lambda pulled: [*pulled[:-1], None]),
-    "pulls twice, on a tape": on_tapes(lambda pulled: [each + each for each in pulled]),
-    "forgets the adjoint, on a tape": on_tapes(lambda pulled: pulled, ones=True),
+    **{each.__name__: each for each in (drop_argument, pull_back_twice, ignore_adjoint, close_over_constants)},
+    "drops an argument, on a tape": break_tape_rule(lambda pulled: [*pulled[:-1], None]),
+    "pulls twice, on a tape": break_tape_rule(lambda pulled: [each + each for each in pulled]),
+    "forgets the adjoint, on a tape": break_tape_rule(lambda pulled: pulled, ones=True),
 }
 
 
-def plain(x: Any, y: Any) -> Any:
+def product_of_plain_rule(x: Any, y: Any) -> Any:
     return tl.sin(x) * y * y
 
 
 @tl.custom_gradient
-def ruled(x: Any, y: Any) -> Any:
+def product_of_custom_rule(x: Any, y: Any) -> Any:
     """A function whose custom pullback equals its derivative."""
-    return plain(x, y), lambda adjoint: (adjoint * tl.cos(x) * y * y, adjoint * 2.0 * tl.sin(x) * y)
+    return product_of_plain_rule(x, y), lambda adjoint: (adjoint * tl.cos(x) * y * y, adjoint * 2.0 * tl.sin(x) * y)
 
 
-def by_tapes(function: Callable[..., Any], x: Any, order: int) -> Any:
+def derivative_by_tapes(function: Callable[..., Any], x: Any, order: int) -> Any:
     if not order:
         return function(x)
     with tl.Tape() as tape:
         tape.watch(x)
-        y = by_tapes(function, x, order - 1)
+        y = derivative_by_tapes(function, x, order - 1)
     return tape.gradient(y, x)
 
 
 def changed_gradients() -> list[str]:
     """The gradients that a correct custom pullback changes, of the first or second order, in a program or on a tape."""
-    texts, expected = [], tl.function(lambda x: plain(x, tl.exp(x)) * x)
-    results = tl.function(lambda x: ruled(x, tl.exp(x)) * x)
+    texts, expected = [], tl.function(lambda x: product_of_plain_rule(x, tl.exp(x)) * x)
+    results = tl.function(lambda x: product_of_custom_rule(x, tl.exp(x)) * x)
     for order in (1, 2):
         expected, results = tl.grad(expected), tl.grad(results)
-        taped = by_tapes(lambda x: ruled(x, tl.exp(x)) * x, tl.asarray(0.7), order)
+        taped = derivative_by_tapes(lambda x: product_of_custom_rule(x, tl.exp(x)) * x, tl.asarray(0.7), order)
         for way, result in (("program", results(0.7)), ("tape", taped)):
             if abs(float(result) - expected(0.7)) > 1e-12:
                 texts.append(f"order {order}, {way}: {float(result)} and not {expected(0.7)}")
@@ -288,7 +290,7 @@ def loses_adjoints_of(node_is: Callable[[Node], bool]) -> Broken:
 PAST_ACTS = {
     "a bound": loses_adjoints_of(lambda node: PARALLEL_ITERATIONS in dict(node.attributes)),
     "what a callback decides": loses_adjoints_of(lambda node: node.op == "cond"),
-    "random numbers": omits_a_factor,
+    "random numbers": omit_factor,
 }
 
 

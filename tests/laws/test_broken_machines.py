@@ -176,26 +176,26 @@ def size(case: Case) -> int:
     return sum(1 for function in case.program.reachable_functions() for _ in function.body.walk())
 
 
-def is_wrong(how: Break, case: Case) -> bool:
+def is_wrong(break_code: Break, case: Case) -> bool:
     """Whether the broken machine breaks a law on this program."""
-    with broken(how):
+    with broken(break_code):
         return next(violations(case, SCHEDULES, SMALL), None) is not None
 
 
-every_twin = pytest.mark.parametrize("how", BROKEN, ids=lambda how: how.__name__)
+every_twin = pytest.mark.parametrize("break_code", BROKEN, ids=lambda break_code: break_code.__name__)
 
 
 @pytest.mark.full
 @every_twin
-def test_the_laws_catch_a_broken_machine(how: Break) -> None:
+def test_the_laws_catch_a_broken_machine(break_code: Break) -> None:
     """Every machine that breaks one rule breaks a law, on a program on which the true machine keeps the laws."""
-    case = caught(cases(), lambda case: is_wrong(how, case), how.__doc__, 1000)
+    case = caught(cases(), lambda case: is_wrong(break_code, case), break_code.__doc__, 1000)
     assert list(violations(case, SCHEDULES, SMALL)) == []
 
 
 @pytest.mark.heavy
 @every_twin
-def test_the_laws_catch_a_broken_machine_on_a_small_program(how: Break) -> None:
+def test_the_laws_catch_a_broken_machine_on_a_small_program(break_code: Break) -> None:
     """Every machine that breaks one rule breaks a law, on a program that shrinks to at most 12 nodes, and on which the
     true machine keeps the laws."""
 
@@ -204,14 +204,14 @@ def test_the_laws_catch_a_broken_machine_on_a_small_program(how: Break) -> None:
     def wrong(case: Case) -> bool:
         if small:  # nothing smaller is asked for
             return repr(case) == small[0]
-        if not is_wrong(how, case):
+        if not is_wrong(break_code, case):
             return False
         if size(case) <= 12:
             small.append(repr(case))
         return True
 
-    case = caught(cases(), wrong, how.__doc__, 1000, Phase)
-    with broken(how):
-        print(how.__doc__, case, next(violations(case, SCHEDULES, SMALL)), sep="\n")
+    case = caught(cases(), wrong, break_code.__doc__, 1000, Phase)
+    with broken(break_code):
+        print(break_code.__doc__, case, next(violations(case, SCHEDULES, SMALL)), sep="\n")
     assert size(case) <= 12
     assert list(violations(case, SCHEDULES, SMALL)) == []

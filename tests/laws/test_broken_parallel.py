@@ -24,33 +24,33 @@ from tagloom.interp.image.image import Image, WordArray
 _machines: dict[str, Any] = {}
 
 
-def rewritten(description: str, line: str, instead: str, *marks: Any) -> Any:
+def code_twin(description: str, line: str, instead: str, *marks: Any) -> Any:
     """Cores in whose source a line is replaced everywhere. They take seconds to compile."""
 
-    def how(patch: MonkeyPatch) -> None:
+    def break_code(patch: MonkeyPatch) -> None:
         text, numbered = load.text(load.MachineVariant.MULTICORE), lambda line: load.inline_constants(line, load._ENUMS)
         assert numbered(line) in text, f"no line of the machine is {line}"
         patch.setattr(load, "text", lambda variant: text.replace(numbered(line), numbered(instead)))
         patch.setattr(several, "load_machine", _machines.setdefault(description, cache(load.load_machine.__wrapped__)))
 
-    return pytest.param(how, id=description.replace(" ", "_"), marks=marks)
+    return pytest.param(break_code, id=description.replace(" ", "_"), marks=marks)
 
 
-def in_python(description: str, how: Break) -> Any:
-    return pytest.param(how, id=description.replace(" ", "_"))
+def python_twin(description: str, break_code: Break) -> Any:
+    return pytest.param(break_code, id=description.replace(" ", "_"))
 
 
-def forgets_a_core(patch: MonkeyPatch) -> None:
+def count_one_core(patch: MonkeyPatch) -> None:
     true = stamped.parallel_stats
     patch.setattr(several, "parallel_stats", lambda stores, by_wave, opening: true(stores[:1], by_wave, opening))
 
 
-def forgets_profiles(patch: MonkeyPatch) -> None:
+def profile_one_core(patch: MonkeyPatch) -> None:
     true = stamped.wave_profile
     patch.setattr(several, "wave_profile", lambda stores, begun: true(stores[-1:], begun))
 
 
-def gives_results(patch: MonkeyPatch) -> None:
+def leave_results_to_one_core(patch: MonkeyPatch) -> None:
     """All results are left to one core, so that no run on several cores ends."""
     true = stamped.parallel_delivery_rows
 
@@ -62,11 +62,11 @@ def gives_results(patch: MonkeyPatch) -> None:
     patch.setattr(stamped, "parallel_delivery_rows", rows)
 
 
-def traps_stay_open(patch: MonkeyPatch) -> None:
+def keep_trapped_activations_open(patch: MonkeyPatch) -> None:
     patch.setattr(stamped.CoreStore, "release", lambda self, frame: 0)
 
 
-def traps_forget_waves(patch: MonkeyPatch) -> None:
+def drop_waves_of_traps(patch: MonkeyPatch) -> None:
     """The other operands of a node that traps count as if they had arrived in the first wave."""
     true = stamped.CoreStore.complete_trap
     patch.setattr(
@@ -76,7 +76,7 @@ def traps_forget_waves(patch: MonkeyPatch) -> None:
     )
 
 
-def traps_of_one_core(patch: MonkeyPatch) -> None:
+def keep_traps_of_one_core(patch: MonkeyPatch) -> None:
     true = several.ParallelRun.outcome
 
     def outcome(self: several.ParallelRun, structure: Any) -> Any:
@@ -90,54 +90,54 @@ HEAVY = pytest.mark.heavy
 MESSAGE = "read_message(a, r, mem, message_address(c, sender, core, number), sender, header)"
 ABOVE, WHEN = "poke(mem, target + FrameHeader.PARENT", "poke(mem, target + FrameHeader.ITERATION"
 TWINS = (
-    in_python("the counts of one core only", forgets_a_core),
-    in_python("the profile of one core only", forgets_profiles),
-    in_python("results are left to one core", gives_results),
-    in_python("activations with a trap stay open", traps_stay_open),
-    in_python("traps forget the waves of their operands", traps_forget_waves),
-    in_python("the traps of one core only", traps_of_one_core),
-    rewritten(
+    python_twin("the counts of one core only", count_one_core),
+    python_twin("the profile of one core only", profile_one_core),
+    python_twin("results are left to one core", leave_results_to_one_core),
+    python_twin("activations with a trap stay open", keep_trapped_activations_open),
+    python_twin("traps forget the waves of their operands", drop_waves_of_traps),
+    python_twin("the traps of one core only", keep_traps_of_one_core),
+    code_twin(
         "what waits forgets its wave",
         "poke(operand_waves, frame + peek(row, DeliveryColumn.OPERAND_WORD), wave)",
         "wave = wave",
         HEAVY,
     ),
-    rewritten("messages are lost", MESSAGE, f"if number % 7 != 6:\n                {MESSAGE}", HEAVY),
-    rewritten("messages are read twice", MESSAGE, f"{MESSAGE}\n            {MESSAGE}", HEAVY),
-    rewritten(
+    code_twin("messages are lost", MESSAGE, f"if number % 7 != 6:\n                {MESSAGE}", HEAVY),
+    code_twin("messages are read twice", MESSAGE, f"{MESSAGE}\n            {MESSAGE}", HEAVY),
+    code_twin(
         "messages forget their waves",
         "poke(message, MessageWord.WAVE, wave)",
         "poke(message, MessageWord.WAVE, 0)",
         HEAVY,
     ),
-    rewritten(
+    code_twin(
         "a proxy closes too early",
         "SITE_WORDS + SiteColumn.ARGUMENTS) + 1)",
         "SITE_WORDS + SiteColumn.ARGUMENTS))",
         HEAVY,
     ),
-    rewritten("an open activation is given away", "is_open = child_word", "is_open = False and child_word", HEAVY),
-    rewritten("messages under way are nobody's", "return in_transit == 0", "return True", HEAVY),
-    rewritten(
+    code_twin("an open activation is given away", "is_open = child_word", "is_open = False and child_word", HEAVY),
+    code_twin("messages under way are nobody's", "return in_transit == 0", "return True", HEAVY),
+    code_twin(
         "nobody waits for who is at work",
         "core_line(core) + CoreLine.IS_IDLE) == 0",
         "core_line(core) + CoreLine.IS_IDLE) == 2",
         HEAVY,
     ),
-    rewritten("depth begins anew", f"{WHEN}, peek(message, MessageWord.PARENT_DEPTH))", f"{WHEN}, 0)", HEAVY),
-    rewritten(
+    code_twin("depth begins anew", f"{WHEN}, peek(message, MessageWord.PARENT_DEPTH))", f"{WHEN}, 0)", HEAVY),
+    code_twin(
         "results of calls go to another site",
         f"{ABOVE}, peek(message, MessageWord.PARENT_SITE))",
         f"{ABOVE}, 0)",
         HEAVY,
     ),
-    rewritten(
+    code_twin(
         "the caller may close",
         "+ FrameHeader.PENDING) + 1)\n    write_proxy",
         "+ FrameHeader.PENDING))\n    write_proxy",
         HEAVY,
     ),
-    rewritten(
+    code_twin(
         "all that closed is the root",
         "if remote_proxy:\n            if is_ring_full",
         "if False:\n            if is_ring_full",
@@ -164,10 +164,10 @@ def violations() -> Iterator[str]:
 
 
 @pytest.mark.full
-@pytest.mark.parametrize("how", TWINS)
-def test_the_laws_catch_broken_cores(how: Break) -> None:
+@pytest.mark.parametrize("break_code", TWINS)
+def test_the_laws_catch_broken_cores(break_code: Break) -> None:
     """All cores that differ in one line break a law."""
-    with broken(how):
+    with broken(break_code):
         try:
             reply = next(violations(), None)
         except (AssertionError, LookupError, ValueError, TagloomError) as error:

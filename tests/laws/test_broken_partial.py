@@ -22,55 +22,55 @@ from tagloom.interp.machine.event import Event
 Broken = Callable[[pytest.MonkeyPatch], None]
 
 
-def keeps_what_is_fed(patch: pytest.MonkeyPatch) -> None:
+def keep_producers_of_feeds(patch: pytest.MonkeyPatch) -> None:
     """The node of a fed value still fires."""
     right = prune.MainBody.required_nodes
     patch.setattr(prune.MainBody, "required_nodes", lambda self, expected, fed, keep: right(self, expected, (), keep))
 
 
-def leaves_the_old_value(patch: pytest.MonkeyPatch) -> None:
+def consume_computed_values(patch: pytest.MonkeyPatch) -> None:
     """Consumers of a fed value get the computed one instead of the parameter."""
     patch.setattr(prune, "rename_inputs", lambda node, calls: node)
 
 
-def fetches_the_first(patch: pytest.MonkeyPatch) -> None:
+def fetch_first_results(patch: pytest.MonkeyPatch) -> None:
     """The first result of a node is fetched, whichever is requested."""
 
-    def first(main: Any, name: str) -> str:
+    def first_result(main: Any, name: str) -> str:
         return main.producers[name].name if name in main.producers else name
 
     right = prune.MainBody.check_value
-    patch.setattr(prune.MainBody, "check_value", lambda self, name, done: first(self, right(self, name, done)))
+    patch.setattr(prune.MainBody, "check_value", lambda self, name, done: first_result(self, right(self, name, done)))
 
 
-def keeps_effects(patch: pytest.MonkeyPatch) -> None:
+def keep_unneeded_effects(patch: pytest.MonkeyPatch) -> None:
     """Effects happen although nothing needs them."""
     right = prune.MainBody.required_nodes
 
-    def needed(self: Any, expected: Any, fed: Any, keep: Iterable[str]) -> set[str]:
+    def required_nodes(self: Any, expected: Any, feeds: Any, keep: Iterable[str]) -> set[str]:
         effects = [node.name for node in self.body.nodes if resource_of(node.op)]
-        return right(self, expected, fed, [*keep, *effects])
+        return right(self, expected, feeds, [*keep, *effects])
 
-    patch.setattr(prune.MainBody, "required_nodes", needed)
+    patch.setattr(prune.MainBody, "required_nodes", required_nodes)
 
 
-def forgets_puts(patch: pytest.MonkeyPatch) -> None:
+def drop_puts_without_uses(patch: pytest.MonkeyPatch) -> None:
     """A put to a cell is kept only if its own result is needed."""
     patch.setattr(prune.MainBody, "cell_writers", lambda self: {})
 
 
-def leaves_phases_open(patch: pytest.MonkeyPatch) -> None:
+def keep_unbegun_phases(patch: pytest.MonkeyPatch) -> None:
     """A call keeps its phases although no node begins them."""
     patch.setattr(PhasePruner, "prune_node", lambda self, node, phases: node)
 
 
-def cuts_too_short(patch: pytest.MonkeyPatch) -> None:
+def drop_later_phases(patch: pytest.MonkeyPatch) -> None:
     """No node has a further phase."""
     right = PhasePruner.prune_node
     patch.setattr(PhasePruner, "prune_node", lambda self, node, phases: right(self, node, 1))
 
 
-def calls_itself_in_part(patch: pytest.MonkeyPatch) -> None:
+def recurse_into_pruned_form(patch: pytest.MonkeyPatch) -> None:
     """A main function that calls itself calls its pruned form."""
 
     def with_entry(program: Program, main: FunctionDef, fewer: PhasePruner) -> Program:
@@ -80,7 +80,7 @@ def calls_itself_in_part(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(prune, "replace_entry", with_entry)
 
 
-def renames(patch: pytest.MonkeyPatch) -> None:
+def rename_pruned_functions(patch: pytest.MonkeyPatch) -> None:
     """A pruned function gets another name, on which random numbers depend."""
     right = prune.replace_entry
 
@@ -94,25 +94,25 @@ def renames(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(prune, "replace_entry", with_entry)
 
 
-def draws_by_another_name(patch: pytest.MonkeyPatch) -> None:
+def admit_two_drawing_forms(patch: pytest.MonkeyPatch) -> None:
     """A function that draws is not refused when it has two forms."""
     patch.setattr(prune, "check_random_draws", lambda program, name, of: None)
 
 
-def keeps_parameters(patch: pytest.MonkeyPatch) -> None:
+def keep_all_parameters(patch: pytest.MonkeyPatch) -> None:
     """All parameters are kept, used or not."""
 
-    def kept(program: Program, *asked: Any) -> PruneResult:
-        part, taken = prune_program(program, *asked)
-        more = [var for var in program.main.body.parameters if var.name not in taken]
-        body = replace(part.main.body, parameters=(*part.main.body.parameters, *more))
+    def prune(program: Program, *arguments: Any) -> PruneResult:
+        part, names = prune_program(program, *arguments)
+        others = [var for var in program.main.body.parameters if var.name not in names]
+        body = replace(part.main.body, parameters=(*part.main.body.parameters, *others))
         functions = tuple(replace(f, body=body) if f.name == part.entry else f for f in part.functions)
-        return PruneResult(replace(part, functions=functions), (*taken, *(var.name for var in more)))
+        return PruneResult(replace(part, functions=functions), (*names, *(var.name for var in others)))
 
-    patch.setattr("support.laws.partial_laws.prune_program", kept)
+    patch.setattr("support.laws.partial_laws.prune_program", prune)
 
 
-def yields_the_first(patch: pytest.MonkeyPatch) -> None:
+def yield_first_results(patch: pytest.MonkeyPatch) -> None:
     """A region with fewer results keeps the first ones."""
     right = ResultPruner.prune_region
     patch.setattr(
@@ -120,12 +120,12 @@ def yields_the_first(patch: pytest.MonkeyPatch) -> None:
     )
 
 
-def drops_puts(patch: pytest.MonkeyPatch) -> None:
+def drop_puts_in_loops(patch: pytest.MonkeyPatch) -> None:
     """In a loop, a put to a cell is kept only if its own result is needed."""
     patch.setattr(ResultPruner, "has_effects", lambda self, node, types: False)
 
 
-def forgets_the_next_values(patch: pytest.MonkeyPatch) -> None:
+def drop_variables_of_next_values(patch: pytest.MonkeyPatch) -> None:
     """A loop variable is kept only if its result is needed, even if the next values of others use it."""
     right = ResultPruner.prune_loop
 
@@ -136,7 +136,7 @@ def forgets_the_next_values(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(ResultPruner, "prune_loop", loop)
 
 
-def forgets_other_calls(patch: pytest.MonkeyPatch) -> None:
+def keep_results_of_first_call(patch: pytest.MonkeyPatch) -> None:
     """A function keeps the results that its first call needs."""
     right = prune.calls_with_uses
 
@@ -147,7 +147,7 @@ def forgets_other_calls(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(prune, "calls_with_uses", first)
 
 
-def drops_arguments(patch: pytest.MonkeyPatch) -> None:
+def keep_first_parameter_only(patch: pytest.MonkeyPatch) -> None:
     """A function with fewer results keeps its first parameter only."""
     right = prune.used_parameters
     prune_node = ResultPruner.prune_node
@@ -161,88 +161,88 @@ def drops_arguments(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(ResultPruner, "prune_node", node)
 
 
-def keeps_what_nobody_calls(patch: pytest.MonkeyPatch) -> None:
-    """A function that is no longer called is kept, and calls a function that has changed."""
+def keep_uncalled_functions(patch: pytest.MonkeyPatch) -> None:
+    """A function that is not called any more is kept, and calls a function that has changed."""
     right = prune.prune_call
 
-    def narrowed(program: Program, place: prune.CallSite) -> Program:
-        left = right(program, place)
-        uncalled = (each for each in program.functions if each.name not in {other.name for other in left.functions})
-        return replace(left, functions=(*left.functions, *uncalled))
+    def prune_call(program: Program, place: prune.CallSite) -> Program:
+        pruned = right(program, place)
+        uncalled = (f for f in program.functions if f.name not in {kept.name for kept in pruned.functions})
+        return replace(pruned, functions=(*pruned.functions, *uncalled))
 
-    patch.setattr(prune, "prune_call", narrowed)
+    patch.setattr(prune, "prune_call", prune_call)
 
 
-def looks_at_the_main_body_only(patch: pytest.MonkeyPatch) -> None:
+def prune_main_body_only(patch: pytest.MonkeyPatch) -> None:
     """Functions are not pruned if the main body needs no pruning."""
 
-    def looked(program: Program, *asked: Any) -> PruneResult:
-        whole = prune.prune_main_body(program, *asked)
-        return whole if whole.program is program else prune_program(program, *asked)
+    def prune_if_changed(program: Program, *arguments: Any) -> PruneResult:
+        result = prune.prune_main_body(program, *arguments)
+        return result if result.program is program else prune_program(program, *arguments)
 
-    patch.setattr("support.laws.partial_laws.prune_program", looked)
+    patch.setattr("support.laws.partial_laws.prune_program", prune_if_changed)
 
 
 BROKEN: tuple[Broken, ...] = (
-    keeps_what_is_fed,
-    leaves_the_old_value,
-    fetches_the_first,
-    keeps_effects,
-    forgets_puts,
-    leaves_phases_open,
-    cuts_too_short,
-    calls_itself_in_part,
-    renames,
-    draws_by_another_name,
-    yields_the_first,
-    drops_puts,
-    forgets_the_next_values,
-    forgets_other_calls,
-    drops_arguments,
-    keeps_what_nobody_calls,
-    keeps_parameters,
-    looks_at_the_main_body_only,
+    keep_producers_of_feeds,
+    consume_computed_values,
+    fetch_first_results,
+    keep_unneeded_effects,
+    drop_puts_without_uses,
+    keep_unbegun_phases,
+    drop_later_phases,
+    recurse_into_pruned_form,
+    rename_pruned_functions,
+    admit_two_drawing_forms,
+    yield_first_results,
+    drop_puts_in_loops,
+    drop_variables_of_next_values,
+    keep_results_of_first_call,
+    keep_first_parameter_only,
+    keep_uncalled_functions,
+    keep_all_parameters,
+    prune_main_body_only,
 )
 
 
-def feeds_nothing(patch: pytest.MonkeyPatch) -> None:
+def feed_no_tokens(patch: pytest.MonkeyPatch) -> None:
     """A value fed under a tag can be fetched, but tokens keep their values."""
     patch.setattr(tagged, "apply_feed", lambda history, event, value: history)
 
 
-def feeds_everywhere(patch: pytest.MonkeyPatch) -> None:
+def feed_under_all_tags(patch: pytest.MonkeyPatch) -> None:
     """A value fed under one tag is fed under all."""
     right = tagged.parse_location
     everywhere = lambda graph, text: right(graph, text)._replace(matches=lambda tag: True)  # noqa: E731
     patch.setattr("tagloom.interp.function.fetch_feed.parse_location", everywhere)
 
 
-def fetches_the_machine_s_value(patch: pytest.MonkeyPatch) -> None:
+def fetch_computed_values(patch: pytest.MonkeyPatch) -> None:
     """A value that is fed and fetched has its computed value."""
     right = tagged._FetchObserver._record_result
 
-    def take(self: tagged._FetchObserver, event: Event, tag: Tag, value: Value) -> None:
+    def record_result(self: tagged._FetchObserver, event: Event, tag: Tag, value: Value) -> None:
         right(self, event, tag, value)
-        for place, seen in self.results:
+        for place, values in self.results:
             if event.token.node in place.nodes and place.matches(tag):
-                seen[event.token.tag, event.token.node] = tag, value
+                values[event.token.tag, event.token.node] = tag, value
 
-    patch.setattr(tagged._FetchObserver, "_record_result", take)
+    patch.setattr(tagged._FetchObserver, "_record_result", record_result)
 
 
-def takes_the_tag_of_the_firing(patch: pytest.MonkeyPatch) -> None:
+def fetch_under_inner_tags(patch: pytest.MonkeyPatch) -> None:
     """Results of a call or loop have a tag inside of it."""
     patch.setattr(tagged, "result_tag", lambda graph, event: event.token.tag)
 
 
-def feeds_the_first_consumer(patch: pytest.MonkeyPatch) -> None:
+def feed_first_consumer_only(patch: pytest.MonkeyPatch) -> None:
     """Only one of the tokens that carry a value is changed."""
     right = tagged.apply_feed
     only = lambda history, event, value: right(history, event._replace(sent=event.sent[:1]), value)  # noqa: E731
     patch.setattr(tagged, "apply_feed", only)
 
 
-def looks_on(patch: pytest.MonkeyPatch) -> None:
+def run_beyond_fetches(patch: pytest.MonkeyPatch) -> None:
     """A run continues after it has all that is fetched."""
     patch.setattr(tagged._FetchObserver, "is_complete", lambda self, state: False)
 
@@ -251,12 +251,12 @@ def looks_on(patch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(
     "broken",
     [
-        feeds_nothing,
-        feeds_everywhere,
-        fetches_the_machine_s_value,
-        takes_the_tag_of_the_firing,
-        feeds_the_first_consumer,
-        looks_on,
+        feed_no_tokens,
+        feed_under_all_tags,
+        fetch_computed_values,
+        fetch_under_inner_tags,
+        feed_first_consumer_only,
+        run_beyond_fetches,
     ],
     ids=lambda broken: broken.__name__,
 )

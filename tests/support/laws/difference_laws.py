@@ -64,27 +64,27 @@ def ancestors(index: EventIndex) -> dict[Named, set[Named]]:
     return results
 
 
-def difference_violations(first: EventIndex, second: EventIndex, told: difference.Difference | None) -> Iterator[str]:
+def difference_violations(first: EventIndex, second: EventIndex, answer: difference.Difference | None) -> Iterator[str]:
     """Laws for two quiescent runs: no difference is reported if and only if all firings are equal; a reported
     difference is real, and all firings on which it depends, in either run, agree."""
     one, other = named_firings(first), named_firings(second)
     differ = {key for key in one.keys() | other.keys() if one.get(key) != other.get(key)}
-    if told is None or told.firing is None:
+    if answer is None or answer.firing is None:
         if differ:
-            yield f"{len(differ)} firings differ, and none is told"
+            yield f"{len(differ)} firings differ, and none is reported"
         return
-    key = str(told.firing.node), told.firing.tag
+    key = str(answer.firing.node), answer.firing.tag
     if key not in differ:
         yield f"{key} does not differ"
     behind = ancestors(first).get(key, set()) | ancestors(second).get(key, set())
     if behind & differ:
         yield f"{key} depends on {sorted(map(str, behind & differ))[:3]}"
-    for firing, firings in ((told.first, one), (told.second, other)):
+    for firing, firings in ((answer.first, one), (answer.second, other)):
         if (firing is not None) != (key in firings):
-            yield f"{told}\nis on a side where it is not"
-    if (told.kind == "only one") != (key not in one or key not in other):
-        yield f"{told.kind} is wrong"
-    if told.kind == "results" and one[key][0] != other[key][0]:
+            yield f"{answer}\nis on a side where it is not"
+    if (answer.kind == "only one") != (key not in one or key not in other):
+        yield f"{answer.kind} is wrong"
+    if answer.kind == "results" and one[key][0] != other[key][0]:
         yield "the operands differ"
-    if told.kind == "operands" and one[key][0] == other[key][0]:
+    if answer.kind == "operands" and one[key][0] == other[key][0]:
         yield "the operands do not differ"

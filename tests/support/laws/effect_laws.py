@@ -43,7 +43,7 @@ class RunWithEffects(NamedTuple):
         return self.world.lines, [(name, tuple(map(fingerprint, operands))) for name, operands in self.world.calls]
 
     @property
-    def told(self) -> Any:
+    def observation(self) -> Any:
         """Everything that does not depend on the schedule, except the firings."""
         out = self.outcome
         results = [None if result is None else fingerprint(result) for result in out.results]
@@ -87,18 +87,18 @@ def violations(
         expected = firings(ideal.outcome)
         for name in schedules:
             result = run(graph, free, name, limits, seed=seed)
-            if result.told != ideal.told:
-                yield f"{name} differs from waves:\n{result.told}\n{ideal.told}"
+            if result.observation != ideal.observation:
+                yield f"{name} differs from waves:\n{result.observation}\n{ideal.observation}"
             elif firings(result.outcome) != expected:
                 yield f"{name} fires differently from waves: {firings(result.outcome) - expected}"
     except Exception as error:
         yield f"the machine failed: {type(error).__name__}: {error}"
 
 
-def agreement(case: Case, found: RunWithEffects, seed: int) -> Iterator[str]:
+def agreement(case: Case, result: RunWithEffects, seed: int) -> Iterator[str]:
     """The machine and the evaluator have the same results or the same first trap; if the evaluation waits at a cell,
     they agree up to there. The machine's effects begin with those of the evaluator."""
-    world, (outcome, _) = Witness(), found
+    world, (outcome, _) = Witness(), result
     evaluation = evaluate(case.program, case.arguments, seed=seed, world=world)
     if evaluation.status == "Returned" and evaluation.results is not None:
         if outcome.status != "Returned" or not all(map(is_same_value, outcome.results, evaluation.results)):
@@ -108,27 +108,26 @@ def agreement(case: Case, found: RunWithEffects, seed: int) -> Iterator[str]:
         if not outcome.traps or outcome.traps[0].message != f"{message} at node {node}":
             yield f"the evaluator met {evaluation.trap}, the machine {outcome.traps[:1]}"
     elif evaluation.status != "Waiting":
-        yield f"the machine became quiet, the evaluator was {evaluation.status}"
-    one, other = RunWithEffects(outcome, world).effects, found.effects
-    whole = evaluation.status == "Returned"
-    for mine, theirs in zip(one, other, strict=True):
-        if theirs[: None if whole else len(mine)] != mine:
-            yield f"the evaluator did {mine}, the machine {theirs}"
+        yield f"the machine became quiescent, the evaluator was {evaluation.status}"
+    is_complete = evaluation.status == "Returned"
+    for evaluated, performed in zip(RunWithEffects(outcome, world).effects, result.effects, strict=True):
+        if performed[: None if is_complete else len(evaluated)] != evaluated:
+            yield f"the evaluator did {evaluated}, the machine {performed}"
 
 
-def order(graph: Graph, case: Case, found: RunWithEffects) -> Iterator[str]:
+def order(graph: Graph, case: Case, result: RunWithEffects) -> Iterator[str]:
     """S11, S4: a quiescent run that returned leaves only deferred reads; no node fires twice; an effect happens once
     for each firing of its node."""
-    outcome = found.outcome
+    outcome = result.outcome
     if outcome.status == "Returned" and not outcome.residue:
         yield from cleanliness(outcome)
     if outcome.status == "Returned" and outcome.residue and not any(w.blocked_on is not None for w in outcome.residue):
         yield f"residue {outcome.residue} after a run that returned"
-    fired = Counter(graph.nodes[event.token.node].op for event in outcome.events if event.is_firing)
-    if (fired["print"], fired["callback"]) != (len(found.world.lines), len(found.world.calls)):
-        yield f"effects of {fired} firings: {found.effects}"
-    twice = Counter((event.token.node, event.token.tag) for event in outcome.events if event.is_firing)
-    yield from (f"fired {count} times under a tag: {key}" for key, count in twice.items() if count > 1)
+    counts = Counter(graph.nodes[event.token.node].op for event in outcome.events if event.is_firing)
+    if (counts["print"], counts["callback"]) != (len(result.world.lines), len(result.world.calls)):
+        yield f"effects of {counts} firings: {result.effects}"
+    firing_counts = Counter((event.token.node, event.token.tag) for event in outcome.events if event.is_firing)
+    yield from (f"fired {count} times under a tag: {key}" for key, count in firing_counts.items() if count > 1)
 
 
 def reversal(
@@ -179,43 +178,44 @@ def bound_violations(
     try:
         free, graph = lower(unbounded(case.program)), lower(case.program)
         yield from (f"lowering breaks a rule: {problem}" for problem in graph_problems(graph))
-        whole = run(free, case)
-        if whole.outcome.status == "Exhausted":
+        unbounded_run = run(free, case)
+        if unbounded_run.outcome.status == "Exhausted":
             return
-        fired = firings(whole.outcome)
+        counts = firings(unbounded_run.outcome)
         for name in schedules:
             large = run(graph, case, name, k=LARGE)
-            if large.told != whole.told or firings(large.outcome) != fired:
-                yield f"a bound of {LARGE} changes the run under {name}: {large.told}\n{whole.told}"
+            if large.observation != unbounded_run.observation or firings(large.outcome) != counts:
+                observations = f"{large.observation}\n{unbounded_run.observation}"
+                yield f"a bound of {LARGE} changes the run under {name}: {observations}"
             for k in bounds:
-                yield from bounded(graph, case, name, k, whole, fired)
+                yield from bounded(graph, case, name, k, unbounded_run, counts)
     except Exception as error:
         yield f"the machine failed: {type(error).__name__}: {error}"
 
 
 def bounded(
-    graph: Graph, case: Case, name: str, k: int | None, whole: RunWithEffects, fired: Counter[Any]
+    graph: Graph, case: Case, name: str, k: int | None, unbounded_run: RunWithEffects, counts: Counter[Any]
 ) -> Iterator[str]:
     """The firings of a bounded run are part of those of the run without bounds; only deferred gets keep it from
     returning."""
     result = run(graph, case, name, k=k)
     where, outcome = f"under {name}, k = {k}", result.outcome
-    more = firings(outcome) - fired
-    if more:
-        yield f"{where} there are more firings: {more}"
-    if whole.outcome.status == "Returned":
+    surplus = firings(outcome) - counts
+    if surplus:
+        yield f"{where} there are more firings: {surplus}"
+    if unbounded_run.outcome.status == "Returned":
         parked = any(not isinstance(w.blocked_on, int | None) for w in outcome.residue)
         if outcome.status != "Returned" and not (outcome.status == "Deadlocked" and parked):
             yield f"{where} a run that returned is {outcome.status}: {outcome.error}"
-        if outcome.status == "Returned" and firings(outcome) != fired and not parked:
+        if outcome.status == "Returned" and firings(outcome) != counts and not parked:
             yield f"{where} there are fewer firings"
-    if not whole.outcome.traps:
-        for one, other in zip(outcome.results, whole.outcome.results, strict=True):
-            if one is not None and (other is None or not is_same_value(one, other)):
-                yield f"{where} a result is {one}, without bounds {other}"
-    for mine, theirs in zip(result.effects, whole.effects, strict=True):
-        if theirs[: len(mine)] != mine:
-            yield f"{where} the effects are {mine}, without bounds {theirs}"
+    if not unbounded_run.outcome.traps:
+        for value, unbounded in zip(outcome.results, unbounded_run.outcome.results, strict=True):
+            if value is not None and (unbounded is None or not is_same_value(value, unbounded)):
+                yield f"{where} a result is {value}, without bounds {unbounded}"
+    for bounded_effects, all_effects in zip(result.effects, unbounded_run.effects, strict=True):
+        if all_effects[: len(bounded_effects)] != bounded_effects:
+            yield f"{where} the effects are {bounded_effects}, without bounds {all_effects}"
     yield from keeping(graph, case, outcome, k, name)
 
 

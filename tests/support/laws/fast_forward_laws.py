@@ -53,83 +53,87 @@ def begun(graph: Graph, arguments: Sequence[Any], schedule: str) -> History:
 def base_violations(graph: Graph, arguments: Sequence[Any], schedule: str, seed: int) -> Iterator[str]:
     """A history with a base at event i equals an ordinary one at every event that it knows: the event, the state, its
     description, the statistics and the end of the run. This also holds after more of its past is revealed."""
-    dice, whole = random.Random(seed), begun(graph, arguments, schedule)
-    if whole.unsupported_reason is not None:
+    dice, full = random.Random(seed), begun(graph, arguments, schedule)
+    if full.unsupported_reason is not None:
         return
-    expected = whole.run()
-    position, window = dice.randint(0, len(whole)), dice.randint(0, 9)
+    expected = full.run()
+    position, window = dice.randint(0, len(full)), dice.randint(0, 9)
     known = begun(graph, arguments, schedule)
     for _ in range(dice.choice([0, 0, 5, 40])):
         known.forward()
-    late = known.fast_forward(position, window=window)
-    if late is known:
-        late.run()
-        late = late.fast_forward(position, window=window) if late.base else late
-    elif late.base != max(position - window, 0):
-        yield f"the base is {late.base}, and not {window} before {position}"
-    yield from same_places(late, whole, dice)
-    if to_outcome_record(late.run()) != to_outcome_record(expected):
-        yield f"from {late.base} on, it ends otherwise"
-    yield from same_places(late, whole, dice)
-    yield from answer_violations(late, whole, dice)
-    stood = late.jump(dice.randint(late.base, len(late))).snapshot(), late.position
-    first = dice.randint(0, late.base)
-    late.reveal(first)
-    if late.base != first:
-        yield f"{first} was to be revealed, and the base is {late.base}"
+    forwarded = known.fast_forward(position, window=window)
+    if forwarded is known:
+        forwarded.run()
+        forwarded = forwarded.fast_forward(position, window=window) if forwarded.base else forwarded
+    elif forwarded.base != max(position - window, 0):
+        yield f"the base is {forwarded.base}, and not {window} before {position}"
+    yield from same_places(forwarded, full, dice)
+    if to_outcome_record(forwarded.run()) != to_outcome_record(expected):
+        yield f"from {forwarded.base} on, it ends otherwise"
+    yield from same_places(forwarded, full, dice)
+    yield from answer_violations(forwarded, full, dice)
+    stood = forwarded.jump(dice.randint(forwarded.base, len(forwarded))).snapshot(), forwarded.position
+    first = dice.randint(0, forwarded.base)
+    forwarded.reveal(first)
+    if forwarded.base != first:
+        yield f"{first} was to be revealed, and the base is {forwarded.base}"
         return
-    if (late.state.snapshot(), late.position) != stood:
+    if (forwarded.state.snapshot(), forwarded.position) != stood:
         yield "one stands elsewhere since more is known"
-    yield from same_places(late, whole, dice, 4)
-    yield from answer_violations(late, whole, dice)
-    branch = late.branch()
+    yield from same_places(forwarded, full, dice, 4)
+    yield from answer_violations(forwarded, full, dice)
+    branch = forwarded.branch()
     branch.run()
-    yield from same_places(branch, whole, dice)
+    yield from same_places(branch, full, dice)
 
 
-def same_places(late: History, whole: History, dice: random.Random, places: int = 2) -> Iterator[str]:
+def same_places(forwarded: History, full: History, dice: random.Random, places: int = 2) -> Iterator[str]:
     """Both histories are the same, at some of the positions that both know."""
-    if late.base > len(late) or len(late) > len(whole):
-        yield f"{late.base} to {len(late)} is known of {len(whole)}"
+    if forwarded.base > len(forwarded) or len(forwarded) > len(full):
+        yield f"{forwarded.base} to {len(forwarded)} is known of {len(full)}"
         return
-    numbers = range(late.base, len(late))
-    if [bits(late[number]) for number in numbers] != [bits(whole[number]) for number in numbers]:
-        yield f"other events from {late.base} on"
+    numbers = range(forwarded.base, len(forwarded))
+    if [bits(forwarded[number]) for number in numbers] != [bits(full[number]) for number in numbers]:
+        yield f"other events from {forwarded.base} on"
         return
-    for position in (late.base, len(late), *(dice.randint(late.base, len(late)) for _ in range(places))):
-        whole.jump(position)
-        if state_fields(late.at(position)) != state_fields(whole.state):
-            yield f"another state at {position}, known from {late.base} on"
+    for position in (
+        forwarded.base,
+        len(forwarded),
+        *(dice.randint(forwarded.base, len(forwarded)) for _ in range(places)),
+    ):
+        full.jump(position)
+        if state_fields(forwarded.at(position)) != state_fields(full.state):
+            yield f"another state at {position}, known from {forwarded.base} on"
             return
-        late.jump(position)
-        if late.stats != whole.stats:
-            yield f"other measures at {position}: {late.stats}, and not {whole.stats}"
-        lines = [str(each.moment()).splitlines() for each in (late, whole)]
-        if position > late.base and lines[0] != lines[1]:
+        forwarded.jump(position)
+        if forwarded.stats != full.stats:
+            yield f"other measures at {position}: {forwarded.stats}, and not {full.stats}"
+        lines = [str(each.moment()).splitlines() for each in (forwarded, full)]
+        if position > forwarded.base and lines[0] != lines[1]:
             yield f"another moment at {position}: {lines}"
 
 
-def answer_violations(late: History, whole: History, dice: random.Random, count: int = 8) -> Iterator[str]:
+def answer_violations(forwarded: History, full: History, dice: random.Random, count: int = 8) -> Iterator[str]:
     """Each answer equals the ordinary one as far as its events are known; otherwise it says that it is partial."""
-    position = dice.randint(late.base, len(late))
-    late.jump(position), whole.jump(position)
-    tags = list(whole.state.records) + [whole[at].token.tag for at in dice.sample(range(position), min(position, 5))]
+    position = dice.randint(forwarded.base, len(forwarded))
+    forwarded.jump(position), full.jump(position)
+    tags = list(full.state.records) + [full[at].token.tag for at in dice.sample(range(position), min(position, 5))]
     for _ in range(count):
-        node, tag = str(dice.choice(whole.graph.nodes)), dice.choice(tags or [ROOT])
+        node, tag = str(dice.choice(full.graph.nodes)), dice.choice(tags or [ROOT])
         for question in (_fired, _why_not, _behind, _users):
             try:
-                expected = question(whole, node, tag, late.base)
+                expected = question(full, node, tag, forwarded.base)
             except Usage:
                 continue  # no such place, or it has not fired
             try:
-                result = question(late, node, tag, late.base)
+                result = question(forwarded, node, tag, forwarded.base)
             except Usage as error:
                 if "known" not in error.message:
                     yield f"{question.__name__} {node} under {tag} at {position}: {error}"
                 continue
             if result != expected:
                 place = f"{node} under {tag} at {position}"
-                yield f"{question.__name__} {place}, known from {late.base}: {result} {expected}"
+                yield f"{question.__name__} {place}, known from {forwarded.base}: {result} {expected}"
 
 
 def _fired(history: History, node: str, tag: Tag, base: int) -> Any:
@@ -174,8 +178,8 @@ def _users(history: History, node: str, tag: Tag, base: int) -> Any:
 
 def stop_violations(graph: Graph, arguments: Sequence[Any], schedule: str, seed: int) -> Iterator[str]:
     """The next hit of a breakpoint is where the reference machine finds it, whichever engine runs."""
-    dice, whole = random.Random(seed), begun(graph, arguments, schedule)
-    if whole.unsupported_reason is not None:
+    dice, full = random.Random(seed), begun(graph, arguments, schedule)
+    if full.unsupported_reason is not None:
         return
     for condition in dice.sample(CONDITIONS, 8):
         start = begun(graph, arguments, schedule)
@@ -187,20 +191,20 @@ def stop_violations(graph: Graph, arguments: Sequence[Any], schedule: str, seed:
                 each.add(breakpoint_on(graph, condition))
         except Usage:
             continue  # the graph has no such node
-        told = build_stop_conditions(points[0], start.state)
-        if isinstance(told, str):
+        conditions = build_stop_conditions(points[0], start.state)
+        if isinstance(conditions, str):
             continue
-        late = start.fast_forward(None, told, window=dice.randint(0, 9))
-        late.jump(len(late))
-        late.forward_to(points[0])
-        if late is start:
+        forwarded = start.fast_forward(None, conditions, window=dice.randint(0, 9))
+        forwarded.jump(len(forwarded))
+        forwarded.forward_to(points[0])
+        if forwarded is start:
             continue
-        whole = begun(graph, arguments, schedule)
-        while len(whole) < len(start):
-            whole.forward()
-        whole.forward_to(points[1])
-        if late.position != whole.position or state_fields(late.state) != state_fields(whole.state):
-            yield f"{condition} from {len(start)} on is hit at {late.position}, and not at {whole.position}"
+        full = begun(graph, arguments, schedule)
+        while len(full) < len(start):
+            full.forward()
+        full.forward_to(points[1])
+        if forwarded.position != full.position or state_fields(forwarded.state) != state_fields(full.state):
+            yield f"{condition} from {len(start)} on is hit at {forwarded.position}, and not at {full.position}"
 
 
 def hit_violations(graph: Graph, arguments: Sequence[Any], schedule: str, seed: int) -> Iterator[str]:
@@ -253,8 +257,8 @@ def session_violations(graph: Graph, arguments: Sequence[Any], schedule: str, se
     dice = random.Random(seed)
     with MonkeyPatch.context() as patch:
         near(patch)
-        far, whole = pair(graph, arguments, schedule)
-        for session in (far, whole):
+        far, full = pair(graph, arguments, schedule)
+        for session in (far, full):
             session.execute("break fired")
         for _ in range(25):
             lines = (
@@ -263,27 +267,27 @@ def session_violations(graph: Graph, arguments: Sequence[Any], schedule: str, se
                 else [each for each in LINES if each not in BY_PLACE]
             )
             line, stood = dice.choice([*lines, *[f"goto {dice.randint(0, 160)}"] * 8]), far.history.position
-            texts = [session.execute(line).text for session in (far, whole)]
+            texts = [session.execute(line).text for session in (far, full)]
             place = far.history.position
-            if place != whole.history.position:
-                if place != far.history.base or whole.history.position > place:
-                    yield f"{line} from {stood} leads to {place}, and not to {whole.history.position}: {texts}"
+            if place != full.history.position:
+                if place != far.history.base or full.history.position > place:
+                    yield f"{line} from {stood} leads to {place}, and not to {full.history.position}: {texts}"
                     return
-                place = whole.history.position
+                place = full.history.position
                 far.execute(f"goto {place}")
             if dice.random() < 0.3 and place != stood:
                 far.execute("undo")
                 far.execute("redo")
-            yield from same_session(far, whole, f"{line} from {stood}")
+            yield from same_session(far, full, f"{line} from {stood}")
 
 
-def same_session(far: Session, whole: Session, line: str) -> Iterator[str]:
+def same_session(far: Session, full: Session, line: str) -> Iterator[str]:
     """Both sessions are at the same position, and describe it alike."""
-    here, there = far.history, whole.history
+    here, there = far.history, full.history
     if here.position != there.position or state_fields(here.state) != state_fields(there.state):
         yield f"after {line}, another state at {here.position}, known from {here.base} on, than at {there.position}"
         return
     for place in PLACES if here.position > here.base else ():
-        texts = [sorted(session.execute(place).text) for session in (far, whole)]
+        texts = [sorted(session.execute(place).text) for session in (far, full)]
         if texts[0] != texts[1]:
             yield f"{place} says otherwise after {line} at {here.position}: {texts}"

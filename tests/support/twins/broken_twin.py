@@ -17,17 +17,17 @@ Break = Callable[[MonkeyPatch], None]
 
 
 @contextmanager
-def broken(how: Break) -> Iterator[None]:
+def broken(break_code: Break) -> Iterator[None]:
     """A context in which the twin replaces the true code."""
     with MonkeyPatch.context() as patch:
-        how(patch)
+        break_code(patch)
         yield
 
 
 def caught(
     programs: st.SearchStrategy[Case],
     fails: Callable[[Case], bool],
-    said: object,
+    description: object,
     examples: int,
     phases: Collection[Phase] = (Phase.generate,),
 ) -> Case:
@@ -46,5 +46,5 @@ def caught(
     try:
         return find(programs, fails, settings=options)
     except NoSuchExample as error:
-        error.add_note(f"no law caught this: {said}")
+        error.add_note(f"no law caught this: {description}")
         raise
