@@ -157,7 +157,7 @@ HAS_ROUTE = "if peek(node, NodeColumn.ROUTE) >= 0 and send_list:"
 TWINS = (
     image_twin("one wrong opcode", write_wrong_opcode),
     image_twin("two operands share a place", share_operand_word),
-    pytest.param(BrokenFastMachine("a tag without its parent's iteration", drop_parent_iteration), id="a_forgetful_tag"),
+    pytest.param(BrokenFastMachine("tags forget iterations", drop_parent_iteration), id="a_forgetful_tag"),
     general_twin("one firing too many", "firings >= firing_limit", "firings > firing_limit"),
     general_twin("one token too few", "- required > token_limit", "- required >= token_limit"),
     general_twin("calls go one deeper", "depth_of(mem, frame) >= depth_limit", "depth_of(mem, frame) > depth_limit"),
