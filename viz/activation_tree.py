@@ -68,8 +68,8 @@ class Gates(PhaseGates):
         outputs: Iterable[tuple[Gate, Value]],
         max_length: int = MAX_LIST_LENGTH,
     ) -> Iterator[tuple[str, str]]:
-        """The inputs and the outputs of each phase of a call, as text: `3.0`, `6.0`; empty if there are none yet. Of
-        many, only as many as fit in `max_length` characters."""
+        """The inputs and the outputs of each phase of a call, as text: `3.0`, `6.0`; empty if there are none yet. At
+        most as many as fit in `max_length` characters."""
         phase_inputs, phase_outputs = (
             [(self.phase_of(gate), value) for gate, value in values] for values in (inputs, outputs)
         )
@@ -130,8 +130,8 @@ class ActivationTree:
         return describe_call(self._callee_name(tag), self._describe_phases(tag))
 
     def describe_call(self, tag: Tag, max_length: int = MAX_LIST_LENGTH) -> str:
-        """A call without its results: `fib(3)`; an iteration with its initial variables, without adjoints. Of many
-        values, only as many as fit in `max_length` characters."""
+        """A call without its results: `fib(3)`; an iteration with its initial variables, without adjoints. At most as
+        many values as fit in `max_length` characters."""
         if tag.site.kind == "loop":
             initial = [(gate, value) for gate, value in self.parameter_inputs(tag) if not self.gates.phase_of(gate)]
             return f"{tag.last_step}: {self.describe_variables(initial, max_length)}"

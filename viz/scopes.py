@@ -1,7 +1,7 @@
 """Name scopes: the nodes that one call of a Python helper made, when a function was traced.
 
-Calls are told apart by the instruction that made them, and by what was traced between them. Graphs that were read from
-documents have no scopes.
+Two calls are distinguished by the instruction that made them, and by the nodes traced between them. Graphs that were
+read from documents have no scopes.
 """
 
 from __future__ import annotations

@@ -62,8 +62,8 @@ def choose_folding(view: View, screen: PictureSize = SCREEN) -> Folding:
 
 
 def adjust_folding(view: View, folding: Folding, folded: Collection[str], unfolded: Collection[str]) -> Folding:
-    """A folding with the functions, loops, helpers and bundles of some names folded or unfolded, and all else as it
-    was. The clusters inside one that is unfolded stay folded, so that one level is opened at a time."""
+    """A folding in which the functions, loops, helpers and bundles of some names are folded or unfolded. All others are
+    unchanged. The clusters inside one that is unfolded stay folded, so that one level is opened at a time."""
     bundles = tuple(bundle.subject for bundle in view.bundles if bundle.subject in unfolded)
     unfolded_clusters = find_clusters(view, [name for name in unfolded if name not in bundles])
     opened = {

@@ -102,7 +102,7 @@ def rank_boxes(view: View) -> dict[str, int]:
 
 
 def layout_order(view: View) -> list[tuple[str, str]]:
-    """The pairs of boxes of which the layout places the first above the second."""
+    """The pairs of boxes whose first the layout places above the second."""
     return [
         (arrow.head, arrow.tail) if arrow.is_reversed else (arrow.tail, arrow.head)
         for arrow in view.arrows

@@ -49,7 +49,7 @@ class Badge(NamedTuple):
     """Text beside the value, in smaller letters."""
     tooltip: str = ""
     owner: str = ""
-    """The short name of the activation that a token belongs to, if these are told apart."""
+    """The short name of the activation that a token belongs to, if activations are distinguished."""
     colour: str = ""
     """The colour of that activation."""
     is_dim: bool = False

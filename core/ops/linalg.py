@@ -5,9 +5,9 @@ row of its own. float32 is computed in float64 and rounded. All engines call the
 between machines results differ by rounding errors, which are those of backward stable algorithms (Anderson and others,
 LAPACK Users' Guide, chapter 4).
 
-In gradient rules the adjoint of a factor is named as the factor, with a bar. The adjoint of a symmetric matrix, of
-which one half is read, is symmetric. There is no adjoint where a factorisation is not unique: for singular matrices,
-and for vectors of two equal eigenvalues or singular values.
+In gradient rules the adjoint of a factor is named as the factor, with a bar. An op that reads one half of a symmetric
+matrix has a symmetric adjoint. There is no adjoint where a factorisation is not unique: for singular matrices, and for
+vectors of two equal eigenvalues or singular values.
 
 Inverses, products and cholesky: Giles, "Collected matrix derivative results for forward and reverse mode algorithmic
 differentiation", 2008. qr: Walter and Lehmann, "Algorithmic differentiation of linear algebra functions", 2018. svd:

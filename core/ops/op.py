@@ -118,8 +118,8 @@ class Op:
 
     Columns with defaults:
 
-    - `scalar`: the meaning of the op on Python scalars, element by element; never raises, and numba can compile it. Of
-      the attributes it knows only the dtype of the result.
+    - `scalar`: the meaning of the op on Python scalars, element by element; never raises, and numba can compile it. It
+      knows no attribute but the dtype of the result.
     - `gradient`: the rule of its adjoints; an op on floats without a rule cannot be differentiated.
     - `symbol`: the operator or short word that pictures show.
     - `attributes`: the names of the static attributes, which `type_rule`, `numpy` and `error_bound` take by keyword;
@@ -265,7 +265,7 @@ def fault_error(name: str, faults: str) -> Usage:
 
 
 def column_error(row: Op, operands: Sequence[Value], error: Exception) -> Exception:
-    """The error of a program in which a kernel has raised: one that names the op and the column. Errors of tagloom, and
+    """The error of a program whose kernel raised an exception. It names the op and the column. Errors of tagloom, and
     memory and recursion errors, are returned unchanged."""
     if isinstance(error, TagloomError | MemoryError | RecursionError):
         return error

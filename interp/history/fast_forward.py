@@ -67,7 +67,7 @@ _EXACT_LIMITS = ("firings", "tokens", "depth")
 
 
 class MachineStage(NamedTuple):
-    """What a fast-forwarding does now, in words, and the fast machine."""
+    """The activity of a fast-forward, in words, and its fast machine."""
 
     name: str
     run: FastRun
@@ -153,13 +153,13 @@ class FastForward(Advance):
     ) -> Self:
         """A history of the same run that begins `window` (default WINDOW) events before a position; or before the
         position where the fast machine stops or the run is over, if that is earlier. Its cursor is at its beginning.
-        Returns this history itself if the new beginning is among its known events. The known events are not searched
+        Returns this history itself if the new beginning is among its known events. It does not search the known events
         for stops.
 
         If the run is interrupted, or out of time or memory, the history begins where the fast machine was; `stop_error`
-        says why. If that state is large, reading it would take long: then an interrupt raises KeyboardInterrupt, the
-        machine waits at `paused_position`, and the next fast-forwarding continues there if its goal is farther on and
-        its conditions to stop have the same `stops_key`. Raises Usage if the fast machine does not support this run.
+        says why. Reading a large state would take long, so then an interrupt raises KeyboardInterrupt, and the machine
+        waits at `paused_position`. The next fast-forward continues there if its goal is farther on and its stop
+        conditions have the same `stops_key`. Raises Usage if the fast machine does not support this run.
         """
         reason = self.unsupported_reason
         if reason is not None:
@@ -218,7 +218,7 @@ class FastForward(Advance):
         """Discard the index that queries use."""
 
     def _continue_machine(self, goal: int | None, stops_key: Hashable) -> FastRun | None:
-        """The machine that was interrupted, if it is on the way to this goal and stops where this one must."""
+        """The interrupted machine, if it is on the way to this goal and has the same stop conditions."""
         paused, self._paused_machine = self._paused_machine, None
         if paused is None or paused.stops_key != stops_key or (goal is not None and goal < paused.run.steps):
             return None
@@ -261,7 +261,7 @@ class FastForward(Advance):
 
 
 def is_exact_stop(error: TagloomError | None) -> bool:
-    """Whether this error, or None, says that the reference would stop at the same event, or continue there, too."""
+    """Whether the reference would stop at the same event with this error, or, for None, continue there."""
     return error is None or (isinstance(error, Exhausted) and error.limit in _EXACT_LIMITS)
 
 

@@ -163,8 +163,8 @@ class HistorySegment:
 
 
 class Lineage:
-    """The segments of one run, from the first known event on. In this lineage, each ends where the next begins; a
-    lineage that was forked from may have more of its events."""
+    """The segments of one run, from the first known event on. In this lineage, each ends where the next begins; the
+    lineage that it was forked from may have more of its events."""
 
     def __init__(self, segments: tuple[HistorySegment, ...]) -> None:
         self.segments = segments

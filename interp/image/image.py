@@ -205,7 +205,7 @@ class Image:
 
     @cached_property
     def max_fanout(self) -> int:
-        """The most tokens that a firing sends. Of edges by site, it takes those of one site only."""
+        """The most tokens that a firing sends. It takes only the edges of one site."""
         fanouts = np.diff(
             self.nodes[:, [NodeColumn.EDGES_BEGIN, NodeColumn.SECOND_EDGES_BEGIN, NodeColumn.EDGES_END]], axis=1
         )

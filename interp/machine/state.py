@@ -5,8 +5,8 @@ wait under it and the nodes that have fired, interns the child tags, and counts 
 closes.
 
 S11 An activation closes when no token is in it, no activation below it is open, its arguments (of an iteration, its
-    loop variables) have come in and its results have gone out. Its tag is released with it. What is counted reaches the
-    parent only when a record opens or closes.
+    loop variables) have come in and its results have gone out. Its tag is released with it. A parent's counts change
+    only when a child record opens or closes.
 """
 
 from __future__ import annotations

@@ -2,11 +2,11 @@
 of an edited program.
 
 Firings of the two runs match if their nodes have the same name and their tags the same path. They agree if operands,
-results and traps have the same bits. A difference is a *first* one if all firings that its tokens came from agree.
-There is a first one if there is any, because dependence has no cycles; except that in an edited program a name may be
-another node's, so that each of two nodes depends on the other in one of the programs: then all differences count as
-first. Of several, the first in program order is reported. So for quiescent runs the answer does not depend on the
-schedules. If a run was stopped, a firing that it had not reached is no difference.
+results and traps have the same bits. A difference is a *first* one if all firings that its tokens came from agree. Runs
+that differ have a first difference, because dependence has no cycles. In an edited program, though, a name may belong
+to another node, and each of two nodes may depend on the other in one of the programs; then all differences count as
+first. If there are several, the first in program order is reported, so for quiescent runs the answer does not depend on
+the schedules. If a run was stopped, a firing that it had not reached is not a difference.
 """
 
 from __future__ import annotations

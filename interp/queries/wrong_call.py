@@ -45,7 +45,7 @@ MAX_LISTED_CALLS = 4
 
 
 class LoopDifference(NamedTuple):
-    """The first iteration in which a loop of the two programs differs, and in words, what each has there."""
+    """The first iteration in which a loop differs between the two programs, with a description of each side."""
 
     name: str
     iteration: int
@@ -101,7 +101,7 @@ class WrongCall:
 
 
 def two_sides(head: str, actual: str, solution: str) -> str:
-    """A line about something, and below it what each program has."""
+    """A headline, and below it a line for each program."""
     return f"  {head}\n    your program: {actual}\n    the solution: {solution}"
 
 

@@ -453,8 +453,8 @@ def outcome_differences(expected: OutcomeRecord, actual: OutcomeRecord) -> Itera
     """The differences between two outcomes of the same run, `actual` from another machine: key, expected value, actual
     value.
 
-    Unknown parts, messages and the name of the machine are not compared. Of errors only their presence and their rules
-    are.
+    Unknown parts, messages and the name of the machine are not compared. Of errors, only presence and rule are
+    compared.
     """
     for key in ("status", "schedule", "results", "firings", "open_activations", "traps", "residue"):
         yield from part_difference(key, without_words(getattr(expected, key)), without_words(getattr(actual, key)))

@@ -1,7 +1,7 @@
 """Event logs: the events of a run as lines of JSON, written during the run. `history.replay` reads them.
 
-The first line has the graph, arguments, schedule and options. Then there is one line for each event, behind one line
-for each tag that the event is the first to use; the last line has the outcome. The writer keeps only the numbers of the
+The first line has the graph, arguments, schedule and options. Then there is one line for each event, after one line for
+each tag that the event is the first to use; the last line has the outcome. The writer keeps only the numbers of the
 open tags in memory, and if a run is killed, its log ends early. The functions that read a line return the tag that it
 declares, or its differences from the expected event.
 """

@@ -104,8 +104,8 @@ def create_log(
     written.
 
     It is written beside the path, as NAME.partial.jsonl or .npz, and renamed when the run is over, also by an
-    exception. So a process that is killed leaves an earlier log of the name as it was, and what it has reached under
-    the other name. A log that could not be written is removed. Pipes and devices are written directly.
+    exception. So a killed process leaves an earlier log of that name intact, and its own part under the other name. A
+    log that could not be written is removed. Pipes and devices are written directly.
     """
     create = create_column_log if path.suffix == COLUMN_SUFFIX else create_json_log
     with path_errors(path, "this log cannot be written"):

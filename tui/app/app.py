@@ -241,7 +241,7 @@ class Debugger(AsciiApp):
     # Commands
 
     async def on_event(self, event: events.Event) -> None:
-        """Handle keys of commands and panes immediately, because the next key may be meant for what they open."""
+        """Handle keys of commands and panes immediately, because the next key may be for the dialog that they open."""
         is_key = isinstance(event, events.Key) and not event.is_forwarded
         if is_key and len(self.screen_stack) == 1 and not isinstance(self.focused, CommandLine):
             assert isinstance(event, events.Key)

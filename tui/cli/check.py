@@ -82,8 +82,8 @@ def check(
     machine disagrees is reported. For a .tl file without NAME and ARGS, its cases are checked, and breaches of rules
     that no case expects are reported; for a folder, the same is done with all its .tl files.
 
-    With --against, the program is compared with a correct one, on ARGS or on small arguments. Of the first run that
-    differs, the innermost wrong call whose own calls are right is reported. Arguments on which the correct program does
+    With --against, the program is compared with a correct one, on ARGS or on small arguments. Reports the innermost
+    wrong call of the first run that differs: one whose own calls are right. Arguments on which the correct program does
     not end decide nothing.
 
     With --every-schedule, the program is run under all schedules: their number is printed, and each ending, with the

@@ -238,7 +238,7 @@ def format_counts(verdicts: Counter[str]) -> str:
 
 
 def report_sweep(backend: str, process: Backend, results: Iterable[SweepResult], output: Path | None) -> int:
-    """Print what is not alike as it comes, then the counts; write the profile. Differences in groups that the policy
+    """Print each difference as it is found, then the counts; write the profile. Differences in groups that the policy
     covers are claims, and no failures."""
     counts: Counter[str] = Counter()
     profile: dict[str, dict[str, str]] = {}

@@ -115,8 +115,8 @@ def lay_out_graph(request: LayoutRequest) -> GraphLayout:
 
 
 def draft_layout(request: LayoutRequest) -> GraphLayout | None:
-    """A first layout of a graph of which the user has unfolded much: the graph as it is folded without being asked.
-    None if that is what is requested."""
+    """A first layout of a graph that the user has unfolded far: the graph in its default folding. None if the
+    default folding is requested."""
     folded = request._replace(zoom=min(request.zoom, 0), unfolded=(), is_full=False)
     return None if folded == request else replace(lay_out_graph(folded), request=request)
 

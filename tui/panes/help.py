@@ -166,8 +166,7 @@ def second_key_hints(commands: Iterable[Command[Session]], width: int) -> tuple[
 
 
 def key_at(row: PageRow, column: int) -> str:
-    """The key hint at a column, for clicks. Of a pair of keys, a click anywhere but on the first means the
-    second.
+    """The key hint at a column, for clicks. A click on a pair of keys means the second, unless it is on the first.
 
     >>> hints = key_hints("graph", 80)
     >>> hints.text[:25], [key_at(hints, column) for column in (1, 3, 6, 11, 21, 90)]

@@ -192,7 +192,7 @@ class ScreenPresenter:
         )
 
     def has_layout(self) -> bool:
-        """Whether there is a layout of the graph as it is folded, of any size."""
+        """Whether there is a layout of the graph in its current folding, of any size."""
         return self.graph_layout is not None and self.graph_layout.request.matches(
             self.session.history.graph, self.session.focus
         )

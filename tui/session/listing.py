@@ -353,8 +353,8 @@ class OmittedActivations(NamedTuple):
 
 
 def list_activations(session: Session) -> list[ActivationEntry | OmittedActivations]:
-    """The activations that have opened up to the current position, including closed ones, depth first. Of many
-    siblings, those around the current activation are listed. Not recursive, because tags may be very deep."""
+    """The activations that have opened up to the current position, including closed ones, depth first. If there are
+    many siblings, those around the current activation are listed. Not recursive, because tags may be very deep."""
     history, index, entries = session.history, session.run.index, list[ActivationEntry | OmittedActivations]()
     current_children = {tag.parent: tag for tag in session.current_tag.self_and_ancestors() if tag.parent is not None}
     stack: list[tuple[Tag, int] | OmittedActivations] = [(ROOT, 0)]

@@ -250,7 +250,7 @@ def call_recursively(
 
 
 def _check_isolated(function: FunctionType, journal: Journal) -> None:
-    """Raises Invalid (F4) where a recursive function has changed what is outside of it."""
+    """Raises Invalid (F4) where a recursive function has changed state outside of it."""
     if journal.originals:
         (place, _), *_ = journal.originals.values()
         journal.undo()

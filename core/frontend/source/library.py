@@ -101,7 +101,7 @@ def push_items(items, add):
 
 
 def push_until(items, add):
-    """Calls `add` on each item until it returns what is true; whether it has."""
+    """Calls `add` on each item until it returns a true value; whether it has."""
     for item in items:
         if add(item):
             return True

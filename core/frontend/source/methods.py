@@ -42,11 +42,11 @@ def call_symbolic(operators: Operators, function: Any, arguments: tuple[Any, ...
 
 
 _KNOWN_TO_PYTHON = ("append", "clear", "copy", "extend")
-"""The methods of lists of which Python's own are right where only the run knows the length."""
+"""The methods of lists whose Python implementation is right even if only the run knows the length."""
 
 
 def _check_lengths(function: Any, owner: Any, arguments: tuple[Any, ...]) -> None:
-    """Raises Invalid (F4) where what is not converted gets a list whose length only the run knows."""
+    """Raises Invalid (F4) where code that is not converted gets a list whose length only the run knows."""
     name = getattr(function, "__name__", type(function).__name__)
     is_safe = type(owner) is list and name in _KNOWN_TO_PYTHON
     if not is_safe and any(map(has_stacked_items, (owner, *arguments))) and function not in (id, print, repr, str):

@@ -1,9 +1,9 @@
 """Lists whose length only the run knows.
 
-Such a list is a Python list with `StackedItems` in it: arrays of the leaves of its items, along the first axis of which
-the items stand. So all items have one structure, and leaves of one dtype and shape, up to Python's conversion of
-numbers. A list becomes one where a symbolic branch or loop changes its length, and where Python makes one from a
-symbolic number of items. The list stays the same object, and everything that refers to it sees its new items.
+Such a list is a Python list with `StackedItems` in it: arrays of the leaves of its items, with one row for each item.
+So all items have one structure, and leaves of one dtype and shape, up to Python's conversion of numbers. A list becomes
+one where a symbolic branch or loop changes its length, and where Python makes one from a symbolic number of items. The
+list stays the same object, and everything that refers to it sees its new items.
 """
 
 from __future__ import annotations

@@ -57,7 +57,7 @@ def _no_state() -> None:
 
 
 class Operators(ABC):
-    """The operators of converted Python. The abstract methods are what a system has to say."""
+    """The operators of converted Python. The abstract methods are those that each system defines."""
 
     augment = staticmethod(augment)
     delete_attribute = staticmethod(delete_attribute)
@@ -107,7 +107,7 @@ class Operators(ABC):
         return isinstance(value, int)
 
     def compare_identity(self, one: Any, other: Any) -> Any:
-        """`one is other`, of two values of which one is symbolic."""
+        """`one is other`, where one of the values is symbolic."""
         raise Invalid("`is` does not compare numbers", rule="F4", where=user_location(), hint="write x == y, or x != y")
 
     @abstractmethod

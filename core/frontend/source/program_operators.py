@@ -157,8 +157,8 @@ class ProgramOperators(Operators):
         last: str,
         parallel_iterations: int | None,
     ) -> Any:
-        """A loop over a list, which runs in Python up to the first item of which only the run knows whether it is
-        there. As in Python, the body may change the list."""
+        """A loop over a list. It runs in Python up to the first item whose presence only the run knows. As in Python,
+        the body may change the list."""
         position = 0
 
         def known_items() -> Iterator[Any]:

@@ -133,7 +133,8 @@ def perform_certainly(compute: Callable[[], Any]) -> Any:
 
 
 def _traps(nodes: Sequence[Node], function: Specialization, seen: set[str]) -> Iterator[tuple[Node, type[Exception]]]:
-    """The nodes of a function among these, and in what they contain and call, that may trap, with the exceptions."""
+    """The nodes of a function that may trap, with their exceptions: among these nodes, in their regions, and in the
+    functions that they call."""
     builder = function.program_builder
     for node in nodes:
         if any(each.name in function.certain_results for each in node.results):

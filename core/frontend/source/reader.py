@@ -188,7 +188,7 @@ def _is_same_constant(one: object, other: object) -> bool:
 
 
 def _constant_key(constant: object) -> Hashable:
-    """What tells constants apart: 1 is not True, nor 1.0, and 0.0 is not -0.0, but NaN is NaN."""
+    """A key that distinguishes constants: 1 is not True, nor 1.0, and 0.0 is not -0.0, but NaN is NaN."""
     if isinstance(constant, tuple | frozenset):
         return type(constant), type(constant)(map(_constant_key, constant))
     return type(constant), repr(constant) if isinstance(constant, float | complex) else constant

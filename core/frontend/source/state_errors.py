@@ -50,7 +50,7 @@ def unassigned_variable(label: str, reason: str, loop: Location | None) -> Inval
 
 
 def changed_constant(label: str, before: Any, after: Any, loop: Location | None) -> Invalid:
-    """A trip changes what is not a value, so that no loop variable can carry it."""
+    """An iteration changes an object that is not a value, so that no loop variable can carry it."""
     return Invalid(
         f"{label} changes in a loop whose condition is symbolic",
         rule="V5",

@@ -93,8 +93,8 @@ class ProgramBuilder:
         convert: Callable[[Any], Any] = lambda python: python,
     ) -> None:
         """`make_symbol` wraps a value as a symbol; `may_create_variables` says whether the functions may create
-        variables while they are traced. `prepare` returns what is called for the body of a function of the program,
-        and `convert` what is called for a branch or the part of a loop."""
+        variables while they are traced. `prepare` returns the function to call for the body of a function of the
+        program, and `convert` the one to call for a branch or the part of a loop."""
         self.make_symbol, self.prepare, self.convert = make_symbol, prepare, convert
         self.may_create_variables = may_create_variables
         self.created_variables: list[Resource] = []

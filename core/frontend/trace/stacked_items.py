@@ -1,4 +1,4 @@
-"""Stacked items: what stands in a list for items whose number only the run knows."""
+"""Stacked items: the element of a list that stands for items whose number only the run knows."""
 
 from __future__ import annotations
 

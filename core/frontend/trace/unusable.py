@@ -1,4 +1,4 @@
-"""Values that stand where Python has none that can be used: every use is an error."""
+"""Placeholders where Python has no value that can be used: every use is an error."""
 
 from __future__ import annotations
 

@@ -143,8 +143,8 @@ def dynamic_operands(node: Node, inputs: Sequence[TypedExpression]) -> list[Type
 def emit_shape_check(
     emitter: FunctionEmitter, node: Node, inputs: Sequence[TypedExpression], sizes: Sequence[str], minimum: int = 0
 ) -> None:
-    """Emit the exits for sizes that are operands: a trap for one below `minimum`, and the exit for a result that is too
-    large for one that no array has."""
+    """Emit the checks of sizes that are operands: a size below `minimum` traps, and a size that no array can have takes
+    the exit for results that are too large."""
     for size in sizes:
         emitter.emit_trap(node, inputs, f"{size} < {minimum}")
         emitter.emit_memory_exit(node, inputs, f"{size} >= {ATTRIBUTE_INTEGER_BOUND}")

@@ -1,7 +1,7 @@
 """One run of the compiled engine: compile the program or find its module, run it, and say how it ended.
 
 There are two ways to run. A program whose last run was quick runs on the calling thread (`run_on_caller`), under a
-watchdog: if it takes long, or too much stack, it is stopped and starts again in the other way. Every other run has a
+watchdog: if it takes long, or too much stack, it is stopped, and restarted in the other way. Every other run has a
 thread with a large stack (`run_on_own_thread`), while the calling thread checks limits and Ctrl-C, and serves host
 calls.
 

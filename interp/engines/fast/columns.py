@@ -1,6 +1,6 @@
 """Column logs of the fast machine: NumPy computes the columns from the words of the journal, a page at a time.
 
-`interp/records/column_log.py` says what the columns are.
+`interp/records/column_log.py` defines the columns.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ cannot express, traps included, is left to the caller (a host firing), before an
 delivered again, with the results of its firing in `host_result`.
 
 Room in the arrays is not checked at each step, but for many steps at once. Near a limit, the machine makes one step at
-a time, so that limits are exact. Of a stop condition it tests one comparison, which rules out most steps; Python
+a time, so that limits are exact. It tests one comparison of a stop condition, which rules out most steps; Python
 evaluates the rest.
 
 In all functions of the machine, `a` is the address of the address table, `o` that of the options, `r` that of the
@@ -589,7 +589,7 @@ def step_of(rows: Any, row: Any) -> Any:
 
 def find_releasable(a: Any, mem: Any, frame: Any, consumed: Any) -> Any:
     """Subtract the tokens that a firing consumed from busy counts. Returns the number of tokens to release: those that
-    activations throttled which are no longer busy. Their rows are in RELEASE_ROWS, in the order of their steps."""
+    wait for activations which have stopped being busy. Their rows are in RELEASE_ROWS, in the order of their steps."""
     throttled, release_rows, count, change = peek(a, Address.THROTTLED), peek(a, Address.RELEASE_ROWS), 0, -consumed
     while frame and change:
         old_count = peek(mem, frame + FrameHeader.BUSY)

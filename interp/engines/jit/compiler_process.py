@@ -223,7 +223,7 @@ def compile_and_wait(task: CompileTask) -> None:
 
 
 def _return_requests(requested: list[Compilation], *, has_compiled: bool) -> None:
-    """Settle requests whose task somebody had compiled and waited for; if that was interrupted, they are pending
+    """Settle the requests for a task that a caller compiled meanwhile; if that was interrupted, they are pending
     again."""
     for request in requested:
         request.has_ended = has_compiled
@@ -266,7 +266,7 @@ def _forget(process: ChildProcess) -> None:
 
 @atexit.register
 def end_all() -> None:
-    """End all compiler processes, and what was requested with them."""
+    """End all compiler processes, and drop their requests."""
     with _lock:
         for request in (*_running, *_pending):
             request.has_ended = True

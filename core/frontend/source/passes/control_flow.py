@@ -173,7 +173,7 @@ class _ControlFlow:
         return self._if(node, then, otherwise, block, "return ag__.if_stmt(test, then, otherwise, state, live)")
 
     def _selected_if(self, node: ast.If, follow: list[ast.stmt], block: _Block) -> list[ast.stmt]:
-        """An `if` both arms of which may exit or go on: what follows is there once."""
+        """An `if` whose arms may both exit or go on: the statements after it appear once."""
         selection = _ExitSelection(self.names.fresh("exit"), find_exits([node]), self.local_names)
         rest = [*selection.dispatch(), *follow]
         live = live_before(rest, block.live, block.exits)
@@ -406,7 +406,7 @@ class _ExitSelection:
         return result
 
     def postpone(self, statement: Exit) -> Exit:
-        """A copy of an exit, to be taken after the statement: what it reads was assigned before it."""
+        """A copy of an exit, to be taken after the statement: the variables that it reads were assigned before it."""
         later: Exit = copy_tree(statement)
         if isinstance(later, ast.Raise):
             later.unwound -= self.unwinds  # type: ignore[attr-defined]

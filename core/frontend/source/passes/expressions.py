@@ -270,7 +270,7 @@ def mark_test(node: ast.expr) -> None:
 
 
 def _condition(node: ast.expr) -> ast.expr:
-    """An operand of a test: of one that may be a container, its truth."""
+    """An operand of a test; if it may be a container, its truth value."""
     is_container = isinstance(node, ast.Name | ast.Attribute)
     return expression("ag__.condition(operand)", node, operand=node) if is_container else node
 

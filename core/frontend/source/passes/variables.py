@@ -140,7 +140,7 @@ class _Marker:
         return assigned
 
     def mark(self, nodes: Sequence[ast.AST], assigned: frozenset[str]) -> None:
-        """Mark the reads in these nodes of what is not assigned."""
+        """Mark the reads of unassigned variables in these nodes."""
         for node in nodes:
             if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
                 if node.id in self.local_names and node.id not in assigned:

@@ -180,7 +180,7 @@ class WaveProfile(NamedTuple):
 
 
 def trimmed_length(numbers: WordArray) -> int:
-    """The length without the zeros at the end, of which there are few."""
+    """The length without the few zeros at the end."""
     length = len(numbers)
     while length and not numbers[length - 1]:
         length -= 1
