@@ -56,10 +56,10 @@ def overlay_state(
     limit: int | None = None,
     mark_of: _MarkFunction | None = None,
 ) -> View:
-    """A copy of a graph's view with the tokens of a state on it; `under` restricts these to one activation and
-    those below it. A `limit`, for screens, bounds the tokens in flight and the activations that are examined, because
-    there may be millions; tokens then have no tooltips, because building these takes the most time. `mark_of`
-    tells the tokens of activations apart."""
+    """A copy of a graph's view with the tokens of a state on it; `under` restricts these to one activation and those
+    below it. A `limit`, for screens, bounds the tokens in flight and the activations that are examined, because there
+    may be millions; tokens then have no tooltips, because building these takes the most time. `mark_of` distinguishes
+    the tokens of different activations."""
     graph, tooltip_of = state.graph, describe_placed_token if limit is None else _no_tooltip
     view = base_view.copy()
     on_arrows, on_boxes = group_tokens(view, graph, placed_tokens(state, limit), under)

@@ -40,12 +40,12 @@ from .protocol import Job, RunOptions
 from .reference import admit_arguments, first_state, is_until_met, resume
 
 WARMUP_FIRINGS = 50_000
-"""After how many firings of a run machine code is wanted, if it has to be loaded or compiled: about a third of a second
-on the reference, as long as numba takes to start."""
+"""The firings of a run after which machine code is requested, if it has to be loaded or compiled: about a third of a
+second on the reference, as long as numba takes to start."""
 WARMUP_SECONDS = 0.3
-"""After how many seconds of all runs of a program together machine code is wanted."""
+"""The total seconds of the runs of a program after which machine code is requested."""
 LOADED_WARMUP_FIRINGS = 1_000
-"""After how many firings a run moves to `fast` if that is loaded, or the program is known to take long: some
+"""The firings after which a run moves to `fast`, if that is loaded or the program is known to take long: some
 milliseconds on the reference, as long as a run on `fast` takes to begin."""
 POLL_FIRINGS = 256
 """The number of firings on the reference between two decisions."""
@@ -150,8 +150,8 @@ class EngineSelector:
         return is_supported and compiled_engine.compile_failure(self.job.program) is None
 
     def select(self, firings: int, seconds: float) -> Target | None:
-        """Where the run goes on after these firings and seconds; None if it stays where it is. Requests machine code
-        that is not there."""
+        """Where the run goes on after these firings and seconds; None if it stays where it is. Requests missing machine
+        code."""
         may_restart, is_warm = self.may_restart, self.warmup.is_over(firings, seconds)
         if may_restart and (self.has_machine_code() or (is_warm and self.is_compiled_ready())):
             return Target.COMPILED
@@ -164,7 +164,7 @@ class EngineSelector:
         return compiled_engine.has_machine_code(self.job.program)
 
     def is_compiled_ready(self) -> bool:
-        """Whether the run can go on as `compiled` without waiting for a compiler, or cannot but wait."""
+        """Whether the run can go on as `compiled` without waiting for a compiler, or has no choice but to wait."""
         if not compiler_process.is_enabled():
             return True
         warmup = self.warmup
@@ -185,7 +185,7 @@ class EngineSelector:
         return state is CompileState.READY
 
     def is_fast_ready(self, is_warm: bool) -> bool:
-        """Whether the run can go on as `fast` without waiting for a compiler, or cannot but wait."""
+        """Whether the run can go on as `fast` without waiting for a compiler, or has no choice but to wait."""
         from .fast import load
 
         variant = load.MachineVariant.BASE if self.options.keep is None else load.MachineVariant.JOURNAL

@@ -75,9 +75,9 @@ def dependences(graph: Graph, events: Sequence[Event]) -> dict[int, Dependence]:
 def critical_path(graph: Graph, events: Sequence[Event]) -> tuple[CriticalFiring, ...]:
     """A longest chain of firings, from first to last, each of which uses a result of the one before.
 
-    Its length is the largest depth, which is the span Sinf without cells and k-bounds. Of all such chains it is the one
-    whose last firing comes first in program order, and so on backwards: it is the same under every schedule but for the
-    numbers of the events. Empty if nothing fired.
+    Its length is the largest depth, which is the span Sinf without cells and k-bounds. Among all such chains, its last
+    firing comes first in program order, then the one before it, and so on: it is the same under every schedule, except
+    for the numbers of the events. Empty if nothing fired.
     """
     firings = dependences(graph, events)
     if not firings:

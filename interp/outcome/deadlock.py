@@ -139,7 +139,7 @@ def deadlock_cause(graph: Graph, missing: Sequence[int], residue: Sequence[Resid
 
 
 def describe_cause(graph: Graph, cause: DeadlockCause) -> Iterator[str]:
-    """The cause in words, a line for what is not filled, then one for each read."""
+    """The cause in words: a line for the cell that is not filled, then one for each read."""
     first, last = (describe_array_cell(graph, cause.reads[at].cell) for at in (0, -1))
     if cause.is_cycle:
         yield f"{first} waits for itself"

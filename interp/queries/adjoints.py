@@ -40,7 +40,7 @@ _ROUTING_PREFIXES = ("switch_", "enter_", "next_")
 """The prefixes in the names of routing nodes, before the name of the value that they pass on."""
 
 _MAX_HOPS = 12
-"""The limit on the search downstream, in firings, for one that has an adjoint node of its own."""
+"""The most firings that the search downstream visits to find one with an adjoint node of its own."""
 
 _NodePairs: TypeAlias = Iterator[tuple[int, int]]
 """Pairs of an adjoint node and a primal node that it reverses."""

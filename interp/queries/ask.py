@@ -271,7 +271,7 @@ def breadth_first(
 
 
 PASSING_OPS = ("merge", "return", "switch", "call", "enter", "exit", "next_iteration", "reenter", "back", "identity")
-"""The ops that pass a value on. It comes on port 0, for a merge on the port that got the token."""
+"""The ops that pass a value on: that of port 0, or, for a merge, that of the port with the token."""
 MAX_COUNTED_FIRINGS = 20_000
 """The most firings that are visited to count levels."""
 

@@ -1,13 +1,13 @@
 """The first mistake of a program, by comparison with a correct one: the innermost wrong call whose own calls are right.
 
-The programs may be written differently. What is compared is what functions compute: a call is right if the correct
+The programs may be written differently. The search compares what functions compute: a call is right if the correct
 program has the same result for the same function and arguments, in its run or in a run of that function alone. So the
 search needs no node of one program to correspond to a node of the other. From the wrong call of the entry it descends
 to a wrong call among its own calls, as long as there is one (Shapiro, Algorithmic Program Debugging, 1983). A function
 that only the checked program has is part of its callers: its calls count as theirs.
 
-A call without an end has no result, and neither have its callers. Of such a chain of calls, the first one counts that
-goes on where the correct program stops, or that repeats a call around it.
+A call without an end has no result, nor do its callers. In such a chain, the wrong call is the first that continues
+where the correct program stops, or that repeats a call around it.
 
 Within the wrong call, loops are compared by iterations and cells by their values, if both functions have the same
 loops, variables and cells; and nodes, if both graphs have one shape.
@@ -37,7 +37,7 @@ LoopPath: TypeAlias = tuple[tuple[int, ...] | int, ...]
 """The place of a run of a loop in a call: the ordinal of each loop around it with its iteration, and its own."""
 
 MAX_REFERENCE_EVENTS = 300_000
-"""The most events, about, of runs of single functions of the correct program."""
+"""The most events, approximately, in runs of single functions of the correct program."""
 MAX_ENDLESS_CALLS = 2_000
 """The most calls without a result that are searched."""
 MAX_LISTED_CALLS = 4
@@ -69,8 +69,8 @@ class CellDifference(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class WrongCall:
-    """The innermost wrong call whose own calls are right: the call, what the correct program has for it, and where
-    they differ inside."""
+    """The innermost wrong call whose own calls are right: the call, the corresponding call of the correct program, and
+    where they differ inside."""
 
     call: FunctionCall
     correct_call: FunctionCall
@@ -199,7 +199,7 @@ class CorrectCalls:
         return self._trees[self.key(function, call)]
 
     def differ(self, tree: CallTree, call: FunctionCall, function: str, correct: FunctionCall) -> bool:
-        """Whether a call of a run is wrong, where this is the call of the correct program; a call without a correct
+        """Whether a call of a run is wrong, given the call of the correct program; a call without a correct
         result is never wrong."""
         if not correct.is_finished:
             return False
@@ -240,12 +240,12 @@ class WrongCallSearch:
         return self.correct_calls.find(name, call) if self._has_function[name] else None
 
     def is_wrong(self, call: FunctionCall, correct: FunctionCall) -> bool:
-        """Whether a call is wrong, where this is the call of the correct program."""
+        """Whether a call is wrong, given the call of the correct program."""
         return self.correct_calls.differ(self.tree, call, self.name(call), correct)
 
     def comparable_calls(self, call: FunctionCall) -> Iterator[tuple[FunctionCall, FunctionCall]]:
-        """The own calls that the correct program has, too, each with what is correct; those made by functions that only
-        the checked program has are among them."""
+        """The own calls that the correct program makes, too, each with its correct call. They include calls made by
+        functions that only the checked program has."""
         stack = call.own_calls[::-1]
         while stack:
             each = stack.pop()
@@ -256,7 +256,7 @@ class WrongCallSearch:
                 stack.extend(each.own_calls[::-1])
 
     def find(self) -> tuple[FunctionCall, FunctionCall] | None:
-        """The wrong call, and what is correct for it; None if the call of the entry is right, or if it has no result
+        """The wrong call, with its correct call; None if the call of the entry is right, or if it has no result
         and no call is known to be the reason."""
         root = self.tree.root
         correct = self.expected(root)
@@ -389,7 +389,7 @@ def loop_difference(
     is_close: Callable[[Value, Value], bool],
 ) -> LoopDifference | None:
     """The first iteration that differs in a loop of two calls; None if their functions do not have the same loops with
-    the same variables. What is inside of an iteration comes first."""
+    the same variables. Differences inside an iteration come first."""
     ordinals, correct_ordinals = tree.loop_ordinals(call.function), correct_tree.loop_ordinals(correct.function)
     if sorted(ordinals.values()) != sorted(correct_ordinals.values()):
         return None

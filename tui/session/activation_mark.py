@@ -1,4 +1,4 @@
-"""The mark of an activation: a number and a colour, by which all panes tell tokens of different activations apart.
+"""The mark of an activation: a number and a colour, by which all panes distinguish tokens of different activations.
 
 Activations are numbered in the order in which they open, from the first known event on: `main` is #1. So the number of
 an activation is the same at every position of a run, and in its forks; neighbours have different colours. The colour of

@@ -2,7 +2,7 @@
 
 Up to `FAST_FORWARD_THRESHOLD` events ahead, the reference machine steps the run, and all these events become known. For
 positions farther ahead the fast machine runs, if it supports the program; then only the events near the destination are
-known. A fast machine that was interrupted goes on at once.
+known. An interrupted fast machine continues immediately.
 """
 
 from __future__ import annotations
