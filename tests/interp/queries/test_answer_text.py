@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 import tagloom as tl
-from support.laws.query_laws import begun, run_and_index
+from support.laws.query_laws import new_run, run_and_index
 from support.programs.hand_written_graphs import stuck, sum_graph
 from tagloom.core.graph.graph import Graph, OutputRef
 from tagloom.core.tag import ROOT
@@ -28,7 +28,7 @@ def total(count: int) -> Graph:
 
 def path_lines(graph: Graph) -> list[str]:
     """The lines between `got` and `hint` in the answer why the result has not come, at the beginning of a run."""
-    state, index = begun(graph, [7] * len(graph.arguments))
+    state, index = new_run(graph, [7] * len(graph.arguments))
     return str(why_not(index, state, graph.results[0], ROOT)).splitlines()[3:-1]
 
 

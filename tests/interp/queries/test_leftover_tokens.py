@@ -7,7 +7,7 @@ import re
 
 import pytest
 import tagloom as tl
-from support.laws.query_laws import begun, quiescence_violations, reason_violations
+from support.laws.query_laws import new_run, quiescence_violations, reason_violations
 from tagloom.core.tag import ROOT
 from tagloom.interp.engines.limits import Limits
 from tagloom.interp.engines.reference import drive
@@ -150,7 +150,7 @@ def test_claims_about_leftover_tokens_are_true(schedule: str) -> None:
     """Claims about parked and throttled tokens agree with the events, at every few events of a run, and come true."""
     dice = random.Random(schedule)
     for function in (swap, late, guess, half_full, gathered, ahead, counted, hidden, nested):
-        state, index = begun(function.graph, [3])
+        state, index = new_run(function.graph, [3])
         for event in drive(state, schedules(schedule), Limits()):
             index.add(event)
             assert list(quiescence_violations(state, index)) == []
@@ -163,7 +163,7 @@ def test_claims_about_leftover_tokens_are_true(schedule: str) -> None:
 def test_tokens_on_their_way_are_pending(function: tl.Function) -> None:
     """At every event of a run that returns, some token is said to be on its way to the result."""
     for name in ("fifo", "lifo"):
-        state, index = begun(function.graph, [2])
+        state, index = new_run(function.graph, [2])
         while state.flight:
             assert why_not(index, state, function.graph.results[0], ROOT).verdict in ("pending", "fired")
             event = step(state, 0 if name == "fifo" else len(state.flight) - 1)

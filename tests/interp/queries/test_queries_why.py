@@ -12,7 +12,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.generators.effect_programs import act_cases
 from support.generators.generator import Case, cases
-from support.laws.query_laws import begun, quiescence_violations, readiness_violations, reason_violations, run_and_index
+from support.laws.query_laws import (
+    new_run,
+    quiescence_violations,
+    readiness_violations,
+    reason_violations,
+    run_and_index,
+)
 from support.programs.hand_written_graphs import stuck
 from tagloom.core.graph.graph import Graph
 from tagloom.core.graph.lower import lower
@@ -148,7 +154,7 @@ def test_a_trap_in_a_loop_that_went_on() -> None:
 
 def test_quiescence_follows_from_the_events() -> None:
     """This holds at every moment of a recursive function, all of whose nodes receive tokens."""
-    state, index = begun(down.graph, [2])
+    state, index = new_run(down.graph, [2])
     while state.flight:
         assert list(quiescence_violations(state, index)) == []
         event = step(state, 0)

@@ -87,10 +87,10 @@ def differences(run: Run, form: dict[str, Any]) -> list[Any]:
     """Where the outcome of the JavaScript machine differs from that of the reference, in any field."""
     printed: list[str] = []
     expected = to_outcome_record(run_reference(run, printed))
-    found = tl.from_json(json.dumps({key: part for key, part in form.items() if key != "printed"}))
-    assert isinstance(found, tl.OutcomeRecord) and found.firings is not None and found.stats is not None
+    outcome = tl.from_json(json.dumps({key: part for key, part in form.items() if key != "printed"}))
+    assert isinstance(outcome, tl.OutcomeRecord) and outcome.firings is not None and outcome.stats is not None
     lines = [] if printed == form["printed"] else [("printed", printed, form["printed"])]
-    return [*outcome_differences(expected, found), *lines]
+    return [*outcome_differences(expected, outcome), *lines]
 
 
 def is_exact(graph: Graph) -> bool:

@@ -141,9 +141,9 @@ class EffectProgramWriter(ProgramWriter):
     def value(self, scope: list[Any], type_: Type) -> Any:
         if not isinstance(type_.dtype, HandleType):
             return super().value([value for value in scope if not isinstance(value, Cells)], type_)
-        known = [cells for cells in self.cells_in(scope) if cells.type == type_]
-        if known and self.pick(True, True, False):
-            return known[-1].symbol
+        matching_cells = [cells for cells in self.cells_in(scope) if cells.type == type_]
+        if matching_cells and self.pick(True, True, False):
+            return matching_cells[-1].symbol
         result = self.make(scope, element_type(type_), self.pick(1, 2, 3))
         return self.straight(result, scope).symbol
 
@@ -158,8 +158,8 @@ class EffectProgramWriter(ProgramWriter):
     def statements(self, scope: list[Any], depth: int, fuel: Any, most: int) -> list[Any]:
         outside, self.empty = self.empty, []
         begins = "cells" not in self.without and depth < 2 and self.pick(*[True] * (4 - 2 * depth), False)
-        begun = [self.cells(scope)] if begins else []
-        scope = super().statements([*scope, *begun], depth, fuel, most)
+        first_cells = [self.cells(scope)] if begins else []
+        scope = super().statements([*scope, *first_cells], depth, fuel, most)
         for cells in self.empty:
             if self.pick(*[True] * 5, False):
                 scope.append(self.fill(cells, scope))
@@ -168,10 +168,10 @@ class EffectProgramWriter(ProgramWriter):
 
     def waited_for(self, scope: list[Any]) -> list[Any]:
         """Values that exist only once a cell is full, as results of a program."""
-        known = [cells for cells in self.cells_in(scope) if cells.element in SCALARS]
-        if not known:
+        scalar_cells = [cells for cells in self.cells_in(scope) if cells.element in SCALARS]
+        if not scalar_cells:
             return []
-        got = tl.get(known[self.pick(*range(len(known)))].symbol, 0)
+        got = tl.get(scalar_cells[self.pick(*range(len(scalar_cells)))].symbol, 0)
         full = apply("equal", got, got)
         return [
             full,
@@ -214,8 +214,8 @@ class EffectProgramWriter(ProgramWriter):
                 return [drawn]
 
     def pick_cells(self, scope: list[Any]) -> Cells:
-        known = self.cells_in(scope)
-        return known[self.pick(*range(len(known)))]  # type: ignore[no-any-return]
+        cells_in_scope = self.cells_in(scope)
+        return cells_in_scope[self.pick(*range(len(cells_in_scope)))]  # type: ignore[no-any-return]
 
     def operands(self, scope: list[Any]) -> list[Any]:
         return [self.value(scope, self.pick(*SCALARS)) for _ in range(self.pick(0, 1, 1, 2))]
@@ -349,10 +349,10 @@ class EffectProgramWriter(ProgramWriter):
             def further() -> Any:
                 region = tracing.current_region()
                 assert region is not None
-                given = apply("add", value, middle) if element == INT else value
-                put = tl.put(handle, middle, given)
-                emit_call(region, source, [put, low, middle, given])
-                results = emit_call(region, source, [handle, apply("add", middle, 1), high, given]).results
+                operand = apply("add", value, middle) if element == INT else value
+                put = tl.put(handle, middle, operand)
+                emit_call(region, source, [put, low, middle, operand])
+                results = emit_call(region, source, [handle, apply("add", middle, 1), high, operand]).results
                 return Symbol(results[0])
 
             return (cond(apply("less", low, high), further, lambda: handle),)

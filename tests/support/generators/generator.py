@@ -101,24 +101,24 @@ Signatures: TypeAlias = dict[str, list[tuple[tuple[Type, ...], tuple[tuple[str, 
 def signatures(extra: tuple[Type, ...], arrays: bool = False) -> Signatures:
     """For each op, the accepted combinations of operand types and attributes: of elementwise ops, products and sums
     only, or of all ops if `arrays` is set."""
-    found: Signatures = {}
+    table: Signatures = {}
     types = (*SCALARS, VECTOR, *extra)
     converted = dict.fromkeys(type_.dtype for type_ in types)
     for row in OPS.values():
         if not arrays and row.scalar is None and row.name not in ("matmul", "sum"):
             continue
         choices = [(("dtype", dtype),) for dtype in converted] if row.name == "astype" else list(attributes(row))
-        for given in choices:
-            sizes = (INT,) * dynamic_size_count(row, dict(given))
+        for operand_types in choices:
+            sizes = (INT,) * dynamic_size_count(row, dict(operand_types))
             for arity in arities(row):
                 for operands in _operand_types(types, arity):
                     try:
-                        result = row.type_rule(*operands, *sizes, **dict(given))
+                        result = row.type_rule(*operands, *sizes, **dict(operand_types))
                     except tl.Invalid:
                         continue
                     if result in types:
-                        found.setdefault(row.name, []).append(((*operands, *sizes), given))
-    return found
+                        table.setdefault(row.name, []).append(((*operands, *sizes), operand_types))
+    return table
 
 
 def _operand_types(types: Sequence[Type], arity: int) -> Iterable[tuple[Type, ...]]:
@@ -189,9 +189,9 @@ class ProgramWriter:
 
     def value(self, scope: list[Any], type_: Type) -> Any:
         """A value of this type: a recent one from the scope, mostly, or a literal."""
-        known = [value for value in scope if _type(value) == type_][-4:]
-        if known and self.draw(st.integers(0, 5)):
-            return known[::-1][self.pick(*range(len(known)))]
+        candidates = [value for value in scope if _type(value) == type_][-4:]
+        if candidates and self.draw(st.integers(0, 5)):
+            return candidates[::-1][self.pick(*range(len(candidates)))]
         return self.draw(values(_closed(type_), self.floats))
 
     def statement(self, scope: list[Any], depth: int, fuel: Any) -> list[Any]:
@@ -215,12 +215,12 @@ class ProgramWriter:
                 return self.call(scope, fuel)
 
     def op(self, scope: list[Any]) -> Any:
-        known = signatures(self.types[len(SCALARS) + 1 :], self.arrays)
+        usable = signatures(self.types[len(SCALARS) + 1 :], self.arrays)
         if self.floats:
-            known = {name: each for name, each in known.items() if name != "prevent_gradient"}
-        inexact = [name for name in known if OPS[name].error_bound] if self.exact else []
-        name = self.pick(*known, *inexact * 3, *[each for each in _SMOOTH if each in known] * 9 * self.floats)
-        types, attributes = self.pick(*known[name])
+            usable = {name: each for name, each in usable.items() if name != "prevent_gradient"}
+        inexact = [name for name in usable if OPS[name].error_bound] if self.exact else []
+        name = self.pick(*usable, *inexact * 3, *[each for each in _SMOOTH if each in usable] * 9 * self.floats)
+        types, attributes = self.pick(*usable[name])
         operands = [_strong(self.value(scope, type_)) for type_ in types]
         if name in _DIVISORS and types[1].is_scalar and types[1].dtype.is_integer and self.pick(True, True, False):
             operands[1] = _strong(admit(self.pick(2, 3, 1), types[1]))
@@ -299,8 +299,8 @@ class ProgramWriter:
             less = fuel // 2 + 1 if self.loops else fuel
         else:
             less = apply("subtract", fuel, 2 if self.loops else self.pick(1, 1, 2))
-        given = [self.value(scope, type_) for _, type_ in helper.leaf_parameters()[1:] if type_ is not None]
-        results = emit_call(region, helper, [less, *given]).results
+        call_arguments = [self.value(scope, type_) for _, type_ in helper.leaf_parameters()[1:] if type_ is not None]
+        results = emit_call(region, helper, [less, *call_arguments]).results
         return list(map(Symbol, results))
 
     def helper(self, position: int) -> FunctionSpec:

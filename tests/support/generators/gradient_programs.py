@@ -37,20 +37,20 @@ def differentiate(case: Case, order: int = 1) -> Case | None:
 def pull_back_entry(program: Program, name: str) -> Program | None:
     """The program with a new entry, which calls the old one and pulls back through that call."""
     entry = program.main
-    taken = [var for var in entry.body.parameters if _is_float(var.type)]
-    given = [(f"r{at}", type_) for at, type_ in enumerate(entry.results) if _is_float(type_)]
-    if not taken or not given:
+    float_parameters = [var for var in entry.body.parameters if _is_float(var.type)]
+    seeds = [(f"r{at}", type_) for at, type_ in enumerate(entry.results) if _is_float(type_)]
+    if not float_parameters or not seeds:
         return None
     results = tuple(Var(f"r{at}", type_) for at, type_ in enumerate(entry.results))
     operands = tuple(var.name for var in entry.body.parameters)
     nodes = [Node("call", operands, results, (), (("function", entry.name),))]
     inputs: list[Operand] = []
-    for nth, (of, type_) in enumerate(given):
+    for nth, (of, type_) in enumerate(seeds):
         weight = literal(0.5 + nth, Type(type_.dtype))
         if not type_.is_scalar:
             nodes.append(Node("broadcast_like", (weight, of), (Var(f"w{nth}", type_),)))
         inputs.append(weight if type_.is_scalar else f"w{nth}")
-    result = tuple(Var(f"d_{var.name}", var.type) for var in taken)
+    result = tuple(Var(f"d_{var.name}", var.type) for var in float_parameters)
     nodes.append(Node("pullback", tuple(inputs), result, (), ((PULLBACK_TARGET, "r0"),)))
     leaving = (*(var.name for var in results), *(var.name for var in result))
     body = Region(entry.body.parameters, tuple(nodes), leaving)
@@ -94,8 +94,8 @@ def finite_difference(case: Case, step: float, run: Running | None = None) -> fl
     finite numbers on both sides. `run` runs it, and may return more values than the program has results."""
     ends, run = [], run or run_on_evaluator(case, 20_000)
     for side in (step, -step):
-        moved = [_moved(value, side * (1 + 0.1 * at)) for at, value in enumerate(case.arguments)]
-        results = run(moved)
+        shifted = [_moved(value, side * (1 + 0.1 * at)) for at, value in enumerate(case.arguments)]
+        results = run(shifted)
         if results is None or not np.isfinite(result := total(case, results[: len(case.program.main.results)])):
             return None
         ends.append(result)

@@ -38,8 +38,8 @@ def fib(n: tl.int64) -> tl.int64:
 @tl.function
 def mean(v: tl.Array[tl.float64, None], n: tl.int64) -> tuple[tl.Array[tl.float64, None], tl.int64]:
     """A function with arrays, a loop, an attribute, and a trap for n = 0."""
-    done = tl.while_loop(lambda i, s: i < n, lambda i, s: (i + 1, s + v * 0.5), 0, v)
-    return done[1] + tl.astype(n, tl.float64), 7 // n
+    result = tl.while_loop(lambda i, s: i < n, lambda i, s: (i + 1, s + v * 0.5), 0, v)
+    return result[1] + tl.astype(n, tl.float64), 7 // n
 
 
 @tl.function

@@ -74,8 +74,8 @@ def specs(draw: st.DrawFn, trees: bool = False) -> Spec:
     """Specs with containers numbered before leaves; the first container is the root. In trees, one edge leads to each
     part."""
     kinds = ("dict", *draw(st.lists(st.sampled_from(KINDS), max_size=5)))
-    kept = tuple(draw(st.lists(leaves(), min_size=1, max_size=5)))
-    count = len(kinds) + len(kept)
+    leaf_specs = tuple(draw(st.lists(leaves(), min_size=1, max_size=5)))
+    count = len(kinds) + len(leaf_specs)
     edges: list[list[tuple[str, int, str]]] = [[] for _ in kinds]
     around = st.sampled_from(("", "", "tuple", "pair"))
     for part in range(1, count):
@@ -84,7 +84,7 @@ def specs(draw: st.DrawFn, trees: bool = False) -> Spec:
     if not trees:
         for source, part in draw(st.lists(st.tuples(st.integers(0, len(kinds) - 1), st.integers(0, count - 1)))):
             edges[source].append((draw(st.sampled_from(NAMES)), part, draw(around)))
-    return Spec(kinds, kept, tuple(map(tuple, edges)))
+    return Spec(kinds, leaf_specs, tuple(map(tuple, edges)))
 
 
 class ObjectGraph(NamedTuple):
@@ -94,9 +94,9 @@ class ObjectGraph(NamedTuple):
 
 def build(spec: Spec, values: Sequence[Any] | None = None) -> ObjectGraph:
     """The objects of a spec, made in an arbitrary order; `values` replace those of its leaves."""
-    given = [leaf.array for leaf in spec.leaves] if values is None else values
+    arrays = [leaf.array for leaf in spec.leaves] if values is None else values
     variables = [
-        tl.Variable(value, dtype=leaf.dtype) for leaf, value in reversed(list(zip(spec.leaves, given, strict=True)))
+        tl.Variable(value, dtype=leaf.dtype) for leaf, value in reversed(list(zip(spec.leaves, arrays, strict=True)))
     ][::-1]
     results = {"dict": dict, "list": list, "object": Object, "slots": Slots, "data": Data}
     parts: list[Any] = [*(results[kind]() for kind in spec.kinds), *variables]
@@ -137,12 +137,12 @@ def follow_path(root: Any, path: str) -> Any:
 
 def reachable_variables(root: Any) -> Iterator[tl.Variable]:
     """The reachable variables, each once, found without tagloom."""
-    waiting, seen = [root], set()
+    waiting, visited = [root], set()
     while waiting:
         each = waiting.pop()
-        if id(each) in seen:
+        if id(each) in visited:
             continue
-        seen.add(id(each))
+        visited.add(id(each))
         if isinstance(each, tl.Variable):
             yield each
         elif isinstance(each, dict):

@@ -66,8 +66,8 @@ class Names:
     def meet(self, one: Names, other: Names) -> None:
         """Add what two blocks assign both."""
         for kind in ("ints", "bools", "floats", "objects", "pairs"):
-            mine, first, second = (getattr(each, kind) for each in (self, one, other))
-            mine += [name for name in first if name in second and name not in mine]
+            own, first, second = (getattr(each, kind) for each in (self, one, other))
+            own += [name for name in first if name in second and name not in own]
 
 
 @dataclass
@@ -574,10 +574,10 @@ class Writer:
             own = Names(ints=["a"], counters=["k"], functions=dict(functions))
             self.write(2, f"return {self.integer(own)}")
             self.block(1, own, Context("int", loops=2, depth=2), 2)
-            again = f"{other}(k - {self.number(1, 2)}, {self.integer(own, 1)})"
-            forms = [again, f"({again} + {self.integer(own, 1)}) % 50"]
-            forms += [f"({again} if {self.truth(own, 1)} else {self.integer(own, 1)})"]
-            forms += [f"({again} - {other}(k - 2, a)) % 7"]
+            recursive_call = f"{other}(k - {self.number(1, 2)}, {self.integer(own, 1)})"
+            forms = [recursive_call, f"({recursive_call} + {self.integer(own, 1)}) % 50"]
+            forms += [f"({recursive_call} if {self.truth(own, 1)} else {self.integer(own, 1)})"]
+            forms += [f"({recursive_call} - {other}(k - 2, a)) % 7"]
             self.write(1, f"return {self.pick(forms)}")
             self.lines += ["", ""]
         self.write(0, "def recur(k, a):")

@@ -43,26 +43,26 @@ class InTrace:
         return as_function(function, python, function.results)
 
     def region(self, region: Region, arguments: Sequence[Any]) -> tuple[Any, ...]:
-        known = dict(zip((variable.name for variable in region.parameters), arguments, strict=True))
+        values = dict(zip((variable.name for variable in region.parameters), arguments, strict=True))
 
         def value(operand: Any) -> Any:
-            return ConcreteArray(operand) if isinstance(operand, Literal) else known[operand]
+            return ConcreteArray(operand) if isinstance(operand, Literal) else values[operand]
 
         for node in region.nodes:
-            made = self.node(node, tuple(map(value, node.inputs)))
-            known.update(zip((result.name for result in node.results), made, strict=True))
+            results = self.node(node, tuple(map(value, node.inputs)))
+            values.update(zip((result.name for result in node.results), results, strict=True))
         return tuple(map(value, region.results))
 
     def node(self, node: Node, inputs: tuple[Any, ...]) -> Sequence[Any]:
         def within(at: int) -> Callable[..., tuple[Any, ...]]:
-            return lambda *given: self.region(node.regions[at], given)
+            return lambda *variables: self.region(node.regions[at], variables)
 
         match node.op:
             case "cond":
                 branches = [partial(within(at), *inputs[1:]) for at in (0, 1)]
                 return tl.cond(inputs[0], *branches)  # type: ignore[no-any-return]
             case "while_loop":
-                return tl.while_loop(lambda *given: within(0)(*given)[0], within(1), *inputs)
+                return tl.while_loop(lambda *variables: within(0)(*variables)[0], within(1), *inputs)
             case "call":
                 return self.functions[node.attribute("function")](*inputs)  # type: ignore[no-any-return]
             case op:

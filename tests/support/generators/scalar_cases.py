@@ -27,14 +27,14 @@ class ScalarWriter(ProgramWriter):
         return self.scalars
 
     def op(self, scope: list[Any]) -> Any:
-        known = {
+        usable = {
             name: results
             for name, every in signatures(self.extra).items()
             if name not in self.without
             and (results := [each for each in every if all(type_.is_scalar for type_ in each[0])])
         }
-        name = self.pick(*known)
-        types, attributes = self.pick(*known[name])
+        name = self.pick(*usable)
+        types, attributes = self.pick(*usable[name])
         operands = [generator._strong(self.value(scope, type_)) for type_ in types]
         if name in ("floor_divide", "remainder", "pow") and types[1].dtype.is_integer and self.pick(True, True, False):
             operands[1] = generator._strong(admit(self.pick(2, 3, 1), types[1]))

@@ -117,9 +117,9 @@ TO_NUMBERS: dict[str, Callable[..., Any]] = {
 
 def read_twice(v: Any) -> Any:
     """A value that one cell holds is put into another cell, and read twice at the end."""
-    held = tl.put(tl.cells(2, tl.float64), 1, v[0] * tl.tanh(v[1]))
-    held = tl.put(held, 0, tl.get(held, 1) * tl.sin(v[2]))
-    return tl.get(held, 0) * tl.get(held, 1) + tl.get(held, 1)
+    cells = tl.put(tl.cells(2, tl.float64), 1, v[0] * tl.tanh(v[1]))
+    cells = tl.put(cells, 0, tl.get(cells, 1) * tl.sin(v[2]))
+    return tl.get(cells, 0) * tl.get(cells, 1) + tl.get(cells, 1)
 
 
 BY_CELLS: dict[str, Callable[..., Any]] = {
@@ -157,10 +157,10 @@ def told(v: Any) -> Any:
 
 def read_early(v: Any) -> Any:
     """A constant that is read before it is put."""
-    held = tl.cells(2, tl.float64)
-    early = tl.get(held, 1)
-    held = tl.put(tl.put(held, 0, v[2]), 1, 0.5)
-    return early * tl.get(held, 0) * v
+    cells = tl.cells(2, tl.float64)
+    first = tl.get(cells, 1)
+    cells = tl.put(tl.put(cells, 0, v[2]), 1, 0.5)
+    return first * tl.get(cells, 0) * v
 
 
 BY_ACTS: dict[str, Callable[..., Any]] = {
@@ -203,9 +203,9 @@ class Smooth(ProgramWriter):
 
     def value(self, scope: list[Any], type_: Type) -> Any:
         """A value of this type: one of the latest in scope, rarely a literal."""
-        known = [value for value in scope if _type(value) == type_][:-5:-1]
-        chosen = self.pick(*[0] * 4, 1, 1, 2, 3, 4) if known else 4
-        return known[chosen % len(known)] if chosen < 4 else self.draw(values(type_, True))
+        candidates = [value for value in scope if _type(value) == type_][:-5:-1]
+        kind = self.pick(*[0] * 4, 1, 1, 2, 3, 4) if candidates else 4
+        return candidates[kind % len(candidates)] if kind < 4 else self.draw(values(type_, True))
 
     def statements(self, scope: list[Any], depth: int, fuel: Any, most: int) -> list[Any]:
         """The scope, extended by some statements and by a number that depends on all their floats."""

@@ -19,9 +19,9 @@ def variables() -> dict[str, tl.Variable]:
     return {name: tl.Variable(start, name=name) for name, start in STARTS.items()}
 
 
-def variable_bits(found: dict[str, tl.Variable]) -> dict[str, bytes]:
+def variable_bits(variables: dict[str, tl.Variable]) -> dict[str, bytes]:
     """The bits of all variables."""
-    return {name: np.asarray(each).tobytes() for name, each in found.items()}
+    return {name: np.asarray(each).tobytes() for name, each in variables.items()}
 
 
 @dataclass(frozen=True)
@@ -51,13 +51,13 @@ def _around(inner: st.SearchStrategy[Statement]) -> st.SearchStrategy[Statement]
 programs = st.lists(st.recursive(simple, _around, max_leaves=8), min_size=1, max_size=4).map(tuple)
 
 
-def build_function(program: Sequence[Statement], held: dict[str, tl.Variable]) -> Callable[[Any], Any]:
+def build_function(program: Sequence[Statement], variables: dict[str, tl.Variable]) -> Callable[[Any], Any]:
     """The Python function of a program. The functions that it calls are `tl.function`s, eagerly and in a trace."""
-    blocks = {statement: _function(statement, held) for statement in _calls(program)}
+    blocks = {statement: _function(statement, variables) for statement in _calls(program)}
 
     def run(x: Any) -> Any:
-        _block(program, held, x, blocks)
-        return held["a"] + held["b"] * x + tl.sum(held["w"])
+        _block(program, variables, x, blocks)
+        return variables["a"] + variables["b"] * x + tl.sum(variables["w"])
 
     return run
 
@@ -72,38 +72,42 @@ def _calls(program: Sequence[Statement]) -> list[Statement]:
     return results
 
 
-def _function(statement: Statement, held: dict[str, tl.Variable]) -> Any:
+def _function(statement: Statement, variables: dict[str, tl.Variable]) -> Any:
     (body,) = statement.parts
-    inner = {each: _function(each, held) for each in _calls(body)}
+    inner = {each: _function(each, variables) for each in _calls(body)}
 
     @tl.function
-    def called(k: tl.int64, x: tl.float64) -> tl.float64:
-        _block(body, held, x, inner)
+    def callee(k: tl.int64, x: tl.float64) -> tl.float64:
+        _block(body, variables, x, inner)
         if statement.kind == "call":
-            return held["a"] * 0.5
-        return tl.cond(k <= 0, lambda: held["b"] * 0.5, lambda: called(k - 1, x) + held["a"] * 0.25)
+            return variables["a"] * 0.5
+        return tl.cond(k <= 0, lambda: variables["b"] * 0.5, lambda: callee(k - 1, x) + variables["a"] * 0.25)
 
-    return called
+    return callee
 
 
 @tl.autograph.inline
-def _block(block: Sequence[Statement], held: dict[str, tl.Variable], x: Any, functions: dict[Statement, Any]) -> None:
+def _block(
+    block: Sequence[Statement], variables: dict[str, tl.Variable], x: Any, functions: dict[Statement, Any]
+) -> None:
     for statement in block:
-        _statement(statement, held, x, functions)
+        _statement(statement, variables, x, functions)
 
 
-def _value(target: str, number: int, held: dict[str, tl.Variable], x: Any) -> Any:
+def _value(target: str, number: int, variables: dict[str, tl.Variable], x: Any) -> Any:
     """A value of the target's type, computed from variables."""
     if target == "n":
-        return (held["n"] * (number - 3) + number) % 11
-    scalar = held["b"] * 0.5 + x * (number - 3) if number % 2 else tl.sin(held["a"] + x) * number
-    return scalar if target in "ab" else held["w"] * 0.5 + scalar
+        return (variables["n"] * (number - 3) + number) % 11
+    scalar = variables["b"] * 0.5 + x * (number - 3) if number % 2 else tl.sin(variables["a"] + x) * number
+    return scalar if target in "ab" else variables["w"] * 0.5 + scalar
 
 
 @tl.autograph.inline
-def _statement(statement: Statement, held: dict[str, tl.Variable], x: Any, functions: dict[Statement, Any]) -> None:
-    kind, number, variable = statement.kind, statement.number, held[statement.target]
-    value = _value(statement.target, number, held, x)
+def _statement(
+    statement: Statement, variables: dict[str, tl.Variable], x: Any, functions: dict[Statement, Any]
+) -> None:
+    kind, number, variable = statement.kind, statement.number, variables[statement.target]
+    value = _value(statement.target, number, variables, x)
     if kind == "assign":
         variable.assign(value)
     elif kind == "add":
@@ -113,32 +117,36 @@ def _statement(statement: Statement, held: dict[str, tl.Variable], x: Any, funct
     elif kind == "mix":
         before = variable.value
         variable.assign(value)
-        held["a"].assign(tl.sum(before) * 0.5 + tl.sum(variable) if statement.target != "n" else held["a"] + 1.0)
+        variables["a"].assign(
+            tl.sum(before) * 0.5 + tl.sum(variable) if statement.target != "n" else variables["a"] + 1.0
+        )
     elif kind == "cond":
         then, otherwise = statement.parts
         tl.cond(
             tl.sum(variable) > number - 4,
-            lambda: _branch(then, held, x, functions),
-            lambda: _branch(otherwise, held, x, functions),
+            lambda: _branch(then, variables, x, functions),
+            lambda: _branch(otherwise, variables, x, functions),
         )
     elif kind in ("loop", "decided"):
         *deciding, body = statement.parts
 
         def going_on(i: Any) -> Any:
             for block in deciding:
-                _block(block, held, x, functions)
-            return (i < number) & (held["n"] != 7)
+                _block(block, variables, x, functions)
+            return (i < number) & (variables["n"] != 7)
 
         def going(i: Any) -> Any:
-            _block(body, held, x, functions)
+            _block(body, variables, x, functions)
             return i + 1
 
         tl.while_loop(going_on, going, 0)
     else:
-        held["a"].assign(held["a"] * 0.5 + functions[statement](number, x))
+        variables["a"].assign(variables["a"] * 0.5 + functions[statement](number, x))
 
 
 @tl.autograph.inline
-def _branch(block: Sequence[Statement], held: dict[str, tl.Variable], x: Any, functions: dict[Statement, Any]) -> Any:
-    _block(block, held, x, functions)
+def _branch(
+    block: Sequence[Statement], variables: dict[str, tl.Variable], x: Any, functions: dict[Statement, Any]
+) -> Any:
+    _block(block, variables, x, functions)
     return 0

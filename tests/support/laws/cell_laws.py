@@ -140,7 +140,7 @@ JOINTS = {",": (DOWN,), "`": (UP,), "+": (UP, DOWN)}
 """The vertical sides that each ASCII joint joins; horizontally it joins any line that reaches it."""
 
 
-def _meant(text: Sequence[str], words: Container[Place]) -> list[str]:
+def _words_of_signs(text: Sequence[str], words: Container[Place]) -> list[str]:
     """The Unicode characters of an ASCII drawing; text is unchanged."""
     cells = {(row, column): sign for row, line in enumerate(text) for column, sign in enumerate(line)}
     signs = {place: PLAIN.get(sign, sign) for place, sign in cells.items() if place not in words}
@@ -175,7 +175,7 @@ def read(drawing: Drawing, view: View, *, unicode: bool = True) -> list[ReadArro
     boxes = {name: where[name] for name in view.boxes}
     text = drawing.text(unicode=unicode).split("\n")
     if not unicode:
-        text = _meant(text, {place for cells in boxes.values() for place in cells} | _titles(drawing, view))
+        text = _words_of_signs(text, {place for cells in boxes.values() for place in cells} | _titles(drawing, view))
     return list(Reader(text, boxes).arrows())
 
 

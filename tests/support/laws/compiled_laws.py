@@ -40,47 +40,47 @@ def differences(program: Program, graph: Graph, arguments: Sequence[Any], seed: 
     return run_trial(program, graph, arguments, seed).differences
 
 
-def function_differences(function: Function, given: Sequence[Any]) -> list[str]:
+def function_differences(function: Function, arguments: Sequence[Any]) -> list[str]:
     """Where the compiled engine differs on a function, traced for these arguments."""
-    program = function.trace(*given).program
+    program = function.trace(*arguments).program
     graph = lower(program)
-    return differences(program, graph, admit_arguments(graph, given))
+    return differences(program, graph, admit_arguments(graph, arguments))
 
 
 def run_trial(program: Program, graph: Graph, arguments: Sequence[Any], seed: int = 0) -> Trial:
     """Run a program on the compiled engine, and compare."""
     worlds = Witness(), Witness(), Witness()
     compiled = run_compiled(program, graph, arguments, limits=SHORT, seed=seed, world=worlds[0])
-    meant = evaluate(program, arguments, max_steps=STEPS, seed=seed, world=worlds[1])
-    if compiled is None and meant.status == "Exhausted":
+    evaluation = evaluate(program, arguments, max_steps=STEPS, seed=seed, world=worlds[1])
+    if compiled is None and evaluation.status == "Exhausted":
         return Trial("nothing", [])
-    if (compiled is None) != needs_tokens(program, meant):
-        return Trial("left", [f"the evaluator says {meant}, and compiled {compiled}"])
+    if (compiled is None) != needs_tokens(program, evaluation):
+        return Trial("left", [f"the evaluator says {evaluation}, and compiled {compiled}"])
     if compiled is None:
         return Trial("left", [])
     to_outcome_record(compiled)
     reference = run_graph(graph, arguments, limits=LIMITS, seed=seed, world=worlds[2])
-    result = [] if meant.status == "Exhausted" else list(_done_otherwise(worlds[1], worlds[0]))
+    result = [] if evaluation.status == "Exhausted" else list(_effect_differences(worlds[1], worlds[0]))
     if reference.status != "Exhausted":
         return Trial("reference", [*result, *differences_from_reference(reference, compiled)])
-    if meant.status == "Exhausted":
+    if evaluation.status == "Exhausted":
         return Trial("nothing", result)
-    return Trial("evaluator", [*result, *_against_evaluator(meant, compiled)])
+    return Trial("evaluator", [*result, *_against_evaluator(evaluation, compiled)])
 
 
-def needs_tokens(program: Program, meant: Evaluation) -> bool:
+def needs_tokens(program: Program, evaluation: Evaluation) -> bool:
     """Whether only a token machine can tell how a program ends: the evaluation waits for a cell, or a cell op
     trapped."""
-    if meant.trap is None:
-        return meant.status == "Waiting"
-    function, _, name = meant.trap[0].rpartition(".")
+    if evaluation.trap is None:
+        return evaluation.status == "Waiting"
+    function, _, name = evaluation.trap[0].rpartition(".")
     (node,) = (node for node in program[function].body.walk() if node.name == name)
     return node.op in ("put", "get", "collect")
 
 
-def _done_otherwise(meant: Witness, compiled: Witness) -> Iterator[str]:
+def _effect_differences(evaluated: Witness, compiled: Witness) -> Iterator[str]:
     """Where the effects on the two worlds differ."""
-    for one, other in ((meant.lines, compiled.lines), (_calls(meant), _calls(compiled))):
+    for one, other in ((evaluated.lines, compiled.lines), (_calls(evaluated), _calls(compiled))):
         if one != other:
             yield f"the evaluator did {one}, and compiled {other}"
 
@@ -89,31 +89,33 @@ def _calls(world: Witness) -> list[Any]:
     return [(name, *map(fingerprint, operands)) for name, operands in world.calls]
 
 
-def _against_evaluator(meant: Evaluation, compiled: Outcome) -> Iterator[str]:
-    if meant.status == "Returned" and not _alike(compiled, meant.results or ()):
-        yield f"the evaluator returned {meant.results}, compiled {compiled.status} {compiled.results}"
-    if meant.trap is not None and _said(compiled)[:1] != [f"{meant.trap[1]} at node {meant.trap[0]}"]:
-        yield f"the evaluator met {meant.trap}, compiled {compiled.status} {compiled.traps}"
+def _against_evaluator(evaluation: Evaluation, compiled: Outcome) -> Iterator[str]:
+    if evaluation.status == "Returned" and not _has_same_results(compiled, evaluation.results or ()):
+        yield f"the evaluator returned {evaluation.results}, compiled {compiled.status} {compiled.results}"
+    if evaluation.trap is not None and _error_lines(compiled)[:1] != [
+        f"{evaluation.trap[1]} at node {evaluation.trap[0]}"
+    ]:
+        yield f"the evaluator met {evaluation.trap}, compiled {compiled.status} {compiled.traps}"
 
 
 def differences_from_reference(reference: Outcome, compiled: Outcome) -> Iterator[str]:
     """Where an outcome of the compiled engine differs: in the ending, the results, or the first trap."""
     if compiled.status != reference.status:
         yield f"the reference {reference.status}, compiled {compiled.status}: {compiled.error}"
-    elif reference.status == "Returned" and not _alike(compiled, reference.results):
+    elif reference.status == "Returned" and not _has_same_results(compiled, reference.results):
         yield f"the reference returned {reference.results}, compiled {compiled.results}"
     elif reference.status == "Trapped":
         yield from _first_trap(reference, compiled)
 
 
-def _alike(compiled: Outcome, results: Sequence[Any]) -> bool:
+def _has_same_results(compiled: Outcome, results: Sequence[Any]) -> bool:
     if compiled.status != "Returned":
         return False
     assert compiled.value is not None or not results
     return all(map(is_same_value, compiled.results, results))
 
 
-def _said(outcome: Outcome) -> list[str]:
+def _error_lines(outcome: Outcome) -> list[str]:
     return [trap.message for trap in outcome.traps]
 
 

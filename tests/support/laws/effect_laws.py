@@ -136,9 +136,9 @@ def reversal(
     """`revert` undoes `apply`, and neither performs an effect; a fork is independent of its origin."""
     world, dice, pick = Witness(), random.Random(name), schedule(name)
     state = State(graph, case.arguments, seed=seed, bound=k, world=world, is_clocked=name == "waves")
-    done: list[Event] = []
+    events: list[Event] = []
     snapshots = [state.snapshot()]
-    while state.flight and len(done) < most:
+    while state.flight and len(events) < most:
         before = len(world.lines), len(world.calls)
         event = step(state, pick(state))
         performed = len(world.lines) + len(world.calls) - sum(before)
@@ -149,21 +149,21 @@ def reversal(
         state.apply(event)
         if fork is not None and fork.snapshot() != snapshots[-1]:
             yield f"applying {event} changed a fork made before"
-        done.append(event)
+        events.append(event)
         snapshots.append(state.snapshot())
-        back = dice.randint(1, len(done)) if dice.random() < 0.05 else 1
+        back = dice.randint(1, len(events)) if dice.random() < 0.05 else 1
         fork = state.fork() if dice.random() < 0.2 else None
-        for undone in reversed(done[-back:]):
+        for undone in reversed(events[-back:]):
             state.revert(undone)
         if state.snapshot() != snapshots[-1 - back]:
-            yield f"reverting {back} events after {len(done)} did not restore the state"
+            yield f"reverting {back} events after {len(events)} did not restore the state"
             return
         if fork is not None and fork.snapshot() != snapshots[-1]:
             yield f"reverting {back} events changed a fork made before"
-        for again in done[-back:]:
-            state.apply(again)
+        for event_ in events[-back:]:
+            state.apply(event_)
         if state.snapshot() != snapshots[-1]:
-            yield f"applying {back} events again after {len(done)} led elsewhere"
+            yield f"applying {back} events again after {len(events)} led elsewhere"
             return
         if after != (len(world.lines), len(world.calls)):
             yield "apply or revert performed an effect"

@@ -102,14 +102,14 @@ def last_events_violations(
     including events from before the import."""
     keeper = LastEventKeeper(count)
     run = start_run_at(graph, case, name, limits, begin, keeper)
-    done = begin
+    end = begin
     for pause in steps:
         run.resume(pause)
-        done = len(expected) if pause is None else min(done + pause, len(expected))
+        end = len(expected) if pause is None else min(end + pause, len(expected))
         before = deque(expected[:begin], maxlen=count)
-        got, there = keeper.window(before), expected[:done][-count:]
-        yield from slice_violations(f"{name}, {count} from {begin}", there, got, dice)
-        yield from first_event_difference(f"{name}, {count} from {begin}", there, got)
+        got, required = keeper.window(before), expected[:end][-count:]
+        yield from slice_violations(f"{name}, {count} from {begin}", required, got, dice)
+        yield from first_event_difference(f"{name}, {count} from {begin}", required, got)
 
 
 def slice_violations(description: str, expected: Sequence[Event], got: Sequence[Event], dice: Random) -> Iterator[str]:

@@ -46,23 +46,23 @@ BY_PLACE = ("over", "out", "node", "node-back", "tag")
 PLACES = ("flight", "state", "enabled", "tags")
 
 
-def begun(graph: Graph, arguments: Sequence[Any], schedule: str) -> History:
+def new_history(graph: Graph, arguments: Sequence[Any], schedule: str) -> History:
     return History(graph, arguments, schedule=schedule, limits=LIMITS, spacing=5)
 
 
 def base_violations(graph: Graph, arguments: Sequence[Any], schedule: str, seed: int) -> Iterator[str]:
     """A history with a base at event i equals an ordinary one at every event that it knows: the event, the state, its
     description, the statistics and the end of the run. This also holds after more of its past is revealed."""
-    dice, full = random.Random(seed), begun(graph, arguments, schedule)
+    dice, full = random.Random(seed), new_history(graph, arguments, schedule)
     if full.unsupported_reason is not None:
         return
     expected = full.run()
     position, window = dice.randint(0, len(full)), dice.randint(0, 9)
-    known = begun(graph, arguments, schedule)
+    history_ = new_history(graph, arguments, schedule)
     for _ in range(dice.choice([0, 0, 5, 40])):
-        known.forward()
-    forwarded = known.fast_forward(position, window=window)
-    if forwarded is known:
+        history_.forward()
+    forwarded = history_.fast_forward(position, window=window)
+    if forwarded is history_:
         forwarded.run()
         forwarded = forwarded.fast_forward(position, window=window) if forwarded.base else forwarded
     elif forwarded.base != max(position - window, 0):
@@ -120,7 +120,7 @@ def answer_violations(forwarded: History, full: History, dice: random.Random, co
     tags = list(full.state.records) + [full[at].token.tag for at in dice.sample(range(position), min(position, 5))]
     for _ in range(count):
         node, tag = str(dice.choice(full.graph.nodes)), dice.choice(tags or [ROOT])
-        for question in (_fired, _why_not, _behind, _users):
+        for question in (_has_fired, _why_not, _behind, _users):
             try:
                 expected = question(full, node, tag, forwarded.base)
             except Usage:
@@ -136,7 +136,7 @@ def answer_violations(forwarded: History, full: History, dice: random.Random, co
                 yield f"{question.__name__} {place}, known from {forwarded.base}: {result} {expected}"
 
 
-def _fired(history: History, node: str, tag: Tag, base: int) -> Any:
+def _has_fired(history: History, node: str, tag: Tag, base: int) -> Any:
     number = history.ask.index.firing_event(history.graph.only(node), tag)
     return None if number is not None and number < base else number
 
@@ -178,11 +178,11 @@ def _users(history: History, node: str, tag: Tag, base: int) -> Any:
 
 def stop_violations(graph: Graph, arguments: Sequence[Any], schedule: str, seed: int) -> Iterator[str]:
     """The next hit of a breakpoint is where the reference machine finds it, whichever engine runs."""
-    dice, full = random.Random(seed), begun(graph, arguments, schedule)
+    dice, full = random.Random(seed), new_history(graph, arguments, schedule)
     if full.unsupported_reason is not None:
         return
     for condition in dice.sample(CONDITIONS, 8):
-        start = begun(graph, arguments, schedule)
+        start = new_history(graph, arguments, schedule)
         for _ in range(dice.choice([0, 3, 20, 60])):
             start.forward()
         try:
@@ -199,7 +199,7 @@ def stop_violations(graph: Graph, arguments: Sequence[Any], schedule: str, seed:
         forwarded.forward_to(points[0])
         if forwarded is start:
             continue
-        full = begun(graph, arguments, schedule)
+        full = new_history(graph, arguments, schedule)
         while len(full) < len(start):
             full.forward()
         full.forward_to(points[1])
@@ -247,7 +247,7 @@ def pair(graph: Graph, arguments: Sequence[Any], schedule: str) -> tuple[Session
     """A fast-forwarding session, and one that knows every event."""
     sessions = new_session(), new_session(StartOptions(whole=True))
     for session in sessions:
-        session.add_run(begun(graph, arguments, schedule))
+        session.add_run(new_history(graph, arguments, schedule))
     return sessions
 
 
@@ -257,37 +257,38 @@ def session_violations(graph: Graph, arguments: Sequence[Any], schedule: str, se
     dice = random.Random(seed)
     with MonkeyPatch.context() as patch:
         near(patch)
-        far, full = pair(graph, arguments, schedule)
-        for session in (far, full):
+        forwarded, full = pair(graph, arguments, schedule)
+        for session in (forwarded, full):
             session.execute("break fired")
         for _ in range(25):
             lines = (
                 LINES
-                if far.history.last_event or not far.history.base
+                if forwarded.history.last_event or not forwarded.history.base
                 else [each for each in LINES if each not in BY_PLACE]
             )
-            line, stood = dice.choice([*lines, *[f"goto {dice.randint(0, 160)}"] * 8]), far.history.position
-            texts = [session.execute(line).text for session in (far, full)]
-            place = far.history.position
+            line, stood = dice.choice([*lines, *[f"goto {dice.randint(0, 160)}"] * 8]), forwarded.history.position
+            texts = [session.execute(line).text for session in (forwarded, full)]
+            place = forwarded.history.position
             if place != full.history.position:
-                if place != far.history.base or full.history.position > place:
+                if place != forwarded.history.base or full.history.position > place:
                     yield f"{line} from {stood} leads to {place}, and not to {full.history.position}: {texts}"
                     return
                 place = full.history.position
-                far.execute(f"goto {place}")
+                forwarded.execute(f"goto {place}")
             if dice.random() < 0.3 and place != stood:
-                far.execute("undo")
-                far.execute("redo")
-            yield from same_session(far, full, f"{line} from {stood}")
+                forwarded.execute("undo")
+                forwarded.execute("redo")
+            yield from same_session(forwarded, full, f"{line} from {stood}")
 
 
-def same_session(far: Session, full: Session, line: str) -> Iterator[str]:
+def same_session(forwarded: Session, full: Session, line: str) -> Iterator[str]:
     """Both sessions are at the same position, and describe it alike."""
-    here, there = far.history, full.history
-    if here.position != there.position or state_fields(here.state) != state_fields(there.state):
-        yield f"after {line}, another state at {here.position}, known from {here.base} on, than at {there.position}"
+    history, required = forwarded.history, full.history
+    if history.position != required.position or state_fields(history.state) != state_fields(required.state):
+        place = f"{history.position}, known from {history.base} on"
+        yield f"after {line}, another state at {place}, than at {required.position}"
         return
-    for place in PLACES if here.position > here.base else ():
-        texts = [sorted(session.execute(place).text) for session in (far, full)]
+    for place in PLACES if history.position > history.base else ():
+        texts = [sorted(session.execute(place).text) for session in (forwarded, full)]
         if texts[0] != texts[1]:
-            yield f"{place} says otherwise after {line} at {here.position}: {texts}"
+            yield f"{place} says otherwise after {line} at {history.position}: {texts}"

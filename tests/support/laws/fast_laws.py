@@ -88,11 +88,10 @@ def step_violations(case: Case, name: str, steps: int, limits: Limits = LIMITS) 
     try:
         for event in islice(drive(state, schedule(name), limits), steps):
             run.resume(1)
-            here = [token for token in (*event.sent, *event.woken) if token.node >= 0 and not event.is_throttled]
-            if here and with_value_bits(
-                newest_tokens(run, len(here) + len(event.released))[: len(here)]
-            ) != with_value_bits(here):
-                yield f"{name}: step {state.steps} is {event}, and {newest_tokens(run, len(here))} in the fast engine"
+            joining = [token for token in (*event.sent, *event.woken) if token.node >= 0 and not event.is_throttled]
+            newest = newest_tokens(run, len(joining) + len(event.released))[: len(joining)]
+            if joining and with_value_bits(newest) != with_value_bits(joining):
+                yield f"{name}: step {state.steps} is {event}, and {newest} in the fast engine"
                 return
     except Exhausted:
         return
@@ -120,18 +119,18 @@ class RunOptionsSample(NamedTuple):
     callbacks: Mapping[str, Callable[..., Any]] | None = None
 
 
-def differences(graph: Graph, arguments: Sequence[Value], asked: RunOptionsSample) -> Iterator[str]:
+def differences(graph: Graph, arguments: Sequence[Value], sample: RunOptionsSample) -> Iterator[str]:
     """Where a whole run on the fast engine differs from one on the reference: in its outcome, or in its effects."""
-    name, limits, *_ = asked
-    options: dict[str, Any] = {"until": asked.until, "seed": asked.seed, "k": asked.k}
-    worlds = Witness(asked.callbacks), Witness(asked.callbacks)
+    name, limits, *_ = sample
+    options: dict[str, Any] = {"until": sample.until, "seed": sample.seed, "k": sample.k}
+    worlds = Witness(sample.callbacks), Witness(sample.callbacks)
     expected = comparable_fields(run_graph(graph, arguments, schedule=name, limits=limits, world=worlds[0], **options))
     got = comparable_fields(run_fast(graph, arguments, name, limits, worlds[1], **options))
     for key, value in expected.items():
         if got[key] != value:
-            yield f"{asked}: {key} is {got[key]} and not {value}"
+            yield f"{sample}: {key} is {got[key]} and not {value}"
     if worlds[0].lines != worlds[1].lines or with_value_bits(worlds[0].calls) != with_value_bits(worlds[1].calls):
-        yield f"{asked}: what it did to the world differs"
+        yield f"{sample}: what it did to the world differs"
 
 
 def option_violations(case: Case, dice: Random, tries: int) -> Iterator[str]:
@@ -149,11 +148,11 @@ def random_options(dice: Random, stats: Stats) -> RunOptionsSample:
         "tokens": stats.largest_flight + stats.largest_store,
         "depth": stats.deepest_tag,
     }
-    chosen = dice.choice(([], ["firings"], ["tokens"], ["depth"], list(most)))
-    given = {
-        name: dice.choice((dice.randint(0, most[name] + 1), most[name], max(most[name] - 1, 0))) for name in chosen
+    limit_names = dice.choice(([], ["firings"], ["tokens"], ["depth"], list(most)))
+    limit_values = {
+        name: dice.choice((dice.randint(0, most[name] + 1), most[name], max(most[name] - 1, 0))) for name in limit_names
     }
-    limits = Limits(**{"firings": LIMITS.firings, **given})
+    limits = Limits(**{"firings": LIMITS.firings, **limit_values})
     name = dice.choice(("waves", "fifo", "lifo", f"random:{dice.randrange(2**64)}"))
     return RunOptionsSample(
         name, limits, dice.choice(UNTIL_CHOICES), dice.choice((0, 2**64 - 1, 7)), dice.choice((None, None, 1, 2, 5))
@@ -166,13 +165,13 @@ def export_violations(graph: Graph, arguments: Sequence[Value], name: str, steps
     state = first_state(graph, list(arguments), name, world=Witness())
     stopped = run.resume(steps)
     try:
-        done = len(list(islice(drive(state, schedule(name), limits), steps)))
+        step_count = len(list(islice(drive(state, schedule(name), limits), steps)))
     except Exhausted as error:
         if str(error) != str(stopped):
             yield f"{name}: the reference ended with {error}, the fast engine with {stopped}"
         return
     if with_value_bits(run.state().snapshot()) != with_value_bits(state.snapshot()):
-        yield f"{name}: the states differ after {done} steps"
+        yield f"{name}: the states differ after {step_count} steps"
 
 
 def with_value_bits(value: Any) -> Any:

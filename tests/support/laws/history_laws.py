@@ -72,12 +72,14 @@ def _inject(state: State, token: Token) -> None:
 
 
 def _count_busy(state: State) -> None:
-    held = {tag: len(entries) for tag, entries in state.throttled_tokens.items()}
+    throttled = {tag: len(entries) for tag, entries in state.throttled_tokens.items()}
     for tag in sorted(state.records, key=lambda tag: -tag.depth):
         record = state.records[tag]
         below = [other for other in state.records.values() if other.tag.parent == tag]
-        kept = sum(count for each, count in held.items() if each.parent == tag)
-        record.busy_count = record.token_count - held.get(tag, 0) + sum(other.busy_count > 0 for other in below) + kept
+        throttled_below = sum(count for each, count in throttled.items() if each.parent == tag)
+        record.busy_count = (
+            record.token_count - throttled.get(tag, 0) + sum(other.busy_count > 0 for other in below) + throttled_below
+        )
 
 
 def _put(state: State, place: TokenPlace, value: Any) -> None:
@@ -103,18 +105,20 @@ def walk_violations(
     try:
         histories = [result]
         for _ in range(moves):
-            chosen = dice.choice(histories)
-            others = [(other, len(other), state_fields(other.state)) for other in histories if other is not chosen]
-            before = chosen.position
-            did, branch = _move(chosen, dice)
+            moved_history = dice.choice(histories)
+            others = [
+                (other, len(other), state_fields(other.state)) for other in histories if other is not moved_history
+            ]
+            before = moved_history.position
+            did, branch = _move(moved_history, dice)
             if branch is not None:
-                others.append((chosen, len(chosen), state_fields(chosen.at(before))))
+                others.append((moved_history, len(moved_history), state_fields(moved_history.at(before))))
                 histories = [*histories, branch][-MOST_HISTORIES:]
-            for history in (chosen, *([branch] if branch else [])):
+            for history in (moved_history, *([branch] if branch else [])):
                 yield from position_violations(history, did, dice)
-            for other, length, known in others:
-                if len(other) != length or state_fields(other.state) != known:
-                    yield f"{did} on {chosen} disturbed {other}"
+            for other, length, fields in others:
+                if len(other) != length or state_fields(other.state) != fields:
+                    yield f"{did} on {moved_history} disturbed {other}"
         for history in histories:
             yield from position_violations(history, "the walk", dice, 5)
     except Exception as error:
@@ -169,8 +173,8 @@ def _move(history: History, dice: random.Random) -> tuple[str, History | None]:
 
 def _injected(history: History, dice: random.Random) -> tuple[str, History | None]:
     """A fork with a copy of an earlier token: if that was consumed, or waits, the run will break."""
-    known = [history[number].token for number in range(history.position)]
-    tokens = [token for token in [*known, *history.state.flight] if token.tag in history.state.records]
+    known_tokens = [history[number].token for number in range(history.position)]
+    tokens = [token for token in [*known_tokens, *history.state.flight] if token.tag in history.state.records]
     if not tokens or history.is_invalid:
         return "nothing", None
     node, port, tag, value = dice.choice(tokens)
@@ -215,9 +219,9 @@ def outcome_violations(
         if to_outcome_record(each.run()) != expected:
             yield f"{each} ends otherwise than the run"
     history.jump(dice.randint(0, len(history)))
-    late = history.branch()
-    if to_outcome_record(late.run()) != expected or to_outcome_record(history.outcome()) != expected:
-        yield f"{late} ends otherwise than the run"
+    fork = history.branch()
+    if to_outcome_record(fork.run()) != expected or to_outcome_record(history.outcome()) != expected:
+        yield f"{fork} ends otherwise than the run"
     scripted = History(graph, arguments, schedule=history.script())
     for _ in history:
         scripted.forward()

@@ -103,21 +103,21 @@ def reversal(graph: Graph, arguments: Sequence[Any], name: str, most: int = 100)
     """`revert` undoes `apply`, for every single step and for random segments; applying the events again gives the same
     state."""
     state, pick, dice = State(graph, arguments), schedule(name), random.Random(name)
-    done: list[Event] = []
+    events: list[Event] = []
     snapshots = [state.snapshot()]
-    while state.flight and len(done) < most:
+    while state.flight and len(events) < most:
         event = step(state, pick(state))
         state.apply(event)
-        done.append(event)
+        events.append(event)
         snapshots.append(state.snapshot())
-        back = dice.randint(1, len(done)) if dice.random() < 0.05 else 1
-        for undone in reversed(done[-back:]):
+        back = dice.randint(1, len(events)) if dice.random() < 0.05 else 1
+        for undone in reversed(events[-back:]):
             state.revert(undone)
         if state.snapshot() != snapshots[-1 - back]:
-            yield f"reverting {back} events after {len(done)} did not restore the state"
+            yield f"reverting {back} events after {len(events)} did not restore the state"
             return
-        for again in done[-back:]:
-            state.apply(again)
+        for event_ in events[-back:]:
+            state.apply(event_)
         if state.snapshot() != snapshots[-1]:
-            yield f"applying {back} events again after {len(done)} led elsewhere"
+            yield f"applying {back} events again after {len(events)} led elsewhere"
             return

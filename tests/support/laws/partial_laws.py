@@ -52,13 +52,13 @@ def violations(case: Case, fetches: Sequence[str] | None, feeds: Sequence[str]) 
     """P1 to P5: violations of the partial program in which some values are fed with those of a whole run. A value that
     the whole run did not compute is not fed."""
     program, world = case.program, Witness()
-    whole = run_graph(lower(program), case.arguments, keep="events", limits=LIMITS, world=world)
-    if whole.status == "Exhausted":
+    full_run = run_graph(lower(program), case.arguments, keep="events", limits=LIMITS, world=world)
+    if full_run.status == "Exhausted":
         return
-    had = values(program, case.arguments, whole)
+    had = values(program, case.arguments, full_run)
     fed = [name for name in feeds if name in had]
     try:
-        part, taken = prune_program(program, fetches, fed)
+        part, source_names = prune_program(program, fetches, fed)
     except Usage as error:
         if error.rule != "P5":
             yield f"refused: {error}"
@@ -66,27 +66,29 @@ def violations(case: Case, fetches: Sequence[str] | None, feeds: Sequence[str]) 
     if problems := program_problems(part) or graph_problems(lower(part)):
         yield f"the part breaks a rule: {problems[0]}"
         return
-    seen = Witness()
-    run = run_graph(lower(part), [had[name] for name in taken], keep="events", limits=LIMITS, world=seen)
+    part_world = Witness()
+    run = run_graph(lower(part), [had[name] for name in source_names], keep="events", limits=LIMITS, world=part_world)
     operands = program.main.body.results if fetches is None else fetches
     expected = [bits(each.value if isinstance(each, Literal) else had.get(each)) for each in operands]
     if [bits(result) for result in run.results] != expected:
         yield f"fetched {run.results} of {operands}, with {fed} fed, and the whole has {expected}"
-    more = firings(part, run, program.entry) - firings(program, whole, program.entry)
+    more = firings(part, run, program.entry) - firings(program, full_run, program.entry)
     parameters = [f"{program.entry}.{parameter.name}" for parameter in part.main.body.parameters]
-    given = {parameter for parameter, name in zip(parameters, taken, strict=True) if name in fed}
-    if more := [firing for firing in more if firing[0] not in given]:
+    fed_parameters = {parameter for parameter, name in zip(parameters, source_names, strict=True) if name in fed}
+    if more := [firing for firing in more if firing[0] not in fed_parameters]:
         yield f"the part fires {more[0]}, and the whole does not"
-    if Counter(seen.lines) - Counter(world.lines) or Counter(map(repr, seen.calls)) - Counter(map(repr, world.calls)):
+    if Counter(part_world.lines) - Counter(world.lines) or Counter(map(repr, part_world.calls)) - Counter(
+        map(repr, world.calls)
+    ):
         yield "the part has effects that the whole has not"
     unneeded = {node.name for node in part.main.body.nodes} - needed_nodes(program, operands, fed)
     if unneeded:
         yield f"{sorted(unneeded)} are there, and {operands} do not depend on them"
     results = {result.name for node in part.main.body.nodes for result in node.results}
-    used = {each for node in part.main.body.nodes for each in node.inputs} | {*part.main.body.results}  # type: ignore[arg-type]
-    if idle := [parameter.name for parameter in part.main.body.parameters if parameter.name not in used]:
+    used_names = {each for node in part.main.body.nodes for each in node.inputs} | {*part.main.body.results}  # type: ignore[arg-type]
+    if idle := [parameter.name for parameter in part.main.body.parameters if parameter.name not in used_names]:
         yield f"the part takes {idle}, and does not use it"
-    if old := used & results & {*fed}:
+    if old := used_names & results & {*fed}:
         yield f"{old} is fed, and what is computed is used"
     if not calls_itself(program) and prune_program(with_more(program), fetches, fed).program != part:
         yield "one more node that nobody needs makes another part"
@@ -102,8 +104,8 @@ def with_more(program: Program) -> Program:
 
 def calls_itself(program: Program) -> bool:
     """Whether a function calls the main function, which is then kept whole as well."""
-    called = [node for each in program.functions for node in each.body.walk() if node.op == "call"]
-    return any(node.attribute("function") == program.entry for node in called)
+    calls = [node for each in program.functions for node in each.body.walk() if node.op == "call"]
+    return any(node.attribute("function") == program.entry for node in calls)
 
 
 def bits(value: Any) -> Any:
@@ -116,10 +118,10 @@ def bits(value: Any) -> Any:
 def values(program: Program, arguments: Sequence[Any], run: Outcome) -> dict[str, Any]:
     """The values of the main body in a run, by its events."""
     results = dict(zip((parameter.name for parameter in program.main.body.parameters), arguments, strict=True))
-    known, nodes = names(program), run.graph.nodes
+    value_names, nodes = names(program), run.graph.nodes
     for event in run.events:
         node = nodes[event.token.node]
-        if not event.is_firing or node.function != program.entry or node.name not in known:
+        if not event.is_firing or node.function != program.entry or node.name not in value_names:
             continue
         if result_tag(run.graph, event) == ROOT:
             results.update((node.name, value) for output, value in event.outputs if output == 0)
@@ -174,18 +176,18 @@ def needed_nodes(program: Program, operands: Sequence[Any], fed: Sequence[str]) 
 
 def each_value_violations(case: Case) -> Iterator[str]:
     """What is wrong when each value is fetched, and when each is fed and the results are fetched."""
-    known = names(case.program)
-    for name in known:
+    value_names = names(case.program)
+    for name in value_names:
         yield from violations(case, [name], [])
         yield from violations(case, None, [name])
-        yield from violations(case, known, [name])
-        for other in known:
+        yield from violations(case, value_names, [name])
+        for other in value_names:
             yield from violations(case, [name], [other])
 
 
 def tagged_value_violations() -> Iterator[str]:
     """What is wrong with some values under tags; the right ones are known."""
-    known: list[tuple[Any, dict[str, Any], Any]] = [
+    values_by_name: list[tuple[Any, dict[str, Any], Any]] = [
         ("main/loop[1]/add_1", {}, 1.0),
         ("main/loop[*]/s", {}, {f"main/loop[{k}]": k / 2 for k in range(4)}),
         ("main/tanh", {}, 0.5),
@@ -198,7 +200,7 @@ def tagged_value_violations() -> Iterator[str]:
         ("cond", {"main/subtract": 9.0}, 9.0),
         ("loop", {"main/loop[1]/i": 3}, 3),
     ]
-    for fetch, feed, expected in known:
+    for fetch, feed, expected in values_by_name:
         result = model.partial(fetch, {"tanh": 0.5, "greater": False, **feed})(1.0)
         if result != expected:
             yield f"{fetch} is {result} and not {expected}, where {feed} is fed"

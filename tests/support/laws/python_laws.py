@@ -117,9 +117,9 @@ def disagreements(
     masks = masks if masks is not None else [[True] * count, [position % 2 == 0 for position in range(count)]]
     for arguments in inputs:
         expected = python_ending(function, arguments)
-        found = difference(python_ending(convert(function), arguments), expected)  # type: ignore[arg-type]
-        if found:
-            yield f"{arguments} as they are: {found}"
+        message = difference(python_ending(convert(function), arguments), expected)  # type: ignore[arg-type]
+        if message:
+            yield f"{arguments} as they are: {message}"
     for mask in masks:
         yield from _staged_disagreements(function, inputs, mask, runs)
 
@@ -144,14 +144,14 @@ def _staged_disagreements(
                 if is_refusal(error):
                     raise
                 # raised while tracing, when nothing is printed yet
-                found = difference(Ending(None, error, expected.lines), expected)
+                message = difference(Ending(None, error, expected.lines), expected)
             else:
                 value = out.value if out.error is None else None
-                found = difference(Ending(value, out.error, tuple(lines)), expected)
+                message = difference(Ending(value, out.error, tuple(lines)), expected)
                 if engine != "compiled":
                     runs_of_tokens.add((out.firings, tuple(map(str, out.traps))))
-            if found:
-                yield f"{arguments} with {mask} symbolic on {engine}, {schedule}: {found}"
+            if message:
+                yield f"{arguments} with {mask} symbolic on {engine}, {schedule}: {message}"
         if len(runs_of_tokens) > 1:
             yield f"{arguments} with {mask} symbolic: schedules differ in firings or traps: {runs_of_tokens}"
 

@@ -51,7 +51,7 @@ AHEAD = UnfiredNode | UnopenedActivation | DeferredRead | ThrottledToken
 """Reasons that wait for something themselves."""
 
 
-def begun(graph: Graph, arguments: Sequence[Any]) -> tuple[State, EventIndex]:
+def new_run(graph: Graph, arguments: Sequence[Any]) -> tuple[State, EventIndex]:
     values = admit_arguments(graph, arguments)
     return State(graph, values, world=Witness()), EventIndex(graph, values)
 
@@ -60,7 +60,7 @@ def run_and_index(
     graph: Graph, arguments: Sequence[Any], name: str = "fifo", steps: int = 2_000
 ) -> tuple[State, EventIndex]:
     """A state and its index, after at most this many steps of a run."""
-    state, index = begun(graph, arguments)
+    state, index = new_run(graph, arguments)
     for event in drive(state, schedule(name), Limits()):
         index.add(event)
         if state.steps >= steps:
@@ -121,9 +121,11 @@ def edits_by_token(index: EventIndex) -> Iterator[str]:
     """The last edit of every token, and for every sender its edited tokens in order."""
     links = Links(index)
     for token, sender in links.sent.items():
-        told = index.origin(sender, Token(*token, 0)).changed_value
-        if (told is not None) != (token in links.changed) or fingerprint(told) != fingerprint(links.changed.get(token)):
-            yield f"{token} is said to be changed to {told}, not {links.changed.get(token)}"
+        changed_value = index.origin(sender, Token(*token, 0)).changed_value
+        if (changed_value is not None) != (token in links.changed) or fingerprint(changed_value) != fingerprint(
+            links.changed.get(token)
+        ):
+            yield f"{token} is said to be changed to {changed_value}, not {links.changed.get(token)}"
     for sender in set(links.sent.values()):
         expected = [token for token in links.changed if links.sent[token] == sender]
         if list(index.changed_tokens(sender)) != expected:
@@ -223,13 +225,13 @@ def past_query_violations(history: History, dice: random.Random, moves: int = 12
                 walk.deliver(dice.randrange(len(walk.state.flight)))
         index = walk.ask.index
         fresh = EventIndex(walk.graph, walk.arguments, walk[: walk.position])
-        known = [token for event in (*history, *walk) for token in (event.token, *event.sent)]
-        for token in dice.sample(known, min(len(known), 40)):
-            if _told(index, *token[:3]) != _told(fresh, *token[:3]):
+        known_tokens = [token for event in (*history, *walk) for token in (event.token, *event.sent)]
+        for token in dice.sample(known_tokens, min(len(known_tokens), 40)):
+            if _answers(index, *token[:3]) != _answers(fresh, *token[:3]):
                 yield f"at {walk.position}: {token} is asked about at another moment"
 
 
-def _told(index: EventIndex, node: int, port: int, tag: Tag) -> Any:
+def _answers(index: EventIndex, node: int, port: int, tag: Tag) -> Any:
     """The index's answers about a token, its sender and its consumer."""
     sender, user = index.sender(node, port, tag), index.user(node, port, tag)
     links = [] if sender is None else [index.operands(sender), index.users(sender), str(index.origin(sender))]
@@ -290,8 +292,8 @@ def questions(state: State, future: Future, index: EventIndex, dice: random.Rand
     return [*results, *_some(dice, waiting, 4), *_some(dice, order, 6), *anywhere, *beyond]
 
 
-def _some(dice: random.Random, given: list[Any], most: int) -> list[Any]:
-    return dice.sample(given, min(most, len(given)))
+def _some(dice: random.Random, items: list[Any], most: int) -> list[Any]:
+    return dice.sample(items, min(most, len(items)))
 
 
 def reason_violations(state: State, index: EventIndex, dice: random.Random) -> Iterator[str]:
@@ -468,13 +470,13 @@ def _stores_are_so(place: DeferredRead, waits: Any, state: State, index: EventIn
     if cells != (empty if gathers else empty[:1]):
         yield f"{place} waits for the cells {cells} of {empty}"
     for number, need in zip(cells, waits.requirements, strict=True):
-        told = {(reason.node, reason.tag) for reason in need.reasons if isinstance(reason, UnfiredNode)}
+        named_stores = {(reason.node, reason.tag) for reason in need.reasons if isinstance(reason, UnfiredNode)}
         expected = {store for store, got in sent.items() if (got.get(0), got.get(1)) == (place.cell.handle, number)}
-        if told != expected:
-            yield f"cell {number} waits for {told}, not {expected}"
+        if named_stores != expected:
+            yield f"cell {number} waits for {named_stores}, not {expected}"
         maybe = [store for reason in need.reasons if isinstance(reason, UnfilledCell) for store in reason.stores]
-        told = {store for store in maybe if store[1] is not None}
-        if told != set(_might(sent, index.graph, place.cell.handle, number)) or len(set(maybe)) != len(maybe):
+        named_stores = {store for store in maybe if store[1] is not None}
+        if named_stores != set(_might(sent, index.graph, place.cell.handle, number)) or len(set(maybe)) != len(maybe):
             yield f"cell {number} may be filled by {maybe}"
         for store in (store for store, tag in maybe if tag is None):
             literal = index.graph.nodes[store].ports[1]
@@ -553,9 +555,9 @@ def _above(tag: Tag) -> Iterator[Tag]:
         yield tag
 
 
-def _reasons_hold(token: Any, tag: Tag, found: Sequence[Any], state: State, future: Future) -> Iterator[str]:
+def _reasons_hold(token: Any, tag: Tag, reasons: Sequence[Any], state: State, future: Future) -> Iterator[str]:
     """Each reason is true; if the reasons say that the token is lost, it is never sent."""
-    for reason in found:
+    for reason in reasons:
         match reason:
             case InFlightToken(position, _) if state.flight[position][:3] != token:
                 yield f"{reason} is not that token"
@@ -573,10 +575,10 @@ def _reasons_hold(token: Any, tag: Tag, found: Sequence[Any], state: State, futu
                 yield f"{reason}: where the predicate came from is not said"
             case RoutedAway(firing, _) if token in [sent[:3] for sent in firing.event.sent] or firing.event.trap:
                 yield f"{reason} sent it"
-    lost = not any(isinstance(reason, HOPES | AHEAD) for reason in found)
+    lost = not any(isinstance(reason, HOPES | AHEAD) for reason in reasons)
     if lost and (token in future.sent if token else tag in future.opened):
-        yield f"what is lost by {found} came"
-    if not found:
+        yield f"what is lost by {reasons} came"
+    if not reasons:
         yield "there is no reason"
 
 

@@ -42,10 +42,10 @@ STEPS = st.lists(
 )
 
 
-def step_violations(made: QueueParameters, steps: Sequence[tuple[str, int]]) -> Iterator[str]:
+def step_violations(parameters: QueueParameters, steps: Sequence[tuple[str, int]]) -> Iterator[str]:
     """The laws that steps of one thread break, none of which blocks: when a queue accepts and returns elements, which
     ones, and its messages."""
-    queue, there, following, is_closed = made.queue(), list[int](), 0, False
+    queue, contents, following, is_closed = parameters.queue(), list[int](), 0, False
     for word, number in steps:
         if word == "close":
             queue.close(cancel=bool(number))
@@ -54,35 +54,35 @@ def step_violations(made: QueueParameters, steps: Sequence[tuple[str, int]]) -> 
             new = list(range(following, following + number))
             following += number
             text, _ = _tried(lambda new=new, word=word: _put(queue, new, many=word == "enqueue_many"))
-            room = made.capacity - len(there)
+            room = parameters.capacity - len(contents)
             expected = None if not new else "QueueClosed" if is_closed else "QueueTimeout" if len(new) > room else None
-            there += [] if is_closed else new[:room]
+            contents += [] if is_closed else new[:room]
             if text != expected:
-                yield f"{word} of {number} into {len(there)} of {made}: {text}, and not {expected}"
+                yield f"{word} of {number} into {len(contents)} of {parameters}: {text}, and not {expected}"
         else:
-            yield from _taken(queue, made, there, is_closed, number, many=word == "dequeue_many")
-        if queue.size() != len(there):
-            yield f"size {queue.size()} where {len(there)} are in"
+            yield from _taken(queue, parameters, contents, is_closed, number, many=word == "dequeue_many")
+        if queue.size() != len(contents):
+            yield f"size {queue.size()} where {len(contents)} are in"
 
 
 def _taken(
-    queue: Queue, made: QueueParameters, there: list[int], is_closed: bool, count: int, *, many: bool
+    queue: Queue, parameters: QueueParameters, contents: list[int], is_closed: bool, count: int, *, many: bool
 ) -> Iterator[str]:
-    if made.least + count - 1 > made.capacity:
+    if parameters.least + count - 1 > parameters.capacity:
         return
-    before = len(there)
-    text, given = _tried(
+    before = len(contents)
+    text, items = _tried(
         lambda: list(map(int, queue.dequeue_many(count, timeout=0))) if many else [int(queue.dequeue(timeout=0))]
     )
-    enough = before >= (count if is_closed else made.least + count - 1)
+    enough = before >= (count if is_closed else parameters.least + count - 1)
     expected = None if enough else "QueueClosed" if is_closed else "QueueTimeout"
     if text != expected:
-        yield f"{count} of {before} in {made}, closed: {is_closed}: {text}, and not {expected}"
-    for each in given or []:
-        if each not in there[: made.least]:
-            yield f"{each} is not among the first {made.least} of {there}"
+        yield f"{count} of {before} in {parameters}, closed: {is_closed}: {text}, and not {expected}"
+    for each in items or []:
+        if each not in contents[: parameters.least]:
+            yield f"{each} is not among the first {parameters.least} of {contents}"
         else:
-            there.remove(each)
+            contents.remove(each)
 
 
 def _put(queue: Queue, new: list[int], *, many: bool) -> None:
@@ -100,9 +100,9 @@ def _tried(act: Callable[[], Any]) -> tuple[str | None, Any]:
         return type(error).__name__, None
 
 
-def drained(made: QueueParameters, count: int, pauses: Sequence[float]) -> list[int]:
+def drained(parameters: QueueParameters, count: int, pauses: Sequence[float]) -> list[int]:
     """The elements that one thread gets while another puts them, both with pauses."""
-    queue = made.queue()
+    queue = parameters.queue()
 
     def produce() -> None:
         for number in range(count):
@@ -112,47 +112,49 @@ def drained(made: QueueParameters, count: int, pauses: Sequence[float]) -> list[
 
     producer = threading.Thread(target=produce, daemon=True)
     producer.start()
-    given = []
+    items = []
     for each in queue:
-        given.append(int(each))
-        time.sleep(pauses[-1 - len(given) % len(pauses)])
+        items.append(int(each))
+        time.sleep(pauses[-1 - len(items) % len(pauses)])
     producer.join()
-    return given
+    return items
 
 
-def order_violations(made: QueueParameters, count: int = 24) -> Iterator[str]:
+def order_violations(parameters: QueueParameters, count: int = 24) -> Iterator[str]:
     """The order depends on the seed alone, not on the speed of threads or on how far producers may run ahead."""
     orders = {
-        tuple(drained(made._replace(capacity=made.capacity + room), count, pauses))
+        tuple(drained(parameters._replace(capacity=parameters.capacity + room), count, pauses))
         for room in (0, 7)
         for pauses in ((0.0,), (0.0, 0.001, 0.0), (0.0005, 0.0))
     }
     if len(orders) > 1:
-        yield f"{made} gives {len(orders)} orders"
+        yield f"{parameters} gives {len(orders)} orders"
     for order in orders:
         if sorted(order) != list(range(count)):
-            yield f"{made} gives {order}"
+            yield f"{parameters} gives {order}"
 
 
-def thread_violations(made: QueueParameters, producers: int = 4, consumers: int = 4, each: int = 60) -> Iterator[str]:
+def thread_violations(
+    parameters: QueueParameters, producers: int = 4, consumers: int = 4, each: int = 60
+) -> Iterator[str]:
     """Several threads get exactly the elements that several others put, none twice; elements of one producer overtake
     each other only as far as `least` allows. The queue is closed while some puts still wait for room."""
-    queue, got = made.queue(), [list[int]() for _ in range(consumers)]
+    queue, got = parameters.queue(), [list[int]() for _ in range(consumers)]
     entering = threading.Barrier(producers + 1)
 
-    def produce(who: int) -> None:
-        numbers = [who * each + number for number in range(each)]
+    def produce(worker: int) -> None:
+        numbers = [worker * each + number for number in range(each)]
         for number in numbers[:-1]:
             queue.enqueue(number)
         entering.wait()
         queue.enqueue(numbers[-1])
 
-    def consume(who: int) -> None:
+    def consume(worker: int) -> None:
         for element in queue:
-            got[who].append(int(element))
+            got[worker].append(int(element))
 
-    running = [threading.Thread(target=produce, args=(who,), daemon=True) for who in range(producers)]
-    running += [threading.Thread(target=consume, args=(who,), daemon=True) for who in range(consumers)]
+    running = [threading.Thread(target=produce, args=(worker,), daemon=True) for worker in range(producers)]
+    running += [threading.Thread(target=consume, args=(worker,), daemon=True) for worker in range(consumers)]
     for thread in running:
         thread.start()
     entering.wait()
@@ -162,30 +164,30 @@ def thread_violations(made: QueueParameters, producers: int = 4, consumers: int 
     for thread in running:
         thread.join(10)
         if thread.is_alive():
-            yield f"{made}: a thread waits for ever"
+            yield f"{parameters}: a thread waits for ever"
             return
     if sorted(itertools.chain(*got)) != list(range(producers * each)):
-        yield f"{made}: {producers * each} were put in, and {sum(map(len, got))} came out"
-    if made.least == 1:
+        yield f"{parameters}: {producers * each} were put in, and {sum(map(len, got))} came out"
+    if parameters.least == 1:
         for numbers in got:
-            for who in range(producers):
-                own = [number for number in numbers if number // each == who]
+            for worker in range(producers):
+                own = [number for number in numbers if number // each == worker]
                 if own != sorted(own):
-                    yield f"{made}: {own} came out of order"
+                    yield f"{parameters}: {own} came out of order"
 
 
 def closing_violations(waiting: int = 3) -> Iterator[str]:
     """Puts that wait for room when the queue is closed either succeed, and the drained queue is empty, or are
     refused."""
     for cancel in (False, True):
-        queue, refused = tl.FIFOQueue(1, tl.int64), list[int]()
+        queue, refused_numbers = tl.FIFOQueue(1, tl.int64), list[int]()
         queue.enqueue(0)
 
-        def produce(number: int, queue: Any = queue, refused: list[int] = refused) -> None:
+        def produce(number: int, queue: Any = queue, refused_numbers: list[int] = refused_numbers) -> None:
             try:
                 queue.enqueue(number)
             except tl.QueueClosed:
-                refused.append(number)
+                refused_numbers.append(number)
 
         running = [threading.Thread(target=produce, args=(number,), daemon=True) for number in range(1, waiting + 1)]
         for thread in running:
@@ -193,10 +195,10 @@ def closing_violations(waiting: int = 3) -> Iterator[str]:
         while queue._waiting_producers < waiting:
             time.sleep(0.0005)
         queue.close(cancel=cancel)
-        given = sorted(int(each) for each in queue)
+        items = sorted(int(each) for each in queue)
         queue.close(cancel=True)
         for thread in running:
             thread.join(10)
         expected = [0] if cancel else list(range(waiting + 1))
-        if given != expected or len(refused) != waiting * cancel:
-            yield f"closed with cancel={cancel}: {given} came out, {refused} were refused"
+        if items != expected or len(refused_numbers) != waiting * cancel:
+            yield f"closed with cancel={cancel}: {items} came out, {refused_numbers} were refused"

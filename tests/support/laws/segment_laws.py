@@ -47,7 +47,11 @@ def segment_violations(case: Case, limits: Limits = LIMITS) -> Iterator[str]:
             list(run.stats.waiting or ()),
         ),
         ("residue", machine.residue, {((token.node, token.port), token.tag) for token in run.residue}),
-        ("activations", _opened(machine), {site: n for site, n in run.stats.activations_by_site.items() if n}),
+        (
+            "activations",
+            _activation_counts(machine),
+            {site: n for site, n in run.stats.activations_by_site.items() if n},
+        ),
     ):
         if actual != expected:
             yield f"{what}: {actual} instead of {expected}"
@@ -77,7 +81,7 @@ def _bits(value: object) -> object:
     return None if value is None else fingerprint(value)
 
 
-def _opened(machine: SegmentMachine) -> dict[object, int]:
+def _activation_counts(machine: SegmentMachine) -> dict[object, int]:
     """The activations that were opened, by site."""
     opened: dict[object, int] = {}
     for tag in machine.activations:

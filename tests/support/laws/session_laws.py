@@ -44,7 +44,7 @@ ASKING = ("where", "state", "flight", "enabled", "tags", "breaks", "watches", "b
 MOST_RUNS = 6
 
 
-def begun(graph: Graph, arguments: Sequence[Any], schedule: str = "waves", unchecked: bool = False) -> Session:
+def start_session(graph: Graph, arguments: Sequence[Any], schedule: str = "waves", unchecked: bool = False) -> Session:
     """A session with this run, whose world prints nothing."""
     session = new_session()
     session.add_run(
@@ -65,8 +65,8 @@ def mark_violations(session: Session, seed: int, steps: int) -> Iterator[str]:
             [ROOT, *(token.tag for at in range(len(history)) for token in history[at].sent if token.node >= 0)]
         )
         numbers = {str(tag): f"#{number}" for number, tag in enumerate(entered, 1)}
-        wrong = [str(tag) for tag in entered if mark_activation(session, tag).text != numbers[str(tag)]]
-        yield from (f"at {history.position} of {session.run.name}: {tag} has another number" for tag in wrong)
+        wrong_tags = [str(tag) for tag in entered if mark_activation(session, tag).text != numbers[str(tag)]]
+        yield from (f"at {history.position} of {session.run.name}: {tag} has another number" for tag in wrong_tags)
         for page in (flight_page, waiting_page, tags_page, events_page, inspector_page):
             for row in page(session).rows:
                 texts = [span.text.strip() for span in row.spans if re.fullmatch(r"#\d+ *", span.text)]
@@ -234,7 +234,7 @@ def known_violations(session: Session, line: str) -> Iterator[str]:
     run.index.catch_up(run.history)
     fresh = RunIndex(run.history)
     fresh.catch_up(run.history)
-    for what, tell in TOLD.items():
+    for what, tell in INDEX_QUERIES.items():
         if tell(run.index, run.history) != tell(fresh, run.history):
             yield f"after {line}, other {what} of {run.history} are known than happened"
     for point in points:
@@ -260,7 +260,7 @@ def fork_violations(session: Session, seed: int, forks: int = 4) -> Iterator[str
         yield from known_violations(session, "a fork")
 
 
-TOLD: dict[str, Callable[[RunIndex, History], Any]] = {
+INDEX_QUERIES: dict[str, Callable[[RunIndex, History], Any]] = {
     "firings": lambda known, history: [list(known.firings(node)) for node in range(len(history.graph.nodes))],
     "waves": lambda known, history: (known.waves().tolist(), list(known.wave_ends), known.wave_firings),
     "traps": lambda known, history: list(known.traps),
@@ -271,9 +271,9 @@ TOLD: dict[str, Callable[[RunIndex, History], Any]] = {
 }
 
 
-def _activation(known: ActivationSummary) -> Any:
-    facts = [sorted((node, at) for node, (at, _) in each.items()) for each in (known.arguments, known.results)]
-    return known.open_position, facts, [(at, tag.path()) for at, tag in known.children]
+def _activation(summary: ActivationSummary) -> Any:
+    facts = [sorted((node, at) for node, (at, _) in each.items()) for each in (summary.arguments, summary.results)]
+    return summary.open_position, facts, [(at, tag.path()) for at, tag in summary.children]
 
 
 def undo_violations(session: Session, line: str, before: Any) -> Iterator[str]:
@@ -295,15 +295,15 @@ def motion_violations(session: Session, seed: int, moves: int = 12) -> Iterator[
         session.execute(f"goto {dice.randint(0, max(len(history), 8))}")
         name = dice.choice(list(KINDS))
         session.execute(dice.choice([name, BACK[name]]))
-        for there, back in ((name, BACK[name]), (BACK[name], name)):
+        for command, back in ((name, BACK[name]), (BACK[name], name)):
             start = history.position
-            session.execute(there)
+            session.execute(command)
             end = history.position
             yield from _between(history, name, start, end)
             if end != start:
                 session.execute(back)
             if history.position != start:
-                yield f"from {start}, {there} leads to {end}, and {back} to {history.position}"
+                yield f"from {start}, {command} leads to {end}, and {back} to {history.position}"
 
 
 def _between(history: History, name: str, start: int, end: int) -> Iterator[str]:
@@ -358,12 +358,12 @@ def around_violations(session: Session, seed: int, moves: int = 40) -> Iterator[
         position = dice.randint(0, len(history))
         for name, walk in SLOWLY.items():
             session.execute(f"goto {position}")
-            here = (
+            scope = (
                 current_scope(session)
                 if name != "over-back" or not position
                 else scope_of(history[position - 1].token.tag)
             )
-            walk(history, here)
+            walk(history, scope)
             expected = history.position
             session.execute(f"goto {position}")
             session.execute(name)
@@ -371,27 +371,27 @@ def around_violations(session: Session, seed: int, moves: int = 40) -> Iterator[
                 yield f"{name} from {position} leads to {history.position}, not {expected}"
 
 
-def _slowly_over(history: History, here: ActivationScope) -> None:
+def _slowly_over(history: History, scope: ActivationScope) -> None:
     history.forward_to(
-        lambda state, event: here.includes_firing(event) or (bool(event.closed) and not here.is_open(state))
+        lambda state, event: scope.includes_firing(event) or (bool(event.closed) and not scope.is_open(state))
     )
 
 
-def _slowly_out(history: History, here: ActivationScope) -> None:
-    history.forward_to(lambda state, event: bool(event.closed) and not here.is_open(state))
+def _slowly_out(history: History, scope: ActivationScope) -> None:
+    history.forward_to(lambda state, event: bool(event.closed) and not scope.is_open(state))
 
 
-def _slowly_over_back(history: History, here: ActivationScope) -> None:
+def _slowly_over_back(history: History, scope: ActivationScope) -> None:
     while history.back() is not None and history.position:
-        if here.includes_firing(history[history.position - 1]):
+        if scope.includes_firing(history[history.position - 1]):
             return
-        if not here.is_open(history.state):
+        if not scope.is_open(history.state):
             history.forward()
             return
 
 
-def _slowly_out_back(history: History, here: ActivationScope) -> None:
-    while history.back() is not None and here.is_open(history.state):
+def _slowly_out_back(history: History, scope: ActivationScope) -> None:
+    while history.back() is not None and scope.is_open(history.state):
         pass
 
 

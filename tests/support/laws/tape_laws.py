@@ -83,9 +83,9 @@ def violations(case: Case, order: int, tape: type[tl.Tape] = tl.Tape, way: Way =
         return [f"the derivative of the program returns, and the tape raises {error}"]
     alike = is_same_value if order == 1 and is_straight(case) else _is_near
     return [
-        f"result {at} is {mine!r} by the tape, and {theirs!r} by the program"
-        for at, (mine, theirs) in enumerate(zip(result, expected, strict=True))
-        if not alike(mine, theirs)
+        f"result {at} is {value!r} by the tape, and {required!r} by the program"
+        for at, (value, required) in enumerate(zip(result, expected, strict=True))
+        if not alike(value, required)
     ]
 
 
@@ -96,10 +96,10 @@ def is_straight(case: Case) -> bool:
 
 def _is_near(one: Any, other: Any) -> bool:
     """Whether numbers are equal up to the order of additions; numbers that are not finite are skipped."""
-    mine, theirs = np.asarray(one), np.asarray(other)
-    if mine.dtype.kind != "f":
+    value, required = np.asarray(one), np.asarray(other)
+    if value.dtype.kind != "f":
         return is_same_value(one, other)
-    known = np.isfinite(mine) & np.isfinite(theirs)
-    largest = np.max(np.abs(theirs[known]), initial=1.0)
-    bound = 1e-12 if mine.dtype == np.float64 else 1e-4
-    return mine.dtype == theirs.dtype and bool(np.all(np.abs(mine[known] - theirs[known]) <= bound * largest))
+    finite = np.isfinite(value) & np.isfinite(required)
+    largest = np.max(np.abs(required[finite]), initial=1.0)
+    bound = 1e-12 if value.dtype == np.float64 else 1e-4
+    return value.dtype == required.dtype and bool(np.all(np.abs(value[finite] - required[finite]) <= bound * largest))

@@ -56,34 +56,35 @@ def badges(view: View) -> Counter[BadgeMark]:
     return Counter(badge.mark for each in results for badge in each)
 
 
-def place_violations(whole: View, folded: View) -> Iterator[str]:
+def place_violations(full_view: View, folded: View) -> Iterator[str]:
     """Folding loses nothing: each box has one place, the arrows are the images of the arrows, with their number, and no
     badge is lost."""
     yield from view_violations(folded)
-    places = {name: folded.place_of(name) for name in whole.boxes}
+    places = {name: folded.place_of(name) for name in full_view.boxes}
     if set(places.values()) != folded.boxes.keys():
         yield "the boxes are not the places of the boxes"
     images, inside = Counter[tuple[object, ...]](), Counter[str]()
     weight_inside = Counter[str]()
-    for arrow in whole.arrows:
+    for arrow in full_view.arrows:
         tail, head = places[arrow.tail], places[arrow.head]
         if tail == head and arrow.tail != arrow.head:
             inside[tail] += 1
             weight_inside[tail] += _weight(arrow.badges)
         else:
             images[tail, head, arrow.link, arrow.label] += 1
-    drawn = Counter[tuple[object, ...]]()
+    arrow_counts = Counter[tuple[object, ...]]()
     for arrow in folded.arrows:
-        drawn[arrow.tail, arrow.head, arrow.link, arrow.label] += arrow.edge_count
-    if images != drawn:
-        yield f"the arrows are not the images of the arrows: {images - drawn} missing, {drawn - images} more"
+        arrow_counts[arrow.tail, arrow.head, arrow.link, arrow.label] += arrow.edge_count
+    if images != arrow_counts:
+        missing, surplus = images - arrow_counts, arrow_counts - images
+        yield f"the arrows are not the images of the arrows: {missing} missing, {surplus} more"
     for name, box in folded.boxes.items():
-        members = [whole.boxes[each] for each, place in places.items() if place == name]
+        members = [full_view.boxes[each] for each, place in places.items() if place == name]
         expected = sum(_weight(member.badges) for member in members) + weight_inside[name]
         if _weight(box.badges, counts=box.kind.startswith("folded")) != expected:
             yield f"{name} has {box.badges}, not badges for {expected}"
     if sum(_weight(arrow.badges) for arrow in folded.arrows) + weight_inside.total() != sum(
-        _weight(arrow.badges) for arrow in whole.arrows
+        _weight(arrow.badges) for arrow in full_view.arrows
     ):
         yield "tokens on arrows are lost"
 

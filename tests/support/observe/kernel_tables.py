@@ -78,10 +78,10 @@ def differences(
     number: int,
     signature: KernelSignature,
     columns: Sequence[tuple[Any, ...]],
-    given: Sequence[tuple[Any, ...]],
+    operand_rows: Sequence[tuple[Any, ...]],
 ) -> Iterator[str]:
-    """Where a branch differs from what the reference computes. `columns` are the columns `a`, `b`, `c`; `given` are the
-    operands of the op."""
+    """Where a branch differs from what the reference computes. `columns` are the columns `a`, `b`, `c`;
+    `operand_rows` are the operands of the op."""
     result, *lanes = signature.lanes
     arrays = [
         np.array([np.asarray(row[position]).item() for row in columns], LANES[kind])
@@ -89,12 +89,12 @@ def differences(
     ]
     out, traps = np.zeros(len(columns), LANES[result]), np.zeros(len(columns), bool)
     run(number, out, traps, *arrays)
-    meant = build_kernel(signature.row, signature.operands, signature.result, signature.attributes)
-    for operands, value, trapped in zip(given, out.tolist(), traps.tolist(), strict=True):
+    kernel = build_kernel(signature.row, signature.operands, signature.result, signature.attributes)
+    for operands, value, trapped in zip(operand_rows, out.tolist(), traps.tolist(), strict=True):
         if trapped != (trap_message(signature.row, operands) is not None):
             yield f"{signature.row.name} of {operands} {'traps' if trapped else 'does not trap'}"
-        elif not trapped and not same(value, np.asarray(meant(*operands)).item()):
-            yield f"{signature.row.name} of {operands}: {value}, not {meant(*operands)}"
+        elif not trapped and not same(value, np.asarray(kernel(*operands)).item()):
+            yield f"{signature.row.name} of {operands}: {value}, not {kernel(*operands)}"
 
 
 def same(one: Any, other: Any) -> bool:

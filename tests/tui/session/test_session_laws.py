@@ -22,13 +22,13 @@ from support.laws.session_laws import (
     Replays,
     activation_violations,
     around_violations,
-    begun,
     fork_violations,
     frame_violations,
     mark_violations,
     motion_violations,
     place_violations,
     reply_violations,
+    start_session,
     walk_violations,
 )
 from support.observe.moments import chain, fib, mixed
@@ -62,7 +62,7 @@ RUNS: dict[str, tuple[Graph, list[Any]]] = {
 def test_a_session_agrees_with_replay(case: Case, schedule: str, seed: int) -> None:
     """After any walk of commands, every run agrees with a replay of its choices and edits from the beginning; undo
     restores all that was shown, and redo repeats it; every reply is valid JSON."""
-    assert list(walk_violations(begun(lower(case.program), case.arguments, schedule), seed)) == []
+    assert list(walk_violations(start_session(lower(case.program), case.arguments, schedule), seed)) == []
 
 
 @pytest.mark.full
@@ -71,21 +71,21 @@ def test_the_laws_hold_on_runs_of_all_kinds(name: str) -> None:
     """The laws hold with loops, traps, cells and bounds, and on an invalid graph."""
     graph, arguments = RUNS[name]
     for seed in range(3):
-        assert list(walk_violations(begun(graph, arguments, "waves", unchecked=True), seed)) == []
+        assert list(walk_violations(start_session(graph, arguments, "waves", unchecked=True), seed)) == []
 
 
 @settings(max_examples=15)
 @given(cases(), st.sampled_from(SCHEDULES), SEEDS)
 def test_a_fork_knows_its_past(case: Case, schedule: str, seed: int) -> None:
     """The shared past of nested forks, with the hits of breakpoints, agrees with its events."""
-    assert list(fork_violations(begun(lower(case.program), case.arguments, schedule), seed)) == []
+    assert list(fork_violations(start_session(lower(case.program), case.arguments, schedule), seed)) == []
 
 
 @settings(max_examples=15)
 @given(cases(), st.sampled_from(SCHEDULES), SEEDS)
 def test_a_command_and_its_reverse(case: Case, schedule: str, seed: int) -> None:
     """From a stop, a motion command and its reverse are the identity, and neither passes a stop."""
-    assert list(motion_violations(begun(lower(case.program), case.arguments, schedule), seed)) == []
+    assert list(motion_violations(start_session(lower(case.program), case.arguments, schedule), seed)) == []
 
 
 @pytest.mark.full
@@ -94,14 +94,14 @@ def test_a_command_and_its_reverse(case: Case, schedule: str, seed: int) -> None
 def test_over_and_out_agree_with_tags(name: str, schedule: str) -> None:
     """`over` and `out` agree with the tags of the events."""
     graph, arguments = RUNS[name]
-    assert list(activation_violations(begun(graph, arguments, schedule))) == []
+    assert list(activation_violations(start_session(graph, arguments, schedule))) == []
 
 
 @settings(max_examples=10)
 @given(cases(), st.sampled_from(SCHEDULES), SEEDS)
 def test_over_and_out_go_event_by_event(case: Case, schedule: str, seed: int) -> None:
     """`over` and `out`, which inspect no state elsewhere, agree with a search that inspects every state."""
-    assert list(around_violations(begun(lower(case.program), case.arguments, schedule), seed)) == []
+    assert list(around_violations(start_session(lower(case.program), case.arguments, schedule), seed)) == []
 
 
 @pytest.mark.full
@@ -110,7 +110,7 @@ def test_over_and_out_go_event_by_event(case: Case, schedule: str, seed: int) ->
 def test_over_and_out_of_loops(name: str, schedule: str) -> None:
     """This holds in loops too, whose iterations may overlap."""
     graph, arguments = RUNS[name]
-    assert list(around_violations(begun(graph, arguments, schedule, unchecked=True), 1)) == []
+    assert list(around_violations(start_session(graph, arguments, schedule, unchecked=True), 1)) == []
 
 
 WORDS = st.sampled_from([*COMMANDS, *(f"{name} " for name in COMMANDS)])
@@ -137,7 +137,7 @@ PARTS = st.sampled_from(
 def test_any_line_is_answered(lines: list[str]) -> None:
     """Every line gets a reply in words: nothing is raised, nothing is evaluated by Python, and a failure changes
     nothing. Commands that write or read files are left out."""
-    session = begun(fib.graph, [3])
+    session = start_session(fib.graph, [3])
     for line in lines:
         if line.split(" ")[0] in ("load", "replay", "export", "pytest", "schedule", "compare"):
             continue
@@ -152,7 +152,7 @@ def test_any_line_is_answered(lines: list[str]) -> None:
 @given(st.sampled_from(["break", "log", "search"]), st.text() | st.lists(PARTS, max_size=12).map(" ".join))
 def test_any_condition_is_answered(name: str, text: str) -> None:
     """Only the language of breakpoints reads conditions and texts."""
-    session = begun(fib.graph, [3])
+    session = start_session(fib.graph, [3])
     reply = session.execute(f"{name} {text}")
     assert reply.ok or reply.data["error"] in ("Usage", "Malformed")
     assert session.execute("continue").ok and session.execute("reverse").ok and session.execute("breaks").ok
@@ -163,7 +163,7 @@ def test_any_condition_is_answered(name: str, text: str) -> None:
 def test_any_edit_is_answered(name: str) -> None:
     """A token can be edited or injected at every port of every node, or the reply says why not. Undone, nothing is left
     of it. Otherwise the run continues to some ending."""
-    session = begun(*RUNS[name], "waves", unchecked=True)
+    session = start_session(*RUNS[name], "waves", unchecked=True)
     session.execute("step 3")
     before = session.snapshot
     places = [f"{node} {port}" for node in session.history.graph.nodes for port in range(len(node.ports) + 1)]
@@ -177,7 +177,7 @@ def test_any_edit_is_answered(name: str) -> None:
 
 def test_python_is_not_evaluated() -> None:
     """A Python call is refused as a value and as a condition."""
-    session = begun(fib.graph, [3])
+    session = start_session(fib.graph, [3])
     for line in (
         "break __import__('os')",
         "search exec('1')",
@@ -226,8 +226,8 @@ def test_many_walks(case: Case, schedule: str, seed: int) -> None:
     graph = lower(case.program)
     if any(node.op == "callback" for node in graph.nodes):
         return
-    assert list(walk_violations(begun(graph, case.arguments, schedule), seed, 40)) == []
-    assert list(motion_violations(begun(graph, case.arguments, schedule), seed, 30)) == []
+    assert list(walk_violations(start_session(graph, case.arguments, schedule), seed, 40)) == []
+    assert list(motion_violations(start_session(graph, case.arguments, schedule), seed, 30)) == []
 
 
 @pytest.mark.heavy
@@ -236,33 +236,33 @@ def test_many_walks(case: Case, schedule: str, seed: int) -> None:
 @pytest.mark.timeout(1800)
 def test_over_and_out_of_generated_programs(case: Case, schedule: str) -> None:
     """`over` and `out` agree with the tags of the events on generated programs."""
-    assert list(activation_violations(begun(lower(case.program), case.arguments, schedule))) == []
+    assert list(activation_violations(start_session(lower(case.program), case.arguments, schedule))) == []
 
 
 @settings(max_examples=8)
 @given(cases(), st.sampled_from(SCHEDULES), SEEDS)
 def test_activations_have_distinct_marks(case: Case, schedule: str, seed: int) -> None:
     """The number of an activation is the same at all positions, in all forks and in all panes."""
-    assert list(mark_violations(begun(lower(case.program), case.arguments, schedule), seed, 12)) == []
+    assert list(mark_violations(start_session(lower(case.program), case.arguments, schedule), seed, 12)) == []
 
 
 @settings(max_examples=8)
 @given(cases(), st.sampled_from(SCHEDULES), SEEDS)
 def test_the_frame_of_a_call(case: Case, schedule: str, seed: int) -> None:
     """The frame of the current call has what the events say, at any position."""
-    assert list(frame_violations(begun(lower(case.program), case.arguments, schedule), seed, 12)) == []
+    assert list(frame_violations(start_session(lower(case.program), case.arguments, schedule), seed, 12)) == []
 
 
 @pytest.mark.full
 def test_wrong_marks_and_frames_are_caught(monkeypatch: MonkeyPatch) -> None:
     """Numbers that begin with 2, and a frame without its last value, break the laws."""
     graph, arguments = RUNS["fib"]
-    assert not list(mark_violations(begun(graph, arguments), 1, 12))
-    assert not list(frame_violations(begun(graph, arguments), 1, 12))
+    assert not list(mark_violations(start_session(graph, arguments), 1, 12))
+    assert not list(frame_violations(start_session(graph, arguments), 1, 12))
     with monkeypatch.context() as patch:
         counts = property(lambda self: 2, lambda self, count: None)
         patch.setattr(RunIndexSegment, "initial_open_count", counts, raising=False)
-        assert list(mark_violations(begun(graph, arguments), 1, 12))
+        assert list(mark_violations(start_session(graph, arguments), 1, 12))
     find = session_laws.find_call_frame
 
     def late(session: Session) -> CallFrame:
@@ -270,7 +270,7 @@ def test_wrong_marks_and_frames_are_caught(monkeypatch: MonkeyPatch) -> None:
         return frame._replace(values=frame.values[:-1])
 
     monkeypatch.setattr(session_laws, "find_call_frame", late)
-    assert list(frame_violations(begun(graph, arguments), 1, 12))
+    assert list(frame_violations(start_session(graph, arguments), 1, 12))
 
 
 # Sessions that are wrong in one line
@@ -365,10 +365,10 @@ WRONG: dict[Callable[[MonkeyPatch], None], str] = {
 
 def violations(seed: int) -> Iterator[str]:
     """The violations of the laws on a walk over fib."""
-    yield from motion_violations(begun(fib.graph, [3]), seed, 3)
-    yield from walk_violations(begun(fib.graph, [3]), seed, 12)
-    yield from fork_violations(begun(*RUNS["count"]), seed)
-    yield from around_violations(begun(*RUNS["count"]), seed, 5)
+    yield from motion_violations(start_session(fib.graph, [3]), seed, 3)
+    yield from walk_violations(start_session(fib.graph, [3]), seed, 12)
+    yield from fork_violations(start_session(*RUNS["count"]), seed)
+    yield from around_violations(start_session(*RUNS["count"]), seed, 5)
 
 
 @pytest.mark.full
