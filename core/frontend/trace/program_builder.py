@@ -654,9 +654,9 @@ def infer_results(
         leaves, treedef = [False], NONE
     if not leaves and not may_be_empty:
         raise Invalid(
-            f"{name} returns nothing" if returned is None else f"{name} returns no number and no array",
+            f"{name} returns nothing" if result is None else f"{name} returns no number and no array",
             required="a value, or a tuple of values",
-            got=None if returned is None else repr(returned)[:80],
+            got=None if result is None else repr(result)[:80],
         )
     if previous is not None and previous.tree_type.treedef != treedef:
         required, got = describe_difference(previous.tree_type.treedef, treedef)
