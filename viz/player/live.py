@@ -95,4 +95,4 @@ def build_live_page(
         "max_events": choice.max_events,
         "arrow_numbers": arrows,
     }
-    return PlayerPage(names[0], build_html(form, drawn.svg, embed=choice.embed), drawn.view.caption)
+    return PlayerPage(names[0], build_html(form, plan.svg, embed=choice.embed), plan.view.caption)

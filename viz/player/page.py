@@ -200,8 +200,8 @@ def build_page(
         "has_waves": int(summary.schedule == "waves"),
         "badges": badge_glyphs(),
     }
-    note = "; ".join(filter(None, [shown.note, drawn.view.caption]))
-    return PlayerPage(summary.call, build_html(form | {"note": note}, drawn.svg, embed=choice.embed), note)
+    note = "; ".join(filter(None, [segment.note, plan.view.caption]))
+    return PlayerPage(summary.call, build_html(form | {"note": note}, plan.svg, embed=choice.embed), note)
 
 
 def describe_start(graph: Graph, arguments: Sequence[Value]) -> tuple[str, str]:
