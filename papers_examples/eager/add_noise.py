@@ -48,8 +48,8 @@ def table() -> list[str]:
     """The rows of the README's table."""
     rows = []
     for name, function in (("NumPy's, frozen", frozen), ("`tl.uniform`", main)):
-        found = [f"{function.run(0.0, seed=seed).value:.3f}" for seed in (0, 1, 2, 0)]
-        rows.append(f"| {name} | {' | '.join(found)} |")
+        samples = [f"{function.run(0.0, seed=seed).value:.3f}" for seed in (0, 1, 2, 0)]
+        rows.append(f"| {name} | {' | '.join(samples)} |")
     return rows
 
 

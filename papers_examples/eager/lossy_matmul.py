@@ -52,10 +52,10 @@ def table() -> list[str]:
     """The rows of the README's table."""
     rows = []
     for training in (False, True):
-        traced = lossy_matmul.trace(ONES, ONES, training)
-        ops = ", ".join(f"`{node.op}`" for node in traced.program.main.body.nodes)
-        kept = [int((lossy_matmul.run(ONES, ONES, training, seed=seed).value > 0).sum()) for seed in range(4)]
-        rows.append(f"| {training} | {ops} | {', '.join(map(str, kept))} |")
+        program = lossy_matmul.trace(ONES, ONES, training)
+        ops = ", ".join(f"`{node.op}`" for node in program.program.main.body.nodes)
+        kept_counts = [int((lossy_matmul.run(ONES, ONES, training, seed=seed).value > 0).sum()) for seed in range(4)]
+        rows.append(f"| {training} | {ops} | {', '.join(map(str, kept_counts))} |")
     return rows
 
 

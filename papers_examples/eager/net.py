@@ -66,10 +66,10 @@ def restored():
         tl.Checkpoint(net=NET).save(path)
         net = Net()
         checkpoint = tl.Checkpoint(net=net)
-        waiting = checkpoint.restore(path).only_in_file
-        said = float(net(tl.asarray([[10.0]]))[0, 0])
+        unmatched = checkpoint.restore(path).only_in_file
+        value = float(net(tl.asarray([[10.0]]))[0, 0])
         checkpoint.complete().check()
-    return waiting, round(said, 3)
+    return unmatched, round(value, 3)
 
 
 EXPECTED = [{"run": ("main", 10.0), "result": 21.0, "size": "quick"}]

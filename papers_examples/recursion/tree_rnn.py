@@ -159,12 +159,12 @@ class TreeRNN:
 def trained(net, epochs, count=4, engine=None, log=None):
     """The mean loss of each epoch of this many batches of five trees; with a bar on terminals, and a line for each
     epoch in the file `log`."""
-    trees, found = batches(seed=1, count=count), []
+    trees, losses = batches(seed=1, count=count), []
     run = tl.progress(range(epochs), log=log, name=type(net).__name__)
     for _ in run:
-        found.append(float(np.mean([net.step.run(batch, engine=engine).value for batch in trees])))
-        run.log(loss=found[-1])
-    return found
+        losses.append(float(np.mean([net.step.run(batch, engine=engine).value for batch in trees])))
+        run.log(loss=losses[-1])
+    return losses
 
 
 NET = TreeRNN()
@@ -198,7 +198,7 @@ def table(net, *measures):
     """The README's tables: of the loss, and of loss and gradients, in each form. Except for Sinf, a chain has the
     figures of a balanced tree with as many words."""
     kinds = [("a chain", 2**k, chain(2**k)) for k in (2, 3, 4)] + [("balanced", 2**k, balanced(k)) for k in (2, 3, 4)]
-    found = [
+    outcomes = [
         (kind, words, [(getattr(net, form).run(trees), net.slopes(form).run(trees)) for form in FORMS])
         for kind, words, trees in kinds
     ]
@@ -207,7 +207,7 @@ def table(net, *measures):
     for name in measures:
         if name != "nodes":
             rows += [*[""] * bool(rows), heading, "|---|---|---|---|---|---|---|"]
-        for kind, words, pairs in found if name == "Sinf" else found[3:]:
+        for kind, words, pairs in outcomes if name == "Sinf" else outcomes[3:]:
             cells = [", ".join(f"{MEASURES[name](out):,}" for out in pair) for pair in pairs]
             rows.append(f"| {name} | {kind} | {words} | {' | '.join(cells)} |")
     return rows
@@ -222,11 +222,11 @@ LEARNING = [
 def learning(net):
     """A row of the README's table of training: losses, and how many of 40 other trees are labelled correctly, before
     and after. The steps are compiled, since there are 200 of them."""
-    others = batches(seed=2, count=8)
-    before = sum(int(net.right(batch)) for batch in others)
-    found = [f"{loss:.2f}" for loss in trained(net, 5, 40, "compiled")]
-    after = sum(int(net.right(batch)) for batch in others)
-    return f"| {type(net).__name__} | {' | '.join(found)} | {before} | {after} |"
+    test_batches = batches(seed=2, count=8)
+    before = sum(int(net.right(batch)) for batch in test_batches)
+    losses = [f"{loss:.2f}" for loss in trained(net, 5, 40, "compiled")]
+    after = sum(int(net.right(batch)) for batch in test_batches)
+    return f"| {type(net).__name__} | {' | '.join(losses)} | {before} | {after} |"
 
 
 if __name__ == "__main__":

@@ -66,12 +66,10 @@ def table() -> list[str]:
     rows = []
     for k in (1, 2, 5, 8, 9, 10, None):
         out = main.run(10, k=k, keep="events")
-        cells = sum(
-            waiting.blocked_on is not None and not isinstance(waiting.blocked_on, int) for waiting in out.residue
-        )
-        held = sum(isinstance(waiting.blocked_on, int) for waiting in out.residue)
+        cells = sum(token.blocked_on is not None and not isinstance(token.blocked_on, int) for token in out.residue)
+        throttled_count = sum(isinstance(token.blocked_on, int) for token in out.residue)
         bound, value = k or "none", "" if out.missing else out.value
-        rows.append(f"| {bound} | {out.status} | {value} | {out.firings} | {cells} | {held} |")
+        rows.append(f"| {bound} | {out.status} | {value} | {out.firings} | {cells} | {throttled_count} |")
     return rows
 
 

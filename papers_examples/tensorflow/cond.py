@@ -33,8 +33,8 @@ EXPECTED = [
 def products(function, x, y):
     """How often x * y, the first product of the graph, is computed, and how often y * y."""
     out = function.run(x, y)
-    fired = zip(out.graph.nodes, out.stats.by_node, strict=True)
-    return [count for node, count in fired if node.op == "multiply"]
+    node_counts = zip(out.graph.nodes, out.stats.by_node, strict=True)
+    return [count for node, count in node_counts if node.op == "multiply"]
 
 
 def said(function, x, y):
@@ -47,8 +47,8 @@ HEADING = ["| x * y | if it is needed | if it is not |", "|---|---|---|"]
 def table() -> list[str]:
     """The rows of the README's table."""
     return [
-        f"| {where} | {said(function, 2, 3)} | {said(function, 3, 2)} |"
-        for where, function in (("outside of the branches", main), ("in the branch", inside))
+        f"| {place} | {said(function, 2, 3)} | {said(function, 3, 2)} |"
+        for place, function in (("outside of the branches", main), ("in the branch", inside))
     ]
 
 

@@ -29,9 +29,11 @@ def digits():
         raise SystemExit('the digits are scikit-learn\'s: pip install "tagloom[learn]"') from error
     pixels, labels = load_digits(return_X_y=True)
     with tl.init_scope():
-        held = [k % HELD_OUT == HELD_OUT - 1 for k in range(len(labels))]
-        train = [not each for each in held]
-        return [tl.asarray(part) for part in (pixels[train] / 16.0, labels[train], pixels[held] / 16.0, labels[held])]
+        is_test = [k % HELD_OUT == HELD_OUT - 1 for k in range(len(labels))]
+        train = [not each for each in is_test]
+        return [
+            tl.asarray(part) for part in (pixels[train] / 16.0, labels[train], pixels[is_test] / 16.0, labels[is_test])
+        ]
 
 
 w, b = tl.Variable(tl.zeros((64, 10)), name="w"), tl.Variable(tl.zeros(10), name="b")

@@ -66,9 +66,9 @@ HEADING = ["| | n = 8 | n = 16 | n = 32 |", "|---|---|---|---|"]
 def table() -> list[str]:
     """The rows of the README's table."""
     rows = []
-    for said, function in (("`map`", mapped), ("`foldl`", folded)):
+    for label, function in (("`map`", mapped), ("`foldl`", folded)):
         stats = [function.run([0.5] * n, keep="events").stats for n in (8, 16, 32)]
-        rows.append(f"| {said} | {' | '.join(str(each.critical_path) for each in stats)} |")
+        rows.append(f"| {label} | {' | '.join(str(each.critical_path) for each in stats)} |")
     return rows
 
 

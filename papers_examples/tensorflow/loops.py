@@ -47,8 +47,8 @@ def of_loop(take):
     """How often nodes of the loop in `untaken` fire."""
     out = untaken.run(take, 100)
     gates = ("enter", "next_iteration", "exit")
-    fired = zip(out.graph.nodes, out.stats.by_node, strict=True)
-    return sum(count for node, count in fired if node.op in gates)
+    node_counts = zip(out.graph.nodes, out.stats.by_node, strict=True)
+    return sum(count for node, count in node_counts if node.op in gates)
 
 
 HEADING = ["| taken? | firings of the loop's gates | result |", "|---|---|---|"]
@@ -56,7 +56,7 @@ HEADING = ["| taken? | firings of the loop's gates | result |", "|---|---|---|"]
 
 def table() -> list[str]:
     """The rows of the README's table."""
-    return [f"| {said} | {of_loop(take)} | {untaken(take, 100)} |" for said, take in (("yes", True), ("no", False))]
+    return [f"| {label} | {of_loop(take)} | {untaken(take, 100)} |" for label, take in (("yes", True), ("no", False))]
 
 
 if __name__ == "__main__":

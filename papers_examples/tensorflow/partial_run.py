@@ -32,7 +32,7 @@ HEADING = ["| what is fetched | result | what is left of the graph |", "|---|---
 def table() -> list[str]:
     """The rows of the README's table."""
     rows = []
-    for said, part, arguments in (
+    for label, part, arguments in (
         ("the product", main, (5,)),
         ("x + 1", ONE_SIDE, (5,)),
         ("the product, with 100 for x + 1", FED, (5,)),
@@ -40,7 +40,7 @@ def table() -> list[str]:
     ):
         out = part.run(*arguments)
         ops = sorted({node.op for node in part.graph.nodes} & {"add", "subtract", "multiply"})
-        rows.append(f"| {said} | {out.value} | {', '.join(ops)} |")
+        rows.append(f"| {label} | {out.value} | {', '.join(ops)} |")
     return rows
 
 

@@ -65,8 +65,8 @@ def broken_off(after, last=20):
     """An interrupted and resumed training: the step at which it resumed, and the final weights."""
     with tempfile.TemporaryDirectory() as folder:
         Training().run(after, folder)
-        again = Training()
-        return again.run(last, folder), float(again.slope), float(again.offset)
+        resumed = Training()
+        return resumed.run(last, folder), float(resumed.slope), float(resumed.offset)
 
 
 TRAINING, QUEUE = Training(), tl.FIFOQueue(20 * BATCH, {"x": tl.float64, "y": tl.float64})
@@ -95,8 +95,8 @@ def table() -> list[str]:
     """The rows of the README's table."""
     rows = []
     for after in (0, 4, 7, 19):
-        first, slope, offset = broken_off(after)
-        rows.append(f"| {after} | {first} | {slope!r} | {offset!r} |")
+        first_step, slope, offset = broken_off(after)
+        rows.append(f"| {after} | {first_step} | {slope!r} | {offset!r} |")
     return rows
 
 

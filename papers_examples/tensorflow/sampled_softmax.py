@@ -84,12 +84,12 @@ HEADING = ["| classes in a step | before | 50 steps | 100 steps |", "|---|---|--
 def table() -> list[str]:
     """The rows of the README's table."""
     rows = []
-    for said, function in (("8 of 200, sampled", main), ("all", whole)):
-        found = []
+    for label, function in (("8 of 200, sampled", main), ("all", whole)):
+        losses = []
         for steps in (0, 50, 100):
             reset()
-            found.append(f"{function(steps):.4f}")
-        rows.append(f"| {said} | {' | '.join(found)} |")
+            losses.append(f"{function(steps):.4f}")
+        rows.append(f"| {label} | {' | '.join(losses)} |")
     return rows
 
 

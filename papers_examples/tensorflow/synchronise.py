@@ -51,31 +51,31 @@ def error():
     return float(tl.sqrt(tl.sum((w - tl.asarray(TRUE)) ** 2)))
 
 
-def serve(cluster, steps, wanted=None):
-    """Takes this many steps, each with the first `wanted` gradients of its step, or with the next one of any step.
+def serve(cluster, steps, required_count=None):
+    """Takes this many steps: each with the first `required_count` gradients of its step, or with the next of any step.
     Returns the numbers of gradients taken and dropped, and the age in steps of the oldest one.
 
     A cluster has `begin(worker, step)`, which starts work, and `next()`, which returns worker, step, gradient.
     """
-    taken = dropped = oldest = 0
-    kept, idle = {}, range(WORKERS)
+    taken_count = dropped_count = oldest = 0
+    gradients, idle = {}, range(WORKERS)
     for step in range(steps):
         for worker in idle:
             cluster.begin(worker, step)
         idle = []
-        while len(kept) < (wanted or 1):
-            worker, at, made = cluster.next()
-            if wanted and at < step:
-                dropped += 1
+        while len(gradients) < (required_count or 1):
+            worker, at, value = cluster.next()
+            if required_count and at < step:
+                dropped_count += 1
                 cluster.begin(worker, step)
             else:
                 oldest = max(oldest, step - at)
-                kept[worker] = made
+                gradients[worker] = value
                 idle.append(worker)
-        update(tl.stack([kept[worker] for worker in sorted(kept)]))
-        taken += len(kept)
-        kept = {}
-    return taken, dropped, oldest
+        update(tl.stack([gradients[worker] for worker in sorted(gradients)]))
+        taken_count += len(gradients)
+        gradients = {}
+    return taken_count, dropped_count, oldest
 
 
 class Clock:
@@ -86,12 +86,12 @@ class Clock:
         self.now, self.takes, self.busy = 0.0, takes, []
 
     def begin(self, worker, step):
-        done = self.now + self.takes(worker, step)
-        heapq.heappush(self.busy, (done, worker, step, gradient(worker, step)))
+        end = self.now + self.takes(worker, step)
+        heapq.heappush(self.busy, (end, worker, step, gradient(worker, step)))
 
     def next(self):
-        self.now, *made = heapq.heappop(self.busy)
-        return made
+        self.now, *message = heapq.heappop(self.busy)
+        return message
 
 
 class Threads:
@@ -115,8 +115,8 @@ class Threads:
         self.begun[worker].enqueue(step)
 
     def next(self):
-        worker, step, made = self.done.dequeue()
-        return int(worker), int(step), made
+        worker, step, result = self.done.dequeue()
+        return int(worker), int(step), result
 
     def __enter__(self):
         for thread in self.threads:
@@ -162,11 +162,13 @@ HEADING = [
 def table() -> list[str]:
     """The rows of the README's table."""
     rows = []
-    for way, (steps, wanted) in WAYS.items():
+    for way, (steps, required_count) in WAYS.items():
         w.assign([0.0] * len(TRUE))
         clock = Clock(times)
-        taken, dropped, oldest = serve(clock, steps, wanted)
-        rows.append(f"| {way} | {steps} | {clock.now:.1f} | {taken} | {dropped} | {oldest} | {error():.3f} |")
+        taken_count, dropped_count, oldest = serve(clock, steps, required_count)
+        rows.append(
+            f"| {way} | {steps} | {clock.now:.1f} | {taken_count} | {dropped_count} | {oldest} | {error():.3f} |"
+        )
     return rows
 
 

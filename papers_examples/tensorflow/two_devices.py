@@ -56,46 +56,46 @@ def body(node):
     return node.function == "factorial" or node.op == "call" or (node.op == "return" and node.name != "return")
 
 
-def split(graph, there):
+def split(graph, is_remote):
     """The graph with its sends and recvs, and the second device: its nodes and their recvs.
 
     Arguments and results are on the first device.
     """
-    place = [int(there(node) and n not in graph.results) for n, node in enumerate(graph.nodes)]
+    place = [int(is_remote(node) and n not in graph.results) for n, node in enumerate(graph.nodes)]
     nodes = list(graph.nodes)
 
     def cut(name, function, output, home):
         """An output whose edges stay on its device, except one to a send."""
-        away = tuple(edge for edge in output.edges if place[edge.node] != home)
-        if not away:
+        remote_edges = tuple(edge for edge in output.edges if place[edge.node] != home)
+        if not remote_edges:
             return output
         send, recv = len(nodes), len(nodes) + 1
         nodes.append(
             GraphNode(f"send.{name}", "identity", (None,), (NodeOutput(output.type, (Edge(recv, 0),)),), function)
         )
-        nodes.append(GraphNode(f"recv.{name}", "identity", (None,), (NodeOutput(output.type, away),), function))
+        nodes.append(GraphNode(f"recv.{name}", "identity", (None,), (NodeOutput(output.type, remote_edges),), function))
         place.extend((home, 1 - home))
-        return NodeOutput(output.type, (*(edge for edge in output.edges if edge not in away), Edge(send, 0)))
+        return NodeOutput(output.type, (*(edge for edge in output.edges if edge not in remote_edges), Edge(send, 0)))
 
     arguments = tuple((name, cut(name, graph.name, output, 0)) for name, output in graph.arguments)
     for n, node in enumerate(graph.nodes):
         names = [node.name if k == 0 else f"{node.name}.{k}" for k in range(len(node.outputs))]
-        made = (cut(name, node.function, each, place[n]) for name, each in zip(names, node.outputs, strict=True))
-        nodes[n] = replace(node, outputs=tuple(made))
+        outputs = (cut(name, node.function, each, place[n]) for name, each in zip(names, node.outputs, strict=True))
+        nodes[n] = replace(node, outputs=tuple(outputs))
     return replace(graph, nodes=tuple(nodes), arguments=arguments), frozenset(n for n, at in enumerate(place) if at)
 
 
-def messages(function, there, *arguments, schedule="waves"):
+def messages(function, is_remote, *arguments, schedule="waves"):
     """A run over two devices: its outcome, and the messages, (value, target device) -> tags."""
-    graph, second = split(function.graph, there)
+    graph, second = split(function.graph, is_remote)
     out = tl.run_graph(graph, arguments, keep="events", schedule=schedule)
-    found = {}
+    counts = {}
     for event in out.events:
         node = graph.nodes[event.token.node]
         if node.name.startswith("recv.") and event.is_firing:
             message = str(node).replace(".recv.", ".", 1), int(event.token.node in second)
-            found.setdefault(message, []).append(event.token.tag)
-    return out, found
+            counts.setdefault(message, []).append(event.token.tag)
+    return out, counts
 
 
 EXPECTED = [
@@ -119,17 +119,17 @@ ROUTING = ("call", "return", "enter", "exit", "next_iteration", "merge", "switch
 def table() -> list[str]:
     """The rows of the README's table."""
     rows = []
-    for function, there, arguments in RUNS:
-        out, found = messages(function, there, *arguments)
-        graph, second = split(function.graph, there)
+    for function, is_remote, arguments in RUNS:
+        out, counts = messages(function, is_remote, *arguments)
+        graph, second = split(function.graph, is_remote)
         gates = Counter(graph.nodes[n].op for n in second)
         routing = sum(gates[op] for op in ROUTING)
         sent = [
-            ", ".join(f"{len(tags)} `{name}`" for (name, to), tags in sorted(found.items()) if to == at) or "nothing"
+            ", ".join(f"{len(tags)} `{name}`" for (name, to), tags in sorted(counts.items()) if to == at) or "nothing"
             for at in (1, 0)
         ]
         run = f"{function.program.entry}({', '.join(f'{each:g}' for each in arguments)})"
-        rows.append(f"| `{there.__name__}` | {run} | {out.value:g} | {routing} | {sent[0]} | {sent[1]} |")
+        rows.append(f"| `{is_remote.__name__}` | {run} | {out.value:g} | {routing} | {sent[0]} | {sent[1]} |")
     return rows
 
 
