@@ -277,10 +277,10 @@ class _BranchState:
         with open_journal() as journal:
             try:
                 result = function()
-                known = self.own_keys | self.places.keys()
-                grown = {key: place for key, (place, _) in journal.originals.items() if key not in known}
-                if grown:
-                    self.places |= grown
+                known_keys = self.own_keys | self.places.keys()
+                new_places = {key: place for key, (place, _) in journal.originals.items() if key not in known_keys}
+                if new_places:
+                    self.places |= new_places
                     raise Retrace
                 contents = {_RESULT: result} | {key: place.read() for key, place in self.places.items()}
             finally:
@@ -402,13 +402,13 @@ class _LoopContents:
                 self.variables.write(self.start)
 
     def _grow(self, originals: dict[tuple[Any, ...], tuple[Place, Any]]) -> None:
-        known = (
+        known_keys = (
             {place.key for place in self.variables.places.values()} | self.loop_variables.keys() | self.constants.keys()
         )
-        grown = [each for key, each in originals.items() if key not in known]
-        for place, content in grown:
+        new_contents = [each for key, each in originals.items() if key not in known_keys]
+        for place, content in new_contents:
             self.carry(place, content)
-        if grown:
+        if new_contents:
             raise Retrace
 
     def _check_constant(self, place: Place, before: Any) -> None:

@@ -203,13 +203,13 @@ def run_difference(graph: Graph, standard: Outcome, run: Outcome) -> Disagreemen
     if standard.has_double_write and run.has_double_write:
         return None
     location = f"{graph.name} under {run.schedule}"
-    ended = [f"{outcome.status} {describe_run(outcome)}" for outcome in (standard, run)]
+    endings = [f"{outcome.status} {describe_run(outcome)}" for outcome in (standard, run)]
     if "Exhausted" in (standard.status, run.status):
         if is_compatible(standard.results, run.results):
             return None
-        return Disagreement("the results differ", where=location, required=ended[0], got=ended[1])
+        return Disagreement("the results differ", where=location, required=endings[0], got=endings[1])
     if standard.status != run.status or not all(map(is_same_result, standard.results, run.results)):
-        return Disagreement("the endings differ", where=location, required=ended[0], got=ended[1])
+        return Disagreement("the endings differ", where=location, required=endings[0], got=endings[1])
     pairs = zip(standard.stats.by_node, run.stats.by_node, strict=True)
     for node, (expected, got) in zip(graph.nodes, pairs, strict=True):
         if expected != got:

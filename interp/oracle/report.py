@@ -98,7 +98,7 @@ def program_results(backend: Backend, seed: int, count: int) -> Iterator[CaseRes
 def constructs(program: Program) -> list[str]:
     """The constructs of a program: conds, loops, loops in loops, calls, recursion, or none of them."""
     functions = program.reachable_functions()
-    found = {node.op for function in functions for node in function.body.walk()} & {"cond", "while_loop", "call"}
+    names = {node.op for function in functions for node in function.body.walk()} & {"cond", "while_loop", "call"}
     calls = {
         function.name: {node.attribute("function") for node in function.body.walk() if node.op == "call"}
         for function in functions
@@ -111,11 +111,11 @@ def constructs(program: Program) -> list[str]:
                 reachable.add(callee)
                 pending.extend(calls.get(callee, ()))
         if name in reachable:
-            found.add("recursion")
+            names.add("recursion")
     loops = [node for function in functions for node in function.body.walk() if node.op == "while_loop"]
     if any(inner.op == "while_loop" for loop in loops for region in loop.regions for inner in region.walk()):
-        found.add("nested loops")
-    return sorted(found) or ["straight line"]
+        names.add("nested loops")
+    return sorted(names) or ["straight line"]
 
 
 def report_to_json(reports: Iterable[BackendReport], version: str) -> dict[str, Any]:
@@ -299,12 +299,12 @@ def cell(counts: Mapping[str, int]) -> str:
     '<td class="failing">75 % of 4<small>1 different</small><small>2 refused</small></td>'
     """
     alike, refused = counts.get("alike", 0), counts.get("refused", 0) + counts.get("not run", 0)
-    taken = sum(counts.values()) - refused
+    run_count = sum(counts.values()) - refused
     rest = [f"{counts[verdict]} {verdict}" for verdict in CELL_VERDICTS if verdict != "alike" and counts.get(verdict)]
-    all_alike = "alike" if taken and alike == taken else "refused" if not taken else ""
+    all_alike = "alike" if run_count and alike == run_count else "refused" if not run_count else ""
     name = "failing" if FAILURES & set(counts) else all_alike
     # Rounded down: 100 % means all.
-    words = f"{100 * alike // taken} % of {taken}" if taken else "–"
+    words = f"{100 * alike // run_count} % of {run_count}" if run_count else "–"
     return f'<td class="{name}">{words}{"".join(f"<small>{each}</small>" for each in rest)}</td>'
 
 

@@ -191,13 +191,13 @@ class Composer(NamedTuple):
             case "size":
                 return self.size(operands[0], operands[1])
         inputs = [each if isinstance(each, str) else self.number(each) for each in operands]
-        given = dict(attributes)
+        values = dict(attributes)
         for name, value in attributes.items():
             if value is None:
                 raise Refusal("attribute", f"{self.use.row.name} without {name}")
             if isinstance(value, bool):
-                given[name] = int(value)
-        return self.target.node(operation, inputs, self.use.result.name, **given)
+                values[name] = int(value)
+        return self.target.node(operation, inputs, self.use.result.name, **values)
 
     def number(self, value: float) -> str:
         """A number in an entry has the dtype of the op's first operand."""

@@ -329,13 +329,13 @@ class StableHloComposer(NamedTuple):
         starts, limits, strides, reverse = [], [], [], []
         for position, (entry, size) in enumerate(zip(axes, operand.sizes, strict=True)):
             entry = slice(entry % size, entry % size + 1) if isinstance(entry, int) else entry
-            taken = range(size)[entry]
-            if taken.step < 0:
-                taken = taken[::-1]
+            indices = range(size)[entry]
+            if indices.step < 0:
+                indices = indices[::-1]
                 reverse.append(position)
-            starts.append(taken.start if len(taken) else 0)
-            limits.append(taken[-1] + 1 if len(taken) else 0)
-            strides.append(taken.step)
+            starts.append(indices.start if len(indices) else 0)
+            limits.append(indices[-1] + 1 if len(indices) else 0)
+            strides.append(indices.step)
         counts = tuple(-(-(limit - start) // step) for start, limit, step in zip(starts, limits, strides, strict=True))
         result = Type(operand.type.dtype, counts)
         bounds = zip(("start_indices", "limit_indices", "strides"), (starts, limits, strides), strict=True)

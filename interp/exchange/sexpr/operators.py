@@ -243,27 +243,31 @@ class SexprBackend:
                         raise
                     raised_error, failure = error, _failure(error)
             arms.append((bindings, leaves, failure))
-        typed = next((leaves for _, leaves, _ in arms if leaves is not None), None)
+        typed_leaves = next((leaves for _, leaves, _ in arms if leaves is not None), None)
         test = self.to_expression(predicate)
-        if typed is None:
+        if typed_leaves is None:
             if any(failure is None for _, _, failure in arms):
                 raise _ResultUnknown
             raised_error.expression = (
                 Identifier("if"), test, *(let_expression(bindings, failure) for bindings, _, failure in arms)
             )  # fmt: skip
             raise raised_error
-        columns = [arm if arm is not None else typed for _, arm, _ in arms]
-        chosen = [k for k, pair in enumerate(zip(*columns, strict=True)) if not is_same(*pair)]
+        columns = [arm if arm is not None else typed_leaves for _, arm, _ in arms]
+        positions = [k for k, pair in enumerate(zip(*columns, strict=True)) if not is_same(*pair)]
         if any(failure is not None for *_, failure in arms):
-            chosen = list(range(len(typed)))
-        results = list(typed)
-        if not chosen and not any(bindings for bindings, *_ in arms) and all(failure is None for *_, failure in arms):
+            positions = list(range(len(typed_leaves)))
+        results = list(typed_leaves)
+        if (
+            not positions
+            and not any(bindings for bindings, *_ in arms)
+            and all(failure is None for *_, failure in arms)
+        ):
             return results
         bodies = [
-            let_expression(bindings, failure if failure is not None else self._pack([column[k] for k in chosen]))
+            let_expression(bindings, failure if failure is not None else self._pack([column[k] for k in positions]))
             for (bindings, _, failure), column in zip(arms, columns, strict=True)
         ]
-        for k, value in zip(chosen, self._unpack((Identifier("if"), test, *bodies), len(chosen)), strict=True):
+        for k, value in zip(positions, self._unpack((Identifier("if"), test, *bodies), len(positions)), strict=True):
             results[k] = value
         return results
 
@@ -450,12 +454,12 @@ class SexprBackend:
 
 def _is_recursive(function: FunctionType) -> bool:
     """Whether a function can reach itself by the functions that it names."""
-    pending, seen = _callees(function), set[int]()
+    pending, visited_ids = _callees(function), set[int]()
     for each in pending:  # a worklist: the loop appends to it
         if each.__code__ is function.__code__:
             return True
-        if id(each) not in seen:
-            seen.add(id(each))
+        if id(each) not in visited_ids:
+            visited_ids.add(id(each))
             pending += _callees(each)
     return False
 
@@ -465,22 +469,22 @@ def _callees(function: FunctionType) -> list[FunctionType]:
     codes = [function.__code__]
     for code in codes:  # a worklist: the loop appends to it
         codes += [constant for constant in code.co_consts if isinstance(constant, CodeType)]
-    named = [function.__globals__.get(name) for code in codes for name in code.co_names]
+    values = [function.__globals__.get(name) for code in codes for name in code.co_names]
     closed = [CellPlace(cell, "").read() for cell in function.__closure__ or ()]
-    unwrapped = [getattr(each, "_python", each) for each in (*named, *closed)]
+    unwrapped = [getattr(each, "_python", each) for each in (*values, *closed)]
     return [each for each in unwrapped if isinstance(each, FunctionType) and is_convertible(each)]
 
 
 def let_expression(bindings: Sequence[tuple[Identifier, Expression]], result: Expression) -> Expression:
     """The expression of a block. Parts of tuples that nothing reads are left out."""
-    used, names = list[tuple[Identifier, Expression]](), _names(result)
+    used_bindings, names = list[tuple[Identifier, Expression]](), _names(result)
     for name, value in reversed(bindings):
         if name in names or value[0] != "item":
-            used.insert(0, (name, value))
+            used_bindings.insert(0, (name, value))
             names |= _names(value)
-    if used and used[-1][0] == result:
-        result = used.pop()[1]
-    return (Identifier("let*"), tuple(used), result) if used else result
+    if used_bindings and used_bindings[-1][0] == result:
+        result = used_bindings.pop()[1]
+    return (Identifier("let*"), tuple(used_bindings), result) if used_bindings else result
 
 
 def _names(expression: Expression) -> set[str]:
@@ -524,10 +528,10 @@ def _identity_key(value: Any) -> Any:
 
 def _cells(objects: Sequence[Any]) -> list[CellType]:
     """The cells that functions close over, and the functions that are in these cells."""
-    pending, seen, cells = list(objects), set[int](), list[CellType]()
+    pending, visited_ids, cells = list(objects), set[int](), list[CellType]()
     for each in pending:  # a worklist: the loop appends to it
-        if isinstance(each, FunctionType) and id(each) not in seen:
-            seen.add(id(each))
+        if isinstance(each, FunctionType) and id(each) not in visited_ids:
+            visited_ids.add(id(each))
             own = [cell for cell in each.__closure__ or () if all(cell is not other for other in cells)]
             cells += own
             pending += [CellPlace(cell, "").read() for cell in own]
