@@ -186,7 +186,8 @@ class Function(SvgReprMixin):
         `keep="events"` keeps all events, `keep=1000` the last 1000, and `keep="run.jsonl"`, or any path that ends in
         .jsonl or .npz, writes them to that file while the program runs. `seed` seeds random numbers, `k` overrides the
         k-bounds of all loops, and `world` prints. `cores` is the number of cores that `fast` may use under `waves`.
-        `workers` is the number of workers of `distributed`; `cluster` says where they are: network, or network:SEED.
+        `workers` is the number of workers of `distributed`, and `cluster` says where they are: network, network:SEED or
+        processes.
 
         Other keywords are arguments of the function; one that has the name of an option is passed by position.
         """

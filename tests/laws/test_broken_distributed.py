@@ -19,7 +19,7 @@ from tagloom.interp.engines.distributed.driver import Driver
 from tagloom.interp.engines.distributed.memory import CellMemory
 from tagloom.interp.engines.distributed.messages import Batch, FiringRequest, FiringResult
 from tagloom.interp.engines.distributed.meter import DepthMeter
-from tagloom.interp.engines.distributed.network import NetworkPool
+from tagloom.interp.engines.distributed.network import NetworkLinks, NetworkPool
 from tagloom.interp.engines.distributed.stores import WorkerStores
 from tagloom.interp.engines.distributed.worker import Worker
 
@@ -70,7 +70,7 @@ def forgets_numbers(patch: MonkeyPatch) -> None:
 
 def never_resends(patch: MonkeyPatch) -> None:
     """What is lost stays lost; the run would wait for ever, so rounds are counted."""
-    patch.setattr("tagloom.interp.engines.distributed.channels.FLUSHES_BEFORE_RESENDING", 10**9)
+    patch.setattr(NetworkLinks, "flushes_before_resending", 10**9)
     true = NetworkPool.advance
 
     def advance(self: NetworkPool) -> list[int]:

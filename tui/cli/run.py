@@ -110,7 +110,7 @@ def run(
     k: Bound = None,
     cores: Annotated[int | None, typer.Option(help="How many processor cores the engine fast may use.")] = None,
     workers: Annotated[int | None, typer.Option(help="How many workers the engine distributed has.")] = None,
-    cluster: Annotated[str | None, typer.Option(help="Where they are: network or network:SEED.")] = None,
+    cluster: Annotated[str | None, typer.Option(help="Where they are: network, network:SEED or processes.")] = None,
     until: Until = None,
     stats: Annotated[
         bool,

@@ -18,9 +18,6 @@ from collections.abc import Iterator
 from .links import DRIVER, Links
 from .messages import WORK_MESSAGES, Batch, Message, decode_batch, encode_batch
 
-FLUSHES_BEFORE_RESENDING = 16
-"""The number of flushes after which a batch that is not acknowledged is sent again."""
-
 
 class Channel:
     """The channel to one peer, in both directions."""
@@ -75,7 +72,7 @@ class Channels:
                 self.links.post(peer, batch)
             elif channel.owes_acknowledgement:
                 self.links.post(peer, self._encode(channel, 0))
-            elif channel.unacknowledged and channel.flushes > FLUSHES_BEFORE_RESENDING:
+            elif channel.unacknowledged and channel.flushes > self.links.flushes_before_resending:
                 for batch in channel.unacknowledged.values():
                     self.links.post(peer, batch)
             else:

@@ -38,6 +38,7 @@ from ..limits import LimitMonitor, Limits, depth_error, external_limit_error
 from .channels import Channels
 from .messages import (
     Allowance,
+    FailureNotice,
     FiringRequest,
     FiringResult,
     LimitNotice,
@@ -84,7 +85,7 @@ class Driver:
         others = [stores_to_json(first_stores(graph, State(graph, None)))] * (worker_count - 1)
         self._checkpoint: list[Any] = [stores_to_json(first_stores(graph, state)), *others]
         """The stores of each worker, as documents."""
-        self._checkpoint_time = 0.0
+        self._checkpoint_time = pool.clock()
         self._deaths_since_checkpoint = 0
         self._is_over = False
         self._turns = 0
@@ -99,7 +100,7 @@ class Driver:
         self._begin_epoch()
 
     def run_to_end(self) -> None:
-        """Run until the end. Raises Crash if workers die again and again."""
+        """Run until the end. Raises Crash if a worker fails, or if workers die again and again."""
         while not self._is_over:
             deaths = self._pool.advance()
             if deaths:
@@ -159,6 +160,8 @@ class Driver:
                     self._finish_checkpoint()
             case LimitNotice(limit):
                 self._end(self._limit_error(limit))
+            case FailureNotice(text):
+                raise Crash("a worker failed", where=self._graph.name, got=text)
 
     def _perform(self, request: FiringRequest) -> FiringResult:
         """The result of an effect, which is performed unless that was done."""

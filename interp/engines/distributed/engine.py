@@ -17,6 +17,7 @@ from ..reference import admit_arguments, first_state
 from .driver import Driver
 from .network import NetworkLinks, NetworkPool
 from .pool import WorkerPool
+from .processes import ProcessPool
 from .worker import Worker
 
 DEFAULT_WORKERS = 2
@@ -26,7 +27,7 @@ MAX_WORKERS = 64
 
 class DistributedEngine:
     """The engine `distributed`. `cluster` says where the workers are: `network`, in this process, on a network on which
-    nothing goes wrong; or `network:SEED`, on one on which things do."""
+    nothing goes wrong; `network:SEED`, on one on which things do; or `processes`, in processes on this host."""
 
     name = "distributed"
     has_tokens = True
@@ -54,17 +55,21 @@ def run_on_workers(job: Job, arguments: Sequence[object], options: RunOptions) -
     Raises Usage if the arguments or the options do not fit.
     """
     worker_count, limits = check_workers(options.workers), resolve_limits(options.limits)
-    is_faulty, network_seed = parse_cluster(options.cluster)
+    has_processes, network_seed = parse_cluster(options.cluster)
     admitted = admit_arguments(job.graph, arguments)
     state = first_state(job.graph, admitted, options.schedule, options.seed, options.k, options.world)
     with interrupt_between_steps() as interrupt:
         monitor = LimitMonitor(limits.seconds, limits.bytes, interrupt)
-        share = worker_limits(limits, worker_count)
+        share = worker_limits(limits, worker_count, has_processes=has_processes)
 
         def new_worker(links: NetworkLinks, order: str, epoch: int) -> Worker:
             return Worker(job.graph, links, worker_count, monitor, share, options.seed, order, epoch)
 
-        pool = NetworkPool(worker_count, network_seed if is_faulty else None, new_worker)
+        pool = (
+            ProcessPool(job.graph, worker_count, share, options.seed)
+            if has_processes
+            else NetworkPool(worker_count, network_seed, new_worker)
+        )
         driver = drive_to_end(state, worker_count, pool, limits, monitor)
         if getattr(driver.error, "limit", None) == "interrupt":
             interrupt.acknowledge()
@@ -91,10 +96,12 @@ def drive_to_end(state: State, worker_count: int, pool: WorkerPool, limits: Limi
         pool.close()
 
 
-def worker_limits(limits: Limits, worker_count: int) -> Limits:
-    """The share of a worker in the limits. The driver deals out firings, and watches the clock."""
+def worker_limits(limits: Limits, worker_count: int, *, has_processes: bool) -> Limits:
+    """The share of a worker in the limits: on tokens, and on bytes if it has a process of its own. The driver deals out
+    firings, and watches the clock."""
     tokens = None if limits.tokens is None else limits.tokens // worker_count
-    return replace(limits, firings=None, seconds=None, tokens=tokens)
+    memory = limits.bytes // worker_count if has_processes else limits.bytes
+    return replace(limits, firings=None, seconds=None, tokens=tokens, bytes=memory)
 
 
 def check_workers(workers: int | None) -> int:
@@ -107,14 +114,16 @@ def check_workers(workers: int | None) -> int:
     return workers
 
 
-def parse_cluster(cluster: str | None) -> tuple[bool, int]:
-    """Whether things go wrong on the network of this name, and its seed; raises Usage for an unknown name."""
+def parse_cluster(cluster: str | None) -> tuple[bool, int | None]:
+    """Whether workers have processes in the cluster of this name, and the seed of a network on which things go wrong,
+    or None; raises Usage for an unknown name."""
+    if cluster == "processes":
+        return True, None
     name, colon, seed = (cluster or "network").partition(":")
     if name != "network" or (colon and not (seed.isascii() and seed.isdigit() and len(seed) <= 18)):
-        raise Usage(
-            f"no cluster is called {cluster!r}", required="network, network:SEED", hint="as in cluster='network:7'"
-        )
-    return bool(colon), int(seed or 0)
+        required = "network, network:SEED, processes"
+        raise Usage(f"no cluster is called {cluster!r}", required=required, hint="as in cluster='network:7'")
+    return False, int(seed) if colon else None
 
 
 ENGINE = DistributedEngine()

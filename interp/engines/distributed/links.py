@@ -23,6 +23,10 @@ class Links(Protocol):
     def peers(self) -> Sequence[int]:
         """The ranks of the other peers."""
 
+    @property
+    def flushes_before_resending(self) -> int:
+        """The number of flushes after which a batch that is not acknowledged is sent again."""
+
     def post(self, peer: int, batch: bytes) -> None:
         """Send a batch to a peer. Returns at once."""
 

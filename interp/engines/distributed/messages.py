@@ -117,6 +117,12 @@ class Allowance(NamedTuple):
     max_firings: int
 
 
+class FailureNotice(NamedTuple):
+    """The worker has failed; the text says where."""
+
+    text: str
+
+
 class LimitNotice(NamedTuple):
     """The worker has reached this limit, and makes no more steps."""
 
@@ -139,6 +145,7 @@ Message: TypeAlias = (
     | Restore
     | Allowance
     | LimitNotice
+    | FailureNotice
 )
 WORK_MESSAGES = (TokenTransfer, CloseNotice, FiringRequest, FiringResult)
 MESSAGE_CLASSES: dict[str, Callable[..., Message]] = {kind.__name__: kind for kind in Message.__args__}

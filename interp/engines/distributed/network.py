@@ -64,6 +64,8 @@ class FaultyNetwork:
 class NetworkLinks:
     """The links of one peer in a network."""
 
+    flushes_before_resending = 16
+
     def __init__(self, network: FaultyNetwork, rank: int) -> None:
         self._network, self.rank = network, rank
         self.peers = [each for each in network.ranks if each != rank]

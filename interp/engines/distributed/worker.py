@@ -122,6 +122,11 @@ class Worker:
         """Whether this worker may make steps."""
         return self.channels.has_begun and not (self.is_paused or self.is_stalled or self.is_stopped)
 
+    @property
+    def is_idle(self) -> bool:
+        """Whether this worker makes no step before it gets a message."""
+        return not (self._state.flight and self.can_step)
+
     def take_turn(self, max_steps: int) -> None:
         """Handle the messages that have arrived, make steps, and send messages."""
         for sender, message in self.channels.receive():
@@ -169,7 +174,7 @@ class Worker:
     def _report(self, number: int) -> Report:
         return Report(
             number,
-            is_idle=not (self._state.flight and self.can_step),
+            is_idle=self.is_idle,
             sent=self.channels.work_sent,
             received=self.channels.work_received,
             firings=self._state.firings + len(self.stores.requested_tokens),

@@ -1,0 +1,49 @@
+"""Frames: batches on a stream of bytes, each with the rank of its receiver and its length before it."""
+
+from __future__ import annotations
+
+import socket
+import struct
+
+_HEADER = struct.Struct("<iQ")
+_READ_BYTES = 2**18
+
+
+def frame(receiver: int, batch: bytes) -> bytes:
+    """A batch as a frame.
+
+    >>> frame(-1, b"batch")[-5:]
+    b'batch'
+    """
+    return _HEADER.pack(receiver, len(batch)) + batch
+
+
+class FrameReader:
+    """Reads frames from a socket that does not block."""
+
+    def __init__(self, connection: socket.socket) -> None:
+        self._connection = connection
+        self._buffer = bytearray()
+
+    def read(self) -> tuple[list[tuple[int, bytes]], bool]:
+        """The frames that have arrived completely, as receiver and batch, and whether the other end is still open."""
+        is_open = True
+        try:
+            while data := self._connection.recv(_READ_BYTES):
+                self._buffer += data
+            is_open = False
+        except BlockingIOError:
+            pass
+        except ConnectionError:
+            is_open = False
+        frames = []
+        start, size = 0, _HEADER.size
+        while len(self._buffer) >= start + size:
+            receiver, length = _HEADER.unpack_from(self._buffer, start)
+            end = start + size + length
+            if len(self._buffer) < end:
+                break
+            frames.append((receiver, bytes(self._buffer[start + size : end])))
+            start = end
+        del self._buffer[:start]
+        return frames, is_open

@@ -1,0 +1,164 @@
+"""Workers as processes on this host.
+
+Each process has one connected pair of sockets with the driver's process, made before it starts; nothing listens. All
+batches go through the driver's process, which passes on those for other workers: they are few, and so a process that
+replaces another has to be made known to nobody. We hand over bytes only: the graph in its JSON form, and batches.
+
+A process that is killed, by whatever signal, is noticed by its socket, and replaced. The processes end with the run. If
+the driver's process is killed, they end within `PARENT_CHECK_SECONDS`. They have a session of their own, so Ctrl-C in
+the terminal does not reach them; the driver ends them.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import selectors
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from contextlib import suppress
+from tempfile import TemporaryFile
+from typing import Any
+
+from ....core.graph.graph import Graph
+from ....core.json.graph import graph_to_json
+from ..child_process import ChildProcess
+from ..limits import Limits
+from .frames import FrameReader, frame
+from .links import DRIVER
+
+PARENT_CHECK_SECONDS = 0.1
+"""Seconds between two checks of a worker's process whether the driver's is alive."""
+_WAIT_SECONDS = 0.002
+"""The longest time that the driver waits for a batch before it looks at the clock."""
+_BOOT = f"""\
+import json, os, sys, threading, time
+job = json.load(sys.stdin.buffer)
+def exit_with_parent():
+    while os.getppid() == job["parent"]:
+        time.sleep({PARENT_CHECK_SECONDS})
+    os._exit(1)
+threading.Thread(target=exit_with_parent, daemon=True).start()
+sys.path[:] = job["path"]
+from {__package__}.worker_process import serve
+serve(job)
+os._exit(0)
+"""
+"""The program of a worker's process. It watches its parent before it imports anything that takes time."""
+
+
+class WorkerProcess:
+    """The process of one worker, and its socket."""
+
+    def __init__(self, job: dict[str, Any]) -> None:
+        """Start the process. Raises OSError where that is impossible."""
+        self.socket, remote = socket.socketpair()
+        self.socket.setblocking(False)
+        self.reader = FrameReader(self.socket)
+        self.unsent = bytearray()
+        """What the socket had no room for."""
+        with TemporaryFile() as file, remote:  # a pipe might be filled before the process reads
+            file.write(json.dumps({**job, "socket": remote.fileno()}).encode())
+            file.seek(0)
+            self.process = ChildProcess(
+                [sys.executable, "-I", *(["-B"] if sys.dont_write_bytecode else []), "-c", _BOOT],
+                stdin=file,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                start_new_session=True,
+                pass_fds=[remote.fileno()],
+            )
+
+    def send(self, data: bytes) -> None:
+        """Send data, and what is left of earlier data, as far as there is room."""
+        self.unsent += data
+        with suppress(BlockingIOError, ConnectionError):  # a dead process is noticed when its socket is read
+            while self.unsent:
+                del self.unsent[: self.socket.send(self.unsent)]
+
+    def end(self) -> None:
+        """Kill the process, and close the socket."""
+        self.process.kill()
+        self.socket.close()
+
+
+class ProcessPool:
+    """Workers in processes; it also has the links of the driver. The unit of time is a second."""
+
+    probe_interval = 0.02
+    checkpoint_interval = 1.0
+    patience = 0.1
+    rank = DRIVER
+    flushes_before_resending = 10_000
+
+    def __init__(self, graph: Graph, worker_count: int, share: Limits, seed: int) -> None:
+        """`share` are the limits of each worker, and `seed` seeds random numbers. Raises OSError where a process cannot
+        be started."""
+        self._job = {
+            "path": list(map(os.path.abspath, sys.path)),
+            "parent": os.getpid(),
+            "graph": graph_to_json(graph),
+            "workers": worker_count,
+            "limits": {"tokens": share.tokens, "depth": share.depth, "bytes": share.bytes},
+            "seed": seed,
+        }
+        self.peers = range(worker_count)
+        self._selector = selectors.DefaultSelector()
+        self._batches: list[bytes] = []
+        """The batches for the driver that have arrived."""
+        self.processes: dict[int, WorkerProcess] = {}
+        try:
+            for rank in self.peers:
+                self._start(rank, 0)
+        except BaseException:
+            self.close()
+            raise
+
+    @property
+    def links(self) -> ProcessPool:
+        return self
+
+    def _start(self, rank: int, epoch: int) -> None:
+        process = self.processes[rank] = WorkerProcess({**self._job, "rank": rank, "epoch": epoch})
+        self._selector.register(process.socket, selectors.EVENT_READ, rank)
+
+    def clock(self) -> float:
+        return time.monotonic()
+
+    def post(self, peer: int, batch: bytes) -> None:
+        self.processes[peer].send(frame(peer, batch))
+
+    def poll(self) -> list[bytes]:
+        batches, self._batches = self._batches, []
+        return batches
+
+    def advance(self) -> Sequence[int]:
+        """Wait a moment for batches, and pass on those for workers; returns the ranks of processes that have died."""
+        deaths = []
+        for key, _ in self._selector.select(_WAIT_SECONDS):
+            frames, is_open = self.processes[key.data].reader.read()
+            for receiver, batch in frames:
+                if receiver == DRIVER:
+                    self._batches.append(batch)
+                else:
+                    self.post(receiver, batch)
+            if not is_open:
+                deaths.append(key.data)
+                self._selector.unregister(key.fileobj)
+        for process in self.processes.values():
+            if process.unsent:
+                process.send(b"")
+        return deaths
+
+    def replace(self, rank: int, epoch: int) -> None:
+        self.processes.pop(rank).end()
+        self._start(rank, epoch)
+
+    def close(self) -> None:
+        """Kill all processes."""
+        for process in self.processes.values():
+            process.end()
+        self._selector.close()

@@ -1,0 +1,74 @@
+"""What runs in the process of a worker (`processes` starts it)."""
+
+from __future__ import annotations
+
+import select
+import socket
+import traceback
+from typing import Any
+
+from ....core.json.cursor import JsonCursor
+from ....core.json.graph import read_graph
+from ..interrupt import Interrupt
+from ..limits import LimitMonitor, Limits
+from .frames import FrameReader, frame
+from .links import DRIVER
+from .messages import FailureNotice
+from .worker import Worker
+
+STEPS_PER_TURN = 200
+"""The number of steps between two looks for messages: some 4 ms."""
+IDLE_SECONDS = 0.001
+"""How long an idle worker waits for a message."""
+MAX_FAILURE_TEXT = 4_000
+
+
+class SocketLinks:
+    """The links of a worker, all of which go through the driver's process."""
+
+    flushes_before_resending = 10_000
+
+    def __init__(self, connection: socket.socket, rank: int, worker_count: int) -> None:
+        self._connection, self.rank = connection, rank
+        self.peers = [DRIVER, *(each for each in range(worker_count) if each != rank)]
+        self._reader = FrameReader(connection)
+
+    def post(self, peer: int, batch: bytes) -> None:
+        """Send a batch; waits if the driver's process reads nothing."""
+        data = memoryview(frame(peer, batch))
+        while data:
+            select.select([], [self._connection], [])
+            data = data[self._connection.send(data) :]
+
+    def poll(self) -> list[bytes]:
+        """The batches that have arrived. Raises EOFError if the driver has gone."""
+        frames, is_open = self._reader.read()
+        if not is_open:
+            raise EOFError
+        return [batch for _, batch in frames]
+
+    def wait(self) -> None:
+        """Wait a moment for a batch."""
+        select.select([self._connection], [], [], IDLE_SECONDS)
+
+
+def serve(job: dict[str, Any]) -> None:
+    """Be a worker until the driver closes the socket."""
+    connection = socket.socket(fileno=job["socket"])
+    connection.setblocking(False)
+    links = SocketLinks(connection, job["rank"], job["workers"])
+    limits = Limits(**job["limits"])
+    monitor = LimitMonitor(None, limits.bytes, Interrupt())
+    worker = Worker(
+        read_graph(JsonCursor(job["graph"])), links, job["workers"], monitor, limits, job["seed"], epoch=job["epoch"]
+    )
+    try:
+        while True:
+            worker.take_turn(STEPS_PER_TURN)
+            if worker.is_idle:
+                links.wait()
+    except (EOFError, ConnectionError):
+        return
+    except Exception:
+        worker.channels.send(DRIVER, FailureNotice(traceback.format_exc()[-MAX_FAILURE_TEXT:]))
+        worker.channels.flush()

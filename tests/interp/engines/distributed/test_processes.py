@@ -1,0 +1,187 @@
+"""Workers in processes: the run is that of one machine, whatever kills them, and none of them outlives it."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from random import Random
+
+import pytest
+import tagloom as tl
+from pytest import MonkeyPatch
+from support.laws.distributed_laws import distributed_run, violations
+from support.programs.parallel_programs import fib
+from tagloom.interp.engines.distributed import engine
+from tagloom.interp.engines.distributed.processes import ProcessPool
+from tagloom.interp.engines.limits import Limits
+
+pytestmark = pytest.mark.full  # the processes take seconds to start
+
+ENDLESS = """
+import tagloom as tl
+from tagloom.interp.engines.distributed import engine
+from tagloom.interp.engines.distributed.processes import ProcessPool
+
+class TellingPool(ProcessPool):
+    def __init__(self, *arguments):
+        super().__init__(*arguments)
+        print(*(each.process.pid for each in self.processes.values()), flush=True)
+
+engine.ProcessPool = TellingPool
+
+@tl.function
+def endless(n: tl.int64) -> tl.int64:
+    return tl.while_loop(lambda i: i >= 0, lambda i: (i + 1) % 1000, n)[0]
+
+print(endless.run(0, engine="distributed", cluster="processes").status, flush=True)
+"""
+
+
+@tl.function
+def table(n: tl.int64) -> tl.float64:
+    """Calls that print, arrays, and cells that are read before they are filled."""
+    sums = tl.cells(n, tl.Array[tl.float64, 3])
+    tl.while_loop(lambda i: i < n, lambda i: (row(sums, i), i + 1)[1], 0)
+    return tl.sum(tl.collect(sums)) + tl.astype(fib(9), tl.float64)
+
+
+@tl.function
+def row(sums: tl.Cells[tl.Array[tl.float64, 3]], i: tl.int64) -> tl.int64:
+    tl.print("row {}", i)
+    first = tl.asarray([0.1, 0.2, 0.3])
+    tl.put(sums, i, tl.cond(i < 1, lambda: first, lambda: tl.get(sums, i - 1) * 1.5 + tl.uniform((3,))))
+    return i
+
+
+@tl.function
+def random_number(n: tl.int64) -> tl.float64:
+    return tl.uniform(()) + tl.astype(n, tl.float64)
+
+
+@pytest.fixture
+def pools(monkeypatch: MonkeyPatch) -> list[ProcessPool]:
+    """The pools of the runs of a test."""
+    result: list[ProcessPool] = []
+
+    class RecordedPool(ProcessPool):
+        def __init__(self, *arguments: object) -> None:
+            super().__init__(*arguments)  # type: ignore[arg-type]
+            result.append(self)
+
+    monkeypatch.setattr(engine, "ProcessPool", RecordedPool)
+    return result
+
+
+def running(pids: list[int]) -> list[int]:
+    """The processes that have not ended."""
+    result = []
+    for pid in pids:
+        with suppress(OSError, IndexError):
+            if Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX":
+                result.append(pid)
+    return result
+
+
+def wait_for(condition: object, seconds: float) -> bool:
+    """Whether the condition holds within so many seconds."""
+    deadline = time.monotonic() + seconds
+    while not condition():  # type: ignore[operator]
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(0.01)
+    return True
+
+
+def test_processes_act_as_one_machine(pools: list[ProcessPool]) -> None:
+    """Results, firings, profiles, traps and effects are the reference's; afterwards no process is left."""
+    assert list(violations(table.graph, [5], 2, "processes")) == []
+    (pool,) = pools
+    assert wait_for(lambda: not running([each.process.pid for each in pool.processes.values()]), 5)
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_killed_workers_change_nothing(seed: int, pools: list[ProcessPool], monkeypatch: MonkeyPatch) -> None:
+    """SIGKILL of workers at random moments changes no result, no count and no effect."""
+    monkeypatch.setattr(ProcessPool, "checkpoint_interval", 0.2)
+    dice, is_over, kills = Random(seed), threading.Event(), []
+
+    def kill() -> None:
+        while not is_over.wait(dice.uniform(0.1, 3.0)) and len(kills) < 4:
+            pids = [each.process.pid for pool in pools for each in list(pool.processes.values())]
+            with suppress(OSError, IndexError):
+                pid = dice.choice(pids)
+                os.kill(pid, signal.SIGKILL)
+                kills.append(pid)
+
+    killer = threading.Thread(target=kill)
+    killer.start()
+    try:
+        assert list(violations(table.graph, [40], 2, "processes", Limits(firings=100_000))) == []
+    finally:
+        is_over.set()
+        killer.join()
+    print(len(kills), "kills")
+
+
+def test_a_killed_worker_is_replaced(pools: list[ProcessPool]) -> None:
+    """The outcome counts the deaths; the effects of a worker that dies at once happen once."""
+
+    def kill() -> None:
+        wait_for(lambda: pools, 60)
+        os.kill(pools[0].processes[0].process.pid, signal.SIGKILL)
+
+    killer = threading.Thread(target=kill)
+    killer.start()
+    outcome = distributed_run(fib.graph, [10], 2, "processes", Limits())
+    killer.join()
+    assert (outcome.results, outcome.firings, outcome.cluster.deaths) == ((55,), 1325, 1)  # type: ignore[union-attr]
+
+
+@pytest.fixture
+def endless_run() -> Iterator[tuple[subprocess.Popen[str], list[int]]]:
+    """A process with an endless run, and the processes of its workers."""
+    with subprocess.Popen([sys.executable, "-c", ENDLESS], stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        pids = list(map(int, process.stdout.readline().split()))
+        assert len(pids) == 2
+        yield process, pids
+        process.kill()
+
+
+def test_ctrl_c_ends_the_processes(endless_run: tuple[subprocess.Popen[str], list[int]]) -> None:
+    """Ctrl-C ends the run, and the processes of its workers."""
+    process, pids = endless_run
+    start = time.monotonic()
+    process.send_signal(signal.SIGINT)
+    assert process.stdout is not None
+    assert process.stdout.readline() == "Exhausted\n"
+    print(time.monotonic() - start, "s")
+    assert wait_for(lambda: not running(pids), 5)
+
+
+def test_workers_end_with_a_driver_that_is_killed(endless_run: tuple[subprocess.Popen[str], list[int]]) -> None:
+    """If the driver's process is killed, those of its workers end."""
+    process, pids = endless_run
+    assert len(running(pids)) == 2
+    process.kill()
+    assert wait_for(lambda: not running(pids), 10)
+
+
+def test_a_worker_that_fails_ends_the_run(monkeypatch: MonkeyPatch) -> None:
+    """An exception in a worker's process is a crash of the run, with its traceback; nothing is tried again."""
+    monkeypatch.setattr(engine, "ProcessPool", lambda graph, count, share, seed: ProcessPool(graph, count, share, "x"))  # type: ignore[arg-type]
+    with pytest.raises(tl.Crash, match="a worker failed"):
+        random_number.run(5, engine="distributed", cluster="processes")
+
+
+def test_the_clock_ends_a_run() -> None:
+    """The limit on seconds ends the run and its processes."""
+    outcome = fib.run(40, engine="distributed", cluster="processes", limits=Limits(seconds=0.3))
+    assert (outcome.status, outcome.error.limit) == ("Exhausted", "seconds")  # type: ignore[union-attr]
