@@ -227,8 +227,9 @@ def find_mapped_values(region: Region, mapped: set[str], functions: Mapping[str,
 
 
 def find_mapped_node_results(node: Node, mapped: set[str], functions: Mapping[str, Specialization]) -> list[bool]:
-    """Which results of a node without handles may differ from element to element, where one of its inputs is mapped, or
-    it draws: of branches and loops those that do if their condition does not, of other nodes all."""
+    """Which results of a node without handles may differ from element to element, if one of its inputs is mapped, or it
+    draws. For a branch or loop whose condition is the same for all elements, its regions decide; for any other node,
+    all results may differ."""
     flags = [operand in mapped for operand in node.inputs]
     if node.op == "cond" and not flags[0]:
         branches = [

@@ -63,8 +63,8 @@ class FunctionSpec:
     is_positional: bool = field(default=True, compare=False)
     """Whether all parameters can be passed by position, one argument each; stored, since every call asks."""
     is_local: bool = field(default=False, compare=False)
-    """Whether the function uses state of Python as it is when its caller is traced, so that only a trace of the caller
-    traces it, at the call."""
+    """Whether the function uses Python state at the time of its caller's trace, so that it is traced only there, at the
+    call."""
 
     @property
     def name(self) -> str:
@@ -115,8 +115,8 @@ class FunctionSpec:
     def leaf_parameters(self, count: int | None = None) -> list[tuple[str, Type | None]]:
         """The name and type of each leaf of the arguments; a parameter without annotation counts as one leaf.
 
-        With `count`, the leaves of a call by position that has that many, if there can be such a call: the last
-        parameters with defaults may be left out, and `*args` takes what is left over."""
+        With `count`, the leaves of a positional call with that many leaves, if such a call is possible: the last
+        parameters with defaults may be left out, and `*args` takes the rest."""
         leaves: list[tuple[str, Type | None]] = []
         for (name, form), number in zip(self.declared_parameters, self._leaf_counts(count), strict=True):
             if number and name in self.static_parameters:
@@ -185,8 +185,8 @@ class FunctionSpec:
         return parameter.default if is_typed else StaticLeaf(parameter.default)
 
     def keep_defaults_static(self, arguments: Sequence[Any], values: Collection[Any] = ()) -> list[Any]:
-        """The arguments that a derived function is traced with, as `bind` gives them to a call of this one: the default
-        of an argument that is left out is static, so that its numbers take any dtype that fits. The arguments at the
+        """The arguments with which a derived function is traced, from those that `bind` returns for a call of this one:
+        the default of an omitted argument is static, so that its numbers take any dtype that fits. The arguments at the
         positions `values` are values in any case."""
         defaults = [self.default(name) if self.has_default(name) else None for name, _ in self.declared_parameters]
         return [

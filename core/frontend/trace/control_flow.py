@@ -443,7 +443,7 @@ def infer_number_dtypes(
         weak = [weak_value_of(leaf) if number is None else number for leaf, number in zip(leaves, numbers, strict=True)]
         try:
             loop, _ = trace(starts, weak)
-        except (Invalid, Usage):  # the caller meets it without weak values, or not at all
+        except (Invalid, Usage):  # if it remains without weak values, the caller raises it
             loop = None
         finally:
             region.rewind(snapshot)
@@ -458,7 +458,7 @@ def infer_number_dtypes(
 
 
 def has_other_dtypes(loop: LoopRegions, kinds: set[str]) -> bool:
-    """Whether a loop has values of other dtypes of these kinds than those that Python numbers have by themselves."""
+    """Whether a loop has values of these kinds in other dtypes than the default ones of Python numbers."""
     types = [value.type for value in loop.condition_parameters]
     for part in (loop.condition_region, loop.body_region):
         types += [value.type for value in part.captures]

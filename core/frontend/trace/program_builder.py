@@ -120,7 +120,7 @@ class ProgramBuilder:
     def infer_entry_types(
         self, function_spec: FunctionSpec, argument_types: tuple[TreeType, ...], numbers: WeakTypes
     ) -> tuple[TreeType, ...]:
-        """The types that the arguments of a call by the user have in its program; see `infer_number_types`."""
+        """The types of the arguments of a user's call in its program; see `infer_number_types`."""
         try:
             with recursion_limit(_RECURSION_LIMIT):
                 return self.infer_number_types(function_spec, argument_types, numbers)
@@ -316,7 +316,7 @@ class ProgramBuilder:
             if callee.callee_signatures is None:
                 try:
                     self.trace_specialization(callee)
-                except (Invalid, Usage):  # the caller meets it without weak values, or not at all
+                except (Invalid, Usage):  # if it remains without weak values, the caller raises it
                     return argument_types
             types, remaining = flat_types(argument_types), list(numbers)
             recursive_types: list[set[Type]] = [set() for _ in types]
@@ -345,9 +345,9 @@ class ProgramBuilder:
     def _fit_number(
         self, function_spec: FunctionSpec, argument_types: tuple[TreeType, ...], numbers: WeakTypes, position: int
     ) -> tuple[tuple[TreeType, ...], WeakTypes]:
-        """The argument types and the weak values that are left, where the number at this position may have got the one
-        other dtype of its kind that the function has: if the results then have the types that they have for a weak
-        value, which they have not for the number's own type."""
+        """The argument types, and the remaining weak values. The number at this position gets the one other dtype of
+        its kind that the function has, if the results then have the types that they have for a weak value, and do not
+        have them for the number's own type."""
         without_number = (*numbers[:position], None, *numbers[position + 1 :])
         weak_callee = self._trace_alone(function_spec, argument_types, numbers)
         own_callee = self._trace_alone(function_spec, argument_types, without_number)
@@ -598,8 +598,8 @@ def unflatten_types(argument_types: Sequence[TreeType], types: Sequence[Type]) -
 
 
 def other_dtypes(callee: Specialization, numbers: WeakTypes) -> set[DType]:
-    """The dtypes, of the numbers' kinds, of values of a function and of what it calls, but for those that Python
-    numbers have by themselves."""
+    """The dtypes of the numbers' kinds that values of a function and of its callees have, except the default dtypes of
+    Python numbers."""
     kinds = {kind for number in numbers for kind in number_kinds(number)}
     values = (
         value

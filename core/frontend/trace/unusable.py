@@ -6,7 +6,7 @@ from typing import NoReturn
 
 
 class UnusableValue:
-    """A value every operation on which calls `fail`, which raises an error. Its class says what `repr` gives."""
+    """A value of which every operation calls `fail`, which raises an error. Its class says what `repr` gives."""
 
     __slots__ = ()
 

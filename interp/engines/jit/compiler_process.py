@@ -41,7 +41,7 @@ PARENT_CHECK_SECONDS = 0.1
 _KILL_SECONDS = 1.0
 """How long to wait for the end of a killed process."""
 _WAIT_SECONDS = 0.01
-"""Seconds between two checks whether code that somebody waits for is there."""
+"""Seconds between two checks whether awaited code is there."""
 _BOOT = f"""\
 import json, os, sys, threading, time
 job = json.load(sys.stdin.buffer)
@@ -278,8 +278,8 @@ def end_all() -> None:
 
 
 def _forget_in_child() -> None:
-    """Forget the parent's processes in a forked child, which cannot wait for them. What they have not compiled by the
-    child's next look, it requests itself."""
+    """Forget the parent's processes in a forked child, which cannot wait for them. The child itself requests code that
+    they have not compiled by its next look."""
     for process in _processes:
         process.returncode = 0  # so that it is neither killed nor waited for
     _pending[:0] = _running
