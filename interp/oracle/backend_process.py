@@ -250,8 +250,14 @@ class Backend:
         self.failed_starts = 0
         return None
 
-    def run(self, program: Program, arguments: Sequence[Value]) -> Answer:
-        """Compile and run a program. A failure of the backend is an answer, too."""
+    @property
+    def endings(self) -> tuple[str, ...]:
+        """The endings that the backend always reports; none before its first start."""
+        return () if self.capabilities is None else self.capabilities.endings
+
+    def run(self, program: Program, arguments: Sequence[Value] | None) -> Answer:
+        """Compile and run a program; without arguments, only compile it: the answer `returned` then has no results. A
+        failure of the backend is an answer, too."""
         start_failure = self.start()
         if start_failure is not None:
             return start_failure
@@ -265,7 +271,7 @@ class Backend:
             self.stop()
             return Answer("invalid", cause="reply", message=f"its reply is malformed: {join_lines(error)}")
 
-    def run_on_process(self, program: Program, arguments: Sequence[Value]) -> Answer:
+    def run_on_process(self, program: Program, arguments: Sequence[Value] | None) -> Answer:
         """Compile, run and drop a program, and check the form of the results."""
         process = self.process
         assert process is not None
@@ -273,6 +279,9 @@ class Backend:
         if read_field(compiled, "reply").text() != "compiled":
             return read_answer(compiled)
         handle = read_field(compiled, "program").integer(0)
+        if arguments is None:
+            process.request("drop", self.timeouts.run, program=handle)
+            return Answer("returned")
         content = {"program": handle, "arguments": list(map(value_to_json, arguments))}
         answer = read_answer(process.request("run", self.timeouts.run, **content))
         if self.cases % REPEAT_INTERVAL == 0 and answer.kind == "returned":

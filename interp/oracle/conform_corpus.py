@@ -1,4 +1,4 @@
-"""A corpus as a suite for backends: the programs of the cases of texts that return or trap."""
+"""A corpus as a suite for backends: the programs of the cases of texts that return, trap, deadlock, or are refused."""
 
 from __future__ import annotations
 
@@ -7,24 +7,39 @@ from collections.abc import Iterator
 from ...core.graph.lower import lower
 from ...core.program.program import Program
 from ...core.program.validate import program_problems
-from ...core.text import Document, print_case
+from ...core.text import Case, Document, print_case
 from ...core.text.literals import parse_value
 from .backend_process import Backend
 from .corpus import read_argument_words
-from .judge import Judgement, judge, run_reference
+from .judge import Judgement, judge, judge_refusal, run_reference
 
 
 def run_corpus(backend: Backend, document: Document) -> Iterator[tuple[str, Program, Judgement]]:
-    """Each case of a text that returns or traps: its words, its program, and the judgement on it. Cases of graphs, and
-    those that must be refused, break or not end, are the reference's own."""
+    """Each case of a text that a backend can be asked for: its words, its program, and the judgement on it. A program
+    that must be refused is for backends that refuse programs which break rules. Cases of graphs, and those that break
+    or exhaust a limit, are the reference's own."""
+    backend.start()
     for case in document.cases:
         program = document[case.name]
-        if not isinstance(program, Program) or case.kind not in ("returns", "traps") or program_problems(program):
-            continue
-        parameters = [(each.name, each.type) for each in program.main.body.parameters]
-        values = read_argument_words(
-            program.entry, parameters, case.arguments, lambda _, type_, word: parse_value(word, type_)
-        )
-        outcome = run_reference(program, values, graph=lower(program))
-        judgement = judge(program, values, outcome, backend.run(program, values))
-        yield print_case(case).removeprefix("case "), program, judgement
+        if isinstance(program, Program):
+            judgement = judge_corpus_case(backend, case, program)
+            if judgement is not None:
+                yield print_case(case).removeprefix("case "), program, judgement
+
+
+def judge_corpus_case(backend: Backend, case: Case, program: Program) -> Judgement | None:
+    """The judgement on a case of a program; None if it is not for this backend."""
+    problems = program_problems(program)
+    if case.kind == "refused":
+        rule = case.details[0]
+        if "invalid" not in backend.endings or not any(problem.rule == rule for problem in problems):
+            return None
+        return judge_refusal(rule, backend.run(program, None))
+    if case.kind not in ("returns", "traps", "deadlocks") or problems:
+        return None
+    parameters = [(each.name, each.type) for each in program.main.body.parameters]
+    values = read_argument_words(
+        program.entry, parameters, case.arguments, lambda _, type_, word: parse_value(word, type_)
+    )
+    outcome = run_reference(program, values, graph=lower(program))
+    return judge(program, values, outcome, backend.run(program, values), backend.endings)

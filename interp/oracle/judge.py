@@ -62,19 +62,46 @@ def run_reference(
     return run_graph(graph or lower(program), arguments, limits=limits, world=World(lambda line: None))
 
 
-def judge(program: Program, arguments: Sequence[Value], outcome: Outcome, answer: Answer) -> Judgement:
-    """Compare an answer with the outcome of the reference."""
+def judge(
+    program: Program, arguments: Sequence[Value], outcome: Outcome, answer: Answer, endings: Sequence[str] = ()
+) -> Judgement:
+    """Compare an answer with the outcome of the reference. `endings` are those that the backend always reports."""
     failure = judge_failure(answer)
-    if failure is not None and answer.kind not in ("trapped", "error"):
+    if failure is not None and answer.kind not in ("trapped", "deadlocked", "error"):
         return failure
-    if outcome.status in ("Exhausted", "Deadlocked"):
-        return Judgement("undecided", f"the reference is {outcome.status}", answer)
-    if outcome.status == "Trapped":
-        message = outcome.traps[0].message
-        if answer.kind in ("trapped", "error"):
-            return Judgement("alike", f"both trap: {message}", answer)
-        return Judgement("undecided", f"the reference traps, and the backend has no traps there: {message}", answer)
+    match outcome.status:
+        case "Exhausted":
+            return Judgement("undecided", "the reference is Exhausted", answer)
+        case "Deadlocked":
+            return judge_ending("deadlock", ("deadlocked",), answer, "deadlocked" in endings)
+        case "Trapped":
+            return judge_ending(f"trap: {outcome.traps[0].message}", ("trapped", "error"), answer, "trapped" in endings)
     return failure or judge_results(program, arguments, outcome, answer)
+
+
+def judge_ending(ending: str, kinds: Sequence[str], answer: Answer, is_reported: bool) -> Judgement:
+    """Judge an answer where the reference has no results: by whether it is of one of these kinds."""
+    if answer.kind in kinds:
+        return Judgement("alike", f"both {ending}", answer)
+    kind, _, message = ending.partition(":")
+    verdict: JudgementVerdict = "different" if is_reported else "undecided"
+    details = (ending, ", ".join(map(abbreviate, answer.results)) or answer.kind) if is_reported else ()
+    return Judgement(
+        verdict, f"the reference {kind}s, and the backend does not:{message}".rstrip(":"), answer, *details
+    )
+
+
+def judge_refusal(rule: str, answer: Answer) -> Judgement:
+    """Judge the answer of a backend that refuses programs which break a rule, for one that breaks this rule."""
+    if answer.kind == "refused":
+        if answer.cause == "invalid":
+            return Judgement("alike", f"both refuse: {rule}", answer)
+        return Judgement("refused", f"{answer.cause}: {answer.message}", answer)
+    failure = judge_failure(answer)
+    if failure is not None and answer.kind != "error":
+        return failure
+    reason = f"the program breaks {rule}, and the backend does not refuse it"
+    return Judgement("different", reason, answer, f"refused: {rule}", answer.kind)
 
 
 def judge_failure(answer: Answer) -> Judgement | None:
@@ -88,7 +115,7 @@ def judge_failure(answer: Answer) -> Judgement | None:
             return Judgement(answer.kind, answer.message, answer)
         case "invalid":
             return Judgement("error", f"its answer is invalid: {answer.message}", answer)
-        case "trapped" | "error":
+        case "trapped" | "deadlocked" | "error":
             return Judgement("error", f"the reference returns, and the backend does not: {answer.message}", answer)
     return None
 

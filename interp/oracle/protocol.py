@@ -21,9 +21,13 @@ PROTOCOL_VERSION = 1
 CONSTRUCTS = ("cond", "while_loop", "call", "recursion")
 """The constructs that a backend may support."""
 
-AnswerKind = Literal["returned", "trapped", "refused", "error", "crash", "hang", "invalid", "not started"]
-"""What came of a program on a backend. The process returned results, trapped, refused the program, or reported an
-error; or it died, did not answer in time, sent an invalid reply, or does not start."""
+ENDINGS = ("trapped", "deadlocked", "invalid")
+"""The endings without results that a backend may promise to report: a trap, a deadlock, and the refusal of a program
+that breaks a rule."""
+
+AnswerKind = Literal["returned", "trapped", "deadlocked", "refused", "error", "crash", "hang", "invalid", "not started"]
+"""What came of a program on a backend. The process returned results, trapped, deadlocked, refused the program, or
+reported an error; or it died, did not answer in time, sent an invalid reply, or does not start."""
 
 
 class Answer(NamedTuple):
@@ -38,7 +42,7 @@ class Answer(NamedTuple):
 
 class Capabilities(NamedTuple):
     """What a backend says of itself. None stands for all. `flags` are the optimisations that its process disables if
-    its command ends in their names."""
+    its command ends in their names, `endings` those of ENDINGS that it always reports."""
 
     name: str
     version: str
@@ -47,6 +51,7 @@ class Capabilities(NamedTuple):
     ops: tuple[str, ...] | None = None
     constructs: tuple[str, ...] | None = None
     flags: tuple[str, ...] = ()
+    endings: tuple[str, ...] = ()
 
 
 class Adapter(Protocol):
@@ -85,9 +90,8 @@ def read_capabilities(cursor: JsonCursor) -> Capabilities:
         return read_field(cursor, key).map_entries(JsonCursor.name) if cursor.has_key(key) else None
 
     name, version, language = (read_field(cursor, key).name() for key in ("name", "version", "language"))
-    return Capabilities(
-        name, version, language, names("dtypes"), names("ops"), names("constructs"), names("flags") or ()
-    )
+    dtypes, ops, constructs = names("dtypes"), names("ops"), names("constructs")
+    return Capabilities(name, version, language, dtypes, ops, constructs, names("flags") or (), names("endings") or ())
 
 
 def answer_to_json(answer: Answer) -> JsonValue:
@@ -102,7 +106,7 @@ def answer_to_json(answer: Answer) -> JsonValue:
 
 def read_answer(cursor: JsonCursor) -> Answer:
     """The answer of a reply to `compile` or `run`; raises Malformed."""
-    match read_field(cursor, "reply").one_of(("returned", "trapped", "refused", "error")):
+    match read_field(cursor, "reply").one_of(("returned", "trapped", "deadlocked", "refused", "error")):
         case "returned":
             return Answer("returned", read_field(cursor, "results").map_entries(read_value))
         case "refused":
@@ -110,6 +114,8 @@ def read_answer(cursor: JsonCursor) -> Answer:
             return Answer("refused", cause=kind, message=read_field(cursor, "message").text())
         case "trapped":
             return Answer("trapped", message=read_field(cursor, "message").text())
+        case "deadlocked":
+            return Answer("deadlocked", message=read_field(cursor, "message").text())
     return Answer("error", message=read_field(cursor, "message").text())
 
 

@@ -13,7 +13,7 @@ import threading
 from collections.abc import Callable, Sequence
 from typing import Any, BinaryIO
 
-from ...core.errors import TagloomError
+from ...core.errors import Deadlock, Invalid, TagloomError, Trap
 from ...core.json.cursor import JsonCursor, parse_json
 from ...core.json.program import read_program
 from ...core.json.value import read_value
@@ -81,6 +81,12 @@ def attempt(action: Callable[[], Any]) -> Any:
         return action()
     except Refusal as refusal:
         return answer_to_json(refusal_answer(refusal))
+    except Trap as error:
+        return answer_to_json(Answer("trapped", message=describe_exception(error)))
+    except Deadlock as error:
+        return answer_to_json(Answer("deadlocked", message=describe_exception(error)))
+    except Invalid as error:
+        return answer_to_json(Answer("refused", cause="invalid", message=describe_exception(error)))
     except NotImplementedError as error:
         return answer_to_json(Answer("refused", cause="kernel", message=describe_exception(error)))
     except RecursionError as error:

@@ -205,7 +205,8 @@ def referee_words(referee: Backend, judgement: Judgement) -> str:
 
 def run_case(process: Backend, program: Program, arguments: Sequence[Value]) -> Judgement:
     """Judge one program."""
-    return judge(program, arguments, run_reference(program, arguments), process.run(program, arguments))
+    answer = process.run(program, arguments)
+    return judge(program, arguments, run_reference(program, arguments), answer, process.endings)
 
 
 def exit_code(verdicts: Iterable[str]) -> int:

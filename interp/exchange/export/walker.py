@@ -21,9 +21,10 @@ from ....core.value import Literal
 V = TypeVar("V")
 """What a target writes for a value: an expression, or a name."""
 
-REFUSAL_KINDS = ("construct", "op", "dtype", "shape", "attribute", "kernel", "limit", "trap")
+REFUSAL_KINDS = ("construct", "op", "dtype", "shape", "attribute", "kernel", "limit", "trap", "invalid")
 """What a target, or a backend, lacks: a construct (recursion, effects), an op, a dtype for it, shapes that are known at
-run time only, a value of an attribute, an implementation of a pair of op and dtype, room, or a way to trap."""
+run time only, a value of an attribute, an implementation of a pair of op and dtype, room, or a way to trap;
+or the program breaks a rule."""
 
 
 class Refusal(Exception):
