@@ -27,8 +27,8 @@ def activation_tree_view(
     more than `most`, only those opened first, and at most MAX_SIBLINGS below each."""
     tree = ActivationTree(graph, arguments, events)
     view = View(graph.name, f"{graph.name}: {plural(len(tree.tags), 'activation')}")
-    shown = tree.tags if len(tree.tags) <= most else first_tags(tree.tags, most)
-    names = {tag: f"t{number}" for number, tag in enumerate(shown)}
+    shown_tags = tree.tags if len(tree.tags) <= most else first_tags(tree.tags, most)
+    names = {tag: f"t{number}" for number, tag in enumerate(shown_tags)}
     for tag, name in names.items():
         kind: BoxKind = "iteration" if tag.site.kind == "loop" else "activation"
         view.root.add_box(name, kind, tree.title(tag), tree.describe_firings(tag), f"{tag}: {tree.title(tag)}")

@@ -138,14 +138,18 @@ def cluster_names(cluster: Cluster) -> set[str]:
 def extract_clusters(view: View, names: Collection[str]) -> View:
     """The view of these clusters alone, with the boxes at the other ends of their arrows."""
     extracted = [cluster for cluster in view.root.walk() if cluster.name in names]
-    inside = set(chain.from_iterable(member.boxes for cluster in extracted for member in cluster.walk()))
+    inner_boxes = set(chain.from_iterable(member.boxes for cluster in extracted for member in cluster.walk()))
     result = View(view.name, view.caption, bundles=view.bundles, places=view.places, is_static=view.is_static)
-    result.arrows = [arrow for arrow in view.arrows if arrow.tail in inside or arrow.head in inside]
-    ends = {end for arrow in result.arrows for end in (arrow.tail, arrow.head)} - inside
+    result.arrows = [arrow for arrow in view.arrows if arrow.tail in inner_boxes or arrow.head in inner_boxes]
+    ends = {end for arrow in result.arrows for end in (arrow.tail, arrow.head)} - inner_boxes
     result.root.boxes = {name: box for name, box in view.boxes.items() if name in ends}
-    within = {descendant.name for cluster in extracted for inner in cluster.clusters for descendant in inner.walk()}
-    result.root.clusters = [cluster for cluster in extracted if cluster.name not in within]
-    result.rank_constraints = [(upper, lower) for upper, lower in view.rank_constraints if {upper, lower} <= inside]
+    inner_clusters = {
+        descendant.name for cluster in extracted for inner in cluster.clusters for descendant in inner.walk()
+    }
+    result.root.clusters = [cluster for cluster in extracted if cluster.name not in inner_clusters]
+    result.rank_constraints = [
+        (upper, lower) for upper, lower in view.rank_constraints if {upper, lower} <= inner_boxes
+    ]
     remaining = {cluster.name for cluster in result.root.walk()}
     result.arrows = [
         arrow if arrow.head_cluster in remaining else arrow._replace(head_cluster="") for arrow in result.arrows
@@ -175,22 +179,22 @@ def fold_bundles(view: View, unfolded: Collection[str] = ()) -> View:
         return view
     box_of = {name: bundle.box.name for bundle in bundles for name in bundle.members}
     box_by_name = {bundle.box.name: bundle.box for bundle in bundles}
-    outside = view.root.copy()
-    for cluster in outside.walk():
+    root = view.root.copy()
+    for cluster in root.walk():
         names = dict.fromkeys(box_of.get(name, name) for name in cluster.boxes)
         cluster.boxes = {name: box_by_name.get(name) or cluster.boxes[name] for name in names}
         cluster.same_rank = list(dict.fromkeys(box_of.get(name, name) for name in cluster.same_rank))
-    return _fold_view(view, outside, box_of)
+    return _fold_view(view, root, box_of)
 
 
-def _fold_view(view: View, outside: Cluster, box_of: Mapping[str, str]) -> View:
-    """The view of the clusters of `outside`, in which some boxes are replaced by those in `box_of`."""
+def _fold_view(view: View, root: Cluster, box_of: Mapping[str, str]) -> View:
+    """The view of the clusters of `root`, in which some boxes are replaced by those in `box_of`."""
     arrows = list(reroute_arrows(view.arrows, box_of))
-    remaining = {cluster.name for cluster in outside.walk()}
+    remaining = {cluster.name for cluster in root.walk()}
     above = dict.fromkeys(
         (box_of.get(upper, upper), box_of.get(lower, lower)) for upper, lower in view.rank_constraints
     )
-    result = View(view.name, view.caption, outside, bundles=view.bundles, is_static=view.is_static)
+    result = View(view.name, view.caption, root, bundles=view.bundles, is_static=view.is_static)
     result.places = {name: box_of.get(place, place) for name, place in view.places.items()} | dict(box_of)
     result.arrows = [
         arrow if arrow.head_cluster in remaining else arrow._replace(head_cluster="") for arrow in merge_arrows(arrows)
@@ -200,9 +204,9 @@ def _fold_view(view: View, outside: Cluster, box_of: Mapping[str, str]) -> View:
     return result
 
 
-def _fold_cluster(outside: Cluster, names: Mapping[str, str], box_of: dict[str, str]) -> Cluster:
-    result = copy_without_clusters(outside)
-    waiting = [(outside, result)]
+def _fold_cluster(cluster: Cluster, names: Mapping[str, str], box_of: dict[str, str]) -> Cluster:
+    result = copy_without_clusters(cluster)
+    waiting = [(cluster, result)]
     while waiting:
         source, target = waiting.pop()
         folded: dict[str, list[Cluster]] = {}
@@ -213,9 +217,9 @@ def _fold_cluster(outside: Cluster, names: Mapping[str, str], box_of: dict[str, 
                 target.clusters.append(copy_without_clusters(inner))
                 waiting.append((inner, target.clusters[-1]))
         for name, together in folded.items():
-            inside = list(chain.from_iterable(member.boxes for inner in together for member in inner.walk()))
-            box_of.update(dict.fromkeys(inside, name))
-            add_folded_box(target, name, together, len(inside))
+            inner_boxes = list(chain.from_iterable(member.boxes for inner in together for member in inner.walk()))
+            box_of.update(dict.fromkeys(inner_boxes, name))
+            add_folded_box(target, name, together, len(inner_boxes))
     return result
 
 
@@ -280,10 +284,10 @@ def limit_badges(badges: Sequence[Badge], most: int = MAX_BADGES) -> tuple[Badge
     """At most `most` badges; the last counts those that are not shown."""
     if len(badges) <= most:
         return tuple(badges)
-    shown = [badge for badge in badges if badge.mark != "more"][: most - 1]
-    count = sum(map(badge_weight, badges)) - sum(map(badge_weight, shown))
-    tooltips = [badge.tooltip for badge in badges if badge not in shown and badge.tooltip]
-    return (*shown, Badge("more", str(count), "", "; ".join(tooltips[:8])))
+    shown_badges = [badge for badge in badges if badge.mark != "more"][: most - 1]
+    count = sum(map(badge_weight, badges)) - sum(map(badge_weight, shown_badges))
+    tooltips = [badge.tooltip for badge in badges if badge not in shown_badges and badge.tooltip]
+    return (*shown_badges, Badge("more", str(count), "", "; ".join(tooltips[:8])))
 
 
 def badge_weight(badge: Badge) -> int:
@@ -318,11 +322,11 @@ def _count_by_mark(badges: Iterable[Badge]) -> tuple[Badge, ...]:
     return tuple(Badge(mark, str(many), "", f"{many} inside") for mark, many in sorted(count.items()))
 
 
-def clusters_by_depth(outside: Cluster, without: Container[str]) -> list[tuple[int, Cluster]]:
+def clusters_by_depth(root: Cluster, without: Container[str]) -> list[tuple[int, Cluster]]:
     """The drawn clusters with their depths, deepest first, then largest first; those in `without` and their contents
     are left out."""
     ranked: list[tuple[int, Cluster]] = []
-    waiting = [(1, inner) for inner in outside.clusters]
+    waiting = [(1, inner) for inner in root.clusters]
     while waiting:
         depth, cluster = waiting.pop()
         if cluster.name not in without:

@@ -84,9 +84,9 @@ def insert_scopes(path: _ClusterPath, scopes: Sequence[tuple[NameScope, ...]]) -
     """A path with scopes after the function or loop that they are in; `scopes` has those around each inner loop, and
     last those around the node."""
     result, outer = list[tuple[ContextOwner | NameScope, int]](), 0
-    for home, around in zip(path, scopes, strict=True):
-        result += [home, *((scope, 0) for scope in around[outer:])]
-        outer = max(outer, len(around))
+    for home, inner_scopes in zip(path, scopes, strict=True):
+        result += [home, *((scope, 0) for scope in inner_scopes[outer:])]
+        outer = max(outer, len(inner_scopes))
     return tuple(result)
 
 
@@ -96,16 +96,16 @@ def find_or_add_cluster(
     """The cluster of a function, of a loop or scope in it, or of a phase of one; added to the cluster around it if
     missing."""
     if path not in clusters:
-        *around, (home, phase) = path
+        *parents, (home, phase) = path
         if phase:
-            outer, title = find_or_add_cluster(view, clusters, (*around, (home, 0)), subjects), phase_title(phase)
+            outer, title = find_or_add_cluster(view, clusters, (*parents, (home, 0)), subjects), phase_title(phase)
             clusters[path] = outer.add_cluster("pullback", title, f"{title} of {home}", f"{home}.{title}")
         elif isinstance(home, NameScope):
-            outer = find_or_add_cluster(view, clusters, tuple(around), subjects)
-            subject = subjects.fresh(f"{next(name for name, _ in around if isinstance(name, str))}.{home.name}")
+            outer = find_or_add_cluster(view, clusters, tuple(parents), subjects)
+            subject = subjects.fresh(f"{next(name for name, _ in parents if isinstance(name, str))}.{home.name}")
             clusters[path] = outer.add_cluster("scope", home.name, f"the helper {home.name}", subject)
         elif isinstance(home, Site):
-            outer = find_or_add_cluster(view, clusters, tuple(around), subjects)
+            outer = find_or_add_cluster(view, clusters, tuple(parents), subjects)
             clusters[path] = outer.add_cluster("loop", cluster_title("while", home.name), f"loop {home}", str(home))
         else:
             clusters[path] = view.root.add_cluster("function", home, f"function {home}", home)

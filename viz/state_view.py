@@ -221,13 +221,13 @@ def node_badges(
             owner, colour, is_dim = mark_of(last.token.tag)
             badge = badge._replace(owner=owner, colour=colour, is_dim=is_dim)
         badges_by_box[f"n{last.token.node}"] = [badge]
-    ready: dict[int, list[Tag]] = {}
+    ready_tags: dict[int, list[Tag]] = {}
     for each in could_fire(state, enumerate(islice(state.flight, limit))):
-        ready.setdefault(each.node, []).append(each.tag)
-    for node, tags in ready.items():
-        many = str(len(tags)) if len(tags) > 1 else ""
+        ready_tags.setdefault(each.node, []).append(each.tag)
+    for node, tags in ready_tags.items():
+        count_text = str(len(tags)) if len(tags) > 1 else ""
         tooltip = f"can fire under {', '.join(map(str, tags[:8]))}" if limit is None else ""
-        badges_by_box.setdefault(f"n{node}", []).append(Badge("ready", many, "", tooltip))
+        badges_by_box.setdefault(f"n{node}", []).append(Badge("ready", count_text, "", tooltip))
     for position, value in state.results.items():
         badge = Badge("arrived", abbreviate_value(value), "", f"result {position} is {describe_value(graph, value)}")
         badges_by_box.setdefault(f"r{position}", []).append(badge)

@@ -60,8 +60,8 @@ def side_by_side(left: View, right: View) -> View:
     return result
 
 
-def _copy_clusters(outside: Cluster, into: Cluster, prefix: str) -> None:
-    waiting = [(outside, into)]
+def _copy_clusters(root: Cluster, target_root: Cluster, prefix: str) -> None:
+    waiting = [(root, target_root)]
     while waiting:
         source, target = waiting.pop()
         for box in source.boxes.values():
@@ -150,12 +150,12 @@ class _UnfoldedGraph:
         """The cluster of an activation, inside the cluster of its parent."""
         for open_tag in self.tags_without_cluster(tag):
             if open_tag.parent is None:
-                around, title = self.result.root, self.graph.name
+                parent, title = self.result.root, self.graph.name
             else:
-                around, title = self.clusters[open_tag.parent], open_tag.last_step
+                parent, title = self.clusters[open_tag.parent], open_tag.last_step
             is_loop = open_tag.site.kind == "loop"
             kind: ClusterKind = "loop" if is_loop else "function"
-            self.clusters[open_tag] = around.add_cluster(kind, title, f"activation {open_tag}", str(open_tag))
+            self.clusters[open_tag] = parent.add_cluster(kind, title, f"activation {open_tag}", str(open_tag))
             self.clusters[open_tag].series = str(open_tag.site) if is_loop else ""
         return self.clusters[tag]
 

@@ -142,9 +142,9 @@ class Cluster:
         copied = replace(self, boxes=self.boxes.copy(), clusters=list(self.clusters))
         waiting = [copied]
         while waiting:
-            around = waiting.pop()
-            around.clusters = [replace(cluster, boxes=cluster.boxes.copy()) for cluster in around.clusters]
-            waiting.extend(around.clusters)
+            parent = waiting.pop()
+            parent.clusters = [replace(cluster, boxes=cluster.boxes.copy()) for cluster in parent.clusters]
+            waiting.extend(parent.clusters)
         return copied
 
     def walk(self) -> Iterator[Cluster]:

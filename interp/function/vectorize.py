@@ -76,10 +76,10 @@ def vmap(function: Callable[..., Any], in_axes: Any = 0, out_axes: Any = 0) -> F
         return trace_vmap(source, argument_axes, out_axes, arguments)
 
     def derive() -> Function:
-        derived = DerivedFunction(f"vmap_{source.identifier}", source.python_function, python)
+        mapped_function = DerivedFunction(f"vmap_{source.identifier}", source.python_function, python)
         parameters = tuple(map(map_parameter, source.declared_parameters, argument_axes))
-        mapped = replace(source, python_function=derived, declared_parameters=parameters, result_type=None)
-        return Function(derived, lambda _: mapped)
+        mapped = replace(source, python_function=mapped_function, declared_parameters=parameters, result_type=None)
+        return Function(mapped_function, lambda _: mapped)
 
     key = [
         (structure, tuple(leaves))
@@ -240,10 +240,10 @@ def find_mapped_node_results(node: Node, mapped: set[str], functions: Mapping[st
         condition, body = node.regions
         while True:
             following = find_mapped_values(body, mapped_parameters(body, flags), functions)
-            joined = [one or other for one, other in zip(flags, following, strict=True)]
-            if joined == flags:
+            joined_flags = [one or other for one, other in zip(flags, following, strict=True)]
+            if joined_flags == flags:
                 break
-            flags = joined
+            flags = joined_flags
         if not any(find_mapped_values(condition, mapped_parameters(condition, flags), functions)):
             return flags
     return [True] * len(node.results)

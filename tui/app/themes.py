@@ -21,9 +21,9 @@ CONTRAST = 4.5
 """The minimum contrast of text (WCAG 2.2, 1.4.3)."""
 
 
-def mix_colours(one: str, other: str, share: float) -> str:
-    """Linear interpolation of two colours: `one` for share 0, `other` for share 1; all as `#RRGGBB`."""
-    pairs = zip(parse_colour(one), parse_colour(other), strict=True)
+def mix_colours(first: str, second: str, share: float) -> str:
+    """Linear interpolation of two colours: `first` for share 0, `second` for share 1; all as `#RRGGBB`."""
+    pairs = zip(parse_colour(first), parse_colour(second), strict=True)
     return "#" + "".join(f"{round(a + (b - a) * share):02X}" for a, b in pairs)
 
 
@@ -41,13 +41,13 @@ def relative_luminance(colour: str) -> float:
     return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
 
 
-def contrast(one: str, other: str) -> float:
+def contrast(first: str, second: str) -> float:
     """The contrast ratio of two colours, from 1 to 21.
 
     >>> round(contrast("#000000", "#FFFFFF"))
     21
     """
-    low, high = sorted((relative_luminance(one), relative_luminance(other)))
+    low, high = sorted((relative_luminance(first), relative_luminance(second)))
     return (high + 0.05) / (low + 0.05)
 
 

@@ -319,15 +319,15 @@ def select_segment(
     return segment._replace(note=describe_omission(segment, under, is_over))
 
 
-def describe_omission(segment: PlayerSegment, under: str, is_over: bool) -> str:
+def describe_omission(segment: PlayerSegment, activation: str, is_over: bool) -> str:
     """A note that says which events a page leaves out; empty if it has all."""
     total, count = len(segment.recording.events), len(segment.event_numbers)
     if count == total and is_over:
         return ""
     events = f"{count:,} of {plural(total, 'event')} are" if is_over else f"{plural(count, 'event')} are"
     continuation = "" if is_over else "; the run goes on"
-    if under:
-        return f"{events} shown: those under {under}, from {segment.event_numbers[0]:,} on{continuation}"
+    if activation:
+        return f"{events} shown: those under {activation}, from {segment.event_numbers[0]:,} on{continuation}"
     return f"{events} shown: {segment.event_numbers[0]:,} to {segment.event_numbers[-1]:,}{continuation}"
 
 

@@ -31,20 +31,20 @@ def draw_badges(
     are the cells of each box and arrow, computed if not given. Unchanged rows are the same objects as in `bare`."""
     grid = GridOverlay(bare)
     positions = cell_positions(bare) if positions is None else positions
-    used: set[tuple[int, int]] = set()
+    used_cells: set[tuple[int, int]] = set()
     for name, box in view.boxes.items():
         if box.emphasized and name in positions:
             _embolden(grid, positions[name])
             row, column = positions[name][0]
             grid.set(row, column, grid[row][column]._replace(glyph=EMPHASIS_GLYPHS[0], ascii=EMPHASIS_GLYPHS[1]))
         if box.badges and name in positions:
-            draw_beside_box(grid, used, max(positions[name]), box.badges, name)
+            draw_beside_box(grid, used_cells, max(positions[name]), box.badges, name)
     for number, arrow in enumerate(view.arrows):
         if arrow.emphasized:
             _embolden(grid, positions.get(number, ()))
         if arrow.badges and number in positions:
             own = [cell for cell in positions[number] if grid[cell[0]][cell[1]].owners == (number,)]
-            draw_on_line(grid, used, own or positions[number], arrow.badges, number)
+            draw_on_line(grid, used_cells, own or positions[number], arrow.badges, number)
     return grid.rows()
 
 
@@ -87,13 +87,13 @@ def badge_variants(badges: Sequence[Badge], thing: str | int) -> Iterator[list[G
     has_owners = any(badge.owner for badge in badges)
     owned = [(_MAX_LENGTH, True), (5, True)] if has_owners else []
     for longest, with_owner in (*owned, (_MAX_LENGTH, False), (5, False), (0, False)):
-        for many in range(len(badges), 0, -1):
+        for count in range(len(badges), 0, -1):
             cells: list[GridCell] = []
-            for badge in badges[:many]:
+            for badge in badges[:count]:
                 cells += [GridCell()] * bool(cells) + badge_cells(badge, longest, thing, with_owner)
-            if many < len(badges):
-                more = Badge("more", str(len(badges) - many))
-                cells += badge_cells(more, 3, thing)
+            if count < len(badges):
+                remaining = Badge("more", str(len(badges) - count))
+                cells += badge_cells(remaining, 3, thing)
             yield cells
     yield badge_cells(badges[0], 0, thing)
 
@@ -117,23 +117,27 @@ def count_free_cells(grid: GridOverlay, row: int, column: int) -> int:
 
 
 def draw_beside_box(
-    grid: GridOverlay, used: set[tuple[int, int]], last: tuple[int, int], badges: Sequence[Badge], name: str
+    grid: GridOverlay, used_cells: set[tuple[int, int]], last: tuple[int, int], badges: Sequence[Badge], name: str
 ) -> None:
     """Draw badges to the right of a box, or over its end if there is no room."""
     row, column = last
     room = count_free_cells(grid, row, column + 1)
     for variant in badge_variants(badges, name):
         if len(variant) <= room:
-            _write_cells(grid, used, row, column + 1, variant)
+            _write_cells(grid, used_cells, row, column + 1, variant)
             return
-    _write_cells(grid, used, row, column, variant)
+    _write_cells(grid, used_cells, row, column, variant)
 
 
 def draw_on_line(
-    grid: GridOverlay, used: set[tuple[int, int]], line: Iterable[tuple[int, int]], badges: Sequence[Badge], number: int
+    grid: GridOverlay,
+    used_cells: set[tuple[int, int]],
+    line: Iterable[tuple[int, int]],
+    badges: Sequence[Badge],
+    number: int,
 ) -> None:
     """Draw badges on a piece of a line: beside it, or along it."""
-    free = [cell for cell in line if cell not in used]
+    free = [cell for cell in line if cell not in used_cells]
     if not free:
         return
     down = sorted(
@@ -143,27 +147,33 @@ def draw_on_line(
     for variant in badge_variants(badges, number):
         for row, column in down:
             if len(variant) - 1 <= count_free_cells(grid, row, column + 1):
-                _write_cells(grid, used, row, column, variant)
+                _write_cells(grid, used_cells, row, column, variant)
                 return
         for row, column in free:
-            if len(variant) > 1 and is_free_run(grid, used, row, column, len(variant), number):
-                _write_cells(grid, used, row, column, variant)
+            if len(variant) > 1 and is_free_run(grid, used_cells, row, column, len(variant), number):
+                _write_cells(grid, used_cells, row, column, variant)
                 return
-    _write_cells(grid, used, *(down or free)[0], variant)
+    _write_cells(grid, used_cells, *(down or free)[0], variant)
 
 
-def is_free_run(grid: GridOverlay, used: set[tuple[int, int]], row: int, column: int, length: int, number: int) -> bool:
+def is_free_run(
+    grid: GridOverlay, used_cells: set[tuple[int, int]], row: int, column: int, length: int, number: int
+) -> bool:
     """Whether a line runs along this row for `length` cells and continues at both ends, without another line across
     it."""
     cells = grid[row][column : column + length]
-    whole = all(cell.sides == LEFT | RIGHT and cell.owners == (number,) for cell in cells)
-    return len(cells) == length and whole and not any((row, column + offset) in used for offset in range(length))
+    is_unbroken = all(cell.sides == LEFT | RIGHT and cell.owners == (number,) for cell in cells)
+    return (
+        len(cells) == length
+        and is_unbroken
+        and not any((row, column + offset) in used_cells for offset in range(length))
+    )
 
 
 def _write_cells(
-    grid: GridOverlay, used: set[tuple[int, int]], row: int, column: int, cells: Sequence[GridCell]
+    grid: GridOverlay, used_cells: set[tuple[int, int]], row: int, column: int, cells: Sequence[GridCell]
 ) -> None:
     for offset, cell in enumerate(cells):
-        under = grid[row][column + offset]
-        grid.set(row, column + offset, cell._replace(owners=cell.owners or under.owners, sides=under.sides))
-        used.add((row, column + offset))
+        cell_below = grid[row][column + offset]
+        grid.set(row, column + offset, cell._replace(owners=cell.owners or cell_below.owners, sides=cell_below.sides))
+        used_cells.add((row, column + offset))

@@ -65,12 +65,12 @@ def lay_out_rows(view: View, rows: Sequence[BoxRow], *, timeout: float = 120) ->
 def write_dot(view: View, rows: Sequence[BoxRow]) -> str:
     """DOT source of rows of boxes: tables of fixed size, with a port for each box and each of its outlets."""
     node_of = {item.box: f"p{number}" for number, row in enumerate(rows) for item in row.boxes}
-    joined = {joint for row in rows for joint in row.joints}
+    joint_numbers = {joint for row in rows for joint in row.joints}
     lines = ["digraph {", "newrank=true nodesep=0.15 ranksep=0.6", "node [shape=plain]"]
     lines += [f"p{number} [label=<{row_table(row)}>]" for number, row in enumerate(rows)]
     lines += cluster_lines(view.root, node_of, rows)
     for number, arrow in enumerate(view.arrows):
-        if number not in joined and arrow.tail in node_of and arrow.head in node_of:
+        if number not in joint_numbers and arrow.tail in node_of and arrow.head in node_of:
             lines.append(dot_edge(number, arrow, node_of, rows))
     lines += [
         f"{node_of[upper]} -> {node_of[lower]} [style=invis weight=0]"
@@ -96,8 +96,8 @@ def row_table(row: BoxRow) -> str:
 
 def table_cell(columns: int, port: str = "") -> str:
     """A cell of an HTML table for Graphviz, as wide as these columns."""
-    named = f' port="{port}"' if port else ""
-    return f'<td{named} fixedsize="true" width="{columns * _POINTS_PER_COLUMN}" height="{_POINTS_PER_COLUMN}"></td>'
+    attribute = f' port="{port}"' if port else ""
+    return f'<td{attribute} fixedsize="true" width="{columns * _POINTS_PER_COLUMN}" height="{_POINTS_PER_COLUMN}"></td>'
 
 
 def dot_edge(number: int, arrow: ViewArrow, node_of: dict[str, str], rows: Sequence[BoxRow]) -> str:
@@ -203,7 +203,7 @@ def place_rows(
     width = {row.name: row.width for row in rows}
     home = {item.box: row.name for row in rows for item in row.boxes}
     members = rows_by_frame(view.root, home)
-    spans = {name: frame_span(inside, targets, width) for name, inside in members.items()}
+    spans = {name: frame_span(inner_names, targets, width) for name, inner_names in members.items()}
     columns = {name: target.column for name, target in targets.items()}
     columns |= {f"{name}<": span.left_column for name, span in spans.items()}
     columns |= {f"{name}>": span.right_column for name, span in spans.items()}
@@ -223,13 +223,13 @@ def place_rows(
 
 def satisfy_gaps(columns: dict[str, int], gaps: Sequence[_Gap]) -> dict[str, int] | None:
     """The columns, moved to the right as far as the gaps require; None if the gaps contradict each other."""
-    moved = dict(columns)
+    shifted = dict(columns)
     for _ in range(len(columns) + 1):
-        wrong = [gap for gap in gaps if moved[gap.second_name] < moved[gap.first_name] + gap.columns]
-        if not wrong:
-            return moved
-        for gap in wrong:
-            moved[gap.second_name] = max(moved[gap.second_name], moved[gap.first_name] + gap.columns)
+        violated = [gap for gap in gaps if shifted[gap.second_name] < shifted[gap.first_name] + gap.columns]
+        if not violated:
+            return shifted
+        for gap in violated:
+            shifted[gap.second_name] = max(shifted[gap.second_name], shifted[gap.first_name] + gap.columns)
     return None
 
 
@@ -237,17 +237,17 @@ def rows_by_frame(cluster: Cluster, home: dict[str, str]) -> dict[str, set[str]]
     """The rows of boxes inside each frame, at any depth; frames without any are left out."""
     names_by_frame: dict[str, set[str]] = {}
     for inner in cluster.clusters:
-        within = rows_by_frame(inner, home)
-        mine = {home[name] for one in inner.walk() for name in one.boxes}
-        if mine:
-            names_by_frame[inner.name] = mine
-        names_by_frame |= within
+        inner_rows = rows_by_frame(inner, home)
+        own_rows = {home[name] for descendant in inner.walk() for name in descendant.boxes}
+        if own_rows:
+            names_by_frame[inner.name] = own_rows
+        names_by_frame |= inner_rows
     return names_by_frame
 
 
-def frame_span(inside: Iterable[str], targets: dict[str, Placement], width: dict[str, int]) -> FrameSpan:
+def frame_span(names: Iterable[str], targets: dict[str, Placement], width: dict[str, int]) -> FrameSpan:
     """The columns and ranks of the frame around these boxes."""
-    placements = [(targets[name], width[name]) for name in inside]
+    placements = [(targets[name], width[name]) for name in names]
     ranks = [placement.rank for placement, _ in placements]
     left = min(placement.column for placement, _ in placements) - _MARGIN
     return FrameSpan(
@@ -330,31 +330,31 @@ def straighten(
             most = min(
                 (columns[gap.second_name] - gap.columns for gap in gaps if gap.first_name == name), default=10**6
             )
-            now = columns[name]
-            options = [now + step for step in range(-_MAX_SHIFT, _MAX_SHIFT + 1) if least <= now + step <= most]
+            current = columns[name]
+            options = [current + step for step in range(-_MAX_SHIFT, _MAX_SHIFT + 1) if least <= current + step <= most]
             if options:
                 columns[name] = min(
-                    options, key=lambda column: (bend_cost(ends[name], column, columns), abs(column - now), column)
+                    options, key=lambda column: (bend_cost(ends[name], column, columns), abs(column - current), column)
                 )
 
 
 def bend_cost(ends: Sequence[_ArrowEnd], column: int, columns: Mapping[str, int]) -> float:
     """The cost of the bends in arrows at a row of boxes that begins at `column`."""
-    whole = 0.0
+    cost = 0.0
     for end in ends:
         if end.other_row:
             start = columns[end.other_row]
             apart = max(column + end.own_columns.start, start + end.other_columns.start) - min(
                 column + end.own_columns.stop, start + end.other_columns.stop
             )
-            whole += 0 if apart < 0 else 4 + 0.1 * apart
+            cost += 0 if apart < 0 else 4 + 0.1 * apart
         else:
-            whole += 0.1 * max(
+            cost += 0.1 * max(
                 column + end.own_columns.start - end.course_column,
                 end.course_column - column - end.own_columns.stop + 1,
                 0,
             )
-    return whole
+    return cost
 
 
 def arrow_ends(
@@ -362,10 +362,10 @@ def arrow_ends(
 ) -> dict[str, list[_ArrowEnd]]:
     """The arrow ends at each row of boxes."""
     row_of = {item.box: (row, item, start) for row in rows for item, start in row.box_starts()}
-    joined = {joint for row in rows for joint in row.joints}
+    joint_numbers = {joint for row in rows for joint in row.joints}
     ends: dict[str, list[_ArrowEnd]] = {row.name: [] for row in rows}
     for number, arrow in enumerate(view.arrows):
-        if number in joined or arrow.tail not in row_of or arrow.head not in row_of:
+        if number in joint_numbers or arrow.tail not in row_of or arrow.head not in row_of:
             continue
         (tail, item, start), (head, head_item, end_start) = row_of[arrow.tail], row_of[arrow.head]
         outlet = item.outlets.get(arrow.label, range(1, len(item.text) - 1))

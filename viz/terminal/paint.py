@@ -35,17 +35,17 @@ class DrawingPlan:
 
 def plan_drawing(view: View, style: BoxStyle, height: int) -> DrawingPlan:
     """Plan the drawing of a view in a style, in at most `height` rows if possible."""
-    shown = without_outer_frame(view)
+    unframed_view = without_outer_frame(view)
     wider = Counter[str]()
     while True:
-        rows = build_box_rows(shown, style, wider)
-        layout = lay_out_rows(shown, rows)
+        rows = build_box_rows(unframed_view, style, wider)
+        layout = lay_out_rows(unframed_view, rows)
         try:
-            routes = route_arrows(shown, rows, layout)
+            routes = route_arrows(unframed_view, rows, layout)
             break
         except BoxTooNarrow as narrow:
             wider.update(narrow.boxes)
-    borders = frame_borders(shown, layout)
+    borders = frame_borders(unframed_view, layout)
     box_columns_by_rank = [box_columns(rows, layout, rank) for rank in range(-1, layout.ranks + 1)]
     channels = [
         Channel(
@@ -57,7 +57,7 @@ def plan_drawing(view: View, style: BoxStyle, height: int) -> DrawingPlan:
         for channel in range(layout.ranks + 1)
     ]
     heights = assign_rows(channels, height - layout.ranks)
-    return DrawingPlan(shown, rows, layout, routes, borders, heights)
+    return DrawingPlan(unframed_view, rows, layout, routes, borders, heights)
 
 
 def box_columns(rows: Sequence[BoxRow], layout: CellLayout, rank: int) -> frozenset[int]:
@@ -79,8 +79,10 @@ def frame_borders(view: View, layout: CellLayout) -> dict[int, list[Border]]:
         span = layout.frames[cluster.name]
         for upper, channel in ((True, span.first_rank), (False, span.last_rank + 1)):
             others = borders.setdefault(channel, [])
-            inside = [other.depth + 1 for other in others if other.is_upper == upper and _is_within(other, span)]
-            others.append(Border(cluster.name, span.left_column, span.right_column, upper, max(inside, default=0)))
+            inner_depths = [other.depth + 1 for other in others if other.is_upper == upper and _is_within(other, span)]
+            others.append(
+                Border(cluster.name, span.left_column, span.right_column, upper, max(inner_depths, default=0))
+            )
     return borders
 
 
@@ -144,10 +146,10 @@ def paint_frames(canvas: Canvas, plan: DrawingPlan) -> None:
             )
             for column, sign, side in ends:
                 canvas.cells[row, column] = cell._replace(glyph=sign, sides=UNREMOVABLE | across | side)
-    for name, (one, other) in rows.items():
+    for name, (start, end) in rows.items():
         span = plan.layout.frames[name]
         cell = GridCell("┃", "'", CLUSTER_LOOKS[kinds[name]].colour, owners=(name,), sides=UP | DOWN)
-        for row in range(min(one, other) + 1, max(one, other)):
+        for row in range(min(start, end) + 1, max(start, end)):
             canvas.cells[row, span.left_column] = canvas.cells[row, span.right_column] = cell
 
 

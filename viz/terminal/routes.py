@@ -91,11 +91,11 @@ def routed_boxes(rows: Sequence[BoxRow], layout: CellLayout) -> dict[str, Routed
         placement = layout.placements[row.name]
         for item, start in row.box_starts():
             column = placement.column + start
-            inside = range(column + 1, column + max(len(item.text) - 1, 2))
+            interior = range(column + 1, column + max(len(item.text) - 1, 2))
             outlets = {
                 label: range(column + outlet.start, column + outlet.stop) for label, outlet in item.outlets.items()
             }
-            boxes[item.box] = RoutedBox(placement.rank, column, len(item.text), inside, outlets)
+            boxes[item.box] = RoutedBox(placement.rank, column, len(item.text), interior, outlets)
     return boxes
 
 

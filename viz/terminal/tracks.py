@@ -117,10 +117,10 @@ def _fits(
     if row in (0, rows - 1):
         for other in channel.trunks:
             for heads, edge in ((other.heads_below, rows - 1), (other.heads_above, 0)):
-                near = row == edge and any(
+                is_adjacent = row == edge and any(
                     overlap(trunk.extent, (column, column), vertical_columns) for column in heads
                 )
-                if near and (separates_heads or other is not trunk or hides_line(trunk, sorted(heads), channel)):
+                if is_adjacent and (separates_heads or other is not trunk or hides_line(trunk, sorted(heads), channel)):
                     return False
     return True
 
