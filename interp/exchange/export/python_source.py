@@ -98,9 +98,36 @@ TENSORFLOW_FUNCTION = replace(
     calls_recur=False,
 )
 TENSORFLOW_XLA = replace(TENSORFLOW_FUNCTION, name="tensorflow-xla", compiled="tf.function(main, jit_compile=True)")
+TENSORFLOW_FRAMES = replace(
+    TENSORFLOW_FUNCTION,
+    name="tensorflow-frames",
+    header=(
+        "import numpy as np\nimport tensorflow as tf\n\n"
+        "tf.compat.v1.disable_control_flow_v2()\n\n\n"
+        "def in_session(main):\n"
+        "    def run(*arguments):\n"
+        "        values = [np.asarray(argument) for argument in arguments]\n"
+        "        with tf.Graph().as_default():\n"
+        "            inputs = [tf.compat.v1.placeholder(value.dtype, value.shape) for value in values]\n"
+        "            results = main(*inputs)\n"
+        "            with tf.compat.v1.Session() as session:\n"
+        "                return session.run(results, dict(zip(inputs, values)))\n\n"
+        "    return run\n"
+    ),
+    compiled="in_session(main)",
+)
 DIALECTS = {
     dialect.name: dialect
-    for dialect in (NUMPY, JAX, TORCH, TORCH_COMPILED, TENSORFLOW, TENSORFLOW_FUNCTION, TENSORFLOW_XLA)
+    for dialect in (
+        NUMPY,
+        JAX,
+        TORCH,
+        TORCH_COMPILED,
+        TENSORFLOW,
+        TENSORFLOW_FUNCTION,
+        TENSORFLOW_FRAMES,
+        TENSORFLOW_XLA,
+    )
 }
 
 EAGER_LOOP = """
@@ -142,7 +169,7 @@ def to_script(program: Program, dialect: Dialect, arguments: Sequence[Value], re
     )
 
 
-RESERVED_NAMES = ("main", "np", "jnp", "jax", "lax", "torch", "tf", "state", "_while_loop")
+RESERVED_NAMES = ("main", "np", "jnp", "jax", "lax", "torch", "tf", "state", "in_session", "_while_loop")
 """Names that the source of some system uses itself. `main` is the entry function."""
 
 

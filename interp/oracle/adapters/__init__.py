@@ -30,6 +30,7 @@ _BUILT_IN = {
     "tensorflow": ".python_source:TensorFlowAdapter",
     "tensorflow-function": ".python_source:TensorFlowFunctionAdapter",
     "tensorflow-unoptimised": ".python_source:UnoptimisedTensorFlowAdapter",
+    "tensorflow-frames": ".python_source:TensorFlowFramesAdapter",
     "tensorflow-xla": ".python_source:TensorFlowXlaAdapter",
     "onnxruntime": ".onnx_runtimes:OnnxRuntimeAdapter",
     "onnxruntime-unoptimised": ".onnx_runtimes:UnoptimisedOnnxRuntimeAdapter",

@@ -16,6 +16,7 @@ from ...exchange.export.python_source import (
     JAX,
     NUMPY,
     TENSORFLOW,
+    TENSORFLOW_FRAMES,
     TENSORFLOW_FUNCTION,
     TENSORFLOW_XLA,
     TORCH,
@@ -262,6 +263,18 @@ class UnoptimisedTensorFlowAdapter(TensorFlowFunctionAdapter):
 
     def describe(self) -> Capabilities:
         return super().describe()._replace(name="tensorflow-unoptimised")
+
+
+class TensorFlowFramesAdapter(TensorFlowAdapter):
+    """TensorFlow's graphs with frames (Switch, Merge, Enter, NextIteration, Exit), run in a session."""
+
+    dialect = TENSORFLOW_FRAMES
+
+    def staged(self, main: Callable[..., Any]) -> Callable[..., Any]:
+        return main.__globals__["in_session"](main)  # type: ignore[no-any-return]
+
+    def to_value(self, result: Any) -> Value:
+        return PythonSourceAdapter.to_value(self, result)
 
 
 class TensorFlowXlaAdapter(TensorFlowAdapter):

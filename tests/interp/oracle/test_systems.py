@@ -18,6 +18,7 @@ MODULES = {
     "tensorflow": "tensorflow",
     "tensorflow-function": "tensorflow",
     "tensorflow-unoptimised": "tensorflow",
+    "tensorflow-frames": "tensorflow",
     "tensorflow-xla": "tensorflow",
     "onnxruntime": "onnxruntime",
     "onnxruntime-unoptimised": "onnxruntime",
