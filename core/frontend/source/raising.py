@@ -154,13 +154,19 @@ def _traps(nodes: Sequence[Node], function: Specialization, seen: set[str]) -> I
             yield node, error or lookup_exception(dict(node.attributes).get("error", "AssertionError"))
 
 
+_DECIDED_BY_LAST = ("floor_divide", "remainder", "pow", "bitwise_left_shift", "bitwise_right_shift")
+"""The ops of which the last operand decides whether they trap."""
+
+
 def _is_certain(node: Node) -> bool:
-    """Whether a node divides by a number that is not 0, or is a quotient of floats."""
+    """Whether a node certainly has a value: it divides by a number that is not 0, for example."""
+    condition = OPS[node.op].trap_condition
+    if node.op not in _DECIDED_BY_LAST or condition is None:
+        return False
     last = node.inputs[-1]
-    is_quotient = node.op in ("floor_divide", "remainder")
-    if is_quotient and node.results[0].type.dtype.kind == "f":
+    if node.results[0].type.dtype.kind not in condition.dtype_kinds:
         return True
-    return is_quotient and isinstance(last, Literal) and bool(np.all(np.asarray(last.value) != 0))
+    return isinstance(last, Literal) and not np.any(condition.predicate(last.value, last.value))
 
 
 def stage_assertion(condition: Any, error: Exception) -> Any:
