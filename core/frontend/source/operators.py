@@ -351,11 +351,17 @@ class Operators(ABC):
         def condition() -> Any:
             return self.condition(test())
 
+        def stage(body: Thunk, test: Thunk, places: Sequence[Place] = ()) -> None:
+            self.stage_loop(test, body, variables, places, parallel_iterations)
+
+        start = self.position()
         if form == "plain":
             while True:
+                if self.stages_rest(start, variables, lambda: stage(body, condition)):
+                    return 0
                 go_on, is_staged = self.evaluate_test(condition, variables)
                 if is_staged:
-                    self.stage_loop(condition, body, variables, parallel_iterations=parallel_iterations)
+                    stage(body, condition)
                     return 0
                 if not go_on:
                     return 0
@@ -366,15 +372,21 @@ class Operators(ABC):
             value = condition()
             return self.truth(value) if self.is_symbolic(value) else bool(value)
 
+        def stage_trips() -> None:
+            stage(lambda: loop.take(body(truth)), lambda: loop.go_on, loop.places())
+
         loop.go_on = truth()
         while not self.is_symbolic(loop.go_on):
-            if not loop.go_on:
+            if not loop.go_on or self.stages_rest(start, variables, stage_trips):
                 return loop.exit_number
             loop.take(body(truth))
-        self.stage_loop(
-            lambda: loop.go_on, lambda: loop.take(body(truth)), variables, loop.places(), parallel_iterations
-        )
+        stage_trips()
         return loop.exit_number
+
+    def stages_rest(self, start: Any, variables: Variables, stage: Thunk) -> bool:
+        """Stage what is left of a loop whose trips are known, and began at this position, where it is too long; whether
+        that was done."""
+        return False
 
     def evaluate_test(self, test: Thunk, variables: Variables) -> tuple[Any, bool]:
         """The value of a loop's test, and whether it is symbolic; then nothing is left of its evaluation."""
@@ -398,13 +410,17 @@ class Operators(ABC):
         form: LoopForm = "plain",
         last: str = "",
         parallel_iterations: int | None = None,
+        loop: ExitLoop | None = None,
     ) -> Any:
         """`for`: the number of the exit taken, where the form has one. `target` assigns an item to the loop's target.
-        `last` is the name of the target if it is read after the loop and the body does not assign it."""
+        `last` is the name of the target if it is read after the loop and the body does not assign it. `loop` is the
+        state of a loop that has begun."""
         if isinstance(iterable, CountedRange):
-            return self._for_range(iterable, target, body, Variables(state, live), form, last, parallel_iterations)
+            return self._for_range(
+                iterable, target, body, Variables(state, live), form, last, parallel_iterations, loop
+            )
         variables = Variables(state, [*live, *([last] if last else [])])
-        loop = register_created(ExitLoop(form))
+        loop = loop or register_created(ExitLoop(form))
         announce_iteration(iterable)
         iterator = iter(iterable)
         while True:
@@ -437,8 +453,9 @@ class Operators(ABC):
         form: LoopForm,
         last: str,
         parallel_iterations: int | None,
+        begun: ExitLoop | None,
     ) -> Any:
-        counter, loop = register_created(_Counter(numbers.start)), register_created(ExitLoop(form))
+        counter, loop = register_created(_Counter(numbers.start)), begun or register_created(ExitLoop(form))
         place = AttributePlace(counter, "number", last or _target_name(target))
 
         def trip() -> None:
@@ -458,7 +475,8 @@ class Operators(ABC):
         if form == "plain":
             self.stage_loop(lambda: numbers.has(counter.number), trip, variables, [place], parallel_iterations)
         else:
-            loop.go_on = numbers.has(numbers.start)
+            if begun is None:
+                loop.go_on = numbers.has(numbers.start)
             self.stage_loop(lambda: loop.go_on, trip, variables, [place, *loop.places()], parallel_iterations)
         if last:
             self._assign_last(variables.places[last], numbers, counter.number - numbers.step)

@@ -20,9 +20,9 @@ from ..trace.stacked_items import has_stacked_items
 from ..trace.symbol import Symbol, array_namespace
 from . import calls, items, library, methods, open_lists, raising, sequences, staging, texts
 from .convert import OPERATORS, convert
-from .operators import LoopForm, Operators, Thunk
+from .operators import ExitLoop, LoopForm, Operators, Thunk
 from .ranges import CountedRange
-from .state import Place, Variables
+from .state import Place, Variables, register_created
 
 __all__ = ["OPERATORS", "ProgramOperators"]
 
@@ -128,12 +128,15 @@ class ProgramOperators(Operators):
         form: LoopForm = "plain",
         last: str = "",
         parallel_iterations: int | None = None,
+        loop: ExitLoop | None = None,
     ) -> Any:
         """`for`; also over sequences of symbolic length, by their positions."""
+        if type(iterable) is range and loop is None and current_region() is not None:
+            return self._for_known_range(iterable, target, body, state, live, form, last, parallel_iterations)
         if type(iterable) is list and current_region() is not None:
             return self._for_list(iterable, target, body, state, live, form, last, parallel_iterations)
         if isinstance(iterable, CountedRange) or not sequences.is_counted(iterable):
-            return super().for_stmt(iterable, target, body, state, live, form, last, parallel_iterations)
+            return super().for_stmt(iterable, target, body, state, live, form, last, parallel_iterations, loop)
         sequence, names = sequences.as_sequence(iterable), [*live, *([last] if last else [])]
         return super().for_stmt(
             sequence.positions(),
@@ -145,6 +148,46 @@ class ProgramOperators(Operators):
             "",
             parallel_iterations,
         )
+
+    def _for_known_range(
+        self,
+        numbers: range,
+        target: Callable[[Any], Any],
+        body: Callable[..., Any],
+        state: Thunk,
+        live: Sequence[str],
+        form: LoopForm,
+        last: str,
+        parallel_iterations: int | None,
+    ) -> Any:
+        """A loop over known numbers, which runs in Python; its rest is staged where a symbolic condition may end it
+        early and many trips are left, or where it has become too long."""
+        loop, position, start = register_created(ExitLoop(form)), 0, self.position()
+        names = [*live, *([last] if last else [])]
+        variables = Variables(state, names)
+
+        def stage() -> None:
+            rest = CountedRange(numbers[position], numbers.stop, numbers.step)
+            super(ProgramOperators, self).for_stmt(
+                rest, target, body, state, names, form, "", parallel_iterations, loop
+            )
+
+        def known_numbers() -> Iterator[int]:
+            nonlocal position
+            while position < len(numbers):
+                trips = len(numbers) - position if self.is_symbolic(loop.go_on) else 0
+                if self.stages_rest(start, variables, stage, trips):
+                    return
+                position += 1
+                yield numbers[position - 1]
+
+        super().for_stmt(known_numbers(), target, body, state, live, form, last, parallel_iterations, loop)
+        return loop.exit_number
+
+    def stages_rest(self, start: Any, variables: Variables, stage: Thunk, conditional_trips: int = 0) -> bool:
+        """Stage what is left of a loop whose trips are known, and began at this position, where it has added more than
+        MAX_UNROLLED_NODES nodes, or has so many trips left on a symbolic condition."""
+        return start is not None and staging.stage_rest(start, variables, stage, conditional_trips)
 
     def _for_list(
         self,

@@ -8,6 +8,7 @@ body or test changes; each part of it that is a value becomes a loop variable.
 from __future__ import annotations
 
 import functools
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
@@ -62,6 +63,7 @@ from .state import (
     Place,
     Undefined,
     Variables,
+    commit,
     is_unassigned,
     open_journal,
     record_write,
@@ -74,6 +76,10 @@ _RESULT = ("result",)
 _BOOL = Type(dtypes.bool)
 MAX_PLACES = 1000
 """The most variables and other places that a staged loop may change."""
+MAX_CONDITIONAL_TRIPS = 16
+"""The most trips of a loop of known length that are unrolled where a symbolic condition may end it early."""
+MAX_UNROLLED_NODES = 10_000
+"""The most nodes that the trips of a loop of known length may add."""
 MAX_LENGTH_CHANGES = 100
 """How often loops of a function are traced again because a trip changes the length of a list."""
 
@@ -621,6 +627,50 @@ def stage_loop(
         if not any(each.place is place for place in variables.places.values()):
             record_write(each.place)
         each.place.write(staged.partial(each, each.tree.rebuild([next(remaining) for _ in each.tree.leaves])))
+
+
+def stage_rest(
+    start: tuple[RegionBuilder, int], variables: Variables, stage: Callable[[], Any], conditional_trips: int
+) -> bool:
+    """Stage what is left of a loop that runs in Python, and began at this position of a region, where it is too long;
+    whether that was done. A loop that cannot be staged goes on in Python; with a number of trips that Python cannot
+    unroll, it raises the reason."""
+    region, first_node = start
+    node_count = len(region.nodes) - first_node
+    is_long = node_count > MAX_UNROLLED_NODES
+    if (
+        region is not current_region()
+        or recording_tapes()
+        or not (is_long or conditional_trips > MAX_CONDITIONAL_TRIPS)
+    ):
+        return False
+    function, location = region.specialization, user_location()
+    if location in function.unrolled_loops:
+        return False
+    mark, contents, deferred = region.mark(), variables.read(), function.deferred_error
+    failure: TagloomError | None = None
+    with open_journal(0) as journal:
+        try:
+            stage()
+            failure = function.deferred_error if deferred is None else None
+        except Invalid as error:
+            failure = error
+        if failure is not None:
+            journal.undo()
+            variables.write(contents)
+            region.reset(mark)
+            function.deferred_error = deferred
+    if failure is None:
+        commit(journal)
+    elif conditional_trips > MAX_UNROLLED_NODES:
+        raise failure
+    else:
+        function.unrolled_loops.add(location)
+    if node_count > MAX_UNROLLED_NODES and location is not None:
+        outcome = "its other trips are a loop of the program" if failure is None else f"it goes on: {failure.message}"
+        text = f"a loop of known length has added {node_count:,} nodes; {outcome}"
+        warnings.warn_explicit(text, RuntimeWarning, location.file, location.line)
+    return failure is None
 
 
 def _do_nothing() -> None:

@@ -816,6 +816,8 @@ class Specialization:
     """The parameter for each resource that the latest trace uses besides its arguments."""
     length_changes: int = 0
     """How often the latest trace has begun a loop again because a trip changes the length of a list."""
+    unrolled_loops: set[Any] = field(default_factory=set)
+    """The locations of the loops of known length that the latest trace cannot stage."""
     certain_results: set[str] = field(default_factory=set)
     """The results of nodes that never trap: an index of theirs is in range."""
     item_origins: dict[int, Any] = field(default_factory=dict)
@@ -871,7 +873,7 @@ class Specialization:
         self.callee_signatures, self.previous_callees = None, ()
         self.deferred_error, self.region, self.captures = None, None, {}
         self.rebuilt_containers, self.item_origins, self.python_calls = {}, {}, []
-        self.length_changes, self.certain_results = 0, set()
+        self.length_changes, self.certain_results, self.unrolled_loops = 0, set(), set()
 
     def invalidate_signature(self) -> None:
         """Mark the function to be traced again, since a weak result of a callee got its type. Drop the inferred

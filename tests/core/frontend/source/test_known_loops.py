@@ -1,0 +1,151 @@
+"""Loops whose trips are known while tracing run in Python; where a symbolic condition may end them early, or they add
+too many nodes, their rest is a loop of the program."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import tagloom as tl
+from pytest import MonkeyPatch
+from support.laws.python_laws import RUNS, disagreements
+from support.twins.broken_twin import broken
+from tagloom.core.frontend.source import staging
+from tagloom.core.frontend.source.operators import Operators
+
+
+def smallest_divisor(n):
+    for k in range(2, 2**62):
+        if n % k == 0:
+            return k
+    return n
+
+
+def triangular(n):
+    total = 0
+    for k in range(10**18):
+        total += k
+        if total > n:
+            break
+    return total, k
+
+
+def newton(n):
+    guess = n * 1.0
+    for trip in range(100):  # noqa: B007
+        following = 0.5 * (guess + 2.0 / guess)
+        if abs(following - guess) < 1e-9:
+            break
+        guess = following
+    else:
+        guess = -1.0
+    return guess, trip
+
+
+def nested(n):
+    for i in range(60):
+        for j in range(4):
+            if i * j == n:
+                return i + j
+    return 0
+
+
+def downwards(n):
+    total = 0
+    for i in range(100, 3, -2):
+        if (i + n) % 3 == 0:
+            continue
+        total += i
+        print(i)
+        if total > 1000:
+            break
+    return total, i
+
+
+def rows(n):
+    table = [(1, 2), (3, 4), (5, 7)] * 20
+    for i in range(len(table)):
+        if table[i][1] > n:
+            return table[i]
+    return (0, 0)
+
+
+def items_of_two_kinds(n):
+    table = [(1, 2), 3] * 20
+    for i in range(len(table)):
+        if i > n:
+            return i
+        if i % 2:
+            n += table[i]
+    return -1
+
+
+FUNCTIONS: list[Callable[[Any], Any]] = [
+    smallest_divisor, triangular, newton, nested, downwards, rows, items_of_two_kinds,
+]  # fmt: skip
+
+
+@pytest.mark.inner(first=2)
+@pytest.mark.parametrize("function", FUNCTIONS, ids=lambda function: function.__name__)
+def test_symbolic_exits(function: Callable[[Any], Any]) -> None:
+    """A long loop that a symbolic condition may end does what Python does, and its program is short, unless the body
+    cannot be staged."""
+    assert list(disagreements(function, [(35,), (7,), (6,)], RUNS)) == []
+    size = sum(1 for each in tl.function(function).trace(35).program.functions for _ in each.body.walk())
+    assert (size < 100) == (function is not items_of_two_kinds)
+
+
+def endless(n):
+    table = [n, (n, 1)]
+    for i in range(2**62):
+        if i > n:
+            return i
+        table.reverse()
+        table = [table[0], (i, table[1], 1)]
+    return -1
+
+
+def test_what_cannot_be_staged() -> None:
+    """A loop of too many trips to unroll, whose body cannot be staged, is refused in words."""
+    with pytest.raises(tl.Invalid) as caught:
+        tl.function(endless)(3)
+    assert caught.value.rule in ("F4", "V5") and caught.value.where is not None
+
+
+def many_trips(n):
+    for i in range(300):
+        n = (n * 3 + i) % 1001
+    return n, i
+
+
+def many_trips_of_while(n):
+    i = 0
+    while i < 300:
+        n = (n * 3 + i) % 1001
+        i += 1
+    return n, i
+
+
+@pytest.mark.parametrize("function", (many_trips, many_trips_of_while))
+def test_long_loops(function: Callable[[Any], Any], monkeypatch: MonkeyPatch) -> None:
+    """A loop that adds too many nodes warns, with their number, and the rest of its trips is a loop of the program."""
+    monkeypatch.setattr(staging, "MAX_UNROLLED_NODES", 60)
+    with pytest.warns(RuntimeWarning, match="has added 6[0-9] nodes; its other trips are a loop of the program"):
+        assert list(disagreements(function, [(35,), (7,)], RUNS[:1])) == []
+
+
+def _forgotten_exit(patch: MonkeyPatch) -> None:
+    original = Operators._for_range
+
+    def begin_anew(self: Any, *arguments: Any) -> Any:
+        return original(self, *arguments[:-1], None)
+
+    patch.setattr(Operators, "_for_range", begin_anew)
+
+
+@pytest.mark.full
+def test_twin() -> None:
+    """Broken: the rest of a loop begins though an earlier trip has left it. The law sees other values."""
+    with broken(_forgotten_exit):
+        assert list(disagreements(triangular, [(-1,)], RUNS[:1]))
