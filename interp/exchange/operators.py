@@ -15,7 +15,7 @@ from typing import Any, NoReturn, Protocol
 
 from ...core.errors import Invalid
 from ...core.frontend.source.calls import record_changes
-from ...core.frontend.source.convert import convert, is_converted, is_convertible
+from ...core.frontend.source.convert import convert, is_converted
 from ...core.frontend.source.operators import Operators, Thunk
 from ...core.frontend.source.ranges import CountedRange
 from ...core.frontend.source.state import (
@@ -36,6 +36,7 @@ from ...core.frontend.source.state_errors import (
 )
 from ...core.frontend.source.texts import field
 from ...core.frontend.source.trees import Tree, is_same, split
+from ...core.frontend.source.user_code import is_convertible
 from ...core.frontend.trace.control_flow import function_location
 from ...core.frontend.trace.source_location import user_location
 from ...core.program.program import Location
@@ -109,7 +110,6 @@ class BackendOperators(Operators):
         self.cell = CellType(self)
         self.builtins |= {
             range: self._range,
-            len: self._len,
             str: functools.partial(self._text, str),
             repr: functools.partial(self._text, repr),
             print: self._print,
@@ -194,8 +194,8 @@ class BackendOperators(Operators):
             self._refuse("a range with a symbolic step", "write a while loop")
         return CountedRange(start, stop, step)
 
-    def _len(self, items: Any) -> Any:
-        return self.backend.length(items) if self.backend.is_symbolic(items) else len(items)
+    def count_items(self, value: Any) -> Any:
+        return self.backend.length(value) if self.backend.is_symbolic(value) else len(value)
 
     def _text(self, kind: Any, *arguments: Any) -> Any:
         if any(map(self.backend.is_symbolic, arguments)):

@@ -20,7 +20,7 @@ from ..trace.program_builder import current_region
 from ..trace.pytree import is_static
 from ..trace.source_location import is_internal_file, user_location
 from ..trace.stacked_items import has_stacked_items
-from .convert import convert, is_converted, is_convertible
+from .convert import convert, is_converted
 from .functions import call_recursively, call_traced, may_be_function, run_in_caller
 from .open_lists import item_count
 from .ranges import SymbolicRange
@@ -34,7 +34,8 @@ from .state import (
     staging_depth,
 )
 from .texts import SymbolicText, check_text, text_parts
-from .writes import announce_attribute, announce_items, set_attribute
+from .user_code import is_convertible
+from .writes import announce_attribute, announce_items
 
 
 def call_function(function: FunctionType, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
@@ -180,14 +181,11 @@ def _sum(items: Any, /, start: Any = 0) -> Any:
     return items.sum() + start if isinstance(items, SymbolicRange) else sum(items, start)
 
 
-def _len(items: Any, /) -> Any:
+def count_items(items: Any, /) -> Any:
+    """`len(items)`."""
     if has_stacked_items(items):
         return item_count(items)
     return items.length() if isinstance(items, SymbolicRange) else len(items)
-
-
-def _setattr(instance: Any, name: str, value: Any) -> None:
-    set_attribute(value, instance, name)
 
 
 BUILTINS: dict[Any, Callable[..., Any]] = {
@@ -196,7 +194,5 @@ BUILTINS: dict[Any, Callable[..., Any]] = {
     str: _str,
     repr: _repr,
     sum: _sum,
-    len: _len,
-    setattr: _setattr,
 }
 """The builtins that need to know the program under trace."""

@@ -12,7 +12,7 @@ from typing import Any
 from ...errors import Invalid
 from ..trace.program_builder import current_region
 from ..trace.source_location import is_internal_file, user_location
-from .convert import is_convertible
+from .user_code import is_convertible
 
 _HARMLESS_CLASSES = (contextlib.nullcontext, contextlib.closing, contextlib.redirect_stdout, contextlib.redirect_stderr)
 _HARMLESS_MODULES = ("tagloom", "_thread", "threading", "_io", "io", "tempfile", "decimal", "numpy", "warnings")

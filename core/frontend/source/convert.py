@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import ast
 import copy
-import sysconfig
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from types import CellType, CodeType, FunctionType
 from typing import Any
 
 from ...errors import Usage
-from ..trace.source_location import definition_location, explain_unconverted, is_internal_file, unconverted_reason
+from ..trace.source_location import definition_location, explain_unconverted, unconverted_reason
+from .classes import NO_CLASSES, OperatorClasses, find_operator_classes
 from .nodes import NodeTransformer, child_nodes
 from .passes.comprehensions import convert_comprehensions
 from .passes.control_flow import convert_control_flow
@@ -31,7 +31,6 @@ from .templates import copy_tree, statements
 OPERATORS: CellType = CellType()
 """The module of operators, which sets it; converted functions close over it as `ag__`."""
 _NAME = "ag__"
-_LIBRARY_FOLDERS = tuple({sysconfig.get_paths()[name] for name in ("stdlib", "platstdlib", "purelib", "platlib")})
 
 
 @dataclass(frozen=True)
@@ -48,14 +47,6 @@ _GENERATED: set[tuple[CodeType, str]] = set()
 """The code objects that conversion has made, with their files: equal code may stand in two files."""
 
 
-def is_convertible(function: FunctionType) -> bool:
-    """Whether a function is one of the user's, not of a library, and not marked as one that stays as it is."""
-    file = function.__code__.co_filename
-    return not (
-        is_internal_file(file) or file.startswith(_LIBRARY_FOLDERS) or unconverted_reason(function.__code__) is not None
-    )
-
-
 def convert(function: FunctionType, operators: CellType = OPERATORS) -> FunctionType:
     """The converted function; the function itself where it is converted already, or cannot be, which its errors then
     explain. `operators` is the cell of what the code calls as `ag__`: the code is the same for all of them."""
@@ -64,7 +55,7 @@ def convert(function: FunctionType, operators: CellType = OPERATORS) -> Function
         return function
     if key not in _CONVERTED:
         try:
-            _CONVERTED[key] = convert_code(function.__code__)
+            _CONVERTED[key] = convert_code(function.__code__, find_operator_classes(function))
         except NotConvertible as error:
             _CONVERTED[key] = None
             explain_unconverted(function.__code__, f"{function.__name__} is not converted, since {error}")
@@ -82,11 +73,12 @@ def is_converted(function: FunctionType) -> bool:
     return (function.__code__, function.__code__.co_filename) in _GENERATED
 
 
-def convert_code(code: CodeType) -> ConvertedCode:
-    """Convert the function that has this code; raises NotConvertible where that is not possible."""
+def convert_code(code: CodeType, classes: OperatorClasses = NO_CLASSES) -> ConvertedCode:
+    """Convert the function that has this code, and may meet instances of these classes; raises NotConvertible where
+    that is not possible."""
     source = read_source(code)
     node = copy_tree(source.node)
-    tree = convert_tree(node, source.class_name)
+    tree = convert_tree(node, source.class_name, classes)
     compiled = compile_tree(tree, code)
     pending = [compiled]
     for each in pending:  # a worklist: the loop appends to it
@@ -95,11 +87,14 @@ def convert_code(code: CodeType) -> ConvertedCode:
     return ConvertedCode(compiled, tree)
 
 
-def convert_tree(node: FunctionNode, class_name: str | None = None) -> FunctionNode:
+def convert_tree(
+    node: FunctionNode, class_name: str | None = None, classes: OperatorClasses = NO_CLASSES
+) -> FunctionNode:
     """Apply all passes to a function, which may be changed."""
+    classes = classes.add_local(node)
     node = mangle_names(node, class_name)
     node = _convert_nested(node, convert_statements)
-    node = convert_expressions(node)
+    node = convert_expressions(node, classes)
     return convert_loads(node)
 
 
@@ -181,7 +176,7 @@ def converted_code(function: FunctionType) -> ConvertedCode:
         reason = unconverted_reason(function.__code__)
         if reason is not None:
             raise NotConvertible(reason)
-        return convert_code(function.__code__)
+        return convert_code(function.__code__, find_operator_classes(function))
     except NotConvertible as error:
         where = definition_location(function.__code__)
         raise Usage(f"{function.__name__} has no converted code: {error}", where=where) from None

@@ -9,11 +9,12 @@ from typing import Any
 
 from ..trace.annotation import DerivedFunction, PositionalCall
 from ..trace.program_builder import current_region
-from .convert import convert, is_convertible
+from .convert import convert
 from .functions import PythonCall
 from .program_operators import OPERATORS
 from .raising import is_raised_after_effects, stage_failure
 from .state import staging_depth
+from .user_code import is_convertible
 
 __all__ = ["OPERATORS", "convert_callable", "prepare_entry"]
 

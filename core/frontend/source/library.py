@@ -6,6 +6,8 @@
 
 from __future__ import annotations
 
+import math
+
 
 def power_modulo(base, exponent, modulus):
     """`pow(base, exponent, modulus)`."""
@@ -29,6 +31,16 @@ def power_modulo(base, exponent, modulus):
         base = base * base % size
         exponent >>= 1
     return result % modulus
+
+
+def degrees(x):
+    """`math.degrees(x)`, rounded as CPython does."""
+    return x * (180.0 / math.pi)
+
+
+def radians(x):
+    """`math.radians(x)`, rounded as CPython does."""
+    return x * (math.pi / 180.0)
 
 
 def integer_root(n):

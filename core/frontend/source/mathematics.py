@@ -62,6 +62,8 @@ PYTHON_IMPLEMENTATIONS: dict[Callable[..., Any], Callable[..., Any]] = {
     math.isqrt: library.integer_root,
     math.gcd: library.greatest_common_divisor,
     math.factorial: library.factorial,
+    math.degrees: library.degrees,
+    math.radians: library.radians,
 }
 """The functions of `math` that are written in Python, by the number of parameters of those."""
 
@@ -74,7 +76,8 @@ def apply_math(function: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
         return NotImplemented
     implementation = PYTHON_IMPLEMENTATIONS.get(function)
     if implementation is not None:
-        is_applicable = len(arguments) == implementation.__code__.co_argcount and "f" not in kinds
+        takes_floats = implementation in (library.degrees, library.radians)
+        is_applicable = len(arguments) == implementation.__code__.co_argcount and (takes_floats or "f" not in kinds)
         return convert(implementation)(*arguments) if is_applicable else NotImplemented  # type: ignore[arg-type]
     row = FUNCTIONS.get(function)
     if row is None:

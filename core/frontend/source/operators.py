@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import builtins
 import functools
+import inspect
 import math
 import operator
 from abc import ABC, abstractmethod
@@ -20,8 +21,8 @@ from ...errors import Invalid, TagloomError
 from ..trace.program_builder import NoTypeYet
 from ..trace.source_location import user_location
 from .calls import announce_iteration, is_fresh, is_plain_class
+from .classes import BINARY, UNARY, equal_fields, operate, user_method
 from .contexts import ConvertedContext
-from .convert import is_convertible
 from .raising import handlers, raised
 from .ranges import CountedRange
 from .state import (
@@ -40,6 +41,7 @@ from .state import (
     record_write,
     register_created,
 )
+from .user_code import is_convertible
 from .writes import augment, delete_attribute, delete_item, set_attribute, set_item
 
 Thunk: TypeAlias = Callable[[], Any]
@@ -59,16 +61,11 @@ def _no_state() -> None:
 class Operators(ABC):
     """The operators of converted Python. The abstract methods are those that each system defines."""
 
-    augment = staticmethod(augment)
+    assign_item = staticmethod(set_item)
     delete_attribute = staticmethod(delete_attribute)
-    delete_item = staticmethod(delete_item)
-    greater, greater_equal = staticmethod(operator.gt), staticmethod(operator.ge)
     handlers = staticmethod(handlers)
     multiply = staticmethod(operator.mul)
-    less, less_equal = staticmethod(operator.lt), staticmethod(operator.le)
     raised = staticmethod(raised)
-    set_attribute = staticmethod(set_attribute)
-    set_item = staticmethod(set_item)
     slice = builtins.slice
 
     def __init__(self) -> None:
@@ -84,6 +81,10 @@ class Operators(ABC):
             type: self._type,
             round: self._round,
             next: self._next,
+            len: functools.partial(self._call_method, self.count_items, "__len__"),
+            abs: functools.partial(self._call_method, abs, "__abs__"),
+            iter: functools.partial(self._call_method, iter, "__iter__"),
+            setattr: lambda owner, name, value: self.set_attribute(value, owner, name),
             **{each: functools.partial(_call_frame_reader, each) for each in _FRAME_READERS},
         }
         """What is called in place of a builtin that needs concrete values."""
@@ -202,8 +203,96 @@ class Operators(ABC):
     # Conditions
 
     def condition(self, value: Any) -> Any:
-        """What decides the truth of a value: for a container of symbolic length, whether it has items."""
+        """What decides the truth of a value: for a container of symbolic length, whether it has items; for an instance
+        of a user's class, what its `__bool__` or `__len__` says."""
+        for name in ("__bool__", "__len__"):
+            method = user_method(value, name)
+            if method is not None:
+                return self.call(method, value)
         return value
+
+    # Operators that classes may define
+
+    def binary(self, symbol: str, one: Any, other: Any) -> Any:
+        """`one symbol other`."""
+        return operate(self.call, symbol, one, other)
+
+    def unary(self, symbol: str, operand: Any) -> Any:
+        """`-operand`, `+operand` or `~operand`."""
+        function, name = UNARY[symbol]
+        return self._call_method(function, name, operand)
+
+    def augment(self, symbol: str, one: Any, other: Any) -> Any:
+        """`one += other`, or another augmented assignment: the new value of its target."""
+        method = user_method(one, f"__i{BINARY[symbol].method[2:]}")
+        if method is not None:
+            result = self.call(method, one, other)
+            if result is not NotImplemented:
+                return result
+        has_methods = user_method(one, BINARY[symbol].method) or user_method(other, BINARY[symbol].reflected)
+        return self.binary(symbol, one, other) if has_methods else augment(symbol, one, other)
+
+    def less(self, one: Any, other: Any) -> Any:
+        """`one < other`, in a chain."""
+        return self.binary("<", one, other)
+
+    def less_equal(self, one: Any, other: Any) -> Any:
+        """`one <= other`, in a chain."""
+        return self.binary("<=", one, other)
+
+    def greater(self, one: Any, other: Any) -> Any:
+        """`one > other`, in a chain."""
+        return self.binary(">", one, other)
+
+    def greater_equal(self, one: Any, other: Any) -> Any:
+        """`one >= other`, in a chain."""
+        return self.binary(">=", one, other)
+
+    def _call_method(self, function: Callable[..., Any], name: str, value: Any, /, *others: Any) -> Any:
+        """What `function(value)` returns, by the method of this name if the user has written it."""
+        method = None if others else user_method(value, name)
+        return function(value, *others) if method is None else self.call(method, value)
+
+    def count_items(self, value: Any) -> Any:
+        """`len(value)`."""
+        return len(value)
+
+    def get_attribute(self, owner: Any, name: str) -> Any:
+        """`owner.name`, which may be a property."""
+        member = inspect.getattr_static(type(owner), name, None)
+        getter = member.fget if isinstance(member, property) else None
+        is_of_user = type(getter) is FunctionType and is_convertible(getter)
+        return self.call(getter, owner) if is_of_user else getattr(owner, name)
+
+    def set_attribute(self, value: Any, owner: Any, name: str) -> None:
+        """`owner.name = value`, which may be a property."""
+        member = inspect.getattr_static(type(owner), name, None)
+        setter = member.fset if isinstance(member, property) else None
+        if type(setter) is FunctionType and is_convertible(setter):
+            self.call(setter, owner, value)
+        else:
+            set_attribute(value, owner, name)
+
+    def set_item(self, value: Any, container: Any, key: Any) -> None:
+        """`container[key] = value`."""
+        method = user_method(container, "__setitem__")
+        if method is not None:
+            self.call(method, container, key, value)
+        else:
+            self.assign_item(value, container, key)
+
+    def delete_item(self, container: Any, key: Any) -> None:
+        """`del container[key]`."""
+        method = user_method(container, "__delitem__")
+        if method is not None:
+            self.call(method, container, key)
+        else:
+            delete_item(container, key)
+
+    def iterate(self, iterable: Any) -> Any:
+        """What a loop goes through: what `__iter__` of a user's class returns, or the iterable itself."""
+        method = user_method(iterable, "__iter__")
+        return iterable if method is None else self.call(method, iterable)
 
     def if_stmt(self, test: Any, then: Thunk, otherwise: Thunk, state: Thunk, live: Sequence[str] = ()) -> Any:
         """`if`: what the arm that is taken returns. `state` closes over the variables that the arms assign; `live` are
@@ -246,6 +335,9 @@ class Operators(ABC):
 
     def in_(self, item: Any, container: Any) -> Any:
         """`item in container`, where one of them is symbolic: in a range, or a collection of values."""
+        method = user_method(container, "__contains__")
+        if method is not None:
+            return self._cast(bool, self.call(method, container, item))
         if isinstance(container, CountedRange) or (isinstance(container, range) and self.is_symbolic(item)):
             return self._in_range(item, container)
         if isinstance(container, list | tuple | set | frozenset | dict) and any(
@@ -286,14 +378,16 @@ class Operators(ABC):
 
     def get_item(self, container: Any, index: Any) -> Any:
         """`container[index]`."""
-        method = getattr(type(container), "__getitem__", None)
-        is_of_user = type(method) is FunctionType and is_convertible(method)
-        return self.call(method, container, index) if is_of_user else container[index]
+        method = user_method(container, "__getitem__")
+        return container[index] if method is None else self.call(method, container, index)
 
     def equal(self, one: Any, other: Any) -> Any:
         """`one == other`."""
+        fields = equal_fields(one, other)
+        if fields is not None:
+            one, other = fields
         if type(one) is not type(other) or type(one) not in (tuple, list):
-            return one == other
+            return self.binary("==", one, other)
         if len(one) != len(other):
             return False
         return self.and_(True, *(lambda pair=pair: self.equal(*pair) for pair in zip(one, other, strict=True)))
@@ -301,7 +395,11 @@ class Operators(ABC):
     def not_equal(self, one: Any, other: Any) -> Any:
         """`one != other`."""
         is_of_items = type(one) is type(other) and type(one) in (tuple, list)
-        return self.not_(self.equal(one, other)) if is_of_items else one != other
+        has_method = user_method(one, "__ne__") or user_method(other, "__ne__")
+        is_compared = user_method(one, "__eq__") or user_method(other, "__eq__")
+        if is_of_items or (is_compared and not has_method):
+            return self.not_(self.equal(one, other))
+        return self.binary("!=", one, other)
 
     @staticmethod
     def has_items(subject: Any, count: int) -> bool:
@@ -535,8 +633,12 @@ class Operators(ABC):
     def _cast(self, kind: type, *arguments: Any, **keywords: Any) -> Any:
         if kind is bool:
             arguments = tuple(map(self.condition, arguments))
-        if len(arguments) == 1 and not keywords and self.is_symbolic(arguments[0]):
-            return self.cast_symbolic(arguments[0], kind)
+        if len(arguments) == 1 and not keywords:
+            method = user_method(arguments[0], f"__{kind.__name__}__")
+            if method is not None:
+                return self.call(method, arguments[0])
+            if self.is_symbolic(arguments[0]):
+                return self.cast_symbolic(arguments[0], kind)
         return kind(*arguments, **keywords)
 
     def _round(self, value: Any, *digits: Any) -> Any:

@@ -19,6 +19,7 @@ from ..trace.source_location import user_location
 from ..trace.stacked_items import has_stacked_items
 from ..trace.symbol import Symbol, array_namespace
 from . import calls, items, library, methods, open_lists, raising, sequences, staging, texts
+from .classes import user_method
 from .convert import OPERATORS, convert
 from .operators import ExitLoop, LoopForm, Operators, Thunk
 from .ranges import CountedRange
@@ -37,7 +38,7 @@ class ProgramOperators(Operators):
     join_text = staticmethod(texts.join_text)
     generator = staticmethod(sequences.create_generator)
     list_comprehension = staticmethod(sequences.create_list)
-    set_item = staticmethod(items.set_item)
+    assign_item = staticmethod(items.set_item)
     unwind = staticmethod(raising.unwind)
     check_traps = staticmethod(raising.check_traps)
 
@@ -90,7 +91,10 @@ class ProgramOperators(Operators):
         return {"b": bool, "i": int, "u": int, "f": float}.get(type_.dtype.kind, Symbol)
 
     def condition(self, value: Any) -> Any:
-        return open_lists.item_count(value) if has_stacked_items(value) else value
+        return open_lists.item_count(value) if has_stacked_items(value) else super().condition(value)
+
+    def count_items(self, value: Any) -> Any:
+        return calls.count_items(value)
 
     def multiply(self, one: Any, other: Any) -> Any:
         """`one * other`, of which one may be a list."""
@@ -131,6 +135,7 @@ class ProgramOperators(Operators):
         loop: ExitLoop | None = None,
     ) -> Any:
         """`for`; also over sequences of symbolic length, by their positions."""
+        iterable = self.iterate(iterable)
         if type(iterable) is range and loop is None and current_region() is not None:
             return self._for_known_range(iterable, target, body, state, live, form, last, parallel_iterations)
         if type(iterable) is list and current_region() is not None:
@@ -251,7 +256,8 @@ class ProgramOperators(Operators):
 
     def get_item(self, container: Any, index: Any) -> Any:
         """`container[index]`; also at a symbolic index of known items."""
-        if items.is_symbolic_index(index) or has_stacked_items(container):
+        is_of_user = user_method(container, "__getitem__") is not None
+        if not is_of_user and (items.is_symbolic_index(index) or has_stacked_items(container)):
             return items.get_item(container, index)
         return super().get_item(container, index)
 

@@ -86,6 +86,14 @@ def handlers(classes: Callable[[], Any]) -> Iterator[None]:
         _HANDLERS.reset(token)
     if region is None:
         return
+    if issubclass(ZeroDivisionError, caught):
+        for node in _quotients(region.nodes[start:]):
+            raise Invalid(
+                f"{node.op} by zero raises no exception in a program: it gives an infinity or NaN",
+                rule="F4",
+                where=node.location or user_location(),
+                hint="test the divisor by an `if` in place of the `try`",
+            )
     for node, error in _traps(region.nodes[start:], region.specialization, set()):
         if issubclass(error, caught):
             raise Invalid(
@@ -94,6 +102,17 @@ def handlers(classes: Callable[[], Any]) -> Iterator[None]:
                 where=node.location or user_location(),
                 hint="test the operands by an `if` in place of the `try`: a program does not handle exceptions",
             )
+
+
+def _quotients(nodes: Sequence[Node]) -> Iterator[Node]:
+    """The divisions of floats among these nodes, and in what they contain, whose divisor may be 0."""
+    for node in nodes:
+        for region in node.regions:
+            yield from _quotients(region.nodes)
+        is_quotient = node.op in ("divide", "floor_divide", "remainder") and node.results[0].type.dtype.kind == "f"
+        divisor = node.inputs[-1] if is_quotient else None
+        if is_quotient and not (isinstance(divisor, Literal) and np.all(np.asarray(divisor.value) != 0)):
+            yield node
 
 
 def unwind(number: Any, error: Callable[[], Any]) -> Any:

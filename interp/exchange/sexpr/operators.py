@@ -21,10 +21,11 @@ import numpy as np
 
 from ....core.errors import Invalid, Usage
 from ....core.frontend import functions as op_functions
-from ....core.frontend.source.convert import convert, is_converted, is_convertible
+from ....core.frontend.source.convert import convert, is_converted
 from ....core.frontend.source.raising import is_raised
 from ....core.frontend.source.state import CellPlace, Journal, open_journal, staging_depth
 from ....core.frontend.source.trees import Tree, is_same, split
+from ....core.frontend.source.user_code import is_convertible
 from ....core.frontend.trace.annotation import underlying_function
 from ....core.frontend.trace.pytree import LEAF, TreeDef
 from ....core.frontend.trace.source_location import definition_location, unconverted_reason, user_location

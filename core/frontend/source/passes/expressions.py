@@ -23,10 +23,12 @@ from __future__ import annotations
 
 import ast
 
+from ..classes import NO_CLASSES, OperatorClasses
 from ..nodes import NodeTransformer
 from ..reader import FunctionNode, NotConvertible
 from ..scopes import walk_scope
 from ..templates import copy_tree, expression, index_expression, statements
+from .writes import AUGMENTED_SYMBOLS
 
 _COMPARISONS = {
     ast.Lt: "less",
@@ -42,13 +44,19 @@ _COMPARISONS = {
 }
 
 
-def convert_expressions(node: FunctionNode) -> FunctionNode:
-    """The function, changed in place, with operators for its expressions; nested functions too."""
-    return _Expressions().visit(node)  # type: ignore[no-any-return]
+_SYMBOLS = {ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=", ast.Eq: "==", ast.NotEq: "!="}
+_UNARY = {ast.USub: "-", ast.UAdd: "+", ast.Invert: "~"}
+
+
+def convert_expressions(node: FunctionNode, classes: OperatorClasses = NO_CLASSES) -> FunctionNode:
+    """The function, changed in place, with operators for its expressions; nested functions too. Arithmetic, comparisons
+    and attributes stay as they are, unless `classes`, which the function may meet, define them."""
+    return _Expressions(classes).visit(node)  # type: ignore[no-any-return]
 
 
 class _Expressions(NodeTransformer):
-    def __init__(self) -> None:
+    def __init__(self, classes: OperatorClasses) -> None:
+        self.classes = classes
         self.first_parameters: list[str | None] = []
         self.setters: list[dict[str, ast.AST] | None] = []
         """For each function around, the names that need a function to be assigned; None for a lambda."""
@@ -144,6 +152,16 @@ class _Expressions(NodeTransformer):
         self.generic_visit(node)
         if isinstance(node.op, ast.Not):
             return expression("ag__.not_(operand)", node, operand=node.operand)  # type: ignore[no-any-return]
+        if self.classes.has_operators and not isinstance(node.operand, ast.Constant):
+            symbol = ast.Constant(_UNARY[type(node.op)])
+            return expression("ag__.unary(symbol, operand)", node, symbol=symbol, operand=node.operand)  # type: ignore[no-any-return]
+        return node
+
+    def visit_Attribute(self, node: ast.Attribute) -> ast.AST:
+        self.generic_visit(node)
+        if isinstance(node.ctx, ast.Load) and node.attr in self.classes.properties and not _is_operator(node):
+            name = ast.Constant(node.attr)
+            return expression("ag__.get_attribute(owner, name)", node, owner=node.value, name=name)  # type: ignore[no-any-return]
         return node
 
     def visit_BinOp(self, node: ast.BinOp) -> ast.AST:
@@ -156,7 +174,14 @@ class _Expressions(NodeTransformer):
             return expression("ag__.format_percent(text, values)", node, text=node.left, values=node.right)  # type: ignore[no-any-return]
         if isinstance(node.op, ast.Mult) and any(map(_is_new_list, (node.left, node.right))):
             return expression("ag__.multiply(one, other)", node, one=node.left, other=node.right)  # type: ignore[no-any-return]
-        return node
+        return self._binary(node, AUGMENTED_SYMBOLS[type(node.op)], node.left, node.right)
+
+    def _binary(self, node: ast.expr, symbol: str, one: ast.expr, other: ast.expr) -> ast.expr:
+        """A binary operator, which a class may define."""
+        if not self.classes.has_operators or (_is_constant(one) and _is_constant(other)):
+            return node
+        template = "ag__.binary(symbol, one, other)"
+        return expression(template, node, symbol=ast.Constant(symbol), one=one, other=other)  # type: ignore[no-any-return]
 
     def visit_Subscript(self, node: ast.Subscript) -> ast.AST:
         self.generic_visit(node)
@@ -174,7 +199,8 @@ class _Expressions(NodeTransformer):
             if is_identity or isinstance(node.ops[0], ast.In | ast.NotIn):
                 name = _COMPARISONS[type(node.ops[0])]
                 return expression(f"ag__.{name}(item, items)", node, item=node.left, items=node.comparators[0])  # type: ignore[no-any-return]
-            return node
+            symbol = _SYMBOLS.get(type(node.ops[0]))
+            return node if symbol is None else self._binary(node, symbol, node.left, node.comparators[0])
         walrus = _walrus_names(node.comparators[1:])
         call = expression("ag__.chain(left)", node, left=self.visit(node.left))
         for comparison, operand in zip(node.ops, node.comparators, strict=True):

@@ -32,7 +32,7 @@ from ..reader import FunctionNode
 from ..scopes import declared_names, own_written_names
 from ..templates import index_expression, statements
 
-_SYMBOLS = {
+AUGMENTED_SYMBOLS = {
     ast.Add: "+",
     ast.Sub: "-",
     ast.Mult: "*",
@@ -132,7 +132,7 @@ class _Writes(NodeTransformer):
         return self._store(node.target, node.value, node)
 
     def visit_AugAssign(self, node: ast.AugAssign) -> Any:
-        symbol, target = ast.Constant(_SYMBOLS[type(node.op)]), node.target
+        symbol, target = ast.Constant(AUGMENTED_SYMBOLS[type(node.op)]), node.target
         if isinstance(target, ast.Name):
             template = "name = ag__.augment(symbol, old, value)"
             old = copy.copy(target)

@@ -67,7 +67,7 @@ class Vector:
         return self.x * self.y
 
 
-@everyday((3.0, 4.0, 2.0), (1.0, 0.0, -1.0), refusal="F1: `and` / `or` needs a concrete value")
+@everyday((3.0, 4.0, 2.0), (1.0, 0.0, -1.0))
 def vector_arithmetic(x, y, k):
     v = Vector(x, y) * k + Vector(1.0, 1.0)
     return abs(v), v.area, v == Vector(x, y)

@@ -1,0 +1,150 @@
+"""Operators and properties of the user's classes: Python would call their methods as they are; converted code calls
+them converted, by the rules of Python's data model."""
+
+from __future__ import annotations
+
+import ast
+import dataclasses
+import inspect
+import operator
+from collections.abc import Callable, Iterator
+from types import FunctionType, ModuleType
+from typing import Any, NamedTuple
+
+from ..trace.source_location import is_internal_file
+from .nodes import walk_nodes
+from .user_code import is_convertible, is_library_file
+
+
+class BinaryOperator(NamedTuple):
+    """A binary operator of Python: its function, and the methods of a class for its left and its right operand."""
+
+    function: Callable[[Any, Any], Any]
+    method: str
+    reflected: str
+
+
+BINARY = {
+    "+": BinaryOperator(operator.add, "__add__", "__radd__"),
+    "-": BinaryOperator(operator.sub, "__sub__", "__rsub__"),
+    "*": BinaryOperator(operator.mul, "__mul__", "__rmul__"),
+    "/": BinaryOperator(operator.truediv, "__truediv__", "__rtruediv__"),
+    "//": BinaryOperator(operator.floordiv, "__floordiv__", "__rfloordiv__"),
+    "%": BinaryOperator(operator.mod, "__mod__", "__rmod__"),
+    "**": BinaryOperator(operator.pow, "__pow__", "__rpow__"),
+    "@": BinaryOperator(operator.matmul, "__matmul__", "__rmatmul__"),
+    "&": BinaryOperator(operator.and_, "__and__", "__rand__"),
+    "|": BinaryOperator(operator.or_, "__or__", "__ror__"),
+    "^": BinaryOperator(operator.xor, "__xor__", "__rxor__"),
+    "<<": BinaryOperator(operator.lshift, "__lshift__", "__rlshift__"),
+    ">>": BinaryOperator(operator.rshift, "__rshift__", "__rrshift__"),
+    "<": BinaryOperator(operator.lt, "__lt__", "__gt__"),
+    "<=": BinaryOperator(operator.le, "__le__", "__ge__"),
+    ">": BinaryOperator(operator.gt, "__gt__", "__lt__"),
+    ">=": BinaryOperator(operator.ge, "__ge__", "__le__"),
+    "==": BinaryOperator(operator.eq, "__eq__", "__eq__"),
+    "!=": BinaryOperator(operator.ne, "__ne__", "__ne__"),
+}
+UNARY: dict[str, tuple[Callable[[Any], Any], str]] = {
+    "-": (operator.neg, "__neg__"),
+    "+": (operator.pos, "__pos__"),
+    "~": (operator.invert, "__invert__"),
+}
+_METHODS = {name for each in BINARY.values() for name in each[1:]} | {name for _, name in UNARY.values()}
+
+
+def user_method(value: Any, name: str) -> FunctionType | None:
+    """The method of this name that the class of a value has, if it is the user's Python."""
+    method = getattr(type(value), name, None)
+    return method if type(method) is FunctionType and is_convertible(method) else None
+
+
+def operate(call: Callable[..., Any], symbol: str, one: Any, other: Any) -> Any:
+    """`one symbol other`, where methods of the user are called by `call`: that of the right operand first if its class
+    derives from that of the left one."""
+    function, name, reflected = BINARY[symbol]
+    methods = user_method(one, name), user_method(other, reflected)
+    attempts = [(methods[0], one, other), (methods[1], other, one)]
+    if type(one) is type(other) and symbol not in ("==", "!=", "<", "<=", ">", ">="):
+        attempts.pop()
+    elif type(one) is not type(other) and isinstance(other, type(one)):
+        attempts.reverse()
+    for method, owner, operand in attempts:
+        if method is not None:
+            result = call(method, owner, operand)
+            if result is not NotImplemented:
+                return result
+    return function(one, other)
+
+
+def equal_fields(one: Any, other: Any) -> tuple[tuple[Any, ...], tuple[Any, ...]] | None:
+    """The fields by which two instances of a dataclass are compared, if its `__eq__` is that of `dataclass`."""
+    kind = type(one)
+    if kind is not type(other) or not dataclasses.is_dataclass(kind):
+        return None
+    method = kind.__eq__
+    if type(method) is not FunctionType or not method.__code__.co_filename.startswith("<"):
+        return None
+    names = [each.name for each in dataclasses.fields(kind) if each.compare]
+    return tuple(getattr(one, name) for name in names), tuple(getattr(other, name) for name in names)
+
+
+class OperatorClasses(NamedTuple):
+    """What the classes that a function may meet define."""
+
+    has_operators: bool
+    properties: frozenset[str]
+    """The names of their properties."""
+
+    def add_local(self, function: ast.AST) -> OperatorClasses:
+        """These, and what the classes define that are defined in a function."""
+        methods = [
+            method
+            for node in walk_nodes([function])
+            if isinstance(node, ast.ClassDef)
+            for method in node.body
+            if isinstance(method, ast.FunctionDef)
+        ]
+        decorators = {each.name: each.decorator_list for each in methods if each.decorator_list}
+        own = (
+            name
+            for name, found in decorators.items()
+            if any(isinstance(each, ast.Name) and each.id == "property" for each in found)
+        )
+        has_operators = self.has_operators or any(each.name in _METHODS for each in methods)
+        return OperatorClasses(has_operators, self.properties | frozenset(own))
+
+
+NO_CLASSES = OperatorClasses(False, frozenset())
+
+
+def find_operator_classes(function: FunctionType) -> OperatorClasses:
+    """What the user's classes define that a function refers to by its globals, its cells and modules of the user."""
+    classes = list(dict.fromkeys(_reachable_classes(function)))
+    members = [(name, member) for kind in classes for base in kind.__mro__ for name, member in vars(base).items()]
+    own = [(name, member) for name, member in members if _is_of_user(member)]
+    return OperatorClasses(
+        any(name in _METHODS for name, _ in own),
+        frozenset(name for name, member in own if isinstance(member, property)),
+    )
+
+
+def _is_of_user(member: Any) -> bool:
+    function = member.fget if isinstance(member, property) else member
+    return type(function) is FunctionType and is_convertible(function)
+
+
+def _reachable_classes(function: FunctionType) -> Iterator[type]:
+    contents = list(function.__globals__.values())
+    for cell in function.__closure__ or ():
+        try:
+            contents.append(cell.cell_contents)
+        except ValueError:  # it has no value yet
+            continue
+    for each in contents:
+        if isinstance(each, ModuleType):
+            file = getattr(each, "__file__", None)
+            if file is not None and not is_library_file(file) and not is_internal_file(file):
+                yield from (inner for inner in list(vars(each).values()) if inspect.isclass(inner))
+        else:
+            yield each if isinstance(each, type) else type(each)
