@@ -43,6 +43,19 @@ class AssumptionRow:
 
 
 @dataclass(frozen=True)
+class Forecast:
+    """How a call would run."""
+
+    way: str
+    """"watched", "graph", "new graph" or "python"."""
+    reason: str
+
+    def __str__(self) -> str:
+        ways = {"watched": "is watched in Python", "graph": "runs in the graph", "python": "runs in Python"}
+        return f"this call {ways.get(self.way, 'runs in a graph that is made first, if it can be')}: {self.reason}"
+
+
+@dataclass(frozen=True)
 class Explanation:
     """How the calls of a speculated function ran, and what its graph assumes."""
 
@@ -54,13 +67,16 @@ class Explanation:
     rows: tuple[AssumptionRow, ...]
     events: tuple[str, ...]
     """Why calls ran in Python, and why the graph was made again: the last ones, in order."""
+    forecast: Forecast | None = None
+    """How a call with the arguments that were given would run."""
 
     def to_json(self) -> dict[str, Any]:
         """The explanation as JSON values."""
         return asdict(self)
 
     def __str__(self) -> str:
-        lines = [f"{self.name}: {self.counts}", f"graphs made: {self.builds} of at most {self.build_bound}"]
+        lines = [] if self.forecast is None else [str(self.forecast)]
+        lines += [f"{self.name}: {self.counts}", f"graphs made: {self.builds} of at most {self.build_bound}"]
         if self.python_reason is not None:
             lines.append(f"it stays in Python, since {self.python_reason}")
         rows = [row for row in self.rows if row.assumption != "nothing"]  # that an attribute is not there

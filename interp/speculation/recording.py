@@ -11,10 +11,11 @@ import copy
 from types import CellType, CodeType, FunctionType, MethodType
 from typing import Any
 
-from ...core.frontend.source.convert import bind_code, compile_tree, is_convertible
+from ...core.frontend.source.convert import bind_code, compile_tree
 from ...core.frontend.source.passes.mangling import mangle_names
 from ...core.frontend.source.reader import NotConvertible, read_source
 from ...core.frontend.source.templates import expression
+from ...core.frontend.source.user_code import is_convertible
 
 
 class SpeculativeFunctionBase:

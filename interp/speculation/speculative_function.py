@@ -27,7 +27,7 @@ from ..function.function import Function
 from ..function.trace_cache import TracedProgram
 from ..outcome.outcome import Outcome
 from .assumptions import Assumption, number_in
-from .explanation import AssumptionRow, CallCounts, Explanation
+from .explanation import AssumptionRow, CallCounts, Explanation, Forecast
 from .generation import Generation, function_key
 from .heap import FieldKey, LayoutMiss, ObjectTable, Observation, VariableKey, static_attribute, write_list
 from .layouts import MAX_HEIGHT, NUMBER_CLASSES, UNASSIGNED, DictPool, Layout, ListPool, NotSpeculable
@@ -405,15 +405,33 @@ class SpeculativeFunction(SpeculativeFunctionBase):
         )
         return 1 + MAX_HEIGHT * places + len(self._requirements.dropped_arms) + MAX_ATTEMPTS
 
-    def explain(self, *, format: str = "text") -> Any:
-        """How the calls ran, what the graph assumes, and why calls ran in Python. `format` is "text", or "json" for a
-        dict of JSON values. Raises Usage for another format."""
+    def explain(self, /, *arguments: Any, format: str = "text", **keywords: Any) -> Any:
+        """How the calls ran, what the graph assumes, and why calls ran in Python; with arguments, how a call with them
+        would run first, which nothing is done for. `format` is "text", or "json" for a dict of JSON values. Raises
+        Usage for another format."""
         if format not in ("text", "json"):
             raise Usage("there is no such format", got=repr(format), required="text, json", where=user_location())
-        explanation = self._explanation()
+        explanation = self._explanation(self._forecast(arguments, keywords) if arguments or keywords else None)
         return explanation.to_json() if format == "json" else str(explanation)
 
-    def _explanation(self) -> Explanation:
+    def _forecast(self, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> Forecast:
+        """How a call with these arguments would run."""
+        roots = bind_arguments(self.python, arguments, keywords)
+        if self.reason is not None or roots is None:
+            return Forecast("python", self.reason or "the arguments do not fit its parameters")
+        if self.counts.watch < self.watch_count:
+            return Forecast("watched", f"it is one of the first {plural(self.watch_count, 'call')}")
+        if self.graph is None:
+            return Forecast("new graph", "there is none")
+        try:
+            self.graph.check_definitions()
+            self.graph.encode(roots)
+        except LayoutMiss as miss:
+            return Forecast("new graph", str(miss))
+        count = plural(len(self.graph.assumptions), "assertion")
+        return Forecast("graph", f"all layouts hold; the run checks {count}")
+
+    def _explanation(self, forecast: Forecast | None) -> Explanation:
         rows: list[AssumptionRow] = []
         graph = self.graph
         if graph is not None:
@@ -437,5 +455,12 @@ class SpeculativeFunction(SpeculativeFunctionBase):
                     )
                 )
         return Explanation(
-            self.name, self.counts, self.builds, self.build_bound, self.reason, tuple(rows), tuple(self.misses)
+            self.name,
+            self.counts,
+            self.builds,
+            self.build_bound,
+            self.reason,
+            tuple(rows),
+            tuple(self.misses),
+            forecast,
         )

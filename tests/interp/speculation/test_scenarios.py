@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+from dataclasses import asdict
 from typing import Any, ClassVar
 
 import pytest
@@ -89,6 +90,29 @@ def test_explanation() -> None:
     }
     with pytest.raises(tl.Usage):
         double.explain(format="xml")
+
+
+def test_forecast() -> None:
+    """`explain` with the arguments of a call says how it would run, and changes nothing; then the call runs so."""
+    doubled = tl.speculate(_read_value)
+    other, ways = type("Other", (Shared,), {}), []
+    for owner in (*map(Shared, range(5)), other(6), Shared(7)):
+        document, counts, builds = doubled.explain(owner, format="json"), asdict(doubled.counts), doubled.builds
+        assert document["forecast"]["reason"] in doubled.explain(owner).splitlines()[0]
+        assert (asdict(doubled.counts), doubled.builds) == (counts, builds)
+        assert doubled(owner) == 2 * owner.n
+        way = document["forecast"]["way"]
+        ran = "watch" if way == "watched" else "graph"
+        assert asdict(doubled.counts)[ran] == counts[ran] + 1
+        assert (doubled.builds > builds) == (way == "new graph")
+        ways.append(way)
+    assert ways == [*["watched"] * 3, "new graph", "graph", "new graph", "graph"]
+    assert doubled.explain(1, 2, format="json")["forecast"]["way"] == "python"
+    assert doubled.explain(format="json")["forecast"] is None
+
+
+def _read_value(owner):
+    return owner.n * 2
 
 
 def test_function_that_never_pays_stays_in_python() -> None:
