@@ -217,6 +217,9 @@ class Operators(ABC):
         """`one symbol other`."""
         return operate(self.call, symbol, one, other)
 
+    less, less_equal = functools.partialmethod(binary, "<"), functools.partialmethod(binary, "<=")
+    greater, greater_equal = functools.partialmethod(binary, ">"), functools.partialmethod(binary, ">=")
+
     def unary(self, symbol: str, operand: Any) -> Any:
         """`-operand`, `+operand` or `~operand`."""
         function, name = UNARY[symbol]
@@ -231,22 +234,6 @@ class Operators(ABC):
                 return result
         has_methods = user_method(one, BINARY[symbol].method) or user_method(other, BINARY[symbol].reflected)
         return self.binary(symbol, one, other) if has_methods else augment(symbol, one, other)
-
-    def less(self, one: Any, other: Any) -> Any:
-        """`one < other`, in a chain."""
-        return self.binary("<", one, other)
-
-    def less_equal(self, one: Any, other: Any) -> Any:
-        """`one <= other`, in a chain."""
-        return self.binary("<=", one, other)
-
-    def greater(self, one: Any, other: Any) -> Any:
-        """`one > other`, in a chain."""
-        return self.binary(">", one, other)
-
-    def greater_equal(self, one: Any, other: Any) -> Any:
-        """`one >= other`, in a chain."""
-        return self.binary(">=", one, other)
 
     def _call_method(self, function: Callable[..., Any], name: str, value: Any, /, *others: Any) -> Any:
         """What `function(value)` returns, by the method of this name if the user has written it."""

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 import tagloom as tl
 from support.programs.plain_functions import CASES
-from tagloom.core.frontend.source.convert import ConvertedCode, convert, convert_code
+from tagloom.core.frontend.source.convert import ConvertedCode, convert, convert_code, converted_code
 from tagloom.core.frontend.source.listing import CodeListing, find_listing, list_code
 from tagloom.core.program.program import SourceSpan
 
@@ -37,9 +37,8 @@ def texts(listing: CodeListing, lines: list[str]) -> list[tuple[str, str]]:
 @pytest.mark.parametrize("function", FUNCTIONS, ids=lambda function: function.__name__)
 def test_expressions_are_found_in_the_text(function: Any) -> None:
     """The text of a name or number of the user's file has it, too."""
-    code = function.__code__
-    lines = Path(code.co_filename).read_text(encoding="utf-8").split("\n")
-    listing = list_code(convert_code(code))
+    lines = Path(function.__code__.co_filename).read_text(encoding="utf-8").split("\n")
+    listing = list_code(converted_code(function))
     pairs = texts(listing, lines)
     assert pairs
     for original, text in pairs:
@@ -50,7 +49,7 @@ def test_expressions_are_found_in_the_text(function: Any) -> None:
 @pytest.mark.parametrize("function", FUNCTIONS, ids=lambda function: function.__name__)
 def test_statements_have_the_lines_of_the_function(function: Any) -> None:
     """Each statement of the text has a line of the function, and its text is that of `to_code`."""
-    listing = list_code(convert_code(function.__code__))
+    listing = list_code(converted_code(function))
     source, first = inspect.getsourcelines(function)
     numbers = {line.source_line for line in listing.lines if line.source_line is not None}
     assert numbers <= set(range(first, first + len(source))) and numbers
