@@ -14,7 +14,7 @@ from support.twins.broken_twin import Break, broken
 from tagloom.core import tag
 from tagloom.core.errors import TagloomError
 from tagloom.core.tag import Tag
-from tagloom.interp.engines.distributed.channels import Channel, Channels
+from tagloom.interp.engines.distributed.channels import Channels, PeerChannel
 from tagloom.interp.engines.distributed.driver import Driver
 from tagloom.interp.engines.distributed.memory import CellMemory
 from tagloom.interp.engines.distributed.messages import Batch, FiringRequest, FiringResult
@@ -59,13 +59,13 @@ def forgets_numbers(patch: MonkeyPatch) -> None:
         def pop(self, number: int, default: Any = None) -> Any:
             return super().pop(next(iter(self), number), default)
 
-    true = Channel.__init__
+    true = PeerChannel.__init__
 
-    def init(self: Channel) -> None:
+    def init(self: PeerChannel) -> None:
         true(self)
-        self.early = Unordered()
+        self.early_batches = Unordered()
 
-    patch.setattr(Channel, "__init__", init)
+    patch.setattr(PeerChannel, "__init__", init)
 
 
 def never_resends(patch: MonkeyPatch) -> None:

@@ -19,7 +19,7 @@ from .links import DRIVER, Links
 from .messages import WORK_MESSAGES, Batch, Message, decode_batch, encode_batch
 
 
-class Channel:
+class PeerChannel:
     """The channel to one peer, in both directions."""
 
     def __init__(self) -> None:
@@ -32,7 +32,7 @@ class Channel:
         self.last_sent = 0
         self.last_received = 0
         """The number up to which all batches of the peer have been received."""
-        self.early: dict[int, tuple[Message, ...]] = {}
+        self.early_batches: dict[int, tuple[Message, ...]] = {}
         """The messages of batches that came before their turn, by number."""
         self.owes_acknowledgement = False
 
@@ -48,7 +48,7 @@ class Channels:
     def begin_epoch(self, epoch: int) -> None:
         """Begin an epoch: nothing was sent in it, and nothing received."""
         self.epoch = epoch
-        self.channels = {peer: Channel() for peer in self.links.peers}
+        self.channels = {peer: PeerChannel() for peer in self.links.peers}
         self.work_sent = self.work_received = 0
         """The number of work messages sent, and of those received."""
         self.message_counts: Counter[str] = Counter()
@@ -79,7 +79,7 @@ class Channels:
                 continue
             channel.flushes = 0
 
-    def _encode(self, channel: Channel, number: int) -> bytes:
+    def _encode(self, channel: PeerChannel, number: int) -> bytes:
         channel.owes_acknowledgement = False
         messages = tuple(channel.outgoing_messages)
         return encode_batch(Batch(self.epoch, self.links.rank, number, channel.last_received, messages))
@@ -96,8 +96,8 @@ class Channels:
             if batch.number:
                 channel.owes_acknowledgement = True
                 if batch.number > channel.last_received:
-                    channel.early[batch.number] = batch.messages
-            while (messages := channel.early.pop(channel.last_received + 1, None)) is not None:
+                    channel.early_batches[batch.number] = batch.messages
+            while (messages := channel.early_batches.pop(channel.last_received + 1, None)) is not None:
                 channel.last_received += 1
                 for message in messages:
                     self.work_received += isinstance(message, WORK_MESSAGES)

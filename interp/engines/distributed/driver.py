@@ -201,8 +201,8 @@ class Driver:
     def _judge(self) -> None:
         """Decide what follows from a round of reports."""
         reports = self._reports.values()
-        sent = self._channels.work_sent + sum(report.sent for report in reports)
-        received = self._channels.work_received + sum(report.received for report in reports)
+        sent = self._channels.work_sent + sum(report.sent_count for report in reports)
+        received = self._channels.work_received + sum(report.received_count for report in reports)
         is_quiescent = self._received_when_idle == sent
         is_idle = all(report.is_idle for report in reports)
         self._received_when_idle = received if is_idle else None

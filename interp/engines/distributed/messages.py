@@ -78,8 +78,8 @@ class Report(NamedTuple):
 
     number: int
     is_idle: bool
-    sent: int
-    received: int
+    sent_count: int
+    received_count: int
     firings: int
     is_stalled: bool
 

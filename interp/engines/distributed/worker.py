@@ -175,8 +175,8 @@ class Worker:
         return Report(
             number,
             is_idle=self.is_idle,
-            sent=self.channels.work_sent,
-            received=self.channels.work_received,
+            sent_count=self.channels.work_sent,
+            received_count=self.channels.work_received,
             firings=self._state.firings + len(self.stores.requested_tokens),
             is_stalled=self.is_stalled,
         )
