@@ -1,8 +1,8 @@
 """A graph over two devices: a send and a recv for each value and its target device, and a loop without a copy of itself
 there.
 
-A placement assigns a device to each node. If an edge leaves its device, `split` puts a send on the one and a recv on
-the other; all consumers of that value there use the same recv. The devices know nothing else of each other. Each
+A placement assigns a device to each node. If an edge leaves its device, `partition` puts a send on the one and a recv
+on the other; all consumers of that value there use the same recv. The devices know nothing else of each other. Each
 message has its recv, its tag, and the value.
 
 On machines whose recvs must be started, each part of a loop needs a loop of its own, a state machine that makes the
@@ -20,10 +20,9 @@ static dataflow graphs" (arXiv 2410.20225); from descriptions.
 """
 
 from collections import Counter
-from dataclasses import replace
 
 import tagloom as tl
-from tagloom.core.graph.graph import Edge, GraphNode, NodeOutput
+from tagloom.core.graph.partition import parse_device, partition
 
 
 @tl.function
@@ -61,28 +60,9 @@ def split(graph, is_remote):
 
     Arguments and results are on the first device.
     """
-    place = [int(is_remote(node) and n not in graph.results) for n, node in enumerate(graph.nodes)]
-    nodes = list(graph.nodes)
-
-    def cut(name, function, output, home):
-        """An output whose edges stay on its device, except one to a send."""
-        remote_edges = tuple(edge for edge in output.edges if place[edge.node] != home)
-        if not remote_edges:
-            return output
-        send, recv = len(nodes), len(nodes) + 1
-        nodes.append(
-            GraphNode(f"send.{name}", "identity", (None,), (NodeOutput(output.type, (Edge(recv, 0),)),), function)
-        )
-        nodes.append(GraphNode(f"recv.{name}", "identity", (None,), (NodeOutput(output.type, remote_edges),), function))
-        place.extend((home, 1 - home))
-        return NodeOutput(output.type, (*(edge for edge in output.edges if edge not in remote_edges), Edge(send, 0)))
-
-    arguments = tuple((name, cut(name, graph.name, output, 0)) for name, output in graph.arguments)
-    for n, node in enumerate(graph.nodes):
-        names = [node.name if k == 0 else f"{node.name}.{k}" for k in range(len(node.outputs))]
-        outputs = (cut(name, node.function, each, place[n]) for name, each in zip(names, node.outputs, strict=True))
-        nodes[n] = replace(node, outputs=tuple(outputs))
-    return replace(graph, nodes=tuple(nodes), arguments=arguments), frozenset(n for n, at in enumerate(place) if at)
+    places = [int(is_remote(node) and n not in graph.results) for n, node in enumerate(graph.nodes)]
+    parts = partition(graph, places, [parse_device("/task:0"), parse_device("/task:1")])
+    return parts.graph, frozenset(n for n, place in enumerate(parts.places) if place)
 
 
 def messages(function, is_remote, *arguments, schedule="waves"):

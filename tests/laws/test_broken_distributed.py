@@ -101,7 +101,9 @@ def forgets_messages_in_transit(patch: MonkeyPatch) -> None:
 
     def judge(self: Driver) -> None:
         if all(report.is_idle for report in self._reports.values()):
-            self._received_when_idle = self._channels.work_sent + sum(each.sent for each in self._reports.values())
+            self._received_when_idle = self._channels.work_sent + sum(
+                each.sent_count for each in self._reports.values()
+            )
         true(self)
 
     patch.setattr(Driver, "_judge", judge)
@@ -113,7 +115,7 @@ def asks_once(patch: MonkeyPatch) -> None:
 
     def judge(self: Driver) -> None:
         reports = self._reports.values()
-        self._received_when_idle = self._channels.work_received + sum(each.received for each in reports)
+        self._received_when_idle = self._channels.work_received + sum(each.received_count for each in reports)
         true(self)
 
     patch.setattr(Driver, "_judge", judge)
@@ -147,7 +149,9 @@ def saves_without_draining(patch: MonkeyPatch) -> None:
 
     def judge(self: Driver) -> None:
         if self._phase.value == "draining":
-            self._received_when_idle = self._channels.work_sent + sum(each.sent for each in self._reports.values())
+            self._received_when_idle = self._channels.work_sent + sum(
+                each.sent_count for each in self._reports.values()
+            )
         true(self)
 
     patch.setattr(Driver, "_judge", judge)

@@ -17,6 +17,7 @@ from ...core.escape import escape_for_stdout
 from ...core.files import write_file
 from ...core.frontend.trace.annotation import underlying_function
 from ...core.graph.graph import Graph
+from ...core.graph.partition import parse_device, partition, place_nodes
 from ...core.graph.segments import format_segments, segment_graph
 from ...core.text import print_graph, print_program
 from ...core.world import World
@@ -44,8 +45,10 @@ from .export import EXPORT_SUFFIXES, export_bytes
 from .options import Arguments, Bound, Boxes, Fold, Full, Schedule, Seed, ShownFirings, Target, Unchecked
 from .terminal import print_to_stderr, terminal_text
 
-STATIC_FORMS = ("program", "graph", "image", "segments", "code")
+STATIC_FORMS = ("program", "graph", "image", "segments", "partitions", "code")
 """The forms of a picture without a run; `graph` is also one of a run."""
+LOCAL_DEVICE = parse_device("/job:worker/task:0")
+"""The device of what has no --place."""
 TRACE_FORM = "trace"
 """The form of a run as a file for viewers of profiles."""
 PICTURE_FORMS = (*STATIC_FORMS, *(name for name in PICTURES if name != "moment"), TRACE_FORM)
@@ -70,6 +73,8 @@ class ShowRequest:
     """Whether to draw in the characters of a terminal."""
     system: str = "numpy"
     """The system of a script in Python."""
+    place: tuple[str, ...] = ()
+    """The devices of nodes and functions, as NAME=DEVICE."""
 
 
 def draw(start: RunRequest, request: ShowRequest) -> str | None:
@@ -92,7 +97,7 @@ def draw(start: RunRequest, request: ShowRequest) -> str | None:
                 "leave out ARGS, --at, -o and --ascii",
             )
             raise Usage(message, got=f"--form {request.form}", hint=hint)
-        return TEXT_FORMS[request.form][1](start)
+        return TEXT_FORMS[request.form][1](start, request)
     if request.output is not None and request.output.suffix == JSON_SUFFIX and is_log(start.target):
         convert_log(Path(start.target), request.output)
         return None
@@ -143,21 +148,38 @@ def require_export(start: RunRequest, request: ShowRequest) -> None:
         raise Usage("the output would replace the program", got=request.output, hint="name another file")
 
 
-def image_text(start: RunRequest) -> str:
+def image_text(start: RunRequest, request: ShowRequest) -> str:
     """The image that token engines run, as text."""
     graph = program_and_graph(find_program(start.target))[1]
     breaks_rules(graph, unchecked=False)
     return format_image(build_image(graph))
 
 
-def segments_text(start: RunRequest) -> str:
+def segments_text(start: RunRequest, request: ShowRequest) -> str:
     """The segments of a graph: nodes that fire together, as text."""
     graph = program_and_graph(find_program(start.target))[1]
     breaks_rules(graph, unchecked=False)
     return format_segments(segment_graph(graph))
 
 
-def code_text(start: RunRequest) -> str:
+def partitions_text(start: RunRequest, request: ShowRequest) -> str:
+    """The parts of a graph on the devices that --place names, and the values that travel between them, as text."""
+    graph = program_and_graph(find_program(start.target))[1]
+    breaks_rules(graph, unchecked=False)
+    pairs = [word.partition("=")[::2] for word in request.place]
+    if not pairs or not all(name and device for name, device in pairs):
+        got = " ".join(f"--place {word}" for word in request.place) or "no --place"
+        raise Usage("partitions need the devices of nodes or functions", required="--place NAME=DEVICE", got=got)
+    devices = list(dict.fromkeys([LOCAL_DEVICE, *(parse_device(device) for _, device in pairs)]))
+    parts = partition(graph, place_nodes(graph, dict(pairs), devices), devices)
+    lines = []
+    for place, device in enumerate(devices):
+        lines += [f"# {device}", print_graph(parts.part(place))]
+    lines += [f"# {each.value}: {devices[each.source]} -> {devices[each.target]}" for each in parts.transfers]
+    return "\n".join(lines) + "\n"
+
+
+def code_text(start: RunRequest, request: ShowRequest) -> str:
     """The converted code of a Python function, each statement after the number of its line in the user's file."""
     program = find_program(start.target)
     if not isinstance(program, Function):
@@ -172,6 +194,7 @@ def code_text(start: RunRequest) -> str:
 TEXT_FORMS = {
     "image": ("an image", image_text),
     "segments": ("a list of segments", segments_text),
+    "partitions": ("a list of parts", partitions_text),
     "code": ("converted code", code_text),
 }
 """The static forms that are text only: what each is, and the function that makes it."""
@@ -333,6 +356,10 @@ def show(
     dark: Annotated[bool, typer.Option("--dark", help="For a dark background.")] = False,
     ascii: Annotated[bool, typer.Option("--ascii", help="Draw with characters, in this terminal.")] = False,
     system: Annotated[str, typer.Option(help=f"With -o x.py: {', '.join(DIALECTS)}.")] = "numpy",
+    place: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME=DEVICE", help="With --form partitions: where a node or function is."),
+    ] = None,
     schedule: Schedule = "waves",
     seed: Seed = 0,
     k: Bound = None,
@@ -347,6 +374,9 @@ def show(
     profile (the firings of each wave), trace (a .json file for ui.perfetto.dev). With --at 1,20,300 -o frame-%d.svg,
     the graph is drawn at each moment, on one layout.
 
+    With --form partitions, the parts of the graph on several devices are printed, and the values that travel: as in
+    --place fib=/job:ps/task:1.
+
     A .onnx file is a model, a .mlir file StableHLO; a .py file computes the program in the API of --system, and with
     ARGS checks its results.
     """
@@ -354,7 +384,9 @@ def show(
     is_moment = bool(moments) and form == "graph"
     most_firings = 1_000_000 if max_firings is None and not is_moment else max_firings
     options = StartOptions(schedule, Limits(firings=most_firings), seed, k, unchecked)
-    request = ShowRequest(form, output, moments, tuple(only or ()), tuple(fold or ()), dark, most, full, ascii, system)
+    request = ShowRequest(
+        form, output, moments, tuple(only or ()), tuple(fold or ()), dark, most, full, ascii, system, tuple(place or ())
+    )
     text = draw(RunRequest(target, tuple(args or ()), options), request)
     if text is not None:
         print(text if ascii else escape_for_stdout(text), end="")

@@ -1,0 +1,206 @@
+"""Partitions: a graph on several devices, with a send and a recv for each value and device that needs it.
+
+A *device* has a name, such as `/job:ps/task:1`. A *constraint* is a device's name or a part of one, `/job:ps` or
+`/task:1`, for a node or for all nodes of a function. `place_nodes` finds a device for each node, and `partition` cuts
+the graph: where an edge leaves its device, a send is put on the one and a recv on the other. All consumers of a value
+on a device use the same recv. Both are `identity` nodes, so the graph with them runs on every engine; a message is a
+firing of a recv, and has the recv, its tag and the value.
+
+Machines whose recvs must be started need, in each part of a loop, a loop that makes the tags again, and is told whether
+there is another iteration. Here a message has its tag, and a node fires when all its operands have come under one tag:
+a part needs nothing but its nodes.
+
+Sources: M. Abadi and others, TensorFlow: a system for large-scale machine learning (OSDI 2016), section 3.3; Y. Yu and
+others, Dynamic control flow in large-scale machine learning (EuroSys 2018); from descriptions.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+from ..errors import Usage
+from .graph import Edge, Graph, GraphNode, NodeOutput, OutputRef
+
+_DEVICE_PATTERN = re.compile(r"(?:/job:(?P<job>[A-Za-z_]\w*))?(?:/task:(?P<task>\d{1,9}))?")
+_ENTRY_OPS = ("call", "enter", "next_iteration", "reenter", "back")
+"""The ops that feed the entry merges of functions and loops, which must see them directly (V11, V12, V16)."""
+
+
+class DeviceName(NamedTuple):
+    """The name of a device, or of all devices whose names have these parts."""
+
+    job: str | None
+    task: int | None
+
+    def __str__(self) -> str:
+        job, task = "" if self.job is None else f"/job:{self.job}", "" if self.task is None else f"/task:{self.task}"
+        return job + task
+
+    def admits(self, device: DeviceName) -> bool:
+        """Whether a device has all parts that this name has."""
+        return self.job in (None, device.job) and self.task in (None, device.task)
+
+
+def parse_device(text: str) -> DeviceName:
+    """The device of a name; raises Usage where it is none.
+
+    >>> parse_device("/job:ps/task:1")
+    DeviceName(job='ps', task=1)
+    >>> print(parse_device("/task:0"), parse_device("/task:0").admits(parse_device("/job:ps/task:0")))
+    /task:0 True
+    """
+    match = _DEVICE_PATTERN.fullmatch(text)
+    if match is None or not text:
+        raise Usage("this is no device", required="/job:NAME/task:NUMBER, or a part of that", got=repr(text))
+    task = match["task"]
+    return DeviceName(match["job"], None if task is None else int(task))
+
+
+class Transfer(NamedTuple):
+    """A value that travels: its name, the nodes that send and receive it, and the positions of their devices."""
+
+    value: str
+    send: int
+    recv: int
+    source: int
+    target: int
+
+
+@dataclass(frozen=True, slots=True)
+class Partition:
+    """A graph on several devices. `graph` is the whole, with its sends and recvs; `places` has the position among
+    `devices` of each of its nodes. Arguments come from the first device, and results are there."""
+
+    graph: Graph
+    devices: tuple[DeviceName, ...]
+    places: tuple[int, ...]
+    transfers: tuple[Transfer, ...]
+
+    def part(self, place: int) -> Graph:
+        """The part of a device, as a graph: its nodes in order, without the recvs. Its arguments are what it gets,
+        under any tag: arguments of the whole, and values that are sent there. Its results are those of the whole that
+        are there. A part does not keep the rules V10 to V16, which are about a whole."""
+        recvs = {transfer.recv: transfer.value for transfer in self.transfers}
+        numbers = [n for n, at in enumerate(self.places) if at == place and n not in recvs]
+        positions = {number: position for position, number in enumerate(numbers)}
+
+        def local(output: NodeOutput) -> NodeOutput:
+            edges = (Edge(positions[edge.node], edge.port) for edge in output.edges if edge.node in positions)
+            return replace(output, edges=tuple(edges))
+
+        nodes = (self.graph.nodes[number] for number in numbers)
+        arguments = [(name, local(output)) for name, output in self.graph.arguments]
+        received = [
+            (f"recv_{value}".replace(".", "_"), local(self.graph.nodes[recv].outputs[0]))
+            for recv, value in recvs.items()
+            if self.places[recv] == place
+        ]
+        return replace(
+            self.graph,
+            nodes=tuple(replace(node, outputs=tuple(map(local, node.outputs))) for node in nodes),
+            arguments=tuple(each for each in arguments if each[1].edges or place == 0) + tuple(received),
+            results=tuple(positions[number] for number in self.graph.results if number in positions),
+            hidden_count=self.graph.hidden_count if place == 0 else 0,
+        )
+
+
+def partition(graph: Graph, places: Sequence[int], devices: Sequence[DeviceName]) -> Partition:
+    """Cut a graph, whose nodes have these `places` among the devices. Edges from arguments to merges are not cut: the
+    arguments of a run enter a function as those of a call do (V12)."""
+    nodes, all_places, transfers = list(graph.nodes), list(places), []
+
+    def cut_output(name: str, function: str, output: NodeOutput, source: int, uncut: Sequence[Edge] = ()) -> NodeOutput:
+        """An output whose edges stay on its device, except those to sends, one for each other device."""
+        edges = [edge for edge in output.edges if places[edge.node] == source or edge in uncut]
+        away = [edge for edge in output.edges if edge not in edges]
+        for target in sorted({places[edge.node] for edge in away}):
+            send, recv = len(nodes), len(nodes) + 1
+            suffix = f".{target}" if len(devices) > 2 else ""
+            send_output = NodeOutput(output.type, (Edge(recv, 0),))
+            recv_output = NodeOutput(output.type, tuple(edge for edge in away if places[edge.node] == target))
+            nodes.append(GraphNode(f"send.{name}{suffix}", "identity", (None,), (send_output,), function))
+            nodes.append(GraphNode(f"recv.{name}{suffix}", "identity", (None,), (recv_output,), function))
+            all_places.extend((source, target))
+            transfers.append(Transfer(f"{function}.{name}", send, recv, source, target))
+            edges.append(Edge(send, 0))
+        return replace(output, edges=tuple(sorted(edges)))
+
+    def merge_edges(output: NodeOutput) -> list[Edge]:
+        return [edge for edge in output.edges if graph.nodes[edge.node].op == "merge"]
+
+    arguments = tuple(
+        (name, cut_output(name, graph.name, each, 0, merge_edges(each))) for name, each in graph.arguments
+    )
+    for number, node in enumerate(graph.nodes):
+        names = [node.name if position == 0 else f"{node.name}.{position}" for position in range(len(node.outputs))]
+        pairs = zip(names, node.outputs, strict=True)
+        outputs = tuple(cut_output(name, node.function, each, places[number]) for name, each in pairs)
+        nodes[number] = replace(node, outputs=outputs)
+    whole = replace(graph, nodes=tuple(nodes), arguments=arguments)
+    return Partition(whole, tuple(devices), tuple(all_places), tuple(transfers))
+
+
+def colocation_groups(graph: Graph) -> list[int]:
+    """For each node, the number of a node that stands for its group. The nodes of a group have one device: a merge and
+    the calls, entries and steps of loops that feed it, and a `reenter` and the exit that gives it the trip count."""
+    leaders = list(range(len(graph.nodes)))
+
+    def leader(number: int) -> int:
+        while leaders[number] != number:
+            leaders[number] = leaders[leaders[number]]
+            number = leaders[number]
+        return number
+
+    def join(edge: Edge, source: OutputRef) -> None:
+        leaders[leader(source.node)] = leader(edge.node)
+
+    for edge, sources in graph.sources().items():
+        op = graph.nodes[edge.node].op
+        for source in sources:
+            is_entry = op == "merge" and source.node >= 0 and graph.nodes[source.node].op in _ENTRY_OPS
+            if is_entry or (op == "reenter" and edge.port == 1 and source.node >= 0):
+                join(edge, source)
+    return [leader(number) for number in range(len(graph.nodes))]
+
+
+def place_nodes(graph: Graph, constraints: Mapping[str, str], devices: Sequence[DeviceName]) -> list[int]:
+    """The position of a device for each node: the first that all constraints of its group admit. `constraints` are
+    names of devices, or parts of them, by the name of a function or of a node. A node without a constraint is on the
+    first device, and so are the results.
+
+    Raises Usage for a name that nothing has, and where no device is admitted.
+    """
+    groups = colocation_groups(graph)
+    functions = {node.function for node in graph.nodes}
+    by_group: dict[int, dict[str, DeviceName]] = {}
+    """The constraints of each group, by what they say."""
+    for name, text in constraints.items():
+        device = parse_device(text)
+        members = [n for n, node in enumerate(graph.nodes) if node.function == name and n not in graph.results]
+        for number in members if name in functions else graph.find(name):
+            by_group.setdefault(groups[number], {})[f"{name} on {device}"] = device
+    for number in graph.results:
+        by_group.setdefault(groups[number], {})[f"the results on {devices[0]}"] = devices[0]
+    names: dict[int, list[str]] = {}
+    """The names of the nodes of each group."""
+    for group, node in zip(groups, graph.nodes, strict=True):
+        names.setdefault(group, []).append(str(node))
+    places = {group: first_admitted(names[group], each, devices) for group, each in by_group.items()}
+    return [places.get(group, 0) for group in groups]
+
+
+def first_admitted(names: list[str], constraints: Mapping[str, DeviceName], devices: Sequence[DeviceName]) -> int:
+    """The position of the first device that all constraints of a group admit, whose nodes have these names. Raises
+    Usage where there is none."""
+    for position, device in enumerate(devices):
+        if all(each.admits(device) for each in constraints.values()):
+            return position
+    raise Usage(
+        f"no device is admitted for {', '.join(names[:4])}{' ...' if len(names) > 4 else ''}",
+        required="; ".join(constraints),
+        got=", ".join(map(str, devices)),
+        hint="they are on one device" if len(names) > 1 else None,
+    )
