@@ -60,12 +60,22 @@ def prepare_runtime(model: onnx.ModelProto) -> Run:
     options.log_severity_level = 4
     session = onnxruntime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
     names = [each.name for each in session.get_inputs()]
-    return lambda inputs: session.run(None, dict(zip(names, inputs, strict=True)))
+
+    def run(inputs: Sequence[Any]) -> Sequence[Any]:
+        arrays = [each if each is None or isinstance(each, list) else np.asarray(each) for each in inputs]
+        return session.run(None, dict(zip(names, arrays, strict=True)))  # type: ignore[no-any-return]
+
+    return run
 
 
 NOISE = ("test_dft_inverse", "test_dft_inverse_opset19")
 """Tests that require zeros to differ from zero as much as in ONNX's own computation, in float32."""
-REFUSALS = ("NOT_IMPLEMENTED", "NotImplemented", "Could not find an implementation", "No Op registered", "Unrecognized")
+REFUSALS = (
+    "NOT_IMPLEMENTED", "NotImplemented", "Could not find an implementation", "No Op registered", "Unrecognized",
+    "can't be converted to MLDataType", "No corresponding Numpy type", "is not a registered function",
+    "No registered implementation", "Pillow must be installed",
+)  # fmt: skip
+"""Words of messages by which a system says that it lacks something."""
 
 
 def run_case(case: Any, prepare: Callable[[onnx.ModelProto], Run]) -> NodeResult:

@@ -28,13 +28,13 @@ from ....core.frontend.trace.source_location import user_location
 from ....core.types import Type
 from ...function.function import Function
 from .listing import Listing, node_scopes
-from .operators import NeedsConstantOperand, Operator, find_operator, tl, unsupported
+from .operators import NeedsConstantOperand, Operator, as_single_value, find_operator, tl, unsupported
 from .sequences import ItemSequence, PackedSequence
 
 MAX_FOLDED_ELEMENTS = 1024
 """The most elements of a constant that is computed while a model is imported."""
-MAX_BODY_DEPTH = 12
-"""How deep bodies of operators may nest in one another."""
+MAX_DEPTH = 12
+"""How deep bodies of operators, and functions that are no calls of the program, may nest."""
 Environment: TypeAlias = ChainMap[str, Any]
 """The values of a graph by name, before those of the graphs around it."""
 DTYPES: Mapping[int, DType] = {helper.np_dtype_to_tensor_dtype(np.dtype(dtype.numpy)): dtype for dtype in dtypes.ALL}
@@ -75,12 +75,13 @@ class ModelInterpreter:
         self.opsets = {normal_domain(each.domain): each.version for each in model.opset_import}
         self.functions = {(normal_domain(each.domain), each.name, each.overload): each for each in model.functions}
         self.constants: dict[int, tuple[onnx.TensorProto, Any]] = {}
-        """The tensors of the model and their values, by the identities of the tensors."""
+        """The large tensors of the model and their values, by the identities of the tensors."""
         self.resources: list[Resource] = []
         """Keeps the resources of large tensors, with their names, while the model lives."""
         self.calls: dict[tuple[Any, ...], Function] = {}
         """The functions of the program that stand for the model's own, by name and attributes."""
-        self.body_depth = 0
+        self.depth = 0
+        """How many functions and bodies of operators are evaluated inside one another."""
 
     def evaluate_model(self, inputs: Mapping[str, Any]) -> list[Any]:
         """The results of the model's graph, for the values of its inputs."""
@@ -94,23 +95,25 @@ class ModelInterpreter:
         for sparse in graph.sparse_initializer:
             environment[sparse.values.name] = dense(sparse)
         self.evaluate_nodes(graph.node, environment, opsets)
-        return [lookup(environment, each.name) for each in graph.output]
+        return [as_single_value(lookup(environment, each.name)) for each in graph.output]
 
     def constant(self, tensor: onnx.TensorProto) -> Any:
-        """The value of a tensor of the model. A large one is a concrete array, which the program captures by name."""
-        if id(tensor) not in self.constants:
-            dtype_of_element(tensor.data_type)
-            try:
-                array = numpy_helper.to_array(tensor)
-            except (ValueError, TypeError) as error:
-                raise Malformed(f"tensor {tensor.name} cannot be read", got=error) from None
-            value: Any = array
-            if array.size > MAX_LITERAL_ELEMENTS:
-                with suspend_tracing():
-                    value = tl.asarray(array)
-                self.resources.append(constant_resource(value, lambda _: identifier(tensor.name, "constant")))
-            self.constants[id(tensor)] = tensor, value
-        return self.constants[id(tensor)][1]
+        """The value of a tensor of the model. A large one is a concrete array, which the program captures by name, the
+        same in each trace."""
+        if id(tensor) in self.constants:
+            return self.constants[id(tensor)][1]
+        dtype_of_element(tensor.data_type)
+        try:
+            array = numpy_helper.to_array(tensor)
+        except (ValueError, TypeError) as error:
+            raise Malformed(f"tensor {tensor.name} cannot be read", got=error) from None
+        if array.size <= MAX_LITERAL_ELEMENTS:
+            return array
+        with suspend_tracing():
+            value = tl.asarray(array)
+        self.resources.append(constant_resource(value, lambda _: identifier(tensor.name, "constant")))
+        self.constants[id(tensor)] = tensor, value
+        return value
 
     def evaluate_nodes(
         self, nodes: Sequence[onnx.NodeProto], environment: Environment, opsets: Mapping[str, int]
@@ -131,13 +134,15 @@ class ModelInterpreter:
         attributes = {each.name: self.attribute(each, environment, opsets) for each in node.attribute}
         function = self.functions.get((domain, node.op_type, node.overload))
         if function is not None:
-            return self.call_function(function, node, operands, attributes)
+            return self.call_function(function, node, list(map(as_single_value, operands)), attributes)
         if domain not in opsets:
             raise Malformed(f"the model imports no operator set of domain {domain or 'ai.onnx'!r}", got=node.op_type)
         version = opsets[domain]
         row = find_operator(domain, node.op_type, version)
         if row is None:
-            return self.evaluate_body(node, operands, attributes, version)
+            return self.evaluate_body(node, list(map(as_single_value, operands)), attributes, version)
+        if not row.takes_sizes:
+            operands = list(map(as_single_value, operands))
         try:
             for position in row.static:
                 if position < len(operands) and not is_static(operands[position]):
@@ -161,7 +166,7 @@ class ModelInterpreter:
         def compute() -> Sequence[Any]:
             try:
                 result = row.compute(*operands, **attributes)
-            except (TypeError, ValueError, IndexError, KeyError, AttributeError, OverflowError) as error:
+            except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
                 if isinstance(error, TagloomError):
                     raise
                 details = f"{type(error).__name__}: {error}"
@@ -210,13 +215,7 @@ class ModelInterpreter:
         body = find_body(node, tuple(map(type_proto, operands)), version)
         if body is None:
             raise unsupported("op", f"tagloom has no operator {node.op_type} of ONNX")
-        self.body_depth += 1
-        try:
-            if self.body_depth > MAX_BODY_DEPTH:
-                raise Malformed("bodies of operators nest too deep", got=node.op_type)
-            return self.evaluate_function(body, operands, attributes, node)
-        finally:
-            self.body_depth -= 1
+        return self.evaluate_function(body, operands, attributes, node)
 
     def evaluate_function(
         self,
@@ -233,13 +232,18 @@ class ModelInterpreter:
         opsets = {"": onnx.defs.onnx_opset_version(), **self.opsets}
         opsets |= {normal_domain(each.domain): each.version for each in function.opset_import}
         environment: Environment = ChainMap(values)
+        self.depth += 1
         try:
+            if self.depth > MAX_DEPTH:
+                raise Malformed("functions nest too deep", required=f"{MAX_DEPTH} at most", got=function.name)
             self.evaluate_nodes(needed_nodes(function, len(node.output)), environment, opsets)
         except NeedsConstant as error:
             needed = reachable_names(function.node, error.names)
             inputs = zip(function.input, node.input, operands, strict=False)
             names = {outer for inner, outer, operand in inputs if inner in needed and not is_static(operand)}
             raise NeedsConstant(names, error.operator) from None
+        finally:
+            self.depth -= 1
         pairs = zip(function.output, node.output, strict=False)
         return [lookup(environment, inner) if outer else None for inner, outer in pairs]
 
@@ -387,9 +391,11 @@ def find_body(node: onnx.NodeProto, types: Sequence[onnx.TypeProto], version: in
         body.CopyFrom(schema.function_body)
     elif schema.has_context_dependent_function:
         versions = [each for each in schema.context_dependent_function_opset_versions if each <= version]
-        text = schema.get_context_dependent_function_with_opset_version(
-            max(versions, default=version), node.SerializeToString(), [each.SerializeToString() for each in types]
-        )
+        contents = node.SerializeToString(), [each.SerializeToString() for each in types]
+        try:
+            text = schema.get_context_dependent_function_with_opset_version(max(versions, default=version), *contents)
+        except (RuntimeError, ValueError) as error:
+            raise Malformed(f"{node.op_type} does not take these operands", where=user_location(), got=error) from None
         body.ParseFromString(text)
     else:
         return None

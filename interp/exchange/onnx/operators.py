@@ -12,6 +12,8 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
+import numpy as np
+
 from ....core.errors import Usage
 from ....core.frontend.trace.source_location import user_location
 from ....core.frontend.trace.symbol import array_namespace
@@ -48,6 +50,23 @@ class NeedsConstantOperand(Exception):
 
 
 @dataclass(frozen=True, slots=True)
+class SizeVector:
+    """A vector of sizes, of which only some depend on the run: integers, and symbolic int64 scalars. It becomes an
+    array where a row needs one; so shapes that pass through other operators stay known as far as they are."""
+
+    parts: tuple[Any, ...]
+
+    def as_array(self) -> Any:
+        """The vector as a symbolic value."""
+        return tl.stack([np.asarray(each, np.int64) if isinstance(each, int) else each for each in self.parts])
+
+
+def as_single_value(value: Any) -> Any:
+    """A value as rows take it: a vector of sizes becomes an array."""
+    return value.as_array() if isinstance(value, SizeVector) else value
+
+
+@dataclass(frozen=True, slots=True)
 class Operator:
     """A row: how an operator computes from this version of its operator set on."""
 
@@ -63,6 +82,8 @@ class Operator:
     """Their names; None where another row checks them."""
     takes_output_count: bool
     takes_call: bool
+    takes_sizes: bool
+    """Whether operands may be vectors of sizes that are partly known."""
 
 
 ROWS: dict[tuple[str, str], list[Operator]] = {}
@@ -70,7 +91,12 @@ ROWS: dict[tuple[str, str], list[Operator]] = {}
 
 
 def operator(
-    *names: str, version: int = 1, domain: str = "", static: Collection[int] = (), is_folded: bool = True
+    *names: str,
+    version: int = 1,
+    domain: str = "",
+    static: Collection[int] = (),
+    is_folded: bool = True,
+    takes_sizes: bool = False,
 ) -> Callable[[Compute], Compute]:
     """Register a function as the row of operators. A parameter `output_count` gets the number of results that are
     asked for, a parameter `call` the node (`interpreter.NodeCall`)."""
@@ -90,6 +116,7 @@ def operator(
                 None if has_others else frozenset(keywords - special),
                 "output_count" in keywords,
                 "call" in keywords,
+                takes_sizes,
             )
             rows = ROWS.setdefault((domain, name), [])
             rows.append(row)

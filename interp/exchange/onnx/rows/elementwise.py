@@ -7,10 +7,11 @@ import math
 from typing import Any
 
 import numpy as np
+from onnx import TensorProto
 
 from ..interpreter import dtype_of_element
-from ..operators import operator, tl, unsupported
-from .common import dtype_of, numeric, scalar, to_dtype
+from ..operators import SizeVector, find_operator, operator, tl, unsupported
+from .common import dtype_of, numeric, rank_of, scalar, shape_of, to_dtype
 
 SAME = {
     "Abs": "abs", "Acos": "acos", "Acosh": "acosh", "Add": "add", "And": "logical_and", "Asin": "asin",
@@ -26,8 +27,12 @@ SAME = {
 """The operators that are a function of tagloom."""
 
 
+ALIGNED = ("Add", "And", "Div", "Equal", "Greater", "Less", "Mul", "Or", "Pow", "Sub", "Xor")
+"""The operators whose operands were aligned by attributes, before version 7."""
+
+
 def register_same(name: str, function: str) -> None:
-    @operator(name)
+    @operator(name, version=7 if name in ALIGNED else 1)
     def compute(*operands: Any, consumed_inputs: Any = None) -> Any:
         return getattr(tl, function)(*operands)
 
@@ -36,7 +41,18 @@ for _name, _function in SAME.items():
     register_same(_name, _function)
 
 
-@operator("Identity", is_folded=False)
+def register_aligned(name: str) -> None:
+    row = find_operator("", name, 7)
+    assert row is not None
+
+    @operator(name)
+    def compute(x: Any, y: Any, *, axis: int | None = None, broadcast: int = 0, consumed_inputs: Any = None) -> Any:
+        """The axes of y are aligned with those of x from `axis` on."""
+        missing = rank_of(x) - axis % rank_of(x) - rank_of(y) if broadcast and axis is not None else 0
+        return row.compute(x, tl.expand_dims(y, axis=tuple(range(-missing, 0))) if missing > 0 else y)
+
+
+@operator("Identity", is_folded=False, takes_sizes=True)
 def identity(x: Any) -> Any:
     return x
 
@@ -46,7 +62,7 @@ def relu(x: Any) -> Any:
     return tl.maximum(x, numeric(0, x))
 
 
-@operator("Div")
+@operator("Div", version=7)
 def div(x: Any, y: Any) -> Any:
     """Integers are divided toward zero."""
     if dtype_of(x).kind == "f":
@@ -72,7 +88,7 @@ def mod(x: Any, y: Any, *, fmod: int = 0) -> Any:
     return tl.where(tl.less(x, numeric(0, x)), tl.negative(remainder), remainder)
 
 
-@operator("Pow")
+@operator("Pow", version=7)
 def pow_(x: Any, y: Any) -> Any:
     """The result has the dtype of the base."""
     dtype = dtype_of(x)
@@ -113,6 +129,13 @@ def clip(x: Any, lower: Any = None, upper: Any = None) -> Any:
 
 
 @operator("PRelu")
+def prelu_by_channel(x: Any, slope: Any, *, consumed_inputs: Any = None) -> Any:
+    """A slope for each channel, or one for all."""
+    is_vector = rank_of(slope) == 1 and shape_of(slope) != (1,)
+    return prelu(x, tl.reshape(slope, (-1, *[1] * (rank_of(x) - 2))) if is_vector else slope)
+
+
+@operator("PRelu", version=7)
 def prelu(x: Any, slope: Any) -> Any:
     return tl.where(tl.less(x, numeric(0, x)), tl.multiply(slope, x), x)
 
@@ -197,8 +220,10 @@ def bit_shift(x: Any, y: Any, *, direction: str) -> Any:
     return (tl.bitwise_left_shift if direction == "LEFT" else tl.bitwise_right_shift)(x, bits)
 
 
-@operator("Cast")
+@operator("Cast", takes_sizes=True)
 def cast(x: Any, *, to: int, saturate: int = 1, round_mode: str = "up") -> Any:
+    if isinstance(x, SizeVector):
+        return x if to == TensorProto.INT64 else to_dtype(x.as_array(), to)
     return to_dtype(x, to)
 
 
@@ -241,3 +266,7 @@ def constant(
 @operator("Binarizer", domain="ai.onnx.ml")
 def binarizer(x: Any, *, threshold: float = 0.0) -> Any:
     return tl.astype(tl.greater(x, numeric(threshold, x)), dtype_of(x))
+
+
+for _name in ALIGNED:
+    register_aligned(_name)

@@ -277,6 +277,21 @@ def instance_normalization(x: Any, scale: Any, bias: Any, *, epsilon: float = 1e
     return tl.add(tl.multiply(normal, per_channel(scale, rank)), per_channel(bias, rank))
 
 
+@operator("LayerNormalization", version=17)
+def layer_normalization(
+    x: Any, scale: Any, bias: Any = None, *, axis: int = -1, epsilon: float = 1e-5, stash_type: int = 1,
+    output_count: int,
+) -> Any:  # fmt: skip
+    """The mean and the inverse of the deviation, which may be results, are computed in the dtype `stash_type`."""
+    axes, wide = tuple(range(axis % rank_of(x), rank_of(x))), to_dtype(x, stash_type)
+    center = tl.mean(wide, axis=axes, keepdims=True)
+    distance = tl.subtract(wide, center)
+    variance = tl.mean(tl.multiply(distance, distance), axis=axes, keepdims=True)
+    inverse = tl.reciprocal(tl.sqrt(tl.add(variance, numeric(epsilon, wide))))
+    normal = tl.multiply(to_dtype(tl.multiply(distance, inverse), dtype_of(x)), scale)
+    return (normal if bias is None else tl.add(normal, bias), center, inverse)[:output_count]
+
+
 @operator("LRN")
 def lrn(x: Any, *, size: int, alpha: float = 1e-4, beta: float = 0.75, bias: float = 1.0) -> Any:
     """Elements divided by a power of the sum of squares over neighbouring channels."""

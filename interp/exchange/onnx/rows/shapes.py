@@ -9,23 +9,27 @@ from typing import Any
 
 import numpy as np
 
-from ..operators import NeedsConstantOperand, operator, tl, unsupported
-from .common import dtype_of, integers, known_sizes, numeric, rank_of, scalar, shape_of, to_dtype
+from .....core import dtypes
+from .....core.types import Type
+from ..operators import NeedsConstantOperand, SizeVector, as_single_value, operator, tl, unsupported
+from .common import dtype_of, integers, known_sizes, numeric, rank_of, scalar, shape_of, to_dtype, type_of
 
 INT64_MAX = int(np.iinfo(np.int64).max)
 
 
 def vector(sizes: Sequence[Any]) -> Any:
-    """Sizes as an array: a constant if all are known."""
+    """Sizes as a vector: a constant if all are known."""
     if all(isinstance(size, int) for size in sizes):
         return np.array(sizes, np.int64).reshape(len(sizes))
-    return tl.stack([np.asarray(size, np.int64) if isinstance(size, int) else size for size in sizes])
+    return SizeVector(tuple(sizes))
 
 
 def elements(x: Any) -> list[Any]:
     """The elements of a vector whose size is known: Python integers if it is a constant."""
     if isinstance(x, np.ndarray):
         return [int(each) for each in x.reshape(-1)]
+    if isinstance(x, SizeVector):
+        return list(x.parts)
     (count,) = known_sizes(x)
     return [tl.astype(tl.index(x, k), tl.int64) for k in range(count)]
 
@@ -48,7 +52,7 @@ def reshape_by_attribute(x: Any, *, shape: Any = (), consumed_inputs: Any = None
     return reshape(x, np.array(shape, np.int64))
 
 
-@operator("Reshape", version=5)
+@operator("Reshape", version=5, takes_sizes=True)
 def reshape(x: Any, target: Any, *, allowzero: int = 0) -> Any:
     """A size of 0 copies the size of x, one of -1 is inferred."""
     own, sizes = tl.shape(x), elements(target)
@@ -85,8 +89,10 @@ def squeeze_by_attribute(x: Any, *, axes: Any = None) -> Any:
     return tl.squeeze(x, tuple(chosen)) if len(chosen) else x
 
 
-@operator("Squeeze", version=13, static=(1,))
+@operator("Squeeze", version=13, static=(1,), takes_sizes=True)
 def squeeze(x: Any, axes: Any = None) -> Any:
+    if isinstance(x, SizeVector):
+        return size_scalar(x.parts[0]) if len(x.parts) == 1 else x
     return squeeze_by_attribute(x, axes=None if axes is None else integers(axes))
 
 
@@ -96,13 +102,19 @@ def unsqueeze_by_attribute(x: Any, *, axes: Any) -> Any:
     return tl.expand_dims(x, axis=tuple(axis % rank for axis in axes))
 
 
-@operator("Unsqueeze", version=13, static=(1,))
+@operator("Unsqueeze", version=13, static=(1,), takes_sizes=True)
 def unsqueeze(x: Any, axes: Any) -> Any:
+    x = as_single_value(x)
+    if not isinstance(x, np.ndarray) and type_of(x) == Type(dtypes.int64) and axes.size == 1:
+        return SizeVector((x,))
     return unsqueeze_by_attribute(x, axes=integers(axes))
 
 
-@operator("Concat")
+@operator("Concat", takes_sizes=True)
 def concat(*arrays: Any, axis: int = 1) -> Any:
+    if all(isinstance(each, SizeVector | np.ndarray) for each in arrays) and not all(map(is_array, arrays)):
+        return vector([part for each in arrays for part in elements(each)])
+    arrays = tuple(map(as_single_value, arrays))
     return tl.concat(list(arrays), axis=axis) if len(arrays) > 1 else arrays[0]
 
 
@@ -132,9 +144,15 @@ def slice_by_attributes(x: Any, *, starts: Any, ends: Any, axes: Any = None) -> 
     return slice_(x, np.array(starts), np.array(ends), None if axes is None else np.array(axes))
 
 
-@operator("Slice", version=10, static=(3, 4))
+@operator("Slice", version=10, static=(3, 4), takes_sizes=True)
 def slice_(x: Any, starts: Any, ends: Any, axes: Any = None, steps: Any = None) -> Any:
     """Bounds beyond an axis are clamped."""
+    if isinstance(x, SizeVector):
+        if isinstance(starts, np.ndarray) and isinstance(ends, np.ndarray):
+            step = 1 if steps is None else int(steps.reshape(-1)[0])
+            bounds = slice_bounds(int(starts.reshape(-1)[0]), int(ends.reshape(-1)[0]), step, len(x.parts))
+            return vector(x.parts[slice(*bounds)])
+        x = x.as_array()
     first, last = elements(starts), elements(ends)
     positions = range(len(first)) if axes is None else integers(axes)
     strides = [1] * len(first) if steps is None else integers(steps)
@@ -164,10 +182,24 @@ def slice_bounds(start: Any, end: Any, step: int, size: Any) -> tuple[Any, Any, 
     return start, end, step
 
 
-@operator("Gather")
+@operator("Gather", takes_sizes=True)
 def gather(x: Any, indices: Any, *, axis: int = 0) -> Any:
     """Negative indices count from the end."""
+    if isinstance(x, SizeVector):
+        if isinstance(indices, np.ndarray) and indices.ndim < 2:
+            chosen = [x.parts[place] for place in integers(indices)]
+            return vector(chosen) if indices.ndim else size_scalar(chosen[0])
+        x = x.as_array()
     return tl.take(x, wrap_indices(indices, tl.shape(x)[axis]), axis=axis % rank_of(x))
+
+
+def size_scalar(size: Any) -> Any:
+    """A size as a scalar."""
+    return np.asarray(size, np.int64) if isinstance(size, int) else size
+
+
+def is_array(x: Any) -> bool:
+    return isinstance(x, np.ndarray)
 
 
 def wrap_indices(indices: Any, size: Any) -> Any:
@@ -288,12 +320,12 @@ def range_(start: Any, limit: Any, delta: Any) -> Any:
     return tl.arange(start, limit, delta, dtype=dtype)
 
 
-@operator("Tile", version=6)
+@operator("Tile", version=6, takes_sizes=True)
 def tile(x: Any, repeats: Any) -> Any:
     return tl.tile(x, tuple(elements(repeats)))
 
 
-@operator("Expand")
+@operator("Expand", takes_sizes=True)
 def expand(x: Any, target: Any) -> Any:
     """x broadcast together with a shape."""
     sizes = elements(target)
@@ -302,7 +334,7 @@ def expand(x: Any, target: Any) -> Any:
     return tl.broadcast_like(x, tl.broadcast_to(numeric(0, x), tuple(sizes)))
 
 
-@operator("ConstantOfShape")
+@operator("ConstantOfShape", takes_sizes=True)
 def constant_of_shape(target: Any, *, value: Any = None) -> Any:
     fill = np.float32(0) if value is None else value.reshape(())
     return tl.broadcast_to(np.asarray(fill), tuple(elements(target)))

@@ -83,6 +83,39 @@ def subjects() -> list[bytes]:
     return [graph.SerializeToString() for graph in graphs]
 
 
+def vary(content: bytes, dice: random.Random) -> bytes:
+    """A model that can be read, with a part of it changed: an operator, operands, an attribute, a version, a type."""
+    graph = onnx.ModelProto.FromString(content)
+    for _ in range(dice.choice([1, 1, 2])):
+        node = dice.choice(graph.graph.node)
+        names = [*node.input, *(each.name for each in graph.graph.input), ""]
+        match dice.randrange(8):
+            case 0:
+                node.op_type = dice.choice([each.name for each in onnx.defs.get_all_schemas()])
+            case 1 if node.input:
+                node.input[dice.randrange(len(node.input))] = dice.choice(names)
+            case 2:
+                node.input.append(dice.choice(names))
+            case 3 if node.input:
+                del node.input[dice.randrange(len(node.input))]
+            case 4 if node.attribute:
+                attribute = dice.choice(node.attribute)
+                attribute.i = dice.choice([-(2**40), -3, -1, 0, 1, 2, 5, 2**40])
+                attribute.f, attribute.s = dice.choice([-1.0, 0.0, float("nan")]), b"word"
+                attribute.ints[:] = [dice.choice([-7, -1, 0, 1, 2, 2**40]) for _ in attribute.ints][: dice.randrange(5)]
+            case 5 if node.attribute:
+                del node.attribute[dice.randrange(len(node.attribute))]
+            case 6:
+                graph.opset_import[0].version = dice.randrange(1, 30)
+            case _ if graph.graph.input:
+                type_ = dice.choice(graph.graph.input).type.tensor_type
+                type_.elem_type = dice.choice([1, 7, 9, 11, 6, 2])
+                for size in type_.shape.dim:
+                    size.dim_value = dice.choice([0, 1, 2, size.dim_value])
+    varied: bytes = graph.SerializeToString()
+    return varied
+
+
 def use(content: bytes) -> str:
     """Import a model, and run it; returns how that ended, and raises what is no error of ours."""
     try:
@@ -97,12 +130,12 @@ def use(content: bytes) -> str:
     return str(outcome.status)
 
 
-def check_damaged(count: int, seed: int) -> None:
+def check_damaged(count: int, seed: int, change: Any = damage, originals: list[bytes] | None = None) -> None:
     """Raises where a damaged model raises something that is no error of ours."""
-    dice, originals = random.Random(seed), subjects()
+    dice, originals = random.Random(seed), originals or subjects()
     ends: dict[str, int] = {}
     for number in range(count):
-        content = damage(dice.choice(originals), dice)
+        content = change(dice.choice(originals), dice)
         try:
             end = use(content)
         except Exception as error:
@@ -122,6 +155,22 @@ def test_damaged_models() -> None:
 def test_many_damaged_models() -> None:
     """The same, for 2,000 models."""
     check_damaged(2_000, 2)
+
+
+@pytest.mark.full
+def test_varied_models() -> None:
+    """A model with other operators, operands, attributes or types runs, or is refused by an error of ours."""
+    check_damaged(60, 4, vary)
+
+
+@pytest.mark.heavy
+def test_many_varied_models() -> None:
+    """The same, for 2,000 of the models of ONNX's tests of operators."""
+    from onnx_nodes import node_cases
+
+    contents = [case.model.SerializeToString() for case in node_cases()]
+    with np.errstate(all="ignore"):
+        check_damaged(2_000, 5, vary, contents)
 
 
 @pytest.mark.heavy

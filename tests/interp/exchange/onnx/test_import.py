@@ -62,12 +62,20 @@ def softmax_of_rows(opset: int) -> None:
     check_agrees(model([node], [value("x", FLOAT, 1, 2, 3)], [value("y", FLOAT, 1, 2, 3)], opset), required, x=cube)
 
 
+def aligned_operands() -> None:
+    """Before version 7, attributes said to which axes of the first operand those of the second belong."""
+    node = helper.make_node("Sub", ["x", "column"], ["y"], axis=0, broadcast=1)
+    graph = model([node], [value("x", FLOAT, 2, 3)], [value("y", FLOAT, 2, 3)], 6, column=np.float32([1, 2]))
+    check_agrees(graph, X - np.float32([[1], [2]]), x=X)
+
+
 CASES: dict[str, Callable[[], None]] = {
     "a loop that its data end": lambda: check_agrees(models.count_up(5), 12.0, [8.0, 12.0], x=np.float32(4)),
     "a loop that its limit ends": lambda: check_agrees(models.count_up(2), 3.0, [2.0, 3.0], x=np.float32(1)),
     "a loop without trips": lambda: check_agrees(models.count_up(5, first=False), 4.0, np.zeros(0), x=np.float32(4)),
     "a scan along columns": lambda: check_agrees(models.scan_columns(), X.sum(axis=1), X.cumsum(axis=1), x=X),
     "an operand left out": clip_above,
+    "operands aligned by attributes": aligned_operands,
     "softmax since version 13": lambda: softmax_of_rows(13),
     "softmax before version 13": lambda: softmax_of_rows(11),
     "a greedy decoder": lambda: check_agrees(models.greedy_decoder(), start=np.array([0]), limit=np.int64(10)),
@@ -114,6 +122,24 @@ def test_all_node_tests() -> None:
     assert len(others) < 0.05 * (len(cases) - len(refused)), others
     control = [results[case.name] for case in cases if has_control_flow(case)]
     assert sum(result.verdict == "passed" for result in control) >= len(control) - 3
+
+
+@pytest.mark.heavy
+def test_models_of_early_versions() -> None:
+    """ONNX's tests of whole models, most of versions 6 to 9 of the operator set, pass by its own runner."""
+    import unittest
+
+    from onnx.backend.test import BackendTest
+    from tagloom.interp.exchange.onnx.backend import TagloomBackend
+
+    suite = unittest.TestSuite()
+    for name, cases in BackendTest(TagloomBackend, __name__).test_cases.items():
+        if "NodeModel" not in name and "RealModel" not in name:
+            suite.addTests(unittest.defaultTestLoader.loadTestsFromTestCase(cases))
+    result = unittest.TestResult()
+    suite.run(result)
+    assert not result.failures and not result.errors
+    assert result.testsRun - len(result.skipped) == 140
 
 
 def test_the_program_says_what_the_model_says() -> None:
@@ -192,6 +218,28 @@ def test_sizes_that_only_the_run_knows() -> None:
     function = tl.from_onnx(graph)
     assert function.program.main.results[0].shape == (None, None)
     assert function.run(X, [3, -1]).value.shape == (3, 2) and function.run(X, [0, 3]).value.shape == (2, 3)
+
+
+def test_sizes_that_are_known_stay_known() -> None:
+    """A shape that is put together of sizes, as exporters write it, keeps those that are known: the sizes of the run
+    are computed once, and no vector is."""
+    nodes = [
+        helper.make_node("Shape", ["x"], ["shape"]),
+        helper.make_node("Gather", ["shape", "zero"], ["batch"]),
+        helper.make_node("Unsqueeze", ["batch", "axis"], ["first"]),
+        helper.make_node("Slice", ["shape", "axis", "end"], ["again"]),
+        helper.make_node("Concat", ["first", "rest"], ["target"], axis=0),
+        helper.make_node("Reshape", ["x", "target"], ["parts"]),
+        helper.make_node("Cast", ["again"], ["same"], to=INT64),
+        helper.make_node("Concat", ["same", "rest"], ["other"], axis=0),
+        helper.make_node("Expand", ["parts", "other"], ["y"]),
+    ]
+    constants = {"zero": np.int64(0), "axis": np.array([0]), "end": np.array([1]), "rest": np.array([2, 3])}
+    graph = model(nodes, [value("x", FLOAT, "n", 6)], [value("y", FLOAT, "n", 2, 3)], **constants)
+    program = tl.from_onnx(graph).program
+    ops = [node.op for node in program.main.body.walk()]
+    assert program.main.results[0].shape == (None, 2, 3) and "concat" not in ops and ops.count("size") == 2
+    check_agrees(graph, x=np.arange(24, dtype=np.float32).reshape(4, 6))
 
 
 def test_gradients() -> None:
