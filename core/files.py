@@ -108,8 +108,8 @@ def write_file(path: str | os.PathLike[str], content: bytes, noun: str = "file")
 
 
 def is_locked(path: str | os.PathLike[str]) -> bool:
-    """Whether somebody holds the lock of a file; False on systems without `fcntl`. Raises OSError where the file cannot
-    be opened."""
+    """Whether a process holds the lock of a file; False on systems without `fcntl`. Raises OSError where the file
+    cannot be opened."""
     try:
         import fcntl
     except ImportError:

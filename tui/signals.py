@@ -18,7 +18,7 @@ SIGNAL_EXIT_CODE = 128
 
 @contextmanager
 def handle_signals(handler: Callable[[int, object], object]) -> Iterator[None]:
-    """Handle END_SIGNALS meanwhile, unless somebody ignores them, as `nohup` does. Outside of the main thread, where
+    """Handle END_SIGNALS meanwhile, unless they are ignored, as under `nohup`. Outside of the main thread, where
     Python has no signal handlers, this changes nothing."""
     is_main = threading.current_thread() is threading.main_thread()
     before = {number: signal.getsignal(number) for number in END_SIGNALS} if is_main else {}

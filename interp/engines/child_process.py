@@ -1,9 +1,9 @@
 """Child processes that Ctrl-C neither leaves behind nor makes their parent wait for forever.
 
 Python raises KeyboardInterrupt in the main thread, after any bytecode, and `subprocess.Popen` is not prepared for it:
-inside its constructor, the process has started and nobody can end it; inside `poll` or `wait`, its lock stays held, so
+inside its constructor, the process has started and no code can end it; inside `poll` or `wait`, its lock stays held, so
 that each later `wait` lasts forever. Here Ctrl-C waits until the process has started; another thread, which Ctrl-C does
-not reach, waits for its end; and a process that nobody has a reference to is killed.
+not reach, waits for its end; and a process without a reference to it is killed.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from weakref import ReferenceType, ref
 from .interrupt import block_interrupt
 
 _FIRST_DELAY, _LONGEST_DELAY = 0.0005, 0.01
-"""Seconds between two looks at a process that somebody waits for; each is twice the one before."""
+"""Seconds between two checks of a process that is waited for; each is twice the one before."""
 
 
 class ChildProcess(subprocess.Popen[bytes]):
@@ -74,7 +74,7 @@ class ChildProcess(subprocess.Popen[bytes]):
 def _await_end(pid: int, reference: ReferenceType[ChildProcess]) -> None:
     """Wait for the end of a process, and give it its exit status."""
     status = 0
-    with suppress(ChildProcessError):  # somebody else has waited for it
+    with suppress(ChildProcessError):  # other code has waited for it
         status = os.waitpid(pid, 0)[1]
     process = reference()
     if process is not None and process.returncode is None:
