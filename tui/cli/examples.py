@@ -1,8 +1,10 @@
-"""`tagloom examples`: the example programs of the package, copied to where they can be edited."""
+"""`tagloom examples`: the example programs of the package, copied to where they can be edited, and the exercises as
+pages."""
 
 from __future__ import annotations
 
 import os
+from html import escape
 from importlib.resources import files
 from pathlib import Path
 from typing import Annotated
@@ -10,22 +12,64 @@ from typing import Annotated
 import typer
 
 from ...core.errors import Usage
-from .terminal import print_diagnostic, print_text
+from ...core.files import write_file
+from ...core.world import World
+from ...viz.player.live import build_live_page, unsupported_reason
+from ...viz.player.page import PlayerPage, page_of_beginning
+from ..run_start import RunRequest
+from .terminal import print_diagnostic, print_text, print_to_stderr
 
 FOLDER = "exercises"
 _SUFFIX = ".txt"
 """The examples are not modules of this package: each imports it, as a user's program does."""
 
 
+PAGE_ARGUMENTS = {
+    "factorial": ("4",), "power": ("2", "5"), "choose": ("4", "2"), "divisor": ("12", "18"), "primes": ("9",),
+    "prefix_sums": ("4",), "paths": ("2", "3"), "descent": ("1.0",), "window": ("6",), "tree_sum": ("1",),
+}  # fmt: skip
+"""The exercises, in their order, with the arguments that a page begins with."""
+
+INDEX = """<!DOCTYPE html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta http-equiv="Content-Security-Policy" content="default-src 'none'; img-src data:">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<link rel="icon" href="data:,">
+<title>Exercises</title>
+</head>
+<body>
+<main>
+<h1>Exercises</h1>
+<p>Each page runs a program that is not what its title says. Step, predict, and find the first wrong value. Then correct
+the program beside the page, and check it: <code>tagloom check factorial.py --against factorial_right.py</code>.</p>
+<ol>
+@@ITEMS@@
+</ol>
+</main>
+</body>
+</html>
+"""
+
+
 def examples(
     copy: Annotated[
         Path | None, typer.Option(help="Copy the programs into this folder, which is created if necessary.")
     ] = None,
+    pages: Annotated[
+        Path | None, typer.Option(help="Write the exercises as pages that run in a browser into this folder.")
+    ] = None,
 ) -> None:
     """List the example programs, or copy them.
 
-    A file of the same name with other contents is not overwritten; then the exit code is 1.
+    A file of the same name with other contents is not overwritten; then the exit code is 1. --pages writes a page for
+    each of the ten exercises beside its program, and index.html, which links them.
     """
+    if pages is not None:
+        write_pages(pages)
+        return
     programs = dict(sorted(example_programs().items()))
     if copy is None:
         for name, text in programs.items():
@@ -36,6 +80,30 @@ def examples(
         names = ", ".join(map(str, conflicts))
         print_diagnostic(f"not overwritten, because the contents differ: {names}")
         raise typer.Exit(1)
+
+
+def write_pages(folder: Path) -> None:
+    """Write the exercises, their solutions, a page for each exercise, and an index, and print their names. Raises Usage
+    if a file cannot be written."""
+    programs, items = example_programs(), list[str]()
+    for name, words in PAGE_ARGUMENTS.items():
+        for file in (f"{name}.py", f"{name}_right.py"):
+            copy_program(folder / file, programs[file])
+        page = exercise_page(RunRequest(str(folder / f"{name}.py"), words))
+        page.save(folder / f"{name}.html")
+        print_text(folder / f"{name}.html")
+        title = programs[f"{name}.py"].partition("\n")[0].strip('"').partition("; it is")[0].partition(", ")[2]
+        items.append(f'<li><a href="{name}.html">{escape(title)}</a></li>')
+    write_file(folder / "index.html", INDEX.replace("@@ITEMS@@", "\n".join(items)).encode())
+    print_text(folder / "index.html")
+
+
+def exercise_page(start: RunRequest) -> PlayerPage:
+    """The page of an exercise: one that computes, or, if its machine has not all ops, a recorded run."""
+    history = start.history(World(print_to_stderr))
+    if unsupported_reason(history.graph) is None:
+        return build_live_page(history.graph, history.arguments)
+    return page_of_beginning(history)
 
 
 def example_programs() -> dict[str, str]:

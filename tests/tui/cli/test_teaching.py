@@ -9,7 +9,7 @@ import pytest
 import tagloom as tl
 from tagloom.tui.cli import against
 from tagloom.tui.cli.against import DEFAULT_FIRINGS, MAX_ARGUMENT_LISTS, TOLERANCES, small_arguments
-from tagloom.tui.cli.examples import example_programs
+from tagloom.tui.cli.examples import PAGE_ARGUMENTS, example_programs
 from tagloom.tui.load import find_program
 
 ARGUMENTS = {
@@ -78,6 +78,27 @@ def test_copies_stay_in_the_folder(tagloom: Any, folder: Path) -> None:
     (folder / "file").write_text("")
     ran = tagloom("examples", "--copy", "file")
     assert ran.code == 2 and "got: file\n" in ran.err
+
+
+@pytest.mark.full
+def test_exercises_are_pages(tagloom: Any, folder: Path) -> None:
+    """One command writes ten pages, beside their programs and solutions, and an index that links them. Pages compute in
+    the browser, except those of programs with arrays; each shows its program, and loads nothing."""
+    ran = tagloom("examples", "--pages", "pages")
+    names = [f"{name}.html" for name in PAGE_ARGUMENTS]
+    assert ran.code == 0 and ran.err == ""
+    assert [line for line in ran.out.splitlines() if line.endswith(".html")] == [
+        f"pages/{name}" for name in (*names, "index.html")
+    ]
+    assert len(names) == 10 and {f"{name}_right.py" for name in PAGE_ARGUMENTS} == {
+        name for name in example_programs() if name.endswith("_right.py")
+    }
+    index = (folder / "pages" / "index.html").read_text()
+    assert [name for name in names if f'<a href="{name}">' in index] == names
+    texts = {name: (folder / "pages" / name).read_text() for name in names}
+    assert [name for name, text in texts.items() if "class Machine" not in text] == ["prefix_sums.html"]
+    assert all("@tl.function" in text for text in texts.values())
+    assert all("http" not in text.replace("http-equiv", "").replace("http://www.w3.org", "") for text in texts.values())
 
 
 @pytest.mark.full
