@@ -89,21 +89,24 @@ SCREEN_KEYS = (
 )
 """The keys that are not commands."""
 
-KEY_HINTS = (
-    ("s", "step"),
-    ("S", "back"),
+DAILY_KEYS = (
+    ("s S", "step"),
+    ("o f", "over"),
     ("c", "go on"),
-    ("F1", "help"),
-    ("^p", "palette"),
-    (LEADER_KEY, "more"),
-    ("q", "quit"),
-    ("y", "why"),
-    (":", "command"),
-    ("?", "why not"),
     ("b", "break"),
-    (".", "follow"),
+    ("y ?", "why"),
+    ("/", "find"),
+    ("^p", "all"),
+    ("F1", "help"),
+    ("q", "quit"),
+)
+"""The twelve keys of the daily work. They fit 80 columns, and are always shown."""
+
+KEY_HINTS = (
+    (":", "command"),
+    (LEADER_KEY, "more"),
     ("u", "undo"),
-    ("o", "over"),
+    (".", "follow"),
     ("$", "end"),
     ("1-0", "panes"),
     ("V", "call"),
@@ -111,30 +114,31 @@ KEY_HINTS = (
     ("F3", "light or dark"),
     ("d", "deliver"),
 )
-"""The key hints at the bottom, most important first; as many as fit are shown."""
+"""Other key hints at the bottom, most important first; as many as fit are shown."""
 
 PANE_KEY_HINTS: Mapping[str, tuple[tuple[str, str], ...]] = {
-    "graph": (("< >", "zoom"),),
+    "graph": (("> <", "zoom"),),
     "source": (("Enter", "breakpoint"),),
     "flight": (("Enter", "select"), ("d", "deliver"), ("=", "change")),
-    "waiting": (("Enter", "select"), ("?", "why not")),
+    "waiting": (("Enter", "select"),),
     "tags": (("Enter", "only this"), ("g", "next event")),
     "inspector": (("Enter", "go there"), ("@", "watch"), ("[", "slice")),
-    "events": (("Enter", "go there"), ("!", "filter"), ("/", "find")),
+    "events": (("Enter", "go there"), ("!", "filter")),
     "cells": (("Enter", "select"),),
     "call": (("Enter", "go there"),),
     "answers": (("Enter", "go there"),),
-    "timeline": (("Left Right", "one event"), ("^ $", "ends")),
+    "timeline": (("Right Left", "one event"), ("$ ^", "ends")),
     "line": (("Enter", "do"), ("Tab", "complete"), ("Up", "history"), ("Esc", "leave")),
 }
-"""The key hints of each pane, which come first when it has the focus. The command line shows only its own."""
+"""The key hints of each pane, which follow the daily keys when it has the focus. The command line has only its own."""
 
 
 def key_hints(pane: str, width: int) -> PageRow:
     """The key hints for a focused pane, in at most `width` columns."""
     own, room, spans = PANE_KEY_HINTS.get(pane, ()), width, list[PageSpan]()
     keys = {key for key, _ in own}
-    for key, word in (*own, *(each for each in KEY_HINTS if each[0] not in keys and pane != "line")):
+    others = () if pane == "line" else tuple(each for each in KEY_HINTS if each[0] not in keys)
+    for key, word in (*(() if pane == "line" else DAILY_KEYS), *own, *others):
         gap = "  " if spans else " "
         columns = len(gap) + len(key) + 1 + len(word)
         if columns <= room:
@@ -166,19 +170,20 @@ def second_key_hints(commands: Iterable[Command[Session]], width: int) -> tuple[
 
 
 def key_at(row: PageRow, column: int) -> str:
-    """The key hint at a column, for clicks. A click on a pair of keys means the second, unless it is on the first.
+    """The key hint at a column, for clicks. A click on a pair of keys means the first, unless it is on the second.
 
     >>> hints = key_hints("graph", 80)
-    >>> hints.text[:25], [key_at(hints, column) for column in (1, 3, 6, 11, 21, 90)]
-    (' < > zoom  s step  S back', ['<', '>', '>', 's', 'S', ''])
-    >>> hints = key_hints("timeline", 80)
-    >>> hints.text[:21], [key_at(hints, column) for column in (1, 4, 7, 12)]
-    (' Left Right one event', ['Left', 'Left', 'Right', 'Right'])
+    >>> hints.text[:28], [key_at(hints, column) for column in (1, 3, 6, 12, 14, 21, 90)]
+    (' s S step  o f over  c go on', ['s', 'S', 's', 'o', 'o', 'c', ''])
+    >>> hints = key_hints("timeline", 200)
+    >>> [key_at(hints, hints.text.index(word)) for word in ("Right", "Left", "one event")]
+    ['Right', 'Left', 'Right']
     """
     for key, word in zip(row.spans[::2], row.spans[1::2], strict=True):
         first, *_, last = [*key.text.split(), *key.text.split()]
         if column < len(key.text) + len(word.text):
-            return first if column < key.text.index(first) + len(first) else last
+            start = key.text.rindex(last)
+            return last if start <= column < start + len(last) else first
         column -= len(key.text) + len(word.text)
     return ""
 

@@ -560,4 +560,4 @@ def test_hints_end_with_a_whole_word() -> None:
     for width in range(30, 220):
         text = key_hints("graph", width).text
         assert len(text) <= width and text == text.rstrip()
-    assert key_hints("graph", 80).text.endswith("y why") and "deliver" in key_hints("graph", 210).text
+    assert key_hints("graph", 80).text.endswith("q quit") and "deliver" in key_hints("graph", 210).text
