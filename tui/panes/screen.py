@@ -4,7 +4,7 @@ line, and the lines that keys suggest for commands with arguments."""
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -119,7 +119,15 @@ class ScreenPresenter:
         reply = self.session.execute(line)
         self.replies.append(reply)
         has_answer = bool(reply.text) and not is_position(reply.data)
-        self._last_message = failure_row(reply) if not reply.ok else answer_row(reply) if has_answer else None
+        self._last_message = (
+            failure_row(reply)
+            if not reply.ok
+            else deadlock_row(reply.data["deadlock"])
+            if "deadlock" in reply.data
+            else answer_row(reply)
+            if has_answer
+            else None
+        )
         self._last_reply, front = reply, self.answer_pane(reply)
         if reply.data.get("error") == "interrupted" and self.session.snapshot.current is not None:
             row = self._last_message or build_row("")
@@ -132,6 +140,8 @@ class ScreenPresenter:
         command = next((each for each in self.session.commands.values() if word in (each.name, each.key)), None)
         if command is None or not reply.ok:
             return None
+        if "deadlock" in reply.data:
+            return "answers"
         return ANSWER_PANES.get(command.name, None if command.group in _STATUS_LINE_GROUPS else "answers")
 
     def snapshot(self, panes: Mapping[str, PaneSize]) -> ScreenSnapshot:
@@ -254,6 +264,11 @@ def ending_span(history: History) -> PageSpan:
 def failure_row(reply: CommandReply) -> PageRow:
     """Why a command failed, on one line."""
     return build_row(PageSpan(f" {' · '.join(line.strip() for line in reply.text)}", VERMILLION, True))
+
+
+def deadlock_row(lines: Sequence[str]) -> PageRow:
+    """The cause of a deadlock, and the hint, on one line."""
+    return build_row(PageSpan(f" deadlock: {lines[0].strip()}", VERMILLION, True), (f"  {lines[-1].strip()}", GREY))
 
 
 def answer_row(reply: CommandReply) -> PageRow:

@@ -75,9 +75,10 @@ def position_result(session: Session) -> CommandResult:
     """The position after a step, with the watches; where the run has deadlocked, also its cause."""
     history, name = session.history, session.run.name
     lines, values = describe_watches(session)
+    deadlock = describe_deadlock(history)
+    data = {**position_data(name, history), "watches": values}
     return CommandResult(
-        [*describe_position(name, history), *describe_deadlock(history), *lines],
-        {**position_data(name, history), "watches": values},
+        [*describe_position(name, history), *deadlock, *lines], {**data, "deadlock": deadlock} if deadlock else data
     )
 
 
