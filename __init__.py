@@ -141,6 +141,7 @@ from .core.frontend.array_api.numeric import (
     var,
 )
 from .core.frontend.array_api.padding import pad
+from .core.frontend.autograph import loop_options
 from .core.frontend.control_flow import cond, switch, while_loop
 from .core.frontend.distributions import (
     bernoulli,
@@ -352,6 +353,7 @@ __all__ = [
     "log_softmax",
     "log_uniform_candidates",
     "logsumexp",
+    "loop_options",
     "lower",
     "map",
     "matmul",

@@ -6,8 +6,10 @@ from collections.abc import Callable
 from types import CodeType
 from typing import Any, TypeVar
 
+from ..errors import Usage
 from .trace.annotation import underlying_function
-from .trace.source_location import explain_unconverted, mark_inline
+from .trace.program_builder import current_region
+from .trace.source_location import explain_unconverted, mark_inline, user_location
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
@@ -47,6 +49,31 @@ def inline(function: _Function) -> _Function:
     """
     mark_inline(underlying_function(function).__code__)
     return function
+
+
+def loop_options(*, parallel_iterations: int) -> None:
+    """A statement in the body of a `while` or `for`: if the loop is one of the program, at most this many of its trips
+    run at once, as with `tl.while_loop`. In Python it does nothing.
+
+    Raises Usage where a function under trace calls it anywhere else.
+
+    >>> import tagloom as tl
+    >>> @tl.function
+    ... def power(x, n):
+    ...     y = x
+    ...     for _ in range(n):
+    ...         loop_options(parallel_iterations=1)
+    ...         y = y * x
+    ...     return y
+    >>> power(2, 3), "parallel_iterations=1" in tl.print_program(power.trace(2, 3).program)
+    (16, True)
+    """
+    if current_region() is not None:
+        raise Usage(
+            "loop_options is no statement of the body of a loop",
+            where=user_location(),
+            hint="write it in the body of a while or for, of a function that is converted",
+        )
 
 
 def to_code(function: Any) -> str:

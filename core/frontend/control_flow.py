@@ -14,7 +14,7 @@ from typing import Any
 
 from .. import dtypes
 from ..errors import Invalid, Usage
-from ..program.program import PARALLEL_ITERATIONS, UniqueNames
+from ..program.program import UniqueNames
 from ..types import Type, type_of
 from ..value import admit
 from .eager.apply import apply
@@ -32,6 +32,7 @@ from .trace.control_flow import (
     flatten_next_variables,
     flatten_result,
     join_weak_values,
+    loop_attributes,
     no_results_error,
     open_subregion,
     parameter_names,
@@ -192,15 +193,7 @@ def while_loop(
         bounded = bound_iterations(cond, body, variables, maximum_iterations)
         return while_loop(*bounded, parallel_iterations=parallel_iterations)[1:]
     leaves, structure = flatten(variables, words_are_static=True)
-    if parallel_iterations is not None and not (type(parallel_iterations) is int and parallel_iterations > 0):
-        required = "an integer from 1 up, or None"
-        raise Usage(
-            "parallel_iterations is not a bound on iterations",
-            where=user_location(),
-            required=required,
-            got=repr(parallel_iterations),
-        )
-    attributes = () if parallel_iterations is None else ((PARALLEL_ITERATIONS, parallel_iterations),)
+    attributes = loop_attributes(parallel_iterations)
     region = current_region()
     if region is not None and recording_tapes():
         loop = functools.partial(while_loop, cond, body, *variables, parallel_iterations=parallel_iterations)

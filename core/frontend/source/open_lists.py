@@ -24,7 +24,8 @@ from ..trace.program_builder import current_region, to_operand, unwrap_weak
 from ..trace.pytree import TreeDef, unflatten
 from ..trace.source_location import user_location
 from ..trace.stacked_items import StackedItems, has_stacked_items
-from ..trace.symbol import array_namespace
+from ..trace.symbol import Symbol, array_namespace
+from .raising import stage_assertion
 from .state import register_created
 from .trees import note_rebuilt, split
 
@@ -224,8 +225,21 @@ def _join_columns(columns: Sequence[Any], depth: int) -> Any:
         # no items have no sizes yet: they take those of the others
         model = columns[-1]
         sizes = [model.shape[axis] for axis in range(1, len(inner[0]) + 1)]
+        for each in columns[:-1]:
+            _require_sizes(each, sizes)
         columns = [*(namespace.reshape(each, (each.shape[0], *sizes)) for each in columns[:-1]), model]
     return namespace.concat(list(columns), axis=depth)
+
+
+def _require_sizes(column: Any, sizes: Sequence[Any]) -> None:
+    """Stage the assertion that the items of a column have these sizes, or that it has no items."""
+    for axis, size in enumerate(sizes, start=1):
+        is_fit = (column.shape[axis] == size) | (column.shape[0] == 0)
+        if isinstance(is_fit, Symbol):
+            words = "the lists in a list whose length only the run knows must have one length"
+            stage_assertion(is_fit, NotImplementedError(words))
+        elif not is_fit:
+            raise refuse_items()
 
 
 def refuse_items() -> Invalid:

@@ -21,7 +21,7 @@ import numpy as np
 from ... import dtypes
 from ...errors import Invalid, TagloomError
 from ...ops.op import OPS
-from ...program.program import PARALLEL_ITERATIONS, Location, Node, Operand, UniqueNames
+from ...program.program import Location, Node, Operand, UniqueNames
 from ...types import Type
 from ...value import Literal
 from ..eager.gradients import call_as_one_step
@@ -32,6 +32,7 @@ from ..trace.control_flow import (
     emit_cond,
     function_location,
     join_weak_values,
+    loop_attributes,
     open_subregion,
     placeholder_results,
     trace_loop,
@@ -548,7 +549,7 @@ def stage_loop(
     contents after it. `live_places` are further loop variables."""
     region = current_region()
     assert region is not None, "only a trace has symbolic values"
-    attributes = () if parallel_iterations is None else ((PARALLEL_ITERATIONS, parallel_iterations),)
+    attributes = loop_attributes(parallel_iterations)
     start = variables.read()
     carried: dict[tuple[Any, ...], LoopState] = {}
     constants: dict[tuple[Any, ...], Place] = {}

@@ -19,4 +19,4 @@ def is_convertible(function: FunctionType) -> bool:
 
 def is_library_file(file: str) -> bool:
     """Whether a file is one of the standard library, or of an installed package."""
-    return file.startswith(_LIBRARY_FOLDERS)
+    return file.startswith((*_LIBRARY_FOLDERS, "<frozen "))

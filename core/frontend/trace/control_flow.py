@@ -17,7 +17,7 @@ from ... import dtypes
 from ...dtypes import DType
 from ...errors import Invalid, TagloomError, Usage, plural
 from ...ops.op import Attributes
-from ...program.program import MAX_NESTING, Location, UniqueNames
+from ...program.program import MAX_NESTING, PARALLEL_ITERATIONS, Location, UniqueNames
 from ...types import Type
 from .captures import Resource, sort_resources
 from .program_builder import (
@@ -324,6 +324,20 @@ TraceLoop: TypeAlias = Callable[
 ]
 """Traces a loop from these starts, with these weak values of its variables: its regions, and the variables that they
 assign."""
+
+
+def loop_attributes(parallel_iterations: int | None) -> Attributes:
+    """The attributes of a loop that runs at most so many iterations at once; raises Usage for what is no bound."""
+    if parallel_iterations is None:
+        return ()
+    if type(parallel_iterations) is not int or parallel_iterations < 1:
+        raise Usage(
+            "parallel_iterations is not a bound on iterations",
+            where=user_location(),
+            required="an integer from 1 up, or None",
+            got=repr(parallel_iterations),
+        )
+    return ((PARALLEL_ITERATIONS, parallel_iterations),)
 
 
 def trace_loop(

@@ -242,6 +242,7 @@ class _ControlFlow:
 
     def _loop(self, node: Loop, follow: list[ast.stmt], block: _Block) -> tuple[list[ast.stmt], list[ast.stmt]]:
         """The call of an operator for a loop, and the statements to convert after it."""
+        node, options = _take_options(node)
         breaks = [each for each in find_exits(node.body) if not isinstance(each, ast.Continue)]
         needs_number = bool(node.orelse) or any(not isinstance(each, ast.Break) for each in breaks)
         test_names = written_names([node.test]) & self.local_names if isinstance(node, ast.While) else set()
@@ -304,6 +305,8 @@ class _ControlFlow:
                 names.remove(last)
                 template = template[:-1] + f", last={last!r})"
         call = statements(template, node, state=state, live=_tuple(map(ast.Constant, names)), **fillers)
+        operator = call[0].value  # type: ignore[attr-defined]
+        operator.keywords += options
         return [*functions, *call], rest
 
     def _expression_function(self, name: str, node: ast.expr) -> list[ast.stmt]:
@@ -445,6 +448,17 @@ def _parts(node: Any) -> Iterator[tuple[Any, str, list[ast.stmt]]]:
         for field in ("orelse", "finalbody"):
             if getattr(node, field):
                 yield node, field, getattr(node, field)
+
+
+def _take_options(loop: Any) -> tuple[Any, list[ast.keyword]]:
+    """A loop without the statement `loop_options(...)` in its body, and the keywords of that."""
+    for position, statement in enumerate(loop.body):
+        call = statement.value if isinstance(statement, ast.Expr) else None
+        if isinstance(call, ast.Call) and getattr(call.func, "attr", getattr(call.func, "id", "")) == "loop_options":
+            bare = copy.copy(loop)
+            bare.body = [*loop.body[:position], *loop.body[position + 1 :]] or statements("pass", statement)
+            return bare, call.keywords
+    return loop, []
 
 
 def _block(template: str, anchor: ast.AST, **fillers: Any) -> list[ast.stmt]:

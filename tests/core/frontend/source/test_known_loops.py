@@ -149,3 +149,42 @@ def test_twin() -> None:
     """Broken: the rest of a loop begins though an earlier trip has left it. The law sees other values."""
     with broken(_forgotten_exit):
         assert list(disagreements(triangular, [(-1,)], RUNS[:1]))
+
+
+def counted(n):
+    total = 0
+    while total < n:
+        total += 2
+        tl.loop_options(parallel_iterations=2)
+    for k in range(n):
+        tl.loop_options(parallel_iterations=3)
+        if k == 4:
+            break
+        total += k
+    return total
+
+
+def test_loop_options() -> None:
+    """The bound on trips that run at once is an attribute of the loop; in Python it does nothing."""
+    assert list(disagreements(counted, [(0,), (3,), (9,)], RUNS[:1])) == []
+    text = tl.print_program(tl.function(counted).trace(3).program)
+    assert text.count("parallel_iterations=2") == text.count("parallel_iterations=3") == 1
+
+
+def outside_of_a_loop(n):
+    tl.loop_options(parallel_iterations=2)
+    return n
+
+
+def no_bound(n):
+    while n > 0:
+        tl.loop_options(parallel_iterations=0)
+        n -= 1
+    return n
+
+
+@pytest.mark.parametrize("function", (outside_of_a_loop, no_bound))
+def test_bad_loop_options(function: Callable[[Any], Any]) -> None:
+    """Options outside of a loop, and a bound of no trips, are refused."""
+    with pytest.raises(tl.Usage):
+        tl.function(function)(3)

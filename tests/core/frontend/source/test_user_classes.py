@@ -172,10 +172,8 @@ def plain(n):
 def test_code_without_such_classes_stays_as_it_is() -> None:
     """Arithmetic of a module that knows no class with operators is not changed; that of this module is."""
     assert "ag__.binary('<', n, 3)" in tl.autograph.to_code(plain)
-    namespace: dict[str, Any] = {}
-    exec("import ast", namespace)
-    alone = type(plain)(plain.__code__, namespace, "plain")
-    assert "-n + n * 2" in tl.autograph.to_code(alone) and ast.parse(tl.autograph.to_code(alone))
+    alone = type(plain)(plain.__code__, {**vars(ast), "tl": tl}, "plain")
+    assert "-n + n * 2" in tl.autograph.to_code(alone)
 
 
 def _native_operators(patch: MonkeyPatch) -> None:
