@@ -19,7 +19,7 @@ from .eager.apply import apply
 from .eager.gradients import call_as_one_step
 from .eager.recording import recording_tapes
 from .effects import cells, collect, put
-from .trace.control_flow import check_arity, convert_in_trace, open_subregion
+from .trace.control_flow import check_branch, convert_in_trace, open_subregion
 from .trace.program_builder import current_region, enter_region
 from .trace.pytree import TreeDef, flatten, unflatten
 from .trace.source_location import user_location
@@ -38,6 +38,7 @@ def map(function: Callable[..., Any], /, *arrays: Any) -> Any:
     >>> map(lambda x: x * x, [1, 2, 3]).tolist()
     [1, 4, 9]
     """
+    check_branch(function, len(arrays))
     function = convert_in_trace(function)
     return _scan_arrays(lambda _, elements: ((), function(*elements)), (), arrays)[1]
 
@@ -53,7 +54,7 @@ def scan(function: Callable[[Any, Any], Any], initial: Any, arrays: Any, /) -> t
     >>> carry, sums.tolist()
     (6, [1, 3, 6])
     """
-
+    check_branch(function, 2)
     function = convert_in_trace(function)
 
     def step(carry: tuple[Any, ...], outputs: tuple[Any, ...]) -> tuple[tuple[Any, ...], Any]:
@@ -76,6 +77,7 @@ def foldl(function: Callable[[Any, Any], Any], initial: Any, arrays: Any, /) -> 
     >>> foldl(lambda total, x: total + x, 0, [1, 2, 3])
     6
     """
+    check_branch(function, 2)
     leaves, structure = flatten(arrays)
     count, function = _leading_size(leaves), convert_in_trace(function)
     return fori_loop(0, count, lambda k, carry: function(carry, _element_at(leaves, structure, k)), initial)
@@ -87,6 +89,7 @@ def foldr(function: Callable[[Any, Any], Any], initial: Any, arrays: Any, /) -> 
     >>> foldr(lambda total, x: 10 * total + x, 0, [1, 2, 3])
     321
     """
+    check_branch(function, 2)
     leaves, structure = flatten(arrays)
     count, function = _leading_size(leaves), convert_in_trace(function)
     return fori_loop(0, count, lambda k, carry: function(carry, _element_at(leaves, structure, count - 1 - k)), initial)
@@ -114,7 +117,7 @@ def fori_loop(lower: Any, upper: Any, body: Callable[[Any, Any], Any], initial: 
                 python=TypeError,
             )
 
-    check_arity(body, 2)
+    check_branch(body, 2)
     traced_body = convert_in_trace(body)
 
     @functools.wraps(body, updated=())
@@ -136,7 +139,7 @@ def _leading_size(leaves: Sequence[Any]) -> Any:
         )
     lengths = {shape_of(leaf)[0] for leaf in leaves} - {None}
     if len(lengths) > 1:
-        got = [str(type_of(leaf)) for leaf in leaves]
+        got = " and ".join(str(type_of(leaf)) for leaf in leaves)
         raise Invalid(
             "the arrays have different lengths", rule="V4", where=user_location(), required="one length", got=got
         )

@@ -134,6 +134,8 @@ class HistoryCursor:
         return self.state.fork() if position == self.position else self._lineage.segment_at(position).state_at(position)
 
     def _check_position(self, position: int) -> None:
+        if not isinstance(position, int):
+            raise Usage("a position is not an integer", got=repr(position)[:80], python=TypeError)
         if not 0 <= position <= len(self):
             message = f"no position {position} in a history of {plural(len(self), 'event')}"
             raise Usage(message, python=IndexError)

@@ -118,7 +118,8 @@ class FunctionSpec:
         With `count`, the leaves of a positional call with that many leaves, if such a call is possible: the last
         parameters with defaults may be left out, and `*args` takes the rest."""
         leaves: list[tuple[str, Type | None]] = []
-        for (name, form), number in zip(self.declared_parameters, self._leaf_counts(count), strict=True):
+        for (name, form), size in zip(self.declared_parameters, self._leaf_counts(count), strict=True):
+            number = size or 0
             if number and name in self.static_parameters:
                 raise Usage(f"parameter {name} of {self.name} is static: it has no literal", where=self.location)
             if form is not None:
@@ -133,31 +134,31 @@ class FunctionSpec:
         """The argument of each parameter, from one value for each of `leaf_parameters(len(leaves))`."""
         values, arguments = iter(leaves), list[Any]()
         for (name, form), number in zip(self.declared_parameters, self._leaf_counts(len(leaves)), strict=True):
-            parts = [next(values) for _ in range(number)]
+            parts = [next(values) for _ in range(number or 0)]
             if self._kind(name) is Parameter.VAR_POSITIONAL:
                 arguments.append(tuple(parts))
             elif self._kind(name) is Parameter.VAR_KEYWORD:
                 arguments.append({})
-            elif number < self._size(name, form):
+            elif number is None:
                 arguments.append(self.default(name))
             else:
                 arguments.append(parts[0] if form is None else unflatten(form.treedef, parts))
         return arguments
 
-    def _leaf_counts(self, count: int | None) -> list[int]:
-        """How many of `count` leaves by position each parameter takes."""
-        sizes = [self._size(name, form) for name, form in self.declared_parameters]
+    def _leaf_counts(self, count: int | None) -> list[int | None]:
+        """How many of `count` leaves by position each parameter takes; None for one that is left out."""
+        sizes: list[int | None] = [self._size(name, form) for name, form in self.declared_parameters]
         if count is None:
             return sizes
         names = [name for name, _ in self.declared_parameters]
         is_variadic = any(self._kind(name) is Parameter.VAR_POSITIONAL for name in names)
         for position, name in reversed(list(enumerate(names))):
             is_left_over = is_variadic and self._kind(name) is Parameter.KEYWORD_ONLY
-            if self.has_default(name) and (is_left_over or sum(sizes) > count):
-                sizes[position] = 0
+            if self.has_default(name) and (is_left_over or sum(size or 0 for size in sizes) > count):
+                sizes[position] = None
         for position, name in enumerate(names):
             if self._kind(name) is Parameter.VAR_POSITIONAL:
-                sizes[position] = max(0, count - sum(sizes))
+                sizes[position] = max(0, count - sum(size or 0 for size in sizes))
         return sizes
 
     def _size(self, name: str, form: TreeType | None) -> int:

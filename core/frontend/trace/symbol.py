@@ -367,7 +367,7 @@ class Symbol(ArrayOperators):
             return getattr(array_namespace(), self.resolve_op(UFUNC_OPS[function]))(*operands)
         name = f"{function.__name__}.{method}" if method != "__call__" else function.__name__
         name = _REDUCTIONS.get(name, name)
-        hint = f"write tl.{name}" if hasattr(array_namespace(), name) else _NUMPY_HINT
+        hint = describe_call(name) or _NUMPY_HINT
         raise _concrete_value_error(self, f"np.{name}", hint)
 
     def __array_function__(self, function: Any, *call: object) -> NoReturn:
@@ -376,6 +376,14 @@ class Symbol(ArrayOperators):
         hint = describe_call(FUNCTIONS_OF_NUMPY.get(name, name)) or _NUMPY_HINT
         module = function.__module__.replace("numpy", "np", 1)
         raise _concrete_value_error(self, f"{module}.{name}", hint)
+
+    def __copy__(self) -> Symbol:
+        """The symbol itself: its value does not change."""
+        return self
+
+    def __deepcopy__(self, memo: object) -> Symbol:
+        """The symbol itself, as in `dataclasses.asdict` of an object that holds it."""
+        return self
 
     def __bool__(self) -> NoReturn:
         construct, hint = describe_construct()

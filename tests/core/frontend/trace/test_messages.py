@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+import dataclasses
 import random
 from collections.abc import Callable
 from typing import Any
@@ -171,6 +173,11 @@ def calling(python: Any) -> Any:
     return tl.function(lambda x: tl.callback(python, x, returns=tl.float64))
 
 
+@tl.function
+def count_up(n: tl.int64) -> tl.int64:
+    return n + 1
+
+
 def keyword_only(x: Any, /, y: Any = 2, *, z: Any = 3) -> Any:
     return x + y + z
 
@@ -191,6 +198,11 @@ def keyword_only(x: Any, /, y: Any = 2, *, z: Any = 3) -> Any:
         (lambda: tl.while_loop(lambda i: i < 3, lambda i, x: i, 0), "takes the wrong number of values", "(i, x)"),
         (lambda: tl.while_loop(lambda i: i < 3, lambda i: i + 1), "takes the wrong number of values", "(i)"),
         (lambda: tl.while_loop(lambda i: i < 3, lambda i: [i[0] + 1], [0]), "is not one bool", "separate arguments"),
+        (lambda: tl.scan(lambda c: c, 0, [1]), "takes the wrong number of values", "a carry and an element"),
+        (lambda: tl.map(lambda x, y: x, [1]), "takes the wrong number of values", "(x, y)"),
+        (lambda: tl.foldr(3, 0, [1]), "must be a function", "got: 3"),  # type: ignore[arg-type]
+        (lambda: tl.map(lambda x, y: x, [1], [1, 2]), "different lengths", "got: int64[1] and int64[2]"),
+        (lambda: count_up.history(2).jump("a"), "a position is not an integer", "got: 'a'"),  # type: ignore[arg-type]
         (lambda: tl.cond(True, 1, 2), "must be a function", "got: 1"),  # type: ignore[arg-type]
         (lambda: tl.cond(True, lambda x: x, lambda x: -x), "takes the wrong number of values", "0 parameters"),
         (lambda: tl.function(lambda x: x)(np.ma.array([1, 2], mask=[0, 1])), "arrays have no masks", "x.filled(0.0)"),
@@ -206,6 +218,18 @@ def test_messages_of_eager_code(call: Callable[[], Any], message: str, advice: s
     with pytest.raises(tl.TagloomError) as caught:
         call()
     assert message in str(caught.value) and advice in str(caught.value)
+
+
+def test_symbols_are_copied_as_they_are() -> None:
+    """Copies of objects that hold symbols hold the same symbols, as in `dataclasses.asdict`."""
+
+    @dataclasses.dataclass
+    class Point:
+        x: Any
+        y: Any
+
+    function = tl.function(lambda p: (dataclasses.asdict(p), copy.copy(p).x, copy.deepcopy([p])[0].y))
+    assert function(Point(1.0, 2)) == ({"x": 1.0, "y": 2}, 1.0, 2)
 
 
 LEAKED: list[Any] = []
