@@ -194,8 +194,8 @@ def check_arity(function: Callable[..., Any], count: int) -> None:
             where=function_location(function),
             required=plural(count, "parameter"),
             got=str(inspect.signature(function)),
-            hint="a branch takes the operands of cond or switch; a condition and a body each loop variable; the function of "
-            "a scan or a fold a carry and an element",
+            hint="a branch takes the operands of cond or switch; a condition and a body each loop variable; the "
+            "function of a scan or a fold a carry and an element",
             python=TypeError,
         )
 
