@@ -28,7 +28,7 @@ from ....core.frontend.trace.source_location import user_location
 from ....core.types import Type
 from ...function.function import Function
 from .listing import Listing, node_scopes
-from .operators import NeedsConstantOperand, Operator, as_single_value, find_operator, tl, unsupported
+from .operators import NeedsConstantOperand, Operator, SizeVector, as_single_value, find_operator, tl, unsupported
 from .sequences import ItemSequence, PackedSequence
 
 MAX_FOLDED_ELEMENTS = 1024
@@ -70,8 +70,8 @@ class NodeCall:
 class ModelInterpreter:
     """Evaluates the graphs of one model. The constants of the model are the same objects in each trace."""
 
-    def __init__(self, model: onnx.ModelProto, file: str) -> None:
-        self.model, self.listing = model, Listing(model, file)
+    def __init__(self, model: onnx.ModelProto, file: str | None, name: str) -> None:
+        self.model, self.listing = model, Listing(model, file, name)
         self.opsets = {normal_domain(each.domain): each.version for each in model.opset_import}
         self.functions = {(normal_domain(each.domain), each.name, each.overload): each for each in model.functions}
         self.constants: dict[int, tuple[onnx.TensorProto, Any]] = {}
@@ -80,11 +80,15 @@ class ModelInterpreter:
         """Keeps the resources of large tensors, with their names, while the model lives."""
         self.calls: dict[tuple[Any, ...], Function] = {}
         """The functions of the program that stand for the model's own, by name and attributes."""
+        self.result_forms: dict[tuple[Any, ...], tuple[onnx.GraphProto, Any]] = {}
+        """Graphs in nodes and the forms of their results, for this trace, by the identity of the graph and the forms of
+        what it uses."""
         self.depth = 0
         """How many functions and bodies of operators are evaluated inside one another."""
 
     def evaluate_model(self, inputs: Mapping[str, Any]) -> list[Any]:
         """The results of the model's graph, for the values of its inputs."""
+        self.result_forms.clear()
         return self.evaluate_graph(self.model.graph, ChainMap(dict(inputs)), self.opsets)
 
     def evaluate_graph(self, graph: onnx.GraphProto, environment: Environment, opsets: Mapping[str, int]) -> list[Any]:
@@ -293,6 +297,13 @@ class Body:
         environment = self.environment.new_child(dict(zip(names, inputs, strict=True)))
         return self.importer.evaluate_graph(self.graph, environment, self.opsets)
 
+    def key(self, inputs: Sequence[Any]) -> tuple[Any, ...]:
+        """What the forms of the results depend on: the graph, and the forms of the inputs and of the values around it
+        that it uses."""
+        names = sorted({name for node in self.graph.node for name in used_names(node)} & self.environment.keys())
+        values = [self.environment[name] for name in names]
+        return (id(self.graph), *map(value_key, inputs), *map(value_key, values))
+
     def passes_on(self, output: int, name: str) -> bool:
         """Whether an output is a value of this name, as it is, or a constant that is true."""
         producers = {result: node for node in self.graph.node for result in node.output}
@@ -307,6 +318,22 @@ class Body:
                 each.name == current and bool(np.all(self.importer.constant(each))) for each in self.graph.initializer
             )
         return bool(np.all(self.importer.constant(node.attribute[0].t)))
+
+
+def value_key(value: Any) -> Any:
+    """A key of a value: what is known of it before the run."""
+    match value:
+        case None:
+            return None
+        case ItemSequence():
+            return "items", value.element, tuple(map(value_key, value.items))
+        case PackedSequence():
+            return "packed", type_of(value.elements), type_of(value.shapes)
+        case SizeVector():
+            return "sizes", tuple(each if isinstance(each, int) else None for each in value.parts)
+        case np.ndarray() if value.size <= MAX_FOLDED_ELEMENTS:
+            return type_of(value), value.tobytes()
+    return type_of(value)
 
 
 def needed_nodes(function: onnx.FunctionProto, count: int) -> list[onnx.NodeProto]:

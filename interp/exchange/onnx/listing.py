@@ -7,9 +7,10 @@ model, and the names of the model's nodes as scopes.
 from __future__ import annotations
 
 import ast
+import itertools
 import linecache
 from collections.abc import Callable, Sequence
-from functools import cache
+from functools import lru_cache
 from types import CodeType
 from typing import Any
 
@@ -25,13 +26,14 @@ MAX_LINE_LENGTH = 400
 class Listing:
     """The lines of a model's text, and the line of each node."""
 
-    def __init__(self, model: onnx.ModelProto, file: str) -> None:
-        self.file = file
+    def __init__(self, model: onnx.ModelProto, file: str | None, name: str) -> None:
+        """`file` is the path of the model, if it has one; a model without a file gets one of this name, with a number
+        if another has that."""
         self.lines: list[str] = []
         self.places: dict[int, tuple[int, int]] = {}
         """The line and the column of each node, by the identity of its message."""
-        self.messages: list[onnx.NodeProto] = []
-        """The nodes: protobuf makes other objects for them when nobody refers to these."""
+        self.messages: list[onnx.NodeProto | onnx.GraphProto] = []
+        """The nodes and their graphs: protobuf makes other objects for them when nobody refers to these."""
         self.add_graph(model.graph, model.graph.name or "model", "")
         for function in model.functions:
             self.lines.append("")
@@ -39,7 +41,8 @@ class Listing:
             self.add_nodes(function.node, "  ")
             self.lines.append(f"  return {names(function.output)}")
         text = [f"{line[:MAX_LINE_LENGTH]}\n" for line in self.lines]
-        linecache.cache[file] = (sum(map(len, text)), None, text, file)
+        self.file = file or free_file(name, text)
+        linecache.cache[self.file] = (sum(map(len, text)), None, text, self.file)
         definition_location(self.code(1, 0, "<model>"))
 
     def add_header(self, name: str, inputs: Sequence[str], indent: str) -> None:
@@ -59,6 +62,7 @@ class Listing:
             self.places[id(node)] = len(self.lines), len(indent)
             self.messages.append(node)
             for attribute in graphs:
+                self.messages.append(attribute.g)
                 self.add_graph(attribute.g, attribute.name, f"{indent}  ")
 
     def code(self, line: int, column: int, name: str) -> CodeType:
@@ -88,7 +92,16 @@ class _Frame:
         return eval(self.code, {"__builtins__": {}, "evaluate": self.action})
 
 
-@cache
+def free_file(name: str, text: list[str]) -> str:
+    """The name of a file for a text, which no other text has."""
+    for number in itertools.count(1):
+        file = f"{name}.onnx" if number == 1 else f"{name}_{number}.onnx"
+        if file not in linecache.cache or linecache.cache[file][2:3] == (text,):
+            return file
+    raise AssertionError("there are more numbers than texts")
+
+
+@lru_cache(maxsize=4096)
 def call_code(file: str, line: int, column: int, end: int, name: str) -> CodeType:
     """The code of `evaluate()`, as if it were these columns of a line of a file, in a function with this name."""
     place = {"lineno": line, "col_offset": column, "end_lineno": line, "end_col_offset": end}

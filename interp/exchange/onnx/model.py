@@ -106,7 +106,7 @@ class ImportedModel:
         self.model = model
         self.inputs = [each for each in model.graph.input if each.name not in initialized]
         self.name = identifier(model.graph.name or Path(file or "").stem, "model")
-        self.interpreter = ModelInterpreter(model, file or f"{self.name}.onnx")
+        self.interpreter = ModelInterpreter(model, file, self.name)
 
     def function(self, constants: Mapping[str, Any]) -> Function:
         """The function of the inputs that are not constants."""

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from onnx import ModelProto, NodeProto, TensorProto, ValueInfoProto, helper, numpy_helper
+from onnx import GraphProto, ModelProto, NodeProto, TensorProto, ValueInfoProto, helper, numpy_helper
 
 FLOAT, INT64, BOOL = TensorProto.FLOAT, TensorProto.INT64, TensorProto.BOOL
 
@@ -45,6 +45,21 @@ def count_up(limit: int, first: bool = True) -> ModelProto:
         [loop], [value("x")], [value("last"), value("totals", FLOAT, None)],
         limit=np.int64(limit), first=np.array(first), ten=np.float32(10),
     )  # fmt: skip
+
+
+def nested_loops(depth: int) -> ModelProto:
+    """Adds 1 in so many loops inside one another, each of n trips."""
+
+    def body(level: int) -> GraphProto:
+        inner = helper.make_node("Add", [f"v{level}", "one"], [f"r{level}"])
+        if level:
+            inner = helper.make_node("Loop", ["n", "", f"v{level}"], [f"r{level}"], body=body(level - 1))
+        going = helper.make_node("Identity", [f"c{level}"], [f"d{level}"])
+        inputs = [value(f"i{level}", INT64), value(f"c{level}", BOOL), value(f"v{level}")]
+        return helper.make_graph([inner, going], "body", inputs, [value(f"d{level}", BOOL), value(f"r{level}")])
+
+    loop = helper.make_node("Loop", ["n", "", "x"], ["y"], body=body(depth - 1))
+    return model([loop], [value("x"), value("n", INT64)], [value("y")], one=np.float32(1))
 
 
 def scan_columns() -> ModelProto:

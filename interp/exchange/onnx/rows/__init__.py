@@ -3,6 +3,7 @@
 from . import (  # noqa: F401
     control_flow,
     elementwise,
+    features,
     images,
     networks,
     quantization,

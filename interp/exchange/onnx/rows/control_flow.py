@@ -9,7 +9,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Sequence
 from inspect import Parameter, Signature
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -38,11 +38,10 @@ def if_(condition: Any, *, then_branch: Body, else_branch: Body) -> Any:
     """A condition that is a constant chooses before the run."""
     if isinstance(condition, np.ndarray):
         return tuple((then_branch if bool(condition.reshape(())) else else_branch)())
-    outputs = [trial(branch) for branch in (then_branch, else_branch)]
-    for one, other in zip(*outputs, strict=True):
-        if (one is None) != (other is None) or open_rank(one) != open_rank(other):
-            raise NeedsConstantOperand(0)
-    ranks = [common_rank(pair) for pair in zip(*outputs, strict=True)]
+    pairs = list(zip(trial(then_branch), trial(else_branch), strict=True))
+    if any(one.is_empty != other.is_empty or one.axes != other.axes for one, other in pairs):
+        raise NeedsConstantOperand(0)
+    ranks = [max(one.item_rank, other.item_rank) for one, other in pairs]
 
     def results_of(branch: Body) -> tuple[Any, ...]:
         return tuple(carry(value, rank) for value, rank in zip(branch(), ranks, strict=True))
@@ -50,33 +49,45 @@ def if_(condition: Any, *, then_branch: Body, else_branch: Body) -> Any:
     return tl.cond(scalar(condition), lambda: results_of(then_branch), lambda: results_of(else_branch))
 
 
-def open_rank(value: Any) -> int | None:
-    """The number of axes of an array, as far as it is known; None for a sequence."""
-    shape = None if value is None or isinstance(value, ItemSequence | PackedSequence) else type_of(value).shape
-    return None if shape is None else len(shape)
+class ValueForm(NamedTuple):
+    """What is known of a value before the run: its type, if it is an array; the largest number of axes of its items, if
+    it is a sequence; neither, if it is an empty optional value."""
+
+    type: Type | None
+    item_rank: int = 0
+    is_empty: bool = False
+
+    @property
+    def axes(self) -> int | None:
+        """The number of axes of an array, as far as it is known."""
+        return None if self.type is None or self.type.shape is None else len(self.type.shape)
 
 
-def trial(branch: Any, *inputs: Any) -> list[Any]:
-    """The results of a graph, traced into a region that is dropped: only their types count, and none of the inputs is a
-    constant."""
-    region = current_region()
-    assert region is not None, "graphs are evaluated in a trace"
-    mark = region.mark()
-    with enter_region(open_subregion(region)):
-        results: list[Any] = branch(*map(symbolic, inputs))
-    region.reset(mark)
-    return results
+def form_of(value: Any) -> ValueForm:
+    """The form of a value."""
+    match value:
+        case None:
+            return ValueForm(None, is_empty=True)
+        case PackedSequence():
+            return ValueForm(None, value.rank)
+        case ItemSequence():
+            return ValueForm(None, max(map(rank_of, value.items), default=0))
+    return ValueForm(type_of(value))
 
 
-def common_rank(values: Sequence[Any]) -> int:
-    """The number of axes of the items of sequences that become one value; 0 for arrays."""
-    ranks = [0]
-    for value in values:
-        if isinstance(value, PackedSequence):
-            ranks.append(value.rank)
-        elif isinstance(value, ItemSequence):
-            ranks += [rank_of(item) for item in value.items]
-    return max(ranks)
+def trial(body: Body, *inputs: Any) -> list[ValueForm]:
+    """The forms of the results of a graph for inputs of which none is a constant. The graph is traced into a region
+    that is dropped; once for inputs and surrounding values of the same forms, since graphs nest."""
+    forms, key = body.importer.result_forms, body.key(inputs)
+    if key not in forms:
+        region = current_region()
+        assert region is not None, "graphs are evaluated in a trace"
+        mark = region.mark()
+        with enter_region(open_subregion(region)):
+            forms[key] = body.graph, list(map(form_of, body(*map(symbolic, inputs))))
+        region.reset(mark)
+    result: list[ValueForm] = forms[key][1]
+    return result
 
 
 def carry(value: Any, rank: int) -> Any:
@@ -95,7 +106,7 @@ def loop(limit: Any = None, condition: Any = None, *starts: Any, body: Body) -> 
     is_counted = limit is not None and body.passes_on(0, body.graph.input[1].name)
     is_counted = is_counted and (condition is None or (isinstance(condition, np.ndarray) and bool(condition.all())))
     first = np.asarray(True) if condition is None else scalar(condition)
-    ranks, element_types = loop_types(body, starts, first)
+    ranks, collected_types = loop_types(body, starts, first)
     starts = tuple(carry(start, rank) for start, rank in zip(starts, ranks, strict=True))
     trips = None if limit is None else tl.maximum(scalar(limit), np.int64(0))
 
@@ -112,7 +123,7 @@ def loop(limit: Any = None, condition: Any = None, *starts: Any, body: Body) -> 
             filled = tuple(tl.put(handle, k, each) for handle, each in zip(handles, elements, strict=True))
             return k + 1, filled, *next_values
 
-        handles = tuple(tl.cells(trips, each) for each in element_types)
+        handles = tuple(tl.cells(trips, each) for each in collected_types)
         _, handles, *values = tl.while_loop(
             lambda k, *_: tl.less(k, trips), counted_body, np.int64(0), handles, *starts
         )
@@ -126,10 +137,10 @@ def loop(limit: Any = None, condition: Any = None, *starts: Any, body: Body) -> 
         condition, next_values, elements = step(k, condition, values)
         return k + 1, condition, tuple(map(append, arrays, elements)), *next_values
 
-    arrays = tuple(map(no_elements, element_types))
+    arrays = tuple(map(no_elements, collected_types))
     _, _, arrays, *values = tl.while_loop(goes_on, growing_body, np.int64(0), first, arrays, *starts)
-    pairs = zip(arrays, element_types, strict=True)
-    return (*values, *(as_array(array, each.shape) for array, each in pairs))
+    pairs = zip(arrays, collected_types, strict=True)
+    return (*values, *(as_array(array, each) for array, each in pairs))
 
 
 def name_parameters(body: Body, *extra: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
@@ -163,21 +174,24 @@ def append(array: Any, element: Any) -> Any:
     return tl.concat([array, tl.expand_dims(element, axis=0)])
 
 
-def loop_types(body: Body, starts: Sequence[Any], condition: Any) -> tuple[list[int], list[Any]]:
+def loop_types(body: Body, starts: Sequence[Any], condition: Any) -> tuple[list[int], list[Type]]:
     """The numbers of axes of the items of carried sequences, and the types of the elements of arrays."""
-    ranks = [common_rank([start]) for start in starts]
+    ranks = [form_of(start).item_rank for start in starts]
     while True:
         values = [carry(start, rank) for start, rank in zip(starts, ranks, strict=True)]
-        results = trial(body, np.int64(0), condition, *values)
-        pairs = zip(values, results[1 : 1 + len(starts)], strict=True)
-        wider = [max(rank, common_rank(pair)) for rank, pair in zip(ranks, pairs, strict=True)]
+        forms = trial(body, np.int64(0), condition, *values)
+        wider = [max(rank, form.item_rank) for rank, form in zip(ranks, forms[1 : 1 + len(starts)], strict=True)]
         if wider == ranks:
-            break
+            return ranks, element_types(forms[1 + len(starts) :])
         ranks = wider
-    types = [type_of(each) for each in results[1 + len(starts) :]]
-    if any(each.shape is None for each in types):
+
+
+def element_types(forms: Sequence[ValueForm]) -> list[Type]:
+    """The types of what a loop puts together; raises Unsupported where a number of axes is not known."""
+    types = [form.type for form in forms if form.axes is not None]
+    if len(types) < len(forms):
         raise unsupported("shape", "the number of axes of what a loop collects is not known")
-    return ranks, types
+    return [type_ for type_ in types if type_ is not None]
 
 
 def symbolic(value: Any) -> Any:
@@ -187,12 +201,12 @@ def symbolic(value: Any) -> Any:
     return tl.identity(value) if isinstance(value, np.ndarray | np.generic) else value
 
 
-def as_array(array: Any, shape: Sequence[int | None]) -> Any:
-    """What a loop has put together, as an array of elements that have this shape, as far as it is known; without
-    elements, open sizes are 0."""
+def as_array(array: Any, type_: Type) -> Any:
+    """What a loop has put together, as an array of elements of a type; without elements, open sizes are 0."""
     if not isinstance(array, PackedSequence):
         return array
-    count = array.length
+    assert type_.shape is not None
+    count, shape = array.length, type_.shape
     is_empty = tl.equal(count, 0)
     last = tl.concat([np.zeros((1, len(shape)), np.int64), array.shapes])[-1]
     sizes = [tl.where(is_empty, np.int64(0), last[axis]) if size is None else size for axis, size in enumerate(shape)]
@@ -226,7 +240,8 @@ def scan(
         results = body(*values, *elements_at(k))
         return tuple(results[:state_count]), results[state_count:]
 
-    types = [type_of(each) for each in trial(lambda *inputs: step(inputs[0], inputs[1:])[1], np.int64(0), *states)]
+    slices = [tl.take(array, np.int64(0), axis=axis) for array, axis in zip(arrays, axes, strict=True)]
+    types = element_types(trial(body, *states, *slices)[state_count:])
 
     def advance(k: Any, handles: tuple[Any, ...], *values: Any) -> Any:
         next_values, elements = step(k, values)

@@ -235,8 +235,8 @@ def cast_like(x: Any, target: Any, *, saturate: int = 1, round_mode: str = "up")
 @operator("BitCast")
 def bit_cast(x: Any, *, to: int) -> Any:
     dtype = dtype_of_element(to)
-    if dtype.kind == "b" or dtype_of(x).kind == "b":
-        raise unsupported("dtype", "bits of bools are not cast")
+    if "b" in (dtype.kind, dtype_of(x).kind):  # one byte, 0 or 1
+        return tl.astype(x, dtype)
     return tl.bitcast(x, dtype)
 
 
@@ -261,11 +261,6 @@ def constant(
         if number is not None:
             return np.asarray(number, dtype)
     raise unsupported("dtype", "tagloom has no strings")
-
-
-@operator("Binarizer", domain="ai.onnx.ml")
-def binarizer(x: Any, *, threshold: float = 0.0) -> Any:
-    return tl.astype(tl.greater(x, numeric(threshold, x)), dtype_of(x))
 
 
 for _name in ALIGNED:

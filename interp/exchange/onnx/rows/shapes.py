@@ -455,8 +455,3 @@ def reverse_sequence(x: Any, lengths: Any, *, batch_axis: int = 1, time_axis: in
     ends = tl.reshape(to_dtype(lengths, tl.int64), tuple(-1 if k == batch_axis else 1 for k in range(rank)))
     places = tl.where(tl.less(times, ends), tl.subtract(tl.subtract(ends, 1), times), times)
     return tl.take_along_axis(x, tl.broadcast_to(places, tl.shape(x)), axis=time_axis)
-
-
-@operator("ArrayFeatureExtractor", domain="ai.onnx.ml")
-def array_feature_extractor(x: Any, indices: Any) -> Any:
-    return tl.take(x, tl.reshape(indices, (-1,)), axis=rank_of(x) - 1)
