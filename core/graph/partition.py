@@ -22,7 +22,7 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from ..errors import Usage
-from .graph import Edge, Graph, GraphNode, NodeOutput, OutputRef
+from .graph import Edge, Graph, GraphNode, NodeOutput
 
 _DEVICE_PATTERN = re.compile(r"(?:/job:(?P<job>[A-Za-z_]\w*))?(?:/task:(?P<task>\d{1,9}))?")
 _ENTRY_OPS = ("call", "enter", "next_iteration", "reenter", "back")
@@ -145,7 +145,9 @@ def partition(graph: Graph, places: Sequence[int], devices: Sequence[DeviceName]
 
 def colocation_groups(graph: Graph) -> list[int]:
     """For each node, the number of a node that stands for its group. The nodes of a group have one device: a merge and
-    the calls, entries and steps of loops that feed it, and a `reenter` and the exit that gives it the trip count."""
+    the calls, entries and steps of loops that feed it; a `reenter` and the exit that gives it the trip count; and a
+    value and its returns to call sites, since only one of these gets it (S10), and the others would get a message for
+    nothing."""
     leaders = list(range(len(graph.nodes)))
 
     def leader(number: int) -> int:
@@ -154,15 +156,13 @@ def colocation_groups(graph: Graph) -> list[int]:
             number = leaders[number]
         return number
 
-    def join(edge: Edge, source: OutputRef) -> None:
-        leaders[leader(source.node)] = leader(edge.node)
-
     for edge, sources in graph.sources().items():
         op = graph.nodes[edge.node].op
+        is_return = op == "return" and edge.node not in graph.results
         for source in sources:
             is_entry = op == "merge" and source.node >= 0 and graph.nodes[source.node].op in _ENTRY_OPS
-            if is_entry or (op == "reenter" and edge.port == 1 and source.node >= 0):
-                join(edge, source)
+            if source.node >= 0 and (is_entry or is_return or (op == "reenter" and edge.port == 1)):
+                leaders[leader(source.node)] = leader(edge.node)
     return [leader(number) for number in range(len(graph.nodes))]
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 import tagloom as tl
-from support.programs.papers import of_paper_anew
+from support.programs.papers import EXAMPLES, of_paper_anew
 from tagloom.core.graph.graph import Graph
 from tagloom.interp.engines.protocol import Job, RunOptions
 from tagloom.interp.engines.reference import default_structure
@@ -119,6 +119,16 @@ def test_the_fast_machine_runs_placed_graphs(devices: ModuleType) -> None:
             run(Job(graph, default_structure(graph)), arguments, RunOptions(), e) for e in ("reference", "fast")
         )
         assert (one.results, one.firings) == (other.results, other.firings) and other.engine == "fast"
+
+
+@pytest.mark.full
+def test_the_table_of_recursions_on_two_workers() -> None:
+    """The README's numbers of messages are those of the program; a recursion by itself on a device gets one message and
+    sends one."""
+    module = of_paper_anew("recursion", "workers")
+    rows = module.table()
+    assert "\n".join([*module.HEADING, *rows]) in (EXAMPLES / "recursion" / "README.md").read_text(encoding="utf-8")
+    assert module.messages_of_transfers(module.main, 10, "fib") == 2
 
 
 def weights(workers: ModuleType) -> list[float]:
