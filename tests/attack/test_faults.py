@@ -188,7 +188,7 @@ def test_any_path_is_a_word_of_the_command_line(command: str, path: str) -> None
     """The same for the words of the command line, as programs and logs."""
     for word in (PATHS[path], f"{PATHS[path]}.tl", f"{PATHS[path]}.jsonl", f"{PATHS[path]}.npz"):
         run = run_words([command, word, *(["--headless"] if command == "debug" else [])])
-        assert run.raised == "" and "Traceback" not in run.err, run
+        assert run.raised == "" and "Traceback" not in run.err and "the output cannot be written" not in run.err, run
 
 
 @pytest.mark.full

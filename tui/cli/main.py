@@ -98,6 +98,9 @@ def run_command(words: Sequence[str] | None) -> int:
         print_error(error)
         return 2
     except OSError as error:
+        if error.filename is not None:  # a file, and not stdout
+            print_diagnostic(f"{error.strerror}: {str(error.filename)[:200]}")
+            return 2
         sys.stdout = open(os.devnull, "w")  # noqa: SIM115 - the interpreter flushes it on its way out
         if not isinstance(error, BrokenPipeError):
             print_diagnostic(f"the output cannot be written: {error.strerror}")

@@ -3,6 +3,7 @@ tagloom's own code."""
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import Any
 
 import pytest
 from tagloom.interp.function import function
+from tagloom.tui.cli import debug
 
 NO_FORMAT = "unknown picture format\n  required: .svg, .png, .pdf, .dot, .tl, .json, .onnx, .mlir or .py\n  got: "
 
@@ -290,3 +292,14 @@ def test_missing_forms(tagloom: Any) -> None:
         "a graph has no structured program\n  got: graphs.py:double\n  hint: omit --form program",
     )
     assert_refused(tagloom("show", "kinds.py:anything"), "parameter x of anything has no type (kinds.py:34)...")
+
+
+def test_a_file_that_fails_is_not_the_output(tagloom: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An error of the system about a file names the file; only one of stdout is about the output."""
+
+    def fail(target: str) -> bool:
+        raise OSError(errno.ENAMETOOLONG, os.strerror(errno.ENAMETOOLONG), target)
+
+    monkeypatch.setattr(debug, "is_finding", fail)
+    code, out, err = tagloom("debug", "fib.py", "--headless")
+    assert (code, out, err) == (2, "", "File name too long: fib.py\n")
