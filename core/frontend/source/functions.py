@@ -86,6 +86,12 @@ def call_traced(
     return call.rebuild_result([Symbol(result) for result in results])
 
 
+def program_function_name(function: FunctionType, arguments: tuple[Any, ...]) -> str:
+    """The name that a Python function has in the program: its own; for the call of an object, that of its class."""
+    is_call_of_object = function.__name__ == "__call__" and arguments
+    return type(arguments[0]).__name__ if is_call_of_object else function.__name__
+
+
 class _TracedFunctionCall:
     """The trace of one call of a Python function."""
 
@@ -110,7 +116,7 @@ class _TracedFunctionCall:
                     if is_symbolic(leaf):
                         self.operands.append(leaf)
                         parameters.append((leaf_name, None))
-        derived = DerivedFunction(function.__name__, function, self.run)
+        derived = DerivedFunction(program_function_name(function, arguments), function, self.run)
         self.spec = FunctionSpec(derived, tuple(parameters), None, is_local=True)
         self.result = Tree([], LEAF)
         self.result_positions: list[int] = []

@@ -343,3 +343,27 @@ def test_inference_ends(monkeypatch: pytest.MonkeyPatch) -> None:
         return even_sum(n, 4) * even_sum(n, m)
 
     assert product(5, 3) == even_sum(5, 4) * even_sum(5, 3)
+
+
+class Scaled:
+    """A layer: an object that is called."""
+
+    def __init__(self, factor: float) -> None:
+        self.factor = factor
+
+    def __call__(self, x: Any) -> Any:
+        return x * self.factor
+
+
+DOUBLED, TRIPLED = Scaled(2.0), Scaled(3.0)
+
+
+def test_called_objects_have_the_name_of_their_class() -> None:
+    """The functions that calls of objects become have the name of the class, one for each object."""
+
+    @tl.function
+    def net(x: tl.float64) -> tl.float64:
+        return TRIPLED(DOUBLED(x)) + DOUBLED(x)
+
+    out = net.run(1.5)
+    assert out.value == 12.0 and out.activations() == {"net": 1, "Scaled": 2, "Scaled_1": 1}
