@@ -282,7 +282,7 @@ def tree(index: EventIndex, start: Token | TokenKey | FiringOrigin, depth: int =
 
     Nodes that only pass a value on have no lines: an operand has the firing that made its value, and the last call that
     passed it on. A firing that was printed before appears by its event number only; the tree ends at `depth` and after
-    `max_lines` lines, and the last line counts the levels below.
+    `max_lines` lines, and the last line counts the levels below, or says that lines are left out.
     """
     first = start_of(index, start)
     lines, printed_firings = [str(index.origin(first, None if isinstance(start, FiringOrigin) else start))], {first}
@@ -291,7 +291,8 @@ def tree(index: EventIndex, start: Token | TokenKey | FiringOrigin, depth: int =
     while stack:
         level, port, (number, token, call) = stack.pop()
         if len(lines) == max_lines:
-            return "\n".join([*lines, "..."])
+            hint = "a smaller depth shows all operands, and `why` of a firing goes on from it"
+            return "\n".join([*lines, f"... these are the first {plural(max_lines, 'line')}: {hint}"])
         origin = index.origin(number, token)
         is_repeated = number in printed_firings and isinstance(origin, FiringOrigin)
         text = f"{origin.short_description}, as above" if is_repeated else origin
