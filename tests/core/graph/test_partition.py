@@ -83,6 +83,7 @@ def test_generated_programs(case: Case, dice: Random) -> None:
     assert list(violations(graph, case.arguments, random_places(graph, dice))) == []
 
 
+@pytest.mark.full
 def test_small_programs() -> None:
     """Recursion, loops in loops, and results that two sites share, on many placements; most have transfers."""
     count = 0
@@ -112,6 +113,7 @@ def without_pairs(patch: MonkeyPatch) -> None:
     )
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("how", [without_colocation, without_pairs])
 def test_the_law_catches_broken_partitions(how: object, monkeypatch: MonkeyPatch) -> None:
     """Placements that separate the calls of a function from its entry, and edges without transfers, are caught."""

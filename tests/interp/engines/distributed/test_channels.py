@@ -29,6 +29,7 @@ SITE = Site("main", "fib", "call")
 TAG = ROOT.child(SITE)
 
 
+@pytest.mark.inner(first=1)
 @pytest.mark.parametrize("seed", range(4))
 def test_messages_arrive_once_and_in_order(seed: int) -> None:
     """On a network that loses a third of all batches, repeats half, and delays them, a receiver gets what was sent."""

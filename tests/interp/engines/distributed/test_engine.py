@@ -42,6 +42,7 @@ def bounded(n: tl.int64) -> tl.int64:
     return tl.while_loop(lambda i: i < n, lambda i: i + 1, 0, parallel_iterations=2)[0]
 
 
+@pytest.mark.full
 def test_options() -> None:
     """`workers` and `cluster` are options of the engine `distributed`; the outcome says how many workers ran."""
     out = fib.run(6, engine="distributed", workers=3, cluster="network:1")
@@ -62,6 +63,7 @@ def test_options() -> None:
         bounded.run(6, engine="distributed")
 
 
+@pytest.mark.full
 def test_messages_of_a_recursion() -> None:
     """Work moves by activations: on two workers, 23,945 firings of fib(16) take fewer than 60 messages."""
     out = fib.run(16, engine="distributed", workers=2, cluster="network")
@@ -73,6 +75,7 @@ def test_messages_of_a_recursion() -> None:
     assert out.cluster.deaths == 0
 
 
+@pytest.mark.inner(first=1)
 @pytest.mark.parametrize("workers", [1, 3])
 @pytest.mark.parametrize("seed", range(3))
 def test_a_limit_on_firings_is_exact(workers: int, seed: int) -> None:
@@ -85,6 +88,7 @@ def test_a_limit_on_firings_is_exact(workers: int, seed: int) -> None:
     assert (short.status, short.firings, short.error.limit) == ("Exhausted", needed - 1, "firings")  # type: ignore[union-attr]
 
 
+@pytest.mark.full
 def test_other_limits() -> None:
     """The limit on depth is exact; a worker has a share of the tokens; the clock ends an endless run."""
     out = distributed_run(deep.graph, [0], 2, "network:1", Limits(depth=30))
@@ -104,6 +108,7 @@ def test_ctrl_c_ends_a_run() -> None:
     assert (out.status, out.error.limit) == ("Exhausted", "interrupt")
 
 
+@pytest.mark.inner(first=1)
 @pytest.mark.parametrize("seed", range(3))
 def test_a_deadlock_is_noticed(seed: int) -> None:
     """A read of a cell that nothing fills ends the run; the report names the cell, as on the reference."""
@@ -112,6 +117,7 @@ def test_a_deadlock_is_noticed(seed: int) -> None:
     assert out.stats.by_node == expected.stats.by_node
 
 
+@pytest.mark.full
 def test_stores_as_documents(monkeypatch: pytest.MonkeyPatch) -> None:
     """The stores of a checkpoint come back from their document, in which every field of a record counts."""
     documents: list[Any] = []
