@@ -177,6 +177,8 @@ class ModelInterpreter:
                 raise Malformed(
                     f"{row.name} does not take these operands", where=user_location(), got=details
                 ) from error
+            except MemoryError as error:
+                raise unsupported("limit", f"{row.name} needs more memory than there is", got=error) from None
             return result if type(result) is tuple else (result,)
 
         region = current_region()

@@ -22,10 +22,11 @@ from ....core.files import path_errors
 from ....core.frontend.trace.annotation import DerivedFunction, FunctionSpec
 from ....core.frontend.trace.pytree import TreeType, leaf_type
 from ....core.program.program import UniqueNames
+from ....core.value import admit
 from ...engines.child_process import ChildProcess
 from ...function.function import Function
 from . import rows  # noqa: F401 - registers the operators
-from .interpreter import ModelInterpreter, NeedsConstant, declared_type, identifier, reachable_names
+from .interpreter import ModelInterpreter, NeedsConstant, declared_type, identifier, is_static, reachable_names
 from .operators import unsupported
 from .sequences import ItemSequence, PackedSequence
 
@@ -55,7 +56,6 @@ def parse_model(content: bytes) -> onnx.ModelProto:
         raise Malformed("this is not an ONNX model", got=error) from None
     if not model.HasField("graph"):
         raise Malformed("this is not an ONNX model", required="a graph")
-    check_texts(model)
     return model
 
 
@@ -102,6 +102,7 @@ class ImportedModel:
         if not isinstance(model, onnx.ModelProto):
             required = "a path, bytes or an onnx.ModelProto"
             raise Usage("this is not an ONNX model", required=required, got=type(model).__name__, python=TypeError)
+        check_texts(model)
         initialized = {each.name for each in model.graph.initializer}
         self.model = model
         self.inputs = [each for each in model.graph.input if each.name not in initialized]
@@ -152,16 +153,15 @@ class ImportedModel:
     def undetermined_inputs(self, names: Collection[str], values: Mapping[str, Any]) -> list[str]:
         """The inputs, other than constants, on whose elements values depend."""
         reached = reachable_names(self.model.graph.node, names)
-        return [name for name, value in values.items() if name in reached and not isinstance(value, np.ndarray)]
+        return [name for name, value in values.items() if name in reached and not is_static(value)]
 
     def specialize(self, arguments: Sequence[Any]) -> tuple[Function, list[Any]]:
         """The function for these arguments, with those as constants that must be, and the others."""
         constants: dict[str, Any] = {}
         while True:
             function = self.function(constants)
-            left = [
-                (each, value) for each, value in zip(self.inputs, arguments, strict=True) if each.name not in constants
-            ]
+            pairs = zip(self.inputs, arguments, strict=True)
+            left = [(each, value) for each, value in pairs if each.name not in constants]
             try:
                 function.trace(*(value for _, value in left))
             except TagloomError as error:
@@ -194,8 +194,7 @@ def as_input(value: Any, info: onnx.ValueInfoProto) -> Any:
     operand = as_operand(value, info)
     if isinstance(operand, ItemSequence):
         return ItemSequence(tuple(map(np.asarray, operand.items)), operand.element)
-    type_ = declared_type(info)
-    return np.asarray(value) if type_ is None or value is None else np.asarray(value, type_.dtype.numpy)
+    return None if value is None else np.asarray(admit(value, declared_type(info)))
 
 
 def _definition(file: str) -> Callable[..., Any]:

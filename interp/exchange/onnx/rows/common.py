@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -12,7 +13,24 @@ from .....core.frontend.array_api.common import rank_of, shape_of, type_of
 from ..interpreter import dtype_of_element
 from ..operators import tl, unsupported
 
-__all__ = ["dtype_of", "integers", "known_sizes", "numeric", "rank_of", "scalar", "shape_of", "to_dtype", "type_of"]
+__all__ = [
+    "COST",
+    "check_room",
+    "dtype_of",
+    "integers",
+    "known_sizes",
+    "numeric",
+    "rank_of",
+    "scalar",
+    "shape_of",
+    "to_dtype",
+    "type_of",
+]
+
+MAX_ELEMENTS = 2**26
+"""The most elements of an array that a row makes before the run, such as the weights of a resized axis."""
+COST = 256
+"""How many elements an iteration of Python, or a node, counts as."""
 
 
 def dtype_of(x: Any) -> DType:
@@ -50,3 +68,10 @@ def known_sizes(x: Any, axes: Sequence[int] | None = None) -> tuple[int, ...]:
 def numeric(value: float, x: Any) -> Any:
     """A number in the dtype of an operand."""
     return np.asarray(value, dtype_of(x).numpy)
+
+
+def check_room(*sizes: int) -> None:
+    """Raises Unsupported for sizes of an array of more than MAX_ELEMENTS that a row would make before the run."""
+    if any(size < 0 for size in sizes) or math.prod(sizes) > MAX_ELEMENTS:
+        required = f"at most {MAX_ELEMENTS:,} elements"
+        raise unsupported("limit", "this operator needs a table that is too large", required=required, got=sizes)

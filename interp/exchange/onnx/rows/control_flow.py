@@ -30,7 +30,7 @@ from ..sequences import (
     length_of,
     pack,
 )
-from .common import dtype_of, integers, known_sizes, rank_of, scalar, type_of
+from .common import COST, check_room, dtype_of, integers, known_sizes, rank_of, scalar, type_of
 
 
 @operator("If", is_folded=False)
@@ -331,6 +331,7 @@ def split_to_sequence(x: Any, split: Any = None, *, axis: int = 0, keepdims: int
     """Without sizes, or with one size for all, the last part may be shorter."""
     position = axis % rank_of(x)
     (total,) = known_sizes(x, [position])
+    check_room(total, COST)
     if split is None:
         sizes = [1] * total
     elif split.ndim == 0:

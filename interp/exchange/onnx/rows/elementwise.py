@@ -220,7 +220,13 @@ def bit_shift(x: Any, y: Any, *, direction: str) -> Any:
     return (tl.bitwise_left_shift if direction == "LEFT" else tl.bitwise_right_shift)(x, bits)
 
 
-@operator("Cast", takes_sizes=True)
+@operator("Cast")
+def cast_by_name(x: Any, *, to: str) -> Any:
+    """The first version names the type."""
+    return to_dtype(x, TensorProto.DataType.Value(to))
+
+
+@operator("Cast", version=6, takes_sizes=True)
 def cast(x: Any, *, to: int, saturate: int = 1, round_mode: str = "up") -> Any:
     if isinstance(x, SizeVector):
         return x if to == TensorProto.INT64 else to_dtype(x.as_array(), to)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..operators import operator, tl, unsupported
-from .common import dtype_of, known_sizes, numeric, rank_of
+from .common import check_room, dtype_of, known_sizes, numeric, rank_of
 
 
 @operator("Binarizer", domain="ai.onnx.ml")
@@ -31,12 +31,13 @@ def tf_idf_vectorizer(
         raise unsupported("dtype", "tagloom has no strings")
     rows = x if rank_of(x) == 2 else tl.expand_dims(x, axis=0)
     pool, length = np.array(pool_int64s, np.int64), known_sizes(rows, [1])[0]
+    check_room(max(ngram_indexes) + 1, len(pool))
     counts, first = [], 0
     for size, (start, stop) in enumerate(zip(ngram_counts, (*ngram_counts[1:], len(pool)), strict=True), 1):
         grams = pool[start:stop].reshape(-1, size)
         if min_gram_length <= size <= max_gram_length and len(grams):
             columns = np.array(ngram_indexes[first : first + len(grams)])
-            for step in range(1, 2 if size == 1 else max_skip_count + 2):
+            for step in range(1, 2 if size == 1 else min(max_skip_count + 2, length + 1)):
                 found = occurrences(rows, grams, step, length)
                 counts.append(tl.matmul(found, np.eye(max(ngram_indexes) + 1, dtype=np.float32)[columns]))
         first += len(grams)

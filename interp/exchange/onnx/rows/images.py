@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..operators import operator, tl, unsupported
-from .common import dtype_of, integers, known_sizes, numeric, rank_of, scalar, to_dtype
+from .common import COST, check_room, dtype_of, integers, known_sizes, numeric, rank_of, scalar, to_dtype
 
 Weights = Callable[[float], list[float]]
 
@@ -67,6 +67,7 @@ def resize_matrix(
 ) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:  # fmt: skip
     """The weights of the elements of an axis in those of the resized one, and which of these are extrapolated."""
     count = int(wanted)
+    check_room(count, max(size, COST))
     matrix, is_outside = np.zeros((count, size)), np.zeros(count, bool)
     for place in range(count):
         position = source_position(coordinates, place, scale, size, wanted, roi)
@@ -321,6 +322,7 @@ def regions(
         end = tl.subtract(tl.multiply(tl.index(rois, (slice(None), 3 - axis)), scale), offset)
         length = tl.subtract(end, start)
         length = length if offset else tl.maximum(length, 1.0)
+        check_room(cells, ratio)
         steps = ((np.arange(cells * ratio) + 0.5) / (cells * ratio)).astype(dtype_of(x).numpy)
         place = tl.add(tl.expand_dims(start, axis=1), tl.multiply(tl.expand_dims(length, axis=1), steps))
         is_outside = tl.logical_or(tl.less(place, -1.0), tl.greater(place, float(size)))
@@ -377,6 +379,7 @@ def non_max_suppression(
     most = np.int64(0) if limit is None else tl.astype(scalar(limit), tl.int64)
     bound = numeric(0, scores) if overlap is None else scalar(overlap)
     admitted = tl.broadcast_to(np.asarray(True), shape) if threshold is None else tl.greater(ranked, scalar(threshold))
+    check_room(count)
     numbers = np.arange(count)
 
     def suppress(k: Any, kept: Any) -> Any:

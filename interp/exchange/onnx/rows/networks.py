@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..operators import operator, tl, unsupported
-from .common import dtype_of, integers, known_sizes, numeric, rank_of, scalar, shape_of, to_dtype
+from .common import COST, check_room, dtype_of, integers, known_sizes, numeric, rank_of, scalar, shape_of, to_dtype
 
 Pairs = list[tuple[int, int]]
 
@@ -138,6 +138,8 @@ def pool_windows(
         if ceil_mode and (count - 1) * step >= size + before:
             count -= 1  # a window that would begin behind the array
         complete.append((before, max((count - 1) * step + width - size - before, 0)))
+    check_room(*(size + before + after for size, (before, after) in zip(sizes, complete, strict=True)))
+    check_room(*(size + before + after for size, (before, after) in zip(sizes, pairs, strict=True)))
     beyond = [(0, max(last - after, 0)) for (_, last), (_, after) in zip(complete, pairs, strict=True)]
     inside = np.pad(np.ones(sizes, np.int64), complete)
     with_padding = np.pad(np.pad(np.ones(sizes, np.int64), pairs, constant_values=1), beyond)
@@ -250,6 +252,8 @@ def batch_normalization(
     x: Any, scale: Any, bias: Any, mean: Any, variance: Any, *, epsilon: float = 1e-5, momentum: float = 0.9,
     training_mode: int = 0, is_test: int = 0, spatial: int = 1, consumed_inputs: Any = None, output_count: int,
 ) -> Any:  # fmt: skip
+    if not spatial:
+        raise unsupported("attribute", "BatchNormalization with statistics for each place (spatial=0)")
     rank, dtype = rank_of(x), dtype_of(x)
     used_mean, used_variance = mean, variance
     if training_mode:
@@ -335,6 +339,7 @@ def col2im(
     extent = extents(block, spacings)
     padded = [image[k] + widths[k] + widths[k + axes] for k in range(axes)]
     counts = [(padded[k] - extent[k]) // steps[k] + 1 for k in range(axes)]
+    check_room(*counts, *block, COST)
     batch, columns, total = known_sizes(x)
     channels = columns // math.prod(block)
     corners = np.array(list(itertools.product(*(range(each) for each in counts)))) * np.array(steps)
@@ -362,6 +367,7 @@ def deform_conv(
     outputs, _, rows, columns = known_sizes(weights)
     steps, spacings, widths = strides or (1, 1), dilations or (1, 1), pads or (0, 0, 0, 0)
     out_height, out_width = known_sizes(offset, (2, 3))
+    check_room(rows, columns, out_height, out_width)
     grid = np.meshgrid(np.arange(rows) * spacings[0], np.arange(columns) * spacings[1], indexing="ij")
     starts = np.meshgrid(
         np.arange(out_height) * steps[0] - widths[0], np.arange(out_width) * steps[1] - widths[1], indexing="ij"

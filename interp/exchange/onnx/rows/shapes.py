@@ -12,7 +12,19 @@ import numpy as np
 from .....core import dtypes
 from .....core.types import Type
 from ..operators import NeedsConstantOperand, SizeVector, as_single_value, operator, tl, unsupported
-from .common import dtype_of, integers, known_sizes, numeric, rank_of, scalar, shape_of, to_dtype, type_of
+from .common import (
+    COST,
+    check_room,
+    dtype_of,
+    integers,
+    known_sizes,
+    numeric,
+    rank_of,
+    scalar,
+    shape_of,
+    to_dtype,
+    type_of,
+)
 
 INT64_MAX = int(np.iinfo(np.int64).max)
 
@@ -132,6 +144,7 @@ def split_by_operand(
     position, widths = axis % rank_of(x), sizes
     if widths is None:
         (total,), count = known_sizes(x, [position]), num_outputs or output_count
+        check_room(count, COST)
         width = -(-total // count)
         widths = [max(min(width, total - width * k), 0) for k in range(count)]
     stops = np.cumsum([0, *integers(widths)])
@@ -279,7 +292,7 @@ def tensor_scatter(past: Any, update: Any, starts: Any = None, *, axis: int = -2
     """Each batch of the cache with the update from a position on; a circular one begins again at the end."""
     position = axis % rank_of(past)
     sizes, limit = tl.shape(update), tl.shape(past)[position]
-    first = np.zeros(sizes[0], np.int64) if starts is None else starts
+    first = tl.zeros(sizes[0], dtype=tl.int64) if starts is None else starts
     places = []
     for each in range(position + 1):
         shape = tuple(-1 if k == each else 1 for k in range(position + 1))

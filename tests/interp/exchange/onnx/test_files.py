@@ -201,6 +201,9 @@ def test_hostile_models() -> None:
     content = graph_of(node, 1, a=np.int64(0), b=np.int64(2**62), c=np.int64(1))
     with pytest.raises(tl.TagloomError):
         tl.from_onnx(content).run(np.zeros(1, np.float32)).value  # noqa: B018
+    node = onnx.helper.make_node("MaxPool", ["x"], ["y"], kernel_shape=[2], pads=[0, 2**34])
+    with pytest.raises(tl.Usage, match="a table that is too large"):
+        tl.from_onnx(graph_of(node, 1, 1, 4)).program  # noqa: B018
     tensor = onnx.TensorProto(name="w", dims=[2**40], data_type=FLOAT, raw_data=b"1234")
     graph = model([onnx.helper.make_node("Add", ["x", "w"], ["y"])], [value("x", FLOAT, 1)], [value("y", FLOAT, 1)])
     graph.graph.initializer.append(tensor)

@@ -267,6 +267,17 @@ def test_an_operand_that_must_be_a_constant() -> None:
     assert TagloomBackend.prepare(graph).run([X, np.array([0])])[0].tolist() == [[1.5, -1.75, 11.0]]
 
 
+def test_constants_are_checked() -> None:
+    """A constant for an input must be one of its dtype and shape; and there must be such an input."""
+    node = helper.make_node("ReduceSum", ["x", "axes"], ["y"])
+    graph = model([node], [value("x", FLOAT, 2, 3), value("axes", INT64, 1)], [value("y", FLOAT, None, None)])
+    for wrong in ("word", [1.5], [[1]]):
+        with pytest.raises(tl.Usage):
+            tl.from_onnx(graph, axes=wrong)
+    with pytest.raises(tl.Usage, match="no input 'axis'"):
+        tl.from_onnx(graph, axis=[1])
+
+
 def test_sizes_that_only_the_run_knows() -> None:
     """A shape that is computed from elements gives open sizes."""
     node = helper.make_node("Reshape", ["x", "shape"], ["y"])
