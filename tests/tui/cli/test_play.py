@@ -105,6 +105,19 @@ def test_a_page_that_computes(tmp_path: Path) -> None:
     assert play(FIB, "5", "-o", str(target))[0] == 0 and "class Machine" not in target.read_text()
 
 
+@pytest.mark.full
+@pytest.mark.parametrize("words", [(), ("--live",)], ids=["recorded", "live"])
+def test_a_page_to_embed(tmp_path: Path, words: tuple[str, ...]) -> None:
+    """--embed changes the form of a page and nothing else: its data and scripts are the same."""
+    target, pages = tmp_path / "run.html", list[str]()
+    for option in ((), ("--embed",)):
+        assert play(*words, *option, FIB, "3", "-o", str(target))[0] == 0
+        pages.append(target.read_text())
+    whole, embedded = pages
+    assert '<body class="embed">' in embedded and '<body class="embed">' not in whole
+    assert embedded.replace('<body class="embed">', "<body>") == whole
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [

@@ -29,13 +29,14 @@ from tagloom.tui.panes.timeline import build_timeline
 from tagloom.tui.panes.tokens import MAX_TOKENS, cells_page, flight_page, tags_page, waiting_page
 from tagloom.tui.run_start import RunRequest
 from tagloom.tui.session import listing
+from tagloom.tui.session.activation_mark import mark_activation
 from tagloom.tui.session.commands import COMMANDS, new_session
 from tagloom.tui.session.session import Session
 from tagloom.viz.collapse import folding_order
 from tagloom.viz.graph_view import graph_view
 from tagloom.viz.pictures import trim_view
 from tagloom.viz.state_view import overlay_state, state_view
-from tagloom.viz.style import DARK, LIGHT, PALETTE
+from tagloom.viz.style import ACTIVATION_COLOURS, DARK, FADED_ACTIVATION_COLOURS, LIGHT, PALETTE
 
 
 def session_after(target: str, *words: str, do: str = "") -> Session:
@@ -203,6 +204,21 @@ def test_the_converted_code_is_lit_where_the_source_is(folder: Path) -> None:
 def test_programs_of_other_kinds_have_no_converted_code(folder: Path) -> None:
     (folder / "plain.tl").write_text("func f(x: int64) -> int64 {\n  y = add x, 1\n  return y\n}\n")
     assert "no converted code" in code_page(session_after("plain.tl:f", "3", do="run"), 80).text()
+
+
+def test_the_current_activation_is_bright(folder: Path) -> None:
+    """At each position the mark of the current activation has a bright colour, and the others have the faded one of
+    their number."""
+    session = session_after("fib.py:fib", "3", do="run")
+    tags = {event.token.tag for event in session.history}
+    for position in range(1, len(session.history), 7):
+        session.execute(f"goto {position}")
+        marks = {tag: mark for tag in tags if (mark := mark_activation(session, tag)).number}
+        assert {tag for tag, mark in marks.items() if mark.is_current} == {session.current_tag}
+        for mark in marks.values():
+            colours = ACTIVATION_COLOURS if mark.is_current else FADED_ACTIVATION_COLOURS
+            assert mark.colour == colours[(mark.number - 1) % len(colours)]
+    assert not set(ACTIVATION_COLOURS) & set(FADED_ACTIVATION_COLOURS)
 
 
 def test_the_tree_of_tags(folder: Path) -> None:
