@@ -94,7 +94,9 @@ class _Generators(NodeTransformer):
             body += statements("return False", node)
         (function,) = statements("def name(items, add): body", node, name=name, items=items, body=body)
         assert isinstance(function, ast.FunctionDef)
-        self.definitions.append(self.convert_function(function))  # type: ignore[arg-type]
+        definition: Any = self.convert_function(function)
+        definition.is_of_comprehension = True
+        self.definitions.append(definition)
         native = copy.copy(node)
         native.generators = [copy.copy(each) for each in node.generators]
         native.generators[0].iter = ast.copy_location(ast.Name(items, ast.Load()), node)

@@ -57,7 +57,7 @@ from __future__ import annotations
 
 import ast
 import copy
-from collections.abc import Callable, Iterator, Sequence, Set
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
@@ -81,7 +81,9 @@ def convert_control_flow(node: FunctionNode) -> FunctionNode:
         return node
     node = _UnwindingMarker().convert(_ReturnSplitter().convert(node))
     scope = function_scope(node)
-    writer = _ControlFlow(scope, {name.id for name in walk_nodes([node]) if isinstance(name, ast.Name)})
+    writer = _ControlFlow(
+        scope, _comprehension_functions(node), {name.id for name in walk_nodes([node]) if isinstance(name, ast.Name)}
+    )
     live = scope.captured_names | scope.nonlocal_names | scope.global_names
     block = _Block(live, Exits(after_return=live), lambda anchor: [], lambda statement: [statement])
     body = writer.convert(node.body, block)
@@ -118,9 +120,9 @@ class _Block:
 
 
 class _ControlFlow:
-    def __init__(self, scope: Scope, used_names: set[str]) -> None:
-        self.scope = scope
-        self.local_names = set(scope.local_names)
+    def __init__(self, scope: Scope, functions: dict[str, ast.FunctionDef], used_names: set[str]) -> None:
+        self.scope, self.functions = scope, functions
+        self.local_names = set(scope.local_names) - functions.keys()
         self.names = UniqueNames()
         self.names.used_names |= used_names | self.local_names
         self.shared_names: set[str] = set()
@@ -174,7 +176,7 @@ class _ControlFlow:
 
     def _selected_if(self, node: ast.If, follow: list[ast.stmt], block: _Block) -> list[ast.stmt]:
         """An `if` whose arms may both exit or go on: the statements after it appear once."""
-        selection = _ExitSelection(self.names.fresh("exit"), find_exits([node]), self.local_names)
+        selection = _ExitSelection(self.names.fresh("exit"), find_exits([node]), self)
         rest = [*selection.dispatch(), *follow]
         live = live_before(rest, block.live, block.exits)
         inner = _Block(live, Exits(live, live, live), selection.end, selection.leave)
@@ -248,7 +250,7 @@ class _ControlFlow:
         test_names = written_names([node.test]) & self.local_names if isinstance(node, ast.While) else set()
         form = "exit" if breaks and needs_number else "break" if breaks or test_names else "plain"
         name = self.names.fresh("exit") if form == "exit" else ""
-        selection = _LoopExits(name, breaks, self.local_names, may_complete([node]))
+        selection = _LoopExits(name, breaks, self, may_complete([node]))
         rest = list(follow)
         if form == "exit":
             rest = [*selection.dispatch(node.orelse), *follow]
@@ -335,7 +337,7 @@ class _ControlFlow:
             return [result], follow
         has_end = may_complete([node], suppresses=False)
         unwinds = isinstance(node, ast.With) or bool(getattr(node, "finalbody", []))
-        selection = _ExitSelection(self.names.fresh("exit"), exits, self.local_names, has_end, unwinds=unwinds)
+        selection = _ExitSelection(self.names.fresh("exit"), exits, self, has_end, unwinds=unwinds)
         rest = [*selection.dispatch(), *follow]
         live = live_before(rest, block.live, block.exits) | read_names([node])
         inner = _Block(live, Exits(live, live, live), selection.end, selection.leave)
@@ -366,9 +368,10 @@ class _ExitSelection:
     """The exits of a statement by number, from 1; 0 says that none was taken. A single exit is a bool."""
 
     def __init__(
-        self, name: str, exits: Sequence[Exit], local_names: Set[str], has_end: bool = True, *, unwinds: bool = False
+        self, name: str, exits: Sequence[Exit], writer: _ControlFlow, has_end: bool = True, *, unwinds: bool = False
     ) -> None:
-        self.name, self.local_names, self.has_end, self.unwinds = name, local_names, has_end, unwinds
+        self.name, self.has_end, self.unwinds = name, has_end, unwinds
+        self.local_names, self.functions = writer.local_names, writer.functions
         self.exits = {_exit_key(each): each for each in exits}
 
     @property
@@ -400,7 +403,8 @@ class _ExitSelection:
                 template = "if name: leave" if len(self.exits) == 1 else "if name == number: leave"
                 if not self.has_end and position == len(self.exits):
                     template = "if ag__.is_last_exit(name, number): leave"
-                leave = [self.postpone(each)]
+                used = [name for name in read_names([each]) if name in self.functions]
+                leave = [*(copy_tree(self.functions[name]) for name in sorted(used)), self.postpone(each)]
                 number = ast.Constant(True if len(self.exits) == 1 else position)
                 result += statements(template, each, name=self.name, number=number, leave=leave)
         if otherwise:
@@ -428,6 +432,12 @@ class _LoopExits(_ExitSelection):
 
     def is_taken_later(self, statement: Exit) -> bool:
         return isinstance(statement, ast.Return | ast.Raise)
+
+
+def _comprehension_functions(node: ast.AST) -> dict[str, ast.FunctionDef]:
+    """The functions in which the loops of comprehensions are, by name. A block or an exit that uses one has its own."""
+    functions = (each for each in walk_scope(child_nodes(node)) if isinstance(each, ast.FunctionDef))
+    return {each.name: each for each in functions if getattr(each, "is_of_comprehension", False)}
 
 
 def may_complete_both(node: ast.If) -> bool:

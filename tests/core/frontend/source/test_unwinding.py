@@ -141,9 +141,16 @@ def trap_in_try(n):
     return m
 
 
+def exits_with_comprehensions(n):
+    for k in (3, 5):
+        if any(k * g == n for g in range(n)):
+            return sum(g for g in range(n) if g != k)
+    return n
+
+
 FUNCTIONS: list[Callable[[Any], Any]] = [
     exit_of_finally, finally_reads_what_the_arm_assigns, raise_in_a_loop, nested, manager_of_ones_own,
-    return_in_finally, break_in_finally, finally_after_handlers, trap_in_try,
+    return_in_finally, break_in_finally, finally_after_handlers, trap_in_try, exits_with_comprehensions,
 ]  # fmt: skip
 
 
