@@ -63,7 +63,7 @@ class Outcome(SvgReprMixin, PlayerMixin):
     graph: Graph = field(repr=False)
     results: tuple[Value | None, ...]
     missing: tuple[int, ...]
-    structure: TreeDef
+    structure: TreeDef = field(repr=False)
     """How the results nest, as the function returned them."""
     measured_stats: Stats | None = field(repr=False)
     """None if the engine counts nothing."""

@@ -281,7 +281,7 @@ def test_residue_lists_what_waits_in_program_order() -> None:
 def test_the_repr_is_short() -> None:
     """The `repr` of an outcome has its ending and results, and no graph, statistics or events."""
     text = repr(fac.run(3, keep="events"))
-    assert text.startswith("Outcome(status='Returned', results=(6,)") and len(text) < 300
+    assert text.startswith("Outcome(status='Returned', results=(6,)") and len(text) < 200 and "TreeDef" not in text
 
 
 def test_error_is_what_calling_raises() -> None:
