@@ -205,10 +205,12 @@ class PartialProgram:
             not is_reference_or_selector(find_engine(resolve_engine(engine)))
             or run_options.keep not in (None, "events")
             or run_options.cores is not None
+            or run_options.workers is not None
+            or run_options.cluster is not None
         ):
             raise Usage(
                 "only the reference engine can fetch or feed values under tags",
-                required='engine="reference", no cores, and keep="events" if any',
+                required='engine="reference", no cores or workers, and keep="events" if any',
                 got=f"engine={engine!r}, cores={run_options.cores!r}, keep={run_options.keep!r}",
             )
         fetches, original = pruned.fetches, pruned.original

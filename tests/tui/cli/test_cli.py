@@ -178,6 +178,18 @@ def test_cores(tagloom: Any) -> None:
     assert (code, "required: engine='fast'" in err) == (2, True)
 
 
+def test_workers(tagloom: Any) -> None:
+    """--workers is the number of workers of distributed, and --stats says how many ran; --cluster says where."""
+    options = "--engine", "distributed", "--workers", "3", "--cluster", "network:1"
+    lines = tagloom("run", "fib.py:fib", "6", *options, "--stats").out.splitlines()
+    assert "engine, schedule      distributed on 3 workers, waves" in lines
+    code, _, err = tagloom("run", "fib.py:fib", "6", "--workers", "2")
+    assert (code, "required: engine='distributed'" in err) == (2, True)
+
+
+TOKEN_RUNS = (*SCHEDULES, *(f"fast:{name}" for name in ENGINE_SCHEDULES), "distributed")
+"""The runs with tokens that check compares, where there is no graphics processor."""
+
 LARGE = """
 import numpy as np
 import tagloom as tl
@@ -365,11 +377,11 @@ def test_check_agrees(tagloom: Any) -> None:
     code, out, err = tagloom("check", "fib.py", "7")
     lines = [line.split(maxsplit=3) for line in out.splitlines()]
     assert (code, err) == (0, "")
-    of_tokens, others = (*SCHEDULES, *(f"fast:{name}" for name in ENGINE_SCHEDULES)), ("evaluator", "compiled")
-    assert lines.pop()[:3] == ["cuda", "-", "Refused"]  # no test machine has a graphics processor
+    others = ("evaluator", "compiled")
+    assert lines.pop(-2)[:3] == ["cuda", "-", "Refused"]  # no test machine has a graphics processor
     texts = {line[0]: line[3] for line in lines}
     assert [line[1:3] for line in lines] == [["agrees", "Returned"]] * len(lines)
-    assert texts == dict.fromkeys(of_tokens, f"22 after {json_firings(tagloom)} firings") | dict.fromkeys(others, "22")
+    assert texts == dict.fromkeys(TOKEN_RUNS, f"22 after {json_firings(tagloom)} firings") | dict.fromkeys(others, "22")
 
 
 def json_firings(tagloom: Any) -> int:
@@ -395,7 +407,7 @@ def test_check_differs(tagloom: Any, monkeypatch: MonkeyPatch) -> None:
 def test_check_with_limits(tagloom: Any) -> None:
     """If a limit ended the runs, check says how little was compared."""
     code, out, err = tagloom("check", "ends.py:endless", "2", "--max-firings", "100")
-    assert (code, out.count("agrees   Exhausted")) == (0, len(SCHEDULES) + len(ENGINE_SCHEDULES) + 1)
+    assert (code, out.count("agrees   Exhausted")) == (0, len(TOKEN_RUNS) + 1)
     assert "compiled      -        Refused" in out
     assert err == "a limit ended some of these runs: only the results that they had by then were compared\n"
 
@@ -404,13 +416,8 @@ def test_check_with_limits(tagloom: Any) -> None:
 def test_check_of_other_programs(tagloom: Any) -> None:
     """check accepts what run accepts: functions without annotations, graphs, traps."""
     assert tagloom("check", "kinds.py:anything", "2.5").code == 0
-    assert tagloom("check", "graphs.py:double", "-2").out.count("agrees   Returned   -4") == len(
-        (*SCHEDULES, *ENGINE_SCHEDULES)
-    )
-    assert (
-        tagloom("check", "ends.py:divide", "1", "0").out.count("agrees   Trapped")
-        == len((*SCHEDULES, *ENGINE_SCHEDULES)) + 2
-    )
+    assert tagloom("check", "graphs.py:double", "-2").out.count("agrees   Returned   -4") == len(TOKEN_RUNS)
+    assert tagloom("check", "ends.py:divide", "1", "0").out.count("agrees   Trapped") == len(TOKEN_RUNS) + 2
 
 
 @pytest.mark.full

@@ -33,7 +33,8 @@ def test_json_files_are_programs(json_files: Any, file: str) -> None:
     """run, check and show take a program or a graph from JSON as from Python."""
     assert json_files("run", file, "10") == (0, "89\n", "")
     code, out, err = json_files("check", file, "5")
-    assert (code, err, out.count("agrees")) == (0, "", len((*SCHEDULES, *ENGINE_SCHEDULES)) + 2 * ("program" in file))
+    runs = (*SCHEDULES, *ENGINE_SCHEDULES, "distributed", *(("evaluator", "compiled") if "program" in file else ()))
+    assert (code, err, out.count("agrees")) == (0, "", len(runs))
     assert json_files("show", file, "--form", "graph").out == json_files("show", "fib.py:fib", "--form", "graph").out
 
 

@@ -49,6 +49,18 @@ def test_show_prints_segments(tagloom: Any, folder: Path) -> None:
     assert refused.code == 2 and "a list of segments is text, without a run" in refused.err
 
 
+def test_show_prints_partitions(tagloom: Any, folder: Path) -> None:
+    """The parts of a graph are graphs; what travels between them follows, and a device is required."""
+    out = tagloom("show", "fib.py:fib", "--form", "partitions", "--place", "fib.add=/job:ps/task:1")
+    assert (out.code, out.err) == (0, "")
+    lines = out.out.splitlines()
+    assert lines[-1] == "# fib.add: /job:ps/task:1 -> /job:worker/task:0"
+    part = lines.index("# /job:ps/task:1")
+    assert lines[part + 2].startswith("graph fib(recv_fib_") and any("add recv_fib_" in line for line in lines[part:])
+    refused = tagloom("show", "fib.py:fib", "--form", "partitions")
+    assert refused.code == 2 and "required: --place NAME=DEVICE" in refused.err
+
+
 PLAIN = """import tagloom as tl
 
 
