@@ -113,10 +113,10 @@ def test_traces_lose_nothing(function: Any, arguments: tuple[Any, ...], schedule
     history = run_history(function, arguments, schedule)
     events = json.loads(trace_document(history))["traceEvents"]
     firings = [each for each in events if each["ph"] == "X" and each["cat"] != "activation"]
-    assert [each["args"]["event"] for each in firings] == [at for at, event in enumerate(history) if event.fired]
+    assert [each["args"]["event"] for each in firings] == [at for at, event in enumerate(history) if event.is_firing]
     tags = {event.token.tag for event in history}
     assert sum(each["name"] == "thread_name" for each in events) == len(tags)
-    consumed = {(event.token.node, event.token.tag) for event in history if event.fired}
+    consumed = {(event.token.node, event.token.tag) for event in history if event.is_firing}
     ports = [(event.token.node, event.token.tag) for event in history]
     sent = [token for event in history for token in event.sent if token.node >= 0]
     arrows = sum(each["ph"] == "s" for each in events)
