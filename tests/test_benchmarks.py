@@ -61,6 +61,17 @@ def test_cores_make_a_table() -> None:
 
 
 @pytest.mark.heavy
+def test_blocks_make_a_table() -> None:
+    """The benchmark of blocks prints a row for each program, after it has compared the statistics of both ways."""
+    ran = subprocess.run([sys.executable, str(FOLDER / "blocks.py"), "--quick"], capture_output=True, text=True)
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    _, table = ran.stdout.split("\n\n")
+    _, _, *lines = table.splitlines()
+    assert len(lines) == 8
+    assert all(float(figure) > 0 for line in lines for figure in line.strip("| ").split(" | ")[2:])
+
+
+@pytest.mark.heavy
 def test_auto_keeps_its_promise() -> None:
     """Where nothing is compiled, a thousand calls of a training step take 1.3 times what `compiled` takes, and what the
     reference takes while it is compiled, at most."""

@@ -77,7 +77,7 @@ _machines: dict[str, Any] = {}
 
 def inline_register_names(line: str) -> str:
     """A line of the machine as it is compiled, with names of registers as numbers."""
-    return load.inline_constants(line, load._ENUMS)
+    return load.inline_constants(line, load.ENUMS)
 
 
 def image_twin(description: str, change: Callable[[Image], None]) -> Any:

@@ -28,7 +28,7 @@ def code_twin(description: str, line: str, instead: str, *marks: Any) -> Any:
     """Cores in whose source a line is replaced everywhere. They take seconds to compile."""
 
     def break_code(patch: MonkeyPatch) -> None:
-        text, numbered = load.text(load.MachineVariant.MULTICORE), lambda line: load.inline_constants(line, load._ENUMS)
+        text, numbered = load.text(load.MachineVariant.MULTICORE), lambda line: load.inline_constants(line, load.ENUMS)
         assert numbered(line) in text, f"no line of the machine is {line}"
         patch.setattr(load, "text", lambda variant: text.replace(numbered(line), numbered(instead)))
         patch.setattr(several, "load_machine", _machines.setdefault(description, cache(load.load_machine.__wrapped__)))

@@ -97,28 +97,14 @@ def close_proxy(r: Any, mem: Any, frame: Any) -> None:
 
 def close_activation(a: Any, r: Any, mem: Any, frame: Any, header: Any) -> None:
     """S11: close an activation in which nothing is pending, and each ancestor in which then nothing is pending."""
-    sites, free_frames = peek(a, Address.SITES), peek(a, Address.FREE_FRAMES)
     while True:
         site, parent = site_of(mem, frame), parent_of(mem, frame)
         if IS_MULTICORE and unlikely(parent == 0):
             close_proxy(r, mem, frame)
             return
-        scope = peek(sites, site * SITE_WORDS + SiteColumn.SCOPE)
         if HAS_JOURNAL:
-            note_close(a, r, mem, frame, scope, header)
-        if peek(mem, frame + FrameHeader.PENDING) & TAG_BUILT:
-            poke(peek(a, Address.DROPPED_TAGS), peek(r, Register.DROPPED_TAGS), frame)
-            poke(r, Register.DROPPED_TAGS, peek(r, Register.DROPPED_TAGS) + 1)
-        if header > FrameHeader.BUSY:
-            previous, following = peek(mem, frame + FrameHeader.PREVIOUS), peek(mem, frame + FrameHeader.NEXT)
-            if previous:
-                poke(mem, previous + FrameHeader.NEXT, following)
-            if following:
-                poke(mem, following + FrameHeader.PREVIOUS, previous)
-        poke(mem, frame + FrameHeader.PARENT, peek(free_frames, scope) << LOW_BITS | site)
-        poke(mem, frame + FrameHeader.ITERATION, -1)
-        poke(free_frames, scope, frame)
-        poke(r, Register.OPEN_ACTIVATIONS, peek(r, Register.OPEN_ACTIVATIONS) - 1)
+            note_close(a, r, mem, frame, peek(peek(a, Address.SITES), site * SITE_WORDS + SiteColumn.SCOPE), header)
+        release_frame(a, r, mem, frame, site, header)
         if parent == 0:
             return
         counts = peek(mem, parent + FrameHeader.PENDING) - 1
@@ -126,6 +112,32 @@ def close_activation(a: Any, r: Any, mem: Any, frame: Any, header: Any) -> None:
         if (counts & PENDING_MASK) != 0:
             return
         frame = parent
+
+
+def drop_tag(a: Any, r: Any, frame: Any) -> None:
+    """Report that the tag of a frame is no longer needed as a Python object."""
+    poke(peek(a, Address.DROPPED_TAGS), peek(r, Register.DROPPED_TAGS), frame)
+    poke(r, Register.DROPPED_TAGS, peek(r, Register.DROPPED_TAGS) + 1)
+
+
+def release_frame(a: Any, r: Any, mem: Any, frame: Any, site: Any, header: Any) -> None:
+    """Add the frame of an activation that closes to the free ones of its scope."""
+    free_frames, scope = (
+        peek(a, Address.FREE_FRAMES),
+        peek(peek(a, Address.SITES), site * SITE_WORDS + SiteColumn.SCOPE),
+    )
+    if peek(mem, frame + FrameHeader.PENDING) & TAG_BUILT:
+        drop_tag(a, r, frame)
+    if header > FrameHeader.BUSY:
+        previous, following = peek(mem, frame + FrameHeader.PREVIOUS), peek(mem, frame + FrameHeader.NEXT)
+        if previous:
+            poke(mem, previous + FrameHeader.NEXT, following)
+        if following:
+            poke(mem, following + FrameHeader.PREVIOUS, previous)
+    poke(mem, frame + FrameHeader.PARENT, peek(free_frames, scope) << LOW_BITS | site)
+    poke(mem, frame + FrameHeader.ITERATION, -1)
+    poke(free_frames, scope, frame)
+    poke(r, Register.OPEN_ACTIVATIONS, peek(r, Register.OPEN_ACTIVATIONS) - 1)
 
 
 def remove_from_flight(ring: Any, mask: Any, head: Any, length: Any, position: Any) -> Any:

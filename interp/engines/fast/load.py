@@ -33,11 +33,13 @@ def inline_constants(text: str, enums: Mapping[str, type[IntEnum]]) -> str:
     return re.sub(rf"\b({names})\.([A-Z_0-9]+)\b", lambda match: str(int(enums[match[1]][match[2]])), text)
 
 
-_ENUMS = int_enums(image, opcode, registers, delivery_table, shared_memory)
+ENUMS = int_enums(image, opcode, registers, delivery_table, shared_memory)
 _SCALAR_FUNCTIONS = ("deliver_scalar_lifo", "True"), ("deliver_scalar_fifo", "False")
 """The names that `deliver_scalar` is compiled under, with the value of IS_LIFO."""
 _IMPORTS = f"""\
-from tagloom.interp.engines.jit.memory import atomic_exchange, atomic_load, atomic_store, peek, poke, prefetch, unlikely
+from tagloom.interp.engines.jit.memory import (
+    atomic_exchange, atomic_load, atomic_store, call_word_function, peek, poke, prefetch, unlikely
+)
 from tagloom.interp.engines.jit.random import splitmix64
 PORT_BITS = {image.PORT_BITS}
 SCRATCH_WORD = {image.SCRATCH_WORD}
@@ -48,6 +50,7 @@ RESULT_UNIT = {image.RESULT_UNIT}
 TAG_BUILT = {image.TAG_BUILT}
 CACHE_LINE_WORDS = {image.CACHE_LINE_WORDS}
 RING_CAPACITY = {shared_memory.RING_CAPACITY}
+LARGEST_PATH = {registers.LARGEST_PATH}
 """
 
 
@@ -125,7 +128,7 @@ def text(variant: MachineVariant = MachineVariant.BASE) -> str:
 
 def jitted_source(variant: MachineVariant) -> str:
     """The constants and functions of the files of a variant; all functions except `run` are jitted."""
-    body = inline_constants(variant_source(variant), _ENUMS)
+    body = inline_constants(variant_source(variant), ENUMS)
     return re.sub(r"(?m)^def (?!run\()", "@internal_njit\ndef ", body)
 
 

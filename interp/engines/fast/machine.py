@@ -35,7 +35,7 @@ from ...image.image import (
     SiteColumn,
 )
 from ...image.opcodes import FIRST_KERNEL, Opcode, first_trapping_opcode
-from ..jit.memory import peek, poke, prefetch
+from ..jit.memory import call_word_function, peek, poke, prefetch
 from ..jit.random import splitmix64
 from .frames import (
     HAS_JOURNAL,
@@ -53,6 +53,7 @@ from .frames import (
 )
 from .journal import note_firing, note_no_firing, note_release, steps_with_journal_room
 from .registers import (
+    LARGEST_PATH,
     Address,
     ComparisonColumn,
     DeliveryOrder,
@@ -109,11 +110,17 @@ def run(a: Any, budget: Any, header: Any) -> Any:
         if peek(o, MachineOption.HAS_SCALAR_PATH) and safe_count > 0:
             steps = 1
             if peek(peek(a, Address.HOST_RESULT), HostResult.KIND) == HostResultKind.ABSENT:
-                delivered = (
-                    deliver_scalar_lifo(a, safe_count, header)
-                    if peek(o, MachineOption.ORDER) == DeliveryOrder.YOUNGEST
-                    else deliver_scalar_fifo(a, safe_count, header)
-                )
+                delivered, limit = 0, safe_count
+                if peek(a, Address.BLOCKS):
+                    delivered = call_word_function(peek(a, Address.BLOCKS), a, safe_count, header)
+                    if delivered:
+                        budget -= delivered
+                        continue
+                    limit = min(safe_count, LARGEST_PATH)
+                if peek(o, MachineOption.ORDER) == DeliveryOrder.YOUNGEST:
+                    delivered = deliver_scalar_lifo(a, limit, header)
+                else:
+                    delivered = deliver_scalar_fifo(a, limit, header)
                 budget -= delivered
                 steps = min(safe_count - delivered, 1)
         if steps:

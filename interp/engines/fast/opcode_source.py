@@ -5,7 +5,7 @@ Arguments and results are words; each arm reads them as its own wide dtype.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 
 from ....core import dtypes
 from ....core.dtypes import DType
@@ -24,20 +24,36 @@ from ..jit import kernels
 
 def text() -> str:
     """The source of the three functions, with their imports."""
-    return "\n".join([kernels.HEADER, "import numpy as np", "", *_emit_functions(), ""])
+    return "\n".join([kernels.HEADER, "import numpy as np", "", *_emit_functions(None), ""])
 
 
-def _emit_functions() -> Iterator[str]:
+def scalar_kernels_text(codes: Collection[int], casts: Collection[int]) -> str:
+    """The source of `scalar_kernels`, for these opcodes and casts: the three functions as one, for `word_code`."""
+    function = """
+def scalar_kernels(group, code, a, b, c):
+    if group == 0:
+        return compute(code, a, b, c)
+    if group == 1:
+        return cast(code, a)
+    return int64(traps(code, a, b))
+"""
+    return "\n".join([kernels.HEADER, "import numpy as np", "", *_emit_functions({*codes}, {*casts}), function])
+
+
+def _emit_functions(codes: set[int] | None, casts: set[int] | None = None) -> Iterator[str]:
+    """The three functions, for some opcodes and casts or for all."""
+    computed = [(FIRST_KERNEL + n, arm) for n, arm in enumerate(scalar_kernels())]
     yield "@internal_njit"
     yield "def compute(code, a, b, c):"
-    yield from _emit_cases((FIRST_KERNEL + n, emit_compute(arm)) for n, arm in enumerate(scalar_kernels()))
+    yield from _emit_cases((n, emit_compute(arm)) for n, arm in computed if codes is None or n in codes)
     yield "@internal_njit"
     yield "def cast(code, a):"
-    yield from _emit_cases((n, emit_cast(dtype)) for n, dtype in enumerate(CAST_DTYPES) if dtype is not None)
+    dtypes_by_code = [(n, dtype) for n, dtype in enumerate(CAST_DTYPES) if dtype is not None]
+    yield from _emit_cases((n, emit_cast(dtype)) for n, dtype in dtypes_by_code if casts is None or n in casts)
     yield "@internal_njit"
     yield "def traps(code, a, b):"
-    trapping = scalar_kernels()[first_trapping_opcode() - FIRST_KERNEL :]
-    yield from _emit_cases((first_trapping_opcode() + n, emit_trap_test(arm)) for n, arm in enumerate(trapping))
+    trapping = [(n, arm) for n, arm in computed if n >= first_trapping_opcode()]
+    yield from _emit_cases((n, emit_trap_test(arm)) for n, arm in trapping if codes is None or n in codes)
 
 
 def _emit_cases(cases: Iterable[tuple[int, str]]) -> Iterator[str]:

@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from enum import IntEnum
 
+LARGEST_PATH = 64
+"""The most deliveries of a path through a block (see `blocks`). Where no block can go on, as many are made one by
+one."""
+
 
 class Register(IntEnum):
     """The registers."""
@@ -115,6 +119,10 @@ class Address(IntEnum):
     """The words that cores share; `shared_memory` has their layout."""
     COMPARISONS = 37
     """The comparisons of stop conditions, two rows per port: for a firing, and for a token that waits."""
+    BLOCKS = 38
+    """The address of the function `deliver_blocks` of the image; 0 if there is none, or if it must not be used."""
+    PATH_COUNTS = 39
+    """How often each path of a block was made."""
 
 
 class ProfileColumn(IntEnum):

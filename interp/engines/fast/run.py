@@ -40,6 +40,7 @@ from ..limits import (
 from ..long_ops import OpAbandoned
 from ..protocol import Until, check_until
 from ..reference import admit_arguments, first_state, out_of_memory_error
+from .block_loader import block_loader
 from .columns import ColumnKeeper
 from .events import EventKeeper, LastEventKeeper, forward_events, without_gc
 from .host_firings import HostFirings
@@ -103,6 +104,7 @@ class FastRun:
         self._keeper, self._variant = keeper, MachineVariant.JOURNAL if keeper else MachineVariant.BASE
         self._page_start = self.steps
         """The number of steps when a page was last turned before it was full."""
+        self._may_use_blocks = False
         if keeper is not None:
             keeper.attach(self.store, self.host)
 
@@ -145,6 +147,19 @@ class FastRun:
 
     go = RenamedAttribute("resume")
 
+    def allow_blocks(self) -> None:
+        """Let blocks deliver tokens where they are ready (`block_loader`), if this run can use them: under `lifo`, and
+        without events. A state that is exported later begins a wave, since blocks do not count waves."""
+        is_clocked = bool(self.store.options[MachineOption.HAS_WAVE_CLOCK])
+        self._may_use_blocks = self.schedule == "lifo" and self._keeper is None and not is_clocked
+
+    def _choose_blocks(self, steps: int) -> None:
+        """Use blocks in the next burst, if possible, after this number of steps."""
+        if self._may_use_blocks:
+            image, is_used = self.store.image, self.store.blocks is not None
+            blocks = block_loader(image).find(image, 0 if is_used else steps)
+            self.store.use_blocks(None if self._stop_points else blocks)
+
     def _set_stop_conditions(self, stops: StopConditions) -> None:
         """Tell the machine where to stop."""
         store, self._stop_conditions, stop_points = self.store, stops, stops.stop_points()
@@ -174,6 +189,7 @@ class FastRun:
             return limit_exceeded("tokens at once", "tokens", self.limits.max_tokens)
         self.host.stop_reason, self.host.memory_limit = monitor.stop_reason, self.limits.bytes
         end_step = None if steps is None else int(store.registers[Register.STEPS]) + steps
+        self._choose_blocks(0)
         exceeded_limit = monitor.exceeded_limit(store)
         while exceeded_limit is None:
             budget = (
@@ -183,7 +199,9 @@ class FastRun:
             )
             if budget <= 0:
                 return None
+            burst_start = self.steps
             exit_reason = self._run_burst(budget)
+            self._choose_blocks(self.steps - burst_start)
             if self._keeper is not None and self._is_page_due(self._keeper):
                 self._keeper.turn_page()
                 self._page_start = self.steps
@@ -226,6 +244,7 @@ class FastRun:
         exit_reason = ExitReason(
             load_machine(self._variant)(self.store.address_table(), steps, self.store.image.header_words)
         )
+        self.store.count_paths()
         self.store.sweep()
         return exit_reason
 
@@ -456,6 +475,7 @@ def resume_to_outcome(
     and the seconds of the run so far."""
     keeper = choose_keeper(sink)
     run = FastRun(state, schedule, until=until, limits=limits, meter=meter, elapsed=elapsed, keeper=keeper)
+    run.allow_blocks()
     stop_error = run.resume()
     window = keeper.window(sink.events or ()) if isinstance(keeper, LastEventKeeper) else None
     fields = sink.outcome_fields(int(run.store.registers[Register.STEPS]), window)

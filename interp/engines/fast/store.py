@@ -29,6 +29,7 @@ from ...image.image import (
     is_boxed,
 )
 from ..limits import Limits, machine_memory
+from .block_program import LoadedBlocks
 from .delivery_table import delivery_table
 from .registers import (
     Address,
@@ -115,6 +116,9 @@ class TokenStore:
         """The dead objects to which the journal still refers; None without a journal."""
         self.retired_bytes = 0
         """The bytes of the dead objects to which the current page refers."""
+        self.blocks: LoadedBlocks | None = None
+        """The blocks that the machine uses; None if it must not use any."""
+        self.path_counts = np.zeros(1, np.int64)
         self._is_address_table_stale = True
         """Whether an array has moved since the address table was built."""
         self._address_table = np.zeros(0, np.int64)
@@ -163,6 +167,7 @@ class TokenStore:
             Address.JOURNAL: self.journal,
             Address.STATE_WORDS: self.state_words,
             Address.COMPARISONS: self.comparisons,
+            Address.PATH_COUNTS: self.path_counts,
         }
         table = np.zeros(len(Address), np.int64)
         for entry, array in rows.items():
@@ -180,6 +185,7 @@ class TokenStore:
             table[entry] = len(array)
         if not image.has_loop_bounds:
             table[Address.THROTTLED_SIZE] = 2**62
+        table[Address.BLOCKS] = 0 if self.blocks is None else self.blocks.address
         return table
 
     @property
@@ -191,6 +197,21 @@ class TokenStore:
     def mark_moved(self) -> None:
         """Note that an array was replaced by another, so that the address table is stale."""
         self._is_address_table_stale = True
+
+    def use_blocks(self, blocks: LoadedBlocks | None) -> None:
+        """Use these blocks from now on, or none."""
+        if blocks is not self.blocks:
+            self.blocks = blocks
+            if blocks is not None:
+                self.path_counts = np.zeros(len(blocks.program.firings), np.int64)
+            self._is_address_table_stale = True
+
+    def count_paths(self) -> None:
+        """Add what the paths of blocks have done to the counts by node and by site."""
+        if self.blocks is not None:
+            self.firing_counts += self.path_counts @ self.blocks.program.firings
+            self.opened_counts += self.path_counts @ self.blocks.program.openings
+            self.path_counts[:] = 0
 
     def has_room(self) -> bool:
         """Whether no array is nearly full; the journal does not count."""

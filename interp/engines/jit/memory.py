@@ -78,6 +78,17 @@ def unlikely(context: Any, condition: Any) -> Any:
 
 
 @intrinsic
+def call_word_function(context: Any, function: Any, first: Any, second: Any, third: Any) -> Any:
+    """Call the function of three words at an address."""
+
+    def emit(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        kind = ir.FunctionType(_WORD, [_WORD] * 3)
+        return builder.call(builder.inttoptr(arguments[0], kind.as_pointer()), arguments[1:])
+
+    return types.int64(types.int64, types.int64, types.int64, types.int64), emit
+
+
+@intrinsic
 def peek_unaligned(context: Any, address: Any) -> Any:
     """Read a word from an unaligned address."""
 

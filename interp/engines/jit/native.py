@@ -30,6 +30,10 @@ _UNREACHABLE_SYMBOLS = (
     "numba_unpickle",
 )
 """Functions of numba that object code calls only to raise an exception, which no function here does."""
+WORD_CODE = "# word code"
+"""The beginning of a text that is not numba's Python, but that of `word_code`."""
+SECOND_PART = "# functions of words"
+"""The line between the two parts of such a text."""
 _engines: list[Any] = []
 """Objects that must live as long as the functions do."""
 _functions: dict[tuple[str, str], WordFunction] = {}
@@ -73,13 +77,23 @@ def compile_object(text: str, function: str, arity: int) -> bytes:
     with block_interrupt():
         import numba
 
-    namespace: dict[str, Any] = {}
-    exec(compile(text, f"<{function}>", "exec"), namespace)
-    signature = numba.int64(*[numba.int64] * arity)
-    cfunc: Any = numba.cfunc(signature, error_model="numpy")(namespace[function])
-    check_linkable(symbol.name for symbol in cfunc._library._final_module.functions if symbol.is_declaration)
-    code: bytes = cfunc._library._get_compiled_object()
-    content: bytes = cfunc.native_name.encode() + b"\n" + code
+    def compile_function(text: str, name: str, arity: int) -> Any:
+        namespace: dict[str, Any] = {}
+        exec(compile(text, f"<{name}>", "exec"), namespace)
+        return numba.cfunc(numba.int64(*[numba.int64] * arity), error_model="numpy")(namespace[name])
+
+    if text.startswith(WORD_CODE):
+        from . import word_code
+
+        kernel = compile_function(text.partition(SECOND_PART)[0], "scalar_kernels", word_code.KERNEL_ARITY)
+        library, symbol = word_code.compile_library(text.partition(SECOND_PART)[2], function, kernel), function
+    else:
+        cfunc = compile_function(text, function, arity)
+        library, symbol = cfunc._library, cfunc.native_name
+    functions = library._final_module.functions
+    check_linkable(declaration.name for declaration in functions if declaration.is_declaration)
+    code: bytes = library._get_compiled_object()
+    content: bytes = symbol.encode() + b"\n" + code
     return _checksum(content) + b"\n" + content
 
 

@@ -1,0 +1,98 @@
+"""When the blocks of an image are compiled, and when a run uses them.
+
+A short run must not wait for a compiler, nor pay for generating a text. So the steps that all runs of an image make
+without blocks are counted. After LOOKUP_STEPS the text is generated, and the machine code loaded if it is on disk;
+after COMPILE_STEPS it is compiled in the background (`jit.compiler_process`), and the run goes over to it when it is
+there. What is loaded serves all later runs of the image from their first step.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from contextlib import suppress
+from dataclasses import dataclass
+from weakref import WeakKeyDictionary
+
+from ...image.image import Image
+from ..jit import compiler_process
+from ..jit.compiler_process import Compilation, CompileState, CompileTask
+from ..jit.native import Unlinkable, load_native
+from .block_program import BlockProgram, LoadedBlocks
+from .blocks import block_program
+
+LOOKUP_STEPS = 2**22
+"""After how many steps blocks are looked for on disk: some 40 ms, as long as generating and loading takes."""
+COMPILE_STEPS = 2**24
+"""After how many steps they are compiled: some 0.15 s. Compiling takes a second or two of another processor core."""
+
+
+@dataclass(slots=True)
+class BlockLoader:
+    """What this process knows about the blocks of an image."""
+
+    steps: int = 0
+    """The steps that its runs have made without blocks."""
+    loaded: LoadedBlocks | None = None
+    compilation: Compilation | None = None
+    is_hopeless: bool = False
+    """Whether there are no blocks, or they cannot be compiled, or not be cached."""
+
+    def find(self, image: Image, steps: int) -> LoadedBlocks | None:
+        """The blocks, if they are loaded, or should and can be loaded without waiting, after these further steps."""
+        self.steps += steps
+        if self.loaded is not None or self.is_hopeless or self.steps < LOOKUP_STEPS:
+            return self.loaded
+        try:
+            program = block_program(image)
+            if program is None:
+                self.is_hopeless = True
+            elif self.is_ready(program):
+                self.loaded = load_blocks(program)
+        except (OSError, ValueError, Unlinkable):  # nothing can be cached; or the file is damaged
+            self.is_hopeless = True
+        return self.loaded
+
+    def is_ready(self, program: BlockProgram) -> bool:
+        """Whether the machine code is on disk. Requests it if the runs are long enough."""
+        if self.compilation is None:
+            self.compilation = Compilation(block_task(program))
+        if self.compilation.is_on_disk():
+            return True
+        if self.steps < COMPILE_STEPS or not compiler_process.is_enabled():
+            return False
+        self.compilation.request()
+        state = self.compilation.poll()
+        self.is_hopeless = state is CompileState.FAILED
+        return state is CompileState.READY
+
+
+_loaders: WeakKeyDictionary[Image, BlockLoader] = WeakKeyDictionary()
+
+
+def block_loader(image: Image) -> BlockLoader:
+    """The loader of an image's blocks."""
+    if image not in _loaders:
+        _loaders[image] = BlockLoader()
+    return _loaders[image]
+
+
+def block_task(program: BlockProgram) -> CompileTask:
+    """What a compiler process needs to compile blocks."""
+    return CompileTask("blocks", program.text, "deliver_blocks", 3)
+
+
+def load_blocks(program: BlockProgram) -> LoadedBlocks:
+    """Load blocks, compiled if necessary. Raises Unlinkable if they call what only numba has."""
+    function = load_native("blocks", program.text, "deliver_blocks", 3)
+    address = ctypes.cast(function, ctypes.c_void_p).value  # type: ignore[arg-type]
+    assert address is not None
+    return LoadedBlocks(program, address)
+
+
+def compile_blocks(image: Image) -> bool:
+    """Compile and load the blocks of an image, and wait for it; returns whether it has any."""
+    loader, program = block_loader(image), block_program(image)
+    if program is not None and loader.loaded is None:
+        with suppress(Unlinkable):
+            loader.loaded = load_blocks(program)
+    return loader.loaded is not None

@@ -1,0 +1,244 @@
+"""Blocks: the machine with blocks makes the steps of the machine without, and the laws catch broken blocks."""
+
+from __future__ import annotations
+
+import re
+from random import Random
+from typing import Any
+
+import pytest
+import tagloom as tl
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from support.engines.block_interpreter import interpreted_blocks
+from support.generators.effect_programs import Witness, act_cases
+from support.generators.generator import Case, cases
+from support.laws.block_laws import block_violations, start_block_run
+from support.twins.broken_twin import Break, broken, caught
+from tagloom.core.frontend.trace.pytree import flat_treedef
+from tagloom.core.graph.lower import lower
+from tagloom.core.text import parse_program
+from tagloom.interp.engines.fast import block_loader, blocks
+from tagloom.interp.engines.fast.block_loader import load_blocks
+from tagloom.interp.engines.jit import compiler_process, native
+from tagloom.interp.engines.limits import Limits
+from tagloom.interp.image.image import cached_image
+
+
+@tl.function
+def fib(n: tl.int64) -> tl.int64:
+    return tl.cond(n <= 1, lambda: 1, lambda: fib(n - 1) + fib(n - 2))
+
+
+@tl.function
+def loops(n: tl.int64) -> tl.float64:
+    """A loop in a loop in a call, with a division that traps at the end."""
+
+    def inner(i: Any) -> Any:
+        return tl.while_loop(lambda j, s: j < n, lambda j, s: (j + 1, s * 0.5 + i), 0, 0.0)[1]
+
+    total = tl.while_loop(lambda i, s: i < n, lambda i, s: (i + 1, s + inner(i)), 0, 0.0)[1]
+    return total + tl.astype(n // (n - 5), tl.float64)
+
+
+NOT_STRICT = """func f(x: int64, y: int64) -> int64 {
+  done = less_equal x, 1
+  r = cond done, x, y {
+    then(x: int64, y: int64) { yield 1 }
+    else(x: int64, y: int64) {
+      x1 = subtract x, 1
+      inner = call f x, y
+      outer = call f x1, inner
+      yield outer
+    }
+  }
+  return r
+}
+"""
+"""f(2, 0) returns only if f(1, y) does not wait for y: the inner call never returns."""
+FIB, LOOPS, ENDLESS = Case(fib.program, [11]), Case(loops.program, [7]), Case(parse_program(NOT_STRICT), [2, 0])
+
+
+def test_recursion_with_blocks() -> None:
+    """Outcomes, states after any number of steps, and limits that are just met are the reference's."""
+    assert list(block_violations(FIB, Random(1))) == []
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("case", [LOOPS, Case(loops.program, [5]), ENDLESS], ids=["loops", "a trap", "not strict"])
+def test_blocks_on_chosen_programs(case: Case) -> None:
+    """So they are in nested loops, at a trap, and where a function returns before its argument comes."""
+    assert list(block_violations(case, Random(1))) == []
+
+
+@pytest.mark.full
+@settings(max_examples=10)
+@given(cases())
+def test_blocks_on_generated_programs(case: Case) -> None:
+    """So they are on all generated programs."""
+    assert list(block_violations(case, Random(1), tries=2)) == []
+
+
+@pytest.mark.full
+@settings(max_examples=5)
+@given(cases(arrays=True) | act_cases())
+def test_blocks_beside_host_firings(case: Case) -> None:
+    """So they are where arrays, cells and effects leave most firings to Python."""
+    assert list(block_violations(case, Random(1), tries=2)) == []
+
+
+@pytest.mark.heavy
+@settings(max_examples=3)
+@given(cases())
+def test_machine_code_of_blocks(case: Case) -> None:
+    """The machine code of a text does what Python does."""
+    assert list(block_violations(case, Random(1), load=load_blocks, tries=1)) == []
+
+
+@pytest.mark.full
+@pytest.mark.parametrize(("case", "firings", "paths"), [(FIB, 2581, 715), (LOOPS, 1105, 140)], ids=["fib", "loops"])
+def test_firings_of_paths(case: Case, firings: int, paths: int) -> None:
+    """A path makes several firings: 3.6 in the recursion, 7.9 in short loops."""
+    graph = lower(case.program)
+    run = start_block_run(graph, case.arguments, Limits(), Witness(), interpreted_blocks)
+    made: list[int] = []
+
+    def count() -> None:
+        made.append(int(run.store.path_counts.sum()))
+        type(run.store).count_paths(run.store)
+
+    run.store.count_paths = count  # type: ignore[method-assign]
+    outcome = run.outcome(run.resume(), flat_treedef(1))
+    assert (outcome.firings, sum(made)) == (firings, paths)
+
+
+def test_short_runs_compile_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first steps of a program neither generate blocks nor request machine code."""
+    monkeypatch.setattr(block_loader, "block_program", None)
+    image = cached_image(lower(fib.program), {})
+    assert block_loader.block_loader(image).find(image, block_loader.LOOKUP_STEPS - 1) is None
+
+
+@pytest.mark.full
+def test_long_runs_request_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """After enough steps the blocks are requested in the background; without compiler processes they are not."""
+    requested: list[str] = []
+    monkeypatch.setattr(compiler_process.Compilation, "request", lambda self: requested.append(self.task.name))
+    monkeypatch.setattr(compiler_process.Compilation, "is_on_disk", lambda self: False)
+    for is_enabled in (False, True):
+        monkeypatch.setattr(compiler_process, "is_enabled", lambda value=is_enabled: value)
+        image = cached_image(lower(fib.program), {})
+        loader = block_loader.BlockLoader()
+        assert loader.find(image, block_loader.COMPILE_STEPS - 1) is None and requested == []
+        assert loader.find(image, 1) is None and requested == ["blocks"] * is_enabled
+
+
+@pytest.mark.full
+def test_word_code() -> None:
+    """The language of blocks: words that wrap, tests, loops, and jumps between cases."""
+    functions = """
+LIMIT = 1 << 40
+def triple(x):
+    return x * 3
+def steps(x, a, b):
+    count, state = 0, x & 1
+    while count < a:
+        match state:
+            case 0 | 7:
+                x = x >> 1
+                count += 1
+                if not x & 1 or x == -1:
+                    state = 0
+                    continue
+                go(1)
+            case 1:
+                x = min(triple(x) + b, LIMIT)
+                count += 1
+                state = 0
+            case _:
+                break
+    return x * LIMIT ^ ~count
+"""
+    kernels = "from numba import int64\ndef scalar_kernels(group, code, a, b, c):\n    return int64(0)\n"
+    text = "\n".join([native.WORD_CODE, kernels, native.SECOND_PART, functions])
+    compiled = native.load_native("steps", text, "steps", 3)
+
+    def expected(x: int, a: int, b: int) -> int:
+        count, state = 0, x & 1
+        while count < a:
+            if state == 0:
+                x, count = x >> 1, count + 1
+                if not x & 1 or x == -1:
+                    continue
+            x, count, state = min(3 * x + b, 2**40), count + 1, 0
+        return (x * 2**40 ^ ~count) + 2**63 & 2**64 - 1
+
+    for x in (27, -5, 2**62, 1, 0):
+        assert compiled(x, 9, 1) + 2**63 == expected(x, 9, 1)
+
+
+# Broken blocks
+
+
+def rewritten(pattern: str, replacement: str) -> Break:
+    """Blocks in whose text something is replaced everywhere."""
+
+    def how(patch: pytest.MonkeyPatch) -> None:
+        text = blocks._BlockWriter.text
+        patch.setattr(blocks._BlockWriter, "text", lambda self: re.sub(pattern, replacement, text(self)))
+
+    return how
+
+
+def sends_in_reverse(patch: pytest.MonkeyPatch) -> None:
+    true = blocks._BlockWriter.find_targets
+
+    def reversed_targets(self: Any, *arguments: Any) -> Any:
+        targets = true(self, *arguments)
+        return targets[::-1] if isinstance(targets, list) else targets
+
+    patch.setattr(blocks._BlockWriter, "find_targets", reversed_targets)
+
+
+def waits_for_nothing(patch: pytest.MonkeyPatch) -> None:
+    true = blocks.FrameFacts.are_set
+    patch.setattr(blocks.FrameFacts, "are_set", lambda self, *bits: true(self, *bits) in (True, None))
+
+
+def forgets_bits_of_frames(patch: pytest.MonkeyPatch) -> None:
+    true = blocks._BlockWriter.version
+    patch.setattr(blocks._BlockWriter, "version", lambda self, *of: true(self, *of)._replace(ones=()))
+
+
+TWINS: dict[str, Break] = {
+    "a firing is not counted": rewritten(r"peek\(path_counts, (\d*[05])\) \+ 1", r"peek(path_counts, \1)"),
+    "paths go beyond the limit": rewritten(r"remaining (<|>=) LARGEST_PATH", r"remaining \1 1"),
+    "a frame is free while a token is in it": rewritten(r"& 4294967295 == 0", "& 4294967294 == 0"),
+    "the largest flight is that between blocks": rewritten(r" +largest_flight = max.*\n", ""),
+    "nothing traps": rewritten(r"if traps\(", "if 0 * traps("),
+    "calls go one deeper": rewritten("> depth_limit", "> depth_limit + 1"),
+    "two tokens in one slot": rewritten(r"\+ 1 & mask\) << 1", "+ 0 & mask) << 1"),
+    "an output sends in the wrong order": sends_in_reverse,
+    "a node does not wait for its partners": waits_for_nothing,
+    "a frame is taken for an empty one": forgets_bits_of_frames,
+}
+
+
+def is_wrong(how: Break, case: Case) -> bool:
+    with broken(how):
+        blocks._programs.clear()
+        try:
+            return next(block_violations(case, Random(1)), None) is not None
+        except (AssertionError, LookupError, OverflowError, ValueError, tl.Crash):
+            return True
+        finally:
+            blocks._programs.clear()
+
+
+@pytest.mark.heavy
+@pytest.mark.parametrize("name", TWINS)
+def test_the_laws_catch_broken_blocks(name: str) -> None:
+    """Every change of what blocks do breaks a law, on a program on which true blocks keep the laws."""
+    chosen = st.sampled_from([FIB, LOOPS, Case(loops.program, [5]), ENDLESS])
+    case = caught(chosen | cases(), lambda case: is_wrong(TWINS[name], case), name, 60)
+    assert list(block_violations(case, Random(1))) == []
