@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import dis
+import inspect
 from collections.abc import Callable
 from contextvars import ContextVar
 from types import FunctionType
@@ -79,9 +80,8 @@ def may_suppress(manager: Any) -> bool:
 def _ignores_exceptions(method: FunctionType) -> bool:
     """Whether an `__exit__` reads none of its arguments but the instance, and returns None or False."""
     code = method.__code__
-    if code.co_flags & 0x0C or code.co_argcount != 4:  # collects arguments
-        return False
-    arguments = set(code.co_varnames[1:4])
+    collected = bool(code.co_flags & inspect.CO_VARARGS) + bool(code.co_flags & inspect.CO_VARKEYWORDS)
+    arguments = set(code.co_varnames[1 : code.co_argcount + code.co_kwonlyargcount + collected])
     instructions = list(dis.get_instructions(code))
     for position, each in enumerate(instructions):
         if each.argval in arguments or (isinstance(each.argval, tuple) and arguments & set(each.argval)):

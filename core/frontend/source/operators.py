@@ -328,7 +328,7 @@ class Operators(ABC):
         if isinstance(container, CountedRange) or (isinstance(container, range) and self.is_symbolic(item)):
             return self._in_range(item, container)
         if isinstance(container, list | tuple | set | frozenset | dict) and any(
-            map(self.is_symbolic, (item, *container))
+            self.is_symbolic(each) or user_method(each, "__eq__") for each in (item, *container)
         ):
             return self.or_(False, *(lambda each=each: each is item or self.equal(each, item) for each in container))
         return item in container
@@ -373,6 +373,8 @@ class Operators(ABC):
         fields = equal_fields(one, other)
         if fields is not None:
             one, other = fields
+        if _are_tuples(one, other):
+            one, other = tuple(one), tuple(other)
         if type(one) is not type(other) or type(one) not in (tuple, list):
             return self.binary("==", one, other)
         if len(one) != len(other):
@@ -381,7 +383,7 @@ class Operators(ABC):
 
     def not_equal(self, one: Any, other: Any) -> Any:
         """`one != other`."""
-        is_of_items = type(one) is type(other) and type(one) in (tuple, list)
+        is_of_items = _are_tuples(one, other) or type(one) is type(other) is list
         has_method = user_method(one, "__ne__") or user_method(other, "__ne__")
         is_compared = user_method(one, "__eq__") or user_method(other, "__eq__")
         if is_of_items or (is_compared and not has_method):
@@ -745,6 +747,11 @@ def _call_frame_reader(builtin: Callable[..., Any], *arguments: Any, **keywords:
         where=user_location(),
         hint="it looks at the variables of the frame that calls it",
     )
+
+
+def _are_tuples(*values: Any) -> bool:
+    """Whether values are compared as tuples: named ones, too."""
+    return all(isinstance(each, tuple) and type(each).__eq__ is tuple.__eq__ for each in values)
 
 
 def _identity(value: Any) -> Any:

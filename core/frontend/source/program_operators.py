@@ -52,7 +52,7 @@ class ProgramOperators(Operators):
             pow: methods.power,
             reversed: sequences.reverse_items,
             sorted: functools.partial(methods.sort, self),
-            sum: sequences.sum_items,
+            sum: functools.partial(sequences.sum_items, self.binary),
             zip: sequences.zip_items,
             list: functools.partial(methods.create_list, self),
             tuple: functools.partial(methods.create_tuple, self),

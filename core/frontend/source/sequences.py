@@ -3,6 +3,7 @@ ranges and arrays, and generator expressions over them."""
 
 from __future__ import annotations
 
+import functools
 import operator
 from collections.abc import Callable, Iterator
 from typing import Any, NoReturn
@@ -17,6 +18,7 @@ from ..trace.source_location import user_location
 from ..trace.stacked_items import has_stacked_items
 from ..trace.symbol import Symbol
 from . import items, library, open_lists
+from .classes import user_method
 from .convert import convert
 from .operators import Operators
 from .raising import raised, stage_assertion
@@ -185,12 +187,14 @@ def push_all(items: Any) -> PushedItems:
     return PushedItems(items, iter, convert(library.push_items))  # type: ignore[arg-type]
 
 
-def sum_items(iterable: Any, /, start: Any = 0) -> Any:
-    """`sum(iterable, start)`."""
+def sum_items(binary: Callable[[str, Any, Any], Any], iterable: Any, /, start: Any = 0) -> Any:
+    """`sum(iterable, start)`; `binary` adds instances of the user's classes."""
     if has_stacked_items(iterable):
         iterable = push_all(iterable)
     if isinstance(iterable, SymbolicRange):
         return iterable.sum() + start
+    if isinstance(iterable, list | tuple) and any(user_method(each, "__add__") for each in iterable):
+        return functools.reduce(functools.partial(binary, "+"), iterable, start)
     if not isinstance(iterable, PushedItems):
         return sum(iterable, start)
     total = register_created(_Total(start))

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 import tagloom as tl
@@ -151,9 +151,51 @@ def local_class(n, p):
     return Local() * n + Local().half
 
 
+class Pair(NamedTuple):
+    first: int
+    second: int
+
+
+class Added:
+    """Numbers whose sum depends on them."""
+
+    def __init__(self, n):
+        self.n = n
+
+    def __add__(self, other):
+        return Added(self.n + other.n + (100 if other.n > 2 else 0))
+
+    def __radd__(self, other):
+        return self if other == 0 else NotImplemented
+
+    def __eq__(self, other):
+        return self.n == other.n if other.n > 1 else False
+
+
+def in_builtins(n, p):
+    one, two = Added(n), Added(5)
+    total = sum([one, two, Added(n)])
+    return total.n, one in [two, Added(2)], one not in (Added(1),), Pair(n, 2) == Pair(2, 2), Pair(n, 1) != (1, 1)
+
+
+class Opened:
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *details):
+        self.is_closed = True
+
+
+def closed(n, p):
+    with Opened() as opened:
+        if n > 2:
+            raise ValueError("large")
+    return opened.is_closed
+
+
 FUNCTIONS: list[Callable[[Any, Any], Any]] = [
     items_in_an_arm, augmented_in_an_arm, property_in_an_arm, arithmetic, comparisons, truth, grown, not_implemented,
-    local_class,
+    local_class, in_builtins, closed,
 ]  # fmt: skip
 INPUTS = [(n, p) for n in (0, 1, 2, 5) for p in (True, False)]
 
