@@ -15,6 +15,7 @@ from onnx import helper
 from onnx.backend.base import Backend, BackendRep
 from onnx.backend.test.runner import BackendIsNotSupposedToImplementIt
 
+from ...function.fetch_feed import value_or_raise
 from .interpreter import declared_type
 from .model import ImportedModel
 from .operators import Unsupported
@@ -30,15 +31,16 @@ class PreparedModel(BackendRep):  # type: ignore[misc]
     def run(self, inputs: Any, **kwargs: Any) -> tuple[Any, ...]:
         """The outputs for inputs in order, or by name. Raises BackendIsNotSupposedToImplementIt where tagloom lacks
         something that the model needs, and what a run raises."""
-        infos = self.imported.inputs
+        infos, constants = self.imported.inputs, {}
         if isinstance(inputs, dict):
+            constants = {name: value for name, value in inputs.items() if name not in {each.name for each in infos}}
             inputs = [inputs[info.name] for info in infos]
         try:
             arguments = [as_argument(value, info) for value, info in zip(inputs, infos, strict=True)]
-            function, left = self.imported.specialize(arguments)
+            function, left = self.imported.specialize(arguments, constants)
         except Unsupported as error:
             raise BackendIsNotSupposedToImplementIt(str(error)) from error
-        value = function.run(*left, engine=self.engine).value
+        value = value_or_raise(function.run(*left, engine=self.engine))
         results = value if type(value) is tuple else (value,)
         return tuple(map(as_output, results))
 

@@ -8,6 +8,7 @@ does. A model-local function becomes a function of the program.
 from __future__ import annotations
 
 import functools
+import keyword
 from collections import ChainMap
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -17,6 +18,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import onnx
 from onnx import helper, numpy_helper
+from onnx.external_data_helper import uses_external_data
 
 from ....core import dtypes
 from ....core.dtypes import DType
@@ -83,8 +85,8 @@ class ModelInterpreter:
         self.result_forms: dict[tuple[Any, ...], tuple[onnx.GraphProto, Any]] = {}
         """Graphs in nodes and the forms of their results, for this trace, by the identity of the graph and the forms of
         what it uses."""
-        self.depth = 0
-        """How many functions and bodies of operators are evaluated inside one another."""
+        self.active: list[onnx.FunctionProto] = []
+        """The functions and bodies of operators that are evaluated, the innermost last."""
 
     def evaluate_model(self, inputs: Mapping[str, Any]) -> list[Any]:
         """The results of the model's graph, for the values of its inputs."""
@@ -106,11 +108,7 @@ class ModelInterpreter:
         same in each trace."""
         if id(tensor) in self.constants:
             return self.constants[id(tensor)][1]
-        dtype_of_element(tensor.data_type)
-        try:
-            array = numpy_helper.to_array(tensor)
-        except (ValueError, TypeError) as error:
-            raise Malformed(f"tensor {tensor.name} cannot be read", got=error) from None
+        array = tensor_elements(tensor)
         if array.size <= MAX_LITERAL_ELEMENTS:
             return array
         with suspend_tracing():
@@ -142,6 +140,13 @@ class ModelInterpreter:
         if domain not in opsets:
             raise Malformed(f"the model imports no operator set of domain {domain or 'ai.onnx'!r}", got=node.op_type)
         version = opsets[domain]
+        schema = find_schema(domain, node.op_type, version)
+        if schema is None:
+            message = f"tagloom has no operator {node.op_type} in version {version} of {domain or 'ai.onnx'}"
+            raise unsupported("op", message)
+        for name, each in schema.attributes.items():
+            if each.required and name not in attributes:
+                raise Malformed(f"{node.op_type} lacks attribute {name!r}", where=user_location())
         row = find_operator(domain, node.op_type, version)
         if row is None:
             return self.evaluate_body(node, list(map(as_single_value, operands)), attributes, version)
@@ -238,9 +243,9 @@ class ModelInterpreter:
         opsets = {"": onnx.defs.onnx_opset_version(), **self.opsets}
         opsets |= {normal_domain(each.domain): each.version for each in function.opset_import}
         environment: Environment = ChainMap(values)
-        self.depth += 1
+        self.active.append(function)
         try:
-            if self.depth > MAX_DEPTH:
+            if len(self.active) > MAX_DEPTH:
                 raise Malformed("functions nest too deep", required=f"{MAX_DEPTH} at most", got=function.name)
             self.evaluate_nodes(needed_nodes(function, len(node.output)), environment, opsets)
         except NeedsConstant as error:
@@ -249,7 +254,7 @@ class ModelInterpreter:
             names = {outer for inner, outer, operand in inputs if inner in needed and not is_static(operand)}
             raise NeedsConstant(names, error.operator) from None
         finally:
-            self.depth -= 1
+            self.active.pop()
         pairs = zip(function.output, node.output, strict=False)
         return [lookup(environment, inner) if outer else None for inner, outer in pairs]
 
@@ -261,6 +266,8 @@ class ModelInterpreter:
         attributes: Mapping[str, Any],
     ) -> Sequence[Any]:
         """The results of a call of a function of the model, which is a call of the program."""
+        if any(each is function for each in self.active):
+            raise Malformed(f"function {function.name} of the model calls itself", where=user_location())
         present = [position for position, operand in enumerate(operands) if operand is not None]
         fixed = {position: operands[position] for position in present if not is_single(operands[position])}
         if fixed or any(isinstance(each, Body) for each in attributes.values()):
@@ -403,7 +410,8 @@ def reachable_names(nodes: Iterable[onnx.NodeProto], names: Collection[str]) -> 
 
 
 @cache
-def _schema(domain: str, name: str, version: int) -> Any:
+def find_schema(domain: str, name: str, version: int) -> Any:
+    """What ONNX says of an operator in a version of its operator set; None where there is no such operator."""
     try:
         return onnx.defs.get_schema(name, version, domain)
     except onnx.defs.SchemaError:
@@ -412,9 +420,8 @@ def _schema(domain: str, name: str, version: int) -> Any:
 
 def find_body(node: onnx.NodeProto, types: Sequence[onnx.TypeProto], version: int) -> onnx.FunctionProto | None:
     """The body that ONNX gives an operator for operands of these types; None where it gives none."""
-    schema = _schema(normal_domain(node.domain), node.op_type, version)
-    if schema is None:
-        return None
+    schema = find_schema(normal_domain(node.domain), node.op_type, version)
+    assert schema is not None, "a node is evaluated if its operator has a schema"
     body = onnx.FunctionProto()
     if schema.has_function:
         body.CopyFrom(schema.function_body)
@@ -455,11 +462,27 @@ def lookup(environment: Environment, name: str) -> Any:
     return environment[name]
 
 
+def tensor_elements(tensor: onnx.TensorProto) -> Any:
+    """The elements of a tensor of the model; raises Malformed where they are not in it. Those of a model's other files
+    are put into it when the model is read from its file."""
+    dtype_of_element(tensor.data_type)
+    message = f"tensor {tensor.name} cannot be read"
+    if uses_external_data(tensor):
+        raise Malformed(message, required="elements in the model", got="the name of a file", hint=EXTERNAL_DATA_HINT)
+    try:
+        return numpy_helper.to_array(tensor)
+    except (ValueError, TypeError) as error:
+        raise Malformed(message, got=error) from None
+
+
+EXTERNAL_DATA_HINT = "from_onnx reads other files of a model if it gets the path of the model"
+
+
 def dense(sparse: onnx.SparseTensorProto) -> Any:
     """A sparse tensor as an array; raises Unsupported for a large one."""
     if np.prod(sparse.dims) > 2**24:
         raise unsupported("limit", "a sparse tensor of more than 16 million elements")
-    values, indices = numpy_helper.to_array(sparse.values), numpy_helper.to_array(sparse.indices)
+    values, indices = tensor_elements(sparse.values), tensor_elements(sparse.indices)
     array = np.zeros(tuple(sparse.dims), values.dtype)
     array[tuple(indices.T) if indices.ndim == 2 else np.unravel_index(indices, array.shape)] = values
     return array
@@ -511,7 +534,8 @@ def identifier(name: str, default: str) -> str:
     ('layer_0_weight', 'constant')
     """
     text = "".join(letter if letter.isascii() and letter.isalnum() else "_" for letter in name).strip("_")[:40]
-    return text if text.isidentifier() else f"{default}_{text}" if text else default
+    is_name = text.isidentifier() and not keyword.iskeyword(text)
+    return text if is_name else f"{default}_{text}" if text else default
 
 
 def declared_type(info: onnx.ValueInfoProto) -> Type | None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from inspect import Parameter, Signature
 from pathlib import Path
@@ -71,6 +72,22 @@ def check_texts(message: Any) -> None:
                     raise Malformed("this is not an ONNX model", required=f"UTF-8 as {field.name}", got=text[:40])
 
 
+def check_names(graph: onnx.GraphProto) -> None:
+    """Raises Malformed where a name stands for several values of a graph, or of one in it. An input and an initializer
+    may share a name: the initializer is the input's default."""
+    inputs = [each.name for each in graph.input]
+    tensors = [*(each.name for each in graph.initializer), *(each.values.name for each in graph.sparse_initializer)]
+    results = [name for node in graph.node for name in node.output if name]
+    for names in (inputs, tensors, [*{*inputs, *tensors}, *results]):
+        repeated = next((name for name, count in Counter(names).items() if count > 1), None)
+        if repeated is not None:
+            raise Malformed(f"{repeated!r} names several values of graph {graph.name!r}", required="a name for each")
+    for node in graph.node:
+        for attribute in node.attribute:
+            if attribute.type == onnx.AttributeProto.GRAPH:
+                check_names(attribute.g)
+
+
 def read_checked(path: Path) -> bytes:
     """The bytes of a model in a file, with the tensors of its other files, checked by another process. Raises Usage
     where the file cannot be read, Malformed where it is no model."""
@@ -103,19 +120,22 @@ class ImportedModel:
             required = "a path, bytes or an onnx.ModelProto"
             raise Usage("this is not an ONNX model", required=required, got=type(model).__name__, python=TypeError)
         check_texts(model)
+        check_names(model.graph)
         initialized = {each.name for each in model.graph.initializer}
         self.model = model
         self.inputs = [each for each in model.graph.input if each.name not in initialized]
+        self.defaults = [each for each in model.graph.input if each.name in initialized]
+        """The inputs that have a value in the model, which a constant may replace."""
         self.name = identifier(model.graph.name or Path(file or "").stem, "model")
         self.interpreter = ModelInterpreter(model, file, self.name)
 
     def function(self, constants: Mapping[str, Any]) -> Function:
         """The function of the inputs that are not constants."""
-        unknown = constants.keys() - {each.name for each in self.inputs}
+        infos = {each.name: each for each in (*self.inputs, *self.defaults)}
+        unknown = constants.keys() - infos.keys()
         if unknown:
-            required = ", ".join(each.name for each in self.inputs)
-            raise Usage(f"the model has no input {sorted(unknown)[0]!r}", required=required)
-        fixed = {each.name: as_input(constants[each.name], each) for each in self.inputs if each.name in constants}
+            raise Usage(f"the model has no input {sorted(unknown)[0]!r}", required=", ".join(infos))
+        fixed = {name: as_input(value, infos[name]) for name, value in constants.items()}
         inputs = [each for each in self.inputs if each.name not in fixed]
         unique = UniqueNames()
         parameters: list[tuple[str, TreeType | None]] = []
@@ -155,9 +175,9 @@ class ImportedModel:
         reached = reachable_names(self.model.graph.node, names)
         return [name for name, value in values.items() if name in reached and not is_static(value)]
 
-    def specialize(self, arguments: Sequence[Any]) -> tuple[Function, list[Any]]:
-        """The function for these arguments, with those as constants that must be, and the others."""
-        constants: dict[str, Any] = {}
+    def specialize(self, arguments: Sequence[Any], constants: Mapping[str, Any]) -> tuple[Function, list[Any]]:
+        """The function for these arguments and constants, with those arguments as constants too that must be, and the
+        others."""
         while True:
             function = self.function(constants)
             pairs = zip(self.inputs, arguments, strict=True)
@@ -169,7 +189,7 @@ class ImportedModel:
                 new = [each.name for each, _ in left if each.name in needed]
                 if not new:
                     raise
-                constants |= {each.name: value for each, value in left if each.name in new}
+                constants = {**constants, **{each.name: value for each, value in left if each.name in new}}
                 continue
             return function, [value for _, value in left]
 

@@ -9,18 +9,22 @@ from typing import Any
 import numpy as np
 
 from .....core.dtypes import DType
+from .....core.errors import Malformed
 from .....core.frontend.array_api.common import rank_of, shape_of, type_of
+from .....core.frontend.trace.source_location import user_location
 from ..interpreter import dtype_of_element
 from ..operators import tl, unsupported
 
 __all__ = [
     "COST",
+    "axis_position",
     "check_room",
     "dtype_of",
     "integers",
     "known_sizes",
     "numeric",
     "rank_of",
+    "require",
     "scalar",
     "shape_of",
     "to_dtype",
@@ -68,6 +72,21 @@ def known_sizes(x: Any, axes: Sequence[int] | None = None) -> tuple[int, ...]:
 def numeric(value: float, x: Any) -> Any:
     """A number in the dtype of an operand."""
     return np.asarray(value, dtype_of(x).numpy)
+
+
+def axis_position(axis: int, rank: int) -> int:
+    """An axis of as many as `rank`, counted from the first; raises Malformed for one that is not there."""
+    if not -rank <= axis < rank:
+        raise Malformed("there is no such axis", where=user_location(), required=f"{-rank} to {rank - 1}", got=axis)
+    return axis % rank
+
+
+def require(condition: Any, message: str) -> None:
+    """A condition on operands: raises Malformed if it is known not to hold; if only the run knows, the run traps."""
+    if not isinstance(condition, bool | np.bool_):
+        tl.assert_(condition, message)
+    elif not condition:
+        raise Malformed(message, where=user_location())
 
 
 def check_room(*sizes: int) -> None:

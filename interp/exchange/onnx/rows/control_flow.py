@@ -30,7 +30,18 @@ from ..sequences import (
     length_of,
     pack,
 )
-from .common import COST, check_room, dtype_of, integers, known_sizes, rank_of, scalar, type_of
+from .common import (
+    COST,
+    axis_position,
+    check_room,
+    dtype_of,
+    integers,
+    known_sizes,
+    rank_of,
+    require,
+    scalar,
+    type_of,
+)
 
 
 @operator("If", is_folded=False)
@@ -228,9 +239,15 @@ def scan(
     state_count = len(operands) - num_scan_inputs
     states, arrays = operands[:state_count], operands[state_count:]
     output_count = len(body.graph.output) - state_count
-    axes = [axis % rank_of(array) for axis, array in zip(scan_input_axes or [0] * num_scan_inputs, arrays, strict=True)]
+    axes = [
+        axis_position(axis, rank_of(array))
+        for axis, array in zip(scan_input_axes or [0] * num_scan_inputs, arrays, strict=True)
+    ]
     backwards = scan_input_directions or [0] * num_scan_inputs
-    count = tl.shape(arrays[0])[axes[0]]
+    require(bool(arrays), "Scan has no array to take slices of")
+    count, *others = (tl.shape(array)[axis] for array, axis in zip(arrays, axes, strict=True))
+    for other in others:
+        require(count == other, "the arrays that Scan takes slices of have different lengths")
 
     def elements_at(k: Any) -> list[Any]:
         places = [tl.subtract(count - 1, k) if backward else k for backward in backwards]
@@ -329,7 +346,7 @@ def concat_from_sequence(sequence: Any, *, axis: int, new_axis: int = 0) -> Any:
 @operator("SplitToSequence", static=(1,))
 def split_to_sequence(x: Any, split: Any = None, *, axis: int = 0, keepdims: int = 1) -> Any:
     """Without sizes, or with one size for all, the last part may be shorter."""
-    position = axis % rank_of(x)
+    position = axis_position(axis, rank_of(x))
     (total,) = known_sizes(x, [position])
     check_room(total, COST)
     if split is None:

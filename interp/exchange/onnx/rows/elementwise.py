@@ -11,7 +11,7 @@ from onnx import TensorProto
 
 from ..interpreter import dtype_of_element
 from ..operators import SizeVector, find_operator, operator, tl, unsupported
-from .common import dtype_of, numeric, rank_of, scalar, shape_of, to_dtype
+from .common import axis_position, dtype_of, numeric, rank_of, require, scalar, shape_of, to_dtype
 
 SAME = {
     "Abs": "abs", "Acos": "acos", "Acosh": "acosh", "Add": "add", "And": "logical_and", "Asin": "asin",
@@ -48,7 +48,7 @@ def register_aligned(name: str) -> None:
     @operator(name)
     def compute(x: Any, y: Any, *, axis: int | None = None, broadcast: int = 0, consumed_inputs: Any = None) -> Any:
         """The axes of y are aligned with those of x from `axis` on."""
-        missing = rank_of(x) - axis % rank_of(x) - rank_of(y) if broadcast and axis is not None else 0
+        missing = rank_of(x) - axis_position(axis, rank_of(x)) - rank_of(y) if broadcast and axis is not None else 0
         return row.compute(x, tl.expand_dims(y, axis=tuple(range(-missing, 0))) if missing > 0 else y)
 
 
@@ -214,6 +214,7 @@ def is_inf(x: Any, *, detect_negative: int = 1, detect_positive: int = 1) -> Any
 @operator("BitShift")
 def bit_shift(x: Any, y: Any, *, direction: str) -> Any:
     """A negative number of bits, read as an unsigned one, is more than there are."""
+    require(direction in ("LEFT", "RIGHT"), "direction is neither LEFT nor RIGHT")
     bits = y
     if dtype_of(y).kind == "i":
         bits = tl.where(tl.less(y, numeric(0, y)), numeric(dtype_of(y).bits, y), y)

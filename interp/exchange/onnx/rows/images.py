@@ -10,7 +10,19 @@ from typing import Any
 import numpy as np
 
 from ..operators import operator, tl, unsupported
-from .common import COST, check_room, dtype_of, integers, known_sizes, numeric, rank_of, scalar, to_dtype
+from .common import (
+    COST,
+    axis_position,
+    check_room,
+    dtype_of,
+    integers,
+    known_sizes,
+    numeric,
+    rank_of,
+    require,
+    scalar,
+    to_dtype,
+)
 
 Weights = Callable[[float], list[float]]
 
@@ -106,11 +118,16 @@ def resize(
     extrapolation_value: float = 0.0, keep_aspect_ratio_policy: str = "stretch", mode: str = "nearest",
     nearest_mode: str = "round_prefer_floor",
 ) -> Any:  # fmt: skip
-    """Each axis is resized by a matrix of weights, or by taking its elements."""
+    """Each axis is resized by a matrix of weights, or by taking its elements. Integers become such again, without their
+    fractions, when all axes are resized."""
     rank, shape = rank_of(x), known_sizes(x)
-    chosen = list(range(rank)) if axes is None else [axis % rank for axis in axes]
+    has_sizes = sizes is not None and sizes.size > 0
+    require(has_sizes or (scales is not None and scales.size > 0), "Resize has neither sizes nor scales")
+    require(mode in ("nearest", "linear", "cubic"), "mode is none of nearest, linear and cubic")
+    chosen = list(range(rank)) if axes is None else [axis_position(axis, rank) for axis in axes]
     factors, wanted = [1.0] * rank, [float(each) for each in shape]
-    if sizes is not None and sizes.size:
+    if has_sizes:
+        require(all(shape[axis] for axis in chosen), "Resize gives no size to an axis without elements")
         targets = dict(zip(chosen, integers(sizes), strict=True))
         ratios = [targets[axis] / shape[axis] for axis in chosen]
         if keep_aspect_ratio_policy != "stretch":
@@ -127,7 +144,9 @@ def resize(
         given = [float(each) for each in roi.reshape(-1)]
         for k, axis in enumerate(chosen):
             parts[axis], parts[axis + rank] = given[k], given[k + len(chosen)]
-    result, outside = x, []
+    dtype = dtype_of(x)
+    is_sum = mode != "nearest" and dtype.kind != "f"
+    result, outside = tl.astype(x, tl.float64) if is_sum else x, []
     for axis in chosen:
         if (
             factors[axis] == 1.0
@@ -143,21 +162,13 @@ def resize(
         if mode == "nearest":
             result = tl.take(result, matrix.argmax(axis=1), axis=axis)
         else:
-            result = along_axis(result, matrix, axis)
+            weights = np.ascontiguousarray(matrix.T.astype(dtype_of(result).numpy))
+            result = tl.moveaxis(tl.matmul(tl.moveaxis(result, axis, -1), weights), -1, axis)
         outside.append((axis, is_outside))
     for axis, is_outside in outside:
         if is_outside.any():
             mask = is_outside.reshape([-1 if k == axis else 1 for k in range(rank)])
-            result = tl.where(mask, numeric(extrapolation_value, x), result)
-    return result
-
-
-def along_axis(x: Any, matrix: np.ndarray[Any, Any], axis: int) -> Any:
-    """An array with a matrix applied to the vectors along an axis."""
-    dtype = dtype_of(x)
-    wide = x if dtype.kind == "f" else tl.astype(x, tl.float64)
-    weights = np.ascontiguousarray(matrix.T.astype(dtype_of(wide).numpy))
-    result = tl.moveaxis(tl.matmul(tl.moveaxis(wide, axis, -1), weights), -1, axis)
+            result = tl.where(mask, numeric(extrapolation_value, result), result)
     return to_dtype(result, dtype)
 
 

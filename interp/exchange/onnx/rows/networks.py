@@ -10,7 +10,20 @@ from typing import Any
 import numpy as np
 
 from ..operators import operator, tl, unsupported
-from .common import COST, check_room, dtype_of, integers, known_sizes, numeric, rank_of, scalar, shape_of, to_dtype
+from .common import (
+    COST,
+    axis_position,
+    check_room,
+    dtype_of,
+    integers,
+    known_sizes,
+    numeric,
+    rank_of,
+    require,
+    scalar,
+    shape_of,
+    to_dtype,
+)
 
 Pairs = list[tuple[int, int]]
 
@@ -75,6 +88,13 @@ def add_bias(sums: Any, bias: Any) -> Any:
     return sums if bias is None else tl.add(sums, tl.reshape(bias, (-1, *[1] * (rank_of(sums) - 2))))
 
 
+def kernel_sizes(weights: Any, kernel_shape: Any) -> tuple[int, ...]:
+    """The sizes of a kernel along the spatial axes; an attribute may repeat them."""
+    sizes = known_sizes(weights, range(2, rank_of(weights)))
+    require(kernel_shape is None or tuple(kernel_shape) == sizes, "kernel_shape is not the shape of the weights")
+    return sizes
+
+
 @operator("Conv")
 def conv(
     x: Any, weights: Any, bias: Any = None, *, auto_pad: str = "NOTSET", dilations: Any = None, group: int = 1,
@@ -82,7 +102,7 @@ def conv(
 ) -> Any:  # fmt: skip
     axes = rank_of(x) - 2
     steps, spacings = tuple(strides or [1] * axes), tuple(dilations or [1] * axes)
-    extent = extents(known_sizes(weights, range(2, 2 + axes)), spacings)
+    extent = extents(kernel_sizes(weights, kernel_shape), spacings)
     padding = spatial_padding(auto_pad, pads, shape_of(x)[2:], extent, steps)
     if any(min(pair) < 0 for pair in padding):
         raise unsupported("attribute", "negative padding")
@@ -99,7 +119,7 @@ def conv_transpose(
     axes = rank_of(x) - 2
     steps, spacings = tuple(strides or [1] * axes), tuple(dilations or [1] * axes)
     extra = list(output_padding or [0] * axes)
-    extent = extents(known_sizes(weights, range(2, 2 + axes)), spacings)
+    extent = extents(kernel_sizes(weights, kernel_shape), spacings)
     if output_shape is not None or auto_pad in ("SAME_UPPER", "SAME_LOWER"):
         sizes = known_sizes(x, range(2, 2 + axes))
         wanted = (
@@ -287,7 +307,7 @@ def layer_normalization(
     output_count: int,
 ) -> Any:  # fmt: skip
     """The mean and the inverse of the deviation, which may be results, are computed in the dtype `stash_type`."""
-    axes, wide = tuple(range(axis % rank_of(x), rank_of(x))), to_dtype(x, stash_type)
+    axes, wide = tuple(range(axis_position(axis, rank_of(x)), rank_of(x))), to_dtype(x, stash_type)
     center = tl.mean(wide, axis=axes, keepdims=True)
     distance = tl.subtract(wide, center)
     variance = tl.mean(tl.multiply(distance, distance), axis=axes, keepdims=True)

@@ -7,7 +7,7 @@ from typing import Any
 from .....core import dtypes
 from ..interpreter import dtype_of_element
 from ..operators import operator, tl
-from .common import dtype_of, rank_of, shape_of, to_dtype
+from .common import axis_position, dtype_of, rank_of, shape_of, to_dtype
 from .networks import add_bias, conv
 
 
@@ -16,7 +16,7 @@ def spread_parameter(parameter: Any, x: Any, axis: int, block_size: int) -> Any:
     block along it."""
     if parameter is None or not shape_of(parameter) or shape_of(parameter) == (1,):
         return parameter if parameter is None else tl.reshape(parameter, ())
-    position = axis % rank_of(x)
+    position = axis_position(axis, rank_of(x))
     if block_size:
         repeated = tl.repeat(parameter, block_size, axis=position)
         return tl.index(repeated, (*[slice(None)] * position, slice(None, shape_of(x)[position])))

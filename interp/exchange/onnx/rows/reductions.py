@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from ..operators import operator, tl
-from .common import dtype_of, integers, known_sizes, numeric, rank_of, shape_of, to_dtype
+from .common import axis_position, dtype_of, integers, numeric, rank_of, shape_of, to_dtype
+from .shapes import flatten
 
 
 def _total(x: Any, axes: tuple[int, ...] | None, keepdims: bool) -> Any:
@@ -38,7 +38,7 @@ def _extreme(function: str) -> Callable[[Any, Any, bool], Any]:
         if dtype.kind == "b":
             return (tl.any if is_largest else tl.all)(x, axis=axes, keepdims=keepdims)
         shape = shape_of(x)
-        reduced = range(len(shape)) if axes is None else [axis % len(shape) for axis in axes]
+        reduced = range(len(shape)) if axes is None else [axis_position(axis, len(shape)) for axis in axes]
         if any(shape[axis] == 0 for axis in reduced):  # the largest of nothing is the least number of all
             low, high = (-np.inf, np.inf) if dtype.kind == "f" else dtype.range
             sizes = tl.shape(tl.sum(x, axis=axes, keepdims=keepdims))
@@ -98,16 +98,15 @@ def along_flat_columns(function: Callable[..., Any]) -> Callable[..., Any]:
     """A function along an axis, as early versions apply it: to a matrix whose columns are all axes from this one on."""
 
     def compute(x: Any, *, axis: int = 1) -> Any:
-        sizes = tl.shape(x)
-        columns = known_sizes(x, range(axis % len(sizes), len(sizes)))
-        return tl.reshape(function(tl.reshape(x, (-1, math.prod(columns))), axis=-1), sizes)
+        columns = flatten(x, axis=axis_position(axis, rank_of(x)))
+        return tl.reshape(function(columns, axis=-1), tl.shape(x))
 
     return compute
 
 
 def hardmax(x: Any, *, axis: int = -1) -> Any:
     """1 at the first of the largest elements along an axis, 0 elsewhere."""
-    position = axis % rank_of(x)
+    position = axis_position(axis, rank_of(x))
     indices = tl.argmax(x, axis=position, keepdims=True)
     count = tl.shape(x)[position]
     numbers = tl.arange(count)
@@ -152,7 +151,7 @@ def cum_prod(x: Any, axis: Any, *, exclusive: int = 0, reverse: int = 0) -> Any:
 
 def _cumulate(function: Any, x: Any, axis: int, exclusive: int, reverse: int) -> Any:
     """A cumulative function along an axis, without each element itself, or from the end."""
-    position, source = axis % rank_of(x), tl.flip(x, axis=axis) if reverse else x
+    position, source = axis_position(axis, rank_of(x)), tl.flip(x, axis=axis) if reverse else x
     totals = function(source, axis=position, dtype=dtype_of(x), include_initial=bool(exclusive))
     if exclusive:
         totals = tl.index(totals, (*[slice(None)] * position, slice(None, -1)))

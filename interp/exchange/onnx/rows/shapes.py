@@ -14,12 +14,14 @@ from .....core.types import Type
 from ..operators import NeedsConstantOperand, SizeVector, as_single_value, operator, tl, unsupported
 from .common import (
     COST,
+    axis_position,
     check_room,
     dtype_of,
     integers,
     known_sizes,
     numeric,
     rank_of,
+    require,
     scalar,
     shape_of,
     to_dtype,
@@ -84,7 +86,7 @@ def size_or_own(size: Any, own: Any) -> Any:
 @operator("Flatten")
 def flatten(x: Any, *, axis: int = 1) -> Any:
     sizes = tl.shape(x)
-    position = axis + len(sizes) if axis < 0 else axis
+    position = axis if axis == len(sizes) else axis_position(axis, len(sizes))
     rows, columns = sizes[:position], sizes[position:]
     if all(isinstance(each, int) for each in sizes):
         return tl.reshape(x, (math.prod(rows), math.prod(columns)))
@@ -111,7 +113,7 @@ def squeeze(x: Any, axes: Any = None) -> Any:
 @operator("Unsqueeze")
 def unsqueeze_by_attribute(x: Any, *, axes: Any) -> Any:
     rank = rank_of(x) + len(axes)
-    return tl.expand_dims(x, axis=tuple(axis % rank for axis in axes))
+    return tl.expand_dims(x, axis=tuple(axis_position(axis, rank) for axis in axes))
 
 
 @operator("Unsqueeze", version=13, static=(1,), takes_sizes=True)
@@ -127,7 +129,8 @@ def concat(*arrays: Any, axis: int = 1) -> Any:
     if all(isinstance(each, SizeVector | np.ndarray) for each in arrays) and not all(map(is_array, arrays)):
         return vector([part for each in arrays for part in elements(each)])
     arrays = tuple(map(as_single_value, arrays))
-    return tl.concat(list(arrays), axis=axis) if len(arrays) > 1 else arrays[0]
+    position = axis_position(axis, rank_of(arrays[0]))
+    return tl.concat(list(arrays), axis=position) if len(arrays) > 1 else arrays[0]
 
 
 @operator("Split")
@@ -141,13 +144,16 @@ def split_by_operand(
     x: Any, sizes: Any = None, *, axis: int = 0, num_outputs: int | None = None, output_count: int
 ) -> Any:
     """Without sizes the parts are equal, but for the last."""
-    position, widths = axis % rank_of(x), sizes
+    position, widths = axis_position(axis, rank_of(x)), sizes
     if widths is None:
         (total,), count = known_sizes(x, [position]), num_outputs or output_count
         check_room(count, COST)
         width = -(-total // count)
         widths = [max(min(width, total - width * k), 0) for k in range(count)]
     stops = np.cumsum([0, *integers(widths)])
+    require(len(stops) == output_count + 1, "Split has another number of parts than of results")
+    require(min(widths, default=0) >= 0, "Split makes a part of negative size")
+    require(tl.shape(x)[position] == int(stops[-1]), "the parts of Split are not together as long as the axis")
     pairs = itertools.pairwise(stops)
     return tuple(tl.index(x, (*[slice(None)] * position, slice(int(a), int(b)))) for a, b in pairs)
 
@@ -171,7 +177,7 @@ def slice_(x: Any, starts: Any, ends: Any, axes: Any = None, steps: Any = None) 
     strides = [1] * len(first) if steps is None else integers(steps)
     key: list[Any] = [slice(None)] * rank_of(x)
     for start, end, axis, step in zip(first, last, positions, strides, strict=True):
-        position = axis % rank_of(x)
+        position = axis_position(axis, rank_of(x))
         key[position] = slice(*slice_bounds(start, end, step, tl.shape(x)[position]))
     return tl.index(x, tuple(key))
 
@@ -203,7 +209,7 @@ def gather(x: Any, indices: Any, *, axis: int = 0) -> Any:
             chosen = [x.parts[place] for place in integers(indices)]
             return vector(chosen) if indices.ndim else size_scalar(chosen[0])
         x = x.as_array()
-    return tl.take(x, wrap_indices(indices, tl.shape(x)[axis]), axis=axis % rank_of(x))
+    return tl.take(x, to_dtype(indices, tl.int64), axis=axis_position(axis, rank_of(x)))
 
 
 def size_scalar(size: Any) -> Any:
@@ -215,29 +221,20 @@ def is_array(x: Any) -> bool:
     return isinstance(x, np.ndarray)
 
 
-def wrap_indices(indices: Any, size: Any) -> Any:
-    """Indices from 0: negative ones count from the end."""
-    if isinstance(indices, np.ndarray) and isinstance(size, int):
-        return np.where(indices < 0, indices + size, indices).astype(np.int64)
-    wide = to_dtype(indices, tl.int64)
-    limit = np.int64(size) if isinstance(size, int) else size
-    return tl.where(tl.less(wide, 0), tl.add(wide, limit), wide)
-
-
 @operator("GatherElements")
 def gather_elements(x: Any, indices: Any, *, axis: int = 0) -> Any:
     """The indices may have smaller sizes than x along the other axes."""
-    places = element_places(indices, axis % rank_of(x), tl.shape(x)[axis])
+    places = element_places(indices, axis_position(axis, rank_of(x)))
     return tl.gather(x, *places)
 
 
-def element_places(indices: Any, axis: int, size: Any) -> list[Any]:
+def element_places(indices: Any, axis: int) -> list[Any]:
     """The indices along each axis of elements of which `indices` says the place along one."""
     sizes, rank = tl.shape(indices), rank_of(indices)
     places = []
     for each in range(rank):
         if each == axis:
-            places.append(wrap_indices(indices, size))
+            places.append(to_dtype(indices, tl.int64))
         else:
             numbers = tl.reshape(tl.arange(sizes[each]), tuple(-1 if k == each else 1 for k in range(rank)))
             places.append(tl.broadcast_to(numbers, tuple(sizes)))
@@ -256,7 +253,7 @@ def gather_nd(x: Any, indices: Any, *, batch_dims: int = 0) -> Any:
     for axis in range(batch_dims):
         places.append(tl.reshape(tl.arange(sizes[axis]), tuple(-1 if k == axis else 1 for k in range(rank))))
     for k in range(depth):
-        places.append(wrap_indices(tl.index(indices, (..., k)), sizes[batch_dims + k]))
+        places.append(to_dtype(tl.index(indices, (..., k)), tl.int64))
     return tl.gather(x, *tl.broadcast_arrays(*places)) if batch_dims else tl.gather(x, *places)
 
 
@@ -271,7 +268,7 @@ SCATTERS = {
 
 @operator("Scatter", "ScatterElements")
 def scatter_elements(x: Any, indices: Any, updates: Any, *, axis: int = 0, reduction: str = "none") -> Any:
-    places = element_places(indices, axis % rank_of(x), tl.shape(x)[axis])
+    places = element_places(indices, axis_position(axis, rank_of(x)))
     flat = [tl.reshape(each, (-1,)) for each in places]
     return SCATTERS[reduction](x, tl.reshape(updates, (-1,)), *flat)
 
@@ -283,14 +280,14 @@ def scatter_nd(x: Any, indices: Any, updates: Any, *, reduction: str = "none") -
         raise unsupported("shape", "the number of indices of ScatterND is not known")
     sizes = tl.shape(x)
     rest = tuple(sizes[depth:])
-    places = [tl.reshape(wrap_indices(tl.index(indices, (..., k)), sizes[k]), (-1,)) for k in range(depth)]
+    places = [tl.reshape(to_dtype(tl.index(indices, (..., k)), tl.int64), (-1,)) for k in range(depth)]
     return SCATTERS[reduction](x, tl.reshape(updates, (-1, *rest)), *places)
 
 
 @operator("TensorScatter")
 def tensor_scatter(past: Any, update: Any, starts: Any = None, *, axis: int = -2, mode: str = "linear") -> Any:
     """Each batch of the cache with the update from a position on; a circular one begins again at the end."""
-    position = axis % rank_of(past)
+    position = axis_position(axis, rank_of(past))
     sizes, limit = tl.shape(update), tl.shape(past)[position]
     first = tl.zeros(sizes[0], dtype=tl.int64) if starts is None else starts
     places = []
@@ -307,7 +304,7 @@ def tensor_scatter(past: Any, update: Any, starts: Any = None, *, axis: int = -2
 @operator("Compress")
 def compress(x: Any, condition: Any, *, axis: int | None = None) -> Any:
     source = tl.reshape(x, (-1,)) if axis is None else x
-    position = 0 if axis is None else axis % rank_of(x)
+    position = 0 if axis is None else axis_position(axis, rank_of(x))
     return tl.take(source, tl.nonzero(condition)[0], axis=position)
 
 
@@ -335,7 +332,9 @@ def range_(start: Any, limit: Any, delta: Any) -> Any:
 
 @operator("Tile", version=6, takes_sizes=True)
 def tile(x: Any, repeats: Any) -> Any:
-    return tl.tile(x, tuple(elements(repeats)))
+    counts = elements(repeats)
+    require(len(counts) == rank_of(x), "Tile needs a number for each axis")
+    return tl.tile(x, tuple(counts))
 
 
 @operator("Expand", takes_sizes=True)
@@ -376,7 +375,7 @@ def trilu(x: Any, k: Any = None, *, upper: int = 1) -> Any:
 def one_hot(indices: Any, depth: Any, values: Any, *, axis: int = -1) -> Any:
     """The second value at the index, along a new axis, and the first elsewhere; negative indices count from the end."""
     count = int(depth.reshape(-1)[0]) if isinstance(depth, np.ndarray) else tl.astype(scalar(depth), tl.int64)
-    position = axis % (rank_of(indices) + 1)
+    position = axis_position(axis, rank_of(indices) + 1)
     wide = to_dtype(indices, tl.int64)
     numbers = tl.reshape(tl.arange(count), tuple(-1 if k == position else 1 for k in range(rank_of(indices) + 1)))
     is_hot = tl.equal(tl.expand_dims(tl.where(tl.less(wide, 0), tl.add(wide, count), wide), axis=position), numbers)
@@ -391,9 +390,11 @@ def top_k_by_attribute(x: Any, *, k: int, axis: int = -1) -> Any:
 @operator("TopK", version=10)
 def top_k(x: Any, k: Any, *, axis: int = -1, largest: int = 1, sorted: int = 1) -> Any:
     """Of equal elements the first come first."""
-    position = axis % rank_of(x)
+    position = axis_position(axis, rank_of(x))
     order = tl.argsort(x, axis=position, descending=bool(largest))
     count = int(k.reshape(-1)[0]) if isinstance(k, np.ndarray) else scalar(k)
+    require(count >= 0, "TopK takes a negative number of elements")
+    require(count <= tl.shape(x)[position], "TopK takes more elements than there are")
     indices = tl.index(order, (*[slice(None)] * position, slice(None, count)))
     return tl.take_along_axis(x, indices, axis=position), indices
 
@@ -406,7 +407,7 @@ def unique(x: Any, *, axis: int | None = None, sorted: int = 1) -> Any:
         return found.values, found.indices, reshape_flat(found.inverse_indices), found.counts
     order = tl.argsort(found.indices)
     rank = tl.argsort(order)
-    values = tl.take(found.values, order, axis=0 if axis is None else axis % rank_of(x))
+    values = tl.take(found.values, order, axis=0 if axis is None else axis_position(axis, rank_of(x)))
     inverse = tl.take(rank, reshape_flat(found.inverse_indices), axis=0)
     return values, tl.take(found.indices, order, axis=0), inverse, tl.take(found.counts, order, axis=0)
 
@@ -426,7 +427,8 @@ def pad_by_attribute(
 def pad(x: Any, pads: Any, value: Any = None, axes: Any = None, *, mode: str = "constant") -> Any:
     """Negative numbers take elements away."""
     rank, widths = rank_of(x), integers(pads)
-    positions = range(rank) if axes is None else [axis % rank for axis in integers(axes)]
+    positions = range(rank) if axes is None else [axis_position(axis, rank) for axis in integers(axes)]
+    require(len(widths) == 2 * len(positions), "Pad needs two numbers for each axis")
     pairs = [(0, 0)] * rank
     for k, axis in enumerate(positions):
         pairs[axis] = widths[k], widths[k + len(positions)]

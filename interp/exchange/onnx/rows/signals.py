@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..operators import operator, tl, unsupported
-from .common import COST, check_room, dtype_of, known_sizes, rank_of, shape_of, to_dtype
+from .common import COST, axis_position, check_room, dtype_of, known_sizes, rank_of, shape_of, to_dtype
 
 
 def transform(real: Any, imaginary: Any, length: int, *, inverse: bool, count: int) -> tuple[Any, Any]:
@@ -35,7 +35,7 @@ def dft(x: Any, length: Any = None, axis: Any = None, *, inverse: int = 0, onesi
     """Complex numbers are pairs along the last axis, real ones alone there. The signal is cut off, or continued by
     zeros, to a length."""
     rank = rank_of(x)
-    position = (-2 if axis is None else int(axis)) % rank
+    position = axis_position(-2 if axis is None else int(axis), rank)
     size = known_sizes(x, [position])[0]
     is_real = shape_of(x)[-1] == 1
     parts = [tl.moveaxis(tl.index(x, (..., k)), position, -1) for k in range(1 if is_real else 2)]

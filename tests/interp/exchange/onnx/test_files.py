@@ -223,6 +223,58 @@ def test_names_are_escaped() -> None:
     assert function.run([-1.0, 2.0]).value.tolist() == [0.0, 2.0]
 
 
+@pytest.mark.parametrize("name", ["lambda", "None", "def", "__debug__", "\u540d", ""])
+def test_names_of_python(name: str) -> None:
+    """Python's keywords, and names without a letter of ASCII, are names of inputs as others are."""
+    node = onnx.helper.make_node("Neg", [f"{name}!"], ["y"])
+    function = tl.from_onnx(model([node], [value(f"{name}!", FLOAT, 1)], [value("y", FLOAT, 1)]))
+    assert function.run([2.0]).value.tolist() == [-2.0]
+
+
+def test_names_of_several_values() -> None:
+    """A name that stands for several inputs, initializers or results is refused, in inner graphs too."""
+    twice = [onnx.helper.make_node("Neg", ["x"], ["y"]), onnx.helper.make_node("Relu", ["x"], ["y"])]
+    x, y = value("x", FLOAT, 1), value("y", FLOAT, 1)
+    branch = onnx.helper.make_graph(twice, "branch", [], [y])
+    inner = onnx.helper.make_node("If", ["c"], ["y"], then_branch=branch, else_branch=branch)
+    initialized = model(twice[:1], [x], [y], w=np.zeros(1, np.float32))
+    initialized.graph.initializer.append(initialized.graph.initializer[0])
+    for graph, name in (
+        (model(twice, [x], [y]), "y"),
+        (model(twice[:1], [x, x], [y]), "x"),
+        (model([onnx.helper.make_node("Neg", ["x"], ["x"])], [x], [x]), "x"),
+        (initialized, "w"),
+        (model([inner], [x, value("c", onnx.TensorProto.BOOL)], [y]), "y"),
+    ):
+        with pytest.raises(tl.Malformed, match=f"'{name}' names several values"):
+            tl.from_onnx(graph)
+
+
+def test_tensors_without_elements_in_the_model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A model that is not read from its file names no file: not even one of the current folder is read."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "w.bin").write_bytes(np.ones(1, np.float32).tobytes())
+    graph = model([onnx.helper.make_node("Add", ["x", "w"], ["y"])], [value("x", FLOAT, 1)], [value("y", FLOAT, 1)],
+                  w=np.ones(1, np.float32))  # fmt: skip
+    set_external_data(graph.graph.initializer[0], "w.bin", length=4)
+    graph.graph.initializer[0].ClearField("raw_data")
+    for source in (graph, graph.SerializeToString()):
+        with pytest.raises(tl.Malformed, match="tensor w cannot be read"):
+            tl.from_onnx(source).program  # noqa: B018
+    (tmp_path / "m.onnx").write_bytes(graph.SerializeToString())
+    assert tl.from_onnx("m.onnx").run([1.0]).value.tolist() == [2.0]
+
+
+def test_recursive_functions() -> None:
+    """A function of a model that calls itself is refused."""
+    imports = [onnx.helper.make_opsetid("", 21), onnx.helper.make_opsetid("own", 1)]
+    call = onnx.helper.make_node("Again", ["x"], ["y"], domain="own")
+    function = onnx.helper.make_function("own", "Again", ["x"], ["y"], [call], imports)
+    graph = onnx.helper.make_graph([call], "graph", [value("x", FLOAT, 1)], [value("y", FLOAT, 1)])
+    with pytest.raises(tl.Malformed, match="function Again of the model calls itself"):
+        tl.from_onnx(onnx.helper.make_model(graph, functions=[function], opset_imports=imports)).program  # noqa: B018
+
+
 def test_sequences() -> None:
     """Sequences whose length only the run knows: items of different shapes, taken out again, joined and counted."""
     going = onnx.TensorProto.BOOL

@@ -45,6 +45,12 @@ def check_agrees(graph: Any, *required: Any, **inputs: Any) -> None:
         np.testing.assert_allclose(one, other, rtol=1e-6)
 
 
+def sum_of_slices() -> Any:
+    """The body of a scan of two arrays."""
+    inputs = [value("a", FLOAT, 3), value("b", FLOAT, 3)]
+    return helper.make_graph([helper.make_node("Add", ["a", "b"], ["c"])], "body", inputs, [value("c", FLOAT, 3)])
+
+
 X = np.array([[1.0, -2.0, 3.0], [0.5, 0.25, 8.0]], np.float32)
 
 
@@ -70,6 +76,43 @@ def aligned_operands() -> None:
     check_agrees(graph, X - np.float32([[1], [2]]), x=X)
 
 
+def scan_of_nothing() -> None:
+    """The results of a scan without slices are empty, and its state is the first."""
+    zero, empty = np.zeros(2, np.float32), np.zeros((2, 0), np.float32)
+    node = helper.make_node("Scan", ["state", "x"], ["last", "all"], body=running_sum(), num_scan_inputs=1,
+                            scan_input_axes=[-1], scan_output_axes=[-1], scan_output_directions=[1])  # fmt: skip
+    outputs = [value("last", FLOAT, 2), value("all", FLOAT, 2, None)]
+    graph = model([node], [value("state", FLOAT, 2), value("x", FLOAT, 2, "n")], outputs)
+    check_agrees(graph, zero, empty, state=zero, x=empty)
+    check_agrees(graph, X.sum(axis=1), np.cumsum(X, axis=1)[:, ::-1], state=zero, x=X)
+
+
+def running_sum() -> Any:
+    """The body of a scan: the sum of the slices so far."""
+    nodes = [helper.make_node("Add", ["sum", "slice"], ["next"]), helper.make_node("Identity", ["next"], ["element"])]
+    inputs = [value("sum", FLOAT, 2), value("slice", FLOAT, 2)]
+    return helper.make_graph(nodes, "body", inputs, [value("next", FLOAT, 2), value("element", FLOAT, 2)])
+
+
+def softmax_without_columns() -> None:
+    """Before version 13, Softmax sees a matrix, which may have no columns."""
+    node, empty = helper.make_node("Softmax", ["x"], ["y"]), np.zeros((3, 0), np.float32)
+    check_agrees(model([node], [value("x", FLOAT, 3, 0)], [value("y", FLOAT, 3, 0)], 11), empty, x=empty)
+
+
+def resized_integers() -> None:
+    """Integers lose their fractions once, after all axes are resized."""
+    image = np.arange(12, dtype=np.uint8).reshape(1, 1, 3, 4)
+    scales = np.array([1, 1, 0.6, 1.7], np.float32)
+    types = onnx.TensorProto.UINT8, onnx.TensorProto.FLOAT
+    node = helper.make_node("Resize", ["x", "", "scales"], ["y"], mode="linear")
+    of_bytes, of_floats = (model([node], [value("x", each, 1, 1, 3, 4)], [value("y", each, 1, 1, 1, 6)], 13,
+                                 scales=scales) for each in types)  # fmt: skip
+    floats = tl.from_onnx(of_floats).run(image.astype(np.float32)).value
+    check_agrees(of_bytes, np.floor(floats), x=image)
+    assert floats[0, 0, 0, 2] > 2 and np.floor(floats[0, 0, 0]).tolist() == [1, 1, 2, 2, 3, 4]
+
+
 CASES: dict[str, Callable[[], None]] = {
     "a loop that its data end": lambda: check_agrees(models.count_up(5), 12.0, [8.0, 12.0], x=np.float32(4)),
     "a loop that its limit ends": lambda: check_agrees(models.count_up(2), 3.0, [2.0, 3.0], x=np.float32(1)),
@@ -79,6 +122,9 @@ CASES: dict[str, Callable[[], None]] = {
     "operands aligned by attributes": aligned_operands,
     "softmax since version 13": lambda: softmax_of_rows(13),
     "softmax before version 13": lambda: softmax_of_rows(11),
+    "softmax without columns": softmax_without_columns,
+    "a scan of nothing": scan_of_nothing,
+    "an image of integers": resized_integers,
     "a greedy decoder": lambda: check_agrees(models.greedy_decoder(), start=np.array([0]), limit=np.int64(10)),
 }
 
@@ -321,16 +367,95 @@ def test_gradients() -> None:
         (helper.make_node("Cast", ["x"], ["y"], to=onnx.TensorProto.STRING), "no values of ONNX's type string"),
         (helper.make_node("Cast", ["x"], ["y"], to=onnx.TensorProto.FLOAT16), "no values of ONNX's type float16"),
         (helper.make_node("NonesuchOp", ["x"], ["y"]), "no operator NonesuchOp"),
+        (helper.make_node("Swish", ["x"], ["y"]), "no operator Swish in version 21"),
+        (helper.make_node("Concat", ["x", "x"], ["y"]), "Concat lacks attribute 'axis'"),
+        (helper.make_node("Concat", ["x"], ["y"], axis=2), "there is no such axis"),
+        (helper.make_node("Compress", ["x", "flags"], ["y"], axis=2), "there is no such axis"),
+        (helper.make_node("Flatten", ["x"], ["y"], axis=3), "there is no such axis"),
+        (helper.make_node("Unsqueeze", ["x", "five"], ["y"]), "there is no such axis"),
+        (helper.make_node("Slice", ["x", "one", "two", "five"], ["y"]), "there is no such axis"),
+        (helper.make_node("Pad", ["x", "wide"], ["y"]), "Pad needs two numbers for each axis"),
+        (helper.make_node("Tile", ["x", "two"], ["y"]), "Tile needs a number for each axis"),
+        (helper.make_node("Split", ["x", "parts"], ["y", "z"], axis=1), "not together as long as the axis"),
+        (helper.make_node("Split", ["x", "parts"], ["y"], axis=1), "another number of parts than of results"),
+        (helper.make_node("TopK", ["x", "five"], ["y", "z"]), "TopK takes more elements than there are"),
+        (helper.make_node("TopK", ["x", "below"], ["y", "z"]), "TopK takes a negative number of elements"),
+        (helper.make_node("Resize", ["x"], ["y"]), "Resize has neither sizes nor scales"),
+        (helper.make_node("Conv", ["image", "kernel"], ["y"], kernel_shape=[3]), "not the shape of the weights"),
+        (helper.make_node("Scan", ["x", "long"], ["y"], body=sum_of_slices(), num_scan_inputs=2), "different lengths"),
         (helper.make_node("Relu", ["z"], ["y"]), "no value 'z'"),
         (helper.make_node("Transpose", ["x"], ["y"], perm=[0, 5]), "there is no such axis"),
     ],
 )
 def test_refusals(node: Any, words: str) -> None:
     """What tagloom lacks, and what breaks ONNX's rules, is said in words, with the line of the node."""
-    graph = model([node], [value("x", FLOAT, 2, 3)], [value("y", FLOAT, 2, 3)])
+    constants = {"flags": np.array([True]), "five": np.array([5]), "one": np.array([1]), "two": np.array([2]),
+                 "wide": np.arange(6), "parts": np.array([1, 1]), "below": np.array([-1]),
+                 "image": np.zeros((1, 1, 4), np.float32), "kernel": np.zeros((1, 1, 2), np.float32),
+                 "long": np.zeros((3, 3), np.float32)}  # fmt: skip
+    graph = model([node], [value("x", FLOAT, 2, 3)], [value("y", FLOAT, 2, 3)], **constants)
     with pytest.raises(tl.TagloomError, match=words) as raised:
         tl.from_onnx(graph).program  # noqa: B018
     assert re.search(r"\(graph(_\d+)?\.onnx:2\)", str(raised.value))
+
+
+INDEXED = {
+    "Gather": (["x", "i"], {"axis": 1}, (1,)),
+    "GatherElements": (["x", "i"], {"axis": 1}, (2, 1)),
+    "GatherND": (["x", "i"], {"batch_dims": 1}, (2, 1)),
+    "ScatterElements": (["x", "i", "u"], {"axis": 1}, (2, 1)),
+    "ScatterND": (["row", "i", "u"], {}, (2, 1)),
+}
+"""Operators that take indices along an axis of three elements: operands, attributes, the shape of the indices."""
+
+
+@pytest.mark.parametrize("name", INDEXED)
+def test_indices_out_of_range(name: str) -> None:
+    """An index below -n traps as one above n - 1 does; those between count from the end."""
+    operands, attributes, shape = INDEXED[name]
+    update = np.full(2 if name == "ScatterND" else (2, 1), 9, np.float32)
+    node = helper.make_node(name, operands, ["y"], **attributes)
+    inputs = [value("x", FLOAT, 2, 3), value("i", INT64, *shape)]
+    graph = model([node], inputs, [value("y", FLOAT)], u=update, row=np.array([1, 2, 3], np.float32))
+    check_agrees(graph, x=X, i=np.full(shape, -3))
+    for index in (-4, 3):
+        with pytest.raises(tl.Trap, match="an index is out of range"):
+            tl.from_onnx(graph).run(X, np.full(shape, index)).value  # noqa: B018
+
+
+def test_conditions_that_only_the_run_knows() -> None:
+    """What depends on open sizes and on operands is checked by the run, which traps."""
+    from tagloom.interp.exchange.onnx.backend import TagloomBackend
+
+    node = helper.make_node("TopK", ["x", "k"], ["y", "i"])
+    inputs = [value("x", FLOAT, "n"), value("k", INT64, 1)]
+    top = model([node], inputs, [value("y", FLOAT, "k")])
+    node = helper.make_node("Scan", ["x", "z"], ["y"], body=sum_of_slices(), num_scan_inputs=2)
+    inputs = [value("x", FLOAT, "n", 3), value("z", FLOAT, "m", 3)]
+    sums = model([node], inputs, [value("y", FLOAT, "n", 3)])
+    check_agrees(top, x=X[0], k=np.array([2]))
+    check_agrees(sums, x=X, z=X)
+    for graph, arguments, words in (
+        (top, (X[0], np.array([4])), "more elements than there are"),
+        (top, (X[0], np.array([-1])), "a negative number of elements"),
+        (sums, (X, X[:1]), "different lengths"),
+    ):
+        for run in (tl.from_onnx(graph), lambda *each, graph=graph: TagloomBackend.prepare(graph).run(each)):
+            with pytest.raises(tl.Trap, match=words):
+                run(*arguments)
+
+
+def test_replaced_defaults() -> None:
+    """A constant, and an input by name of ONNX's runner, replace the value that an input has in the model."""
+    from tagloom.interp.exchange.onnx.backend import TagloomBackend
+
+    node = helper.make_node("Mul", ["x", "w"], ["y"])
+    graph = model([node], [value("w", FLOAT), value("x", FLOAT, 2, 3)], [value("y", FLOAT, 2, 3)], w=np.float32(3))
+    check_agrees(graph, x=X)
+    assert tl.from_onnx(graph, w=5.0).run(X).value.tolist() == (5 * X).tolist()
+    assert TagloomBackend.prepare(graph).run({"x": X, "w": np.float32(5)})[0].tolist() == (5 * X).tolist()
+    with pytest.raises(tl.Usage, match="the model has no input 'z'"):
+        TagloomBackend.prepare(graph).run({"x": X, "z": X})
 
 
 def check_round_trip(seed: int, number: int) -> bool:
