@@ -59,9 +59,12 @@ def is_raised(error: Exception) -> bool:
 
 
 def is_raised_after_effects(region: RegionBuilder, error: Exception) -> bool:
-    """Whether a `raise` that no symbolic condition decides on follows assertions, prints or calls of the program: then
-    it is part of the program, too, since these come first."""
-    return hasattr(error, _LOCATION) and any(map(_may_come_first, region.nodes))
+    """Whether an exception that no symbolic condition decides on follows assertions, prints, calls or other operations
+    of the program that may trap: then it is part of the program, too, since these come first."""
+    if not is_raised(error):
+        return False
+    traps = _traps(region.nodes, region.specialization, set())
+    return any(map(_may_come_first, region.nodes)) or next(traps, None) is not None
 
 
 def _may_come_first(node: Node) -> bool:

@@ -168,10 +168,11 @@ class AttributePlace:
         return UNBOUND
 
     def write(self, content: Any) -> None:
+        kind = type if isinstance(self.instance, type) else object
         if content is not UNBOUND:
-            object.__setattr__(self.instance, self.name, content)
+            kind.__setattr__(self.instance, self.name, content)
         elif self.read() is not UNBOUND:
-            object.__delattr__(self.instance, self.name)
+            kind.__delattr__(self.instance, self.name)
 
 
 @dataclass(frozen=True, eq=False)

@@ -111,15 +111,14 @@ class _Expressions(NodeTransformer):
             first = self.first_parameters[-1] if self.first_parameters else None
             if first is not None:
                 return expression("super(__class__, first)", node, first=first)  # type: ignore[no-any-return]
-        line, column = node.lineno, node.col_offset
-        if isinstance(node.func, ast.Attribute) and node.func.end_lineno not in (None, node.lineno):
-            line, column = node.func.end_lineno or line, 0  # as CPython places the call of a method
+        line = node.lineno
+        if isinstance(node.func, ast.Attribute):  # as CPython places the call of a method
+            line = node.func.end_lineno or line
         self.generic_visit(node)
         anchor = ast.copy_location(ast.Constant(None), node)
         call = expression("ag__.call(function)", anchor, function=node.func)
         if line != node.lineno:
             call.lineno, call.col_offset = line, max(0, (node.func.end_col_offset or 0) - len(node.func.attr))  # type: ignore[attr-defined]
-        del column
         call.args += node.args
         call.keywords = node.keywords
         return call  # type: ignore[no-any-return]

@@ -12,8 +12,9 @@ enclosing functions and of the module announce what they change.
 ... ''').body[0])))
 def f(self, x):
     ag__.set_attribute(x, self, 'n')
-    item_1, y = (1, 2)
+    item_1, item_2 = (1, 2)
     ag__.set_attribute(item_1, x, 'a')
+    y = item_2
     owner_1 = self
     ag__.set_attribute(ag__.augment('+', owner_1.n, x), owner_1, 'n')
     x = ag__.augment('+', x, 1)
@@ -55,7 +56,7 @@ def convert_writes(node: FunctionNode) -> FunctionNode:
         return node
     used = {name.id for name in walk_nodes([node]) if isinstance(name, ast.Name)}
     writer = _Writes(declared_names(node.body, ast.Nonlocal), declared_names(node.body, ast.Global), used)
-    node.body = [part for statement in node.body for part in writer.convert(statement)]
+    node.body = writer.convert_all(node.body)
     return node
 
 
@@ -78,6 +79,10 @@ class _Writes(NodeTransformer):
         """The statements for one."""
         result = self.visit(statement)
         return result if isinstance(result, list) else [result]
+
+    def convert_all(self, body: list[ast.stmt]) -> list[ast.stmt]:
+        """The statements for those of a block."""
+        return [part for statement in body for part in self.convert(statement)]
 
     def visit_Assign(self, node: ast.Assign) -> Any:
         if len(node.targets) == 1:
@@ -107,7 +112,8 @@ class _Writes(NodeTransformer):
         return parts
 
     def _replace(self, target: ast.expr, later: list[ast.stmt]) -> ast.expr:
-        """The target, with names for the attributes and items in it, which `later` assigns."""
+        """The target, with names for the attributes and items in it, which `later` assigns, and for the variables after
+        these: Python assigns from left to right, and where an attribute or item is may depend on the variables."""
         if isinstance(target, ast.Tuple | ast.List):
             target.elts = [self._replace(each, later) for each in target.elts]
         elif isinstance(target, ast.Starred):
@@ -115,6 +121,10 @@ class _Writes(NodeTransformer):
         elif isinstance(target, ast.Attribute | ast.Subscript):
             name = self.names.fresh("item")
             later.append(self._store(target, ast.copy_location(ast.Name(name, ast.Load()), target), target))
+            return ast.copy_location(ast.Name(name, ast.Store()), target)
+        elif later and isinstance(target, ast.Name):
+            name = self.names.fresh("item")
+            later += statements("variable = name", target, variable=target.id, name=name)
             return ast.copy_location(ast.Name(name, ast.Store()), target)
         return target
 
@@ -125,6 +135,27 @@ class _Writes(NodeTransformer):
             return statements(template, anchor, value=value, owner=target.value, name=name)[0]
         template = "ag__.set_item(value, owner, index)"
         return statements(template, anchor, value=value, owner=target.value, index=index_expression(target.slice))[0]
+
+    def visit_For(self, node: ast.For) -> ast.AST:
+        later = list[ast.stmt]()
+        node.target = self._replace(node.target, later)
+        self.generic_visit(node)
+        node.body = [*later, *node.body]
+        return node
+
+    def visit_With(self, node: ast.With) -> ast.AST:
+        for position, item in enumerate(node.items):
+            later = list[ast.stmt]()
+            if item.optional_vars is not None:
+                item.optional_vars = self._replace(item.optional_vars, later)
+            if later:
+                inner = copy.copy(node)
+                inner.items = node.items[position + 1 :]
+                node.items = node.items[: position + 1]
+                node.body = [*later, *(self.convert(inner) if inner.items else self.convert_all(node.body))]
+                return node
+        self.generic_visit(node)
+        return node
 
     def visit_AnnAssign(self, node: ast.AnnAssign) -> Any:
         if node.value is None or isinstance(node.target, ast.Name):

@@ -262,6 +262,25 @@ def test_first_exception_counts_whatever_the_parameters() -> None:
         assert isinstance(tl.function(function).run(2, True).error, IndexError)
 
 
+def missing_after_division(n):
+    counts = {"a": 1}
+    quotient = 6 // n
+    return quotient + counts["b"]
+
+
+def raised_after_item(n):
+    xs = [1, 2, 3]
+    if n > 2:
+        xs[n]
+    raise ValueError("after an item")
+
+
+@pytest.mark.parametrize("function", (missing_after_division, raised_after_item))
+def test_traps_come_before_known_exceptions(function: Callable[[Any], Any]) -> None:
+    """An exception that no symbol decides on does not hide that of an operation before it."""
+    assert list(disagreements(function, [(0,), (2,), (3,)], RUNS)) == []
+
+
 def _unchecked(patch: MonkeyPatch) -> None:
     patch.setattr(ProgramOperators, "check_traps", lambda *arguments: None)
 
