@@ -12,7 +12,6 @@ from typing import Annotated
 import typer
 
 from ...core.errors import Usage
-from ...core.files import write_file
 from ...core.world import World
 from ...viz.player.live import build_live_page, unsupported_reason
 from ...viz.player.page import PlayerPage, page_of_beginning
@@ -65,37 +64,39 @@ def examples(
     """List the example programs, or copy them.
 
     A file of the same name with other contents is not overwritten; then the exit code is 1. --pages writes a page for
-    each of the ten exercises beside its program, and index.html, which links them.
+    each of the ten exercises beside its program, and index.html, which links them; no page if a program differs.
     """
-    if pages is not None:
-        write_pages(pages)
-        return
     programs = dict(sorted(example_programs().items()))
-    if copy is None:
+    if copy is None and pages is None:
         for name, text in programs.items():
             print_text(f"{name:20} {text.partition(chr(10))[0].strip(chr(34))}")
         return
-    conflicts = [copy / name for name, text in programs.items() if not copy_program(copy / name, text)]
+    conflicts = [] if copy is None else write_files(copy, programs)
+    conflicts += [] if pages is None else write_pages(pages)
     if conflicts:
         names = ", ".join(map(str, conflicts))
         print_diagnostic(f"not overwritten, because the contents differ: {names}")
         raise typer.Exit(1)
 
 
-def write_pages(folder: Path) -> None:
-    """Write the exercises, their solutions, a page for each exercise, and an index, and print their names. Raises Usage
-    if a file cannot be written."""
-    programs, items = example_programs(), list[str]()
+def write_files(folder: Path, texts: dict[str, str]) -> list[Path]:
+    """Write files, and print their names; returns those that exist with other contents. Raises Usage if one cannot be
+    written."""
+    return [folder / name for name, text in texts.items() if not write_new_file(folder / name, text)]
+
+
+def write_pages(folder: Path) -> list[Path]:
+    """Write the exercises and their solutions, and then, if none of them exists with other contents, a page for each
+    exercise, and an index. Returns the files that exist with other contents; raises Usage if one cannot be written."""
+    programs, pages, items = example_programs(), dict[str, str](), list[str]()
+    files_beside = [file for name in PAGE_ARGUMENTS for file in (f"{name}.py", f"{name}_right.py")]
+    if conflicts := write_files(folder, {file: programs[file] for file in files_beside}):
+        return conflicts  # a page runs the program beside it, which is then another one
     for name, words in PAGE_ARGUMENTS.items():
-        for file in (f"{name}.py", f"{name}_right.py"):
-            copy_program(folder / file, programs[file])
-        page = exercise_page(RunRequest(str(folder / f"{name}.py"), words))
-        page.save(folder / f"{name}.html")
-        print_text(folder / f"{name}.html")
+        pages[f"{name}.html"] = exercise_page(RunRequest(str(folder / f"{name}.py"), words)).html
         title = programs[f"{name}.py"].partition("\n")[0].strip('"').partition("; it is")[0].partition(", ")[2]
         items.append(f'<li><a href="{name}.html">{escape(title)}</a></li>')
-    write_file(folder / "index.html", INDEX.replace("@@ITEMS@@", "\n".join(items)).encode())
-    print_text(folder / "index.html")
+    return write_files(folder, pages | {"index.html": INDEX.replace("@@ITEMS@@", "\n".join(items))})
 
 
 def exercise_page(start: RunRequest) -> PlayerPage:
@@ -113,7 +114,7 @@ def example_programs() -> dict[str, str]:
     return {resource.name.replace(_SUFFIX, ".py"): resource.read_text(encoding="utf-8") for resource in resources}
 
 
-def copy_program(target: Path, text: str) -> bool:
+def write_new_file(target: Path, text: str) -> bool:
     """Write a file, and print its name; False if a different file exists. Raises Usage if it cannot be written."""
     try:
         target.parent.mkdir(parents=True, exist_ok=True)

@@ -105,7 +105,7 @@ def draw(start: RunRequest, request: ShowRequest) -> str | None:
         history = start.history(World(print_to_stderr))
         if request.form == "program":
             raise Usage("a run is drawn on the graph", got="--form program", hint="leave out ARGS, or --form program")
-        if len(request.at) > 1:
+        if len(request.at) > 1 or has_frame_name(request):
             write_frames(history, request)
             return None
         if request.form == TRACE_FORM:
@@ -240,10 +240,18 @@ def history_at(history: History, position: int, form: str) -> History:
     return history
 
 
+def has_frame_name(request: ShowRequest) -> bool:
+    """Whether the output of a picture at one moment has a place for its number, as that of several has."""
+    return request.form == "graph" and bool(request.at) and "%d" in str(request.output)
+
+
 def write_frames(history: History, request: ShowRequest) -> None:
-    """Draw the graph at several moments, on one layout, into a file each."""
-    if request.output is None or request.in_terminal or request.form != "graph":
-        raise Usage("several moments are pictures of the graph", got=f"--form {request.form}", hint="-o frame-%d.svg")
+    """Draw the graph at several moments, on one layout, into a file each; raises Usage if that is impossible."""
+    if request.form != "graph":
+        raise Usage("several moments are pictures of the graph", got=f"--form {request.form}", hint="--form graph")
+    if request.output is None or request.in_terminal:
+        got = "--ascii" if request.in_terminal else "no -o"
+        raise Usage("several moments go to several files", got=got, hint="-o frame-%d.svg")
     paths = [Path(frame_path(str(request.output), number)) for number in request.at]
     views = []
     for number in request.at:

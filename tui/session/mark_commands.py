@@ -261,10 +261,11 @@ def search(session: Session, words: CommandArguments) -> CommandResult:
     data: dict[str, Any] = {"nodes": [str(graph.nodes[number]) for number in found], "events": [], "more": 0}
     try:
         condition = compile_condition(words.text, graph)
-    except (Malformed, Usage):
+    except (Malformed, Usage) as error:
         if found:
             return CommandResult(lines, data)
-        raise
+        message = f"no node has {words.text[:40]!r} in its name, op or formula; as a condition: {error.message}"
+        raise Usage(message, required=error.required, got=error.got, hint=error.hint, excerpt=error.excerpt) from None
     matches, more = list[int](), 0
     for state, event in history.events(history.base, len(history)):
         if condition.holds(state, event):

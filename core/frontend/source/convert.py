@@ -63,9 +63,9 @@ def convert(function: FunctionType, operators: CellType = OPERATORS) -> Function
     return function if converted is None else bind_code(converted.code, function, operators)
 
 
-def conversions() -> Iterator[tuple[str, ConvertedCode]]:
-    """All that this process has converted, with the file of each, in order."""
-    return ((file, each) for (_, file), each in list(_CONVERTED.items()) if each is not None)
+def conversions() -> Iterator[tuple[CodeType, ConvertedCode]]:
+    """All that this process has converted: the code of the user's functions, and the converted code, in order."""
+    return ((code, converted) for (code, _), converted in list(_CONVERTED.items()) if converted is not None)
 
 
 def is_converted(function: FunctionType) -> bool:

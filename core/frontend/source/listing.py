@@ -74,14 +74,16 @@ def list_code(conversion: ConvertedCode) -> CodeListing:
 
 
 def find_listing(file: str, line: int) -> CodeListing | None:
-    """The listing of the converted function that has a line of a file; of several, the innermost. None if this process
-    has converted none."""
+    """The listing of the converted function that has a line of a file; of several, the innermost, and of several
+    versions of the file, the latest. None if this process has converted none."""
     best: ConvertedCode | None = None
-    for name, each in conversions():  # of two versions of a file, the later one
-        tree = each.tree
+    best_name = ""
+    for code, converted in conversions():
+        tree = converted.tree
         first = min(part.lineno for part in (tree, *getattr(tree, "decorator_list", ())))
-        if name == file and first <= line <= (tree.end_lineno or tree.lineno):
-            best = each if best is None or tree.lineno >= best.tree.lineno else best
+        has_line = code.co_filename == file and first <= line <= (tree.end_lineno or tree.lineno)
+        if has_line and not best_name.startswith(f"{code.co_qualname}.<locals>."):
+            best, best_name = converted, code.co_qualname
     return None if best is None else list_code(best)
 
 

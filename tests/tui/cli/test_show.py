@@ -115,6 +115,8 @@ def test_several_moments(tagloom: Any, folder: Path) -> None:
     pictures = [(folder / f"f-{number}.svg").read_text() for number in (1, 9, 20)]
     assert len({re.search('viewBox="[^"]*"', picture)[0] for picture in pictures}) == 1  # type: ignore[index]
     assert ["after 9 events" in picture for picture in pictures] == [False, True, False]
+    assert tagloom("show", "fib.py:fib", "3", "--at", "7", "-o", "g-%d.svg") == (0, "", "")
+    assert [path.name for path in folder.glob("g-*")] == ["g-7.svg"]
 
 
 @pytest.mark.full
@@ -187,6 +189,8 @@ def test_schedules_and_dark(tagloom: Any, folder: Path) -> None:
         (["add.py", "3", "4", "--at", "1,x", "-o", "a%d.svg"], "is not a number of events"),
         (["add.py", "3", "4", "--at", "1,2", "-o", "a.svg"], "several moments go to several files"),
         (["add.py", "3", "4", "--at", "1,2", "--form", "tags", "-o", "a%d.svg"], "several moments are pictures"),
+        (["add.py", "3", "4", "--at", "1,2"], "several moments go to several files\n  got: no -o\n"),
+        (["add.py", "3", "4", "--at", "1,2", "--ascii"], "several moments go to several files\n  got: --ascii\n"),
         (["add.py", "3", "4", "--form", "trace"], "a trace is written to a .json file"),
         (["add.py", "3", "4", "--form", "trace", "-o", "a.svg"], "a trace is written to a .json file"),
     ],

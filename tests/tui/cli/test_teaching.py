@@ -98,7 +98,20 @@ def test_exercises_are_pages(tagloom: Any, folder: Path) -> None:
     texts = {name: (folder / "pages" / name).read_text() for name in names}
     assert [name for name, text in texts.items() if "class Machine" not in text] == ["prefix_sums.html"]
     assert all("@tl.function" in text for text in texts.values())
+    assert tagloom("examples", "--pages", "pages") == ran
+    (folder / "pages" / "index.html").write_text("mine")
+    again = tagloom("examples", "--pages", "pages")
+    assert again.code == 1 and again.err == "not overwritten, because the contents differ: pages/index.html\n"
+    assert (folder / "pages" / "index.html").read_text() == "mine"
     assert all("http" not in text.replace("http-equiv", "").replace("http://www.w3.org", "") for text in texts.values())
+
+
+def test_pages_run_only_the_exercises(tagloom: Any, folder: Path) -> None:
+    """A program of the same name is neither run nor overwritten, and then no page is written."""
+    (folder / "paths.py").write_text("raise SystemExit('mine is run')\n")
+    ran = tagloom("examples", "--pages", ".")
+    assert ran.code == 1 and ran.err == "not overwritten, because the contents differ: paths.py\n"
+    assert not list(folder.glob("*.html")) and (folder / "paths_right.py").exists()
 
 
 @pytest.mark.full

@@ -430,7 +430,10 @@ def test_search_finds_nodes_first(folder: Path) -> None:
     assert reply.text[0].startswith("fib.subtract (fib.py:") and "n - 1, fired 4 times, last at event " in reply.text[0]
     events = session.execute("search value == 2").data
     assert events["nodes"] == [] and events["events"]
-    assert session.execute("search zzz").data["error"] in ("Usage", "Malformed")
+    for text in ("zzz", "node == 'add"):
+        refusal = session.execute(f"search {text}")
+        assert refusal.data["error"] == "Usage"
+        assert refusal.text[0].startswith(f"no node has {text!r} in its name, op or formula; as a condition: ")
 
 
 LOOPS = """import tagloom as tl

@@ -245,7 +245,8 @@ def test_a_trap_is_described(tab: Tab, tmp_path: Path) -> None:
 
 @pytest.mark.full
 def test_source_and_graph_are_highlighted_together(tab: Tab, page: Path) -> None:
-    """A click on a line selects its nodes; a click on a node highlights its line, and describes the node."""
+    """A click on a line selects its nodes; a click on a node highlights its line, and describes the node. Lines are
+    wrapped to the width of the pane."""
     tab.open(page, "#step=50")
     tab.click("button.line")
     assert tab.run("document.querySelectorAll('.node.chosen').length") > 0
@@ -255,6 +256,8 @@ def test_source_and_graph_are_highlighted_together(tab: Tab, page: Path) -> None
     assert "fib(n - 1) + fib(n - 2)" in tab.run("document.querySelector('.line.chosen').textContent")
     assert tab.run("document.getElementById('node').value") == str(add)
     assert "add 5, 3 → 8" in tab.text("inspector")
+    tab.run("document.getElementById('source-pane').style.width = '16rem'")
+    assert tab.run("(pane => pane.scrollWidth <= pane.clientWidth)(document.getElementById('source'))")
 
 
 @pytest.mark.full

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import copy
 import inspect
+import linecache
 from keyword import iskeyword
 from pathlib import Path
 from typing import Any
@@ -65,6 +66,17 @@ def test_the_innermost_converted_function_is_found() -> None:
     listing = find_listing(__file__, outer.__code__.co_firstlineno + 1)
     assert listing is not None and "ag__.if_exp" in listing.lines[1].text
     assert find_listing("other.py", 1) is None
+
+
+def test_the_latest_version_of_a_file_is_found() -> None:
+    """A function that a file had on this line before it was edited is not shown, wherever it began."""
+    for text in ("def longer(n):\n    return n if n else 1\n", "\ndef shorter(n): return n if n else 2\n"):
+        names: dict[str, Any] = {}
+        exec(compile(text, "edited.py", "exec"), names)
+        linecache.cache["edited.py"] = len(text), None, text.splitlines(keepends=True), "edited.py"
+        convert(next(function for name, function in names.items() if name in ("longer", "shorter")))
+    listing = find_listing("edited.py", 2)
+    assert listing is not None and listing.lines[0].text == "def shorter(n):"
 
 
 def test_an_expression_of_another_function_is_not_in_the_text() -> None:
