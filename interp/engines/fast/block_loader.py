@@ -1,9 +1,10 @@
 """When the blocks of an image are compiled, and when a run uses them.
 
 A short run must not wait for a compiler, nor pay for generating a text. So the steps that all runs of an image make
-without blocks are counted. After LOOKUP_STEPS the text is generated, and the machine code loaded if it is on disk;
-after COMPILE_STEPS it is compiled in the background (`jit.compiler_process`), and the run goes over to it when it is
-there. What is loaded serves all later runs of the image from their first step.
+without blocks are counted. After LOOKUP_STEPS the text is generated, in slices between the bursts of a run, so that
+limits and Ctrl-C are still checked; then the machine code is loaded if it is on disk. After COMPILE_STEPS it is
+compiled in the background (`jit.compiler_process`), and the run goes over to it when it is there. What is loaded serves
+all later runs of the image from their first step.
 """
 
 from __future__ import annotations
@@ -16,12 +17,15 @@ from weakref import WeakKeyDictionary
 from ...image.image import Image
 from ..jit import compiler_process
 from ..jit.compiler_process import Compilation, CompileState, CompileTask
-from ..jit.native import Unlinkable, load_native
+from ..jit.native import Unlinkable, load_native, load_stored
 from .block_program import BlockProgram, LoadedBlocks
-from .blocks import block_program
+from .blocks import block_program, generate_blocks
 
 LOOKUP_STEPS = 2**22
-"""After how many steps blocks are looked for on disk: some 40 ms, as long as generating and loading takes."""
+"""After how many steps blocks are generated and looked for on disk: some 40 ms, as long as that takes for a few."""
+SLICE_SECONDS = 0.005
+"""How long blocks are generated after a burst of steps: as long as the burst takes, so that no run takes twice as
+long."""
 COMPILE_STEPS = 2**24
 """After how many steps they are compiled: some 0.15 s. Compiling takes a second or two of another processor core."""
 
@@ -40,15 +44,17 @@ class BlockLoader:
     def find(self, image: Image, steps: int) -> LoadedBlocks | None:
         """The blocks, if they are loaded, or should and can be loaded without waiting, after these further steps."""
         self.steps += steps
-        if self.loaded is not None or self.is_hopeless or self.steps < LOOKUP_STEPS:
+        if self.loaded is not None or self.is_hopeless or not steps or self.steps < LOOKUP_STEPS:
             return self.loaded
         try:
+            if not generate_blocks(image, SLICE_SECONDS):
+                return None
             program = block_program(image)
             if program is None:
                 self.is_hopeless = True
             elif self.is_ready(program):
-                self.loaded = load_blocks(program)
-        except (OSError, ValueError, Unlinkable):  # nothing can be cached; or the file is damaged
+                self.loaded = load_blocks(program, is_stored=True)
+        except (OSError, ValueError, MemoryError):  # nothing can be cached; or the file is damaged
             self.is_hopeless = True
         return self.loaded
 
@@ -81,9 +87,10 @@ def block_task(program: BlockProgram) -> CompileTask:
     return CompileTask("blocks", program.text, "deliver_blocks", 3)
 
 
-def load_blocks(program: BlockProgram) -> LoadedBlocks:
-    """Load blocks, compiled if necessary. Raises Unlinkable if they call what only numba has."""
-    function = load_native("blocks", program.text, "deliver_blocks", 3)
+def load_blocks(program: BlockProgram, *, is_stored: bool = False) -> LoadedBlocks:
+    """Load blocks, compiled if necessary; if `is_stored`, only what is on disk, without waiting: then raises OSError
+    or ValueError if it is not there, or damaged. Raises Unlinkable if they call what only numba has."""
+    function = (load_stored if is_stored else load_native)("blocks", program.text, "deliver_blocks", 3)
     address = ctypes.cast(function, ctypes.c_void_p).value  # type: ignore[arg-type]
     assert address is not None
     return LoadedBlocks(program, address)

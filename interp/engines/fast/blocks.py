@@ -23,11 +23,13 @@ This module generates the text; `load` compiles it.
 
 from __future__ import annotations
 
-from collections import Counter, deque
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Generator, Iterable
 from dataclasses import dataclass, field, replace
 from graphlib import TopologicalSorter
 from itertools import pairwise
+from math import inf
+from time import perf_counter
 from typing import NamedTuple, TypeAlias
 from weakref import WeakKeyDictionary
 
@@ -68,6 +70,11 @@ MAX_INLINE_SITES = 3
 """Up to this number of call sites, a return is a test of the site, and the block goes on; with more, it is a jump."""
 MAX_LINES = 16_000
 """An image whose blocks would have more lines has none: compiling them would take more than ten seconds."""
+MAX_NODES = 300
+"""A graph with more nodes has no blocks: what is known of the order of its nodes grows with their square. With as many,
+no step of the generation takes longer than 0.15 s, in which neither limits nor Ctrl-C are checked."""
+MAX_UNFINISHED = 4
+"""For how many images a generation that a run has begun is kept for the next run."""
 MAX_UNLIKELY_LINES = 2_000
 """No blocks are generated for what follows an operand that comes before its partner in a text that is longer."""
 PENDING_MASK = (1 << 32) - 1
@@ -75,21 +82,48 @@ LOW_MASK = (1 << LOW_BITS) - 1
 PORT_MASK = (1 << PORT_BITS) - 1
 
 
+BlockGeneration: TypeAlias = Generator[None, None, BlockProgram | None]
+"""The generation of blocks, which can be interrupted and continued, and returns them."""
 _programs: WeakKeyDictionary[Image, BlockProgram | None] = WeakKeyDictionary()
+
+
+_generations: dict[Image, BlockGeneration] = {}
+"""What runs have begun to generate, the latest last. It refers to its image, so only a few are kept."""
 
 
 def block_program(image: Image) -> BlockProgram | None:
     """The blocks of an image, cached; None if it can have none, is too large, or fires no node without Python."""
-    if image not in _programs:
-        has_blocks = not image.has_loop_bounds and not image.has_tag_keys
-        _programs[image] = write_blocks(image) if has_blocks else None
+    while not generate_blocks(image, inf):
+        pass
     return _programs[image]
 
 
-def write_blocks(image: Image) -> BlockProgram | None:
-    """Generate the blocks of an image: twice, since only the first text shows which tokens lie together in the ring."""
+def generate_blocks(image: Image, seconds: float) -> bool:
+    """Generate blocks for some time; returns whether `block_program` has them all."""
+    if image in _programs:
+        return True
+    generation, deadline = _generations.pop(image, None) or write_blocks(image), perf_counter() + seconds
+    try:
+        while perf_counter() < deadline:
+            next(generation)
+    except StopIteration as end:
+        _programs[image] = end.value
+        return True
+    _generations[image] = generation
+    for oldest in list(_generations)[:-MAX_UNFINISHED]:
+        _generations.pop(oldest, None)
+    return False
+
+
+def write_blocks(image: Image) -> BlockGeneration:
+    """Generate the blocks of an image: twice, since only the first text shows which tokens lie together in the ring.
+    Yields after each block."""
+    if image.has_loop_bounds or image.has_tag_keys or len(image.nodes) > MAX_NODES:
+        return None
     first = _BlockWriter(image, {})
-    return None if first.write() is None else _BlockWriter(image, first.ports_below).write()
+    if (yield from first.write()) is None:
+        return None
+    return (yield from _BlockWriter(image, first.ports_below).write())
 
 
 class PathToken(NamedTuple):
@@ -265,14 +299,16 @@ class _BlockWriter:
         self.scope_of = {
             number: scope for scope, members in enumerate(image.scope_members) for number in members.tolist()
         }
+        self.graph_sources = image.graph.sources()
         self.later_bits = [self.bits_of_later_firings(later) for later in later_nodes(image)]
         self.codes, self.casts = set[int](), set[int]()
         """The opcodes of kernels, and the casts, that the text uses."""
         self.lines: list[str] = []
         self.paths: list[tuple[Counter[int], Counter[int]]] = []
         self.block_numbers: dict[BlockKey, int] = {}
-        self.pending_blocks: deque[BlockKey] = deque()
-        self.unlikely_blocks: deque[BlockKey] = deque()
+        self.pending_blocks: dict[BlockKey, None] = {}
+        self.unlikely_blocks: dict[BlockKey, None] = {}
+        """The blocks that are requested, in order."""
         self.written_blocks: set[BlockKey] = set()
         self.versions: Counter[int] = Counter()
         self.name_count = 0
@@ -282,17 +318,21 @@ class _BlockWriter:
     def bits_of_later_firings(self, later: frozenset[int]) -> dict[int, int]:
         """By mask word, the bits that only these nodes set: their own, and those of the operands that they send."""
         bits: Counter[int] = Counter()
+        graph = self.image.graph
         for number in later:
             row = self.nodes[number]
             bits[row[NodeColumn.MASK_WORD]] |= row[NodeColumn.FIRED_BIT]
-        for (number, position), sources in self.image.graph.sources().items():
-            if all(source.node in later and not crosses(self.image.graph, source.node) for source in sources):
+        targets = {edge for number in later for output in graph.nodes[number].outputs for edge in output.edges}
+        for number, position in targets:
+            sources = self.graph_sources[Edge(number, position)]
+            if all(source.node in later and not crosses(graph, source.node) for source in sources):
                 port = self.ports[self.image.first_port[number] + position]
                 bits[self.nodes[number][NodeColumn.MASK_WORD]] |= port[PortColumn.BIT]
         return dict(bits)
 
-    def write(self) -> BlockProgram | None:
-        """Generate the blocks that tokens can begin, from those of the arguments and of what `machine` sends on."""
+    def write(self) -> BlockGeneration:
+        """Generate the blocks that tokens can begin, from those of the arguments and of what `machine` sends on. Yields
+        after each."""
         for ports in self.image.arguments:
             self.request_all(ports)
         for number, row in enumerate(self.nodes):
@@ -304,10 +344,13 @@ class _BlockWriter:
                 return None
             if not is_likely and len(self.lines) >= MAX_UNLIKELY_LINES:
                 break
-            key = (self.pending_blocks if is_likely else self.unlikely_blocks).popleft()
+            requested = self.pending_blocks if is_likely else self.unlikely_blocks
+            key = next(iter(requested))
+            del requested[key]
             if key not in self.written_blocks:
                 self.written_blocks.add(key)
                 self.write_block(key)
+                yield
         if not self.paths:
             return None
         firings = np.zeros((len(self.paths), len(self.nodes)), np.int64)
@@ -350,8 +393,7 @@ class _BlockWriter:
             self.block_numbers[key] = key.port if key.ones is None else version
         if self.is_scalar[self.ports[key.port][PortColumn.NODE]] and key not in self.written_blocks:
             pending = self.unlikely_blocks if is_unlikely else self.pending_blocks
-            if key not in pending:
-                pending.append(key)
+            pending[key] = None
         return self.block_numbers[key]
 
     def ports_of_entry(self, port: int) -> list[int]:
@@ -972,7 +1014,11 @@ def later_nodes(image: Image) -> list[frozenset[int]]:
 
     for number in topological_order(graph):
         earlier[number] = needed_nodes(number)
-    return [frozenset(other for other in earlier if number in earlier[other]) for number in range(len(graph.nodes))]
+    later: list[set[int]] = [set() for _ in graph.nodes]
+    for other, numbers in earlier.items():
+        for number in numbers:
+            later[number].add(other)
+    return list(map(frozenset, later))
 
 
 def crosses(graph: Graph, number: int) -> bool:

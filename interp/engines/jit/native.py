@@ -55,6 +55,19 @@ def load_native(name: str, text: str, function: str, arity: int) -> WordFunction
     return _functions[key]
 
 
+def load_stored(name: str, text: str, function: str, arity: int) -> WordFunction:
+    """Load a function as `load_native` does, from disk only. Raises OSError if it is not there, and ValueError if the
+    file is damaged, which is then removed, so that it is compiled again."""
+    key, path = (cache_key(text), function), native_path(name, text)
+    if key not in _functions:
+        try:
+            _functions[key] = link_object(path.read_bytes(), arity)
+        except ValueError:
+            path.unlink(missing_ok=True)
+            raise
+    return _functions[key]
+
+
 def native_path(name: str, text: str) -> Path:
     """The file of the object code of a text; raises OSError where nothing can be cached."""
     return module_folder(text) / f"{name}.o"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from itertools import count
 from random import Random
 from typing import Any
 
@@ -22,7 +23,7 @@ from tagloom.interp.engines.fast import block_loader, blocks
 from tagloom.interp.engines.fast.block_loader import load_blocks
 from tagloom.interp.engines.jit import compiler_process, native
 from tagloom.interp.engines.limits import Limits
-from tagloom.interp.image.image import cached_image
+from tagloom.interp.image.image import Image, cached_image
 
 
 @tl.function
@@ -114,7 +115,7 @@ def test_firings_of_paths(case: Case, firings: int, paths: int) -> None:
 
 def test_short_runs_compile_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     """The first steps of a program neither generate blocks nor request machine code."""
-    monkeypatch.setattr(block_loader, "block_program", None)
+    monkeypatch.setattr(block_loader, "generate_blocks", None)
     image = cached_image(lower(fib.program), {})
     assert block_loader.block_loader(image).find(image, block_loader.LOOKUP_STEPS - 1) is None
 
@@ -128,9 +129,68 @@ def test_long_runs_request_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     for is_enabled in (False, True):
         monkeypatch.setattr(compiler_process, "is_enabled", lambda value=is_enabled: value)
         image = cached_image(lower(fib.program), {})
+        blocks.block_program(image)
         loader = block_loader.BlockLoader()
         assert loader.find(image, block_loader.COMPILE_STEPS - 1) is None and requested == []
         assert loader.find(image, 1) is None and requested == ["blocks"] * is_enabled
+
+
+@pytest.mark.full
+def test_generation_is_interrupted(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Blocks are generated in slices between bursts, and each run continues where the one before has stopped."""
+    monkeypatch.setattr(block_loader, "SLICE_SECONDS", 1e-9)
+    ticks = count()
+    monkeypatch.setattr(blocks, "perf_counter", lambda: next(ticks) * 1e-9 / 2)
+    monkeypatch.setattr(compiler_process, "is_enabled", lambda: False)
+    image = cached_image(lower(fib.program), {})
+    blocks._programs.pop(image, None)
+    loader, calls = block_loader.BlockLoader(steps=block_loader.LOOKUP_STEPS), 0
+    while image not in blocks._programs:
+        loader.find(image, 1)
+        calls += 1
+        assert calls < 1_000
+    program = blocks.block_program(image)
+    blocks._programs.pop(image)
+    again = blocks.block_program(image)
+    assert calls > 10 and program is not None and again is not None and program.text == again.text
+
+
+def test_runs_that_end_leave_few_generations() -> None:
+    """What runs have begun to generate is kept for the latest few images only, and not twice for one."""
+    images = [Image.__new__(Image) for _ in range(blocks.MAX_UNFINISHED + 2)]
+    for image in [*images, images[-1]]:
+        assert not blocks.generate_blocks(image, -1.0)
+    assert list(blocks._generations) == images[-blocks.MAX_UNFINISHED :]
+    blocks._generations.clear()
+
+
+@pytest.mark.full
+def test_large_graphs_have_no_blocks() -> None:
+    """A graph of many nodes costs a run no time: what is known of their order grows with the square of their number."""
+
+    @tl.function
+    def chain(x: tl.int64) -> tl.int64:
+        for number in range(blocks.MAX_NODES):
+            x = x * 3 + number
+        return x
+
+    assert blocks.block_program(cached_image(lower(chain.program), {})) is None
+    assert sum(1 for _ in blocks.write_blocks(cached_image(lower(chain.program), {}))) == 0
+
+
+@pytest.mark.full
+def test_damaged_blocks_are_not_compiled_in_a_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A run whose blocks are damaged on disk goes on without them, and removes the file."""
+    monkeypatch.setattr(native, "compile_object", None)
+    monkeypatch.setattr(native, "_functions", {})
+    image = cached_image(lower(loops.program), {})
+    program = blocks.block_program(image)
+    assert program is not None
+    path = native.native_path("blocks", program.text)
+    path.write_bytes(b"damaged")
+    loader = block_loader.BlockLoader()
+    assert loader.find(image, block_loader.LOOKUP_STEPS) is None
+    assert loader.is_hopeless and not path.exists()
 
 
 @pytest.mark.full
