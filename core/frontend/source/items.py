@@ -7,7 +7,7 @@ conversion of numbers.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
 import numpy as np
@@ -177,7 +177,9 @@ def _refuse(what: str, hint: str) -> NoReturn:
     raise Invalid(what, rule="F4", where=user_location(), hint=hint)
 
 
-def sort_items(items: Sequence[Any], keys: Sequence[Any], is_reversed: bool) -> list[Any]:
+def sort_items(
+    is_less: Callable[[Any, Any], Any], items: Sequence[Any], keys: Sequence[Any], is_reversed: bool
+) -> list[Any]:
     """`sorted` of items by these keys, some of which are symbolic: stable. Numbers that are their own keys are sorted
     as an array; else neighbours change places, as often as that may be needed."""
     if has_stacked_items(items):
@@ -192,7 +194,7 @@ def sort_items(items: Sequence[Any], keys: Sequence[Any], is_reversed: bool) -> 
     for end in range(len(pairs) - 1, 0, -1):
         for k in range(end):
             one, other = pairs[k], pairs[k + 1]
-            is_wrong = one[0] < other[0] if is_reversed else one[0] > other[0]
+            is_wrong = is_less(one[0], other[0]) if is_reversed else is_less(other[0], one[0])
             if is_symbolic(is_wrong):
                 pairs[k], pairs[k + 1] = _choose(is_wrong, (other, one), (one, other))
             elif is_wrong:

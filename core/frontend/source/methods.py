@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable
 from typing import Any
@@ -62,14 +63,15 @@ def sort(operators: Operators, items: Any, /, *, key: Any = None, reverse: Any =
     """`sorted(items, key=key, reverse=reverse)`."""
     if current_region() is None:
         return sorted(items, key=key, reverse=reverse)
+    is_less = functools.partial(operators.binary, "<")
     if is_counted(items) or isinstance(items, PushedItems):
         copied = create_list(operators, items)
         keys = copied if key is None else convert(library.apply_key)(copied, key)  # type: ignore[arg-type]
-        return register_created(sort_items(copied, keys, bool(reverse)))  # type: ignore[no-any-return]
+        return register_created(sort_items(is_less, copied, keys, bool(reverse)))  # type: ignore[no-any-return]
     values = [read_variable(item) for item in operators.call(iter, items)]
     keys = values if key is None else [read_variable(operators.call(key, item)) for item in values]
-    if any(map(is_symbolic, keys)):
-        return register_created(sort_items(values, keys, bool(reverse)))  # type: ignore[no-any-return]
+    if any(map(operators.orders_by_choice, keys)):
+        return register_created(sort_items(is_less, values, keys, bool(reverse)))  # type: ignore[no-any-return]
     order = sorted(range(len(values)), key=keys.__getitem__, reverse=reverse)
     return register_created([values[position] for position in order])  # type: ignore[no-any-return]
 

@@ -50,6 +50,7 @@ LoopForm: TypeAlias = Literal["plain", "break", "exit", "exits"]
 the number of the exit taken, 0 if none."""
 
 _ITERATORS = (enumerate, zip, map, filter, reversed)
+_ORDER = ("<", "<=", ">", ">=")
 _FRAME_READERS: dict[Any, float] = {locals: math.inf, globals: math.inf, eval: 2, exec: 2, vars: 1, dir: 1}
 """The builtins that look at the variables of their caller, unless they have this many arguments."""
 
@@ -73,8 +74,8 @@ class Operators(ABC):
             int: functools.partial(self._cast, int),
             float: functools.partial(self._cast, float),
             bool: functools.partial(self._cast, bool),
-            max: functools.partial(self._extremum, max, operator.gt),
-            min: functools.partial(self._extremum, min, operator.lt),
+            max: functools.partial(self._extremum, max, ">"),
+            min: functools.partial(self._extremum, min, "<"),
             any: functools.partial(self._quantify, True),
             all: functools.partial(self._quantify, False),
             isinstance: self._isinstance,
@@ -215,7 +216,23 @@ class Operators(ABC):
 
     def binary(self, symbol: str, one: Any, other: Any) -> Any:
         """`one symbol other`."""
-        return operate(self.call, symbol, one, other)
+        return self._order(symbol, one, other) if symbol in _ORDER else operate(self.call, symbol, one, other)
+
+    def _order(self, symbol: str, one: Any, other: Any) -> Any:
+        """A comparison by order. Of tuples and lists, the first items that differ decide, else the lengths."""
+        are_lists = type(one) is type(other) is list
+        if not (are_lists or _are_tuples(one, other)) or user_method(one, BINARY[symbol].method):
+            return operate(self.call, symbol, one, other)
+        if any(map(self.is_symbolic, map(self.count_items, (one, other)))):
+            return BINARY[symbol].function(one, other)
+        if not (one and other):
+            return BINARY[symbol].function(len(one), len(other))
+        rest = one[1:], other[1:]
+        return self.if_exp(
+            self.equal(one[0], other[0]),
+            lambda: self._order(symbol, *rest),
+            lambda: self._order(symbol, one[0], other[0]),
+        )
 
     less, less_equal = functools.partialmethod(binary, "<"), functools.partialmethod(binary, "<=")
     greater, greater_equal = functools.partialmethod(binary, ">"), functools.partialmethod(binary, ">=")
@@ -641,18 +658,22 @@ class Operators(ABC):
             return self.python_class(arguments[0])
         return type(*arguments, **keywords)
 
-    def _extremum(
-        self, original: Any, is_better: Callable[[Any, Any], Any], *arguments: Any, key: Any = None, **default: Any
-    ) -> Any:
-        """`max` or `min`: of several that are equal, the first."""
+    def orders_by_choice(self, key: Any) -> bool:
+        """Whether a comparison by order with a key may be symbolic, or calls a method of the user."""
+        if isinstance(key, tuple | list):
+            return any(map(self.orders_by_choice, key))
+        return self.is_symbolic(key) or any(user_method(key, BINARY[symbol].method) for symbol in _ORDER)
+
+    def _extremum(self, original: Any, symbol: str, *arguments: Any, key: Any = None, **default: Any) -> Any:
+        """`max` or `min`: the first of which no later one is greater or less, as the symbol says."""
         items = list(arguments if len(arguments) > 1 else self.call(iter, *arguments))
         keys = items if key is None else [self.call(key, item) for item in items]
-        if not any(map(self.is_symbolic, keys)):
+        if not any(map(self.orders_by_choice, keys)):
             position = original(range(len(items)), key=keys.__getitem__, default=None)
             return original(items, **default) if position is None else items[position]
         best = items[0], keys[0]
         for pair in zip(items[1:], keys[1:], strict=True):
-            is_next_better, arms = is_better(pair[1], best[1]), (pair, best)
+            is_next_better, arms = self.binary(symbol, pair[1], best[1]), (pair, best)
             best = self.if_exp(is_next_better, *(functools.partial(_identity, arm) for arm in arms))
         return best[0]
 

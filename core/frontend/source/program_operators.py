@@ -247,12 +247,12 @@ class ProgramOperators(Operators):
             return sequences.quantify(self, decisive, items)
         return super()._quantify(decisive, items)
 
-    def _extremum(self, original: Any, is_better: Any, *arguments: Any, key: Any = None, **default: Any) -> Any:
+    def _extremum(self, original: Any, symbol: str, *arguments: Any, key: Any = None, **default: Any) -> Any:
         if len(arguments) == 1 and has_stacked_items(arguments[0]):
             arguments = (sequences.push_all(arguments[0]),)
         if len(arguments) == 1 and isinstance(arguments[0], sequences.PushedItems):
             return sequences.extremum(self, original.__name__, arguments[0], key, tuple(default.values()))
-        return super()._extremum(original, is_better, *arguments, key=key, **default)
+        return super()._extremum(original, symbol, *arguments, key=key, **default)
 
     def get_item(self, container: Any, index: Any) -> Any:
         """`container[index]`; also at a symbolic index of known items."""

@@ -13,6 +13,8 @@ return ag__.if_exp(b, lambda: a, lambda: ag__.call(c))
 return ag__.and_(a, lambda: ag__.not_(b))
 >>> show("a < b <= c")
 return ag__.chain(a, ag__.less, lambda: b, ag__.less_equal, lambda: c)
+>>> show("(a, b) < c")
+return ag__.less((a, b), c)
 >>> show("a in [b, c]")
 return ag__.in_(a, ag__.created([b, c]))
 >>> show("a[b] + a[0]")
@@ -24,7 +26,7 @@ from __future__ import annotations
 import ast
 
 from ..classes import NO_CLASSES, OperatorClasses
-from ..nodes import NodeTransformer
+from ..nodes import NodeTransformer, walk_nodes
 from ..reader import FunctionNode, NotConvertible
 from ..scopes import walk_scope
 from ..templates import copy_tree, expression, index_expression, statements
@@ -50,13 +52,14 @@ _UNARY = {ast.USub: "-", ast.UAdd: "+", ast.Invert: "~"}
 
 def convert_expressions(node: FunctionNode, classes: OperatorClasses = NO_CLASSES) -> FunctionNode:
     """The function, changed in place, with operators for its expressions; nested functions too. Arithmetic, comparisons
-    and attributes stay as they are, unless `classes`, which the function may meet, define them."""
-    return _Expressions(classes).visit(node)  # type: ignore[no-any-return]
+    and attributes stay as they are, unless `classes`, which the function may meet, define them, or tuples or lists are
+    compared."""
+    return _Expressions(classes, _sequence_names(node)).visit(node)  # type: ignore[no-any-return]
 
 
 class _Expressions(NodeTransformer):
-    def __init__(self, classes: OperatorClasses) -> None:
-        self.classes = classes
+    def __init__(self, classes: OperatorClasses, sequence_names: frozenset[str]) -> None:
+        self.classes, self.sequence_names = classes, sequence_names
         self.first_parameters: list[str | None] = []
         self.setters: list[dict[str, ast.AST] | None] = []
         """For each function around, the names that need a function to be assigned; None for a lambda."""
@@ -188,6 +191,10 @@ class _Expressions(NodeTransformer):
             return node
         return expression("ag__.get_item(owner, index)", node, owner=node.value, index=index_expression(node.slice))  # type: ignore[no-any-return]
 
+    def _is_sequence(self, node: ast.expr) -> bool:
+        """Whether an operand is a tuple or list, or a variable that the function assigns one."""
+        return _is_display(node) or (isinstance(node, ast.Name) and node.id in self.sequence_names)
+
     def visit_Compare(self, node: ast.Compare) -> ast.AST:
         if len(node.ops) == 1:
             self.generic_visit(node)
@@ -199,6 +206,9 @@ class _Expressions(NodeTransformer):
                 name = _COMPARISONS[type(node.ops[0])]
                 return expression(f"ag__.{name}(item, items)", node, item=node.left, items=node.comparators[0])  # type: ignore[no-any-return]
             symbol = _SYMBOLS.get(type(node.ops[0]))
+            if symbol in ("<", "<=", ">", ">=") and any(map(self._is_sequence, _operands(node))):
+                name = _COMPARISONS[type(node.ops[0])]
+                return expression(f"ag__.{name}(one, other)", node, one=node.left, other=node.comparators[0])  # type: ignore[no-any-return]
             return node if symbol is None else self._binary(node, symbol, node.left, node.comparators[0])
         walrus = _walrus_names(node.comparators[1:])
         call = expression("ag__.chain(left)", node, left=self.visit(node.left))
@@ -311,6 +321,11 @@ def _is_new_list(node: ast.expr) -> bool:
     return isinstance(node, ast.List)
 
 
+def _is_display(node: ast.expr) -> bool:
+    """Whether an expression, which may be converted, is a display of a tuple or list."""
+    return isinstance(node, ast.Tuple) or _is_new_list(node)
+
+
 def _is_constant(node: ast.expr) -> bool:
     """Whether an expression is a number, a string or the like."""
     return isinstance(node, ast.Constant) or (isinstance(node, ast.UnaryOp) and isinstance(node.operand, ast.Constant))
@@ -322,6 +337,13 @@ def _is_none(node: ast.expr) -> bool:
 
 def _is_operator(node: ast.expr) -> bool:
     return isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "ag__"
+
+
+def _sequence_names(node: FunctionNode) -> frozenset[str]:
+    """The variables that a function assigns a display of a tuple or list."""
+    assignments = (each for each in walk_nodes([node]) if isinstance(each, ast.Assign) and _is_display(each.value))
+    targets = (target for each in assignments for target in each.targets)
+    return frozenset(target.id for target in targets if isinstance(target, ast.Name))
 
 
 def _walrus_names(nodes: list[ast.expr]) -> list[str]:
