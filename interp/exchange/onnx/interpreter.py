@@ -147,6 +147,7 @@ class ModelInterpreter:
         for name, each in schema.attributes.items():
             if each.required and name not in attributes:
                 raise Malformed(f"{node.op_type} lacks attribute {name!r}", where=user_location())
+        check_dtypes(schema, operands)
         row = find_operator(domain, node.op_type, version)
         if row is None:
             return self.evaluate_body(node, list(map(as_single_value, operands)), attributes, version)
@@ -416,6 +417,23 @@ def find_schema(domain: str, name: str, version: int) -> Any:
         return onnx.defs.get_schema(name, version, domain)
     except onnx.defs.SchemaError:
         return None
+
+
+def check_dtypes(schema: Any, operands: Sequence[Any]) -> None:
+    """Raises Malformed for arrays of dtypes that an operator does not take, or that must be the same and are not."""
+    bound: dict[str, str] = {}
+    for position, operand in enumerate(operands):
+        if operand is None or not is_single(operand) or not schema.inputs:
+            continue
+        formal = schema.inputs[min(position, len(schema.inputs) - 1)]
+        dtype = dtypes.int64 if isinstance(operand, SizeVector) else type_of(operand).dtype
+        name = f"tensor({onnx.TensorProto.DataType.Name(ELEMENTS[dtype]).lower()})"
+        if formal.types.isdisjoint({name, f"optional({name})"}):
+            details = {"where": user_location(), "required": ", ".join(sorted(formal.types)), "got": name}
+            raise Malformed(f"{schema.name} does not take this as {formal.name}", **details)
+        if formal.is_homogeneous and bound.setdefault(formal.type_str, name) != name:
+            details = {"where": user_location(), "required": bound[formal.type_str], "got": name}
+            raise Malformed(f"{schema.name} takes operands of one dtype", **details)
 
 
 def find_body(node: onnx.NodeProto, types: Sequence[onnx.TypeProto], version: int) -> onnx.FunctionProto | None:
