@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import functools
 import keyword
+import math
 from collections import ChainMap
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -82,6 +83,8 @@ class ModelInterpreter:
         """Keeps the resources of large tensors, with their names, while the model lives."""
         self.calls: dict[tuple[Any, ...], Function] = {}
         """The functions of the program that stand for the model's own, by name and attributes."""
+        self.constant_operands: dict[int, set[int]] = {}
+        """The positions of the operands that must be constants, by the identities of the model's functions."""
         self.result_forms: dict[tuple[Any, ...], tuple[onnx.GraphProto, Any]] = {}
         """Graphs in nodes and the forms of their results, for this trace, by the identity of the graph and the forms of
         what it uses."""
@@ -270,19 +273,41 @@ class ModelInterpreter:
         if any(each is function for each in self.active):
             raise Malformed(f"function {function.name} of the model calls itself", where=user_location())
         present = [position for position, operand in enumerate(operands) if operand is not None]
-        fixed = {position: operands[position] for position in present if not is_single(operands[position])}
-        if fixed or any(isinstance(each, Body) for each in attributes.values()):
+        has_sequences = not all(is_single(operands[position]) for position in present)
+        if has_sequences or any(isinstance(each, Body) for each in attributes.values()):
             return self.evaluate_function(function, operands, attributes, node)
+        positions = self.constant_operands.setdefault(id(function), set())
+        while True:
+            constants = {k: operands[k] for k in positions if k < len(operands) and isinstance(operands[k], np.ndarray)}
+            try:
+                return self.call_with_constants(function, node, operands, attributes, constants)
+            except NeedsConstant as error:
+                needed = {position for position, name in enumerate(node.input) if name in error.names}
+                if not any(isinstance(operands[k], np.ndarray) for k in needed - positions):
+                    raise
+                positions |= needed
+
+    def call_with_constants(
+        self,
+        function: onnx.FunctionProto,
+        node: onnx.NodeProto,
+        operands: Sequence[Any],
+        attributes: Mapping[str, Any],
+        constants: Mapping[int, Any],
+    ) -> Sequence[Any]:
+        """The results of a call of a function that has some operands, by position, as constants."""
+        present = [k for k, operand in enumerate(operands) if operand is not None and k not in constants]
         key = (
             id(function),
             tuple(present),
+            tuple((position, value_key(each)) for position, each in sorted(constants.items())),
             len(node.output),
             tuple(sorted((name, repr(each)) for name, each in attributes.items())),
         )
         if key not in self.calls:
 
             def evaluate(*arguments: Any) -> Any:
-                values = dict(zip(present, arguments, strict=True))
+                values = {**constants, **dict(zip(present, arguments, strict=True))}
                 padded = [values.get(position) for position in range(len(function.input))]
                 return tuple(self.evaluate_function(function, padded, attributes, node))
 
@@ -428,12 +453,14 @@ def check_dtypes(schema: Any, operands: Sequence[Any]) -> None:
         formal = schema.inputs[min(position, len(schema.inputs) - 1)]
         dtype = dtypes.int64 if isinstance(operand, SizeVector) else type_of(operand).dtype
         name = f"tensor({onnx.TensorProto.DataType.Name(ELEMENTS[dtype]).lower()})"
+        where = user_location()
         if formal.types.isdisjoint({name, f"optional({name})"}):
-            details = {"where": user_location(), "required": ", ".join(sorted(formal.types)), "got": name}
-            raise Malformed(f"{schema.name} does not take this as {formal.name}", **details)
-        if formal.is_homogeneous and bound.setdefault(formal.type_str, name) != name:
-            details = {"where": user_location(), "required": bound[formal.type_str], "got": name}
-            raise Malformed(f"{schema.name} takes operands of one dtype", **details)
+            required = ", ".join(sorted(formal.types))
+            message = f"{schema.name} does not take this as {formal.name}"
+            raise Malformed(message, where=where, required=required, got=name)
+        required = bound.setdefault(formal.type_str, name) if formal.is_homogeneous else name
+        if name != required:
+            raise Malformed(f"{schema.name} takes operands of one dtype", where=where, required=required, got=name)
 
 
 def find_body(node: onnx.NodeProto, types: Sequence[onnx.TypeProto], version: int) -> onnx.FunctionProto | None:
@@ -497,12 +524,17 @@ EXTERNAL_DATA_HINT = "from_onnx reads other files of a model if it gets the path
 
 
 def dense(sparse: onnx.SparseTensorProto) -> Any:
-    """A sparse tensor as an array; raises Unsupported for a large one."""
-    if np.prod(sparse.dims) > 2**24:
+    """A sparse tensor as an array; raises Unsupported for a large one, Malformed for places outside it."""
+    if any(size < 0 for size in sparse.dims):
+        raise Malformed(f"tensor {sparse.values.name} has a negative size", got=list(sparse.dims))
+    if math.prod(sparse.dims) > 2**24:
         raise unsupported("limit", "a sparse tensor of more than 16 million elements")
     values, indices = tensor_elements(sparse.values), tensor_elements(sparse.indices)
     array = np.zeros(tuple(sparse.dims), values.dtype)
-    array[tuple(indices.T) if indices.ndim == 2 else np.unravel_index(indices, array.shape)] = values
+    try:
+        array[tuple(indices.T) if indices.ndim == 2 else np.unravel_index(indices, array.shape)] = values
+    except (IndexError, ValueError, TypeError) as error:
+        raise Malformed(f"tensor {sparse.values.name} cannot be read", got=error) from None
     return array
 
 

@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from ....core.errors import Usage
+from ....core.errors import Malformed, Usage
 from ....core.frontend.trace.source_location import user_location
 from ....core.frontend.trace.symbol import array_namespace
 from ..export.walker import REFUSAL_KINDS
@@ -39,6 +39,14 @@ def unsupported(kind: str, message: str, **details: Any) -> Unsupported:
     error = Unsupported(message, where=user_location(), **details)
     error.kind = kind
     return error
+
+
+def require(condition: Any, message: str) -> None:
+    """A condition on operands: raises Malformed if it is known not to hold; if only the run knows, the run traps."""
+    if not isinstance(condition, bool | np.bool_):
+        tl.assert_(condition, message)
+    elif not condition:
+        raise Malformed(message, where=user_location())
 
 
 class NeedsConstantOperand(Exception):

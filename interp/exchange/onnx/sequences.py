@@ -12,7 +12,7 @@ import numpy as np
 
 from ....core.dtypes import DType
 from ....core.frontend.array_api.common import shape_of, type_of
-from .operators import tl, unsupported
+from .operators import require, tl, unsupported
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,25 +86,31 @@ def pack(sequence: ItemSequence | PackedSequence, rank: int = 0) -> PackedSequen
     return PackedSequence(elements, rows)
 
 
-def position_of(sequence: PackedSequence, position: Any) -> Any:
-    """A position from 0; a negative one counts from the end."""
-    limit = sequence.length
+OUT_OF_RANGE = "a position in a sequence is out of range"
+
+
+def position_of(length: Any, position: Any, end: int = 0) -> Any:
+    """A position from 0: a negative one counts from the end. The last one is `length - 1 + end`."""
+    require(position >= -length, OUT_OF_RANGE)
+    require(position < length + end, OUT_OF_RANGE)
+    if isinstance(position, int):
+        return position + length if position < 0 else position
     position = tl.astype(position, tl.int64)
-    return tl.where(position < 0, position + limit, position)
+    return tl.where(position < 0, position + length, position)
 
 
 def insert(sequence: ItemSequence | PackedSequence, item: Any, position: Any = None) -> ItemSequence | PackedSequence:
     """The sequence with one more item, by default at the end."""
     if isinstance(sequence, ItemSequence) and (position is None or isinstance(position, np.ndarray)):
-        place = len(sequence.items) if position is None else int(position)
-        place += len(sequence.items) if place < 0 else 0
+        count = len(sequence.items)
+        place = count if position is None else position_of(count, int(position), end=1)
         return ItemSequence((*sequence.items[:place], item, *sequence.items[place:]), type_of(item).dtype)
     rank = len(shape_of(item))
     packed = pack(sequence, rank)
     flat, row = tl.reshape(item, (-1,)), size_row(item, packed.rank)
     if position is None:
         return PackedSequence(tl.concat([packed.elements, flat]), tl.concat([packed.shapes, row]))
-    place = position_of(packed, position)
+    place = position_of(packed.length, position, end=1)
     start = packed.starts[place]
     elements = tl.concat([packed.elements[:start], flat, packed.elements[start:]])
     return PackedSequence(elements, tl.concat([packed.shapes[:place], row, packed.shapes[place:]]))
@@ -114,10 +120,10 @@ def erase(sequence: ItemSequence | PackedSequence, position: Any = None) -> Item
     """The sequence without one item, by default the last."""
     if isinstance(sequence, ItemSequence) and (position is None or isinstance(position, np.ndarray)):
         items = list(sequence.items)
-        del items[-1 if position is None else int(position)]
+        del items[position_of(len(items), -1 if position is None else int(position))]
         return ItemSequence(tuple(items), sequence.dtype)
     packed = pack(sequence)
-    place = position_of(packed, np.int64(-1) if position is None else position)
+    place = position_of(packed.length, np.int64(-1) if position is None else position)
     starts = packed.starts
     elements = tl.concat([packed.elements[: starts[place]], packed.elements[starts[place + 1] :]])
     return PackedSequence(elements, tl.concat([packed.shapes[:place], packed.shapes[place + 1 :]]))
@@ -126,9 +132,9 @@ def erase(sequence: ItemSequence | PackedSequence, position: Any = None) -> Item
 def item_at(sequence: ItemSequence | PackedSequence, position: Any) -> Any:
     """An item of a sequence. Items of symbolic length must have one number of axes, or the run traps."""
     if isinstance(sequence, ItemSequence) and isinstance(position, np.ndarray):
-        return sequence.items[int(position)]
+        return sequence.items[position_of(len(sequence.items), int(position))]
     packed = pack(sequence)
-    place = position_of(packed, position)
+    place = position_of(packed.length, position)
     starts, row = packed.starts, packed.shapes[place]
     if packed.rank:
         tl.assert_(tl.all(row >= 0), "the items of a sequence have different numbers of axes")

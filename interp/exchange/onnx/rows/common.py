@@ -13,7 +13,7 @@ from .....core.errors import Malformed
 from .....core.frontend.array_api.common import rank_of, shape_of, type_of
 from .....core.frontend.trace.source_location import user_location
 from ..interpreter import dtype_of_element
-from ..operators import tl, unsupported
+from ..operators import require, tl, unsupported
 
 __all__ = [
     "COST",
@@ -79,14 +79,6 @@ def axis_position(axis: int, rank: int) -> int:
     if not -rank <= axis < rank:
         raise Malformed("there is no such axis", where=user_location(), required=f"{-rank} to {rank - 1}", got=axis)
     return axis % rank
-
-
-def require(condition: Any, message: str) -> None:
-    """A condition on operands: raises Malformed if it is known not to hold; if only the run knows, the run traps."""
-    if not isinstance(condition, bool | np.bool_):
-        tl.assert_(condition, message)
-    elif not condition:
-        raise Malformed(message, where=user_location())
 
 
 def check_room(*sizes: int) -> None:

@@ -49,7 +49,9 @@ def if_(condition: Any, *, then_branch: Body, else_branch: Body) -> Any:
     """A condition that is a constant chooses before the run."""
     if isinstance(condition, np.ndarray):
         return tuple((then_branch if bool(condition.reshape(())) else else_branch)())
-    pairs = list(zip(trial(then_branch), trial(else_branch), strict=True))
+    forms, others = trial(then_branch), trial(else_branch)
+    require(len(forms) == len(others), "the branches of If have different numbers of results")
+    pairs = list(zip(forms, others, strict=True))
     if any(one.is_empty != other.is_empty or one.axes != other.axes for one, other in pairs):
         raise NeedsConstantOperand(0)
     ranks = [max(one.item_rank, other.item_rank) for one, other in pairs]
@@ -114,6 +116,8 @@ def loop(limit: Any = None, condition: Any = None, *starts: Any, body: Body) -> 
 
     If only the limit ends the loop, the elements are put into cells; else each array grows."""
     count = len(starts)
+    require(len(body.graph.input) == count + 2, "the body of Loop takes another number of values than the loop carries")
+    require(len(body.graph.output) > count, "the body of Loop returns fewer values than the loop carries")
     is_counted = limit is not None and body.passes_on(0, body.graph.input[1].name)
     is_counted = is_counted and (condition is None or (isinstance(condition, np.ndarray) and bool(condition.all())))
     first = np.asarray(True) if condition is None else scalar(condition)
@@ -353,9 +357,11 @@ def split_to_sequence(x: Any, split: Any = None, *, axis: int = 0, keepdims: int
         sizes = [1] * total
     elif split.ndim == 0:
         width = int(split)
+        require(width > 0, "SplitToSequence makes parts without elements")
         sizes = [min(width, total - start) for start in range(0, total, width)]
     else:
         sizes = list(integers(split))
+        require(sum(sizes) == total and min(sizes, default=0) >= 0, "the parts are not together as long as the axis")
     stops = np.cumsum([0, *sizes])
     parts = [
         tl.index(x, (*[slice(None)] * position, slice(int(start), int(stop))))

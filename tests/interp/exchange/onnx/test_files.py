@@ -265,6 +265,17 @@ def test_tensors_without_elements_in_the_model(tmp_path: Path, monkeypatch: pyte
     assert tl.from_onnx("m.onnx").run([1.0]).value.tolist() == [2.0]
 
 
+@pytest.mark.parametrize("sizes, places", [([2, 3], [[0, 1], [1, 9]]), ([2, -3], [[0, 1], [1, 1]]), ([2, 3], [[7, 9]])])
+def test_sparse_tensors_that_are_damaged(sizes: list[int], places: list[list[int]]) -> None:
+    """A sparse tensor with elements outside it, or a negative size, is refused."""
+    values, indices = np.ones(2, np.float32), np.array(places)
+    parts = [onnx.numpy_helper.from_array(array, name) for array, name in ((values, "w"), (indices, "places"))]
+    graph = model([onnx.helper.make_node("Add", ["x", "w"], ["y"])], [value("x", FLOAT, 2, 3)], [value("y", FLOAT)])
+    graph.graph.sparse_initializer.append(onnx.helper.make_sparse_tensor(*parts, sizes))
+    with pytest.raises(tl.Malformed, match="tensor w"):
+        tl.from_onnx(graph).program  # noqa: B018
+
+
 def test_recursive_functions() -> None:
     """A function of a model that calls itself is refused."""
     imports = [onnx.helper.make_opsetid("", 21), onnx.helper.make_opsetid("own", 1)]

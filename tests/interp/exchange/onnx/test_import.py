@@ -448,6 +448,50 @@ def test_conditions_that_only_the_run_knows() -> None:
                 run(*arguments)
 
 
+SEQUENCE_CHANGES = {
+    "SequenceAt": (["s", "p"], 2),
+    "SequenceErase": (["s", "p"], 2),
+    "SequenceInsert": (["s", "x", "p"], 3),
+}
+"""Operators that take a position in a sequence, and how many positions one of two items has."""
+
+
+@pytest.mark.parametrize("name", SEQUENCE_CHANGES)
+def test_positions_in_sequences(name: str) -> None:
+    """A position out of range is refused if it is known, and traps if only the run knows it."""
+    operands, count = SEQUENCE_CHANGES[name]
+    nodes = [helper.make_node("SequenceConstruct", ["x", "x"], ["s"]), helper.make_node(name, operands, ["y"])]
+    if name != "SequenceAt":
+        nodes += [helper.make_node("SequenceLength", ["y"], ["z"])]
+    output = value("y", FLOAT, 2, 3) if name == "SequenceAt" else value("z", INT64)
+    open_position = model(nodes, [value("x", FLOAT, 2, 3), value("p", INT64)], [output])
+    for position in (-count, count - 1):
+        check_agrees(open_position, x=X, p=np.int64(position))
+    for position in (-count - 1, count):
+        known = model(nodes, [value("x", FLOAT, 2, 3)], [output], p=np.int64(position))
+        with pytest.raises(tl.Malformed, match="a position in a sequence is out of range"):
+            tl.from_onnx(known).program  # noqa: B018
+        with pytest.raises(tl.Trap, match="a position in a sequence is out of range"):
+            tl.from_onnx(open_position)(X, np.int64(position))
+
+
+def test_constant_operands_of_functions() -> None:
+    """A call of a function gives it the constants that must be known before the run; an input is named."""
+    imports = [helper.make_opsetid("", 21), helper.make_opsetid("own", 1)]
+    inner = helper.make_node("ReduceSum", ["a", "axes"], ["b"], keepdims=0)
+    function = helper.make_function("own", "Total", ["a", "axes"], ["b"], [inner], imports)
+    calls = [helper.make_node("Total", ["x", name], [f"{name}_sums"], domain="own") for name in ("rows", "columns")]
+    outputs = [value("rows_sums", FLOAT, 3), value("columns_sums", FLOAT, 2)]
+    options: dict[str, Any] = {"functions": [function], "imports": imports[1:]}
+    rows, columns = np.array([0]), np.array([1])
+    check_agrees(model(calls, [value("x", FLOAT, 2, 3)], outputs, **options, rows=rows, columns=columns), x=X)
+    inputs = [value("x", FLOAT, 2, 3), value("rows", INT64, 1)]
+    graph = model(calls, inputs, outputs, **options, columns=columns)
+    with pytest.raises(tl.Usage, match=r"depends on rows"):
+        tl.from_onnx(graph).program  # noqa: B018
+    assert tl.from_onnx(graph, rows=[0]).run(X).value[0].tolist() == X.sum(axis=0).tolist()
+
+
 def test_replaced_defaults() -> None:
     """A constant, and an input by name of ONNX's runner, replace the value that an input has in the model."""
     from tagloom.interp.exchange.onnx.backend import TagloomBackend
