@@ -148,7 +148,7 @@ class FuzzWriter:
             op = self.random.choice(("floor_divide", "remainder"))
             self.emit(draft, op, (self.dividend(draft, type_), divisor), type_)
         elif type_.shape and self.random.random() < 0.3:
-            self.write_reshape(draft, type_)
+            self.write_reshape(draft, type_, self.operand(draft, type_, 0.1))
         else:
             op = self.random.choice(NUMBER_OPS)
             operands = [self.operand(draft, type_) for _ in range(1 if op == "negative" else 2)]
@@ -162,14 +162,14 @@ class FuzzWriter:
             return operand
         return self.emit(draft, "subtract", (self.literal(type_), operand), type_)
 
-    def write_reshape(self, draft: RegionDraft, type_: Type) -> None:
+    def write_reshape(self, draft: RegionDraft, type_: Type, operand: Operand) -> Operand:
         """A reshape to the same shape with one size left open, mostly combined with the value itself."""
         shape = (-1, *(type_.shape or ())[1:])
-        operand = self.operand(draft, type_, 0.1)
         other = self.emit(draft, "reshape", (operand,), type_, (("shape", shape),))
-        if self.random.random() < 0.7:
-            pair = (operand, other) if self.random.random() < 0.5 else (other, operand)
-            self.emit(draft, self.random.choice(NUMBER_OPS[:6]), pair, type_)
+        if self.random.random() > 0.7:
+            return other
+        pair = (operand, other) if self.random.random() < 0.5 else (other, operand)
+        return self.emit(draft, self.random.choice(NUMBER_OPS[:6]), pair, type_)
 
     def write_predicate(self, draft: RegionDraft) -> Operand:
         """A comparison of data, or a constant."""
@@ -296,6 +296,8 @@ class FuzzWriter:
                     results.append(advanced)
                 case "constant":
                     results.append(self.literal(type_))
+                case "accumulator" | "copy" if type_.shape and self.random.random() < 0.25:
+                    results.append(self.write_reshape(body, type_, parameters[position].name))
                 case "accumulator" | "copy":
                     results.append(self.operand(body, type_, 0.05))
                 case "growing":
