@@ -17,9 +17,9 @@ firing by the next checkpoint.
 
 **Limits.** A limit on firings is given out in shares. A worker that has used up its own waits until all others are idle
 or wait, too; then the driver takes back what the others have left, and shares it out among those that wait. So a run
-makes exactly as many firings as the limit allows. A limit
-on tokens at once is divided by the number of workers, and each keeps its part. The limit on depth is exact. The clock,
-memory and Ctrl-C are checked by the driver, between two messages.
+makes exactly as many firings as the limit allows. A limit on tokens at once is divided by the number of workers, and
+each keeps its part; so is one on bytes, if they are processes. The limit on depth is exact. The driver looks at the
+clock and Ctrl-C in each turn, and at its own memory now and then.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from ....core.tag import Tag
 from ...machine.effects import effect_rule
 from ...machine.state import State
 from ...outcome.outcome import limit_exceeded
-from ..limits import LimitMonitor, Limits, depth_error, external_limit_error
+from ..limits import CLOCK_CHECK_STEPS, LimitMonitor, Limits, depth_error, external_limit_error
 from .channels import Channels
 from .messages import (
     Allowance,
@@ -54,8 +54,9 @@ from .messages import (
 from .pool import WorkerPool
 from .stores import WorkerStores, first_stores, merge_stores, read_stores, stores_to_json
 
-MAX_DEATHS_BETWEEN_CHECKPOINTS = 10
-"""If more workers die between two checkpoints, the run fails: the program itself may be the reason."""
+MAX_DEATHS_WITHOUT_PROGRESS = 10
+"""If more workers die before a checkpoint contains another step, the run fails: the program itself may be the
+reason."""
 
 
 class Phase(Enum):
@@ -86,7 +87,8 @@ class Driver:
         self._checkpoint: list[Any] = [stores_to_json(first_stores(graph, state)), *others]
         """The stores of each worker, as documents."""
         self._checkpoint_time = pool.clock()
-        self._deaths_since_checkpoint = 0
+        self._deaths_without_progress = 0
+        """The deaths since a checkpoint that was later in the run than the one before."""
         self._is_over = False
         self._turns = 0
         self.checkpoints = self.deaths = 0
@@ -103,10 +105,10 @@ class Driver:
         """Run until the end. Raises Crash if a worker fails, or if workers die again and again."""
         while not self._is_over:
             deaths = self._pool.advance()
-            if deaths:
-                self._recover(deaths)
-            for rank, message in self._channels.receive():
+            for rank, message in self._channels.receive():  # the last words of a worker say why it died
                 self._handle(rank, message)
+            if deaths and not self._is_over:
+                self._recover(deaths)
             self._check_limits()
             self._schedule()
             self._channels.flush()
@@ -135,8 +137,8 @@ class Driver:
     def _recover(self, deaths: Sequence[int]) -> None:
         """Replace workers that have died, and roll the run back."""
         self.deaths += len(deaths)
-        self._deaths_since_checkpoint += len(deaths)
-        if self._deaths_since_checkpoint > MAX_DEATHS_BETWEEN_CHECKPOINTS:
+        self._deaths_without_progress += len(deaths)
+        if self._deaths_without_progress > MAX_DEATHS_WITHOUT_PROGRESS:
             raise Crash("workers die again and again", where=self._graph.name, got=f"{self.deaths} deaths")
         if self._has_deadline:
             self._is_over = True  # the last checkpoint has to do
@@ -216,8 +218,11 @@ class Driver:
 
     def _finish_checkpoint(self) -> None:
         """All stores are here: they are the checkpoint, and the outcome of a run that is over."""
+        former_steps = self._checkpoint_steps()
         self._checkpoint = [self._saved[rank].document for rank in self._ranks]
-        self._checkpoint_time, self._deaths_since_checkpoint = self._pool.clock(), 0
+        self._checkpoint_time = self._pool.clock()
+        if self._checkpoint_steps() > former_steps:
+            self._deaths_without_progress = 0
         self.checkpoints += 1
         for key in self._requested_effects:
             del self._effect_results[key]
@@ -231,11 +236,15 @@ class Driver:
         self._phase, self._received_when_idle, self._probe_time = Phase.WORKING, None, self._pool.clock()
         self._broadcast(Resume())
 
+    def _checkpoint_steps(self) -> int:
+        """The number of steps up to the last checkpoint."""
+        return sum(document["steps"] for document in self._checkpoint)
+
     # Limits
 
     def _check_limits(self) -> None:
         self._turns += 1
-        limit = self._monitor.exceeded_limit(self._turns, None)
+        limit = self._monitor.exceeded_limit(CLOCK_CHECK_STEPS * self._turns, None)
         if limit is not None and self.error is None:
             self._end(self._limit_error(limit))
 

@@ -110,7 +110,7 @@ def check_workers(workers: int | None) -> int:
         return DEFAULT_WORKERS
     if not isinstance(workers, int) or isinstance(workers, bool) or not 1 <= workers <= MAX_WORKERS:
         required = f"an integer from 1 to {MAX_WORKERS}"
-        raise Usage("workers must be a positive integer", required=required, got=repr(workers))
+        raise Usage("this is no number of workers", required=required, got=repr(workers))
     return workers
 
 
@@ -119,9 +119,11 @@ def parse_cluster(cluster: str | None) -> tuple[bool, int | None]:
     or None; raises Usage for an unknown name."""
     if cluster == "processes":
         return True, None
-    name, colon, seed = (cluster or "network").partition(":")
+    required = "network, network:SEED, processes"
+    if cluster is not None and not isinstance(cluster, str):
+        raise Usage("cluster must be a string", required=required, got=repr(cluster), python=TypeError)
+    name, colon, seed = ("network" if cluster is None else cluster).partition(":")
     if name != "network" or (colon and not (seed.isascii() and seed.isdigit() and len(seed) <= 18)):
-        required = "network, network:SEED, processes"
         raise Usage(f"no cluster is called {cluster!r}", required=required, hint="as in cluster='network:7'")
     return False, int(seed) if colon else None
 

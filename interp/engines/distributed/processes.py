@@ -23,6 +23,7 @@ from contextlib import suppress
 from tempfile import TemporaryFile
 from typing import Any
 
+from ....core.errors import Usage
 from ....core.graph.graph import Graph
 from ....core.json.graph import graph_to_json
 from ..child_process import ChildProcess
@@ -54,23 +55,34 @@ class WorkerProcess:
     """The process of one worker, and its socket."""
 
     def __init__(self, job: dict[str, Any]) -> None:
-        """Start the process. Raises OSError where that is impossible."""
+        """Start the process. Raises Usage, which is an OSError too, where that is impossible."""
+        try:
+            self._start(job)
+        except OSError as error:
+            hint = "try fewer workers, or cluster='network', which needs no processes"
+            raise Usage("a worker's process cannot be started", got=str(error), hint=hint, python=OSError) from error
+
+    def _start(self, job: dict[str, Any]) -> None:
         self.socket, remote = socket.socketpair()
         self.socket.setblocking(False)
         self.reader = FrameReader(self.socket)
         self.unsent = bytearray()
         """What the socket had no room for."""
-        with TemporaryFile() as file, remote:  # a pipe might be filled before the process reads
-            file.write(json.dumps({**job, "socket": remote.fileno()}).encode())
-            file.seek(0)
-            self.process = ChildProcess(
-                [sys.executable, "-I", *(["-B"] if sys.dont_write_bytecode else []), "-c", _BOOT],
-                stdin=file,
-                stdout=subprocess.DEVNULL,
-                stderr=subprocess.DEVNULL,
-                start_new_session=True,
-                pass_fds=[remote.fileno()],
-            )
+        try:
+            with TemporaryFile() as file, remote:  # a pipe might be filled before the process reads
+                file.write(json.dumps({**job, "socket": remote.fileno()}).encode())
+                file.seek(0)
+                self.process = ChildProcess(
+                    [sys.executable, "-I", *(["-B"] if sys.dont_write_bytecode else []), "-c", _BOOT],
+                    stdin=file,
+                    stdout=subprocess.DEVNULL,
+                    stderr=subprocess.DEVNULL,
+                    start_new_session=True,
+                    pass_fds=[remote.fileno()],
+                )
+        except BaseException:
+            self.socket.close()
+            raise
 
     def send(self, data: bytes) -> None:
         """Send data, and what is left of earlier data, as far as there is room."""
@@ -95,7 +107,7 @@ class ProcessPool:
     flushes_before_resending = 10_000
 
     def __init__(self, graph: Graph, worker_count: int, share: Limits, seed: int) -> None:
-        """`share` are the limits of each worker, and `seed` seeds random numbers. Raises OSError where a process cannot
+        """`share` are the limits of each worker, and `seed` seeds random numbers. Raises Usage where a process cannot
         be started."""
         self._job = {
             "path": list(map(os.path.abspath, sys.path)),

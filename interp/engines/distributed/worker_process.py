@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import select
 import socket
 import traceback
@@ -54,7 +55,8 @@ class SocketLinks:
 
 def serve(job: dict[str, Any]) -> None:
     """Be a worker until the driver closes the socket."""
-    connection = socket.socket(fileno=job["socket"])
+    connection = socket.socket(fileno=os.dup(job["socket"]))  # the least free number: select takes none from 1,024 up
+    os.close(job["socket"])
     connection.setblocking(False)
     links = SocketLinks(connection, job["rank"], job["workers"])
     limits = Limits(**job["limits"])

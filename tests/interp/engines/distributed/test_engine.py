@@ -15,6 +15,7 @@ from support.programs.parallel_programs import fib, sums
 from tagloom.core.errors import Usage
 from tagloom.interp.engines.distributed import driver as driver_module
 from tagloom.interp.engines.distributed import worker as worker_module
+from tagloom.interp.engines.distributed.network import NetworkPool
 from tagloom.interp.engines.distributed.stores import WorkerStores, read_stores, stores_to_json
 from tagloom.interp.engines.limits import Limits
 from tagloom.interp.machine.state import State
@@ -51,6 +52,9 @@ def test_options() -> None:
     for options, text in (
         ({"engine": "fast", "workers": 2}, "engine='distributed'"),
         ({"engine": "distributed", "workers": 0}, "an integer from 1 to 64"),
+        ({"engine": "distributed", "workers": 65}, "an integer from 1 to 64"),
+        ({"engine": "distributed", "cluster": ""}, "network:SEED"),
+        ({"engine": "distributed", "cluster": 5}, "network:SEED"),
         ({"engine": "distributed", "cluster": "cloud"}, "network:SEED"),
         ({"engine": "distributed", "cluster": "network:x"}, "network:SEED"),
         ({"engine": "distributed", "schedule": "lifo"}, "schedule='waves'"),
@@ -141,6 +145,25 @@ def test_stores_as_documents(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_workers_that_die_again_and_again(monkeypatch: pytest.MonkeyPatch) -> None:
     """A run in which workers die without ever reaching a checkpoint fails, with the reason."""
     monkeypatch.setattr("tagloom.interp.engines.distributed.network.NetworkPool.advance", lambda self: [0])
-    assert driver_module.MAX_DEATHS_BETWEEN_CHECKPOINTS < 100
+    assert driver_module.MAX_DEATHS_WITHOUT_PROGRESS < 100
     with pytest.raises(tl.Crash, match="again and again"):
         fib.run(5, engine="distributed")
+
+
+def test_a_checkpoint_without_another_step_is_no_progress(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A run whose workers die of their first step fails, although there are checkpoints in between."""
+    pools: list[NetworkPool] = []
+
+    class MortalPool(NetworkPool):
+        def advance(self) -> list[int]:
+            super().advance()
+            deaths = [0] if self.workers[0].stores.state.steps else []
+            self.checkpoint_interval = 0.0 if deaths or not pools else 9.0  # the new worker is paused at once
+            pools.append(self)
+            assert len(pools) < 1_000, "the run does not end"
+            return deaths
+
+    monkeypatch.setattr("tagloom.interp.engines.distributed.engine.NetworkPool", MortalPool)
+    with pytest.raises(tl.Crash, match="again and again"):
+        fib.run(5, engine="distributed", workers=1)
+    assert len(pools) > 4 * driver_module.MAX_DEATHS_WITHOUT_PROGRESS

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
+import resource
 import signal
 import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 from random import Random
@@ -18,6 +19,7 @@ import tagloom as tl
 from pytest import MonkeyPatch
 from support.laws.distributed_laws import distributed_run, violations
 from support.programs.parallel_programs import fib
+from tagloom.core.graph.graph import Graph
 from tagloom.interp.engines.distributed import engine
 from tagloom.interp.engines.distributed.processes import ProcessPool
 from tagloom.interp.engines.limits import Limits
@@ -174,11 +176,67 @@ def test_workers_end_with_a_driver_that_is_killed(endless_run: tuple[subprocess.
     assert wait_for(lambda: not running(pids), 10)
 
 
-def test_a_worker_that_fails_ends_the_run(monkeypatch: MonkeyPatch) -> None:
-    """An exception in a worker's process is a crash of the run, with its traceback; nothing is tried again."""
-    monkeypatch.setattr(engine, "ProcessPool", lambda graph, count, share, seed: ProcessPool(graph, count, share, "x"))  # type: ignore[arg-type]
+@pytest.mark.parametrize("delay", [0.0, 0.5])
+def test_a_worker_that_fails_ends_the_run(delay: float, pools: list[ProcessPool], monkeypatch: MonkeyPatch) -> None:
+    """An exception in a worker's process is a crash of the run, with its traceback; nothing is tried again, even if the
+    driver reads the message only when the process has ended."""
+
+    class SlowPool(ProcessPool):
+        def __init__(self, graph: Graph, count: int, share: Limits, seed: int) -> None:
+            super().__init__(graph, count, share, "x")  # type: ignore[arg-type]
+            pools.append(self)
+
+        def advance(self) -> Sequence[int]:
+            time.sleep(delay)
+            return super().advance()
+
+        def replace(self, rank: int, epoch: int) -> None:
+            raise AssertionError("the run is tried again")
+
+    monkeypatch.setattr(engine, "ProcessPool", SlowPool)
     with pytest.raises(tl.Crash, match="a worker failed"):
         random_number.run(5, engine="distributed", cluster="processes")
+    (pool,) = pools
+    assert wait_for(lambda: not running([each.process.pid for each in pool.processes.values()]), 5)
+
+
+def test_processes_that_cannot_be_started(monkeypatch: MonkeyPatch) -> None:
+    """The error says what was tried, and is an OSError; no socket is left open."""
+    monkeypatch.setattr(sys, "executable", "/nowhere/python")
+    before = os.listdir("/dev/fd")
+    with pytest.raises(tl.Usage, match="cannot be started") as caught:
+        fib.run(5, engine="distributed", cluster="processes")
+    assert isinstance(caught.value, OSError)
+    assert os.listdir("/dev/fd") == before
+
+
+def test_workers_of_a_process_with_many_files() -> None:
+    """Workers run although the sockets have numbers that `select` does not take."""
+    limits = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if limits[1] != resource.RLIM_INFINITY and limits[1] < 1_200:
+        pytest.skip("this user may not open 1,200 files")
+    files: list[int] = []
+    resource.setrlimit(resource.RLIMIT_NOFILE, (1_200, limits[1]))
+    try:
+        while not files or files[-1] < 1_100:
+            files.append(os.open(os.devnull, os.O_RDONLY))
+        out = fib.run(7, engine="distributed", cluster="processes")
+    finally:
+        for file in files:
+            os.close(file)
+        resource.setrlimit(resource.RLIMIT_NOFILE, limits)
+    assert (out.value, out.cluster.deaths) == (13, 0)
+
+
+def test_the_driver_looks_at_its_memory(pools: list[ProcessPool], monkeypatch: MonkeyPatch) -> None:
+    """The driver, which keeps the checkpoints, has a limit on bytes too, and ends the run within some hundred turns."""
+    turns: list[float] = []
+    advance = ProcessPool.advance
+    monkeypatch.setattr(ProcessPool, "advance", lambda pool: (turns.append(pool.clock()), advance(pool))[1])
+    monkeypatch.setattr(engine, "worker_limits", lambda limits, count, has_processes: Limits())
+    outcome = fib.run(40, engine="distributed", cluster="processes", limits=Limits(bytes=1, seconds=60))
+    assert (outcome.status, outcome.error.limit) == ("Exhausted", "bytes")  # type: ignore[union-attr]
+    assert len(turns) < 300
 
 
 def test_the_clock_ends_a_run() -> None:
