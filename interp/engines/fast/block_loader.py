@@ -23,9 +23,10 @@ from .blocks import block_program, generate_blocks
 
 LOOKUP_STEPS = 2**22
 """After how many steps blocks are generated and looked for on disk: some 40 ms, as long as that takes for a few."""
+SLICE_STEPS = 2**19
+"""After how many further steps the generation goes on, or its machine code is looked for again."""
 SLICE_SECONDS = 0.005
-"""How long blocks are generated after a burst of steps: as long as the burst takes, so that no run takes twice as
-long."""
+"""How long it goes on: as long as these steps take, so that no run takes much more than twice as long."""
 COMPILE_STEPS = 2**24
 """After how many steps they are compiled: some 0.15 s. Compiling takes a second or two of another processor core."""
 
@@ -36,6 +37,8 @@ class BlockLoader:
 
     steps: int = 0
     """The steps that its runs have made without blocks."""
+    next_look: int = LOOKUP_STEPS
+    """At which number of steps something is done for them."""
     loaded: LoadedBlocks | None = None
     compilation: Compilation | None = None
     is_hopeless: bool = False
@@ -44,8 +47,9 @@ class BlockLoader:
     def find(self, image: Image, steps: int) -> LoadedBlocks | None:
         """The blocks, if they are loaded, or should and can be loaded without waiting, after these further steps."""
         self.steps += steps
-        if self.loaded is not None or self.is_hopeless or not steps or self.steps < LOOKUP_STEPS:
+        if self.loaded is not None or self.is_hopeless or self.steps < self.next_look:
             return self.loaded
+        self.next_look = self.steps + SLICE_STEPS
         try:
             if not generate_blocks(image, SLICE_SECONDS):
                 return None

@@ -136,7 +136,10 @@ class FastRun:
             stop_error: TagloomError | None = self._step_past_stop()
             self._set_stop_conditions(stops or StopConditions())
             if stop_error is None:
-                stop_error = self._run_bursts(steps, interrupt)
+                try:
+                    stop_error = self._run_bursts(steps, interrupt)
+                finally:
+                    self.store.count_paths()  # not after each burst: each firing by Python ends one
             self._set_stop_conditions(StopConditions())
             if self._keeper is not None:
                 self._keeper.on_pause()
@@ -244,7 +247,6 @@ class FastRun:
         exit_reason = ExitReason(
             load_machine(self._variant)(self.store.address_table(), steps, self.store.image.header_words)
         )
-        self.store.count_paths()
         self.store.sweep()
         return exit_reason
 

@@ -201,6 +201,7 @@ class TokenStore:
     def use_blocks(self, blocks: LoadedBlocks | None) -> None:
         """Use these blocks from now on, or none."""
         if blocks is not self.blocks:
+            self.count_paths()
             self.blocks = blocks
             if blocks is not None:
                 self.path_counts = np.zeros(len(blocks.program.firings), np.int64)

@@ -7,6 +7,7 @@ from itertools import count
 from random import Random
 from typing import Any
 
+import numpy as np
 import pytest
 import tagloom as tl
 from hypothesis import given, settings
@@ -21,8 +22,10 @@ from tagloom.core.graph.lower import lower
 from tagloom.core.text import parse_program
 from tagloom.interp.engines.fast import block_loader, blocks
 from tagloom.interp.engines.fast.block_loader import load_blocks
+from tagloom.interp.engines.fast.store import TokenStore
 from tagloom.interp.engines.jit import compiler_process, native
 from tagloom.interp.engines.limits import Limits
+from tagloom.interp.engines.reference import run_graph
 from tagloom.interp.image.image import Image, cached_image
 
 
@@ -113,6 +116,31 @@ def test_firings_of_paths(case: Case, firings: int, paths: int) -> None:
     assert (outcome.firings, sum(made)) == (firings, paths)
 
 
+@pytest.mark.full
+def test_host_firings_count_no_paths(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What paths have done is counted once a run, not after each firing by Python, which takes less time."""
+
+    @tl.function
+    def beside_arrays(n: tl.int64, start: tl.Array[tl.float64, 3]) -> tl.float64:
+        after = tl.while_loop(lambda i, v: i < n, lambda i, v: (i + 1, v * 0.5 + tl.astype(i, tl.float64)), 0, start)
+        return tl.sum(after[1])
+
+    calls: list[TokenStore] = []
+    true = TokenStore.count_paths
+
+    def count_paths(store: TokenStore) -> None:
+        calls.append(store)
+        true(store)
+
+    monkeypatch.setattr(TokenStore, "count_paths", count_paths)
+    case = Case(beside_arrays.program, [30, np.ones(3)])
+    graph = lower(case.program)
+    run = start_block_run(graph, case.arguments, Limits(), Witness(), interpreted_blocks)
+    outcome = run.outcome(run.resume(), flat_treedef(1))
+    assert outcome.status == "Returned" and len(calls) == 2  # where the run goes over to blocks, and at its end
+    assert outcome.stats.by_node == run_graph(graph, case.arguments, schedule="lifo").stats.by_node
+
+
 def test_short_runs_compile_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     """The first steps of a program neither generate blocks nor request machine code."""
     monkeypatch.setattr(block_loader, "generate_blocks", None)
@@ -132,7 +160,8 @@ def test_long_runs_request_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
         blocks.block_program(image)
         loader = block_loader.BlockLoader()
         assert loader.find(image, block_loader.COMPILE_STEPS - 1) is None and requested == []
-        assert loader.find(image, 1) is None and requested == ["blocks"] * is_enabled
+        assert loader.find(image, 1) is None and requested == []
+        assert loader.find(image, block_loader.SLICE_STEPS) is None and requested == ["blocks"] * is_enabled
 
 
 @pytest.mark.full
@@ -146,7 +175,7 @@ def test_generation_is_interrupted(monkeypatch: pytest.MonkeyPatch) -> None:
     blocks._programs.pop(image, None)
     loader, calls = block_loader.BlockLoader(steps=block_loader.LOOKUP_STEPS), 0
     while image not in blocks._programs:
-        loader.find(image, 1)
+        loader.find(image, block_loader.SLICE_STEPS)
         calls += 1
         assert calls < 1_000
     program = blocks.block_program(image)
@@ -169,7 +198,8 @@ def test_large_graphs_have_no_blocks() -> None:
     """A graph of many nodes costs a run no time: what is known of their order grows with the square of their number."""
 
     @tl.function
-    def chain(x: tl.int64) -> tl.int64:
+    def chain(start: tl.int64) -> tl.int64:
+        x: Any = start
         for number in range(blocks.MAX_NODES):
             x = x * 3 + number
         return x
