@@ -300,9 +300,12 @@ class ModelInterpreter:
         key = (
             id(function),
             tuple(present),
-            tuple((position, value_key(each)) for position, each in sorted(constants.items())),
+            tuple(
+                (position, type_of(constants[position]), constants[position].tobytes())
+                for position in sorted(constants)
+            ),
             len(node.output),
-            tuple(sorted((name, repr(each)) for name, each in attributes.items())),
+            tuple(sorted(each.SerializeToString(deterministic=True) for each in node.attribute)),
         )
         if key not in self.calls:
 

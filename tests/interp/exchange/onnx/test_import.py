@@ -492,6 +492,21 @@ def test_constant_operands_of_functions() -> None:
     assert tl.from_onnx(graph, rows=[0]).run(X).value[0].tolist() == X.sum(axis=0).tolist()
 
 
+def test_tensors_as_attributes_of_functions() -> None:
+    """Calls of a function whose attributes differ in the last digits of a tensor are calls of different functions."""
+    double, imports = onnx.TensorProto.DOUBLE, [helper.make_opsetid("", 21), helper.make_opsetid("own", 1)]
+    constant = helper.make_node("Constant", [], ["w"])
+    constant.attribute.add(name="value", ref_attr_name="w", type=onnx.AttributeProto.TENSOR)
+    nodes = [constant, helper.make_node("Mul", ["a", "w"], ["b"])]
+    function = helper.make_function("own", "Scale", ["a"], ["b"], nodes, imports, ["w"])
+    factors = (1.0, 1.0 + 2**-40)
+    tensors = [helper.make_tensor("w", double, [1], [factor]) for factor in factors]
+    calls = [helper.make_node("Scale", ["x"], [f"y{k}"], domain="own", w=each) for k, each in enumerate(tensors)]
+    outputs = [value(f"y{k}", double, 1) for k in range(2)]
+    graph = model(calls, [value("x", double, 1)], outputs, functions=[function], imports=imports[1:])
+    assert [each.tolist() for each in tl.from_onnx(graph).run([1.0]).value] == [[factor] for factor in factors]
+
+
 def test_replaced_defaults() -> None:
     """A constant, and an input by name of ONNX's runner, replace the value that an input has in the model."""
     from tagloom.interp.exchange.onnx.backend import TagloomBackend
