@@ -46,6 +46,8 @@ def call_function(function: FunctionType, arguments: tuple[Any, ...], keywords: 
     converted, code = convert(function), function.__code__
     if not is_converted(converted):
         return call_opaque(function, arguments, keywords)
+    if code.co_flags & inspect.CO_GENERATOR:  # it runs where its items are taken
+        return converted(*arguments, **keywords)
     outer = next((each for each in reversed(region.specialization.python_calls) if each.code is code), None)
     if outer is not None and outer.depth < staging_depth():
         return call_recursively(region, function, converted, outer, arguments, keywords)

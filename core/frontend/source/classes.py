@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import ast
 import dataclasses
+import functools
 import inspect
 import operator
 from collections.abc import Callable, Iterator
@@ -94,7 +95,7 @@ class OperatorClasses(NamedTuple):
 
     has_operators: bool
     properties: frozenset[str]
-    """The names of their properties."""
+    """The names of their properties, and of other descriptors."""
 
     def add_local(self, function: ast.AST) -> OperatorClasses:
         """These, and what the classes define that are defined in a function."""
@@ -109,7 +110,7 @@ class OperatorClasses(NamedTuple):
         own = (
             name
             for name, found in decorators.items()
-            if any(isinstance(each, ast.Name) and each.id == "property" for each in found)
+            if any(getattr(each, "attr", getattr(each, "id", "")) in ("property", "cached_property") for each in found)
         )
         has_operators = self.has_operators or any(each.name in _METHODS for each in methods)
         return OperatorClasses(has_operators, self.properties | frozenset(own))
@@ -125,12 +126,15 @@ def find_operator_classes(function: FunctionType) -> OperatorClasses:
     own = [(name, member) for name, member in members if _is_of_user(member)]
     return OperatorClasses(
         any(name in _METHODS for name, _ in own),
-        frozenset(name for name, member in own if isinstance(member, property)),
+        frozenset(name for name, member in own if not isinstance(member, FunctionType)),
     )
 
 
 def _is_of_user(member: Any) -> bool:
-    function = member.fget if isinstance(member, property) else member
+    if user_method(member, "__get__") is not None:
+        return True
+    is_cached = isinstance(member, functools.cached_property)
+    function = member.func if is_cached else member.fget if isinstance(member, property) else member
     return type(function) is FunctionType and is_convertible(function)
 
 

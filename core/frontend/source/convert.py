@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import copy
+import inspect
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from types import CellType, CodeType, FunctionType
@@ -80,6 +81,8 @@ def convert_code(code: CodeType, classes: OperatorClasses = NO_CLASSES) -> Conve
     node = copy_tree(source.node)
     tree = convert_tree(node, source.class_name, classes)
     compiled = compile_tree(tree, code)
+    if code.co_flags & inspect.CO_GENERATOR:
+        explain_unconverted(compiled, f"conditions of {code.co_name} are not converted, since it is a generator")
     pending = [compiled]
     for each in pending:  # a worklist: the loop appends to it
         _GENERATED.add((each, each.co_filename))
@@ -110,7 +113,7 @@ def _convert_nested(node: Any, convert_function: Callable[[FunctionNode], Functi
     class Nested(NodeTransformer):
         def visit_FunctionDef(self, inner: ast.FunctionDef) -> ast.AST:
             self.generic_visit(inner)
-            return convert_function(inner) if not _is_generator(inner) else inner
+            return convert_writes(inner) if _is_generator(inner) else convert_function(inner)
 
     return Nested().visit(node)
 

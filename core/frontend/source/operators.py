@@ -63,7 +63,6 @@ class Operators(ABC):
     """The operators of converted Python. The abstract methods are those that each system defines."""
 
     assign_item = staticmethod(set_item)
-    delete_attribute = staticmethod(delete_attribute)
     handlers = staticmethod(handlers)
     multiply = staticmethod(operator.mul)
     raised = staticmethod(raised)
@@ -262,20 +261,40 @@ class Operators(ABC):
         return len(value)
 
     def get_attribute(self, owner: Any, name: str) -> Any:
-        """`owner.name`, which may be a property."""
+        """`owner.name`, which may be a property, or what the user's `__get__` returns."""
         member = inspect.getattr_static(type(owner), name, None)
+        descriptor = user_method(member, "__get__")
+        if descriptor is not None and (hasattr(type(member), "__set__") or name not in vars(owner)):
+            return self.call(descriptor, member, owner, type(owner))
+        if isinstance(member, functools.cached_property):
+            if name not in vars(owner):
+                set_attribute(self.call(member.func, owner), owner, name)
+            return vars(owner)[name]
         getter = member.fget if isinstance(member, property) else None
         is_of_user = type(getter) is FunctionType and is_convertible(getter)
         return self.call(getter, owner) if is_of_user else getattr(owner, name)
 
     def set_attribute(self, value: Any, owner: Any, name: str) -> None:
-        """`owner.name = value`, which may be a property."""
+        """`owner.name = value`, which may be a property, or what the user's `__setattr__` or `__set__` does."""
         member = inspect.getattr_static(type(owner), name, None)
         setter = member.fset if isinstance(member, property) else None
-        if type(setter) is FunctionType and is_convertible(setter):
+        own, descriptor = user_method(owner, "__setattr__"), user_method(member, "__set__")
+        if own is not None:
+            self.call(own, owner, name, value)
+        elif descriptor is not None:
+            self.call(descriptor, member, owner, value)
+        elif type(setter) is FunctionType and is_convertible(setter):
             self.call(setter, owner, value)
         else:
             set_attribute(value, owner, name)
+
+    def delete_attribute(self, owner: Any, name: str) -> None:
+        """`del owner.name`."""
+        method = user_method(owner, "__delattr__")
+        if method is not None:
+            self.call(method, owner, name)
+        else:
+            delete_attribute(owner, name)
 
     def set_item(self, value: Any, container: Any, key: Any) -> None:
         """`container[key] = value`."""

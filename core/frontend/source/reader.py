@@ -47,8 +47,8 @@ class FunctionSource:
 def read_source(code: CodeType) -> FunctionSource:
     """The syntax tree of a function with this code, which callers must not change.
 
-    Raises NotConvertible where there is no source, where the file was edited after it was imported, and for generators
-    and coroutines."""
+    Raises NotConvertible where there is no source, where the file was edited after it was imported, and for
+    coroutines."""
     kind = next((words for flag, words in _REFUSED_FLAGS.items() if code.co_flags & flag), None)
     if kind is not None:
         raise NotConvertible(f"it is {kind}")
@@ -66,7 +66,6 @@ def read_source(code: CodeType) -> FunctionSource:
 
 
 _REFUSED_FLAGS = {
-    inspect.CO_GENERATOR: "a generator",
     inspect.CO_COROUTINE: "a coroutine",
     inspect.CO_ASYNC_GENERATOR: "an asynchronous generator",
 }

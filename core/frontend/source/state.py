@@ -177,7 +177,7 @@ class AttributePlace:
 
 @dataclass(frozen=True, eq=False)
 class ItemsPlace:
-    """The items of a list, dict, set or deque."""
+    """The items of a list, dict, set, deque or bytearray."""
 
     container: Any
 
@@ -190,12 +190,14 @@ class ItemsPlace:
         return f"a {type(self.container).__name__}"
 
     def read(self) -> Any:
-        return list(self.container) if isinstance(self.container, list | deque) else self.container.copy()
+        if type(self.container) is list:
+            return list(self.container)  # which may become one whose length only the run knows
+        return tuple(self.container) if isinstance(self.container, list | deque) else self.container.copy()
 
     def write(self, content: Any) -> None:
         items = self.container
         items.clear()
-        if isinstance(items, list | deque):
+        if isinstance(items, list | deque | bytearray):
             items.extend(content)
         else:
             items.update(content)

@@ -223,6 +223,8 @@ class _Expressions(NodeTransformer):
     def _operand(self, node: ast.expr) -> ast.expr:
         """An operand inside of a generated function: its assignment expressions assign outside."""
         for each in walk_scope([node]):
+            if isinstance(each, ast.Yield | ast.YieldFrom):
+                raise NotConvertible("it has a `yield` that may be skipped in an expression")
             if isinstance(each, ast.NamedExpr):
                 each.is_inner = True  # type: ignore[attr-defined]
         return self.visit(node)  # type: ignore[no-any-return]

@@ -4,6 +4,7 @@ change is undone in the arm that is not taken."""
 from __future__ import annotations
 
 import ast
+import functools
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -193,9 +194,66 @@ def closed(n, p):
     return opened.is_closed
 
 
+class Doubled:
+    def __set_name__(self, owner, name):
+        self.name = "_" + name
+
+    def __get__(self, instance, owner=None):
+        instance.reads += 1
+        return getattr(instance, self.name)
+
+    def __set__(self, instance, value):
+        setattr(instance, self.name, value * 2 if value > 1 else 0)
+
+
+class Gauge:
+    value = Doubled()
+
+    def __init__(self):
+        self.reads = 0
+
+    @functools.cached_property
+    def expensive(self):
+        self.reads += 10
+        return self.reads if self.reads > 10 else 1
+
+
+def descriptor_in_an_arm(n, p):
+    gauge = Gauge()
+    gauge.value = 4
+    if n > 1:
+        gauge.value = 5
+        gauge.value += n
+    return gauge.value, gauge.reads
+
+
+def cached_property_in_an_arm(n, p):
+    gauge = Gauge()
+    if n > 1:
+        gauge.expensive  # noqa: B018
+    return gauge.reads
+
+
+class Halved:
+    def __setattr__(self, name, value):
+        super().__setattr__(name, value // 2 if value > 1 else value)
+
+    def __delattr__(self, name):
+        self.__dict__[name] = -1
+
+
+def attributes_in_an_arm(n, p):
+    halved = Halved()
+    halved.a, halved.b = n, 1
+    if n > 1:
+        halved.a = 9
+        del halved.b
+    return halved.a, halved.b
+
+
 FUNCTIONS: list[Callable[[Any, Any], Any]] = [
     items_in_an_arm, augmented_in_an_arm, property_in_an_arm, arithmetic, comparisons, truth, grown, not_implemented,
-    local_class, in_builtins, closed,
+    local_class, in_builtins, closed, descriptor_in_an_arm, cached_property_in_an_arm, attributes_in_an_arm,
 ]  # fmt: skip
 INPUTS = [(n, p) for n in (0, 1, 2, 5) for p in (True, False)]
 
