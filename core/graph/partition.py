@@ -52,7 +52,7 @@ def parse_device(text: str) -> DeviceName:
     >>> print(parse_device("/task:0"), parse_device("/task:0").admits(parse_device("/job:ps/task:0")))
     /task:0 True
     """
-    match = _DEVICE_PATTERN.fullmatch(text)
+    match = _DEVICE_PATTERN.fullmatch(text) if isinstance(text, str) else None
     if match is None or not text:
         raise Usage("this is no device", required="/job:NAME/task:NUMBER, or a part of that", got=repr(text))
     task = match["task"]
@@ -109,7 +109,13 @@ class Partition:
 
 def partition(graph: Graph, places: Sequence[int], devices: Sequence[DeviceName]) -> Partition:
     """Cut a graph, whose nodes have these `places` among the devices. Edges from arguments to merges are not cut: the
-    arguments of a run enter a function as those of a call do (V12)."""
+    arguments of a run enter a function as those of a call do (V12).
+
+    Raises Usage where the places are not one position among the devices for each node.
+    """
+    if len(places) != len(graph.nodes) or not all(place in range(len(devices)) for place in places):
+        required = f"{len(graph.nodes)} positions among {len(devices)} devices"
+        raise Usage("each node of a partition has a device", required=required, got=str(places)[:200])
     nodes, all_places, transfers = list(graph.nodes), list(places), []
 
     def cut_output(name: str, function: str, output: NodeOutput, source: int, uncut: Sequence[Edge] = ()) -> NodeOutput:
@@ -118,7 +124,7 @@ def partition(graph: Graph, places: Sequence[int], devices: Sequence[DeviceName]
         away = [edge for edge in output.edges if edge not in edges]
         for target in sorted({places[edge.node] for edge in away}):
             send, recv = len(nodes), len(nodes) + 1
-            suffix = f".{target}" if len(devices) > 2 else ""
+            suffix = f".device{target}" if len(devices) > 2 else ""
             send_output = NodeOutput(output.type, (Edge(recv, 0),))
             recv_output = NodeOutput(output.type, tuple(edge for edge in away if places[edge.node] == target))
             nodes.append(GraphNode(f"send.{name}{suffix}", "identity", (None,), (send_output,), function))
@@ -135,7 +141,7 @@ def partition(graph: Graph, places: Sequence[int], devices: Sequence[DeviceName]
         (name, cut_output(name, graph.name, each, 0, merge_edges(each))) for name, each in graph.arguments
     )
     for number, node in enumerate(graph.nodes):
-        names = [node.name if position == 0 else f"{node.name}.{position}" for position in range(len(node.outputs))]
+        names = [node.name if output == 0 else f"{node.name}.output{output}" for output in range(len(node.outputs))]
         pairs = zip(names, node.outputs, strict=True)
         outputs = tuple(cut_output(name, node.function, each, places[number]) for name, each in pairs)
         nodes[number] = replace(node, outputs=outputs)
@@ -145,9 +151,9 @@ def partition(graph: Graph, places: Sequence[int], devices: Sequence[DeviceName]
 
 def colocation_groups(graph: Graph) -> list[int]:
     """For each node, the number of a node that stands for its group. The nodes of a group have one device: a merge and
-    the calls, entries and steps of loops that feed it; a `reenter` and the exit that gives it the trip count; and a
-    value and its returns to call sites, since only one of these gets it (S10), and the others would get a message for
-    nothing."""
+    the calls, entries and steps of loops that feed it; a `back` and the merge that feeds it; a `reenter` and the exit
+    that gives it the trip count; and a value and its returns to call sites, since only one of these gets it (S10), and
+    the others would get a message for nothing."""
     leaders = list(range(len(graph.nodes)))
 
     def leader(number: int) -> int:
@@ -160,8 +166,12 @@ def colocation_groups(graph: Graph) -> list[int]:
         op = graph.nodes[edge.node].op
         is_return = op == "return" and edge.node not in graph.results
         for source in sources:
-            is_entry = op == "merge" and source.node >= 0 and graph.nodes[source.node].op in _ENTRY_OPS
-            if source.node >= 0 and (is_entry or is_return or (op == "reenter" and edge.port == 1)):
+            if source.node < 0:
+                continue
+            source_op = graph.nodes[source.node].op
+            is_entry = op == "merge" and source_op in _ENTRY_OPS
+            is_way_back = (op == "back" and source_op == "merge") or (op == "reenter" and edge.port == 1)
+            if is_entry or is_return or is_way_back:
                 leaders[leader(source.node)] = leader(edge.node)
     return [leader(number) for number in range(len(graph.nodes))]
 
@@ -171,8 +181,10 @@ def place_nodes(graph: Graph, constraints: Mapping[str, str], devices: Sequence[
     names of devices, or parts of them, by the name of a function or of a node. A node without a constraint is on the
     first device, and so are the results.
 
-    Raises Usage for a name that nothing has, and where no device is admitted.
+    Raises Usage for a name that nothing has, and where no device is admitted, or there is none.
     """
+    if not devices:
+        raise Usage("a placement needs a device", required="devices, as in [parse_device('/task:0')]", got="none")
     groups = colocation_groups(graph)
     functions = {node.function for node in graph.nodes}
     by_group: dict[int, dict[str, DeviceName]] = {}

@@ -6,6 +6,7 @@ For a program without arguments it shows the static form; with arguments, or for
 from __future__ import annotations
 
 import sys
+from collections import Counter
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated
@@ -170,6 +171,9 @@ def partitions_text(start: RunRequest, request: ShowRequest) -> str:
     if not pairs or not all(name and device for name, device in pairs):
         got = " ".join(f"--place {word}" for word in request.place) or "no --place"
         raise Usage("partitions need the devices of nodes or functions", required="--place NAME=DEVICE", got=got)
+    names = Counter(name for name, _ in pairs)
+    if len(names) < len(pairs):
+        raise Usage("a node or function has one place", got=f"{names.most_common(1)[0][0]} more than once")
     devices = list(dict.fromkeys([LOCAL_DEVICE, *(parse_device(device) for _, device in pairs)]))
     parts = partition(graph, place_nodes(graph, dict(pairs), devices), devices)
     lines = []

@@ -21,6 +21,7 @@ from tagloom.core.graph.graph import Graph
 from tagloom.core.graph.lower import lower
 from tagloom.core.graph.partition import Partition, colocation_groups, parse_device, partition, place_nodes
 from tagloom.core.graph.validate import graph_problems
+from tagloom.core.text import print_graph
 from tagloom.core.value import fingerprint
 from tagloom.interp.engines.reference import run_graph
 
@@ -93,6 +94,52 @@ def test_small_programs() -> None:
             assert list(violations(function.graph, [argument], places)) == []
             count += len(partition(function.graph, places, DEVICES).transfers)
     assert count > 100
+
+
+@tl.function
+def power(x: tl.float64, n: tl.int64) -> tl.float64:
+    return x * 0.5 if n == 0 else tl.sin(x) * power(x, n - 1)
+
+
+@tl.function
+def slope(x: tl.float64) -> tl.float64:
+    """The derivative of a recursion and of a loop in a loop, which are retraced in reverse."""
+    return tl.grad(lambda x: power(x, 2) + loops(x))(x)
+
+
+def loops(x: tl.float64) -> tl.float64:
+    def outer(i: tl.int64, y: tl.float64) -> tuple[tl.int64, tl.float64]:
+        return i + 1, tl.while_loop(lambda j, z: j < i, lambda j, z: (j + 1, tl.sin(z) * y), 0, y)[1]
+
+    return tl.while_loop(lambda i, y: i < 3, outer, 0, x)[1]
+
+
+@pytest.mark.full
+def test_gradients() -> None:
+    """The reverse passes of recursions and loops keep the rules on any devices."""
+    for seed in range(12):
+        assert list(violations(slope.graph, [0.7], random_places(slope.graph, Random(seed)))) == []
+
+
+@pytest.mark.parametrize("count", [2, 3])
+def test_parts_have_a_text_form(count: int) -> None:
+    """The names of sends and recvs are names of the text form: of second outputs, and of several devices, too."""
+    for seed in range(6):
+        places = [place % count for place in random_places(fib.graph, Random(seed))]
+        parts = partition(fib.graph, places, DEVICES[:count])
+        assert all(print_graph(parts.part(place)) for place in range(count))
+
+
+def test_places_are_positions_of_devices() -> None:
+    """Too few places, and places that no device has, are errors of the caller."""
+    count = len(fib.graph.nodes)
+    for places in ([0], [3] * count, [-1] * count):
+        with pytest.raises(Usage, match="each node of a partition has a device"):
+            partition(fib.graph, places, DEVICES)
+    with pytest.raises(Usage, match="needs a device"):
+        place_nodes(fib.graph, {}, [])
+    with pytest.raises(Usage, match="this is no device"):
+        place_nodes(fib.graph, {"fib": 3}, DEVICES)  # type: ignore[dict-item]
 
 
 def without_colocation(patch: MonkeyPatch) -> None:
