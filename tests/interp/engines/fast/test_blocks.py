@@ -16,6 +16,7 @@ from support.engines.block_interpreter import interpreted_blocks
 from support.generators.effect_programs import Witness, act_cases
 from support.generators.generator import Case, cases
 from support.laws.block_laws import block_violations, start_block_run
+from support.laws.fast_laws import comparable_fields
 from support.twins.broken_twin import Break, broken, caught
 from tagloom.core.frontend.trace.pytree import flat_treedef
 from tagloom.core.graph.lower import lower
@@ -45,6 +46,18 @@ def loops(n: tl.int64) -> tl.float64:
     return total + tl.astype(n // (n - 5), tl.float64)
 
 
+@tl.function
+def array_loops(n: tl.int64, v: tl.Array[tl.float64, 3]) -> tl.float64:
+    """Loops whose activations fire in Python, which builds their tags, and close in blocks; the second one traps."""
+
+    def scaled(i: Any) -> Any:
+        return tl.sum(v * tl.astype(i, tl.float64)) + 1.0 / tl.astype(i + 1, tl.float64)
+
+    first = tl.while_loop(lambda i, s: i < n, lambda i, s: (i + 1, s + scaled(i) + scaled(i + 1)), 0, 0.0)[1]
+    quotient = lambda i: tl.astype(1 // (i - 7), tl.float64)  # noqa: E731
+    return first + tl.sum(tl.while_loop(lambda i, w: i < n, lambda i, w: (i + 1, w + quotient(i)), 0, v)[1])
+
+
 NOT_STRICT = """func f(x: int64, y: int64) -> int64 {
   done = less_equal x, 1
   r = cond done, x, y {
@@ -61,6 +74,7 @@ NOT_STRICT = """func f(x: int64, y: int64) -> int64 {
 """
 """f(2, 0) returns only if f(1, y) does not wait for y: the inner call never returns."""
 FIB, LOOPS, ENDLESS = Case(fib.program, [11]), Case(loops.program, [7]), Case(parse_program(NOT_STRICT), [2, 0])
+ARRAY_LOOPS = Case(array_loops.program, [8, np.ones(3)])
 
 
 def test_recursion_with_blocks() -> None:
@@ -69,10 +83,30 @@ def test_recursion_with_blocks() -> None:
 
 
 @pytest.mark.full
-@pytest.mark.parametrize("case", [LOOPS, Case(loops.program, [5]), ENDLESS], ids=["loops", "a trap", "not strict"])
+@pytest.mark.parametrize(
+    "case",
+    [LOOPS, Case(loops.program, [5]), ENDLESS, ARRAY_LOOPS],
+    ids=["loops", "a trap", "not strict", "tags of closed activations"],
+)
 def test_blocks_on_chosen_programs(case: Case) -> None:
-    """So they are in nested loops, at a trap, and where a function returns before its argument comes."""
+    """So they are in nested loops, at a trap, where a function returns before its argument comes, and where Python has
+    built the tags of activations that blocks close."""
     assert list(block_violations(case, Random(1))) == []
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("case", [FIB, LOOPS, ARRAY_LOOPS])
+def test_states_between_blocks_can_be_exported(case: Case) -> None:
+    """A run that stops again and again, and whose state is exported, goes on as if it did not."""
+    graph = lower(case.program)
+    expected = run_graph(graph, case.arguments, schedule="lifo")
+    run = start_block_run(graph, case.arguments, Limits(), Witness(), interpreted_blocks)
+    error = None
+    while error is None and run.steps < expected.stats.steps:
+        error = run.resume(97)
+        run.state()
+    outcome = run.outcome(error, flat_treedef(len(graph.results)))
+    assert comparable_fields(outcome) == comparable_fields(expected)
 
 
 @pytest.mark.full
@@ -304,6 +338,7 @@ TWINS: dict[str, Break] = {
     "a firing is not counted": rewritten(r"peek\(path_counts, (\d*[05])\) \+ 1", r"peek(path_counts, \1)"),
     "paths go beyond the limit": rewritten(r"remaining (<|>=) LARGEST_PATH", r"remaining \1 1"),
     "a frame is free while a token is in it": rewritten(r"& 4294967295 == 0", "& 4294967294 == 0"),
+    "the tag of a closed activation is kept": rewritten(r"drop_tag\(a, r, \w+\)", "0"),
     "the largest flight is that between blocks": rewritten(r" +largest_flight = max.*\n", ""),
     "nothing traps": rewritten(r"if traps\(", "if 0 * traps("),
     "calls go one deeper": rewritten("> depth_limit", "> depth_limit + 1"),
@@ -329,6 +364,6 @@ def is_wrong(how: Break, case: Case) -> bool:
 @pytest.mark.parametrize("name", TWINS)
 def test_the_laws_catch_broken_blocks(name: str) -> None:
     """Every change of what blocks do breaks a law, on a program on which true blocks keep the laws."""
-    chosen = st.sampled_from([FIB, LOOPS, Case(loops.program, [5]), ENDLESS])
+    chosen = st.sampled_from([FIB, LOOPS, Case(loops.program, [5]), ENDLESS, ARRAY_LOOPS])
     case = caught(chosen | cases(), lambda case: is_wrong(TWINS[name], case), name, 60)
     assert list(block_violations(case, Random(1))) == []
