@@ -109,7 +109,6 @@ def test_states_between_blocks_can_be_exported(case: Case) -> None:
     assert comparable_fields(outcome) == comparable_fields(expected)
 
 
-@pytest.mark.full
 @settings(max_examples=10)
 @given(cases())
 def test_blocks_on_generated_programs(case: Case) -> None:
@@ -117,7 +116,6 @@ def test_blocks_on_generated_programs(case: Case) -> None:
     assert list(block_violations(case, Random(1), tries=2)) == []
 
 
-@pytest.mark.full
 @settings(max_examples=5)
 @given(cases(arrays=True) | act_cases())
 def test_blocks_beside_host_firings(case: Case) -> None:
