@@ -244,7 +244,7 @@ def test_wrong_usage(tagloom: Any, words: list[str], said: str) -> None:
         (["--seed", "-1"], "seed must be an integer from 0 up, below 2**64\n  got: -1"),
         (["--k", "0"], "...integer from 1 up\n  got: 0"),
         (["--timeout", "-1"], "...limit on seconds...\n  got: -1.0"),
-        (["--engine", "slow"], "no engine is called 'slow'\n  required: auto, reference, fast, compiled, cuda"),
+        (["--engine", "slow"], "no engine is called 'slow'\n  required: auto, reference, fast, compiled, cuda, ..."),
         (["--max-firings", "-1"], "...limit on firings...\n  got: -1"),
         (["--max-tokens", "-1"], "...limit on tokens...\n  got: -1"),
         (["--max-depth", "-1"], "...limit on depth...\n  got: -1"),
