@@ -24,6 +24,7 @@ from tagloom.interp.records import column_log
 PLAIN, WITH_EFFECTS, BOUNDED = cases(), act_cases(bounded=False), act_cases()
 CLOSE_ITERATION = "JournalWord.ITERATION_HEADER, peek(mem, frame + FrameHeader.ITERATION)"
 PARTNER_OPERAND = "peek(mem, (token >> PORT_BITS) + peek(port, PortColumn.OPERAND_WORD))"
+NOTE_CLOSE = "note_close(a, r, mem, frame, peek(peek(a, Address.SITES), site * SITE_WORDS + SiteColumn.SCOPE), header)"
 CLOSE_PARENT = "poke(journal, JournalWord.PARENT_HEADER, peek(mem, frame + FrameHeader.PARENT))"
 
 
@@ -182,7 +183,7 @@ TWINS = (
     function_twin("tags are read from memory", keeping, "reopened_frame_links", lambda true: lambda pages: {}),
     function_twin("links are read forwards", keeping, "reopened_frame_links", link_last_closing),
     function_twin("objects go too early", store.TokenStore, "_free_object", free_immediately, WITH_EFFECTS),
-    code_twin("a close is forgotten", "note_close(a, r, mem, frame, scope, header)", "scope = scope"),
+    code_twin("a close is forgotten", NOTE_CLOSE, "pass"),
     code_twin("a wrong position", "poke(journal, 0, position <<", "poke(journal, 0, (position >> 1) <<"),
     code_twin("a close forgets what was around it", CLOSE_PARENT, CLOSE_PARENT.replace("))", ") & LOW_MASK)")),
     code_twin("a close is noted after its frame is free", CLOSE_ITERATION, "JournalWord.ITERATION_HEADER, -1"),
