@@ -22,6 +22,27 @@ from .interrupt import block_interrupt
 
 _FIRST_DELAY, _LONGEST_DELAY = 0.0005, 0.01
 """Seconds between two checks of a process that is waited for; each is twice the one before."""
+PARENT_CHECK_SECONDS = 0.1
+"""Seconds between two checks of a process with a job whether its parent is alive."""
+_JOB_PROGRAM = """\
+import json, os, sys, threading, time
+job = json.load(sys.stdin.buffer)
+def exit_with_parent():
+    while os.getppid() == job["parent"]:
+        time.sleep({seconds})
+    os._exit(1)
+threading.Thread(target=exit_with_parent, daemon=True).start()
+sys.path[:] = job["path"]
+{statements}
+os._exit(0)
+"""
+
+
+def job_program(statements: str) -> str:
+    """A Python program that reads a JSON object, `job`, from its standard input, and executes the statements. It has
+    the path `job["path"]`, and ends when the process `job["parent"]` does, which it watches before it imports anything
+    that takes time."""
+    return _JOB_PROGRAM.format(seconds=PARENT_CHECK_SECONDS, statements=statements)
 
 
 class ChildProcess(subprocess.Popen[bytes]):

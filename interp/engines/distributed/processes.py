@@ -26,29 +26,15 @@ from typing import Any
 from ....core.errors import Usage
 from ....core.graph.graph import Graph
 from ....core.json.graph import graph_to_json
-from ..child_process import ChildProcess
+from ..child_process import ChildProcess, job_program
 from ..limits import Limits
 from .frames import FrameReader, frame
 from .links import DRIVER
 
-PARENT_CHECK_SECONDS = 0.1
-"""Seconds between two checks of a worker's process whether the driver's is alive."""
 _WAIT_SECONDS = 0.002
 """The longest time that the driver waits for a batch before it looks at the clock."""
-_BOOT = f"""\
-import json, os, sys, threading, time
-job = json.load(sys.stdin.buffer)
-def exit_with_parent():
-    while os.getppid() == job["parent"]:
-        time.sleep({PARENT_CHECK_SECONDS})
-    os._exit(1)
-threading.Thread(target=exit_with_parent, daemon=True).start()
-sys.path[:] = job["path"]
-from {__package__}.worker_process import serve
-serve(job)
-os._exit(0)
-"""
-"""The program of a worker's process. It watches its parent before it imports anything that takes time."""
+_PROGRAM = job_program(f"from {__package__}.worker_process import serve\nserve(job)")
+"""The program of a worker's process."""
 
 
 class WorkerProcess:
@@ -73,7 +59,7 @@ class WorkerProcess:
                 file.write(json.dumps({**job, "socket": remote.fileno()}).encode())
                 file.seek(0)
                 self.process = ChildProcess(
-                    [sys.executable, "-I", *(["-B"] if sys.dont_write_bytecode else []), "-c", _BOOT],
+                    [sys.executable, "-I", *(["-B"] if sys.dont_write_bytecode else []), "-c", _PROGRAM],
                     stdin=file,
                     stdout=subprocess.DEVNULL,
                     stderr=subprocess.DEVNULL,

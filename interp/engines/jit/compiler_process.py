@@ -29,33 +29,19 @@ from pathlib import Path
 from tempfile import TemporaryFile
 from typing import Any, NamedTuple
 
-from ..child_process import ChildProcess
+from ..child_process import ChildProcess, job_program
 from .cache import load_module, lock_across_fork, module_path, numba_unavailable
 from .native import Unlinkable, load_native, native_path
 
 BACKGROUND_VARIABLE = "TAGLOOM_BACKGROUND"
 _OFF_WORDS, _ON_WORDS = ("off", "no", "false", "0"), ("on", "yes", "true", "1", "")
 """What the variable may be, in any case."""
-PARENT_CHECK_SECONDS = 0.1
-"""Seconds between two checks of a compiler process whether its parent is alive."""
 _KILL_SECONDS = 1.0
 """How long to wait for the end of a killed process."""
 _WAIT_SECONDS = 0.01
 """Seconds between two checks whether awaited code is there."""
-_BOOT = f"""\
-import json, os, sys, threading, time
-job = json.load(sys.stdin.buffer)
-def exit_with_parent():
-    while os.getppid() == job["parent"]:
-        time.sleep({PARENT_CHECK_SECONDS})
-    os._exit(1)
-threading.Thread(target=exit_with_parent, daemon=True).start()
-sys.path[:] = job["path"]
-from {__name__} import compile_tasks
-compile_tasks(job["tasks"])
-os._exit(0)
-"""
-"""The program of a compiler process. It watches its parent before it imports anything that takes time."""
+_PROGRAM = job_program(f"from {__name__} import compile_tasks\ncompile_tasks(job['tasks'])")
+"""The program of a compiler process."""
 
 
 class CompileTask(NamedTuple):
@@ -239,7 +225,7 @@ def start_process(tasks: list[CompileTask]) -> ChildProcess:
         file.write(json.dumps(job).encode())
         file.seek(0)
         process = ChildProcess(
-            [sys.executable, *options, "-c", _BOOT],
+            [sys.executable, *options, "-c", _PROGRAM],
             stdin=file,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
