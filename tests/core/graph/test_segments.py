@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from support.engines.segment_machine import SegmentMachine, TooManyFirings
 from support.generators.generator import Case, cases
 from support.laws.segment_laws import segment_violations
+from support.programs.not_strict import NOT_STRICT
 from support.twins.broken_twin import Break, broken, caught
 from tagloom.core.graph import segments
 from tagloom.core.graph.graph import Graph
@@ -104,22 +105,6 @@ def test_text_form() -> None:
     """The text form lists bundles and segments; a node of a branch has its guard."""
     lines = format_segments(segment_graph(corpus_graph("collatz"))).splitlines()
     assert lines[0].startswith("bundle 0: ") and any(" where " in line for line in lines)
-
-
-NOT_STRICT = """func f(x: int64, y: int64) -> int64 {
-  done = less_equal x, 1
-  r = cond done, x, y {
-    then(x: int64, y: int64) { yield 1 }
-    else(x: int64, y: int64) {
-      x1 = subtract x, 1
-      inner = call f x, y
-      outer = call f x1, inner
-      yield outer
-    }
-  }
-  return r
-}
-"""
 
 
 def returns_before_its_argument_comes() -> bool:

@@ -17,6 +17,7 @@ from support.generators.effect_programs import Witness, act_cases
 from support.generators.generator import Case, cases
 from support.laws.block_laws import block_violations, start_block_run
 from support.laws.fast_laws import comparable_fields
+from support.programs.not_strict import NOT_STRICT
 from support.twins.broken_twin import Break, broken, caught
 from tagloom.core.frontend.trace.pytree import flat_treedef
 from tagloom.core.graph.lower import lower
@@ -58,21 +59,6 @@ def array_loops(n: tl.int64, v: tl.Array[tl.float64, 3]) -> tl.float64:
     return first + tl.sum(tl.while_loop(lambda i, w: i < n, lambda i, w: (i + 1, w + quotient(i)), 0, v)[1])
 
 
-NOT_STRICT = """func f(x: int64, y: int64) -> int64 {
-  done = less_equal x, 1
-  r = cond done, x, y {
-    then(x: int64, y: int64) { yield 1 }
-    else(x: int64, y: int64) {
-      x1 = subtract x, 1
-      inner = call f x, y
-      outer = call f x1, inner
-      yield outer
-    }
-  }
-  return r
-}
-"""
-"""f(2, 0) returns only if f(1, y) does not wait for y: the inner call never returns."""
 FIB, LOOPS, ENDLESS = Case(fib.program, [11]), Case(loops.program, [7]), Case(parse_program(NOT_STRICT), [2, 0])
 ARRAY_LOOPS = Case(array_loops.program, [8, np.ones(3)])
 
