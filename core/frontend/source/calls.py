@@ -34,6 +34,7 @@ from .state import (
     staging_depth,
 )
 from .texts import SymbolicText, check_text, text_parts
+from .trees import is_rebuilt
 from .user_code import is_convertible
 from .writes import announce_attribute, announce_items
 
@@ -85,7 +86,7 @@ def _call_recorded(function: Any, arguments: tuple[Any, ...], keywords: dict[str
 
 def record_changes(candidates: Sequence[Any], perform: Callable[[], Any]) -> Any:
     """What `perform` returns. The changes that it makes to these objects are found by comparing them, and announced."""
-    if active_journal() is None:
+    if active_journal() is None and not any(map(is_rebuilt, candidates)):
         return perform()
     before = [(each, ItemsPlace(each).read()) for each in candidates if isinstance(each, CONTAINERS)]
     attributes = [

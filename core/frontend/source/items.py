@@ -7,6 +7,7 @@ conversion of numbers.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
@@ -47,8 +48,14 @@ def get_item(container: Any, index: Any) -> Any:
     container, index = read_variable(container), read_variable(index)
     if has_stacked_items(container) or (type(container) in (list, tuple) and type(index) is slice):
         return get_open_item(container, index)
+    if isinstance(container, Counter):
+        return get_or_default(container, index, 0)
     if isinstance(container, dict):
         position, is_there = find_key(container, index)
+        if hasattr(type(container), "__missing__"):
+            _refuse(f"a {type(container).__name__} has a symbolic key", "it may create an item; use x.get(key, 0)")
+        if is_there is False:
+            raise raised(KeyError(index))
         stage_assertion(is_there, raised(KeyError(index)))
         return select(list(container.values()), position)
     if isinstance(container, np.ndarray):

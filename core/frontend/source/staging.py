@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import functools
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -70,7 +70,7 @@ from .state import (
     record_write,
 )
 from .state_errors import changed_constant, changed_structure, different_structures, unassigned_variable
-from .trees import Tree, is_same, note_rebuilt, split
+from .trees import Tree, is_same, note_rebuilt, older_containers, shared_containers, split
 
 _RESULT = ("result",)
 """The key of what an arm returns, among the parts of its state."""
@@ -119,17 +119,30 @@ class Arm(NamedTuple):
     """The result of the assertion of an arm that raises, whose contents are never computed."""
     error: Any = None
     """What that arm raises."""
+    created: Collection[int] = ()
+    """The identities of objects that it creates."""
+    region: RegionBuilder | None = None
 
-    def view(self, content: Any) -> Any:
-        """A piece of state with the items that its lists and dicts have at the end of the arm."""
+    def is_new(self, container: Any) -> bool:
+        """Whether the arm creates a list or dict, as far as that matters: it has values that the arm computes."""
+        if id(container) in self.created:
+            return True
+        if ItemsPlace(container).key in self.contents:
+            return False
+        values = [getattr(leaf, "_tagloom_value", None) for leaf in split(container).leaves]
+        return any(isinstance(value, TracedValue) and value.region is self.region for value in values)
+
+    def view(self, content: Any, shared: Collection[int]) -> Any:
+        """A piece of state with the items that its lists and dicts have at the end of the arm; those with the
+        identities in `shared` stay what they are."""
         if type(content) is tuple:
-            return tuple(map(self.view, content))
-        if type(content) not in (list, dict):
+            return tuple(self.view(item, shared) for item in content)
+        if type(content) not in (list, dict) or id(content) in shared:
             return content
         items = self.contents.get(ItemsPlace(content).key, content)
         if type(content) is dict:
-            return {key: self.view(item) for key, item in items.items()}
-        return list(map(self.view, items))
+            return {key: self.view(item, shared) for key, item in items.items()}
+        return [self.view(item, shared) for item in items]
 
 
 def stage_branch(test: Any, then: Callable[[], Any], otherwise: Callable[[], Any], variables: Variables) -> Any:
@@ -267,7 +280,8 @@ def trace_arm(
             journal.undo()
             variables.write(start)
     is_internal = is_internal_file(getattr(getattr(function, "__code__", None), "co_filename", ""))
-    return Arm(contents, places, user_location() if is_internal else function_location(function))
+    location = user_location() if is_internal else function_location(function)
+    return Arm(contents, places, location, created=frozenset(journal.created_objects), region=branch)
 
 
 def _placeholder(region: RegionBuilder, content: Any) -> Any:
@@ -318,17 +332,20 @@ class _Merger:
             if len(missing) == 1 and not isinstance(one if missing[0][1] is otherwise else other, Undefined):
                 self.conditions[key] = self.predicate, missing[0][1] is otherwise
             one, other = (side.value if isinstance(side, MaybeUnassigned) else side for side in (one, other))
-            one = _zeros_like(other) if is_unassigned(one) else one
-            other = _zeros_like(one) if is_unassigned(other) else other
+            if is_unassigned(one):
+                one = _zeros_like(other, older_containers(other, otherwise.is_new))
+            elif is_unassigned(other):
+                other = _zeros_like(one, older_containers(one, then.is_new))
             if is_unassigned(one) or is_unassigned(other) or is_same(one, other):
                 self.pieces[key] = one
                 return
-        note_rebuilt([one, other])
-        one, other = then.view(one), otherwise.view(other)
+        shared = shared_containers(one, other)  # one object on both paths, whose items are a place of their own
+        note_rebuilt([one, other], shared)
+        one, other = then.view(one, shared), otherwise.view(other, shared)
         scopes = [functools.partial(enter_region, branch) for branch in self.branches]
         with suppress(DifferentItems):
             one, other = unify_structures([one, other], scopes)
-        trees = self._unify_numbers(split(one), split(other))
+        trees = self._unify_numbers(split(one, shared), split(other, shared))
         if trees[0].treedef != trees[1].treedef:
             raise different_structures(label, trees[0].treedef, trees[1].treedef, then.location, otherwise.location)
         results = [
@@ -467,11 +484,12 @@ class _Selected(NamedTuple):
     number: int
 
 
-def _zeros_like(content: Any) -> Any:
-    """A value of the same structure and types, which is never read; UNBOUND where there is none."""
+def _zeros_like(content: Any, shared: Collection[int] = ()) -> Any:
+    """A value of the same structure and types, which is never read; UNBOUND where there is none. Containers with the
+    identities in `shared` stay."""
     if is_unassigned(content):
         return UNBOUND
-    tree = split(content)
+    tree = split(content, shared)
     zeros = [leaf if not is_symbolic(leaf) else _zero(to_operand(unwrap_weak(leaf)).type) for leaf in tree.leaves]
     return UNBOUND if any(zero is UNBOUND for zero in zeros) else tree.rebuild(zeros)
 

@@ -6,6 +6,7 @@ any Python object, which is part of the structure. Objects are compared by ident
 
 from __future__ import annotations
 
+from collections.abc import Callable, Collection
 from typing import Any, NamedTuple
 
 from ..trace.captures import VariableBase
@@ -21,19 +22,48 @@ class Tree(NamedTuple):
     treedef: TreeDef
 
     def rebuild(self, leaves: list[Any]) -> Any:
-        """The state with these leaves. The lists and dicts in it are new, so that code which changes them is refused
-        (`is_rebuilt`): the program may have chosen between several."""
-        return note_rebuilt(unflatten(self.treedef, leaves))
+        """The state with these leaves. The lists and dicts in it that are no leaves are new, so that code which changes
+        them is refused (`is_rebuilt`): the program may have chosen between several."""
+        return note_rebuilt(unflatten(self.treedef, leaves), [id(leaf) for leaf in leaves])
 
 
-def split(state: Any) -> Tree:
-    """The leaves and the structure of a piece of state; raises Invalid as `flatten` does.
+def split(state: Any, shared: Collection[int] = ()) -> Tree:
+    """The leaves and the structure of a piece of state; raises Invalid as `flatten` does. Containers with these
+    identities are leaves.
 
     >>> tree = split([1, ("a", 2.5)])
     >>> tree.leaves, tree.rebuild([3, 4.5])
     ([1, 2.5], [3, ('a', 4.5)])
     """
-    return Tree(*flatten(state, by_reference=True, words_are_static=True, is_leaf=_has_other_keys))
+
+    def is_leaf(part: Any) -> bool:
+        return id(part) in shared or _has_other_keys(part)
+
+    return Tree(*flatten(state, by_reference=True, words_are_static=True, is_leaf=is_leaf))
+
+
+def shared_containers(one: Any, other: Any) -> set[int]:
+    """The identities of the lists and dicts that stand at the same places, and only there, in two pieces of state.
+
+    >>> items = []
+    >>> shared_containers((1, items), (2, items)) == {id(items)}, shared_containers((1, items), (items, items))
+    (True, set())
+    """
+    same, different = set[int](), set[int]()
+    pending = [(one, other)]
+    for pair in pending:  # a worklist: the loop appends to it
+        first, second = pair
+        if first is second:
+            same |= older_containers(first, lambda _: False)
+            continue
+        different |= {id(each) for each in pair}
+        if type(first) is type(second) is dict and first.keys() == second.keys():
+            pending += [(first[key], second[key]) for key in first]
+        elif type(first) is type(second) and type(first) in (list, tuple) and len(first) == len(second):
+            pending += zip(first, second, strict=True)
+        else:
+            different |= {key for each in pair for key in older_containers(each, lambda _: False)}
+    return same - different
 
 
 def _has_other_keys(state: Any) -> bool:
@@ -41,10 +71,19 @@ def _has_other_keys(state: Any) -> bool:
     return type(state) is dict and any(type(key) not in (str, int) for key in state)
 
 
-def note_rebuilt(state: Any) -> Any:
-    """Register the lists and dicts of state that is rebuilt, or of which a copy is; returns it."""
+def older_containers(state: Any, is_new: Callable[[Any], bool]) -> set[int]:
+    """The identities of the lists and dicts in a piece of state that are not new."""
+    if type(state) in (list, dict) and not is_new(state):
+        return {id(state)}
+    parts = state.values() if type(state) is dict else state if type(state) in (list, tuple) else ()
+    return {each for part in parts for each in older_containers(part, is_new)}
+
+
+def note_rebuilt(state: Any, shared: Collection[int] = ()) -> Any:
+    """Register the lists and dicts of state that is rebuilt, or of which a copy is, but for those with these
+    identities; returns it."""
     region = current_region()
-    pending, seen = [state] if region is not None else [], set[int]()
+    pending, seen = [state] if region is not None else [], set(shared)
     for each in pending:  # a worklist: the loop appends to it
         if id(each) in seen:
             continue
