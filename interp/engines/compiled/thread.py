@@ -19,7 +19,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
-from queue import Empty, SimpleQueue
+from queue import Empty, Queue, SimpleQueue
 from weakref import WeakMethod
 
 from ....core.ops.effects import format_text
@@ -201,7 +201,8 @@ class HostCallServer(RunWaiter):
 
     def __init__(self, trap_sites: Sequence[TrapSite], buffer: CallBuffer, world: World) -> None:
         self.trap_sites, self.call_buffer, self.world = trap_sites, buffer, world
-        self.requests = SimpleQueue[int | None]()
+        # no SimpleQueue: its `get` forgets the timeout if a signal's handler ends after it
+        self.requests = Queue[int | None]()
         self.replies = SimpleQueue[int]()
         self._kernels: dict[int, Kernel] = {}
         # The callback holds a weak reference: with a strong one, the two would form a cycle that keeps all data of the

@@ -4,17 +4,22 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 import tagloom as tl
 from support.twins.compiled_twins import broken
+from tagloom.core.world import World
 from tagloom.interp.engines.compiled import run as compiled_run
+from tagloom.interp.engines.compiled.thread import HostCallServer
 from tagloom.interp.engines.jit.state import STACK_GUARD
 from tagloom.interp.engines.limits import resident_memory
 
@@ -61,6 +66,20 @@ def test_an_array_recursion_ends_soon(engine: str) -> None:
 def test_array_recursions_end_soon(engine: str) -> None:
     """S12: the same, for more recursions, on every engine."""
     assert_ends_soon(engine, tuple(range(2, 10)))
+
+
+def test_a_wait_for_host_calls_ends_although_a_signal_arrives() -> None:
+    """The thread that checks limits wakes in time, even if the handler of a signal ends after the wait should."""
+    server = HostCallServer((), SimpleNamespace(set_host_callback=lambda callback: None), World())  # type: ignore[arg-type]
+    rescue = threading.Timer(5, server.notify_finished)
+    rescue.start()
+    previous = signal.signal(signal.SIGALRM, lambda number, frame: time.sleep(0.05))
+    try:
+        signal.setitimer(signal.ITIMER_REAL, 0.01)
+        assert not server.serve_until_finished(None, 0.03)  # type: ignore[arg-type]
+    finally:
+        signal.signal(signal.SIGALRM, previous)
+        rescue.cancel()
 
 
 @tl.function

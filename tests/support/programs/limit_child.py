@@ -29,8 +29,15 @@ BYTES = 100 * 2**20
 """The memory of a run with a limit on bytes, besides what the process has."""
 
 
+def reset_peak_memory() -> None:
+    """Begin to measure the peak again, where the system allows it: earlier runs have no limit on bytes."""
+    clear = Path("/proc/self/clear_refs")
+    if clear.exists():
+        clear.write_text("5")  # see proc_pid_clear_refs(5)
+
+
 def peak_memory() -> int:
-    """The peak of the resident memory of this process, in bytes."""
+    """The peak of the resident memory of this process since it was reset, in bytes."""
     status = Path("/proc/self/status")
     if status.exists():  # `ru_maxrss` begins with the peak of the parent
         return next(int(line.split()[1]) for line in status.read_text().splitlines() if line.startswith("VmHWM")) * 1024
@@ -45,6 +52,7 @@ def run_to_limit(engine: str, seed: int, kind: str) -> dict[str, Any]:
     limits = {"seconds": tl.Limits(seconds=SECONDS), "bytes": tl.Limits(bytes=limit)}.get(kind)
     if kind == "interrupt":
         threading.Timer(SECONDS, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
+    reset_peak_memory()
     begin = time.perf_counter()
     outcome = recursion.function.run(DEPTH, engine=engine, limits=limits)
     late = 0.0 if kind == "bytes" else time.perf_counter() - begin - SECONDS
@@ -56,5 +64,5 @@ def run_to_limit(engine: str, seed: int, kind: str) -> dict[str, Any]:
 if __name__ == "__main__":
     signal.signal(signal.SIGINT, signal.default_int_handler)  # not ignored, as in the background of a shell
     for number in sys.argv[2:]:
-        for each in ("seconds", "interrupt", "bytes"):
-            print(json.dumps(run_to_limit(sys.argv[1], int(number), each)), flush=True)
+        for kind in ("seconds", "interrupt", "bytes"):
+            print(json.dumps(run_to_limit(sys.argv[1], int(number), kind)), flush=True)
