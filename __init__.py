@@ -178,7 +178,7 @@ from .core.frontend.effects import (
 )
 from .core.frontend.functions import *  # noqa: F403
 from .core.frontend.loops import foldl, foldr, fori_loop, map, scan
-from .core.frontend.scope import scope
+from .core.frontend.scope import device, scope
 from .core.frontend.trace.pytree import Static
 from .core.graph.graph import Graph, GraphBuilder
 from .core.graph.lower import lower
@@ -299,6 +299,7 @@ __all__ = [
     "cumulative_sum",
     "curve",
     "custom_gradient",
+    "device",
     "diff",
     "dot_product_attention",
     "dropout",

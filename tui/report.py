@@ -56,6 +56,8 @@ def stats_report(outcome: Outcome, *, unicode: bool) -> str:
         ("open activations", f"{outcome.open_activations:,}"),
         ("engine, schedule", f"{outcome.engine}{on_cores}, {outcome.schedule}"),
     ]
+    if outcome.cluster is not None and outcome.cluster.devices:
+        rows.append(("devices", ", ".join(outcome.cluster.devices)))
     lines = [f"{name:22}{text}" for name, text in rows]
     if stats.firings:
         lines += ["", *share_lines(outcome)]

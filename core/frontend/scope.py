@@ -1,22 +1,23 @@
-"""Scopes: names for parts of a function, for pictures and the debugger."""
+"""Scopes: names and devices for parts of a function."""
 
 from __future__ import annotations
 
 from ..errors import Usage
+from ..program.device import DeviceName, parse_device
 from ..program.program import ScopeEntry
 from .trace.source_location import entered_scopes, user_frame, user_location
 
 
 class NamedScope:
-    """The context manager of `scope`."""
+    """The context manager of `scope` and `device`."""
 
-    def __init__(self, name: str) -> None:
-        self.name = name
+    def __init__(self, name: str, device: DeviceName | None = None) -> None:
+        self.name, self.device = name, device
 
     def __enter__(self) -> None:
         frame = user_frame()
         assert frame is not None
-        entered_scopes().append((frame, ScopeEntry(self.name, frame.f_code, frame.f_lasti)))
+        entered_scopes().append((frame, ScopeEntry(self.name, frame.f_code, frame.f_lasti, self.device)))
 
     def __exit__(self, *exception: object) -> None:
         entered_scopes().pop()
@@ -45,3 +46,32 @@ def scope(name: str, /) -> NamedScope:
         where, hint = user_location(), 'write tl.scope("encoder")'
         raise Usage("the name of a scope is empty", where=where, hint=hint, python=ValueError)
     return NamedScope(name)
+
+
+def device(name: str, /) -> NamedScope:
+    """A device for the nodes that are traced inside `with tl.device("/job:ps/task:1"):`. The name may be a part of one,
+    `/job:ps` or `/task:1`; inside another `tl.device`, it replaces the parts that it has. The results of a program do
+    not depend on devices. The engine `distributed` has a worker for each, where these nodes fire; `tagloom show
+    --form partitions` shows what would travel between them. Pictures draw a frame, as for `scope`.
+
+    The body of a function that is called inside is on that device as well, except what has a device of its own. It is
+    in the graph once, so all its calls must admit one device.
+
+    Raises Usage, which is a ValueError, if this is no name of a device, and a TypeError if it is no string.
+
+    >>> import tagloom as tl
+    >>> @tl.function
+    ... def model(x: tl.float64) -> tl.float64:
+    ...     with tl.device("/job:ps/task:1"):
+    ...         y = tl.tanh(2.0 * x)
+    ...     return y + 1.0
+    >>> out = model.run(0.0, engine="distributed")
+    >>> out.value, out.cluster.devices, out.cluster.messages["FiringRequest"]
+    (1.0, ('/job:worker/task:0', '/job:ps/task:1'), 2)
+    """
+    try:
+        parsed_name = parse_device(name)
+    except Usage as error:
+        error.where = user_location()
+        raise
+    return NamedScope(name, parsed_name)

@@ -1,10 +1,11 @@
 """Partitions: a graph on several devices, with a send and a recv for each value and device that needs it.
 
 A *device* has a name, such as `/job:ps/task:1`. A *constraint* is a device's name or a part of one, `/job:ps` or
-`/task:1`, for a node or for all nodes of a function. `place_nodes` finds a device for each node, and `partition` cuts
-the graph: where an edge leaves its device, a send is put on the one and a recv on the other. All consumers of a value
-on a device use the same recv. Both are `identity` nodes, so the graph with them runs on every engine; a message is a
-firing of a recv, and has the recv, its tag and the value.
+`/task:1`: for a node or all nodes of a function by name, or for what was traced inside `with tl.device(...)`.
+`place_nodes` finds a device for each node, and `partition` cuts the graph: where an edge leaves its device, a send is
+put on the one and a recv on the other. All consumers of a value on a device use the same recv. Both are `identity`
+nodes, so the graph with them runs on every engine; a message is a firing of a recv, and has the recv, its tag and the
+value.
 
 Machines whose recvs must be started need, in each part of a loop, a loop that makes the tags again, and is told whether
 there is another iteration. Here a message has its tag, and a node fires when all its operands have come under one tag:
@@ -16,47 +17,17 @@ others, Dynamic control flow in large-scale machine learning (EuroSys 2018); fro
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from ..errors import Usage
+from ..program.device import FIRST_DEVICE, DeviceName, parse_device
+from ..program.program import TracedLocation
 from .graph import Edge, Graph, GraphNode, NodeOutput
 
-_DEVICE_PATTERN = re.compile(r"(?:/job:(?P<job>[A-Za-z_]\w*))?(?:/task:(?P<task>\d{1,9}))?")
 _ENTRY_OPS = ("call", "enter", "next_iteration", "reenter", "back")
 """The ops that feed the entry merges of functions and loops, which must see them directly (V11, V12, V16)."""
-
-
-class DeviceName(NamedTuple):
-    """The name of a device, or of all devices whose names have these parts."""
-
-    job: str | None
-    task: int | None
-
-    def __str__(self) -> str:
-        job, task = "" if self.job is None else f"/job:{self.job}", "" if self.task is None else f"/task:{self.task}"
-        return job + task
-
-    def admits(self, device: DeviceName) -> bool:
-        """Whether a device has all parts that this name has."""
-        return self.job in (None, device.job) and self.task in (None, device.task)
-
-
-def parse_device(text: str) -> DeviceName:
-    """The device of a name; raises Usage where it is none.
-
-    >>> parse_device("/job:ps/task:1")
-    DeviceName(job='ps', task=1)
-    >>> print(parse_device("/task:0"), parse_device("/task:0").admits(parse_device("/job:ps/task:0")))
-    /task:0 True
-    """
-    match = _DEVICE_PATTERN.fullmatch(text) if isinstance(text, str) else None
-    if match is None or not text:
-        raise Usage("this is no device", required="/job:NAME/task:NUMBER, or a part of that", got=repr(text))
-    task = match["task"]
-    return DeviceName(match["job"], None if task is None else int(task))
 
 
 class Transfer(NamedTuple):
@@ -176,35 +147,110 @@ def colocation_groups(graph: Graph) -> list[int]:
     return [leader(number) for number in range(len(graph.nodes))]
 
 
+Constraints: TypeAlias = dict[str, DeviceName]
+"""The names of devices, or parts of them, that a node requires, by words that say so."""
+
+
+def node_constraints(graph: Graph, constraints: Mapping[str, str] | None = None) -> list[Constraints]:
+    """What each node requires: `constraints`, by the name of a function or of a node; and `tl.device` in its source.
+    The return of a call requires nothing there, since it is where the result of the function is.
+
+    Raises Usage for a name that nothing has, and for what is no device.
+    """
+    required: list[Constraints] = [{} for _ in graph.nodes]
+    functions = {node.function for node in graph.nodes}
+    for name, text in (constraints or {}).items():
+        device = parse_device(text)
+        members = [n for n, node in enumerate(graph.nodes) if node.function == name and n not in graph.results]
+        for number in members if name in functions else graph.find(name):
+            required[number][f"{name} on {device}"] = device
+    for node, each in zip(graph.nodes, required, strict=True):
+        if node.op != "return" and (device_in_source := _device_in_source(node)) is not None:
+            words, device = device_in_source
+            each[words] = device
+    return required
+
+
+def _device_in_source(node: GraphNode) -> tuple[str, DeviceName] | None:
+    """The device that `tl.device` requires for a node, and the words that say so, with the line of the innermost one;
+    None where there is none."""
+    scopes = node.location.scopes if isinstance(node.location, TracedLocation) else ()
+    device, words = DeviceName(None, None), ""
+    for scope in scopes:
+        if scope.device is not None:
+            device = scope.device.or_else(device)
+            words = f"{device} ({scope.location})"
+    return (words, device) if words else None
+
+
+def list_devices(constraints: Sequence[Constraints]) -> list[DeviceName]:
+    """The devices that constraints name: the first device, the full names in order, and for each part of a name that
+    none of these has, a device with the other part of the first device."""
+    names = {device for each in constraints for device in each.values()}
+    full_names = sorted(name for name in names if None not in name)
+    devices = list(dict.fromkeys([FIRST_DEVICE, *full_names]))
+    for name in sorted(names - set(full_names), key=str):
+        if not any(name.admits(device) for device in devices):
+            devices.append(name.or_else(FIRST_DEVICE))
+    return devices
+
+
 def place_nodes(graph: Graph, constraints: Mapping[str, str], devices: Sequence[DeviceName]) -> list[int]:
-    """The position of a device for each node: the first that all constraints of its group admit. `constraints` are
-    names of devices, or parts of them, by the name of a function or of a node. A node without a constraint is on the
-    first device, and so are the results.
+    """The position of a device for each node: the first that all constraints of its group admit, those by name
+    (`node_constraints`) and those of `tl.device`. A node without a constraint is on the device of the calls of its
+    function, or else on the first device, where the results are as well.
 
     Raises Usage for a name that nothing has, and where no device is admitted, or there is none.
     """
     if not devices:
         raise Usage("a placement needs a device", required="devices, as in [parse_device('/task:0')]", got="none")
-    groups = colocation_groups(graph)
-    functions = {node.function for node in graph.nodes}
-    by_group: dict[int, dict[str, DeviceName]] = {}
-    """The constraints of each group, by what they say."""
-    for name, text in constraints.items():
-        device = parse_device(text)
-        members = [n for n, node in enumerate(graph.nodes) if node.function == name and n not in graph.results]
-        for number in members if name in functions else graph.find(name):
-            by_group.setdefault(groups[number], {})[f"{name} on {device}"] = device
+    required = node_constraints(graph, constraints)
     for number in graph.results:
-        by_group.setdefault(groups[number], {})[f"the results on {devices[0]}"] = devices[0]
-    names: dict[int, list[str]] = {}
-    """The names of the nodes of each group."""
-    for group, node in zip(groups, graph.nodes, strict=True):
-        names.setdefault(group, []).append(str(node))
-    places = {group: first_admitted(names[group], each, devices) for group, each in by_group.items()}
-    return [places.get(group, 0) for group in groups]
+        required[number][f"the results on {devices[0]}"] = devices[0]
+    return [place or 0 for place in find_places(graph, required, devices)]
 
 
-def first_admitted(names: list[str], constraints: Mapping[str, DeviceName], devices: Sequence[DeviceName]) -> int:
+def find_places(graph: Graph, constraints: Sequence[Constraints], devices: Sequence[DeviceName]) -> list[int | None]:
+    """`place_nodes` for the constraints of each node; None for a node that may be on any device."""
+    groups = colocation_groups(graph)
+    members: dict[int, list[int]] = {}
+    """The nodes of each group."""
+    for number, group in enumerate(groups):
+        members.setdefault(group, []).append(number)
+    places: dict[int, int | None] = {}
+    for group, numbers in members.items():
+        required: Constraints = {}
+        for number in numbers:
+            required |= constraints[number]
+        if required:
+            places[group] = first_admitted([str(graph.nodes[number]) for number in numbers], required, devices)
+    defaults = _function_places(graph, groups, places)
+    for group, numbers in members.items():
+        inner = (number for number in numbers if graph.nodes[number].op not in ("call", "return"))
+        home = graph.nodes[next(inner, numbers[0])].function
+        places.setdefault(group, defaults[home])
+    return [places[group] for group in groups]
+
+
+def _function_places(graph: Graph, groups: Sequence[int], places: Mapping[int, int | None]) -> dict[str, int | None]:
+    """For each function, the place of its calls: that of the groups which they are in, or of the function that calls
+    it first; None for any."""
+    callers: dict[str, str] = {}
+    own_places: dict[str, int | None] = {}
+    for number, node in enumerate(graph.nodes):
+        for edge in node.outputs[0].edges if node.op == "call" else ():
+            callee = graph.nodes[edge.node].function
+            callers.setdefault(callee, node.function)
+            if own_places.get(callee) is None:
+                own_places[callee] = places.get(groups[number])
+    defaults: dict[str, int | None] = {}
+    for function in dict.fromkeys(node.function for node in graph.nodes):  # a function is after its first caller
+        own = own_places.get(function)
+        defaults[function] = defaults.get(callers.get(function, "")) if own is None else own
+    return defaults
+
+
+def first_admitted(names: list[str], constraints: Constraints, devices: Sequence[DeviceName]) -> int:
     """The position of the first device that all constraints of a group admit, whose nodes have these names. Raises
     Usage where there is none."""
     for position, device in enumerate(devices):
@@ -214,5 +260,5 @@ def first_admitted(names: list[str], constraints: Mapping[str, DeviceName], devi
         f"no device is admitted for {', '.join(names[:4])}{' ...' if len(names) > 4 else ''}",
         required="; ".join(constraints),
         got=", ".join(map(str, devices)),
-        hint="they are on one device" if len(names) > 1 else None,
+        hint="they are on one device: a function is in the graph once, with all its calls" if len(names) > 1 else None,
     )

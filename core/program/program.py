@@ -32,6 +32,7 @@ from ..escape import escape_line
 from ..tag import Site
 from ..types import Type
 from ..value import Literal
+from .device import DeviceName
 
 STRUCTURED_OPS = ("cond", "while_loop", "call", "pullback")
 """The ops with structure; every other op of a program is a row of the registry."""
@@ -80,11 +81,19 @@ class SourceSpan(NamedTuple):
 
 
 class ScopeEntry(NamedTuple):
-    """A call of a Python helper while a function was traced: the helper's name, and the instruction that called it."""
+    """A call of a Python helper while a function was traced: the helper's name, and the instruction that called it. Or
+    a `with` statement: the name of its scope, and of the device, if it has one."""
 
     name: str
     code: CodeType
     instruction: int
+    device: DeviceName | None = None
+
+    @property
+    def location(self) -> Location:
+        """The source line of the call or of the statement."""
+        positions = next(islice(self.code.co_positions(), self.instruction // 2, None), (None,))
+        return Location(self.code.co_filename, positions[0] or self.code.co_firstlineno)
 
 
 class TracedLocation(Location):

@@ -42,13 +42,15 @@ class ClusterUse(NamedTuple):
     """How a run used its workers.
 
     `messages` has the number of messages sent since the last rollback, by class (`engines/distributed/messages.py`);
-    `deaths` is the number of workers that died and were replaced.
+    `deaths` is the number of workers that died and were replaced; `devices` are those of the program, each of which had
+    the worker of its position.
     """
 
     workers: int
     messages: Mapping[str, int]
     checkpoints: int
     deaths: int
+    devices: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

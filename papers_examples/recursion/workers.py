@@ -15,7 +15,8 @@ which runs factorial, fib(20) + 1, two functions that call each other, and G(G(5
 """
 
 import tagloom as tl
-from tagloom.core.graph.partition import parse_device, partition, place_nodes
+from tagloom.core.graph.partition import partition, place_nodes
+from tagloom.core.program.device import parse_device
 
 
 @tl.function

@@ -22,7 +22,8 @@ static dataflow graphs" (arXiv 2410.20225); from descriptions.
 from collections import Counter
 
 import tagloom as tl
-from tagloom.core.graph.partition import parse_device, partition
+from tagloom.core.graph.partition import partition
+from tagloom.core.program.device import parse_device
 
 
 @tl.function

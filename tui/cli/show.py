@@ -18,7 +18,7 @@ from ...core.escape import escape_for_stdout
 from ...core.files import write_file
 from ...core.frontend.trace.annotation import underlying_function
 from ...core.graph.graph import Graph
-from ...core.graph.partition import parse_device, partition, place_nodes
+from ...core.graph.partition import list_devices, node_constraints, partition, place_nodes
 from ...core.graph.segments import format_segments, segment_graph
 from ...core.text import print_graph, print_program
 from ...core.world import World
@@ -48,8 +48,6 @@ from .terminal import print_to_stderr, terminal_text
 
 STATIC_FORMS = ("program", "graph", "image", "segments", "partitions", "code")
 """The forms of a picture without a run; `graph` is also one of a run."""
-LOCAL_DEVICE = parse_device("/job:worker/task:0")
-"""The device of what has no --place."""
 TRACE_FORM = "trace"
 """The form of a run as a file for viewers of profiles."""
 PICTURE_FORMS = (*STATIC_FORMS, *(name for name in PICTURES if name != "moment"), TRACE_FORM)
@@ -164,17 +162,21 @@ def segments_text(start: RunRequest, request: ShowRequest) -> str:
 
 
 def partitions_text(start: RunRequest, request: ShowRequest) -> str:
-    """The parts of a graph on the devices that --place names, and the values that travel between them, as text."""
+    """The parts of a graph on the devices that `tl.device` and --place name, and what travels between them, as text."""
     graph = program_and_graph(find_program(start.target))[1]
     breaks_rules(graph, unchecked=False)
     pairs = [word.partition("=")[::2] for word in request.place]
-    if not pairs or not all(name and device for name, device in pairs):
-        got = " ".join(f"--place {word}" for word in request.place) or "no --place"
-        raise Usage("partitions need the devices of nodes or functions", required="--place NAME=DEVICE", got=got)
+    if not all(name and device for name, device in pairs):
+        got = " ".join(f"--place {word}" for word in request.place)
+        raise Usage("--place needs a node or function and its device", required="--place NAME=DEVICE", got=got)
     names = Counter(name for name, _ in pairs)
     if len(names) < len(pairs):
         raise Usage("a node or function has one place", got=f"{names.most_common(1)[0][0]} more than once")
-    devices = list(dict.fromkeys([LOCAL_DEVICE, *(parse_device(device) for _, device in pairs)]))
+    constraints = node_constraints(graph, dict(pairs))
+    if not any(constraints):
+        hint = "write `with tl.device(...):` in the program, or --place NAME=DEVICE"
+        raise Usage("partitions need the devices of nodes or functions", got="none", hint=hint)
+    devices = list_devices(constraints)
     parts = partition(graph, place_nodes(graph, dict(pairs), devices), devices)
     lines = []
     for place, device in enumerate(devices):
@@ -386,8 +388,8 @@ def show(
     profile (the firings of each wave), trace (a .json file for ui.perfetto.dev). With --at 1,20,300 -o frame-%d.svg,
     the graph is drawn at each moment, on one layout.
 
-    With --form partitions, the parts of the graph on several devices are printed, and the values that travel: as in
-    --place fib=/job:ps/task:1.
+    With --form partitions, the parts of the graph on several devices are printed, and the values that travel. Devices
+    are those of `with tl.device(...):` in the program, and of --place: fib=/job:ps/task:1.
 
     A .onnx file is a model, a .mlir file StableHLO; a .py file computes the program in the API of --system, and with
     ARGS checks its results.

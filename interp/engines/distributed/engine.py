@@ -16,12 +16,13 @@ from ..protocol import Job, RunOptions
 from ..reference import admit_arguments, first_state
 from .driver import Driver
 from .network import NetworkLinks, NetworkPool
+from .placement import find_placement, require_workers
 from .pool import WorkerPool
 from .processes import ProcessPool
 from .worker import Worker
 
 DEFAULT_WORKERS = 2
-"""The number of workers, unless an option says another."""
+"""The number of workers, unless an option says another or the program has more devices."""
 MAX_WORKERS = 64
 
 
@@ -52,9 +53,11 @@ class DistributedEngine:
 def run_on_workers(job: Job, arguments: Sequence[object], options: RunOptions) -> Outcome:
     """Run a validated graph on several workers until it is quiescent; the outcome says how it ended.
 
-    Raises Usage if the arguments or the options do not fit.
+    Raises Usage if the arguments, the options or the devices of the program do not fit.
     """
-    worker_count, limits = check_workers(options.workers), resolve_limits(options.limits)
+    placement, limits = find_placement(job.graph), resolve_limits(options.limits)
+    worker_count = check_workers(options.workers, max(DEFAULT_WORKERS, len(placement.devices)))
+    require_workers(placement, worker_count)
     has_processes, network_seed = parse_cluster(options.cluster)
     admitted = admit_arguments(job.graph, arguments)
     state = first_state(job.graph, admitted, options.schedule, options.seed, options.k, options.world)
@@ -63,10 +66,10 @@ def run_on_workers(job: Job, arguments: Sequence[object], options: RunOptions) -
         share = worker_limits(limits, worker_count, has_processes=has_processes)
 
         def new_worker(links: NetworkLinks, order: str, epoch: int) -> Worker:
-            return Worker(job.graph, links, worker_count, monitor, share, options.seed, order, epoch)
+            return Worker(job.graph, links, worker_count, monitor, share, options.seed, order, epoch, placement.ranks)
 
         pool = (
-            ProcessPool(job.graph, worker_count, share, options.seed)
+            ProcessPool(job.graph, worker_count, share, options.seed, placement.ranks)
             if has_processes
             else NetworkPool(worker_count, network_seed, new_worker)
         )
@@ -82,7 +85,7 @@ def run_on_workers(job: Job, arguments: Sequence[object], options: RunOptions) -
         schedule="waves",
         engine="distributed",
         structure=job.structure,
-        cluster=ClusterUse(worker_count, dict(driver.messages), driver.checkpoints, driver.deaths),
+        cluster=ClusterUse(worker_count, dict(driver.messages), driver.checkpoints, driver.deaths, placement.devices),
     )
 
 
@@ -104,10 +107,10 @@ def worker_limits(limits: Limits, worker_count: int, *, has_processes: bool) -> 
     return replace(limits, firings=None, seconds=None, tokens=tokens, bytes=memory)
 
 
-def check_workers(workers: int | None) -> int:
+def check_workers(workers: int | None, default: int) -> int:
     """The number of workers; raises Usage for an invalid one."""
     if workers is None:
-        return DEFAULT_WORKERS
+        return default
     if not isinstance(workers, int) or isinstance(workers, bool) or not 1 <= workers <= MAX_WORKERS:
         required = f"an integer from 1 to {MAX_WORKERS}"
         raise Usage("this is no number of workers", required=required, got=repr(workers))

@@ -40,8 +40,8 @@ class CloseNotice(NamedTuple):
 
 
 class FiringRequest(NamedTuple):
-    """A firing with an effect, for the peer that has the cells or the outside world: the token that completed the
-    operands, all operands, and the depth that the firing would have without reading cells."""
+    """A firing for the peer that has the cells, the outside world or the device of the node: the token that completed
+    the operands, all operands, and the depth that the firing would have without reading cells."""
 
     token: Token
     inputs: tuple[Value, ...]

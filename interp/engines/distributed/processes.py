@@ -92,9 +92,9 @@ class ProcessPool:
     rank = DRIVER
     flushes_before_resending = 10_000
 
-    def __init__(self, graph: Graph, worker_count: int, share: Limits, seed: int) -> None:
-        """`share` are the limits of each worker, and `seed` seeds random numbers. Raises Usage where a process cannot
-        be started."""
+    def __init__(self, graph: Graph, worker_count: int, share: Limits, seed: int, ranks: Sequence[int | None]) -> None:
+        """`share` are the limits of each worker, `seed` seeds random numbers, and `ranks` are those of the
+        `WorkerPlacement`. Raises Usage where a process cannot be started."""
         self._job = {
             "path": list(map(os.path.abspath, sys.path)),
             "parent": os.getpid(),
@@ -102,6 +102,7 @@ class ProcessPool:
             "workers": worker_count,
             "limits": {"tokens": share.tokens, "depth": share.depth, "bytes": share.bytes},
             "seed": seed,
+            "ranks": ranks,
         }
         self.peers = range(worker_count)
         self._selector = selectors.DefaultSelector()

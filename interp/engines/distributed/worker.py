@@ -9,13 +9,13 @@ it, so that results find their way back, and a notice when all below has closed.
 A firing with an effect is performed where its effect is, with all operands in one message: prints and callbacks by the
 driver, and those that use cells by the worker that has the cells, as in a machine with I-structure memory (`memory`).
 Meanwhile the token that completed the operands is set aside. To this machine, such a node is an ordinary one, whose
-results come from elsewhere.
+results come from elsewhere. Nodes of a device fire there in the same way (`placement`).
 """
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from itertools import islice
 
@@ -30,6 +30,7 @@ from ...machine.state import State
 from ...machine.step import activations_to_close, completes_operands, match_operands, step
 from ...outcome.outcome import limit_exceeded
 from ..limits import LimitMonitor, Limits
+from ..long_ops import OpAbandoned
 from ..reference import step_within_limits
 from .channels import Channels
 from .links import DRIVER, Links
@@ -52,6 +53,7 @@ from .messages import (
     WorkRefusal,
     WorkRequest,
 )
+from .placement import ENTRY_OPS, fire_placed
 from .stores import WorkerStores, first_stores, read_stores, stores_to_json
 
 GIFT_WINDOW = 128
@@ -75,17 +77,27 @@ class Worker:
         seed: int = 0,
         order: str = "lifo",
         epoch: int = 0,
+        ranks: Sequence[int | None] | None = None,
     ) -> None:
         """`limits` are this worker's share; `seed` seeds random numbers, and `order` is the schedule of its flight.
-        It takes part in epochs after `epoch`."""
+        It takes part in epochs after `epoch`. `ranks` are those of the `WorkerPlacement`."""
         self.graph, self.rank, self.worker_count = graph, links.rank, worker_count
         self.channels = Channels(links, epoch)
         self._monitor, self._limits, self._seed, self._pick = monitor, limits, seed, schedule(order)
-        rules = build_rules(graph, seed)
-        self._effects = [rule.effect for rule in rules]
-        self._rules = tuple(rule if rule.effect is None else self._remote_rule(rule) for rule in rules)
+        self._own_rules = build_rules(graph, seed)
+        self._effects = [rule.effect for rule in self._own_rules]
+        self._ranks = (None,) * len(graph.nodes) if ranks is None else ranks
+        self._is_remote = [
+            rule.effect is not None or (rule.node.op not in ENTRY_OPS and rank not in (None, self.rank))
+            for rule, rank in zip(self._own_rules, self._ranks, strict=True)
+        ]
+        """Whether each node fires elsewhere, or has an effect."""
+        self._rules = tuple(
+            self._remote_rule(rule) if is_remote else rule
+            for rule, is_remote in zip(self._own_rules, self._is_remote, strict=True)
+        )
         self._result: FiringResult | None = None
-        """The result of the firing with an effect that is being completed."""
+        """The result of the firing elsewhere that is being completed."""
         self._load(first_stores(graph, self._new_state()), None)
 
     def _new_state(self) -> State:
@@ -185,11 +197,13 @@ class Worker:
 
     def _deliver(self, position: int, receiver: int | None = None) -> bool:
         """Deliver the token at this position of the flight; returns whether a limit allowed it. An activation that it
-        opens is given to the `receiver`, if there is one."""
+        opens is given to the `receiver`, if there is one, or to the worker of its device."""
         state, token = self._state, self._state.flight[position]
+        if receiver is None and self._ranks[token.node] not in (None, self.rank) and self._opens_activation(token):
+            receiver = self._ranks[token.node]
         is_check_due = token.node in state.limit_checked_nodes
         try:
-            if self._effects[token.node] is not None and completes_operands(state, token):
+            if self._is_remote[token.node] and completes_operands(state, token):
                 self._request_firing(position)
             else:
                 event = step_within_limits(state, position, self._limits, self._monitor, is_check_due=is_check_due)
@@ -258,7 +272,7 @@ class Worker:
                 break
             oldest = enumerate(islice(flight, GIFT_WINDOW))
             opens_none, _, position = min(
-                (not self._opens_activation(token), token.tag.depth, position) for position, token in oldest
+                (not self._opens_free_activation(token), token.tag.depth, position) for position, token in oldest
             )
             if not self._deliver(position, None if opens_none else receiver):
                 break
@@ -269,9 +283,13 @@ class Worker:
     def _opens_activation(self, token: Token) -> bool:
         """Whether a token is the first that enters a call or a loop."""
         node, record = self.graph.nodes[token.node], self._state.records[token.tag]
-        if node.op not in ("call", "enter") or node.site is None:
+        if node.op not in ENTRY_OPS or node.site is None:
             return False
         return (token.tag, node.site) not in self.stores.receivers and (node.site, 0) not in record.child_tags
+
+    def _opens_free_activation(self, token: Token) -> bool:
+        """Whether a token is the first that enters a call or a loop that may be on any worker."""
+        return self._ranks[token.node] is None and self._opens_activation(token)
 
     def _give_away(self, tag: Tag, receiver: int) -> int:
         """Note that the call or loop of this tag is the receiver's, from now on; returns the receiver."""
@@ -329,10 +347,10 @@ class Worker:
         self._has_asked = True
         self.channels.send((self.rank + 1 + self._next_victim) % self.worker_count, WorkRequest())
 
-    # Firings with effects
+    # Firings elsewhere
 
     def _remote_rule(self, rule: FiringRule) -> FiringRule:
-        """The rule of a node with an effect as that of an ordinary node, whose result comes from elsewhere."""
+        """The rule of a node that fires elsewhere, or has an effect, as that of a node whose result is at hand."""
 
         def result() -> FiringResult:
             assert self._result is not None
@@ -343,7 +361,7 @@ class Worker:
         )
 
     def _request_firing(self, position: int) -> None:
-        """Ask the peer that has the effect to perform a firing; set the token aside that completes its operands."""
+        """Ask the peer that has the effect, or the device, to perform a firing; set the completing token aside."""
         state, stores = self._state, self.stores
         if state.firings >= self._limits.max_firings:
             raise limit_exceeded("firings", "firings", self._limits.max_firings)
@@ -354,17 +372,24 @@ class Worker:
         stores.requested_tokens[token.tag, token.node] = token
         self._reserve_firings()
         request = FiringRequest(token, inputs, self._meter.firing_depth(token))
-        has_resource = resource_of(self.graph.nodes[token.node].op) is not None
-        rank = DRIVER if has_resource else memory_rank(self.graph, token, inputs, self.worker_count)
+        rank = self._ranks[token.node]
+        if self._effects[token.node] is not None:
+            has_resource = resource_of(self.graph.nodes[token.node].op) is not None
+            rank = DRIVER if has_resource else memory_rank(self.graph, token, inputs, self.worker_count)
+        assert rank is not None
         self._send_work(rank, request)
 
     def _perform(self, client: int, request: FiringRequest) -> None:
-        """Perform a firing that uses cells of this worker, and those that waited for it; send the results."""
+        """Perform a firing that uses cells of this worker, and those that waited for it, or one of a node placed here;
+        send the results."""
         try:
-            results = list(self._memory.perform(client, request))
-        except MemoryError:
+            if self._effects[request.token.node] is None:
+                results = [(client, fire_placed(request, self._own_rules, self._limits, self._monitor))]
+            else:
+                results = list(self._memory.perform(client, request))
+        except (MemoryError, OpAbandoned) as error:
             self.is_stopped = True
-            self.channels.send(DRIVER, LimitNotice("bytes"))
+            self.channels.send(DRIVER, LimitNotice("bytes" if isinstance(error, MemoryError) else str(error)))
             return
         for rank, result in results:
             self._send_work(rank, result)

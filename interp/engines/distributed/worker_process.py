@@ -61,9 +61,8 @@ def serve(job: dict[str, Any]) -> None:
     links = SocketLinks(connection, job["rank"], job["workers"])
     limits = Limits(**job["limits"])
     monitor = LimitMonitor(None, limits.bytes, Interrupt())
-    worker = Worker(
-        read_graph(JsonCursor(job["graph"])), links, job["workers"], monitor, limits, job["seed"], epoch=job["epoch"]
-    )
+    graph = read_graph(JsonCursor(job["graph"]))
+    worker = Worker(graph, links, job["workers"], monitor, limits, job["seed"], epoch=job["epoch"], ranks=job["ranks"])
     try:
         while True:
             worker.take_turn(STEPS_PER_TURN)

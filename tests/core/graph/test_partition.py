@@ -19,8 +19,9 @@ from tagloom.core.errors import Usage
 from tagloom.core.graph import partition as module
 from tagloom.core.graph.graph import Graph
 from tagloom.core.graph.lower import lower
-from tagloom.core.graph.partition import Partition, colocation_groups, parse_device, partition, place_nodes
+from tagloom.core.graph.partition import Partition, colocation_groups, partition, place_nodes
 from tagloom.core.graph.validate import graph_problems
+from tagloom.core.program.device import parse_device
 from tagloom.core.text import print_graph
 from tagloom.core.value import fingerprint
 from tagloom.interp.engines.reference import run_graph

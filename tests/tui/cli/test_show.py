@@ -58,7 +58,7 @@ def test_show_prints_partitions(tagloom: Any, folder: Path) -> None:
     part = lines.index("# /job:ps/task:1")
     assert lines[part + 2].startswith("graph fib(recv_fib_") and any("add recv_fib_" in line for line in lines[part:])
     refused = tagloom("show", "fib.py:fib", "--form", "partitions")
-    assert refused.code == 2 and "required: --place NAME=DEVICE" in refused.err
+    assert refused.code == 2 and "--place NAME=DEVICE" in refused.err and "tl.device" in refused.err
     refused = tagloom("show", "fib.py:fib", "--form", "partitions", "--place", "fib=/task:1", "--place", "fib=/task:2")
     assert refused.code == 2 and "fib more than once" in refused.err
 

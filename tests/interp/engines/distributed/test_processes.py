@@ -182,8 +182,8 @@ def test_a_worker_that_fails_ends_the_run(delay: float, pools: list[ProcessPool]
     driver reads the message only when the process has ended."""
 
     class SlowPool(ProcessPool):
-        def __init__(self, graph: Graph, count: int, share: Limits, seed: int) -> None:
-            super().__init__(graph, count, share, "x")  # type: ignore[arg-type]
+        def __init__(self, graph: Graph, count: int, share: Limits, seed: int, ranks: Sequence[int | None]) -> None:
+            super().__init__(graph, count, share, "x", ranks)  # type: ignore[arg-type]
             pools.append(self)
 
         def advance(self) -> Sequence[int]:

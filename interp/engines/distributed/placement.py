@@ -1,0 +1,81 @@
+"""Placement: the nodes of a program that fire on the worker of their device.
+
+The devices of a program are the first device, which begins the run, and those that `tl.device` names; the worker of a
+device has its position among them. A call or loop that is placed has its activation there, and nobody else gets it.
+Operands are matched where their activation is. If that is on another worker than the node, one message has all
+operands, and another one the result: a node waits for nothing but its operands, and a firing that is repeated after a
+rollback has the same node, tag and operands.
+
+Other routing nodes compute nothing. They act where their activation is, which may be any worker, and so do nodes
+without a device.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from ....core.errors import Usage
+from ....core.graph.graph import Graph
+from ....core.graph.partition import find_places, list_devices, node_constraints
+from ....core.ops.routing import ROUTING_OPS
+from ...machine.effects import Outputs
+from ...machine.fire import FiringRule
+from ..limits import LimitMonitor, Limits
+from ..long_ops import compute_abandonable, exceeds_memory, may_take_long
+from .messages import FiringRequest, FiringResult
+
+ENTRY_OPS = ("call", "enter")
+"""The ops that open activations."""
+
+
+class WorkerPlacement(NamedTuple):
+    """The devices of a program, and for each node the rank of the worker on which it fires, or None for any; for an
+    entry of a call or loop, of the worker that has its activation."""
+
+    devices: tuple[str, ...]
+    ranks: tuple[int | None, ...]
+
+
+def find_placement(graph: Graph) -> WorkerPlacement:
+    """The placement of a graph; without devices where no source line names one. Raises Usage where the devices that a
+    group of nodes requires are not one."""
+    constraints = node_constraints(graph)
+    if not any(constraints):
+        return WorkerPlacement((), (None,) * len(graph.nodes))
+    devices = list_devices(constraints)
+    places = find_places(graph, constraints, devices)
+    ranks = (
+        place if node.op in ENTRY_OPS or node.op not in ROUTING_OPS else None
+        for node, place in zip(graph.nodes, places, strict=True)
+    )
+    return WorkerPlacement(tuple(map(str, devices)), tuple(ranks))
+
+
+def require_workers(placement: WorkerPlacement, worker_count: int) -> None:
+    """Raises Usage if the devices of a program are more than the workers of a run."""
+    if len(placement.devices) > worker_count:
+        required = f"a worker for each of {', '.join(placement.devices)}"
+        raise Usage("the program has more devices than the run has workers", required=required, got=str(worker_count))
+
+
+def fire_placed(
+    request: FiringRequest, rules: Sequence[FiringRule], limits: Limits, monitor: LimitMonitor
+) -> FiringResult:
+    """Compute a firing for another worker. Raises MemoryError where the result does not fit, and OpAbandoned if a limit
+    ends the run meanwhile."""
+    (node_number, _, tag, _), inputs, _ = request
+    rule = rules[node_number]
+    node = rule.node
+    if exceeds_memory(node, inputs, limits.bytes):
+        raise MemoryError
+
+    def fire() -> tuple[Outputs, str | None]:
+        trap = None if rule.find_trap is None else rule.find_trap(inputs)
+        return (rule.compute(inputs, tag) if trap is None else ()), trap
+
+    if may_take_long(node.op, inputs, node.outputs[0].type):
+        outputs, trap = compute_abandonable(fire, lambda: monitor.exceeded_limit(0, None))
+    else:
+        outputs, trap = fire()
+    return FiringResult(node_number, tag, outputs, trap, 0)

@@ -1,0 +1,226 @@
+"""Programs with devices: nodes fire on the worker of their device, and the run is that of one machine."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from random import Random
+from typing import Any
+
+import pytest
+import tagloom as tl
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
+from pytest import MonkeyPatch
+from support.generators.effect_programs import act_cases, unbounded
+from support.generators.generator import Case, cases
+from support.laws.distributed_laws import distributed_run, violations
+from support.programs.parallel_programs import careless, fib, fragile, sums, tak, twice
+from tagloom.core.errors import Usage
+from tagloom.core.graph.graph import Graph
+from tagloom.core.graph.lower import lower
+from tagloom.core.graph.partition import list_devices, node_constraints, place_nodes
+from tagloom.core.program.device import parse_device
+from tagloom.interp.engines.distributed import engine
+from tagloom.interp.engines.distributed.placement import ENTRY_OPS, WorkerPlacement, find_placement
+from tagloom.interp.engines.distributed.worker import Worker
+
+WORKERS = 3
+
+
+@tl.function
+def helper(x: tl.int64) -> tl.int64:
+    return x * x + 1
+
+
+@tl.function
+def model(n: tl.int64) -> tl.int64:
+    with tl.device("/job:ps/task:1"):
+        a = fib(n)
+        for i in range(n):
+            a = a + i
+        with tl.device("/task:2"):
+            a = a * a
+    return a - helper(n)
+
+
+@tl.function
+def contradiction(n: tl.int64) -> tl.int64:
+    with tl.device("/job:ps"):
+        a = helper(n)
+    with tl.device("/job:worker/task:1"):
+        return helper(a)
+
+
+@tl.function
+def branches(x: tl.float64) -> tl.float64:
+    with tl.device("/job:a"):
+        if x > 1.0:
+            with tl.device("/job:b"):
+                x = x * 2.0
+        else:
+            x = x - 1.0
+    return tl.grad(lambda y: curve(y))(x)
+
+
+def curve(y: tl.float64) -> tl.float64:
+    with tl.device("/job:b"):
+        return tl.sin(y) * y
+
+
+def random_placement(graph: Graph, dice: Random) -> WorkerPlacement:
+    """A worker for half of the nodes, chosen at random."""
+    ranks = (dice.randrange(WORKERS) if dice.random() < 0.5 else None for _ in graph.nodes)
+    ops = (node.op for node in graph.nodes)
+    routing = ("merge", "switch", "return", "next_iteration", "exit", "reenter", "back")
+    return WorkerPlacement(
+        ("a", "b", "c"), tuple(None if op in routing else rank for rank, op in zip(ranks, ops, strict=True))
+    )
+
+
+def misplaced_firings(
+    graph: Graph, arguments: Sequence[Any], placement: WorkerPlacement, cluster: str, seed: int = 0
+) -> Iterator[str]:
+    """Where a run with this placement differs from the reference, and the firings that are on another worker than that
+    of their node."""
+    faults: set[str] = set()
+    true_apply, true_perform = Worker._apply, Worker._perform
+
+    def note(rank: int, number: int) -> None:
+        node, required = graph.nodes[number], placement.ranks[number]
+        if node.op not in ENTRY_OPS and required not in (None, rank):
+            faults.add(f"{node} fires on worker {rank} and not {required}")
+
+    def apply(self: Worker, event: Any, **options: Any) -> None:
+        if event.inputs is not None and not self._is_remote[event.token.node]:
+            note(self.rank, event.token.node)
+        true_apply(self, event, **options)
+
+    def perform(self: Worker, client: int, request: Any) -> None:
+        if self._effects[request.token.node] is None:
+            note(self.rank, request.token.node)
+        true_perform(self, client, request)
+
+    with MonkeyPatch.context() as patch:
+        patch.setattr(engine, "find_placement", lambda graph: placement)
+        patch.setattr(Worker, "_apply", apply)
+        patch.setattr(Worker, "_perform", perform)
+        yield from violations(graph, arguments, WORKERS, cluster, seed=seed)
+    yield from sorted(faults)
+
+
+@settings(max_examples=12, phases=[Phase.generate], deadline=None, suppress_health_check=list(HealthCheck))
+@given(cases() | cases(arrays=True) | act_cases(bounded=False, early=True), st.integers(0, 2**32 - 1).map(Random))
+def test_generated_programs(case: Case, dice: Random) -> None:
+    """With any nodes and activations placed on any workers, on a faulty network, a program does what it does on one
+    machine, and each placed node fires on its worker."""
+    graph = lower(unbounded(case.program))
+    cluster = f"network:{dice.randrange(10**6)}"
+    placement = random_placement(graph, dice)
+    assert list(misplaced_firings(graph, case.arguments, placement, cluster, dice.randrange(100))) == []
+
+
+SMALL_PROGRAMS = ((fib, 7), (tak, 5, 3, 1), (sums, 4), (twice, 6), (fragile, 6), (careless, 5))
+
+
+def first_fault(seeds: int) -> str | None:
+    """The first fault of small programs on networks with these seeds, or the error of a run that fails."""
+    for seed in range(seeds):
+        for function, *arguments in SMALL_PROGRAMS:
+            placement = random_placement(function.graph, Random(seed))
+            try:
+                fault = next(misplaced_firings(function.graph, arguments, placement, f"network:{seed}"), None)
+            except (AssertionError, LookupError, TypeError) as error:
+                fault = repr(error)
+            if fault:
+                return fault
+    return None
+
+
+@pytest.mark.full
+def test_small_programs() -> None:
+    """Recursion, loops, and traps, with random placements, while workers die."""
+    assert first_fault(8) is None
+
+
+def fires_everything_here(patch: MonkeyPatch) -> None:
+    """Only effects are elsewhere."""
+    true = Worker.__init__
+
+    def init(self: Worker, *arguments: Any, **options: Any) -> None:
+        true(self, *arguments, **options)
+        self._is_remote = [effect is not None for effect in self._effects]
+        self._rules = tuple(
+            each if is_remote else own
+            for each, own, is_remote in zip(self._rules, self._own_rules, self._is_remote, strict=True)
+        )
+
+    patch.setattr(Worker, "__init__", init)
+
+
+def drops_traps(patch: MonkeyPatch) -> None:
+    """A firing elsewhere that traps has no outputs, and no trap."""
+    true = Worker._complete
+    patch.setattr(Worker, "_complete", lambda self, result: true(self, result._replace(trap=None)))
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("how", [fires_everything_here, drops_traps])
+def test_the_law_catches_broken_placements(how: Any, monkeypatch: MonkeyPatch) -> None:
+    """Workers that fire placed nodes where they are, or lose the traps of others, break the law."""
+    how(monkeypatch)
+    fault = first_fault(20)
+    assert fault is not None
+    print(fault)
+
+
+def test_devices_of_a_program() -> None:
+    """`tl.device` names the devices; what is called inside is there, and what is inside of an inner one takes its parts
+    from that. The engine has a worker for each."""
+    graph = model.graph
+    constraints = node_constraints(graph)
+    devices = list_devices(constraints)
+    assert list(map(str, devices)) == ["/job:worker/task:0", "/job:ps/task:1", "/job:ps/task:2"]
+    places = dict(zip(map(str, graph.nodes), place_nodes(graph, {}, devices), strict=True))
+    assert {places[name] for name in places if name.startswith("fib.")} == {1}
+    assert (places["model.multiply"], places["model.subtract_1"], places["helper.multiply"]) == (2, 0, 0)
+    out = distributed_run(graph, [6], 3, "network")
+    assert (out.results, out.cluster.devices) == (model.run(6).results, tuple(map(str, devices)))  # type: ignore[union-attr]
+    for seed in range(3):
+        placement = find_placement(graph)
+        assert list(misplaced_firings(graph, [5], placement, f"network:{seed}")) == []
+
+
+def test_a_placed_function_is_given_to_its_worker() -> None:
+    """All that a placed call does happens on its worker: its argument and its result travel, not its firings."""
+    messages = distributed_run(model.graph, [8], 3, "network").cluster.messages  # type: ignore[union-attr]
+    assert messages["FiringRequest"] < 5 and messages["TokenTransfer"] < 12
+
+
+def test_devices_in_branches_and_gradients() -> None:
+    """The nodes of a pullback are on the devices of the nodes that they reverse."""
+    placement = find_placement(branches.graph)
+    assert set(placement.devices) == {"/job:worker/task:0", "/job:a/task:0", "/job:b/task:0"}
+    ranks = dict(zip(map(str, branches.graph.nodes), placement.ranks, strict=True))
+    assert {placement.devices[rank] for name, rank in ranks.items() if "cos" in name and rank is not None} <= {
+        "/job:b/task:0"
+    }
+    for seed in range(2):
+        assert list(misplaced_firings(branches.graph, [0.7], placement, f"network:{seed}")) == []
+
+
+def test_refused_devices() -> None:
+    """A function whose calls are on two devices is refused, with the lines of both; so are too few workers, and what is
+    no device."""
+    for run in (lambda: contradiction.run(3, engine="distributed"), lambda: find_placement(contradiction.graph)):
+        with pytest.raises(Usage, match=r"no device is admitted for .*helper") as caught:
+            run()
+        first_line = contradiction._python.__code__.co_firstlineno
+        for line in (first_line + 2, first_line + 4):
+            assert f"test_placement.py:{line}" in str(caught.value)
+    with pytest.raises(Usage, match=r"(?s)more devices than .* workers.*/job:ps/task:2.*got: 2"):
+        model.run(3, engine="distributed", workers=2)
+    assert contradiction.run(3).value == 101
+    for name, error in (("ps:1", ValueError), ("", ValueError), (3, TypeError)):
+        with pytest.raises(error, match="this is no device"):
+            tl.device(name)  # type: ignore[arg-type]
+    assert str(parse_device("/task:1").or_else(parse_device("/job:a/task:0"))) == "/job:a/task:1"
