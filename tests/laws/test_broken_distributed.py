@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import tagloom as tl
 from pytest import MonkeyPatch
-from support.laws.distributed_laws import violations
+from support.laws.distributed_laws import channel_violations, violations
 from support.programs.parallel_programs import careless, fib, sums
 from support.twins.broken_twin import Break, broken
 from tagloom.core import tag
@@ -43,11 +43,10 @@ def takes_batches_twice(patch: MonkeyPatch) -> None:
     true = Channels.receive
 
     def receive(self: Channels) -> Iterator[Any]:
-        for each in true(self):
-            yield each
-            channel = self.channels[each[0]]
-            if channel.last_received % 5 == 4 and type(each[1]).__name__ == "TokenTransfer":
-                yield each
+        for sender, message in true(self):
+            yield sender, message
+            if self.channels[sender].last_received % 5 == 4 and type(message).__name__ == "TokenTransfer":
+                yield sender, message
 
     patch.setattr(Channels, "receive", receive)
 
@@ -95,7 +94,7 @@ def forgets_messages_in_transit(patch: MonkeyPatch) -> None:
     def judge(self: Driver) -> None:
         if all(report.is_idle for report in self._reports.values()):
             self._received_when_idle = self._channels.work_sent + sum(
-                each.sent_count for each in self._reports.values()
+                report.sent_count for report in self._reports.values()
             )
         true(self)
 
@@ -108,7 +107,7 @@ def asks_once(patch: MonkeyPatch) -> None:
 
     def judge(self: Driver) -> None:
         reports = self._reports.values()
-        self._received_when_idle = self._channels.work_received + sum(each.received_count for each in reports)
+        self._received_when_idle = self._channels.work_received + sum(report.received_count for report in reports)
         true(self)
 
     patch.setattr(Driver, "_judge", judge)
@@ -143,7 +142,7 @@ def saves_without_draining(patch: MonkeyPatch) -> None:
     def judge(self: Driver) -> None:
         if self._phase.value == "draining":
             self._received_when_idle = self._channels.work_sent + sum(
-                each.sent_count for each in self._reports.values()
+                report.sent_count for report in self._reports.values()
             )
         true(self)
 
@@ -181,7 +180,9 @@ def forgets_stores_of_cells(patch: MonkeyPatch) -> None:
 def forgets_depths(patch: MonkeyPatch) -> None:
     """Tokens from other workers count as if the environment had sent them."""
     true = Worker._receive_tokens
-    patch.setattr(Worker, "_receive_tokens", lambda self, sender, each: true(self, sender, each._replace(depth=0)))
+    patch.setattr(
+        Worker, "_receive_tokens", lambda self, sender, message: true(self, sender, message._replace(depth=0))
+    )
 
 
 def forgets_waiting(patch: MonkeyPatch) -> None:
@@ -208,7 +209,7 @@ TWINS: tuple[Any, ...] = (
     forgets_numbers,
     never_resends,
     ignores_epochs,
-    pytest.param(begins_without_stores, marks=pytest.mark.heavy),  # 16 s
+    begins_without_stores,
     forgets_messages_in_transit,
     asks_once,
     repeats_effects,
@@ -222,9 +223,10 @@ TWINS: tuple[Any, ...] = (
 )
 
 
-def differences(seeds: int = 40) -> Iterator[str]:
-    """The violations on small programs, on many networks."""
+def differences(seeds: int) -> Iterator[str]:
+    """The violations of channels, and of small programs, on many networks."""
     for seed in range(seeds):
+        yield from channel_violations(seed)
         for function, argument in ((fib, 6), (printed, 6), (sums, 3), (careless, 5)):
             yield from violations(function.graph, [argument], 2 + seed % 3, f"network:{seed}")
 

@@ -1,16 +1,22 @@
-"""The laws of distributed runs, as functions: on any network, workers do together what the reference machine does."""
+"""The laws of distributed runs, as functions: on any network, channels deliver messages once and in order, and workers
+do together what the reference machine does."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from random import Random
 from typing import Any
 
 from support.generators.effect_programs import Witness
 from support.laws.fast_laws import with_value_bits
 from tagloom.core.graph.graph import Graph
 from tagloom.core.value import Value, fingerprint
+from tagloom.interp.engines.distributed.channels import Channels
 from tagloom.interp.engines.distributed.engine import run_on_workers
+from tagloom.interp.engines.distributed.links import DRIVER
+from tagloom.interp.engines.distributed.messages import Probe
+from tagloom.interp.engines.distributed.network import Faults, FaultyNetwork, NetworkLinks
 from tagloom.interp.engines.limits import Limits
 from tagloom.interp.engines.protocol import Job, RunOptions
 from tagloom.interp.engines.reference import default_structure, run_graph
@@ -102,3 +108,40 @@ def violations(
         yield f"{where}: the profile is {got.stats.profile}, that of waves {expected.stats.profile}"
     if worlds[0].lines != worlds[1].lines or with_value_bits(worlds[0].calls) != with_value_bits(worlds[1].calls):
         yield f"{where}: the effects are {worlds[1].lines}, {worlds[1].calls}; not {worlds[0].lines}, {worlds[0].calls}"
+
+
+def channel_violations(seed: int, rounds: int = 600, rounds_of_epoch: int = 40) -> Iterator[str]:
+    """Where the channels of a driver and three workers break a law, on a network that loses, repeats and delays batches
+    while the driver begins one epoch after another: in each epoch, a peer gets the messages of each sender once and in
+    order, and a worker gets the driver's first message before all others. In the last epoch, all of them arrive."""
+    dice = Random(seed)
+    ranks = [DRIVER, 0, 1, 2]
+    network = FaultyNetwork(ranks, Faults(0.2, 0.3, 6, 0.0, 0), dice)
+    peers = {rank: Channels(NetworkLinks(network, rank)) for rank in ranks}
+    last_epoch = rounds // rounds_of_epoch
+    sent: Counter[tuple[int, int, int]] = Counter()
+    received: Counter[tuple[int, int, int]] = Counter()
+    """The number of messages, by epoch, sender and receiver."""
+    for number in range(2 * rounds):
+        network.round += 1
+        if number % rounds_of_epoch == 0 and number < rounds:
+            peers[DRIVER].begin_epoch(peers[DRIVER].epoch + 1)
+        for rank in dice.sample(ranks, len(ranks)):
+            peer = peers[rank]
+            for sender, message in peer.receive():
+                key = peer.epoch, sender, rank
+                if message != Probe(1000 * peer.epoch + received[key]):
+                    yield f"{rank} gets {message} from {sender}, and not message {received[key]} of epoch {peer.epoch}"
+                    return
+                received[key] += 1
+                if rank != DRIVER and not received[peer.epoch, DRIVER, rank]:
+                    yield f"{rank} gets a message from {sender} in epoch {peer.epoch} before the driver's first"
+                    return
+            for receiver in peer.links.peers if peer.has_begun and number < rounds else ():
+                if dice.random() < 0.3:
+                    peer.send(receiver, Probe(1000 * peer.epoch + sent[peer.epoch, rank, receiver]))
+                    sent[peer.epoch, rank, receiver] += 1
+            peer.flush()
+    for (epoch, sender, receiver), count in sent.items():
+        if epoch == last_epoch and received[epoch, sender, receiver] < count:
+            yield f"{receiver} gets {received[epoch, sender, receiver]} of {count} messages from {sender}"

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
+from random import Random
 
 from hypothesis import HealthCheck, Phase, find, settings
 from hypothesis import strategies as st
@@ -30,8 +31,10 @@ def caught(
     description: object,
     examples: int,
     phases: Collection[Phase] = (Phase.generate,),
+    seed: int | None = None,
 ) -> Case:
-    """A program on which a law fails: the first of a fixed sequence of examples, or a shrunk one if a phase says so.
+    """A program on which a law fails: the first of a fixed sequence of examples, or a shrunk one if a phase says so. A
+    seed chooses another sequence.
 
     Raises NoSuchExample, with the twin's description, if there is none.
     """
@@ -40,11 +43,11 @@ def caught(
         phases=phases,
         deadline=None,
         database=None,
-        derandomize=True,
+        derandomize=seed is None,
         suppress_health_check=list(HealthCheck),
     )
     try:
-        return find(programs, fails, settings=options)
+        return find(programs, fails, settings=options, random=None if seed is None else Random(seed))
     except NoSuchExample as error:
         error.add_note(f"no law caught this: {description}")
         raise

@@ -6,6 +6,7 @@ from random import Random
 
 import numpy as np
 import pytest
+from support.laws.distributed_laws import channel_violations
 from tagloom.core import dtypes
 from tagloom.core.tag import ROOT, Site
 from tagloom.core.types import Handle, Type, handle_type
@@ -67,6 +68,13 @@ def test_a_peer_begins_an_epoch_with_the_driver_s_first_batch() -> None:
     assert arrive(4, 1, 1) == []
     assert arrive(4, DRIVER, 1) == [1, 2] and receiver.has_begun
     assert arrive(4, 1, 1) == [1] and arrive(4, 1, 1) == [] and arrive(3, 1, 2) == []
+
+
+@pytest.mark.inner(first=1)
+@pytest.mark.parametrize("seed", range(10))
+def test_channels_keep_the_laws_while_epochs_change(seed: int) -> None:
+    """In each epoch, messages arrive once and in order, the driver's first before all others."""
+    assert list(channel_violations(seed)) == []
 
 
 def test_messages_as_bytes() -> None:
