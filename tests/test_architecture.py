@@ -197,6 +197,43 @@ def test_the_figures_of_the_page_are_those_of_the_source() -> None:
         assert quoted == pytest.approx(actual[label], rel=DRIFT.get(label, 0.0), abs=0.0), label
 
 
+def mentions() -> list[tuple[str, list[str]]]:
+    """The files that docs/architecture.md names, each with the functions and classes that follow its name."""
+    page = " ".join(ARCHITECTURE.read_text(encoding="utf-8").split())
+    texts = [text.partition(": ") for text in re.findall(r"`([^`]+)`", page)]
+    files = [(file, names.split(", ") if names else []) for file, _, names in texts]
+    return [
+        (file, names) for file, names in files if re.fullmatch(r"[\w/]+\.(py|js|lark)", file) and "FAMILY" not in file
+    ]
+
+
+@cache
+def defined_names(path: Path) -> set[str]:
+    """The names of the functions and classes of a file; of methods, also with their class. In JavaScript, all words."""
+    text = path.read_text(encoding="utf-8")
+    if path.suffix != ".py":
+        return set(re.findall(r"\w+", text))
+    definitions: set[str] = set()
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.ClassDef):
+            definitions |= {f"{node.name}.{item.name}" for item in node.body if isinstance(item, ast.FunctionDef)}
+        if isinstance(node, ast.ClassDef | ast.FunctionDef):
+            definitions.add(node.name)
+    return definitions
+
+
+@pytest.mark.full
+def test_the_files_and_functions_that_the_page_names_exist() -> None:
+    """Each file that docs/architecture.md names is in the source, and defines the names that stand behind it."""
+    sources = [path for folder in (*LAYERS, "tests") for path in (ROOT / folder).rglob("*.*")]
+    assert len(mentions()) > 60
+    for file, definitions in mentions():
+        paths = [path for path in sources if f"/{path.relative_to(ROOT).as_posix()}".endswith(f"/{file}")]
+        assert paths, f"docs/architecture.md names {file}, which does not exist"
+        for name in definitions if file.endswith(".py") else re.findall(r"\w+", " ".join(definitions)):
+            assert any(name in defined_names(path) for path in paths), f"{file} does not define {name}"
+
+
 @pytest.mark.parametrize("path", SOURCES, ids=named)
 def test_module(path: Path) -> None:
     """Every module says in a docstring what it owns."""
