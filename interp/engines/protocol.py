@@ -6,6 +6,7 @@ A third-party engine is an object with these three members, registered under the
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from typing import Any, Literal, NamedTuple, Protocol, TypeAlias
 
@@ -54,6 +55,14 @@ class RunOptions(NamedTuple):
     cores: int | None = None
     workers: int | None = None
     cluster: str | None = None
+    checkpoint: str | os.PathLike[str] | None = None
+    resume: str | os.PathLike[str] | None = None
+
+    @property
+    def worker_options(self) -> dict[str, Any]:
+        """The options for workers that have a value, by name."""
+        values = {name: getattr(self, name) for name in ("workers", "cluster", "checkpoint", "resume")}
+        return {name: value for name, value in values.items() if value is not None}
 
     def token_engine_options(self) -> dict[str, Any]:
         """The options that every token engine takes, by name."""
@@ -70,7 +79,7 @@ class Engine(Protocol):
       compares all of them; otherwise it compares the results, or the first trap.
     - `parallel_options`: the values of other options that a run on several cores requires, by name. An engine without
       it runs on one core.
-    - `has_workers`: whether it takes `workers` and `cluster`.
+    - `has_workers`: whether it takes `workers`, `cluster`, `checkpoint` and `resume`.
     - `is_selector`: whether it only chooses among other engines, so that `tagloom check` need not run it.
     """
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import os
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -174,6 +175,8 @@ class Function(SvgReprMixin):
         cores: int | None = None,
         workers: int | None = None,
         cluster: str | None = None,
+        checkpoint: str | os.PathLike[str] | None = None,
+        resume: str | os.PathLike[str] | None = None,
         **keywords: Any,
     ) -> Outcome:
         """Run on concrete arguments. The outcome says how the run ended, Ctrl-C included; only a wrong call raises.
@@ -187,11 +190,14 @@ class Function(SvgReprMixin):
         .jsonl or .npz, writes them to that file while the program runs. `seed` seeds random numbers, `k` overrides the
         k-bounds of all loops, and `world` prints. `cores` is the number of cores that `fast` may use under `waves`.
         `workers` is the number of workers of `distributed`, and `cluster` says where they are: network, network:SEED or
-        processes.
+        processes. `checkpoint` is a file for their checkpoints, and `resume` one from which a run goes on whose process
+        was killed.
 
         Other keywords are arguments of the function; one that has the name of an option is passed by position.
         """
-        options = RunOptions(schedule, until, limits, keep, seed, k, world, account, cores, workers, cluster)
+        options = RunOptions(
+            schedule, until, limits, keep, seed, k, world, account, cores, workers, cluster, checkpoint, resume
+        )
         return self.run_arguments(self.source.bind(arguments, keywords), options, engine)
 
     def run_arguments(self, arguments: Sequence[Any], options: RunOptions, engine: str | None = None) -> Outcome:

@@ -202,6 +202,11 @@ def finds_tags_by_hash(patch: MonkeyPatch) -> None:
     patch.setattr(Tag, "__eq__", lambda self, other: isinstance(other, Tag) and self.key == other.key)
 
 
+def waits_for_suspended_workers(patch: MonkeyPatch) -> None:
+    """A worker counts as alive, however long it has been silent."""
+    patch.setattr(NetworkPool, "silence_rounds", 10**9)
+
+
 MAX_ROUNDS = 5_000
 """The true workers need some hundred rounds for the programs below."""
 TWINS: tuple[Any, ...] = (
@@ -220,6 +225,7 @@ TWINS: tuple[Any, ...] = (
     forgets_stores_of_cells,
     forgets_depths,
     forgets_waiting,
+    waits_for_suspended_workers,
 )
 
 

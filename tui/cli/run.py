@@ -111,6 +111,12 @@ def run(
     cores: Annotated[int | None, typer.Option(help="How many processor cores the engine fast may use.")] = None,
     workers: Annotated[int | None, typer.Option(help="How many workers the engine distributed has.")] = None,
     cluster: Annotated[str | None, typer.Option(help="Where they are: network, network:SEED or processes.")] = None,
+    checkpoint: Annotated[
+        Path | None, typer.Option(help="Write the checkpoints of the engine distributed to this file.")
+    ] = None,
+    resume: Annotated[
+        Path | None, typer.Option(help="Go on from the last checkpoint in this file, with the same ARGS.")
+    ] = None,
     until: Until = None,
     stats: Annotated[
         bool,
@@ -136,7 +142,7 @@ def run(
     """
     subject = find_program(target)
     check_rules(subject, unchecked=unchecked)
-    is_parallel = cores is not None or workers is not None or cluster is not None
+    is_parallel = any(option is not None for option in (cores, workers, cluster, checkpoint, resume))
     options: dict[str, Any] = {
         "schedule": schedule,
         **({} if until is None else {"until": until.value}),
@@ -149,6 +155,8 @@ def run(
         "cores": cores,
         "workers": workers,
         "cluster": cluster,
+        "checkpoint": checkpoint,
+        "resume": resume,
     }
     if is_part := bool(fetch or feed):
         part, arguments = build_partial(subject, args or [], fetch or [], feed or [])

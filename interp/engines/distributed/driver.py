@@ -8,7 +8,7 @@ it has returned, trapped or deadlocked, which its stores tell.
 
 **Checkpoints.** The driver pauses the workers, waits until the counters agree, and has them send their stores. If a
 worker dies, a new one takes its place, a new epoch begins, and all continue from the last checkpoint. A run begins in
-the same way.
+the same way, or from the checkpoint of a file (`run_file`).
 
 **Effects.** Prints and callbacks happen here, and their results are kept by node and tag. A firing that is repeated
 after a rollback has the same node, tag and operands; it gets the result that is kept. So each effect happens once. A
@@ -25,7 +25,7 @@ clock and Ctrl-C in each turn, and at its own memory now and then.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from enum import Enum
 from typing import Any
 
@@ -52,6 +52,7 @@ from .messages import (
     SavedStores,
 )
 from .pool import WorkerPool
+from .run_file import SavedRun
 from .stores import WorkerStores, first_stores, merge_stores, read_stores, stores_to_json
 
 MAX_DEATHS_WITHOUT_PROGRESS = 10
@@ -72,20 +73,31 @@ class Driver:
     """The driver of one run."""
 
     def __init__(
-        self, state: State, worker_count: int, pool: WorkerPool, limits: Limits, monitor: LimitMonitor
+        self,
+        state: State,
+        worker_count: int,
+        pool: WorkerPool,
+        limits: Limits,
+        monitor: LimitMonitor,
+        saved_run: SavedRun | None = None,
+        write_checkpoint: Callable[[list[Any], Iterable[FiringResult]], None] = lambda stores, results: None,
     ) -> None:
-        """`state` is the first state of the run; its world performs the effects."""
+        """`state` is the first state of the run; its world performs the effects. A `saved_run` goes on instead.
+        `write_checkpoint` gets each checkpoint: the stores, and the results of effects that these do not contain."""
         graph = state.graph
         self._graph, self._world, self._limits, self._monitor = graph, state.world, limits, monitor
         self._ranks, self._pool, self._channels = range(worker_count), pool, Channels(pool.links)
         self._effects = [effect_rule(number, node) for number, node in enumerate(graph.nodes)]
-        self._effect_results: dict[tuple[int, Tag], FiringResult] = {}
+        results = () if saved_run is None else saved_run.effect_results
+        self._effect_results = {(result.node, result.tag): result for result in results}
         """The results of the effects that a rollback may repeat, by node and tag."""
         self._requested_effects: set[tuple[int, Tag]] = set()
         """The effects that were requested in this epoch since the last checkpoint."""
         others = [stores_to_json(first_stores(graph, State(graph, None)))] * (worker_count - 1)
-        self._checkpoint: list[Any] = [stores_to_json(first_stores(graph, state)), *others]
+        first_checkpoint = [stores_to_json(first_stores(graph, state)), *others]
+        self._checkpoint: list[Any] = first_checkpoint if saved_run is None else saved_run.stores
         """The stores of each worker, as documents."""
+        self._write_checkpoint = write_checkpoint
         self._checkpoint_time = pool.clock()
         self._deaths_without_progress = 0
         """The deaths since a checkpoint that was later in the run than the one before."""
@@ -227,6 +239,7 @@ class Driver:
         for key in self._requested_effects:
             del self._effect_results[key]
         self._requested_effects.clear()
+        self._write_checkpoint(self._checkpoint, self._effect_results.values())
         self.messages = sum((Counter(saved.messages) for saved in self._saved.values()), Counter())
         self.messages += self._channels.message_counts
         self._saved.clear()

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import ClassVar
+from functools import partial
+from typing import Any, ClassVar
 
 from ....core.errors import Usage
 from ...machine.fire import loop_bounds
@@ -16,9 +17,10 @@ from ..protocol import Job, RunOptions
 from ..reference import admit_arguments, first_state
 from .driver import Driver
 from .network import NetworkLinks, NetworkPool
-from .placement import find_placement, require_workers
+from .placement import WorkerPlacement, find_placement, require_workers
 from .pool import WorkerPool
 from .processes import ProcessPool
+from .run_file import SavedRun, read_run, run_digest, write_run
 from .worker import Worker
 
 DEFAULT_WORKERS = 2
@@ -56,10 +58,14 @@ def run_on_workers(job: Job, arguments: Sequence[object], options: RunOptions) -
     Raises Usage if the arguments, the options or the devices of the program do not fit.
     """
     placement, limits = find_placement(job.graph), resolve_limits(options.limits)
-    worker_count = check_workers(options.workers, max(DEFAULT_WORKERS, len(placement.devices)))
-    require_workers(placement, worker_count)
     has_processes, network_seed = parse_cluster(options.cluster)
     admitted = admit_arguments(job.graph, arguments)
+    checkpoint_path, saved_run, writing = options.checkpoint or options.resume, None, {}
+    if checkpoint_path is not None:
+        digest = run_digest(job.graph, admitted, options.seed)
+        writing["write_checkpoint"] = partial(write_run, checkpoint_path, digest)
+        saved_run = None if options.resume is None else read_run(options.resume, job.graph, digest)
+    worker_count = count_workers(options.workers, placement, saved_run)
     state = first_state(job.graph, admitted, options.schedule, options.seed, options.k, options.world)
     with interrupt_between_steps() as interrupt:
         monitor = LimitMonitor(limits.seconds, limits.bytes, interrupt)
@@ -71,9 +77,9 @@ def run_on_workers(job: Job, arguments: Sequence[object], options: RunOptions) -
         pool = (
             ProcessPool(job.graph, worker_count, share, options.seed, placement.ranks)
             if has_processes
-            else NetworkPool(worker_count, network_seed, new_worker)
+            else NetworkPool(worker_count, network_seed, new_worker, has_checkpoints=checkpoint_path is not None)
         )
-        driver = drive_to_end(state, worker_count, pool, limits, monitor)
+        driver = drive_to_end(state, worker_count, pool, limits, monitor, saved_run, **writing)
         if getattr(driver.error, "limit", None) == "interrupt":
             interrupt.acknowledge()
     stores = driver.stores()
@@ -89,10 +95,18 @@ def run_on_workers(job: Job, arguments: Sequence[object], options: RunOptions) -
     )
 
 
-def drive_to_end(state: State, worker_count: int, pool: WorkerPool, limits: Limits, monitor: LimitMonitor) -> Driver:
+def drive_to_end(
+    state: State,
+    worker_count: int,
+    pool: WorkerPool,
+    limits: Limits,
+    monitor: LimitMonitor,
+    saved_run: SavedRun | None,
+    **writing: Any,
+) -> Driver:
     """Drive the workers of a pool to the end of the run, and end them."""
     try:
-        driver = Driver(state, worker_count, pool, limits, monitor)
+        driver = Driver(state, worker_count, pool, limits, monitor, saved_run, **writing)
         driver.run_to_end()
         return driver
     finally:
@@ -105,6 +119,17 @@ def worker_limits(limits: Limits, worker_count: int, *, has_processes: bool) -> 
     tokens = None if limits.tokens is None else limits.tokens // worker_count
     memory = limits.bytes // worker_count if has_processes else limits.bytes
     return replace(limits, firings=None, seconds=None, tokens=tokens, bytes=memory)
+
+
+def count_workers(workers: int | None, placement: WorkerPlacement, saved_run: SavedRun | None) -> int:
+    """The number of workers of a run. Raises Usage for an invalid one, for fewer than the program has devices, and for
+    another than that of the run that goes on."""
+    default = max(DEFAULT_WORKERS, len(placement.devices)) if saved_run is None else len(saved_run.stores)
+    count = check_workers(workers, default)
+    require_workers(placement, count)
+    if saved_run is not None and count != default:
+        raise Usage("a run goes on with as many workers as it had", required=str(default), got=str(count))
+    return count
 
 
 def check_workers(workers: int | None, default: int) -> int:

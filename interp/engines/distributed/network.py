@@ -1,6 +1,7 @@
 """A network inside one process, deterministic by its seed, that does what a network may do.
 
-It loses, repeats, reorders and delays batches, and now and then a worker dies, with all that it had. The same seed
+It loses, repeats, reorders and delays batches. Now and then a worker dies, with all that it had, or is suspended, for a
+while or for ever; one that gives no sign of life for long counts as dead. The same seed
 gives the same run, message for message: so this is the network for tests, and for looking at what happens. Without a
 seed nothing goes wrong: batches arrive in the next round, in order.
 """
@@ -25,10 +26,16 @@ class Faults(NamedTuple):
     """The most rounds that a batch is late."""
     death: float = 0.004
     max_deaths: int = 3
-    """The most workers that die in a run, so that it ends."""
+    """The most workers that die in a run, so that it ends; suspensions count."""
+    suspension: float = 0.002
+    """For a worker in a round: that it is suspended for SUSPENSION_LENGTHS."""
 
 
-NO_FAULTS = Faults(0.0, 0.0, 0, 0.0, 0)
+NO_FAULTS = Faults(0.0, 0.0, 0, 0.0, 0, 0.0)
+SUSPENSION_LENGTHS = (10, 100, float("inf"))
+"""The numbers of rounds in which a suspended worker does nothing."""
+CHECKPOINT_ROUNDS = 60.0
+"""The number of rounds between two checkpoints, where there are any."""
 STEPS_PER_TURN = 64
 """The number of steps in a turn of a worker, if nothing goes wrong."""
 TURN_LENGTHS = (1, 2, 5, 20, 60)
@@ -82,6 +89,8 @@ class NetworkPool:
 
     probe_interval = 8.0
     patience = 10_000.0
+    silence_rounds = 40
+    """The number of rounds without a sign of life after which a worker counts as dead."""
 
     def __init__(
         self,
@@ -89,18 +98,22 @@ class NetworkPool:
         seed: int | None,
         new_worker: Callable[[NetworkLinks, str, int], Worker],
         faults: Faults | None = None,
+        *,
+        has_checkpoints: bool = False,
     ) -> None:
         """`new_worker` makes a worker from its links, the schedule of its flight, and the epoch before its first.
-        Without a seed, there are no faults, and no checkpoints."""
+        Without a seed, there are no faults, and checkpoints only if `has_checkpoints`."""
         self._faults = faults or (NO_FAULTS if seed is None else Faults())
         self._dice, self._new_worker = Random(seed or 0), new_worker
-        self.checkpoint_interval = 60.0 if self._faults.death else float("inf")
+        self.checkpoint_interval = CHECKPOINT_ROUNDS if self._faults.death or has_checkpoints else float("inf")
         self._network = FaultyNetwork([DRIVER, *range(worker_count)], self._faults, self._dice)
         self.links = NetworkLinks(self._network, DRIVER)
         self.workers: list[Worker] = []
         for rank in range(worker_count):
             self.workers.append(self._start(rank))
         self._deaths = 0
+        self._suspensions: dict[int, tuple[float, float]] = {}
+        """For each suspended worker, the rounds in which its suspension began and ends."""
 
     def _start(self, rank: int, epoch: int = 0) -> Worker:
         order = f"random:{self._dice.randrange(2**32)}" if self._faults.max_delay else "lifo"
@@ -116,14 +129,26 @@ class NetworkPool:
             for worker in self.workers:
                 worker.take_turn(STEPS_PER_TURN)
             return []
-        for worker in self._dice.sample(self.workers, len(self.workers)):
-            worker.take_turn(self._dice.choice(TURN_LENGTHS))
-        if self._deaths < self._faults.max_deaths and self._dice.random() < self._faults.death * len(self.workers):
-            self._deaths += 1
-            return [self._dice.randrange(len(self.workers))]
-        return []
+        for rank in self._dice.sample(range(len(self.workers)), len(self.workers)):
+            if self._suspensions.get(rank, (0, 0))[1] <= self.clock():
+                self._suspensions.pop(rank, None)
+                self.workers[rank].take_turn(self._dice.choice(TURN_LENGTHS))
+        if self._has_fault(self._faults.suspension):
+            rank = self._dice.randrange(len(self.workers))
+            self._suspensions[rank] = self.clock(), self.clock() + self._dice.choice(SUSPENSION_LENGTHS)
+        deaths = {rank for rank, (begin, _) in self._suspensions.items() if self.clock() > begin + self.silence_rounds}
+        if self._has_fault(self._faults.death):
+            deaths.add(self._dice.randrange(len(self.workers)))
+        return sorted(deaths)
+
+    def _has_fault(self, probability: float) -> bool:
+        """Whether something happens to a worker in this round, which has this probability for each."""
+        has_fault = self._deaths < self._faults.max_deaths and self._dice.random() < probability * len(self.workers)
+        self._deaths += has_fault
+        return has_fault
 
     def replace(self, rank: int, epoch: int) -> None:
+        self._suspensions.pop(rank, None)
         self.workers[rank] = self._start(rank, epoch)
 
     def close(self) -> None:

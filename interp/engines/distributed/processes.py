@@ -4,7 +4,9 @@ Each process has one connected pair of sockets with the driver's process, made b
 batches go through the driver's process, which passes on those for other workers: they are few, and so a process that
 replaces another has to be made known to nobody. We hand over bytes only: the graph in its JSON form, and batches.
 
-A process that is killed, by whatever signal, is noticed by its socket, and replaced. The processes end with the run. If
+A process that is killed, by whatever signal, is noticed by its socket, and replaced. So is one that is stopped: a
+thread of each process sends an empty frame now and then, whatever the worker does, and a process that has sent nothing
+for long is killed. The processes end with the run. If
 the driver's process is killed, they end within `PARENT_CHECK_SECONDS`. They have a session of their own, so Ctrl-C in
 the terminal does not reach them; the driver ends them.
 """
@@ -31,6 +33,8 @@ from ..limits import Limits
 from .frames import FrameReader, frame
 from .links import DRIVER
 
+START_SECONDS = 120.0
+"""The longest time until the first sign of life of a process, which imports tagloom before."""
 _WAIT_SECONDS = 0.002
 """The longest time that the driver waits for a batch before it looks at the clock."""
 _PROGRAM = job_program(f"from {__package__}.worker_process import serve\nserve(job)")
@@ -54,6 +58,8 @@ class WorkerProcess:
         self.reader = FrameReader(self.socket)
         self.unsent = bytearray()
         """What the socket had no room for."""
+        self.silence_deadline = time.monotonic() + START_SECONDS
+        """When the process counts as dead, unless it sends something before."""
         try:
             with TemporaryFile() as file, remote:  # a pipe might be filled before the process reads
                 file.write(json.dumps({**job, "socket": remote.fileno()}).encode())
@@ -89,6 +95,9 @@ class ProcessPool:
     probe_interval = 0.02
     checkpoint_interval = 1.0
     patience = 0.1
+    silence_seconds = 20.0
+    """The time without a sign of life after which a process counts as dead: some hundred times what a loaded machine
+    takes between two."""
     rank = DRIVER
     flushes_before_resending = 10_000
 
@@ -136,21 +145,27 @@ class ProcessPool:
 
     def advance(self) -> Sequence[int]:
         """Wait a moment for batches, and pass on those for workers; returns the ranks of processes that have died."""
-        deaths = []
+        deaths = dict[int, None]()
         for key, _ in self._selector.select(_WAIT_SECONDS):
-            frames, is_open = self.processes[key.data].reader.read()
+            process = self.processes[key.data]
+            frames, is_open = process.reader.read()
+            process.silence_deadline = self.clock() + self.silence_seconds
             for receiver, batch in frames:
-                if receiver == DRIVER:
-                    self._batches.append(batch)
-                else:
+                if receiver != DRIVER:
                     self.post(receiver, batch)
+                elif batch:
+                    self._batches.append(batch)
             if not is_open:
-                deaths.append(key.data)
-                self._selector.unregister(key.fileobj)
-        for process in self.processes.values():
+                deaths[key.data] = None
+        now = self.clock()
+        for rank, process in self.processes.items():
             if process.unsent:
                 process.send(b"")
-        return deaths
+            if now > process.silence_deadline:
+                deaths[rank] = None
+        for rank in deaths:
+            self._selector.unregister(self.processes[rank].socket)
+        return list(deaths)
 
     def replace(self, rank: int, epoch: int) -> None:
         self.processes.pop(rank).end()

@@ -5,7 +5,10 @@ from __future__ import annotations
 import os
 import select
 import socket
+import threading
+import time
 import traceback
+from contextlib import suppress
 from typing import Any
 
 from ....core.json.cursor import JsonCursor
@@ -21,6 +24,8 @@ STEPS_PER_TURN = 200
 """The number of steps between two looks for messages: some 4 ms."""
 IDLE_SECONDS = 0.001
 """How long an idle worker waits for a message."""
+HEARTBEAT_SECONDS = 0.2
+"""The time between two signs of life."""
 MAX_FAILURE_TEXT = 4_000
 
 
@@ -31,15 +36,25 @@ class SocketLinks:
 
     def __init__(self, connection: socket.socket, rank: int, worker_count: int) -> None:
         self._connection, self.rank = connection, rank
+        self._lock = threading.Lock()
+        """Held while a frame is written."""
         self.peers = [DRIVER, *(each for each in range(worker_count) if each != rank)]
         self._reader = FrameReader(connection)
 
     def post(self, peer: int, batch: bytes) -> None:
         """Send a batch; waits if the driver's process reads nothing."""
         data = memoryview(frame(peer, batch))
-        while data:
-            select.select([], [self._connection], [])
-            data = data[self._connection.send(data) :]
+        with self._lock:
+            while data:
+                select.select([], [self._connection], [])
+                data = data[self._connection.send(data) :]
+
+    def send_heartbeats(self) -> None:
+        """Send an empty frame to the driver again and again, until it has gone."""
+        with suppress(OSError, ValueError):  # the socket is closed
+            while True:
+                self.post(DRIVER, b"")
+                time.sleep(HEARTBEAT_SECONDS)
 
     def poll(self) -> list[bytes]:
         """The batches that have arrived. Raises EOFError if the driver has gone."""
@@ -59,6 +74,7 @@ def serve(job: dict[str, Any]) -> None:
     os.close(job["socket"])
     connection.setblocking(False)
     links = SocketLinks(connection, job["rank"], job["workers"])
+    threading.Thread(target=links.send_heartbeats, daemon=True).start()
     limits = Limits(**job["limits"])
     monitor = LimitMonitor(None, limits.bytes, Interrupt())
     graph = read_graph(JsonCursor(job["graph"]))

@@ -146,6 +146,26 @@ def test_a_killed_worker_is_replaced(pools: list[ProcessPool]) -> None:
     assert (outcome.results, outcome.firings, outcome.cluster.deaths) == ((55,), 1325, 1)  # type: ignore[union-attr]
 
 
+def test_a_stopped_worker_is_replaced(pools: list[ProcessPool], monkeypatch: MonkeyPatch) -> None:
+    """A process that is stopped, by SIGSTOP or a debugger, is noticed by its silence, killed and replaced; nobody waits
+    for a limit."""
+    monkeypatch.setattr(ProcessPool, "silence_seconds", 3.0)
+    stopped: list[int] = []
+
+    def stop() -> None:
+        wait_for(lambda: pools and pools[0].clock() + 100 > pools[0].processes[1].silence_deadline, 100)
+        stopped.append(pools[0].processes[1].process.pid)
+        os.kill(stopped[0], signal.SIGSTOP)
+
+    stopper = threading.Thread(target=stop)
+    stopper.start()
+    outcome = distributed_run(fib.graph, [16], 2, "processes", Limits())
+    stopper.join()
+    assert (outcome.results, outcome.firings) == ((987,), 23945)
+    assert outcome.cluster.deaths >= 1  # type: ignore[union-attr]
+    assert wait_for(lambda: not running(stopped), 5)
+
+
 @pytest.fixture
 def endless_run() -> Iterator[tuple[subprocess.Popen[str], list[int]]]:
     """A process with an endless run, and the processes of its workers."""

@@ -1,0 +1,83 @@
+"""Checkpoints in a file, from which a run goes on when its driver's process has died.
+
+A file is one JSON document: a digest of the run (its graph, arguments and seed), the stores of each worker (`stores`),
+the results of the effects that a rollback may repeat, and a digest of all this. A new checkpoint takes the place of the
+file at once, so that it always has a whole one. What happened in the outside world after the last checkpoint happens
+again.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from hashlib import sha256
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from ....core.errors import Usage
+from ....core.files import path_errors, read_file
+from ....core.graph.graph import Graph
+from ....core.json.graph import graph_to_json
+from ....core.json.value import value_to_json
+from ....core.value import Value
+from ...machine.state import State
+from ...records.documents import TagTable
+from .messages import FiringResult, message_to_json, read_message, read_names, table_to_json
+from .stores import read_stores
+
+_NOUN = "checkpoint of a run"
+
+
+class SavedRun(NamedTuple):
+    """A run at one moment: the stores of each worker, as documents, and the results of effects that these do not
+    contain."""
+
+    stores: list[Any]
+    effect_results: tuple[FiringResult, ...]
+
+
+def run_digest(graph: Graph, arguments: Sequence[Value], seed: int) -> str:
+    """A digest of all that decides what a run does; source lines do not."""
+    nodes = tuple(replace(node, location=None) for node in graph.nodes)
+    content = [graph_to_json(replace(graph, nodes=nodes)), [value_to_json(each) for each in arguments], seed]
+    return sha256(json.dumps(content).encode()).hexdigest()
+
+
+def write_run(path: str | os.PathLike[str], digest: str, stores: list[Any], results: Iterable[FiringResult]) -> None:
+    """Write a checkpoint of the run with this digest. Raises Usage, which is also an OSError, where that is
+    impossible."""
+    table = TagTable(())
+    effects = [message_to_json(table, result) for result in results]
+    names = table_to_json(table)
+    content = json.dumps({"run": digest, "stores": stores, "effects": [effects, *names]}, separators=(",", ":"))
+    document = f'{{"sha256":"{sha256(content.encode()).hexdigest()}","content":{content}}}\n'
+    partial = Path(f"{os.fspath(path)}.part")
+    with path_errors(path, f"this {_NOUN} cannot be written"):
+        partial.write_text(document, encoding="utf-8")
+        partial.replace(path)
+
+
+def read_run(path: str | os.PathLike[str], graph: Graph, digest: str) -> SavedRun:
+    """The run of a file. Raises Usage if it cannot be read, is damaged, or is of another run."""
+    data = read_file(path, _NOUN)
+    required = "a file that a run with checkpoint=PATH wrote"
+    try:
+        prefix, content = data.decode().rstrip("\n").split(',"content":', 1)
+        if prefix != f'{{"sha256":"{sha256(content[:-1].encode()).hexdigest()}"':
+            raise Usage(f"this {_NOUN} is damaged", required=required, got=os.fspath(path))
+        document = json.loads(content[:-1])
+        if document["run"] != digest:
+            required = "the same program, arguments and seed"
+            raise Usage("this checkpoint is of another run", required=required, got=os.fspath(path))
+        stores = document["stores"]
+        for each in stores:
+            read_stores(json.loads(json.dumps(each)), State(graph, None))
+        effects, *names = document["effects"]
+        results = tuple(read_message(read_names(*names), each) for each in effects)
+    except Usage:
+        raise
+    except Exception:  # what a document of another form raises where it is read
+        raise Usage(f"this is no {_NOUN}", required=required, got=os.fspath(path), python=ValueError) from None
+    return SavedRun(stores, tuple(each for each in results if isinstance(each, FiringResult)))

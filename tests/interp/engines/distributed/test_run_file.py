@@ -1,0 +1,222 @@
+"""Checkpoints in files: a run goes on from one as if nothing had happened, and bad files are refused in words."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterable, Iterator
+from hashlib import sha256
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+import tagloom as tl
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
+from pytest import MonkeyPatch
+from support.generators.effect_programs import Witness, act_cases, unbounded
+from support.generators.generator import Case, cases
+from support.laws.distributed_laws import LIMITS, common_fields, uses_cells
+from support.laws.fast_laws import with_value_bits
+from support.programs.parallel_programs import fib, sums
+from tagloom.core.errors import Usage
+from tagloom.core.graph.graph import Graph
+from tagloom.core.graph.lower import lower
+from tagloom.interp.engines.distributed import engine
+from tagloom.interp.engines.distributed.engine import run_on_workers
+from tagloom.interp.engines.distributed.run_file import write_run
+from tagloom.interp.engines.protocol import Job, RunOptions
+from tagloom.interp.engines.reference import default_structure, run_graph
+from tagloom.interp.outcome.outcome import Outcome
+
+
+class DriverDeath(Exception):
+    """The driver's process is killed after a checkpoint."""
+
+
+def run_with_file(graph: Graph, arguments: list[Any], cluster: str, world: Witness, **options: Any) -> Outcome:
+    job = Job(graph, default_structure(graph))
+    run_options = RunOptions(limits=LIMITS, world=world, workers=3, cluster=cluster, **options)
+    return run_on_workers(job, arguments, run_options)
+
+
+def run_until_death(graph: Graph, arguments: list[Any], cluster: str, path: Path, count: int) -> tuple[int, int] | None:
+    """Run until the driver dies after so many checkpoints; returns how many effects the last one contains, or None if
+    the run ended before."""
+    world, lengths = Witness(), list[tuple[int, int]]()
+
+    def write(*arguments: Any) -> None:
+        write_run(*arguments)
+        lengths.append((len(world.lines), len(world.calls)))
+        if len(lengths) == count:
+            raise DriverDeath
+
+    with MonkeyPatch.context() as patch:
+        patch.setattr(engine, "write_run", write)
+        try:
+            run_with_file(graph, arguments, cluster, world, checkpoint=path)
+        except DriverDeath:
+            return lengths[-1]
+    return None
+
+
+def differences(graph: Graph, arguments: list[Any], dice: Random, path: Path) -> Iterator[str]:
+    """Where a run that goes on from a file differs from one on the reference, in its outcome or its effects."""
+    worlds = Witness(), Witness()
+    expected = run_graph(graph, arguments, limits=LIMITS, world=worlds[0])
+    if expected.status == "Exhausted" or expected.has_double_write:
+        return
+    for count in (1, 2, 3):
+        first, second = (f"network:{dice.randrange(10**6)}" for _ in range(2))
+        contained = run_until_death(graph, arguments, first, path, count)
+        if contained is None:
+            return
+        world = Witness()
+        got = run_with_file(graph, arguments, second, world, resume=path)
+        has_cells = uses_cells(graph)
+        fields = common_fields(got, has_cells=has_cells)
+        for name, value in common_fields(expected, has_cells=has_cells).items():
+            if fields[name] != value:
+                yield f"from checkpoint {count}: {name} is {fields[name]} and not {value}"
+        lines, calls = contained
+        effects = worlds[0].lines[lines:], with_value_bits(worlds[0].calls[calls:])
+        if (world.lines, with_value_bits(world.calls)) != effects:
+            yield f"from checkpoint {count}: the effects are {world.lines} and {world.calls}, not {effects}"
+
+
+@settings(max_examples=12, phases=[Phase.generate], deadline=None, suppress_health_check=list(HealthCheck))
+@given(cases() | cases(arrays=True) | act_cases(bounded=False, early=True), st.integers(0, 2**32 - 1).map(Random))
+def test_generated_programs(tmp_path_factory: pytest.TempPathFactory, case: Case, dice: Random) -> None:
+    """A run that goes on from a checkpoint has the outcome of the whole, and the effects that the checkpoint does not
+    contain, once."""
+    path = tmp_path_factory.mktemp("runs") / "run.json"
+    assert list(differences(lower(unbounded(case.program)), case.arguments, dice, path)) == []
+
+
+@tl.function
+def printed(n: tl.int64) -> tl.int64:
+    for i in range(n):
+        tl.print("trip {}", i)
+    return fib(n)
+
+
+def all_differences(path: Path, seeds: int) -> Iterator[str]:
+    for seed in range(seeds):
+        for function in (fib, sums, printed):
+            yield from differences(function.graph, [5], Random(seed), path)
+
+
+@pytest.mark.full
+def test_small_programs(tmp_path: Path) -> None:
+    """Recursion, loops and prints go on from their first, second and third checkpoint."""
+    assert list(all_differences(tmp_path / "run.json", 6)) == []
+
+
+def forgets_effects(patch: MonkeyPatch) -> None:
+    """The file has no results of effects that a rollback may repeat."""
+    true = write_run
+    patch.setitem(run_until_death.__globals__, "write_run", lambda *all: true(*all[:-1], ()))
+
+
+def saves_one_worker_late(patch: MonkeyPatch) -> None:
+    """The stores of one worker are those of the checkpoint before."""
+    earlier: dict[str, list[Any]] = {}
+    true = write_run
+
+    def write(path: Path, digest: str, stores: list[Any], results: Iterable[Any]) -> None:
+        true(path, digest, [*earlier.get(digest, stores)[:1], *stores[1:]], results)
+        earlier[digest] = stores
+
+    patch.setitem(run_until_death.__globals__, "write_run", write)
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("how", [saves_one_worker_late, forgets_effects])
+def test_the_law_catches_broken_files(how: Any, tmp_path: Path, monkeypatch: MonkeyPatch) -> None:
+    """Checkpoints whose stores are not of one moment, or lack effects from before a rollback, are caught."""
+    how(monkeypatch)
+    try:
+        found = next(all_differences(tmp_path / "run.json", 60), None)
+    except (AssertionError, LookupError) as error:
+        found = repr(error)
+    assert found
+    print(found)
+
+
+def test_files_that_are_refused(tmp_path: Path) -> None:
+    """A file that is damaged, of another run or of another kind is refused, with what is required; so is another number
+    of workers."""
+    path = tmp_path / "run.json"
+    options = {"engine": "distributed", "cluster": "network"}
+    assert fib.run(7, **options, workers=3, checkpoint=path).value == 13
+    assert os.listdir(tmp_path) == ["run.json"]
+    assert fib.run(7, **options, resume=path).value == 13
+    content = path.read_text().split(',"content":', 1)[1].rstrip("\n")[:-1]
+    strange = content.replace('"flight"', '"fight"')
+    cases = {
+        "is damaged": path.read_text().replace("[", "[ ", 1),
+        "is no checkpoint": f'{{"sha256":"{sha256(strange.encode()).hexdigest()}","content":{strange}}}\n',
+        "this is no checkpoint of a run": "a poem",
+    }
+    for text, data in cases.items():
+        other = tmp_path / "other.json"
+        other.write_text(data)
+        with pytest.raises(Usage, match=f"(?s)({text}|{text.replace('is', 'this is')}).*run with checkpoint"):
+            fib.run(7, **options, resume=other)
+    with pytest.raises(Usage, match=r"(?s)of another run.*the same program, arguments and seed"):
+        fib.run(8, **options, resume=path)
+    with pytest.raises(Usage, match=r"(?s)of another run"):
+        sums.run(7, **options, resume=path)
+    with pytest.raises(Usage, match=r"(?s)as many workers as it had.*required: 3.*got: 2"):
+        fib.run(7, **options, resume=path, workers=2)
+    with pytest.raises(Usage, match="cannot be read"):
+        fib.run(7, **options, resume=tmp_path / "nothing.json")
+    with pytest.raises(Usage, match="cannot be written"):
+        fib.run(7, **options, checkpoint=tmp_path / "nowhere" / "run.json")
+    with pytest.raises(Usage, match="no workers"):
+        fib.run(7, engine="fast", resume=path)
+    assert json.loads(path.read_text())["sha256"] == sha256(content.encode()).hexdigest()
+
+
+PROGRAM = """
+import tagloom as tl
+
+@tl.function
+def fib(n: tl.int64) -> tl.int64:
+    return n if n < 2 else fib(n - 1) + fib(n - 2)
+
+@tl.function
+def main(n: tl.int64) -> tl.int64:
+    tl.print("begin")
+    r = fib(n)
+    tl.print("end", r)
+    return r
+"""
+
+
+@pytest.mark.full  # processes take seconds to start
+def test_a_run_whose_driver_was_killed_goes_on(tmp_path: Path) -> None:
+    """SIGKILL of the driver's process: `--resume` goes on from the last checkpoint, and repeats nothing before it."""
+    (tmp_path / "fib.py").write_text(PROGRAM)
+    command = [sys.executable, "-m", "tagloom", "run", "fib.py:main", "18", "--engine", "distributed"]
+    path = tmp_path / "run.json"
+    with subprocess.Popen(
+        [*command, "--cluster", "processes", "--checkpoint", "run.json"], cwd=tmp_path, stdout=subprocess.PIPE
+    ) as process:
+        while not path.exists() and process.poll() is None:
+            time.sleep(0.01)
+        process.send_signal(signal.SIGKILL)
+        assert process.stdout is not None
+        assert process.stdout.read().decode() in ("", "begin\n")
+    out = subprocess.run(
+        [*command, "--resume", "run.json", "--stats"], cwd=tmp_path, capture_output=True, check=True, text=True
+    )
+    whole = subprocess.run([*command[:5], "18", "--stats"], cwd=tmp_path, capture_output=True, check=True, text=True)
+    lines, whole_lines = ([line for line in each.stdout.splitlines() if line != "begin"] for each in (out, whole))
+    assert lines[:2] == whole_lines[:2] == ["end 2584", "2584"]
+    assert next(line for line in lines if line.startswith("firings")) in whole_lines
