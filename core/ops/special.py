@@ -233,10 +233,25 @@ def hurwitz_zeta(s: float, x: float, scale: float) -> float:
     return total + power(x / scale, 1.0 - (s - 22.0)) * (scale / (s - 23.0)) + last * (0.5 + series)
 
 
+PIECE_ELEMENTS = 8192
+"""The elements that a function of floats is called for at a time: some milliseconds."""
+
+
 def elementwise_loop(function: Callable[..., float], arity: int) -> Callable[..., Any]:
-    """The NumPy column of a function of floats."""
+    """The NumPy column of a function of floats. It takes large operands piece by piece, since no other thread runs
+    during a piece, and a run on a helper thread must end soon after a limit or Ctrl-C."""
     ufunc = np.frompyfunc(function, arity, 1)
-    return lambda *operands: np.asarray(ufunc(*operands), np.float64)
+
+    def compute(*operands: Any) -> Any:
+        flags = ["buffered", "external_loop", "zerosize_ok"]
+        access = [*[["readonly"]] * arity, ["writeonly", "allocate"]]
+        dtypes = [*[None] * arity, np.dtype(np.float64)]
+        with np.nditer([*operands, None], flags, access, dtypes, buffersize=PIECE_ELEMENTS) as pieces:  # type: ignore[arg-type]
+            for *inputs, output in pieces:
+                output[...] = ufunc(*inputs)
+            return pieces.operands[-1]
+
+    return compute
 
 
 def special_op(scalar: Any, doc: str, example: str, *, arity: int = 1, **columns: Any) -> None:

@@ -163,3 +163,21 @@ def test_engines_agree_with_eager_functions(engine: str) -> None:
         for one, other in zip(result, every(given), strict=True):
             near = 4 * np.finfo(float).eps if one is result[5] else 0.0  # NumPy's cube roots
             np.testing.assert_allclose(one, other, rtol=near, atol=0)
+
+
+@pytest.mark.parametrize("shapes", [((),), ((0, 3),), ((300, 100),), ((2, 1), (3,)), ((9000, 1), (4,)), ((0, 1), (5,))])
+def test_functions_of_floats_take_arrays_in_pieces(shapes: tuple[tuple[int, ...], ...]) -> None:
+    """The pieces make up what one call returns, whatever the shapes, and none is too large to be waited for."""
+    sizes: list[int] = []
+
+    def ufunc(*inputs: Any) -> Any:
+        sizes.append(np.broadcast(*inputs).size)
+        return np.add.reduce(inputs)
+
+    operands = [np.random.default_rng(0).random(shape) for shape in shapes]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(np, "frompyfunc", lambda function, inputs, outputs: ufunc)
+        compute = special.elementwise_loop(math.erf, len(shapes))
+    expected = sum(operands)
+    np.testing.assert_array_equal(compute(*operands), expected)
+    assert sum(sizes) == np.size(expected) and all(size <= special.PIECE_ELEMENTS for size in sizes)
