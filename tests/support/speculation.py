@@ -6,11 +6,17 @@ import contextlib
 import copy
 import io
 from collections.abc import Callable, Sequence
+from types import CellType, FunctionType
 from typing import Any
 
 import numpy as np
 from tagloom.core.frontend.eager.array import ConcreteArray
 from tagloom.interp.speculation.speculative_function import INTERNAL_ERROR, SpeculativeFunction
+
+from .object_scenarios import Decorator, ObjectScenario
+
+STATE_OF_MODULE = ("VISITS", "HISTORY", "SETTINGS")
+"""The global variables that scenarios change."""
 
 Scenario = tuple[Callable[..., Any], Callable[[], list[tuple[Any, ...]]]]
 """A function, and what makes the arguments of its calls, which may share objects."""
@@ -67,3 +73,60 @@ def compare(speculated: SpeculativeFunction, calls: list[tuple[Any, ...]], varia
         assert seen[0][1] == seen[1][1], f"call {position}: {seen[0][0]} is not {seen[1][0]}, or objects differ"
     module |= {python.__name__: python, **values[1]}
     assert not [event for event in speculated.misses if INTERNAL_ERROR in event]
+
+
+def run_calls(make: ObjectScenario, decorate: Decorator) -> list[Any]:
+    """What can be seen after each call of a scenario: its ending, and all that the arguments, the results and the
+    function reach."""
+    function, calls = make(decorate)
+    python = getattr(function, "python", function)
+    variables = {name: python.__globals__.get(name) for name in STATE_OF_MODULE}
+    roots: list[Any] = [[each.cell_contents for each in python.__closure__ or ()], python.__defaults__]
+    seen = []
+    for arguments in calls:
+        ending = call(function, arguments)
+        roots += [arguments, ending]
+        variables |= {name: python.__globals__.get(name) for name in STATE_OF_MODULE}
+        seen.append(describe_state(roots, variables, python.__closure__))
+    return seen
+
+
+def describe_state(*roots: Any) -> list[Any]:
+    """All that can be reached from objects, class attributes, cells and arrays of NumPy included; classes and
+    functions by name, so that two sides that do not share them are equal."""
+    numbers: dict[int, int] = {}
+    keep_alive: list[Any] = []
+
+    def parts_of(value: Any) -> Any:
+        if type(value) is list:
+            return value
+        if type(value) is dict:
+            return list(value.items())
+        if type(value) is CellType:
+            return [value.cell_contents]
+        if isinstance(value, np.ndarray):
+            return [value.dtype.str, value.shape, repr(value.tolist()), value.base]
+        if isinstance(value, type):
+            names = (name for name in value.__dict__ if not name.startswith("__"))
+            return [(name, value.__dict__[name]) for name in names] if "<locals>" in value.__qualname__ else []
+        if isinstance(value, FunctionType):
+            return [value.__closure__, value.__defaults__]
+        return [type(value), *vars(value).items()] if hasattr(value, "__dict__") else []
+
+    def describe_one(value: Any) -> Any:
+        if isinstance(value, SpeculativeFunction):
+            value = value.python
+        if type(value) in (int, bool, str, type(None), float) or isinstance(value, np.generic):
+            return type(value).__name__, repr(value)
+        if isinstance(value, ConcreteArray):
+            return str(value.dtype), repr(np.asarray(value).tolist())
+        if type(value) is tuple:
+            return tuple(map(describe_one, value))
+        if id(value) in numbers:
+            return "object", numbers[id(value)]
+        numbers[id(value)] = len(numbers)
+        keep_alive.append(value)
+        name = getattr(value, "__qualname__", type(value).__qualname__)
+        return "object", numbers[id(value)], name, tuple(map(describe_one, parts_of(value)))
+
+    return [describe_one(root) for root in roots]
