@@ -7,6 +7,7 @@ that Python computes otherwise, is asserted or refused. Operators with an array 
 from __future__ import annotations
 
 import ast
+import math
 import operator
 from collections.abc import Callable
 from typing import Any
@@ -25,6 +26,22 @@ from .layouts import (
 )
 from .staging import StagedValue, Staging
 
+SPECIAL_METHODS = {
+    "Add": "add",
+    "Sub": "sub",
+    "Mult": "mul",
+    "Div": "truediv",
+    "FloorDiv": "floordiv",
+    "Mod": "mod",
+    "Pow": "pow",
+    "MatMult": "matmul",
+    "BitAnd": "and",
+    "BitOr": "or",
+    "BitXor": "xor",
+    "LShift": "lshift",
+    "RShift": "rshift",
+}
+"""The names of the special methods of operators, without `__`."""
 EXACT_INTEGER = 2**53
 """Integers up to this size are floats."""
 _PYTHON: dict[str, Callable[..., Any]] = {
@@ -295,6 +312,18 @@ def _length(staging: Staging, values: list[StagedValue], node: ast.AST) -> Stage
     raise NotSpeculable(f"len() of a {value.layout} has no graph")
 
 
+def _square_root(staging: Staging, values: list[StagedValue], node: ast.AST) -> StagedValue:
+    if len(values) != 1 or number_kind(values[0].layout) is None:
+        raise NotSpeculable("math.sqrt() takes a number in a graph")
+    (value,) = values
+    if isinstance(value.layout, NumberLayout) and value.layout.kind == "i":
+        _check_exact(staging, value, node)
+    operand = as_kind(staging, value, "f")
+    is_valid = staging.emit("logical_not", staging.emit("less", operand, 0.0))
+    staging.check(is_valid, node, "it is not negative", "Python raises ValueError where it is")
+    return staging.number("f", staging.emit("sqrt", operand))
+
+
 BUILTINS: dict[Any, Callable[..., StagedValue]] = {
     abs: _abs,
     min: _extremum("Lt"),
@@ -303,5 +332,6 @@ BUILTINS: dict[Any, Callable[..., StagedValue]] = {
     float: _convert("f"),
     bool: _convert("b"),
     len: _length,
+    math.sqrt: _square_root,
 }
 """The builtins that a graph may call, each with what it does with numbers and objects."""

@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass
 
 from ...core.program.program import Location
+from .heap import Room
 
 
 @dataclass
@@ -21,8 +22,8 @@ class Assumption:
     """What is assumed, in words."""
     reason: str
     """Why it must be checked, in words."""
-    grows: type | None = None
-    """The pool of lists, or the class, that must have more room where the assertion fails."""
+    grows: Room | None = None
+    """What must have more room where the assertion fails."""
     broken_count: int = 0
     """How many runs ended at it."""
 

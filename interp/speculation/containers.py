@@ -10,9 +10,10 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from types import FunctionType
 from typing import Any
 
-from . import arithmetic
+from . import arithmetic, library
 from .heap import ITEMS, LENGTH, LIMIT, START, FieldKey
 from .layouts import (
     MISSING,
@@ -25,7 +26,7 @@ from .layouts import (
     class_name,
     number_kind,
 )
-from .staging import StagedValue, Staging
+from .staging import NewObject, StagedValue, Staging
 
 
 def length(staging: Staging, pool: type, owner: StagedValue) -> Any:
@@ -142,18 +143,57 @@ def _clear(
     return StagedValue(NONE, ())
 
 
+def new_list(staging: Staging, items: Sequence[StagedValue], node: ast.expr) -> StagedValue:
+    """A new list of these items; all lists that are made at a place of the source are of one pool."""
+    pool = staging.pool_of_site(list, node)
+    value = staging.allocate(pool, node)
+    for item in items:
+        _append(staging, pool, value, [item], node)
+    return value
+
+
+def new_dict(staging: Staging, items: Sequence[tuple[StagedValue, StagedValue]], node: ast.expr) -> StagedValue:
+    """A new dict of these items, whose keys are constant strings."""
+    pool = staging.pool_of_site(dict, node)
+    keys = [_dict_key(pool, key) for key, _ in items]
+    value = staging.allocate(pool, node)
+    new = NewObject(value.leaves[0], pool)
+    for key, (_, item) in zip(keys, items, strict=True):
+        staging.write_heap(key, item, node, lambda key=key: staging.index_in(key, value), is_new=True)  # type: ignore[misc]
+        new = new.assign(key.name)
+    staging.publish(new)
+    staging.note_creation_order(pool, new.names)
+    return value
+
+
 METHODS: dict[str, tuple[int, Callable[..., StagedValue]]] = {
     "append": (1, _append),
     "pop": (0, _pop),
     "clear": (0, _clear),
 }
 """The methods of lists that a graph may call, each with its number of arguments."""
+LIBRARY: dict[tuple[str, int], FunctionType] = {
+    ("extend", 1): library.extend,
+    ("insert", 2): library.insert,
+    ("pop", 1): library.pop,
+    ("index", 1): library.find,
+    ("count", 1): library.count,
+    ("copy", 0): library.copy,
+    ("reverse", 0): library.reverse,
+}
+"""More methods by number of arguments, each with the function that says in Python what it does."""
 
 
 def call_method(
     staging: Staging, pool: type, owner: StagedValue, name: str, values: Sequence[StagedValue], node: ast.AST
 ) -> StagedValue:
     """`owner.name(*values)`."""
+    if issubclass(pool, ListPool) and (name, len(values)) in LIBRARY:
+        return staging.call_library(LIBRARY[name, len(values)], [owner, *values])
+    if issubclass(pool, DictPool) and name == "get" and len(values) in (1, 2):
+        has_key = staging.truth(contains_key(staging, pool, owner, values[0]), node)
+        default = values[1] if len(values) == 2 else StagedValue(NONE, ())
+        return staging.branch(has_key, lambda: read_item(staging, pool, owner, values[0], node), lambda: default)
     if not issubclass(pool, ListPool) or name not in METHODS or len(values) != METHODS[name][0]:
         raise NotSpeculable(f"method {name} of a {class_name(pool)} with {len(values)} arguments has no graph")
     return METHODS[name][1](staging, pool, owner, values, node)

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import ast
 import builtins
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+import sys
+from collections.abc import Callable, Sequence, Set
+from dataclasses import dataclass, replace
 from types import BuiltinFunctionType, FunctionType, ModuleType
 from typing import Any
 
@@ -30,8 +31,9 @@ from ...core.frontend.trace.program_builder import (
 )
 from ...core.frontend.trace.pytree import flat_tuple_type, leaf_type
 from ...core.types import Type
-from . import arithmetic, containers
-from .heap import FieldKey, HeapKey, VariableKey
+from . import arithmetic, containers, library
+from .dataclass_fields import MISSING_DEFAULT, Field, dataclass_fields, fields_of, is_generated
+from .heap import FieldKey, HeapKey, VariableKey, class_problem, static_attribute
 from .layouts import (
     MAX_INTEGER,
     MISSING,
@@ -40,7 +42,9 @@ from .layouts import (
     UNASSIGNED,
     ArrayLayout,
     ConstantLayout,
+    DictPool,
     Layout,
+    ListPool,
     NotSpeculable,
     NumberLayout,
     Pool,
@@ -61,6 +65,7 @@ from .staging import (
     MAX_VERSIONS,
     RETURN,
     RUNNING,
+    NewObject,
     Restart,
     StagedState,
     StagedValue,
@@ -69,6 +74,20 @@ from .staging import (
     as_start,
     widened,
 )
+
+MAX_INLINED = 20
+"""How deep calls may be that are generated in place."""
+
+
+class Emission(ast.expr):
+    """An expression that generation makes up: its value is what an action returns."""
+
+    _fields = ()
+
+    def __init__(self, action: Callable[[], StagedValue]) -> None:
+        super().__init__()
+        self.action = action
+        self.lineno = self.col_offset = 0
 
 
 @dataclass
@@ -90,6 +109,8 @@ class Generation(Staging):
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
         self.callees: dict[tuple[Any, ...], Callee] = {}
+        self.is_in_init = False
+        """Whether the `__init__` of a frozen dataclass is generated."""
 
     # The program
 
@@ -193,12 +214,15 @@ class Generation(Staging):
             callee.result, self.has_changed = joined, True
 
     def _run_body(self, callee: Callee, symbols: Sequence[Any]) -> StagedValue:
-        node = self._node(callee.function)
-        scope = function_scope(node)
-        if scope.captured_names & scope.local_names:
-            raise NotSpeculable(f"{callee.function.__name__} has a nested function that uses its variables")
         self._enter_function(callee, symbols)
-        self.stack.append((callee.function, scope.local_names))
+        return self._run_function(callee.function, self._node(callee.function))
+
+    def _run_function(
+        self, function: FunctionType, node: FunctionNode, more_names: Set[str] = frozenset()
+    ) -> StagedValue:
+        """Generate the body of a function, whose parameters are variables already; returns its result. `more_names` are
+        the variables of the functions around it."""
+        self.stack.append((function, function_scope(node).local_names | more_names))
         try:
             if isinstance(node, ast.Lambda):
                 return self.evaluate(node.body)
@@ -207,6 +231,16 @@ class Generation(Staging):
             return self._function_result()
         finally:
             self.stack.pop()
+
+    def inline_function(self, function: FunctionType, arguments: dict[str, StagedValue]) -> StagedValue:
+        """A call of a Python function whose body is generated in place: it may assign attributes of a new object."""
+        if len(self.stack) > MAX_INLINED:
+            raise NotSpeculable(f"{function.__name__} is a recursion of an object that is not complete yet")
+        node, outer = self._node(function), self.state
+        self.state = StagedState(arguments, dict(outer.heap), new_objects=outer.new_objects)
+        value = self._run_function(function, node)
+        self.state = replace(outer, heap=self.state.heap, new_objects=self.state.new_objects)
+        return value
 
     def _function_result(self) -> StagedValue:
         exit_ = self.state.exit
@@ -373,7 +407,7 @@ class Generation(Staging):
             )
             self.assign(target, value)
         elif isinstance(target, ast.Attribute):
-            owner = self.evaluate(target.value)
+            owner = self.evaluate_owner(target.value)
             old = self.read_attribute(owner, target.attr, target)
             self.write_attribute(
                 owner, target.attr, self.binary(statement.op, old, self.evaluate(statement.value), statement), target
@@ -386,10 +420,48 @@ class Generation(Staging):
             )
 
     def binary(self, op: ast.operator, one: StagedValue, other: StagedValue, node: ast.AST) -> StagedValue:
-        """A binary operator of Python."""
-        return self.dispatch_all(
-            [one, other], lambda pair: arithmetic.binary(self, type(op).__name__, pair[0], pair[1], node)
-        )
+        """A binary operator of Python, or an assignment with it."""
+
+        def operate(pair: Sequence[StagedValue]) -> StagedValue:
+            name = type(op).__name__
+            if any(isinstance(each.layout, ReferenceLayout) for each in pair):
+                return self._operate_on_objects(name, pair[0], pair[1], node)
+            return arithmetic.binary(self, name, pair[0], pair[1], node)
+
+        return self.dispatch_all([one, other], operate)
+
+    def _operate_on_objects(self, name: str, one: StagedValue, other: StagedValue, node: ast.AST) -> StagedValue:
+        """A binary operator of which an operand is an object: a call of its special method, or of a list."""
+        special = arithmetic.SPECIAL_METHODS[name]
+        if not isinstance(one.layout, ReferenceLayout):
+            if number_kind(one.layout) is None:
+                raise NotSpeculable(f"`{name}` of {one.layout} and {other.layout} has no graph")
+            return self.call_special(other, f"__r{special}__", [one], node)
+        if isinstance(other.layout, ReferenceLayout):
+            refuse_reflection(one.layout, other.layout, f"__r{special}__")
+
+        def call(kind: type, instance: StagedValue) -> StagedValue:
+            if issubclass(kind, Pool):
+                return self._operate_on_list(name, instance, other, node)
+            is_in_place = isinstance(node, ast.AugAssign)
+            has_in_place = is_in_place and self.require_class_value(kind, f"__i{special}__") is not UNASSIGNED
+            return self.call_special(instance, f"__i{special}__" if has_in_place else f"__{special}__", [other], node)
+
+        return self.for_each_class(one, node, call)
+
+    def _operate_on_list(self, name: str, one: StagedValue, other: StagedValue, node: ast.AST) -> StagedValue:
+        if name == "Add" and isinstance(other.layout, ReferenceLayout):
+            if isinstance(node, ast.AugAssign):
+                self.call_library(library.extend, [one, other])
+                return one
+            return self.call_library(library.concatenate, [one, other])
+        if name == "Mult" and number_kind(other.layout) in ("i", "b") and not isinstance(node, ast.AugAssign):
+            return self.call_library(library.repeat, [one, other])
+        raise NotSpeculable(f"`{name}` of a list and {other.layout} has no graph")
+
+    def call_library(self, function: FunctionType, arguments: Sequence[StagedValue]) -> StagedValue:
+        """A call of a function that says in Python what a builtin does."""
+        return self.call_function(function, dict(zip(function.__code__.co_varnames, arguments, strict=False)))
 
     def _run_if(self, statement: ast.If) -> None:
         self.run_if(statement, statement.body, statement.orelse)
@@ -624,7 +696,7 @@ class Generation(Staging):
                 else:
                     self.write_heap(self._variable_key(function, name), value, target)
             case ast.Attribute(value=owner, attr=name):
-                self.write_attribute(self.evaluate(owner), name, value, target)
+                self.write_attribute(self.evaluate_owner(owner), name, value, target)
             case ast.Tuple(elts=targets) | ast.List(elts=targets):
                 if any(isinstance(each, ast.Starred) for each in targets):
                     raise NotSpeculable("a starred target has no graph")
@@ -657,7 +729,11 @@ class Generation(Staging):
         return self.constant(node.value)
 
     def _evaluate_name(self, node: ast.Name) -> StagedValue:
-        return self.read_name(node.id, node)
+        value = self.read_name(node.id, node)
+        new = self.new_object(value)
+        if new is not None:
+            self.publish(new)
+        return value
 
     def read_name(self, name: str, node: ast.AST) -> StagedValue:
         """The value of a variable; a local one that may be unassigned is assumed to be assigned."""
@@ -687,7 +763,11 @@ class Generation(Staging):
         return VariableKey(function.__globals__, name)
 
     def _evaluate_attribute(self, node: ast.Attribute) -> StagedValue:
-        return self.read_attribute(self.evaluate(node.value), node.attr, node)
+        return self.read_attribute(self.evaluate_owner(node.value), node.attr, node)
+
+    def evaluate_owner(self, node: ast.expr) -> StagedValue:
+        """The value of an expression of which only an attribute is used, so an object in `__init__` stays private."""
+        return self.read_name(node.id, node) if isinstance(node, ast.Name) else self.evaluate(node)
 
     def read_attribute(self, owner: StagedValue, name: str, node: ast.AST) -> StagedValue:
         """`owner.name`."""
@@ -702,6 +782,8 @@ class Generation(Staging):
                     raise NotSpeculable(f"module {value.__name__} has no {name} of its own")
                 key = VariableKey(vars(value), name)
                 return StagedValue(self.layout_of_key(key), self.state.heap[key])
+            case ConstantLayout(value) if type(value) is type:
+                return self._read_class_attribute(value, name)
             case ArrayLayout() if name in ("T", "mT"):
                 return self.wrap_array(self.located(lambda: getattr(owner.leaves[0], name)))
         if owner.layout == NONE:
@@ -711,7 +793,9 @@ class Generation(Staging):
     def _read_field(self, kind: type, owner: StagedValue, name: str, node: ast.AST) -> StagedValue:
         if issubclass(kind, Pool):
             raise NotSpeculable(f"attribute {name} of a {class_name(kind)} has no graph")
-        member = self.require_class_value(kind, name)
+        if name == "__class__" and self.require_class_value(kind, name) is object.__dict__[name]:
+            return self.constant(kind)
+        member = self.require_member(kind, name)
         if isinstance(member, property):
             if not isinstance(member.fget, FunctionType):
                 raise NotSpeculable(f"property {kind.__qualname__}.{name} has no Python code")
@@ -722,12 +806,45 @@ class Generation(Staging):
         layout = self.layout_of_key(key)
         if layout == MISSING and member is not UNASSIGNED:
             self._require_class_level(kind, name)
-            if NUMBER_CLASSES.get(type(member)) or type(member) in (str, type(None)):
+            return self._read_class_attribute(kind, name)
+        new = self.new_object(owner)
+        if new is not None and name not in new.names and MISSING not in options_of(layout):
+            self.widen(key, join(layout, MISSING))
+        if member is UNASSIGNED or MISSING not in options_of(layout):
+            return self.read_row(key, owner, node)
+        row = self.row(key, owner)
+        is_missing = self.emit("equal", row.leaves[0], options_of(layout).index(MISSING))
+        return self.branch(is_missing, lambda: self._read_class_attribute(kind, name), lambda: self.assigned(row))
+
+    def _read_class_attribute(self, owner: type, name: str) -> StagedValue:
+        """`owner.name` of a class: a function, or a variable of the class that has it."""
+        if class_problem(owner) is not None:
+            raise NotSpeculable(f"attribute {name} of {owner.__qualname__} has no graph")
+        position = next((k for k, each in enumerate(owner.__mro__) if name in each.__dict__), None)
+        if position is None:
+            raise NotSpeculable(f"{owner.__qualname__} has no attribute {name}")
+        definer = owner.__mro__[position]
+        member = definer.__dict__[name]
+        if isinstance(member, FunctionType | staticmethod) or _is_data_descriptor(member):
+            member = self.require_class_value(owner, name)
+            if isinstance(member, staticmethod):
+                return self.constant(member.__func__)
+            if isinstance(member, FunctionType):
                 return self.constant(member)
-            raise NotSpeculable(f"class attribute {kind.__qualname__}.{name} has no graph")
-        if member is not UNASSIGNED and isinstance(layout, UnionLayout) and MISSING in layout.options:
-            raise NotSpeculable(f"{name} is an attribute of some instances of {kind.__qualname__}, and of the class")
-        return self.read_row(key, owner, node)
+            raise NotSpeculable(f"{owner.__qualname__}.{name} is a descriptor")
+        self.resolution_orders[owner] = owner.__mro__
+        self.requirements.absent_class_names |= {(before, name) for before in owner.__mro__[:position]}
+        key = VariableKey(definer, name)
+        return StagedValue(self.layout_of_key(key), self.state.heap[key])
+
+    def require_member(self, owner: type, name: str) -> Any:
+        """What a class has under the name of an attribute of instances: a descriptor, a function, a variable, whose
+        value may change, or UNASSIGNED."""
+        member = static_attribute(owner, name, UNASSIGNED)
+        if member is UNASSIGNED or isinstance(member, FunctionType) or _is_data_descriptor(member):
+            return self.require_class_value(owner, name)
+        self.requirements.class_variables.add((owner, name))
+        return member
 
     def _require_class_level(self, kind: type, name: str) -> None:
         self.requirements.absent_names.setdefault(kind, set()).add(name)
@@ -738,14 +855,24 @@ class Generation(Staging):
         def write(kind: type, instance: StagedValue) -> StagedValue:
             if issubclass(kind, Pool):
                 raise NotSpeculable(f"an attribute of a {class_name(kind)} is assigned")
-            member = self.require_class_value(kind, name)
-            if member is not UNASSIGNED and (_is_data_descriptor(member) or isinstance(member, property)):
+            member = self.require_member(kind, name)
+            if isinstance(member, property) or _is_data_descriptor(member):
+                if isinstance(member, property) and isinstance(member.fset, FunctionType):
+                    self.call_python(member.fset, [instance, value], {}, node)
+                    return StagedValue(NONE, ())
                 raise NotSpeculable(f"{kind.__qualname__}.{name} is a descriptor")
-            key = FieldKey(kind, name)
-            self.write_heap(key, value, node, lambda: self.index_in(key, instance))
+            if static_attribute(kind, "__setattr__") is not object.__setattr__ and not self.is_in_init:
+                self.check(False, node, "it is not reached", "Python raises FrozenInstanceError")
+            key, new = FieldKey(kind, name), self.new_object(instance)
+            self.write_heap(key, value, node, lambda: self.index_in(key, instance), is_new=new is not None)
+            if new is not None:
+                self.replace_new_object(new, new.assign(name))
             return StagedValue(NONE, ())
 
         def write_each(each: StagedValue) -> StagedValue:
+            if isinstance(each.layout, ConstantLayout) and type(each.layout.value) is type:
+                self._write_class_attribute(each.layout.value, name, value, node)
+                return StagedValue(NONE, ())
             if not isinstance(each.layout, ReferenceLayout):
                 if each.layout == NONE:
                     self.check(False, node, "it is not None", "Python raises AttributeError where it is")
@@ -753,6 +880,15 @@ class Generation(Staging):
             return self.for_each_class(each, node, write)
 
         self.dispatch(owner, write_each)
+
+    def _write_class_attribute(self, owner: type, name: str, value: StagedValue, node: ast.AST) -> None:
+        if class_problem(owner) is not None or name not in owner.__dict__:
+            raise NotSpeculable(f"{owner.__qualname__}.{name} is assigned, which the class does not have itself")
+        member = owner.__dict__[name]
+        is_variable = not isinstance(member, FunctionType | staticmethod) and not _is_data_descriptor(member)
+        if not is_variable or name.startswith("__"):
+            raise NotSpeculable(f"{owner.__qualname__}.{name} is assigned, which is no variable")
+        self.write_heap(VariableKey(owner, name), value, node)
 
     def _evaluate_binop(self, node: ast.BinOp) -> StagedValue:
         one = self.evaluate(node.left)
@@ -807,12 +943,16 @@ class Generation(Staging):
 
     def _contains(self, name: str, item: StagedValue, container: StagedValue, node: ast.AST) -> StagedValue:
         if isinstance(container.layout, ReferenceLayout):
-            has_key = self.truth(
-                self.for_each_class(
-                    container, node, lambda kind, each: containers.contains_key(self, kind, each, item)
-                ),
-                node,
-            )
+
+            def has_item(kind: type, each: StagedValue) -> StagedValue:
+                if issubclass(kind, DictPool):
+                    return containers.contains_key(self, kind, each, item)
+                if issubclass(kind, ListPool):
+                    return self.call_library(library.contains, [each, item])
+                truth = self.truth(self.call_special(each, "__contains__", [item], node), node)
+                return self.predicate_value(truth)
+
+            has_key = self.truth(self.for_each_class(container, node, has_item), node)
             if name == "NotIn":
                 has_key = not has_key if isinstance(has_key, bool) else self.emit("logical_not", has_key)
             return self.predicate_value(has_key)
@@ -849,6 +989,8 @@ class Generation(Staging):
             return self.predicate_value(same)
         if None not in kinds:
             return arithmetic.compare(self, name, one, other, node)
+        if any(isinstance(each, ReferenceLayout) and self._has_comparison(each) for each in layouts):
+            return self._compare_objects(name, one, other, node)
         if name not in ("Eq", "NotEq"):
             raise NotSpeculable(f"{layouts[0]} and {layouts[1]} are compared by order")
         for layout in layouts:
@@ -873,6 +1015,77 @@ class Generation(Staging):
         if name == "NotEq":
             same = not same if isinstance(same, bool) else self.emit("logical_not", same)
         return self.predicate_value(same)
+
+    def _has_comparison(self, layout: ReferenceLayout) -> bool:
+        """Whether a class of objects defines a comparison."""
+        return any(
+            not issubclass(owner, Pool)
+            and any(
+                self.require_class_value(owner, f"__{name}__") is not getattr(object, f"__{name}__") for name in _ORDER
+            )
+            for owner in sorted(layout.classes, key=str)
+        )
+
+    def _compare_objects(self, name: str, one: StagedValue, other: StagedValue, node: ast.AST) -> StagedValue:
+        """A comparison of which an operand is an object whose class defines it."""
+        special = f"__{_COMPARISON_METHODS[name]}__"
+        reflected = f"__{_COMPARISON_METHODS[_REFLECTED[name]]}__"
+        if name == "NotEq":
+            equal = self.truth(self._compare_objects("Eq", one, other, node), node)
+            owners = [
+                each
+                for part in (one, other)
+                if isinstance(part.layout, ReferenceLayout)
+                for each in part.layout.classes
+            ]
+            if any(self.require_class_value(owner, "__ne__") is not object.__ne__ for owner in owners):
+                raise NotSpeculable("a class has __ne__")
+            return self.predicate_value(not equal if isinstance(equal, bool) else self.emit("logical_not", equal))
+        if not isinstance(one.layout, ReferenceLayout):
+            return self.call_special(other, reflected, [one], node)
+        if isinstance(other.layout, ReferenceLayout):
+            refuse_reflection(one.layout, other.layout, reflected)
+
+        def compare(kind: type, instance: StagedValue) -> StagedValue:
+            method = UNASSIGNED if issubclass(kind, Pool) else self.require_class_value(kind, special)
+            if isinstance(python_function(method), FunctionType) and not is_generated(method):
+                return self.call_special(instance, special, [other], node)
+            if not is_generated(method) and (method is not object.__eq__ or name != "Eq"):
+                raise NotSpeculable(f"{class_name(kind)} has no {special} of Python code")
+            if not isinstance(other.layout, ReferenceLayout):
+                return self.constant(False)
+            return self.for_each_class(other, node, lambda owner, each: compare_with(kind, instance, owner, each))
+
+        def compare_with(kind: type, instance: StagedValue, owner: type, each: StagedValue) -> StagedValue:
+            if is_generated(static_attribute(kind, special)):
+                if owner is kind and name == "Eq":
+                    return self._compare_dataclasses(kind, instance, each, node)
+                raise NotSpeculable(f"{special} of dataclasses has no graph")
+            method = self.require_class_value(owner, reflected)
+            if method is object.__eq__:
+                return self.predicate_value(self._is_same(instance, each))
+            return self.call_special(each, reflected, [instance], node)
+
+        return self.for_each_class(one, node, compare)
+
+    def _compare_dataclasses(self, owner: type, one: StagedValue, other: StagedValue, node: ast.AST) -> StagedValue:
+        """`==` of two instances of a dataclass: that of tuples of their fields."""
+        names = [each.name for each in fields_of(owner) if each.compare]
+
+        def go(rest: list[str]) -> StagedValue:
+            if not rest:
+                return self.constant(True)
+            values = [self.read_attribute(each, rest[0], node) for each in (one, other)]
+            if any(not isinstance(each.layout, NumberLayout) for each in values):
+                raise NotSpeculable("`==` of dataclasses with fields other than numbers has no graph")
+            for each in values:
+                if number_kind(each.layout) == "f":
+                    is_number = self.emit("equal", each.leaves[0], each.leaves[0])
+                    self.check(is_number, node, "it is not NaN", "tuples with the same NaN are equal")
+            predicate = self.truth(self._compare("Eq", values[0], values[1], node), node)
+            return self.branch(predicate, lambda: go(rest[1:]), lambda: self.constant(False))
+
+        return go(names)
 
     def _is_same(self, one: StagedValue, other: StagedValue) -> Any:
         """Whether two values are one object: a Python bool, or a symbolic one."""
@@ -906,6 +1119,59 @@ class Generation(Staging):
             raise NotSpeculable("a starred item has no graph")
         return self.tuple_of([self.evaluate(each) for each in node.elts])
 
+    def _evaluate_list(self, node: ast.List) -> StagedValue:
+        if any(isinstance(each, ast.Starred) for each in node.elts):
+            raise NotSpeculable("a starred item has no graph")
+        items = [self.evaluate(each) for each in node.elts]
+        self.current_node = node
+        return containers.new_list(self, items, node)
+
+    def _evaluate_dict(self, node: ast.Dict) -> StagedValue:
+        items = [
+            (self.evaluate(key), self.evaluate(value)) for key, value in zip(node.keys, node.values, strict=True) if key
+        ]
+        if len(items) < len(node.keys):
+            raise NotSpeculable("`**` in a dict has no graph")
+        self.current_node = node
+        return containers.new_dict(self, items, node)
+
+    def _evaluate_listcomp(self, node: ast.ListComp | ast.GeneratorExp) -> StagedValue:
+        result = containers.new_list(self, [], node)
+        name = f" items {node.lineno}:{node.col_offset}"
+        self.state.variables[name] = result
+
+        def append() -> StagedValue:
+            item = self.evaluate(node.elt)
+            items = self.state.variables[name]
+            return self.for_each_class(
+                items, node, lambda pool, each: containers.call_method(self, pool, each, "append", [item], node)
+            )
+
+        self._run_comprehension(node, ast.Expr(Emission(append)))
+        return self.state.variables.pop(name)
+
+    def _run_comprehension(self, node: ast.ListComp | ast.GeneratorExp, body: ast.stmt) -> None:
+        """The loops of a comprehension, whose variables are its own; `body` uses its item."""
+        names = {each.id for part in node.generators for each in ast.walk(part.target) if isinstance(each, ast.Name)}
+        if any(part.is_async for part in node.generators):
+            raise NotSpeculable("an asynchronous comprehension has no graph")
+        statement: ast.stmt = body
+        for part in reversed(node.generators):
+            for test in reversed(part.ifs):
+                statement = ast.copy_location(ast.If(test, [statement], []), test)
+            statement = ast.copy_location(ast.For(part.target, part.iter, [statement], []), node)
+        function, local_names = self.stack[-1]
+        hidden = {name: value for name, value in self.state.variables.items() if name in names}
+        self.stack.append((function, local_names | names))
+        try:
+            self.run_statement(statement)
+        finally:
+            self.stack.pop()
+        self.state.variables = {k: v for k, v in self.state.variables.items() if k not in names} | hidden
+
+    def _evaluate_emission(self, node: Emission) -> StagedValue:
+        return node.action()
+
     def _evaluate_namedexpr(self, node: ast.NamedExpr) -> StagedValue:
         value = self.evaluate(node.value)
         self.assign(node.target, value)
@@ -928,6 +1194,8 @@ class Generation(Staging):
                 raise NotSpeculable(f"an assignment to an item of {one.layout} has no graph")
 
             def write_one(kind: type, instance: StagedValue) -> StagedValue:
+                if not issubclass(kind, Pool):
+                    return self.call_special(instance, "__setitem__", [position, value], node)
                 containers.write_item(self, kind, instance, position, value, node)
                 return StagedValue(NONE, ())
 
@@ -937,9 +1205,13 @@ class Generation(Staging):
 
     def _read_item(self, value: StagedValue, index: StagedValue, node: ast.AST) -> StagedValue:
         if isinstance(value.layout, ReferenceLayout):
-            return self.for_each_class(
-                value, node, lambda kind, each: containers.read_item(self, kind, each, index, node)
-            )
+
+            def read(kind: type, each: StagedValue) -> StagedValue:
+                if not issubclass(kind, Pool):
+                    return self.call_special(each, "__getitem__", [index], node)
+                return containers.read_item(self, kind, each, index, node)
+
+            return self.for_each_class(value, node, read)
         if isinstance(value.layout, TupleLayout) and isinstance(index.layout, ConstantLayout):
             position = index.layout.value
             if type(position) is int and -len(value.layout.items) <= position < len(value.layout.items):
@@ -952,16 +1224,28 @@ class Generation(Staging):
         if any(isinstance(each, ast.Starred) for each in node.args) or any(each.arg is None for each in node.keywords):
             raise NotSpeculable("a call with * or ** has no graph")
         if isinstance(node.func, ast.Attribute):
-            owner = self.evaluate(node.func.value)
+            if self._is_super(node.func.value):
+                return self._call_super(node.func.attr, node)
+            owner = self.evaluate_owner(node.func.value)
+            method = node.func.attr
             if isinstance(owner.layout, ReferenceLayout | UnionLayout):
-                method = node.func.attr
                 return self.dispatch(owner, lambda each: self._call_method(each, method, node))
-            function = self.read_attribute(owner, node.func.attr, node.func)
+            if isinstance(owner.layout, ConstantLayout) and type(owner.layout.value) is type:
+                member = static_attribute(owner.layout.value, method)
+                if isinstance(member, classmethod) and class_problem(owner.layout.value) is None:
+                    self.require_class_value(owner.layout.value, method)
+                    return self._call_bound(member.__func__, owner, node)
+            function = self.read_attribute(owner, method, node.func)
         else:
+            for builtin in (any, all):
+                if (
+                    len(node.args) == 1
+                    and isinstance(node.args[0], ast.GeneratorExp)
+                    and self._is_builtin(node.func, builtin)
+                ):
+                    return self._call_quantifier(node, node.args[0], builtin is any)
             function = self.evaluate(node.func)
-        arguments = [self.evaluate(each) for each in node.args]
-        keywords = {each.arg: self.evaluate(each.value) for each in node.keywords if each.arg is not None}
-        self.current_node = node
+        arguments, keywords = self._evaluate_arguments(node)
         return self.dispatch(function, lambda each: self._call_value(each, arguments, keywords, node))
 
     def _call_method(self, owner: StagedValue, name: str, node: ast.Call) -> StagedValue:
@@ -977,24 +1261,102 @@ class Generation(Staging):
                 values = [self.evaluate(each) for each in node.args]
                 self.current_node = node
                 return containers.call_method(self, kind, instance, name, values, node)
-            member = python_function(self.require_class_value(kind, name))
-            if isinstance(member, FunctionType):
+            member = static_attribute(kind, name, UNASSIGNED)
+            function = python_function(member.__func__ if isinstance(member, classmethod | staticmethod) else member)
+            if isinstance(function, FunctionType):
+                self.require_class_value(kind, name)
                 if self.layout_of_key(FieldKey(kind, name)) != MISSING:
                     raise NotSpeculable(f"{name} is an attribute of instances of {kind.__qualname__}, and a method")
                 self._require_class_level(kind, name)
-                arguments = [instance, *(self.evaluate(each) for each in node.args)]
-                keywords = {each.arg: self.evaluate(each.value) for each in node.keywords if each.arg is not None}
-                return self.call_python(member, arguments, keywords, node)
-            function = self._read_field(kind, instance, name, node.func)
-            arguments = [self.evaluate(each) for each in node.args]
-            keywords = {each.arg: self.evaluate(each.value) for each in node.keywords if each.arg is not None}
-            return self.dispatch(function, lambda each: self._call_value(each, arguments, keywords, node))
+                if isinstance(member, staticmethod):
+                    return self._call_bound(function, None, node)
+                first = self.constant(kind) if isinstance(member, classmethod) else instance
+                return self._call_bound(function, first, node)
+            value = self._read_field(kind, instance, name, node.func)
+            arguments, keywords = self._evaluate_arguments(node)
+            return self.dispatch(value, lambda each: self._call_value(each, arguments, keywords, node))
 
         return self.for_each_class(owner, node.func, call)
+
+    def _evaluate_arguments(self, node: ast.Call) -> tuple[list[StagedValue], dict[str, StagedValue]]:
+        arguments = [
+            self._evaluate_listcomp(each)
+            if isinstance(each, ast.GeneratorExp) and self._is_consumed(node)
+            else self.evaluate(each)
+            for each in node.args
+        ]
+        keywords = {each.arg: self.evaluate(each.value) for each in node.keywords if each.arg is not None}
+        self.current_node = node
+        return arguments, keywords
+
+    def _is_consumed(self, node: ast.Call) -> bool:
+        """Whether a call is one of a builtin that consumes a generator expression at once."""
+        return len(node.args) == 1 and any(self._is_builtin(node.func, each) for each in (sum, max, min, list, sorted))
+
+    def _evaluate_generatorexp(self, node: ast.GeneratorExp) -> StagedValue:
+        raise NotSpeculable("a generator has no graph")
+
+    def _call_quantifier(self, node: ast.Call, generator: ast.GeneratorExp, is_any: bool) -> StagedValue:
+        """`any` or `all` of a generator expression: it ends at the first item that decides."""
+        if len(generator.generators) > 1:
+            raise NotSpeculable(f"`{ast.unparse(node)}` has no graph")
+        name = f" quantifier {node.lineno}:{node.col_offset}"
+        self.state.variables[name] = self.constant(not is_any)
+
+        def decide() -> StagedValue:
+            self.state.variables[name] = self.constant(is_any)
+            return StagedValue(NONE, ())
+
+        test = generator.elt if is_any else ast.copy_location(ast.UnaryOp(ast.Not(), generator.elt), generator.elt)
+        body = [ast.Expr(Emission(decide)), ast.Break()]
+        self._run_comprehension(generator, ast.copy_location(ast.If(test, body, []), generator.elt))
+        return self.state.variables.pop(name)
+
+    def _call_bound(self, function: Any, first: StagedValue | None, node: ast.Call) -> StagedValue:
+        """A call of a function, with the object or class that it is bound to."""
+        arguments, keywords = self._evaluate_arguments(node)
+        python = python_function(function)
+        if not isinstance(python, FunctionType):
+            raise NotSpeculable(f"method {ast.unparse(node.func)} has no Python code")
+        return self.call_python(python, arguments if first is None else [first, *arguments], keywords, node)
+
+    def _is_super(self, node: ast.expr) -> bool:
+        return isinstance(node, ast.Call) and not node.args and not node.keywords and self._is_builtin(node.func, super)
+
+    def _call_super(self, name: str, node: ast.Call) -> StagedValue:
+        """`super().name(...)`."""
+        function = self.stack[-1][0]
+        names = function.__code__.co_freevars
+        parameters = function.__code__.co_varnames[: function.__code__.co_argcount]
+        if "__class__" not in names or not parameters:
+            raise NotSpeculable("super() outside of a method has no graph")
+        own_class = (function.__closure__ or ())[names.index("__class__")].cell_contents
+        instance = self.state.variables[parameters[0]]
+        if not isinstance(instance.layout, ReferenceLayout):
+            raise NotSpeculable("super() of what is no instance has no graph")
+
+        def call(kind: type, each: StagedValue) -> StagedValue:
+            self.resolution_orders[kind] = kind.__mro__
+            for base in kind.__mro__[kind.__mro__.index(own_class) + 1 :]:
+                if name in base.__dict__:
+                    break
+                self.requirements.absent_class_names.add((base, name))
+            else:
+                raise NotSpeculable(f"super() has no {name}")
+            member = self.require_class_value(base, name)
+            if member is object.__init__ and not node.args and not node.keywords:
+                return StagedValue(NONE, ())
+            if not isinstance(python_function(member), FunctionType):
+                raise NotSpeculable(f"super().{name} has no Python code")
+            return self._call_bound(member, each, node)
+
+        return self.for_each_class(instance, node, call)
 
     def _call_value(
         self, function: StagedValue, arguments: list[StagedValue], keywords: dict[str, StagedValue], node: ast.Call
     ) -> StagedValue:
+        if isinstance(function.layout, ReferenceLayout):
+            return self.call_special(function, "__call__", arguments, node, keywords)
         if not isinstance(function.layout, ConstantLayout):
             raise NotSpeculable(f"a call of {function.layout} has no graph")
         target = function.layout.value
@@ -1005,38 +1367,154 @@ class Generation(Staging):
             return self.call_python(python, arguments, keywords, node)
         if python is isinstance and len(arguments) == 2 and not keywords:
             return self.dispatch(arguments[0], lambda value: self._isinstance([value, arguments[1]], node))
+        if isinstance(python, BuiltinFunctionType | type) and python in _LIBRARY and not keywords:
+            if len(arguments) == 1 and isinstance(arguments[0].layout, ReferenceLayout):
+                value = self.call_library(_LIBRARY[python], arguments)
+                if python is sum and number_kind(value.layout) != "i" and sys.version_info >= (3, 12):
+                    raise NotSpeculable("the sum of floats is compensated")
+                return value
+        if python is type and len(arguments) == 1 and isinstance(arguments[0].layout, ReferenceLayout):
+            return self.for_each_class(
+                arguments[0], node, lambda kind, _: self.constant(kind.python_class if issubclass(kind, Pool) else kind)
+            )
         if python is len and len(arguments) == 1 and isinstance(arguments[0].layout, ReferenceLayout):
             return self.length(arguments[0], node)
         handler = arithmetic.BUILTINS.get(python) if type(python) in (BuiltinFunctionType, type) else None
         if handler is not None and not keywords:
             return self.dispatch_all(arguments, lambda values: handler(self, values, node))
+        if type(target) is type and class_problem(target) is None:
+            return self.construct(target, arguments, keywords, node)
         raise NotSpeculable(f"a call of {function.layout} has no graph")
+
+    def call_special(
+        self,
+        owner: StagedValue,
+        name: str,
+        arguments: Sequence[StagedValue],
+        node: ast.AST,
+        keywords: dict[str, StagedValue] | None = None,
+    ) -> StagedValue:
+        """A call of a special method, which Python finds in the class of an object."""
+
+        def call(kind: type, instance: StagedValue) -> StagedValue:
+            member = UNASSIGNED if issubclass(kind, Pool) else self.require_class_value(kind, name)
+            if not isinstance(python_function(member), FunctionType):
+                raise NotSpeculable(f"{class_name(kind)} has no {name} of Python code")
+            result = self.call_python(python_function(member), [instance, *arguments], keywords or {}, node)
+            if any(option == ConstantLayout(NotImplemented) for option in options_of(result.layout)):
+                raise NotSpeculable(f"{class_name(kind)}.{name} may return NotImplemented")
+            return result
+
+        return self.for_each_class(owner, node, call)
+
+    def construct(
+        self, owner: type, arguments: Sequence[StagedValue], keywords: dict[str, StagedValue], node: ast.AST
+    ) -> StagedValue:
+        """A new object of a class."""
+        if self.require_class_value(owner, "__new__") is not object.__new__:
+            raise NotSpeculable(f"{owner.__qualname__} has __new__")
+        init = self.require_class_value(owner, "__init__")
+        value = self.allocate(owner, node)
+        self.state.new_objects = (*self.state.new_objects, NewObject(value.leaves[0], owner))
+        fields = dataclass_fields(owner, init)
+        if fields is not None:
+            self._initialize_dataclass(value, fields, arguments, keywords, node)
+        elif isinstance(python_function(init), FunctionType):
+            self.call_python(python_function(init), [value, *arguments], keywords, node)
+        elif init is not object.__init__:
+            raise NotSpeculable(f"{owner.__qualname__}.__init__ has no Python code")
+        elif arguments or keywords:
+            self.check(False, node, "the call fits the parameters", "Python raises TypeError where it does not")
+        new = self.new_object(value)
+        assert new is not None
+        self.publish(new)
+        self.note_creation_order(owner, new.names)
+        self.replace_new_object(new)
+        return value
+
+    def _initialize_dataclass(
+        self,
+        value: StagedValue,
+        fields: Sequence[Field[Any]],
+        arguments: Sequence[StagedValue],
+        keywords: dict[str, StagedValue],
+        node: ast.AST,
+    ) -> None:
+        """What the `__init__` of a dataclass does."""
+        assert isinstance(value.layout, ReferenceLayout)
+        (owner,) = value.layout.classes
+        positional = [each.name for each in fields if each.init and not each.kw_only]
+        names = [each.name for each in fields if each.init]
+        bound = dict(zip(positional, arguments, strict=False))
+        is_wrong = len(arguments) > len(positional) or any(each in bound or each not in names for each in keywords)
+        bound |= keywords
+        is_wrong |= any(
+            each.default is MISSING_DEFAULT and each.default_factory is MISSING_DEFAULT and each.name not in bound
+            for each in fields
+            if each.init
+        )
+        if is_wrong:
+            self.check(False, node, "the call fits the parameters", "Python raises TypeError where it does not")
+        for each in fields:
+            if each.name in bound:
+                content = bound[each.name]
+            elif each.default_factory is not MISSING_DEFAULT:
+                content = self._call_value(self.constant(each.default_factory), [], {}, node)
+            elif each.init:
+                content = self._default(each.name, each.default)
+            else:
+                continue
+            self.is_in_init = True
+            self.write_attribute(value, each.name, content, node)
+            self.is_in_init = False
+        if self.require_class_value(owner, "__post_init__") is not UNASSIGNED:
+            self.call_special(value, "__post_init__", (), node)
+
+    def _default(self, name: str, value: Any) -> StagedValue:
+        if type(value) not in (*NUMBER_CLASSES, str, type(None), FunctionType, type):
+            raise NotSpeculable(f"the default of {name} is a {type(value).__name__}")
+        return self.constant(value)
 
     def length(self, value: StagedValue, node: ast.AST) -> StagedValue:
         """`len` of a list."""
-        return self.for_each_class(
-            value, node, lambda kind, each: self.number("i", containers.length(self, kind, each))
-        )
 
-    def truth_of_container(self, value: StagedValue, node: ast.AST) -> Any:
-        """The truth of what may be a list or dict: a list is true if it has items."""
+        def length(kind: type, each: StagedValue) -> StagedValue:
+            if issubclass(kind, Pool):
+                return self.number("i", containers.length(self, kind, each))
+            count = self.call_special(each, "__len__", (), node)
+            if number_kind(count.layout) != "i":
+                raise NotSpeculable(f"{class_name(kind)}.__len__ does not return an int")
+            leaf = self.leaf_of(count)
+            is_valid = self.emit("greater_equal", leaf, 0) if isinstance(count.layout, NumberLayout) else leaf >= 0
+            self.check(is_valid, node, "the length is not negative", "Python raises ValueError where it is")
+            return count
+
+        return self.for_each_class(value, node, length)
+
+    def truth_of_object(self, value: StagedValue, node: ast.AST) -> Any:
+        """The truth of a list, which has items where it is true, or of an object that may have `__bool__`."""
         assert isinstance(value.layout, ReferenceLayout)
         owner = StagedValue(ReferenceLayout(value.layout.classes, False), value.leaves)
 
-        def truth_of_object() -> StagedValue:
+        def truth() -> StagedValue:
             return self.for_each_class(owner, node, truth_of_class)
 
         def truth_of_class(kind: type, each: StagedValue) -> StagedValue:
             if issubclass(kind, Pool):
                 return self.number("b", self.emit("greater", containers.length(self, kind, each), 0))
-            for name in ("__bool__", "__len__"):
-                self.require_absent(kind, name)
+            if self.require_class_value(kind, "__bool__") is not UNASSIGNED:
+                value = self.call_special(each, "__bool__", (), node)
+                if number_kind(value.layout) != "b":
+                    raise NotSpeculable(f"{class_name(kind)}.__bool__ does not return a bool")
+                return value
+            if self.require_class_value(kind, "__len__") is not UNASSIGNED:
+                return self.predicate_value(self.truth(self.length(each, node), node))
             return self.constant(True)
 
         if not value.layout.is_optional:
-            return self.truth(truth_of_object(), node)
+            return self.truth(truth(), node)
         is_object = self.emit("greater_equal", value.leaves[0], 0)
-        return self.truth(self.branch(is_object, truth_of_object, lambda: self.constant(False)), node)
+        return self.truth(self.branch(is_object, truth, lambda: self.constant(False)), node)
 
     def call_python(
         self,
@@ -1058,12 +1536,12 @@ class Generation(Staging):
         defaults |= function.__kwdefaults__ or {}
         for name in names:
             if name not in bound and name in defaults:
-                if type(defaults[name]) not in (*NUMBER_CLASSES, str, type(None)):
-                    raise NotSpeculable(f"the default of {name} is not a number, a string or None")
-                bound[name] = self.constant(defaults[name])
+                bound[name] = self._default(name, defaults[name])
         if is_wrong or {*bound} != {*names}:
             self.check(False, node, "the call fits the parameters", "Python raises TypeError where it does not")
-        return self.call_function(function, {name: bound[name] for name in names})
+        bound = {name: bound[name] for name in names}
+        is_incomplete = any(self.new_object(each) is not None for each in bound.values())
+        return self.inline_function(function, bound) if is_incomplete else self.call_function(function, bound)
 
     def _call_array_function(
         self, function: Any, arguments: list[StagedValue], keywords: dict[str, StagedValue]
@@ -1128,6 +1606,19 @@ def function_key(function: FunctionType) -> tuple[Any, ...]:
     return function.__code__, function.__defaults__, *(part for item in keywords for part in item)
 
 
+def refuse_reflection(one: ReferenceLayout, other: ReferenceLayout, method: str) -> None:
+    """Raises NotSpeculable where Python would ask the right operand first, since its class derives from the left."""
+    for owner in one.classes:
+        for each in other.classes:
+            if each is not owner and issubclass(each, owner) and static_attribute(each, method) is not None:
+                raise NotSpeculable(f"{each.__qualname__}.{method} has the priority over that of {owner.__qualname__}")
+
+
+_COMPARISON_METHODS = {"Eq": "eq", "NotEq": "ne", "Lt": "lt", "LtE": "le", "Gt": "gt", "GtE": "ge"}
+_REFLECTED = {"Eq": "Eq", "NotEq": "NotEq", "Lt": "Gt", "LtE": "GtE", "Gt": "Lt", "GtE": "LtE"}
+_ORDER = tuple(_COMPARISON_METHODS.values())
+
+
 def _zero_of(type_: Type) -> Any:
     return np.zeros([size or 0 for size in type_.shape or ()], type_.dtype.numpy)
 
@@ -1158,3 +1649,13 @@ class _Identities:
 
 
 _ARRAY_FUNCTIONS_BY_IDENTITY = _Identities()
+_LIBRARY = {
+    sum: library.total,
+    max: library.largest,
+    min: library.smallest,
+    any: library.has_true,
+    all: library.has_only_true,
+    list: library.copy,
+    sorted: library.sort,
+}
+"""Builtins that take a list, each with the function that says what it does."""

@@ -38,6 +38,7 @@ from .layouts import (
     ReferenceLayout,
     TupleLayout,
     UnionLayout,
+    class_name,
     join,
     references,
     replace_class,
@@ -72,7 +73,8 @@ end."""
 
 @dataclass(frozen=True, eq=False)
 class VariableKey:
-    """A variable outside of the program: of a module, by the dict of its globals, or of a function, by its cell."""
+    """A variable outside of the program: of a module, by the dict of its globals, of a function, by its cell, or of a
+    class."""
 
     container: Any
     name: str
@@ -84,7 +86,7 @@ class VariableKey:
         return hash((id(self.container), self.name))
 
     def __str__(self) -> str:
-        return self.name
+        return f"{self.container.__qualname__}.{self.name}" if isinstance(self.container, type) else self.name
 
     def read(self) -> Any:
         """The value now, or UNASSIGNED."""
@@ -93,17 +95,30 @@ class VariableKey:
                 return self.container.cell_contents
             except ValueError:
                 return UNASSIGNED
-        return self.container.get(self.name, UNASSIGNED)
+        namespace = self.container.__dict__ if isinstance(self.container, type) else self.container
+        return namespace.get(self.name, UNASSIGNED)
 
     def write(self, value: Any) -> None:
         """Assign the variable."""
         if isinstance(self.container, CellType):
             self.container.cell_contents = value
+        elif isinstance(self.container, type):
+            type.__setattr__(self.container, self.name, value)
         else:
             self.container[self.name] = value
 
 
-HeapKey: TypeAlias = FieldKey | VariableKey
+@dataclass(frozen=True)
+class AllocationKey:
+    """The fresh objects of a class, lists or dicts of a pool: the index of the next one, and where they end."""
+
+    owner: type
+
+    def __str__(self) -> str:
+        return f"next {class_name(self.owner)}"
+
+
+HeapKey: TypeAlias = FieldKey | VariableKey | AllocationKey
 """What a program reads and writes besides its local variables."""
 
 
@@ -112,6 +127,11 @@ def is_compact(layout: Layout) -> bool:
     then the row of an object is looked up. Other vectors have a row for each object of the table."""
     return any(not type_.is_scalar for type_ in layout.types)
 
+
+Room: TypeAlias = type | AllocationKey
+"""What must have room: the lists of a pool for items more, or the fresh objects of a class."""
+MIN_ROOM = 8
+"""How much room there is at first."""
 
 _SINGLE = NumberLayout | ReferenceLayout | ArrayLayout
 """Layouts with one value, which the columns of fields have as it is; for others they have lists of values."""
@@ -191,12 +211,15 @@ class ObjectTable:
         self,
         fields: Mapping[FieldKey, Layout],
         absent_names: Mapping[type, frozenset[str]],
-        room: Mapping[type, int] = MappingProxyType({}),
+        room: Mapping[Room, int] = MappingProxyType({}),
+        allocations: Sequence[AllocationKey] = (),
     ) -> None:
         """`fields` has the layouts of the attributes to follow. No instance of a class may have an attribute of its own
         under one of its `absent_names`: the graph takes what the class has. Each list of a pool that may grow has
-        `room` for so many items more."""
-        self.room = room
+        `room` for so many items more, and there are so many fresh objects for each of the `allocations`."""
+        self.room, self.allocations = room, allocations
+        self.fresh: dict[type, range] = {}
+        """The indices of the fresh objects of each class, which the graph may take for new ones."""
         self.indices: dict[int, int] = {}
         self.objects: list[Any] = []
         self.classes: list[type] = []
@@ -318,6 +341,39 @@ class ObjectTable:
                 else:
                     self._encode_rows([value], key)
         self._check_namespaces(namespaces, [*map(id, containers)])
+        for key in self.allocations:
+            self._allocate(key)
+
+    def _allocate(self, key: AllocationKey) -> None:
+        """Add the fresh objects of a class to the table: indices, which have objects only once a run has taken them."""
+        count, first = max(MIN_ROOM, self.room.get(key, 0)), len(self.objects)
+        self.fresh[key.owner] = indices = range(first, first + count)
+        self.objects += [None] * count
+        self.classes += [key.owner] * count
+        self.rows.setdefault(key.owner, []).extend(indices)
+        if issubclass(key.owner, ListPool):
+            start, room = self.cells.get(key.owner, 0), self.room_of_list(key.owner)
+            self.cells[key.owner] = start + count * room
+            starts = [start + k * room for k in range(count)]
+            numbers = {LENGTH: [0] * count, START: starts, LIMIT: [each + room for each in starts]}
+            for field in self.keys.get(key.owner, ()):
+                self.columns[field] += numbers.get(field.name, ())
+
+    def room_of_list(self, pool: type) -> int:
+        """How many items a list of a pool may get in a run."""
+        return self.room.get(pool, 0) if FieldKey(pool, LIMIT) in self.layouts else 0
+
+    def allocation(self, key: AllocationKey) -> list[Any]:
+        """The index of the first fresh object of a class, and where they end."""
+        indices = self.fresh[key.owner]
+        return [np.int64(indices.start), np.int64(indices.stop)]
+
+    def materialize(self, key: AllocationKey, end: int) -> None:
+        """Make the objects that a run has taken, those before an index."""
+        owner, indices = key.owner, self.fresh[key.owner]
+        self.fresh[owner] = range(indices.start, end)
+        for index in self.fresh[owner]:
+            self.objects[index] = owner.python_class() if issubclass(owner, Pool) else object.__new__(owner)
 
     def _check_namespaces(self, namespaces: Sequence[int], containers: Sequence[int]) -> None:
         """Raises LayoutMiss where one dict has the attributes of two objects, or is itself an object, or has variables
@@ -335,7 +391,7 @@ class ObjectTable:
     def _follow_list(self, instance: list[Any], owner: type) -> None:
         start = self.cells.get(owner, 0)
         end = start + len(instance)
-        limit = end + (self.room.get(owner, 0) if FieldKey(owner, LIMIT) in self.layouts else 0)
+        limit = end + self.room_of_list(owner)
         self.cells[owner] = limit
         numbers = {LENGTH: len(instance), START: start, LIMIT: limit}
         for key in self.keys.get(owner, ()):
@@ -380,9 +436,17 @@ class ObjectTable:
             parts = [column]
         else:
             parts = [list(part) for part in zip(*column, strict=True)] or [[] for _ in layout.types]
-        return [self._vector(part, type_, rows, key) for part, type_ in zip(parts, layout.types, strict=True)]
+        count = self.cells.get(key.owner, 0) if key.is_items else len(rows)
+        fills = [0] * len(parts)
+        if isinstance(layout, UnionLayout) and MISSING in layout.options:
+            fills[0] = layout.options.index(MISSING)
+        return [
+            self._vector(part, type_, rows, key, count, fill)
+            for part, type_, fill in zip(parts, layout.types, fills, strict=True)
+        ]
 
-    def _vector(self, part: list[Any], type_: Type, rows: list[int], key: FieldKey) -> Any:
+    def _vector(self, part: list[Any], type_: Type, rows: list[int], key: FieldKey, count: int, fill: int) -> Any:
+        """The values of a column, and `fill` for the fresh objects, up to a count, in the rows of their objects."""
         sizes: tuple[Any, ...] = type_.shape or ()
         if None in sizes:
             shapes = {np.shape(each) for each in part} or {tuple(size or 0 for size in sizes)}
@@ -400,7 +464,9 @@ class ObjectTable:
             and max(-values.min(), values.max()) >= MAX_INTEGER
         ):
             raise LayoutMiss(str(key), "an int of 62 bits", "a larger int")
-        if len(part) == len(self.objects) or key.is_items or is_compact(self.layouts[key]):
+        if len(part) < count:
+            values = np.concatenate([values, np.full((count - len(part), *sizes), fill, type_.dtype.numpy)])
+        if count == len(self.objects) or key.is_items or is_compact(self.layouts[key]):
             return values
         vector = np.zeros((len(self.objects), *sizes), type_.dtype.numpy)
         vector[rows] = values
@@ -437,10 +503,37 @@ class ObjectTable:
                 return self.decode(options[tag], iter(parts[tag]))
 
     def changes(self, key: FieldKey, before: Sequence[Any], after: Sequence[Any]) -> Iterator[tuple[Any, str, Any]]:
-        """The objects whose field a graph has changed, with the name and the new value."""
+        """The objects whose field a graph has changed, with the name and the new value; none that are new."""
         indices = self.rows.get(key.owner, []) if is_compact(self.layouts[key]) else range(len(self.objects))
+        fresh = self.fresh.get(key.owner, ())
         for row in _changed_rows(before, after):
-            yield self.objects[indices[row]], key.name, self.decode_row(key, after, row)
+            if indices[row] not in fresh:
+                yield self.objects[indices[row]], key.name, self.decode_row(key, after, row)
+
+    def adds(self, key: FieldKey, before: Sequence[Any], after: Sequence[Any]) -> Iterator[int]:
+        """The identities of the objects, but for those that are new, that a graph has given an attribute."""
+        layout = self.layouts[key]
+        if isinstance(layout, UnionLayout) and MISSING in layout.options:
+            absent = layout.options.index(MISSING)
+            indices = self.rows.get(key.owner, []) if is_compact(layout) else range(len(self.objects))
+            fresh = self.fresh.get(key.owner, ())
+            for row in np.flatnonzero((np.asarray(before[0]) == absent) & (np.asarray(after[0]) != absent)):
+                if indices[row] not in fresh:
+                    yield id(self.objects[indices[row]])
+
+    def new_values(
+        self, owner: type, names: Sequence[str], after: Mapping[str, Sequence[Any]]
+    ) -> Iterator[tuple[Any, str, Any]]:
+        """The attributes of the new objects of a class: the object, the name and the value, in the order in which a
+        graph has assigned them. `after` has the vectors of fields by name."""
+        first = self.rows[owner].index(self.fresh[owner].start) if self.fresh[owner] else 0
+        for position, index in enumerate(self.fresh[owner]):
+            for name in names:
+                key = FieldKey(owner, name)
+                row = first + position if is_compact(self.layouts[key]) else index
+                value = self.decode_row(key, after[name], row)
+                if value is not UNASSIGNED:
+                    yield self.objects[index], name, value
 
     def decode_row(self, key: FieldKey, vectors: Sequence[Any], row: int) -> Any:
         """The Python value of a row of a field."""
@@ -453,7 +546,8 @@ class ObjectTable:
         of its own, and the items behind that. `before` and `after` have the vectors of fields by name."""
         indices = np.array(self.rows.get(owner, ()), np.int64)
         starts, lengths, new_lengths = (
-            np.asarray(each)[indices] for each in (before[START][0], before[LENGTH][0], after[LENGTH][0])
+            np.asarray(each)[indices]
+            for each in (before.get(START, before[LENGTH])[0], before[LENGTH][0], after[LENGTH][0])
         )
         rows = _changed_rows(before[ITEMS], after[ITEMS]) if ITEMS in after else []
         key = FieldKey(owner, ITEMS)
@@ -499,8 +593,8 @@ class Observation:
         self.merged_pools: dict[type, type] = {}
         """Pools that are part of another, since one list was in both."""
         self._pool_by_id: dict[int, type] = {}
-        self.room: dict[type, int] = {}
-        """For how many items more the lists of a pool have room."""
+        self.room: dict[Room, int] = {}
+        """For how many items more the lists of a pool have room, and how many fresh objects there are of a class."""
 
     def layout(self, key: FieldKey) -> Layout:
         """The layout of a field; MISSING where none was seen."""

@@ -29,7 +29,18 @@ from ..outcome.outcome import Outcome
 from .assumptions import Assumption, number_in
 from .explanation import AssumptionRow, CallCounts, Explanation, Forecast
 from .generation import Generation, function_key
-from .heap import FieldKey, LayoutMiss, ObjectTable, Observation, VariableKey, static_attribute, write_list
+from .heap import (
+    MIN_ROOM,
+    AllocationKey,
+    FieldKey,
+    LayoutMiss,
+    ObjectTable,
+    Observation,
+    Room,
+    VariableKey,
+    static_attribute,
+    write_list,
+)
 from .layouts import MAX_HEIGHT, NUMBER_CLASSES, UNASSIGNED, DictPool, Layout, ListPool, NotSpeculable
 from .recording import Recorder, SpeculativeFunctionBase
 from .staging import Requirements, Restart, Unreachable
@@ -41,8 +52,8 @@ MIN_GAIN = 4
 """How many calls must return from the graph for each that breaks an assumption."""
 INTERNAL_ERROR = "speculation met an internal error"
 """The beginning of a reason that is a fault of tagloom, not of the user."""
-MIN_ROOM, MAX_ROOM = 8, 2**22
-"""How much room each list of a pool that grows gets at first, and all lists at most."""
+MAX_ROOM = 2**22
+"""How much room all lists of a pool get at most, or how many fresh objects there are of a class."""
 MAX_RESTARTS = 200
 """How often generation may start again: it does where it meets a field or variable that is new, or drops an arm."""
 MAX_ATTEMPTS = 3
@@ -64,7 +75,7 @@ class SpeculativeGraph:
     absent_names: dict[type, frozenset[str]]
     class_values: dict[tuple[type, str], Any]
     functions: dict[FunctionType, tuple[Any, ...]]
-    room: dict[type, int]
+    room: dict[Room, int]
 
     @property
     def assumptions(self) -> list[Assumption]:
@@ -76,6 +87,13 @@ class SpeculativeGraph:
         for owner, order in self.generation.resolution_orders.items():
             if owner.__mro__ is not order:
                 raise LayoutMiss(f"{owner.__qualname__}.__bases__", "as it was", "changed")
+        for owner, name in self.generation.requirements.class_variables:
+            member = static_attribute(owner, name, UNASSIGNED)
+            if member is UNASSIGNED or hasattr(type(member), "__get__"):
+                raise LayoutMiss(f"{owner.__qualname__}.{name}", "a variable of the class", "changed")
+        for owner, name in self.generation.requirements.absent_class_names:
+            if name in owner.__dict__:
+                raise LayoutMiss(f"{owner.__qualname__}.{name}", "an attribute of a base", "one of the class")
         for (owner, name), value in self.class_values.items():
             if static_attribute(owner, name, UNASSIGNED) is not value:
                 raise LayoutMiss(f"{owner.__qualname__}.{name}", "as it was", "changed")
@@ -86,7 +104,8 @@ class SpeculativeGraph:
 
     def encode(self, roots: dict[str, Any]) -> tuple[ObjectTable, list[Any]]:
         """The objects of a call, and the arguments of the program; raises LayoutMiss where one has another layout."""
-        table = ObjectTable(self.fields, self.absent_names, self.room)
+        allocations = [key for key in self.generation.keys if isinstance(key, AllocationKey)]
+        table = ObjectTable(self.fields, self.absent_names, self.room, allocations)
         leaves: list[Any] = []
         for name, layout in self.arguments.items():
             leaves += table.encode(roots[name], layout, name)
@@ -97,34 +116,57 @@ class SpeculativeGraph:
         if self.generation.requirements.needs_rows:
             leaves.append(table.class_rows())
         for key in self.generation.keys:
-            leaves += outside[key] if isinstance(key, VariableKey) else table.vectors(key)
+            if isinstance(key, FieldKey):
+                leaves += table.vectors(key)
+            else:
+                leaves += outside[key] if isinstance(key, VariableKey) else table.allocation(key)
         return table, leaves
 
     def decode(
         self, table: ObjectTable, leaves: Sequence[Any], results: Sequence[Any]
     ) -> tuple[Any, list[Callable[[], None]]]:
         """The result of the function, and what commits the changes of a run to the objects and variables."""
-        main = self.generation.main
+        generation, main = self.generation, self.generation.main
         assert main.result is not None
         remaining = iter(results)
-        value = table.decode(main.result, iter([next(remaining) for _ in main.result.types]))
+        result = [next(remaining) for _ in main.result.types]
         before, writes = dict(self._split(leaves)), list[Callable[[], None]]()
-        lists: dict[type, dict[str, Sequence[Any]]] = {}
-        for key in self.generation.keys:
-            if key not in self.generation.requirements.assigned_keys:
-                continue
-            after = [next(remaining) for _ in self.generation.key_types(key)]
-            if isinstance(key, FieldKey) and issubclass(key.owner, ListPool):
-                lists.setdefault(key.owner, {})[key.name] = after
+        changed = {
+            key: [next(remaining) for _ in generation.key_types(key)]
+            for key in generation.keys
+            if key in generation.requirements.assigned_keys
+        }
+        after = {**before, **changed}
+        vectors: dict[type, dict[str, Sequence[Any]]] = {}
+        for key, values in after.items():
+            if isinstance(key, AllocationKey):
+                table.materialize(key, int(values[0]))
             elif isinstance(key, FieldKey):
-                write: Any = dict.__setitem__ if issubclass(key.owner, DictPool) else object.__setattr__
-                writes += [partial(write, *change) for change in table.changes(key, before[key], after)]
-            elif any(_differs(*pair) for pair in zip(before[key], after, strict=True)):
-                writes.append(partial(key.write, table.decode(self.variables[key], iter(after))))
-        for owner, vectors in lists.items():
-            own = {key.name: each for key, each in before.items() if isinstance(key, FieldKey) and key.owner is owner}
-            writes += [partial(write_list, *change) for change in table.list_changes(owner, own, {**own, **vectors})]
-        return value, writes
+                vectors.setdefault(key.owner, {})[key.name] = values
+        additions = list[int]()
+        for key in generation.requirements.assigned_keys:
+            if isinstance(key, FieldKey) and not issubclass(key.owner, ListPool):
+                change = before[key], after[key]
+                writes += [partial(_writer(key.owner), *each) for each in table.changes(key, *change)]
+                additions += table.adds(key, *change)
+            elif isinstance(key, VariableKey) and any(map(_differs, before[key], after[key])):
+                writes.append(partial(key.write, table.decode(self.variables[key], iter(after[key]))))
+        for owner in table.fresh:
+            if not issubclass(owner, ListPool):
+                order = generation.requirements.creation_orders.get(owner, ())
+                others = [name for name in vectors.get(owner, ()) if name not in order]
+                attributes = list(table.new_values(owner, (*order, *others), vectors.get(owner, {})))
+                writes += [partial(_writer(owner), *each) for each in attributes]
+                additions += [id(instance) for instance, name, _ in attributes if name in others]
+        if len({*additions}) < len(additions):  # their order is not known
+            raise LayoutMiss("an object", "one that gets at most one new attribute", "one that gets several")
+        for owner in {key.owner: None for key in changed if isinstance(key, FieldKey)}:
+            if issubclass(owner, ListPool):
+                own = {
+                    key.name: each for key, each in before.items() if isinstance(key, FieldKey) and key.owner is owner
+                }
+                writes += [partial(write_list, *each) for each in table.list_changes(owner, own, vectors[owner])]
+        return table.decode(main.result, iter(result)), writes
 
     def _split(self, leaves: Sequence[Any]) -> Iterator[tuple[FieldKey | VariableKey, list[Any]]]:
         """The values of each field and variable among the arguments of the program."""
@@ -134,6 +176,10 @@ class SpeculativeGraph:
             count = len(self.generation.key_types(key))
             yield key, list(leaves[position : position + count])
             position += count
+
+
+def _writer(owner: type) -> Callable[[Any, str, Any], None]:
+    return dict.__setitem__ if issubclass(owner, DictPool) else object.__setattr__
 
 
 def _constant(value: Any, _: object) -> Any:
@@ -284,7 +330,8 @@ class SpeculativeFunction(SpeculativeFunctionBase):
         if owner is None or broken_number() is not None:
             return False
         room = max(MIN_ROOM, graph.room.get(owner, 0) * 4)
-        if room * max(1, len(table.rows.get(owner, ()))) > MAX_ROOM:
+        count = 1 if isinstance(owner, AllocationKey) else max(1, len(table.rows.get(owner, ())))
+        if room * count > MAX_ROOM:
             return False
         graph.room[owner] = room
         return True

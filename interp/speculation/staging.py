@@ -32,7 +32,17 @@ from ...core.frontend.trace.symbol import Symbol
 from ...core.program.program import Location
 from ...core.types import Type
 from .assumptions import Assumption, label
-from .heap import SPECIAL_ATTRIBUTES, FieldKey, HeapKey, Observation, VariableKey, is_compact, static_attribute
+from .heap import (
+    SPECIAL_ATTRIBUTES,
+    AllocationKey,
+    FieldKey,
+    HeapKey,
+    Observation,
+    Room,
+    VariableKey,
+    is_compact,
+    static_attribute,
+)
 from .layouts import (
     MAX_INTEGER,
     MISSING,
@@ -48,9 +58,11 @@ from .layouts import (
     ReferenceLayout,
     TupleLayout,
     UnionLayout,
+    class_name,
     is_within,
     join,
     number_kind,
+    options_of,
     references,
     zero_leaves,
 )
@@ -79,6 +91,36 @@ class Unreachable(BaseException):
     """Raised where an assertion always fails: nothing that follows runs."""
 
 
+@dataclass(frozen=True)
+class NewObject:
+    """An object whose `__init__` is generated, and the attributes that it has so far."""
+
+    leaf: Any
+    owner: type
+    names: tuple[str, ...] = ()
+    """The attributes that are assigned on all paths, in order."""
+    other_names: frozenset[str] = frozenset()
+    """Those that are assigned on some paths."""
+
+    def assign(self, name: str) -> NewObject:
+        """The object after an attribute was assigned; raises NotSpeculable where the order of attributes varies."""
+        if name in self.names:
+            return self
+        if name in self.other_names:
+            raise NotSpeculable(f"the order in which {self.owner.__qualname__} assigns attributes varies")
+        return replace(self, names=(*self.names, name))
+
+    def merge(self, other: NewObject) -> NewObject:
+        """The object after a branch, of whose arms the other one leads to `other`."""
+        common = [
+            tuple(name for name in each.names if name in more.names) for each, more in ((self, other), (other, self))
+        ]
+        if common[0] != common[1]:
+            raise NotSpeculable(f"the order in which {self.owner.__qualname__} assigns attributes varies")
+        every = {*self.names, *other.names} | self.other_names | other.other_names
+        return replace(self, names=common[0], other_names=frozenset(every.difference(common[0])))
+
+
 @dataclass
 class StagedState:
     """What changes while a program is generated."""
@@ -87,9 +129,10 @@ class StagedState:
     heap: dict[HeapKey, tuple[Any, ...]] = field(default_factory=dict)
     exit: StagedValue = field(default_factory=lambda: StagedValue(ConstantLayout(RUNNING), ()))
     result: StagedValue = field(default_factory=lambda: StagedValue(MISSING, ()))
+    new_objects: tuple[NewObject, ...] = ()
 
     def copy(self) -> StagedState:
-        return StagedState(dict(self.variables), dict(self.heap), self.exit, self.result)
+        return StagedState(dict(self.variables), dict(self.heap), self.exit, self.result, self.new_objects)
 
 
 @dataclass
@@ -98,10 +141,19 @@ class Requirements:
 
     fields: set[FieldKey] = field(default_factory=set)
     variables: set[VariableKey] = field(default_factory=set)
-    assigned_keys: set[HeapKey] = field(default_factory=set)
+    allocations: set[AllocationKey] = field(default_factory=set)
+    """The classes of which the graph makes instances, and the pools of lists and dicts that it makes."""
+    assigned_keys: dict[HeapKey, None] = field(default_factory=dict)
+    """What the graph writes, in the order in which generation met it."""
+    creation_orders: dict[type, tuple[str, ...]] = field(default_factory=dict)
+    """The attributes that new instances get, or the keys of new dicts, in order."""
     absent_names: dict[type, set[str]] = field(default_factory=dict)
     class_values: dict[tuple[type, str], Any] = field(default_factory=dict)
     """What classes must have under a name."""
+    class_variables: set[tuple[type, str]] = field(default_factory=set)
+    """Names under which classes must have no descriptor: their values may change."""
+    absent_class_names: set[tuple[type, str]] = field(default_factory=set)
+    """Names that classes must not have in their own body, since the graph takes what a base has."""
     functions: dict[FunctionType, tuple[Any, ...]] = field(default_factory=dict)
     """The code and the defaults of the functions of the program."""
     needs_rows: bool = False
@@ -120,7 +172,8 @@ class Requirements:
 
         fields = {*map(rename, self.fields)}
         is_changed = fields != self.fields or len(fields) != count
-        self.fields, self.assigned_keys = fields, {*map(rename, self.assigned_keys)}
+        self.fields, self.assigned_keys = fields, dict.fromkeys(map(rename, self.assigned_keys))
+        self.allocations = {AllocationKey(observation.canonical(key.owner)) for key in self.allocations}
         return is_changed
 
 
@@ -143,9 +196,10 @@ class Staging:
         self.class_numbers: dict[type, int] = {}
         self.resolution_orders: dict[type, tuple[type, ...]] = {}
         self.keys: list[HeapKey] = sorted(
-            [*requirements.fields, *requirements.variables], key=lambda key: (type(key).__name__, str(key))
+            [*requirements.fields, *requirements.variables, *requirements.allocations],
+            key=lambda key: (type(key).__name__, str(key)),
         )
-        classes = {key.owner for key in requirements.fields}
+        classes = {key.owner for key in (*requirements.fields, *requirements.allocations)}
         for layout in [*observation.arguments.values(), *observation.fields.values(), *observation.variables.values()]:
             classes |= {owner for each in references(layout) for owner in each.classes}
         for owner in sorted(classes, key=lambda owner: (owner.__module__, owner.__qualname__)):
@@ -166,7 +220,7 @@ class Staging:
         self.truths: dict[tuple[Any, ...], set[bool | None]] = {}
         """The truth of each test by its position, in all functions of the program; None where only a run decides it."""
 
-    def layout_of_key(self, key: HeapKey) -> Layout:
+    def layout_of_key(self, key: FieldKey | VariableKey) -> Layout:
         """The layout of a field or variable; raises Restart where it is not observed yet."""
         known: Any = self.requirements.fields if isinstance(key, FieldKey) else self.requirements.variables
         if key not in known:
@@ -178,6 +232,8 @@ class Staging:
 
     def key_types(self, key: HeapKey) -> list[Type]:
         """The types of the values that stand for a field, which are vectors, or for a variable."""
+        if isinstance(key, AllocationKey):
+            return [Type(dtypes.int64)] * 2
         types = self.layout_of_key(key).types
         if isinstance(key, VariableKey):
             return list(types)
@@ -210,9 +266,9 @@ class Staging:
         key = self.location_of(test), test.col_offset, ast.unparse(test)
         self.truths.setdefault(key, set()).add(truth)
 
-    def check(self, condition: Any, node: ast.AST, claim: str, reason: str, grows: type | None = None) -> None:
+    def check(self, condition: Any, node: ast.AST, claim: str, reason: str, grows: Room | None = None) -> None:
         """Assume that a condition is true: an assertion. Raises Unreachable where it is known to be false. Where it
-        fails, the class that `grows` gets more room."""
+        fails, what `grows` gets more room."""
         if isinstance(condition, bool | np.bool_) and condition:
             return
         key = (self.location_of(node), getattr(node, "col_offset", 0), getattr(node, "end_col_offset", 0), claim, grows)
@@ -342,11 +398,10 @@ class Staging:
             case TupleLayout(items):
                 return bool(items)
             case ReferenceLayout(classes, is_optional):
-                if any(issubclass(owner, Pool) for owner in classes):
-                    return self.truth_of_container(value, node)
-                for owner in classes:
-                    for name in ("__bool__", "__len__"):
-                        self.require_absent(owner, name)
+                for owner in sorted(classes, key=str):
+                    values = [self.require_class_value(owner, name) for name in ("__bool__", "__len__")]
+                    if issubclass(owner, Pool) or values != [UNASSIGNED, UNASSIGNED]:
+                        return self.truth_of_object(value, node)
                 return self.emit("greater_equal", value.leaves[0], 0) if is_optional else True
             case UnionLayout():
                 as_bool = self.dispatch(value, lambda option: self._truth_value(option, node))
@@ -359,15 +414,9 @@ class Staging:
         truth = self.truth(value, node)
         return self.constant(truth) if isinstance(truth, bool) else self.number("b", truth)
 
-    def truth_of_container(self, value: StagedValue, node: ast.AST) -> Any:
-        """The truth of what may be a list or dict."""
+    def truth_of_object(self, value: StagedValue, node: ast.AST) -> Any:
+        """The truth of what may be a list or dict, or an object that says its truth itself."""
         raise NotImplementedError
-
-    def require_absent(self, owner: type, name: str) -> None:
-        """Assume that a class has no attribute of this name."""
-        self.require_class_value(owner, name)
-        if static_attribute(owner, name, UNASSIGNED) is not UNASSIGNED:
-            raise NotSpeculable(f"{owner.__qualname__} has {name}")
 
     def require_class_value(self, owner: type, name: str) -> Any:
         """What a class has under a name, on which the graph then depends."""
@@ -452,6 +501,16 @@ class Staging:
         }
         value = final.pop("result of the arm")
         self._restore(final, start)
+        states = [end[1] for end in ends if end is not None]
+        for position, new in enumerate(start.new_objects):
+            objects = [state.new_objects[position] for state in states]
+            merged_object = objects[0].merge(objects[-1])
+            self.state.new_objects = (
+                *self.state.new_objects[:position],
+                merged_object,
+                *start.new_objects[position + 1 :],
+            )
+            assert merged_object.owner is new.owner
         return value
 
     def _is_outer(self, leaf: Any, branches: tuple[RegionBuilder, RegionBuilder]) -> bool:
@@ -487,7 +546,7 @@ class Staging:
         return entries
 
     def _restore(self, entries: dict[Any, StagedValue], start: StagedState) -> None:
-        self.state = StagedState({}, {}, entries["exit",], entries["result",])
+        self.state = StagedState({}, {}, entries["exit",], entries["result",], start.new_objects)
         for key, value in entries.items():
             if key[0] == "variable":
                 self.state.variables[key[1]] = value
@@ -652,27 +711,40 @@ class Staging:
 
     def read_row(self, key: FieldKey, owner: StagedValue, node: ast.AST) -> StagedValue:
         """The value of a field of an object, which is assumed to be there."""
+        return self.present(self.row(key, owner), node, f"{key} is there")
+
+    def row(self, key: FieldKey, owner: StagedValue) -> StagedValue:
+        """The value of a field of an object, which may be MISSING."""
         layout, index = self.layout_of_key(key), self.index_in(key, owner)
-        value = StagedValue(layout, tuple(self.emit("take", each, index, axis=0) for each in self.state.heap[key]))
-        return self.present(value, node, f"{key} is there")
+        return StagedValue(layout, tuple(self.emit("take", each, index, axis=0) for each in self.state.heap[key]))
+
+    def widen(self, key: FieldKey | VariableKey, layout: Layout) -> None:
+        """Let a field or variable have a wider layout: generation starts again."""
+        layouts: Any = self.observation.fields if isinstance(key, FieldKey) else self.observation.variables
+        self.observation.set_layout(layouts, key, layout)
+        self.observation.climbs += 1
+        raise Restart
 
     def write_heap(
-        self, key: HeapKey, value: StagedValue, node: ast.AST, find_row: Callable[[], Any] | None = None
+        self,
+        key: FieldKey | VariableKey,
+        value: StagedValue,
+        node: ast.AST,
+        find_row: Callable[[], Any] | None = None,
+        is_new: bool = False,
     ) -> None:
-        """Write a field of an object, whose row `find_row` returns, or a variable of a module or cell."""
+        """Write a field of an object, whose row `find_row` returns, or a variable of a module or cell. Where `is_new`,
+        the object is new, so it needs no layout for what it had before."""
         layout = self.layout_of_key(key)
         if key not in self.requirements.assigned_keys:
-            self.requirements.assigned_keys.add(key)
+            self.requirements.assigned_keys[key] = None
             raise Restart
-        is_new = layout == MISSING and isinstance(key, FieldKey) and key.is_items
-        if not is_new and MISSING in (layout, *(layout.options if isinstance(layout, UnionLayout) else ())):
+        if isinstance(key, VariableKey) and MISSING in options_of(layout):
             raise NotSpeculable(f"{key} is assigned where it may not be there yet")
         wide = widened(value.layout)
+        is_first = layout == MISSING and (is_new or (isinstance(key, FieldKey) and key.is_items))
         if not is_within(wide, layout):
-            layouts: Any = self.observation.fields if isinstance(key, FieldKey) else self.observation.variables
-            self.observation.set_layout(layouts, key, wide if is_new else join(layout, wide))
-            self.observation.climbs += 1
-            raise Restart
+            self.widen(key, wide if is_first else join(layout, wide))
         leaves = self.coerce(value, layout).leaves
         if find_row is None:
             self.state.heap[key] = leaves
@@ -683,6 +755,54 @@ class Staging:
                 raise NotSpeculable(f"{key} is assigned an array whose shape is not known")
             vectors.append(self.emit("scatter", vector, as_start(leaf, type_), index))
         self.state.heap[key] = tuple(vectors)
+
+    def allocate(self, owner: type, node: ast.AST) -> StagedValue:
+        """A new object of a class, or a new list or dict of a pool, without attributes or items."""
+        key = AllocationKey(owner)
+        if key not in self.requirements.allocations:
+            self.requirements.allocations.add(key)
+            self.requirements.assigned_keys[key] = None
+            raise Restart
+        index, end = self.state.heap[key]
+        has_room = self.emit("less", index, end)
+        claim = f"there is room for a new {class_name(owner)}"
+        self.check(has_room, node, claim, "the graph runs again with more room where there is not", grows=key)
+        index = self.emit("where", has_room, index, 0)
+        self.state.heap[key] = self.emit("add", index, 1), end
+        return StagedValue(ReferenceLayout(frozenset([owner]), False), (index,))
+
+    def pool_of_site(self, python_class: type, node: ast.expr) -> type:
+        """The pool of the lists, or dicts, that an expression of the source makes."""
+        return self.observation.pool(python_class, Site(self.location_of(node), node.col_offset))
+
+    def call_library(self, function: FunctionType, arguments: Sequence[StagedValue]) -> StagedValue:
+        """A call of a function that says in Python what a builtin does."""
+        raise NotImplementedError
+
+    def new_object(self, value: StagedValue) -> NewObject | None:
+        """The object whose `__init__` is being generated, if a value is one."""
+        if not isinstance(value.layout, ReferenceLayout):
+            return None
+        return next((each for each in self.state.new_objects if is_same_leaf(each.leaf, value.leaves[0])), None)
+
+    def replace_new_object(self, old: NewObject, *new: NewObject) -> None:
+        """Replace an object whose `__init__` is being generated, or remove it."""
+        objects = self.state.new_objects
+        position = objects.index(old)
+        self.state.new_objects = (*objects[:position], *new, *objects[position + 1 :])
+
+    def publish(self, new: NewObject) -> None:
+        """Let other code see an object whose `__init__` is being generated: what it does not have yet is optional."""
+        for key in sorted(self.requirements.fields, key=str):
+            if key.owner is new.owner and key.name not in new.names:
+                layout = self.layout_of_key(key)
+                if MISSING not in options_of(layout):
+                    self.widen(key, join(layout, MISSING))
+
+    def note_creation_order(self, owner: type, names: tuple[str, ...]) -> None:
+        """Note in which order new objects of a class get their attributes, or new dicts their keys."""
+        orders = self.requirements.creation_orders
+        orders[owner] = combined_order(orders.get(owner, ()), names, owner)
 
     def tuple_of(self, items: Sequence[StagedValue]) -> StagedValue:
         """A tuple of these items."""
@@ -707,6 +827,17 @@ class Staging:
 
     def predicate_value(self, predicate: Any) -> StagedValue:
         return self.number("b", predicate) if isinstance(predicate, Symbol) else self.constant(bool(predicate))
+
+
+@dataclass(frozen=True)
+class Site:
+    """An expression of the source, as a place of lists or dicts that it makes."""
+
+    location: Location
+    column: int
+
+    def __str__(self) -> str:
+        return f"made in line {self.location.line}"
 
 
 class _Pending(NamedTuple):
@@ -738,6 +869,19 @@ def widened(layout: Layout) -> Layout:
     if isinstance(layout, TupleLayout):
         return TupleLayout(tuple(map(widened, layout.items)))
     return layout
+
+
+def combined_order(one: tuple[str, ...], other: tuple[str, ...], owner: type) -> tuple[str, ...]:
+    """An order of names that begins with one and agrees with another; raises NotSpeculable where there is none.
+
+    >>> combined_order(("a", "b"), ("a", "c"), int)
+    ('a', 'b', 'c')
+    """
+    more = tuple(name for name in other if name not in one)
+    common = tuple(name for name in one if name in other)
+    if common + more != other:
+        raise NotSpeculable(f"the order in which {class_name(owner)}s get their attributes or keys varies")
+    return one + more
 
 
 def is_same_leaf(one: Any, other: Any) -> bool:

@@ -1,0 +1,221 @@
+"""What builtins do with lists, in Python: graphs have these functions as those of the user.
+
+Each is for lists as they are in a graph, where items are compared without the identity that Python tries first: so an
+item that is not equal to itself is asserted not to be there.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+def total(items: Any, start: Any = 0) -> Any:
+    """`sum`.
+
+    >>> total([1, 2, 3])
+    6
+    """
+    for item in items:
+        start = start + item
+    return start
+
+
+def largest(items: Any) -> Any:
+    """`max`: the first of the largest items.
+
+    >>> largest([1, 3, 2])
+    3
+    """
+    best = items[0]
+    for item in items:
+        if item > best:
+            best = item
+    return best
+
+
+def smallest(items: Any) -> Any:
+    """`min`: the first of the smallest items.
+
+    >>> smallest([2, 1, 3])
+    1
+    """
+    best = items[0]
+    for item in items:
+        if item < best:
+            best = item
+    return best
+
+
+def has_true(items: Any) -> Any:
+    """`any`.
+
+    >>> has_true([0, 2]), has_true([])
+    (True, False)
+    """
+    for item in items:  # noqa: SIM110 (a graph has no generators)
+        if item:
+            return True
+    return False
+
+
+def has_only_true(items: Any) -> Any:
+    """`all`.
+
+    >>> has_only_true([1, 2]), has_only_true([1, 0])
+    (True, False)
+    """
+    for item in items:  # noqa: SIM110 (a graph has no generators)
+        if not item:
+            return False
+    return True
+
+
+def contains(items: Any, value: Any) -> Any:
+    """`value in items`.
+
+    >>> contains([1, 2], 2), contains([], 2)
+    (True, False)
+    """
+    assert value == value
+    for item in items:  # noqa: SIM110 (a graph has no generators)
+        if item == value:
+            return True
+    return False
+
+
+def copy(items: Any) -> Any:
+    """`list` of a list.
+
+    >>> copy([1, 2])
+    [1, 2]
+    """
+    return [item for item in items]  # noqa: C416 (a graph calls this for `list`)
+
+
+def concatenate(one: Any, other: Any) -> Any:
+    """`one + other`.
+
+    >>> concatenate([1], [2])
+    [1, 2]
+    """
+    result = [item for item in one]  # noqa: C416 (a graph calls `copy` for `list`)
+    for item in other:
+        result.append(item)
+    return result
+
+
+def repeat(items: Any, count: Any) -> Any:
+    """`items * count`.
+
+    >>> repeat([1, 2], 2), repeat([1], -1)
+    ([1, 2, 1, 2], [])
+    """
+    result = []
+    for _ in range(count):
+        for item in items:
+            result.append(item)
+    return result
+
+
+def extend(items: Any, more: Any) -> Any:
+    """`items.extend(more)`, of which `more` may be `items`.
+
+    >>> items = [1, 2]
+    >>> extend(items, items), items
+    (None, [1, 2, 1, 2])
+    """
+    for position in range(len(more)):
+        items.append(more[position])
+
+
+def insert(items: Any, position: Any, value: Any) -> Any:
+    """`items.insert(position, value)`.
+
+    >>> items = [1, 3]
+    >>> insert(items, 1, 2), insert(items, -9, 0), insert(items, 9, 4), items
+    (None, None, None, [0, 1, 2, 3, 4])
+    """
+    items.append(value)
+    end = len(items) - 1
+    if position < 0:
+        position = max(position + end, 0)
+    while end > position:
+        items[end] = items[end - 1]
+        end = end - 1
+    items[end] = value
+
+
+def pop(items: Any, position: Any) -> Any:
+    """`items.pop(position)`.
+
+    >>> items = [1, 2, 3]
+    >>> pop(items, 0), pop(items, -1), items
+    (1, 3, [2])
+    """
+    value = items[position]
+    if position < 0:
+        position = position + len(items)
+    for following in range(position + 1, len(items)):
+        items[following - 1] = items[following]
+    items.pop()
+    return value
+
+
+def find(items: Any, value: Any) -> Any:
+    """`items.index(value)`, which is asserted to be there.
+
+    >>> find([5, 6], 6)
+    1
+    """
+    assert value == value
+    for position in range(len(items)):
+        if items[position] == value:
+            return position
+    raise ValueError(value)
+
+
+def count(items: Any, value: Any) -> Any:
+    """`items.count(value)`.
+
+    >>> count([1, 2, 1], 1)
+    2
+    """
+    assert value == value
+    result = 0
+    for item in items:
+        if item == value:
+            result = result + 1
+    return result
+
+
+def reverse(items: Any) -> Any:
+    """`items.reverse()`.
+
+    >>> items = [1, 2, 3]
+    >>> reverse(items), items
+    (None, [3, 2, 1])
+    """
+    for position in range(len(items) // 2):
+        last = len(items) - 1 - position
+        value = items[position]
+        items[position] = items[last]
+        items[last] = value
+
+
+def sort(items: Any) -> Any:
+    """`sorted`: insertion, which is stable.
+
+    >>> sort([3, 1, 2])
+    [1, 2, 3]
+    """
+    result = [item for item in items]  # noqa: C416 (a graph calls `copy` for `list`)
+    for end in range(1, len(result)):
+        value = result[end]
+        position = end
+        while position > 0:
+            if not value < result[position - 1]:
+                break
+            result[position] = result[position - 1]
+            position = position - 1
+        result[position] = value
+    return result
