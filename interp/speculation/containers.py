@@ -10,7 +10,6 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from types import FunctionType
 from typing import Any
 
 from . import arithmetic, library
@@ -172,7 +171,7 @@ METHODS: dict[str, tuple[int, Callable[..., StagedValue]]] = {
     "clear": (0, _clear),
 }
 """The methods of lists that a graph may call, each with its number of arguments."""
-LIBRARY: dict[tuple[str, int], FunctionType] = {
+LIBRARY: dict[tuple[str, int], Callable[..., Any]] = {
     ("extend", 1): library.extend,
     ("insert", 2): library.insert,
     ("pop", 1): library.pop,

@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 import builtins
 import sys
-from collections.abc import Callable, Sequence, Set
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from types import BuiltinFunctionType, FunctionType, ModuleType
 from typing import Any
@@ -31,9 +31,9 @@ from ...core.frontend.trace.program_builder import (
 )
 from ...core.frontend.trace.pytree import flat_tuple_type, leaf_type
 from ...core.types import Type
-from . import arithmetic, containers, library
+from . import arithmetic, containers, library, text
 from .dataclass_fields import MISSING_DEFAULT, Field, dataclass_fields, fields_of, is_generated
-from .heap import FieldKey, HeapKey, VariableKey, class_problem, static_attribute
+from .heap import ITEMS, FieldKey, HeapKey, VariableKey, class_problem, static_attribute
 from .layouts import (
     MAX_INTEGER,
     MISSING,
@@ -49,6 +49,8 @@ from .layouts import (
     NumberLayout,
     Pool,
     ReferenceLayout,
+    Slot,
+    TextLayout,
     TupleLayout,
     UnionLayout,
     class_name,
@@ -63,8 +65,10 @@ from .staging import (
     CONTINUE,
     MAX_UNROLLED,
     MAX_VERSIONS,
+    PRINTED_TEXT,
     RETURN,
     RUNNING,
+    Frame,
     NewObject,
     Restart,
     StagedState,
@@ -90,6 +94,14 @@ class Emission(ast.expr):
         self.lineno = self.col_offset = 0
 
 
+@dataclass(frozen=True, eq=False)
+class NestedFunction:
+    """A function that a function of the program defines: it exists only in the graph."""
+
+    node: FunctionNode
+    frame: Frame
+
+
 @dataclass
 class Callee:
     """A function of the program that comes from a Python function, for arguments of these layouts."""
@@ -109,6 +121,7 @@ class Generation(Staging):
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
         self.callees: dict[tuple[Any, ...], Callee] = {}
+        self.nested_functions: dict[tuple[Any, ...], NestedFunction] = {}
         self.is_in_init = False
         """Whether the `__init__` of a frozen dataclass is generated."""
 
@@ -217,12 +230,18 @@ class Generation(Staging):
         self._enter_function(callee, symbols)
         return self._run_function(callee.function, self._node(callee.function))
 
-    def _run_function(
-        self, function: FunctionType, node: FunctionNode, more_names: Set[str] = frozenset()
-    ) -> StagedValue:
-        """Generate the body of a function, whose parameters are variables already; returns its result. `more_names` are
-        the variables of the functions around it."""
-        self.stack.append((function, function_scope(node).local_names | more_names))
+    def _run_function(self, function: FunctionType, node: FunctionNode, outer: Frame | None = None) -> StagedValue:
+        """Generate the body of a function, whose parameters are variables already; returns its result. A nested
+        function has the `outer` frame around it."""
+        self.frame_count += 1
+        scope = function_scope(node)
+        names = scope.local_names
+        numbers: tuple[int, ...] = (self.frame_count,)
+        if outer is not None:
+            if scope.global_names & outer.local_names:
+                raise NotSpeculable("a nested function has a global variable with the name of a local one")
+            names, numbers = names | outer.local_names, outer.numbers + numbers
+        self.stack.append(Frame(function, names, numbers))
         try:
             if isinstance(node, ast.Lambda):
                 return self.evaluate(node.body)
@@ -243,6 +262,9 @@ class Generation(Staging):
         return value
 
     def _function_result(self) -> StagedValue:
+        for option in options_of(self.state.result.layout):
+            if isinstance(option, ConstantLayout) and isinstance(option.value, NestedFunction):
+                raise NotSpeculable("a nested function is returned")
         exit_ = self.state.exit
         if isinstance(exit_.layout, ConstantLayout):
             return self.assigned(self.state.result) if exit_.layout.value == RETURN else StagedValue(NONE, ())
@@ -424,6 +446,8 @@ class Generation(Staging):
 
         def operate(pair: Sequence[StagedValue]) -> StagedValue:
             name = type(op).__name__
+            if name == "Add" and all(map(text.is_text, pair)) and any(isinstance(p.layout, TextLayout) for p in pair):
+                return text.concatenate(self, pair)
             if any(isinstance(each.layout, ReferenceLayout) for each in pair):
                 return self._operate_on_objects(name, pair[0], pair[1], node)
             return arithmetic.binary(self, name, pair[0], pair[1], node)
@@ -459,9 +483,12 @@ class Generation(Staging):
             return self.call_library(library.repeat, [one, other])
         raise NotSpeculable(f"`{name}` of a list and {other.layout} has no graph")
 
-    def call_library(self, function: FunctionType, arguments: Sequence[StagedValue]) -> StagedValue:
+    def call_library(self, function: Any, arguments: Sequence[StagedValue]) -> StagedValue:
         """A call of a function that says in Python what a builtin does."""
-        return self.call_function(function, dict(zip(function.__code__.co_varnames, arguments, strict=False)))
+        if any(isinstance(each.layout, ReferenceLayout) and self._has_comparison(each.layout) for each in arguments):
+            raise NotSpeculable(f"{function.__name__} of objects with a comparison of their own has no graph")
+        assert self.current_node is not None
+        return self.call_python(function, arguments, {}, self.current_node)
 
     def _run_if(self, statement: ast.If) -> None:
         self.run_if(statement, statement.body, statement.orelse)
@@ -485,7 +512,7 @@ class Generation(Staging):
         taken."""
         predicate = self.truth(self.evaluate(test), test)
         self.note_truth(test, bool(predicate) if isinstance(predicate, bool | np.bool_) else None)
-        key = (self.stack[-1][0].__code__, test.lineno, test.col_offset)
+        key = (self.stack[-1].function.__code__, test.lineno, test.col_offset)
         taken = self.arms_taken(*key)
 
         def guarded(is_true: bool, arm: Callable[[], StagedValue]) -> Callable[[], StagedValue]:
@@ -556,6 +583,84 @@ class Generation(Staging):
 
     def _run_raise(self, statement: ast.Raise) -> None:
         self.check(False, statement, "it is not reached", "Python raises the exception")
+
+    def _run_try(self, statement: ast.Try) -> None:
+        """`try`: an exception is a failed assertion, after which Python runs the call; so the graph has no handler."""
+        self.run_block([*statement.body, *statement.orelse])
+        self._run_cleanup(lambda: self.run_block(statement.finalbody))
+
+    def _run_cleanup(self, action: Callable[[], object]) -> None:
+        """Do what follows a block, however it is left; an exit of its own replaces that of the block."""
+        exit_, result = self.state.exit, self.state.result
+        self.state.exit = self.constant(RUNNING)
+        action()
+        if isinstance(self.state.exit.layout, ConstantLayout):
+            if self.state.exit.layout.value == RUNNING:
+                self.state.exit, self.state.result = exit_, result
+            return
+        raise NotSpeculable("a `finally` that returns on some paths has no graph")
+
+    def _run_with(self, statement: ast.With) -> None:
+        managers = list[StagedValue]()
+        for item in statement.items:
+            manager = self.evaluate(item.context_expr)
+            if not isinstance(manager.layout, ReferenceLayout):
+                raise NotSpeculable(f"`with` of {manager.layout} has no graph")
+            managers.append(manager)
+            entered = self.call_special(manager, "__enter__", (), item.context_expr)
+            if item.optional_vars is not None:
+                self.assign(item.optional_vars, entered)
+        self.run_block(statement.body)
+        nothing = StagedValue(NONE, ())
+        for manager, item in zip(reversed(managers), reversed(statement.items), strict=True):
+            self._run_cleanup(
+                lambda manager=manager, item=item: self.call_special(  # type: ignore[misc]
+                    manager, "__exit__", [nothing] * 3, item.context_expr
+                )
+            )
+
+    def _run_functiondef(self, statement: ast.FunctionDef) -> None:
+        if statement.decorator_list:
+            raise NotSpeculable("a nested function with a decorator has no graph")
+        self.assign(ast.Name(statement.name, ast.Store()), self._nested_function(statement))
+
+    def _evaluate_lambda(self, node: ast.Lambda) -> StagedValue:
+        return self._nested_function(node)
+
+    def _nested_function(self, node: FunctionNode) -> StagedValue:
+        frame = self.stack[-1]
+        key = (id(node), frame.numbers)
+        return self.constant(self.nested_functions.setdefault(key, NestedFunction(node, frame)))
+
+    def _call_nested(
+        self, nested: NestedFunction, arguments: list[StagedValue], keywords: dict[str, StagedValue], node: ast.AST
+    ) -> StagedValue:
+        """A call of a nested function, in place: it has the variables of the function around it."""
+        frame = self.stack[-1]
+        if frame.numbers[: len(nested.frame.numbers)] != nested.frame.numbers:
+            raise NotSpeculable("a nested function is called outside of the function around it")
+        if len(self.stack) > MAX_INLINED:
+            raise NotSpeculable("a nested function is recursive")
+        tree, name = nested.node.args, getattr(nested.node, "name", "lambda")
+        if any(not isinstance(each, ast.Constant) for each in (*tree.defaults, *tree.kw_defaults) if each):
+            raise NotSpeculable("a nested function with a default that is no constant has no graph")
+        positional = [each.arg for each in (*tree.posonlyargs, *tree.args)]
+        defaults = dict(zip(positional[::-1], tree.defaults[::-1], strict=False))
+        defaults |= {each.arg: value for each, value in zip(tree.kwonlyargs, tree.kw_defaults, strict=True) if value}
+        values = {key: self.constant(default.value) for key, default in defaults.items()}  # type: ignore[attr-defined]
+        bound = self._bind(name, tree, values, arguments, keywords, node)
+        local_names = function_scope(nested.node).local_names
+        outer = self.state
+        hidden = {key: value for key, value in outer.variables.items() if key in local_names}
+        variables = {key: value for key, value in outer.variables.items() if key not in local_names}
+        self.state = replace(outer.copy(), variables=variables | bound)
+        self.state.exit, self.state.result = self.constant(RUNNING), StagedValue(MISSING, ())
+        function: Any = nested.frame.function
+        value = self._run_function(function, nested.node, nested.frame)
+        variables = {key: each for key, each in self.state.variables.items() if key not in local_names}
+        self.state.variables = variables | hidden
+        self.state.exit, self.state.result = outer.exit, outer.result
+        return value
 
     def _run_while(self, statement: ast.While) -> None:
         def test() -> Any:
@@ -690,7 +795,7 @@ class Generation(Staging):
         """Assign a value to a target."""
         match target:
             case ast.Name(id=name):
-                function, local_names = self.stack[-1]
+                function, local_names, _ = self.stack[-1]
                 if name in local_names:
                     self.state.variables[name] = value
                 else:
@@ -737,7 +842,7 @@ class Generation(Staging):
 
     def read_name(self, name: str, node: ast.AST) -> StagedValue:
         """The value of a variable; a local one that may be unassigned is assumed to be assigned."""
-        function, local_names = self.stack[-1]
+        function, local_names, _ = self.stack[-1]
         if name in local_names:
             return self.present(self.state.variables.get(name, StagedValue(MISSING, ())), node, f"{name} is assigned")
         key = self._variable_key(function, name)
@@ -1160,9 +1265,9 @@ class Generation(Staging):
             for test in reversed(part.ifs):
                 statement = ast.copy_location(ast.If(test, [statement], []), test)
             statement = ast.copy_location(ast.For(part.target, part.iter, [statement], []), node)
-        function, local_names = self.stack[-1]
+        frame = self.stack[-1]
         hidden = {name: value for name, value in self.state.variables.items() if name in names}
-        self.stack.append((function, local_names | names))
+        self.stack.append(frame._replace(local_names=frame.local_names | names))
         try:
             self.run_statement(statement)
         finally:
@@ -1293,6 +1398,66 @@ class Generation(Staging):
         """Whether a call is one of a builtin that consumes a generator expression at once."""
         return len(node.args) == 1 and any(self._is_builtin(node.func, each) for each in (sum, max, min, list, sorted))
 
+    def _call_on_list(self, function: Any, items: StagedValue) -> StagedValue:
+        """A call of a builtin that takes a list."""
+        assert isinstance(items.layout, ReferenceLayout)
+        if not all(issubclass(each, ListPool) for each in items.layout.classes):
+            raise NotSpeculable(f"{function.__name__}() of a {items.layout} has no graph")
+        if function is sorted:
+            kinds = {number_kind(self.observation.layout(FieldKey(each, ITEMS))) for each in items.layout.classes}
+            if not kinds <= {"i", "f", "b"}:
+                raise NotSpeculable("sorted() of what are not numbers of one class has no graph")
+        value = self.call_library(_LIBRARY[function], [items])
+        if function is sum and sys.version_info >= (3, 12):
+            if any(number_kind(each) not in ("i", "b") for each in options_of(value.layout)):
+                raise NotSpeculable("the sum of floats is compensated")
+        return value
+
+    def _call_print(self, arguments: list[StagedValue], keywords: dict[str, StagedValue], node: ast.AST) -> StagedValue:
+        """`print`: the text joins the list of those that are printed after the commit."""
+        options = {"sep": " ", "end": "\n"}
+        for name, value in keywords.items():
+            if not isinstance(value.layout, ConstantLayout) or name not in (*options, "flush"):
+                raise NotSpeculable(f"print() with {name} has no graph")
+            if name in options and value.layout.value is not None:
+                options[name] = value.layout.value
+
+        def append(values: list[StagedValue]) -> StagedValue:
+            parts = list[StagedValue]()
+            for position, value in enumerate(values):
+                parts += [self.constant(options["sep"])] if position else []
+                parts.append(text.text_of(self, value, Slot("", "s"), node))
+            line = text.concatenate(self, [*parts, self.constant(options["end"])])
+            key = VariableKey(self.requirements.effects, PRINTED_TEXT)
+            lines = StagedValue(self.layout_of_key(key), self.state.heap[key])
+            return self.for_each_class(
+                lines, node, lambda pool, each: containers.call_method(self, pool, each, "append", [line], node)
+            )
+
+        return self.dispatch_all(arguments, append)
+
+    def _evaluate_joinedstr(self, node: ast.JoinedStr) -> StagedValue:
+        values, slots = list[StagedValue](), list[Slot]()
+        for part in node.values:
+            slot = Slot("", "s")
+            if isinstance(part, ast.FormattedValue):
+                spec = (
+                    self._evaluate_joinedstr(part.format_spec) if isinstance(part.format_spec, ast.JoinedStr) else None
+                )
+                if spec is not None and not isinstance(spec.layout, ConstantLayout):
+                    raise NotSpeculable("a format that is computed has no graph")
+                conversion = "" if part.conversion < 0 else chr(part.conversion)
+                slot = Slot("", conversion, spec.layout.value if spec is not None else "")  # type: ignore[union-attr]
+            values.append(self.evaluate(part.value if isinstance(part, ast.FormattedValue) else part))
+            slots.append(slot)
+        self.current_node = node
+
+        def join_parts(chosen: list[StagedValue]) -> StagedValue:
+            parts = [text.text_of(self, *pair, node) for pair in zip(chosen, slots, strict=True)]
+            return text.concatenate(self, parts)
+
+        return self.dispatch_all(values, join_parts)
+
     def _evaluate_generatorexp(self, node: ast.GeneratorExp) -> StagedValue:
         raise NotSpeculable("a generator has no graph")
 
@@ -1325,7 +1490,7 @@ class Generation(Staging):
 
     def _call_super(self, name: str, node: ast.Call) -> StagedValue:
         """`super().name(...)`."""
-        function = self.stack[-1][0]
+        function = self.stack[-1].function
         names = function.__code__.co_freevars
         parameters = function.__code__.co_varnames[: function.__code__.co_argcount]
         if "__class__" not in names or not parameters:
@@ -1353,7 +1518,7 @@ class Generation(Staging):
         return self.for_each_class(instance, node, call)
 
     def _call_value(
-        self, function: StagedValue, arguments: list[StagedValue], keywords: dict[str, StagedValue], node: ast.Call
+        self, function: StagedValue, arguments: list[StagedValue], keywords: dict[str, StagedValue], node: ast.expr
     ) -> StagedValue:
         if isinstance(function.layout, ReferenceLayout):
             return self.call_special(function, "__call__", arguments, node, keywords)
@@ -1367,17 +1532,24 @@ class Generation(Staging):
             return self.call_python(python, arguments, keywords, node)
         if python is isinstance and len(arguments) == 2 and not keywords:
             return self.dispatch(arguments[0], lambda value: self._isinstance([value, arguments[1]], node))
-        if isinstance(python, BuiltinFunctionType | type) and python in _LIBRARY and not keywords:
-            if len(arguments) == 1 and isinstance(arguments[0].layout, ReferenceLayout):
-                value = self.call_library(_LIBRARY[python], arguments)
-                if python is sum and number_kind(value.layout) != "i" and sys.version_info >= (3, 12):
-                    raise NotSpeculable("the sum of floats is compensated")
-                return value
-        if python is type and len(arguments) == 1 and isinstance(arguments[0].layout, ReferenceLayout):
+        if isinstance(target, NestedFunction):
+            return self._call_nested(target, arguments, keywords, node)
+        if python is print:
+            return self._call_print(arguments, keywords, node)
+        if (python is str or python is repr) and len(arguments) == 1 and not keywords:
+            conversion = "s" if python is str else "r"
+            return self.dispatch(arguments[0], lambda each: text.text_of(self, each, Slot("", conversion), node))
+        if python is list and not arguments and not keywords:
+            return containers.new_list(self, [], node)
+        is_builtin = type(python) in (BuiltinFunctionType, type) and not keywords
+        is_on_reference = len(arguments) == 1 and isinstance(arguments[0].layout, ReferenceLayout)
+        if is_builtin and python in _LIBRARY and is_on_reference:
+            return self._call_on_list(python, arguments[0])
+        if python is type and is_on_reference:
             return self.for_each_class(
                 arguments[0], node, lambda kind, _: self.constant(kind.python_class if issubclass(kind, Pool) else kind)
             )
-        if python is len and len(arguments) == 1 and isinstance(arguments[0].layout, ReferenceLayout):
+        if python is len and is_on_reference:
             return self.length(arguments[0], node)
         handler = arithmetic.BUILTINS.get(python) if type(python) in (BuiltinFunctionType, type) else None
         if handler is not None and not keywords:
@@ -1408,7 +1580,7 @@ class Generation(Staging):
         return self.for_each_class(owner, node, call)
 
     def construct(
-        self, owner: type, arguments: Sequence[StagedValue], keywords: dict[str, StagedValue], node: ast.AST
+        self, owner: type, arguments: Sequence[StagedValue], keywords: dict[str, StagedValue], node: ast.expr
     ) -> StagedValue:
         """A new object of a class."""
         if self.require_class_value(owner, "__new__") is not object.__new__:
@@ -1438,7 +1610,7 @@ class Generation(Staging):
         fields: Sequence[Field[Any]],
         arguments: Sequence[StagedValue],
         keywords: dict[str, StagedValue],
-        node: ast.AST,
+        node: ast.expr,
     ) -> None:
         """What the `__init__` of a dataclass does."""
         assert isinstance(value.layout, ReferenceLayout)
@@ -1525,23 +1697,35 @@ class Generation(Staging):
     ) -> StagedValue:
         """A call of a function of the user."""
         tree = self._node(function).args
+        positional = [each.arg for each in (*tree.posonlyargs, *tree.args)]
+        defaults = dict(zip(positional[::-1], (function.__defaults__ or ())[::-1], strict=False))
+        defaults |= function.__kwdefaults__ or {}
+        taken = {*positional[: len(arguments)], *keywords}
+        values = {name: self._default(name, value) for name, value in defaults.items() if name not in taken}
+        bound = self._bind(function.__name__, tree, values, arguments, keywords, node)
+        is_incomplete = any(self.new_object(each) is not None for each in bound.values())
+        return self.inline_function(function, bound) if is_incomplete else self.call_function(function, bound)
+
+    def _bind(
+        self,
+        function_name: str,
+        tree: ast.arguments,
+        defaults: dict[str, StagedValue],
+        arguments: Sequence[StagedValue],
+        keywords: dict[str, StagedValue],
+        node: ast.AST,
+    ) -> dict[str, StagedValue]:
+        """The value of each parameter in a call."""
         if tree.vararg or tree.kwarg:
-            raise NotSpeculable(f"{function.__name__} takes * or ** parameters")
+            raise NotSpeculable(f"{function_name} takes * or ** parameters")
         positional = [each.arg for each in (*tree.posonlyargs, *tree.args)]
         names = parameter_names(tree)
         bound = dict(zip(positional, arguments, strict=False))
         is_wrong = len(arguments) > len(positional) or any(name in bound or name not in names for name in keywords)
-        bound |= keywords
-        defaults = dict(zip(positional[::-1], (function.__defaults__ or ())[::-1], strict=False))
-        defaults |= function.__kwdefaults__ or {}
-        for name in names:
-            if name not in bound and name in defaults:
-                bound[name] = self._default(name, defaults[name])
+        bound = defaults | bound | keywords
         if is_wrong or {*bound} != {*names}:
             self.check(False, node, "the call fits the parameters", "Python raises TypeError where it does not")
-        bound = {name: bound[name] for name in names}
-        is_incomplete = any(self.new_object(each) is not None for each in bound.values())
-        return self.inline_function(function, bound) if is_incomplete else self.call_function(function, bound)
+        return {name: bound[name] for name in names}
 
     def _call_array_function(
         self, function: Any, arguments: list[StagedValue], keywords: dict[str, StagedValue]
@@ -1564,6 +1748,8 @@ class Generation(Staging):
         if len(kinds) != len(targets) or any(type(each) is not type for each in kinds):
             raise NotSpeculable("isinstance() with classes that are not known, or have a metaclass")
         layout, number = value.layout, number_kind(value.layout)
+        if isinstance(layout, TextLayout | TupleLayout):
+            return self.constant(issubclass(str if isinstance(layout, TextLayout) else tuple, kinds))
         if number is not None:
             own = next(each for each, kind in NUMBER_CLASSES.items() if kind == number)
             return self.constant(issubclass(own, kinds))

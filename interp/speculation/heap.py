@@ -21,6 +21,7 @@ from ...core.frontend.eager.array import ConcreteArray
 from ...core.types import Type
 from ...core.value import literal
 from .layouts import (
+    ANY_TEXT,
     MAX_INTEGER,
     MISSING,
     NONE,
@@ -36,6 +37,8 @@ from .layouts import (
     NumberLayout,
     Pool,
     ReferenceLayout,
+    Slot,
+    TextLayout,
     TupleLayout,
     UnionLayout,
     class_name,
@@ -220,6 +223,9 @@ class ObjectTable:
         self.room, self.allocations = room, allocations
         self.fresh: dict[type, range] = {}
         """The indices of the fresh objects of each class, which the graph may take for new ones."""
+        self.texts: list[str] = []
+        """The strings of which a graph knows only which one it is."""
+        self.text_handles: dict[str, int] = {}
         self.indices: dict[int, int] = {}
         self.objects: list[Any] = []
         self.classes: list[type] = []
@@ -274,10 +280,24 @@ class ObjectTable:
                     for item, each in zip(items, value, strict=True):
                         yield from self.encode(each, item, place)
                     return
+            case TextLayout(templates):
+                if type(value) is str and (value,) in templates:
+                    yield from self._text_leaves(layout, templates.index((value,)), ())
+                    return
+                if type(value) is str and ANY_TEXT.templates[0] in templates:
+                    handle = self.text_handles.setdefault(value, len(self.texts))
+                    self.texts += [value] if handle == len(self.texts) else []
+                    yield from self._text_leaves(layout, templates.index(ANY_TEXT.templates[0]), (handle,))
+                    return
             case UnionLayout(options):
                 yield from self._encode_option(value, options, place)
                 return
         raise LayoutMiss(str(place), layout, layout_of(value))
+
+    def _text_leaves(self, layout: TextLayout, template: int, integers: tuple[int, ...]) -> Iterator[Any]:
+        yield template
+        yield from integers
+        yield from list(zero_leaves(layout))[1 + len(integers) :]
 
     def _encode_option(self, value: Any, options: Sequence[Layout], place: object) -> Iterator[Any]:
         for tag, option in enumerate(options):
@@ -498,9 +518,21 @@ class ObjectTable:
                 return ConcreteArray(literal(next(leaves)))
             case TupleLayout(items):
                 return tuple(self.decode(item, leaves) for item in items)
+            case TextLayout(templates):
+                tag = int(next(leaves))
+                integers = iter([int(next(leaves)) for _ in range(layout.count(False))])
+                floats = iter([float(next(leaves)) for _ in range(layout.count(True))])
+                return "".join(self._text_part(part, integers, floats) for part in templates[tag])
             case UnionLayout(options):
                 tag, parts = int(next(leaves)), [[next(leaves) for _ in option.types] for option in options]
                 return self.decode(options[tag], iter(parts[tag]))
+
+    def _text_part(self, part: str | Slot, integers: Iterator[int], floats: Iterator[float]) -> str:
+        if isinstance(part, str):
+            return part
+        value: Any = next(floats) if part.kind == "f" else next(integers)
+        value = bool(value) if part.kind == "b" else self.texts[value] if part.kind == "s" else value
+        return part.text_of(value)
 
     def changes(self, key: FieldKey, before: Sequence[Any], after: Sequence[Any]) -> Iterator[tuple[Any, str, Any]]:
         """The objects whose field a graph has changed, with the name and the new value; none that are new."""

@@ -8,7 +8,7 @@ steps (`height`), which bounds how often a graph can be built.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from types import BuiltinFunctionType, FunctionType
 from typing import Any, TypeAlias
@@ -30,6 +30,8 @@ MAX_CLASSES = 4
 """The most classes that the objects at one place may have."""
 MAX_HEIGHT = 16
 """The most layouts that one place takes, one after the other."""
+MAX_TEMPLATES = 64
+"""The most templates of a string that is computed."""
 MAX_OPTIONS = 4
 """The most layouts between which a value may vary."""
 
@@ -186,6 +188,49 @@ class TupleLayout:
 
 
 @dataclass(frozen=True)
+class Slot:
+    """A value in a text: a number of a kind, or "s" for a string of the table; with a conversion and a format."""
+
+    kind: str
+    conversion: str = ""
+    format: str = ""
+
+    def text_of(self, value: Any) -> str:
+        """The text of a value.
+
+        >>> Slot("f", "", ".2f").text_of(0.5), Slot("i").text_of(3)
+        ('0.50', '3')
+        """
+        conversions: dict[str, Callable[[Any], Any]] = {"s": str, "r": repr, "a": ascii}
+        return format(conversions[self.conversion](value) if self.conversion else value, self.format)
+
+
+@dataclass(frozen=True)
+class TextLayout:
+    """A string that is one of these templates with values in their slots: its number, then the values."""
+
+    templates: tuple[tuple[str | Slot, ...], ...]
+
+    def __str__(self) -> str:
+        return "str"
+
+    def slots(self, position: int) -> list[Slot]:
+        """The slots of a template."""
+        return [part for part in self.templates[position] if isinstance(part, Slot)]
+
+    def count(self, is_float: bool) -> int:
+        """How many floats, or other values, there are at most in a template."""
+        return max(sum((s.kind == "f") == is_float for s in self.slots(k)) for k in range(len(self.templates)))
+
+    @property
+    def types(self) -> tuple[Type, ...]:
+        integers, floats = [Type(dtypes.int64)] * (1 + self.count(False)), [Type(dtypes.float64)] * self.count(True)
+        return (*integers, *floats)
+
+    height = 4
+
+
+@dataclass(frozen=True)
 class UnionLayout:
     """A value of one of several layouts: the number of the layout, and the values of all."""
 
@@ -203,10 +248,14 @@ class UnionLayout:
         return sum(1 + option.height for option in self.options)
 
 
-Layout: TypeAlias = ConstantLayout | NumberLayout | ReferenceLayout | ArrayLayout | TupleLayout | UnionLayout
+Layout: TypeAlias = (
+    ConstantLayout | NumberLayout | ReferenceLayout | ArrayLayout | TupleLayout | TextLayout | UnionLayout
+)
 
 NONE = ConstantLayout(None)
 MISSING = ConstantLayout(UNASSIGNED)
+ANY_TEXT = TextLayout(((Slot("s"),),))
+"""Any string, of which a graph knows only which one it is."""
 
 
 def options_of(layout: Layout) -> tuple[Layout, ...]:
@@ -235,6 +284,10 @@ def join(one: Layout, other: Layout) -> Layout:
         else:
             options.append(each)
     if len(options) > MAX_OPTIONS:
+        strings = [each for each in options if isinstance(each, ConstantLayout) and type(each.value) is str]
+        if len(strings) > 1:
+            options = [*(each for each in options if each not in strings), ANY_TEXT]
+    if len(options) > MAX_OPTIONS:
         raise NotSpeculable(f"a value has more than {MAX_OPTIONS} layouts: {', '.join(map(str, options))}")
     return UnionLayout(tuple(options)) if len(options) > 1 else options[0]
 
@@ -254,6 +307,15 @@ def _join_simple(one: Layout, other: Layout) -> Layout | None:
             if len(classes) > MAX_CLASSES:
                 raise NotSpeculable(f"an object may be of one of {len(classes)} classes")
             return ReferenceLayout(classes, one.is_optional or other.is_optional)
+        case TextLayout(), TextLayout():
+            more = tuple(each for each in other.templates if each not in one.templates)
+            if len(one.templates) + len(more) > MAX_TEMPLATES:
+                raise NotSpeculable(f"a string has more than {MAX_TEMPLATES} templates")
+            return TextLayout(one.templates + more) if more else one
+        case (TextLayout(), ConstantLayout(value=str(text))) | (ConstantLayout(value=str(text)), TextLayout()):
+            layout = one if isinstance(one, TextLayout) else other
+            assert isinstance(layout, TextLayout)
+            return join(layout, TextLayout(((text,),)))
         case ArrayLayout(), ArrayLayout():
             joined = one.type.join(other.type)
             has_rank = joined is not None and joined.shape is not None

@@ -209,8 +209,9 @@ def sort(items: Any) -> Any:
     [1, 2, 3]
     """
     result = [item for item in items]  # noqa: C416 (a graph calls `copy` for `list`)
-    for end in range(1, len(result)):
+    for end in range(len(result)):
         value = result[end]
+        assert value == value
         position = end
         while position > 0:
             if not value < result[position - 1]:

@@ -33,6 +33,7 @@ from .heap import (
     MIN_ROOM,
     AllocationKey,
     FieldKey,
+    HeapKey,
     LayoutMiss,
     ObjectTable,
     Observation,
@@ -43,7 +44,7 @@ from .heap import (
 )
 from .layouts import MAX_HEIGHT, NUMBER_CLASSES, UNASSIGNED, DictPool, Layout, ListPool, NotSpeculable
 from .recording import Recorder, SpeculativeFunctionBase
-from .staging import Requirements, Restart, Unreachable
+from .staging import PRINTED_TEXT, Requirements, Restart, Unreachable
 from .testing import broken_number
 
 MAX_LOSSES = 3
@@ -130,7 +131,8 @@ class SpeculativeGraph:
         assert main.result is not None
         remaining = iter(results)
         result = [next(remaining) for _ in main.result.types]
-        before, writes = dict(self._split(leaves)), list[Callable[[], None]]()
+        before: dict[HeapKey, list[Any]] = dict(self._split(leaves))
+        writes = list[Callable[[], None]]()
         changed = {
             key: [next(remaining) for _ in generation.key_types(key)]
             for key in generation.keys
@@ -168,7 +170,7 @@ class SpeculativeGraph:
                 writes += [partial(write_list, *each) for each in table.list_changes(owner, own, vectors[owner])]
         return table.decode(main.result, iter(result)), writes
 
-    def _split(self, leaves: Sequence[Any]) -> Iterator[tuple[FieldKey | VariableKey, list[Any]]]:
+    def _split(self, leaves: Sequence[Any]) -> Iterator[tuple[HeapKey, list[Any]]]:
         """The values of each field and variable among the arguments of the program."""
         position = sum(len(layout.types) for layout in self.arguments.values())
         position += self.generation.requirements.needs_classes + self.generation.requirements.needs_rows
@@ -313,6 +315,11 @@ class SpeculativeFunction(SpeculativeFunctionBase):
         for write in writes:
             write()
         self.counts.graph += 1
+        lines = graph.generation.requirements.effects[PRINTED_TEXT]
+        printed = "".join(lines)
+        lines.clear()
+        if printed:
+            print(printed, end="")
         return (value,)
 
     def _execute(self, graph: SpeculativeGraph, leaves: Sequence[Any]) -> Outcome:

@@ -56,6 +56,7 @@ from .layouts import (
     NumberLayout,
     Pool,
     ReferenceLayout,
+    TextLayout,
     TupleLayout,
     UnionLayout,
     class_name,
@@ -67,6 +68,8 @@ from .layouts import (
     zero_leaves,
 )
 
+PRINTED_TEXT = "printed text"
+"""The name of the list of texts to print."""
 RUNNING, BREAK, CONTINUE, RETURN = range(4)
 """The ways in which a block ends: at its last statement, or by a statement that leaves it."""
 MAX_VERSIONS = 12
@@ -81,6 +84,17 @@ class StagedValue(NamedTuple):
     layout: Layout
     leaves: tuple[Any, ...]
     """Symbols, Python numbers and concrete arrays."""
+
+
+class Frame(NamedTuple):
+    """A function whose body is generated."""
+
+    function: FunctionType
+    """The function, or for a nested one the function around it."""
+    local_names: frozenset[str]
+    """Its variables, and those of the functions around it."""
+    numbers: tuple[int, ...]
+    """Its number, after those of the functions around it: a nested function is called where its variables are."""
 
 
 class Restart(BaseException):
@@ -163,17 +177,28 @@ class Requirements:
     dropped_arms: dict[tuple[CodeType, int, int, bool], str] = field(default_factory=dict)
     """The arms that the graph does not have, by the code and the position of the test, and its truth; with why."""
 
+    dropped_options: dict[tuple[Any, ...], str] = field(default_factory=dict)
+    """The layouts that a value does not have where the graph uses it, by the position of the use, with why."""
+    effects: dict[str, list[str]] = field(default_factory=lambda: {PRINTED_TEXT: []})
+    """What a run has to do after its commit, in order: texts to print. Empty while no call runs."""
+
     def rename_pools(self, observation: Observation) -> bool:
         """Replace the pools that were merged into another; returns whether there were any."""
         count = len(self.fields)
 
         def rename(key: Any) -> Any:
+            if isinstance(key, AllocationKey):
+                return AllocationKey(observation.canonical(key.owner))
             return FieldKey(observation.canonical(key.owner), key.name) if isinstance(key, FieldKey) else key
 
         fields = {*map(rename, self.fields)}
         is_changed = fields != self.fields or len(fields) != count
         self.fields, self.assigned_keys = fields, dict.fromkeys(map(rename, self.assigned_keys))
-        self.allocations = {AllocationKey(observation.canonical(key.owner)) for key in self.allocations}
+        self.allocations = {*map(rename, self.allocations)}
+        orders = [(observation.canonical(owner), order) for owner, order in self.creation_orders.items()]
+        self.creation_orders = {}
+        for owner, order in orders:
+            self.creation_orders[owner] = combined_order(self.creation_orders.get(owner, ()), order, owner)
         return is_changed
 
 
@@ -199,7 +224,7 @@ class Staging:
             [*requirements.fields, *requirements.variables, *requirements.allocations],
             key=lambda key: (type(key).__name__, str(key)),
         )
-        classes = {key.owner for key in (*requirements.fields, *requirements.allocations)}
+        classes = {key.owner for key in requirements.fields} | {key.owner for key in requirements.allocations}
         for layout in [*observation.arguments.values(), *observation.fields.values(), *observation.variables.values()]:
             classes |= {owner for each in references(layout) for owner in each.classes}
         for owner in sorted(classes, key=lambda owner: (owner.__module__, owner.__qualname__)):
@@ -215,7 +240,8 @@ class Staging:
         self.is_inferring = False
         self.round = 0
         self.has_changed = False
-        self.stack: list[tuple[FunctionType, frozenset[str]]] = []
+        self.stack: list[Frame] = []
+        self.frame_count = 0
         self.current_node: ast.AST | None = None
         self.truths: dict[tuple[Any, ...], set[bool | None]] = {}
         """The truth of each test by its position, in all functions of the program; None where only a run decides it."""
@@ -259,7 +285,7 @@ class Staging:
 
     def location_of(self, node: ast.AST) -> Location:
         """The location of a syntax node of the function that is generated."""
-        return Location(self.stack[-1][0].__code__.co_filename, getattr(node, "lineno", 0))
+        return Location(self.stack[-1].function.__code__.co_filename, getattr(node, "lineno", 0))
 
     def note_truth(self, test: ast.expr, truth: bool | None) -> None:
         """Note whether a test is decided when the graph is made."""
@@ -315,11 +341,33 @@ class Staging:
         if not isinstance(value.layout, UnionLayout):
             return action(value)
 
-        def choose(position: int) -> StagedValue:
-            if position == len(value.layout.options) - 1:  # type: ignore[union-attr]
+        node, options = self.current_node, value.layout.options
+        assert node is not None
+        dropped = self.requirements.dropped_options
+        keys = [
+            (self.location_of(node), getattr(node, "col_offset", 0), getattr(node, "end_col_offset", 0), option)
+            for option in options
+        ]
+
+        def use(position: int) -> StagedValue:
+            """`action` of an option, or an assertion that the value is of another, if the option has no graph."""
+            key = keys[position]
+            if key in dropped and not dropped.keys() >= {*keys}:
+                claim = f"it is not {'assigned' if options[position] == MISSING else f'a {options[position]}'}"
+                self.check(False, node, claim, f"the graph has no such value, since {dropped[key]}")
+            try:
                 return action(self.option(value, position))
+            except NotSpeculable as error:
+                if dropped.keys() >= {*keys}:
+                    raise
+                dropped[key] = str(error)
+                raise Restart from None
+
+        def choose(position: int) -> StagedValue:
+            if position == len(options) - 1:
+                return use(position)
             is_this = self.emit("equal", value.leaves[0], position)
-            return self.branch(is_this, lambda: action(self.option(value, position)), lambda: choose(position + 1))
+            return self.branch(is_this, lambda: use(position), lambda: choose(position + 1))
 
         return choose(0)
 
@@ -340,6 +388,8 @@ class Staging:
         if value.layout == layout:
             return value
         own = value.layout
+        if isinstance(layout, TextLayout):
+            return self.coerce_text(value, layout)
         if isinstance(layout, UnionLayout):
             if isinstance(own, UnionLayout):
                 return self.coerce_options(value, layout)
@@ -355,6 +405,32 @@ class Staging:
             return StagedValue(layout, tuple(leaf for item in items for leaf in item.leaves))
         return StagedValue(layout, value.leaves)
 
+    def coerce_text(self, value: StagedValue, layout: TextLayout) -> StagedValue:
+        """A string as one of more templates."""
+        own = value.layout
+        if isinstance(own, ConstantLayout):
+            return StagedValue(layout, (layout.templates.index((own.value,)), *list(zero_leaves(layout))[1:]))
+        assert isinstance(own, TextLayout)
+        positions = [layout.templates.index(each) for each in own.templates]
+        tag = self.renumber(value.leaves[0], positions)
+        split = 1 + own.count(False)
+        zeros = list(zero_leaves(layout))
+        integers, floats = list(value.leaves[1:split]), list(value.leaves[split:])
+        integers += zeros[1 + len(integers) : 1 + layout.count(False)]
+        floats += zeros[len(zeros) - layout.count(True) + len(floats) :]
+        return StagedValue(layout, (tag, *integers, *floats))
+
+    def renumber(self, tag: Any, positions: Sequence[int]) -> Any:
+        """The number of an option among others: `positions` has it for each."""
+        if list(positions) == list(range(len(positions))):
+            return tag
+        if isinstance(tag, int):
+            return positions[tag]
+        new: Any = positions[-1]
+        for k, position in reversed(list(enumerate(positions[:-1]))):
+            new = self.emit("where", self.emit("equal", tag, k), position, new)
+        return new
+
     def coerce_options(self, value: StagedValue, layout: UnionLayout) -> StagedValue:
         """A value of a union as one of another union, whose options it has."""
         assert isinstance(value.layout, UnionLayout)
@@ -368,12 +444,7 @@ class Staging:
                 continue
             positions.append(position)
             leaves[position] = list(self.coerce(self.option(value, k), layout.options[position]).leaves)
-        if positions != list(range(len(positions))):
-            new = positions[-1]
-            for k, position in reversed(list(enumerate(positions[:-1]))):
-                new = self.emit("where", self.emit("equal", tag, k), position, new)
-            tag = new
-        return StagedValue(layout, (tag, *(leaf for part in leaves for leaf in part)))
+        return StagedValue(layout, (self.renumber(tag, positions), *(leaf for part in leaves for leaf in part)))
 
     def items(self, value: StagedValue) -> list[StagedValue]:
         """The items of a tuple."""
@@ -397,6 +468,8 @@ class Staging:
                 return value.leaves[0] if kind == "b" else self.emit("not_equal", value.leaves[0], 0)
             case TupleLayout(items):
                 return bool(items)
+            case TextLayout(templates) if all(any(isinstance(p, str) and p for p in each) for each in templates):
+                return True
             case ReferenceLayout(classes, is_optional):
                 for owner in sorted(classes, key=str):
                     values = [self.require_class_value(owner, name) for name in ("__bool__", "__len__")]
@@ -775,8 +848,14 @@ class Staging:
         """The pool of the lists, or dicts, that an expression of the source makes."""
         return self.observation.pool(python_class, Site(self.location_of(node), node.col_offset))
 
-    def call_library(self, function: FunctionType, arguments: Sequence[StagedValue]) -> StagedValue:
+    def call_library(self, function: Any, arguments: Sequence[StagedValue]) -> StagedValue:
         """A call of a function that says in Python what a builtin does."""
+        raise NotImplementedError
+
+    def call_special(
+        self, owner: StagedValue, name: str, arguments: Sequence[StagedValue], node: ast.AST
+    ) -> StagedValue:
+        """A call of a special method, which Python finds in the class of an object."""
         raise NotImplementedError
 
     def new_object(self, value: StagedValue) -> NewObject | None:

@@ -75,16 +75,21 @@ def compare(speculated: SpeculativeFunction, calls: list[tuple[Any, ...]], varia
     assert not [event for event in speculated.misses if INTERNAL_ERROR in event]
 
 
-def run_calls(make: ObjectScenario, decorate: Decorator) -> list[Any]:
+def run_calls(
+    make: ObjectScenario,
+    decorate: Decorator,
+    context: Callable[[int], contextlib.AbstractContextManager[Any]] = lambda position: contextlib.nullcontext(),
+) -> list[Any]:
     """What can be seen after each call of a scenario: its ending, and all that the arguments, the results and the
-    function reach."""
+    function reach. Each call runs in the `context` of its position."""
     function, calls = make(decorate)
     python = getattr(function, "python", function)
     variables = {name: python.__globals__.get(name) for name in STATE_OF_MODULE}
     roots: list[Any] = [[each.cell_contents for each in python.__closure__ or ()], python.__defaults__]
     seen = []
-    for arguments in calls:
-        ending = call(function, arguments)
+    for position, arguments in enumerate(calls):
+        with context(position):
+            ending = call(function, arguments)
         roots += [arguments, ending]
         variables |= {name: python.__globals__.get(name) for name in STATE_OF_MODULE}
         seen.append(describe_state(roots, variables, python.__closure__))

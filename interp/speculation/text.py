@@ -1,0 +1,142 @@
+"""Text: strings that a program computes, as templates with numbers in their slots."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from ...core import dtypes
+from .layouts import (
+    ConstantLayout,
+    DictPool,
+    ListPool,
+    NotSpeculable,
+    NumberLayout,
+    ReferenceLayout,
+    Slot,
+    TextLayout,
+    TupleLayout,
+    number_kind,
+)
+from .staging import StagedValue, Staging
+
+_SAMPLES = {"b": True, "i": 1, "f": 1.0}
+
+
+def is_text(value: StagedValue) -> bool:
+    """Whether a value is a string, constant or not."""
+    layout = value.layout
+    return isinstance(layout, TextLayout) or (isinstance(layout, ConstantLayout) and type(layout.value) is str)
+
+
+def text_of(staging: Staging, value: StagedValue, slot: Slot, node: ast.AST) -> StagedValue:
+    """The string of a value, with the conversion and the format of a slot. Raises NotSpeculable where it has none."""
+    layout = value.layout
+    if isinstance(layout, ConstantLayout) and (number_kind(layout) or type(layout.value) in (str, type(None))):
+        try:
+            return staging.constant(slot.text_of(layout.value))
+        except ValueError as error:
+            raise NotSpeculable(str(error)) from None
+    if isinstance(layout, NumberLayout):
+        try:
+            slot.text_of(_SAMPLES[layout.kind])
+        except ValueError as error:
+            raise NotSpeculable(str(error)) from None
+        leaf = value.leaves[0]
+        leaf = staging.emit("astype", leaf, dtype=dtypes.int64) if layout.kind == "b" else leaf
+        return StagedValue(TextLayout(((replace(slot, kind=layout.kind),),)), (0, leaf))
+    if slot.format:
+        raise NotSpeculable(f"the format of a {layout} has no graph")
+    if isinstance(layout, TextLayout) and slot.conversion in ("", "s"):
+        return value
+    if isinstance(layout, TupleLayout):
+        items = [text_of(staging, item, Slot("", "r"), node) for item in staging.items(value)]
+        parts = [staging.constant("(")]
+        for position, item in enumerate(items):
+            parts += [staging.constant(", "), item] if position else [item]
+        return concatenate(staging, [*parts, staging.constant(",)" if len(items) == 1 else ")")])
+    if isinstance(layout, ReferenceLayout):
+        return _text_of_object(staging, value, slot, node)
+    raise NotSpeculable(f"the text of a {layout} has no graph")
+
+
+def _text_of_object(staging: Staging, value: StagedValue, slot: Slot, node: ast.AST) -> StagedValue:
+    """What `__str__` or `__repr__` of an object returns."""
+
+    def convert(owner: type, each: StagedValue) -> StagedValue:
+        if issubclass(owner, ListPool | DictPool):
+            raise NotSpeculable("the text of a list or dict has no graph")
+        if staging.require_class_value(owner, "__format__") is not object.__format__:
+            raise NotSpeculable(f"{owner.__qualname__} has __format__")
+        name = "__repr__"
+        if slot.conversion in ("", "s") and staging.require_class_value(owner, "__str__") is not object.__str__:
+            name = "__str__"
+        result = staging.call_special(each, name, (), node)
+        if not is_text(result):
+            raise NotSpeculable(f"{owner.__qualname__}.{name} does not return one string")
+        return result
+
+    return staging.for_each_class(value, node, convert)
+
+
+def concatenate(staging: Staging, parts: Sequence[StagedValue]) -> StagedValue:
+    """Strings, one after the other."""
+    position = next((k for k, part in enumerate(parts) if _template_count(part) > 1), None)
+    if position is not None:
+        part = parts[position]
+
+        def choose(template: int) -> StagedValue:
+            single = [*parts[:position], _with_template(part, template), *parts[position + 1 :]]
+            if template == _template_count(part) - 1:
+                return concatenate(staging, single)
+            is_this = staging.emit("equal", part.leaves[0], template)
+            return staging.branch(is_this, lambda: concatenate(staging, single), lambda: choose(template + 1))
+
+        return choose(0)
+    pieces: list[str | Slot] = []
+    integers: list[Any] = []
+    floats: list[Any] = []
+    for part in parts:
+        if isinstance(part.layout, ConstantLayout):
+            pieces.append(part.layout.value)
+            continue
+        assert isinstance(part.layout, TextLayout)
+        split = 1 + part.layout.count(False)
+        integers += part.leaves[1:split]
+        floats += part.leaves[split:]
+        pieces += part.layout.templates[0]
+    template = _joined(pieces)
+    if all(isinstance(piece, str) for piece in template):
+        return staging.constant("".join(str(piece) for piece in template))
+    return StagedValue(TextLayout((template,)), (0, *integers, *floats))
+
+
+def _template_count(value: StagedValue) -> int:
+    return len(value.layout.templates) if isinstance(value.layout, TextLayout) else 1
+
+
+def _with_template(value: StagedValue, position: int) -> StagedValue:
+    """A string whose template is known, with the values of that alone."""
+    layout = value.layout
+    assert isinstance(layout, TextLayout)
+    single = TextLayout((layout.templates[position],))
+    split = 1 + layout.count(False)
+    integers, floats = value.leaves[1:split], value.leaves[split:]
+    return StagedValue(single, (0, *integers[: single.count(False)], *floats[: single.count(True)]))
+
+
+def _joined(pieces: Sequence[str | Slot]) -> tuple[str | Slot, ...]:
+    """Pieces of a template, with strings that follow each other in one.
+
+    >>> _joined(["a", "b", Slot("i"), "", "c"])
+    ('ab', Slot(kind='i', conversion='', format=''), 'c')
+    """
+    template: list[str | Slot] = []
+    for piece in pieces:
+        if isinstance(piece, str) and template and isinstance(template[-1], str):
+            template[-1] += piece
+        elif piece != "":
+            template.append(piece)
+    return tuple(template)

@@ -1,0 +1,87 @@
+"""Scenarios of objects and state: each call does what it does in Python, and most run in a graph."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any
+
+import pytest
+import tagloom as tl
+from support.object_scenarios import SCENARIOS
+from support.speculation import run_calls
+from tagloom.interp.speculation.speculative_function import INTERNAL_ERROR, SpeculativeFunction
+
+pytestmark = pytest.mark.full
+FIRST_CALLS = 5
+"""A scenario is in a graph if no call after so many runs in Python."""
+IN_PYTHON = {
+    "caught_division": "every second call raises",
+    "own_exception": "every call raises at last",
+    "variable_of_tagloom": "tl.sum",
+    "array_in_place": "an array of NumPy",
+    "array_attribute": "an array of NumPy",
+    "array_view": "an array of NumPy",
+    "array_result": "an array of NumPy",
+    "memo": "a dict with keys that are ints",
+    "layers_of_two_sizes": "arrays of two shapes in one attribute",
+    "suppressed_error": "a context manager of a library",
+}
+"""The scenarios that stay in Python, with the reason."""
+
+
+def run_speculated(
+    name: str, context: Callable[[int], AbstractContextManager[Any]] = lambda position: nullcontext()
+) -> tuple[list[Any], SpeculativeFunction, list[int]]:
+    """What can be seen after each call of a scenario, its function, and how many calls ran in Python before each."""
+    functions = list[SpeculativeFunction]()
+
+    def speculate(python: Callable[..., Any]) -> SpeculativeFunction:
+        functions.append(tl.speculate(engine="reference")(python))
+        return functions[-1]
+
+    counts = list[int]()
+
+    def enter(position: int) -> AbstractContextManager[Any]:
+        counts.append(functions[0].counts.python)
+        return context(position)
+
+    seen = run_calls(SCENARIOS[name], speculate, enter)
+    return seen, functions[0], [*counts, functions[0].counts.python]
+
+
+@pytest.mark.parametrize("name", SCENARIOS)
+def test_scenario(name: str) -> None:
+    """Results, printed lines, exceptions and all state are those of Python after each call. Those that are not in the
+    table of Python run in the graph."""
+    seen, function, counts = run_speculated(name)
+    expected = run_calls(SCENARIOS[name], lambda python: python)
+    for position, (one, other) in enumerate(zip(seen, expected, strict=True)):
+        assert one == other, f"call {position}"
+    assert not [event for event in function.misses if INTERNAL_ERROR in event]
+    assert function.builds <= function.build_bound
+    assert (counts[-1] == counts[FIRST_CALLS]) == (name not in IN_PYTHON), function.explain()
+
+
+@pytest.mark.parametrize("name", [name for name in SCENARIOS if name not in IN_PYTHON])
+def test_scenario_with_each_assumption_broken(name: str) -> None:
+    """Where any assertion fails, Python runs the call from its start, and nothing is left of the graph's run."""
+    expected = run_calls(SCENARIOS[name], lambda python: python)
+    _, function, _ = run_speculated(name)
+    assert function.graph is not None
+    numbers = deque(range(len(function.graph.assumptions)))
+
+    def break_next(position: int) -> AbstractContextManager[Any]:
+        is_late = position >= FIRST_CALLS and len(numbers) > 0
+        return tl.testing.break_assumption(numbers.popleft()) if is_late else nullcontext()
+
+    while numbers:
+        seen, _, _ = run_speculated(name, break_next)
+        assert seen == expected
+
+
+def test_counts() -> None:
+    """At least two thirds of the scenarios run in a graph."""
+    assert len(SCENARIOS) == 78
+    assert 3 * (len(SCENARIOS) - len(IN_PYTHON)) >= 2 * len(SCENARIOS)
