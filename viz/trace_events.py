@@ -28,13 +28,18 @@ TraceEvent: TypeAlias = dict[str, Any]
 FIRING_LENGTH = 0.9
 """The length of a firing in microseconds; arrows begin in its middle and end before that."""
 
-_PROCESS = 1
+TRACE_PROCESS = 1
+"""The number of the process that the format requires."""
 
 
 def trace_document(history: History) -> bytes:
-    """The run up to the history's position as a JSON document, one line an event of the format."""
-    events = history[: history.position]
-    lines = (json.dumps(each, ensure_ascii=False) for each in trace_events(history, events))
+    """The run up to the history's position as a JSON document."""
+    return format_trace(trace_events(history, history[: history.position]))
+
+
+def format_trace(events: Iterable[TraceEvent]) -> bytes:
+    """Events of the format as a JSON document, one line an event."""
+    lines = (json.dumps(each, ensure_ascii=False) for each in events)
     body = ",\n".join(lines)
     return f'{{"displayTimeUnit": "ns", "traceEvents": [\n{body}\n]}}\n'.encode()
 
@@ -45,10 +50,10 @@ def trace_events(history: History, events: Iterable[Event]) -> Iterator[TraceEve
     graph, tree = history.graph, ActivationTree(history.graph, history.arguments, events)
     tags = dict.fromkeys([*tree.tags, *(event.token.tag for event in events)])
     tracks = {tag: number for number, tag in enumerate(tags, 1)}
-    yield _metadata("process_name", 0, {"name": describe_run(history)})
+    yield trace_metadata("process_name", 0, {"name": describe_run(history)})
     for tag, number in tracks.items():
-        yield _metadata("thread_name", number, {"name": f"#{number} {activation_title(tree, tag)}"})
-        yield _metadata("thread_sort_index", number, {"sort_index": number})
+        yield trace_metadata("thread_name", number, {"name": f"#{number} {activation_title(tree, tag)}"})
+        yield trace_metadata("thread_sort_index", number, {"sort_index": number})
     yield from activation_slices(tree, tracks, events)
     yield from firing_slices(graph, tracks, events, has_clock=history.schedule == "waves")
     yield from token_arrows(tracks, events)
@@ -56,7 +61,7 @@ def trace_events(history: History, events: Iterable[Event]) -> Iterator[TraceEve
     for number, event in enumerate(events):
         in_flight += len(event.woken) + len(event.released) - 1
         in_flight += 0 if event.is_throttled else sum(token.node >= 0 for token in event.sent)
-        about = {"name": "tokens in flight", "pid": _PROCESS, "tid": 0, "ts": number}
+        about = {"name": "tokens in flight", "pid": TRACE_PROCESS, "tid": 0, "ts": number}
         yield {"ph": "C", **about, "args": {"tokens": in_flight}}
 
 
@@ -65,13 +70,17 @@ def activation_title(tree: ActivationTree, tag: Tag) -> str:
     return tree.title(tag) if tag in tree.inputs else str(tag)
 
 
-def _metadata(name: str, track: int, arguments: dict[str, Any]) -> TraceEvent:
-    return {"ph": "M", "name": name, "pid": _PROCESS, "tid": track, "args": arguments}
+def trace_metadata(name: str, track: int, arguments: dict[str, Any]) -> TraceEvent:
+    """What a viewer shows beside a track."""
+    return {"ph": "M", "name": name, "pid": TRACE_PROCESS, "tid": track, "args": arguments}
 
 
-def _slice(name: str, category: str, track: int, start: float, length: float, arguments: dict[str, Any]) -> TraceEvent:
+def trace_slice(
+    name: str, category: str, track: int, start: float, length: float, arguments: dict[str, Any]
+) -> TraceEvent:
+    """A slice on a track: times are in microseconds."""
     return {
-        "ph": "X", "name": name, "cat": category, "pid": _PROCESS, "tid": track, "ts": start, "dur": length,
+        "ph": "X", "name": name, "cat": category, "pid": TRACE_PROCESS, "tid": track, "ts": start, "dur": length,
         "args": arguments,
     }  # fmt: skip
 
@@ -84,7 +93,7 @@ def activation_slices(tree: ActivationTree, tracks: dict[Tag, int], events: list
         spans[tag] = (spans[tag][0] if tag in spans else number, number)
     for tag, (first, last) in spans.items():
         about = {"tag": str(tag), "firings": tree.firings[tag], "open": tag not in tree.closed}
-        yield _slice(activation_title(tree, tag), "activation", tracks[tag], first, last + 1 - first, about)
+        yield trace_slice(activation_title(tree, tag), "activation", tracks[tag], first, last + 1 - first, about)
 
 
 def firing_slices(
@@ -106,7 +115,7 @@ def firing_slices(
             about |= {"wave": wave} if has_clock else {}
             about |= {"trap": event.trap} if event.trap is not None else {}
             title = labels.label_lines(token.node)[0]
-            yield _slice(title, node.op, tracks[token.tag], number, FIRING_LENGTH, about)
+            yield trace_slice(title, node.op, tracks[token.tag], number, FIRING_LENGTH, about)
         wave += event.ends_wave
 
 
@@ -125,7 +134,7 @@ def token_arrows(tracks: dict[Tag, int], events: list[Event]) -> Iterator[TraceE
                     continue
                 count += 1
                 start, tag = sender
-                about = {"name": "token", "cat": "token", "pid": _PROCESS, "id": count}
+                about = {"name": "token", "cat": "token", "pid": TRACE_PROCESS, "id": count}
                 yield {"ph": "s", **about, "tid": tracks[tag], "ts": start + FIRING_LENGTH / 2}
                 yield {"ph": "f", "bp": "e", **about, "tid": tracks[token.tag], "ts": number + FIRING_LENGTH / 4}
             senders |= {(each.node, each.port, each.tag): (number, token.tag) for each in event.sent if each.node >= 0}

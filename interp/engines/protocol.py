@@ -57,12 +57,14 @@ class RunOptions(NamedTuple):
     cluster: str | None = None
     checkpoint: str | os.PathLike[str] | None = None
     resume: str | os.PathLike[str] | None = None
+    timeline: bool = False
 
     @property
     def worker_options(self) -> dict[str, Any]:
         """The options for workers that have a value, by name."""
-        values = {name: getattr(self, name) for name in ("workers", "cluster", "checkpoint", "resume")}
-        return {name: value for name, value in values.items() if value is not None}
+        names = "workers", "cluster", "checkpoint", "resume", "timeline"
+        values = {name: getattr(self, name) for name in names}
+        return {name: value for name, value in values.items() if value not in (None, False)}
 
     def token_engine_options(self) -> dict[str, Any]:
         """The options that every token engine takes, by name."""
@@ -79,7 +81,8 @@ class Engine(Protocol):
       compares all of them; otherwise it compares the results, or the first trap.
     - `parallel_options`: the values of other options that a run on several cores requires, by name. An engine without
       it runs on one core.
-    - `has_workers`: whether it takes `workers`, `cluster`, `checkpoint` and `resume`.
+    - `has_workers`: whether it takes `workers`, `cluster`, `checkpoint`, `resume` and
+      `timeline`.
     - `is_selector`: whether it only chooses among other engines, so that `tagloom check` need not run it.
     """
 

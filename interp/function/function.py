@@ -177,6 +177,7 @@ class Function(SvgReprMixin):
         cluster: str | None = None,
         checkpoint: str | os.PathLike[str] | None = None,
         resume: str | os.PathLike[str] | None = None,
+        timeline: bool = False,
         **keywords: Any,
     ) -> Outcome:
         """Run on concrete arguments. The outcome says how the run ended, Ctrl-C included; only a wrong call raises.
@@ -191,12 +192,25 @@ class Function(SvgReprMixin):
         k-bounds of all loops, and `world` prints. `cores` is the number of cores that `fast` may use under `waves`.
         `workers` is the number of workers of `distributed`, and `cluster` says where they are: network, network:SEED or
         processes. `checkpoint` is a file for their checkpoints, and `resume` one from which a run goes on whose process
-        was killed.
+        was killed; with `timeline`, `out.cluster.timeline` has what each worker did when.
 
         Other keywords are arguments of the function; one that has the name of an option is passed by position.
         """
         options = RunOptions(
-            schedule, until, limits, keep, seed, k, world, account, cores, workers, cluster, checkpoint, resume
+            schedule,
+            until,
+            limits,
+            keep,
+            seed,
+            k,
+            world,
+            account,
+            cores,
+            workers,
+            cluster,
+            checkpoint,
+            resume,
+            timeline,
         )
         return self.run_arguments(self.source.bind(arguments, keywords), options, engine)
 

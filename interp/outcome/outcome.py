@@ -34,6 +34,7 @@ from .deadlock import DeadlockCause, array_name, deadlock_cause, describe_cause
 from .program_order import program_order
 from .residue import ResidueToken, collect_residue
 from .statistics import Stats, activations
+from .timeline import TimelineEntry
 
 Status: TypeAlias = Word["Broken", "Exhausted", "Trapped", "Returned", "Deadlocked"]
 
@@ -43,7 +44,7 @@ class ClusterUse(NamedTuple):
 
     `messages` has the number of messages sent since the last rollback, by class (`engines/distributed/messages.py`);
     `deaths` is the number of workers that died and were replaced; `devices` are those of the program, each of which had
-    the worker of its position.
+    the worker of its position. `timeline` has what they and the driver have done, by time, if that was recorded.
     """
 
     workers: int
@@ -51,6 +52,7 @@ class ClusterUse(NamedTuple):
     checkpoints: int
     deaths: int
     devices: tuple[str, ...] = ()
+    timeline: tuple[TimelineEntry, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

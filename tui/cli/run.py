@@ -15,6 +15,7 @@ import typer
 
 from ...core.errors import Usage, plural
 from ...core.escape import escape_line
+from ...core.files import write_file
 from ...core.frontend.trace.pytree import unflatten
 from ...core.graph.graph import Graph
 from ...core.world import World
@@ -29,6 +30,7 @@ from ...interp.function.trace_cache import TracedProgram
 from ...interp.lru_cache import LRUCache
 from ...interp.outcome.outcome import Outcome
 from ...interp.records.documents import OutcomeRecord, add_critical_path, to_json, to_outcome_record, untyped_json
+from ...viz.cluster_trace import cluster_trace_document
 from ..load import (
     Runnable,
     check_rules,
@@ -117,6 +119,9 @@ def run(
     resume: Annotated[
         Path | None, typer.Option(help="Go on from the last checkpoint in this file, with the same ARGS.")
     ] = None,
+    timeline: Annotated[
+        Path | None, typer.Option(help="Write what each worker did when to this .json file, for ui.perfetto.dev.")
+    ] = None,
     until: Until = None,
     stats: Annotated[
         bool,
@@ -142,7 +147,7 @@ def run(
     """
     subject = find_program(target)
     check_rules(subject, unchecked=unchecked)
-    is_parallel = any(option is not None for option in (cores, workers, cluster, checkpoint, resume))
+    is_parallel = any(option is not None for option in (cores, workers, cluster, checkpoint, resume, timeline))
     options: dict[str, Any] = {
         "schedule": schedule,
         **({} if until is None else {"until": until.value}),
@@ -157,6 +162,7 @@ def run(
         "cluster": cluster,
         "checkpoint": checkpoint,
         "resume": resume,
+        "timeline": timeline is not None,
     }
     if is_part := bool(fetch or feed):
         part, arguments = build_partial(subject, args or [], fetch or [], feed or [])
@@ -168,6 +174,8 @@ def run(
         program, graph = program_and_graph(subject)
         job = Job(graph, default_structure(graph), program, breaks_rules(graph, unchecked=unchecked))
         outcome = run_job(job, parse_arguments(subject, args or []), RunOptions(**options), engine)
+    if timeline is not None:
+        write_file(timeline, cluster_trace_document(outcome))
     print_outcome(outcome, stats=stats, as_document=as_document, is_part=is_part)
     if is_terminal(sys.stderr) and has_unfinished():
         print_diagnostic(f"the run ended before its compiler: `tagloom warm {escape_line(target)}` compiles ahead")

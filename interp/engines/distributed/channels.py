@@ -17,6 +17,7 @@ from collections.abc import Iterator
 
 from .links import DRIVER, Links
 from .messages import WORK_MESSAGES, Batch, Message, decode_batch, encode_batch
+from .timeline import TimelineRecorder
 
 
 class PeerChannel:
@@ -35,14 +36,18 @@ class PeerChannel:
         self.early_batches: dict[int, tuple[Message, ...]] = {}
         """The messages of batches that came before their turn, by number."""
         self.owes_acknowledgement = False
+        self.work_sent = self.work_received = 0
+        """The number of work messages sent to the peer, and of those received."""
 
 
 class Channels:
     """The channels of one peer."""
 
-    def __init__(self, links: Links, epoch: int = 0) -> None:
+    def __init__(self, links: Links, epoch: int = 0, *, has_timeline: bool = False) -> None:
         """The peer takes part in epochs after `epoch`."""
         self.links, self._former_epoch = links, epoch
+        self.recorder = TimelineRecorder(links.rank, links.microseconds) if has_timeline else None
+        """Records the messages, and what else the peer does; None if nobody wants to know."""
         self.begin_epoch(epoch)
 
     def begin_epoch(self, epoch: int) -> None:
@@ -56,9 +61,15 @@ class Channels:
 
     def send(self, peer: int, message: Message) -> None:
         """Send a message, with the next flush."""
-        self.channels[peer].outgoing_messages.append(message)
+        channel = self.channels[peer]
+        channel.outgoing_messages.append(message)
         self.message_counts[type(message).__name__] += 1
-        self.work_sent += isinstance(message, WORK_MESSAGES)
+        if isinstance(message, WORK_MESSAGES):
+            self.work_sent += 1
+            channel.work_sent += 1
+            if self.recorder is not None:
+                flow = f"{self.epoch}.{self.links.rank}.{peer}.{channel.work_sent}"
+                self.recorder.record_message("send", message, peer, flow)
 
     def flush(self) -> None:
         """Send what there is to send, and what was not acknowledged for long."""
@@ -100,7 +111,12 @@ class Channels:
             while (messages := channel.early_batches.pop(channel.last_received + 1, None)) is not None:
                 channel.last_received += 1
                 for message in messages:
-                    self.work_received += isinstance(message, WORK_MESSAGES)
+                    if isinstance(message, WORK_MESSAGES):
+                        self.work_received += 1
+                        channel.work_received += 1
+                        if self.recorder is not None:
+                            flow = f"{self.epoch}.{batch.sender}.{self.links.rank}.{channel.work_received}"
+                            self.recorder.record_message("receive", message, batch.sender, flow)
                     yield batch.sender, message
 
     def _is_current(self, batch: Batch) -> bool:

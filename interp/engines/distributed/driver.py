@@ -34,6 +34,7 @@ from ....core.tag import Tag
 from ...machine.effects import effect_rule
 from ...machine.state import State
 from ...outcome.outcome import limit_exceeded
+from ...outcome.timeline import TimelineEntry
 from ..limits import CLOCK_CHECK_STEPS, LimitMonitor, Limits, depth_error, external_limit_error
 from .channels import Channels
 from .messages import (
@@ -54,6 +55,7 @@ from .messages import (
 from .pool import WorkerPool
 from .run_file import SavedRun
 from .stores import WorkerStores, first_stores, merge_stores, read_stores, stores_to_json
+from .timeline import read_timeline
 
 MAX_DEATHS_WITHOUT_PROGRESS = 10
 """If more workers die before a checkpoint contains another step, the run fails: the program itself may be the
@@ -81,12 +83,17 @@ class Driver:
         monitor: LimitMonitor,
         saved_run: SavedRun | None = None,
         write_checkpoint: Callable[[list[Any], Iterable[FiringResult]], None] = lambda stores, results: None,
+        *,
+        has_timeline: bool = False,
     ) -> None:
         """`state` is the first state of the run; its world performs the effects. A `saved_run` goes on instead.
         `write_checkpoint` gets each checkpoint: the stores, and the results of effects that these do not contain."""
         graph = state.graph
         self._graph, self._world, self._limits, self._monitor = graph, state.world, limits, monitor
-        self._ranks, self._pool, self._channels = range(worker_count), pool, Channels(pool.links)
+        self._ranks, self._pool = range(worker_count), pool
+        self._channels = Channels(pool.links, has_timeline=has_timeline)
+        self.timeline: list[TimelineEntry] = []
+        """What all peers have done up to the last checkpoint, by time, if that is recorded."""
         self._effects = [effect_rule(number, node) for number, node in enumerate(graph.nodes)]
         results = () if saved_run is None else saved_run.effect_results
         self._effect_results = {(result.node, result.tag): result for result in results}
@@ -133,6 +140,8 @@ class Driver:
     def _begin_epoch(self) -> None:
         """Let all workers continue from the last checkpoint."""
         self._channels.begin_epoch(self._channels.epoch + 1)
+        if self._channels.recorder is not None:
+            self._channels.recorder.take_entries()
         self._phase, self._is_last = Phase.WORKING, False
         self._probe_number = 0
         self._requested_effects.clear()
@@ -180,13 +189,16 @@ class Driver:
     def _perform(self, request: FiringRequest) -> FiringResult:
         """The result of an effect, which is performed unless that was done."""
         token, inputs, _ = request
-        key = token.node, token.tag
+        key, recorder = (token.node, token.tag), self._channels.recorder
+        start = 0.0 if recorder is None else recorder.clock()
         self._requested_effects.add(key)
         if key not in self._effect_results:
             effect = self._effects[token.node]
             assert effect is not None
             outputs, trap, *_ = effect({}, self._world, token, inputs)
             self._effect_results[key] = FiringResult(token.node, token.tag, outputs, trap, 0)
+        if recorder is not None:
+            recorder.record_firing(token.node, token.tag, start)
         return self._effect_results[key]
 
     # Rounds of probes
@@ -242,6 +254,10 @@ class Driver:
         self._write_checkpoint(self._checkpoint, self._effect_results.values())
         self.messages = sum((Counter(saved.messages) for saved in self._saved.values()), Counter())
         self.messages += self._channels.message_counts
+        if self._channels.recorder is not None:
+            self.timeline += self._channels.recorder.take_entries()
+            self.timeline += [each for saved in self._saved.values() for each in read_timeline(saved.timeline)]
+            self.timeline.sort(key=lambda entry: entry.time)
         self._saved.clear()
         if self._is_last:
             self._is_over = True

@@ -71,15 +71,19 @@ def run_on_workers(job: Job, arguments: Sequence[object], options: RunOptions) -
         monitor = LimitMonitor(limits.seconds, limits.bytes, interrupt)
         share = worker_limits(limits, worker_count, has_processes=has_processes)
 
+        details: dict[str, Any] = {"has_timeline": options.timeline}
+
         def new_worker(links: NetworkLinks, order: str, epoch: int) -> Worker:
-            return Worker(job.graph, links, worker_count, monitor, share, options.seed, order, epoch, placement.ranks)
+            return Worker(
+                job.graph, links, worker_count, monitor, share, options.seed, order, epoch, placement.ranks, **details
+            )
 
         pool = (
-            ProcessPool(job.graph, worker_count, share, options.seed, placement.ranks)
+            ProcessPool(job.graph, worker_count, share, options.seed, placement.ranks, **details)
             if has_processes
             else NetworkPool(worker_count, network_seed, new_worker, has_checkpoints=checkpoint_path is not None)
         )
-        driver = drive_to_end(state, worker_count, pool, limits, monitor, saved_run, **writing)
+        driver = drive_to_end(state, worker_count, pool, limits, monitor, saved_run, **details, **writing)
         if getattr(driver.error, "limit", None) == "interrupt":
             interrupt.acknowledge()
     stores = driver.stores()
@@ -91,7 +95,14 @@ def run_on_workers(job: Job, arguments: Sequence[object], options: RunOptions) -
         schedule="waves",
         engine="distributed",
         structure=job.structure,
-        cluster=ClusterUse(worker_count, dict(driver.messages), driver.checkpoints, driver.deaths, placement.devices),
+        cluster=ClusterUse(
+            worker_count,
+            dict(driver.messages),
+            driver.checkpoints,
+            driver.deaths,
+            placement.devices,
+            tuple(driver.timeline),
+        ),
     )
 
 
@@ -102,11 +113,11 @@ def drive_to_end(
     limits: Limits,
     monitor: LimitMonitor,
     saved_run: SavedRun | None,
-    **writing: Any,
+    **options: Any,
 ) -> Driver:
-    """Drive the workers of a pool to the end of the run, and end them."""
+    """Drive the workers of a pool to the end of the run, and end them; `options` are those of `Driver`."""
     try:
-        driver = Driver(state, worker_count, pool, limits, monitor, saved_run, **writing)
+        driver = Driver(state, worker_count, pool, limits, monitor, saved_run, **options)
         driver.run_to_end()
         return driver
     finally:

@@ -27,6 +27,9 @@ class Links(Protocol):
     def flushes_before_resending(self) -> int:
         """The number of flushes after which a batch that is not acknowledged is sent again."""
 
+    def microseconds(self) -> float:
+        """The time, on one clock for all peers."""
+
     def post(self, peer: int, batch: bytes) -> None:
         """Send a batch to a peer. Returns at once."""
 

@@ -97,10 +97,12 @@ class Save(NamedTuple):
 
 
 class SavedStores(NamedTuple):
-    """The stores of a worker, as a document (`stores`), and how many messages of each class it has sent."""
+    """The stores of a worker, as a document (`stores`); how many messages of each class it has sent; and what is new in
+    its timeline, or None."""
 
     document: Any
     messages: dict[str, int]
+    timeline: Any
 
 
 class Restore(NamedTuple):

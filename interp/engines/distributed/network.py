@@ -76,6 +76,13 @@ class NetworkLinks:
     def __init__(self, network: FaultyNetwork, rank: int) -> None:
         self._network, self.rank = network, rank
         self.peers = [each for each in network.ranks if each != rank]
+        self._round = self._ticks = 0
+
+    def microseconds(self) -> float:
+        """A round is a millisecond, and the time goes on by a microsecond whenever it is looked at."""
+        self._ticks = self._ticks + 1 if self._round == self._network.round else 0
+        self._round = self._network.round
+        return 1_000.0 * self._round + self._ticks
 
     def post(self, peer: int, batch: bytes) -> None:
         self._network.post(peer, batch)

@@ -101,7 +101,16 @@ class ProcessPool:
     rank = DRIVER
     flushes_before_resending = 10_000
 
-    def __init__(self, graph: Graph, worker_count: int, share: Limits, seed: int, ranks: Sequence[int | None]) -> None:
+    def __init__(
+        self,
+        graph: Graph,
+        worker_count: int,
+        share: Limits,
+        seed: int,
+        ranks: Sequence[int | None],
+        *,
+        has_timeline: bool = False,
+    ) -> None:
         """`share` are the limits of each worker, `seed` seeds random numbers, and `ranks` are those of the
         `WorkerPlacement`. Raises Usage where a process cannot be started."""
         self._job = {
@@ -112,6 +121,7 @@ class ProcessPool:
             "limits": {"tokens": share.tokens, "depth": share.depth, "bytes": share.bytes},
             "seed": seed,
             "ranks": ranks,
+            "has_timeline": has_timeline,
         }
         self.peers = range(worker_count)
         self._selector = selectors.DefaultSelector()
@@ -135,6 +145,9 @@ class ProcessPool:
 
     def clock(self) -> float:
         return time.monotonic()
+
+    def microseconds(self) -> float:
+        return 1e6 * time.monotonic()
 
     def post(self, peer: int, batch: bytes) -> None:
         self.processes[peer].send(frame(peer, batch))

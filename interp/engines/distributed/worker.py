@@ -55,6 +55,7 @@ from .messages import (
 )
 from .placement import ENTRY_OPS, fire_placed
 from .stores import WorkerStores, first_stores, read_stores, stores_to_json
+from .timeline import timeline_to_json
 
 GIFT_WINDOW = 128
 """The number of oldest tokens that are searched for one that opens an activation."""
@@ -78,11 +79,14 @@ class Worker:
         order: str = "lifo",
         epoch: int = 0,
         ranks: Sequence[int | None] | None = None,
+        *,
+        has_timeline: bool = False,
     ) -> None:
         """`limits` are this worker's share; `seed` seeds random numbers, and `order` is the schedule of its flight.
         It takes part in epochs after `epoch`. `ranks` are those of the `WorkerPlacement`."""
         self.graph, self.rank, self.worker_count = graph, links.rank, worker_count
-        self.channels = Channels(links, epoch)
+        self.channels = Channels(links, epoch, has_timeline=has_timeline)
+        self._recorder = self.channels.recorder
         self._monitor, self._limits, self._seed, self._pick = monitor, limits, seed, schedule(order)
         self._own_rules = build_rules(graph, seed)
         self._effects = [rule.effect for rule in self._own_rules]
@@ -110,6 +114,8 @@ class Worker:
         self.stores, self._state, self._meter = stores, stores.state, stores.meter
         self._memory = CellMemory(stores, self._effects)
         self._allow(max_firings)
+        if self._recorder is not None:
+            self._recorder.take_entries()
         self.is_paused = self.is_stopped = False
         """Whether the driver has paused this worker, and whether it has reached a limit."""
         self._work_requests: deque[int] = deque()
@@ -177,7 +183,8 @@ class Worker:
                 self.is_paused = False
             case Save():
                 document = stores_to_json(self.stores)
-                self.channels.send(DRIVER, SavedStores(document, dict(self.channels.message_counts)))
+                timeline = None if self._recorder is None else timeline_to_json(self._recorder.take_entries())
+                self.channels.send(DRIVER, SavedStores(document, dict(self.channels.message_counts), timeline))
             case Restore(document, max_firings):
                 self._load(read_stores(document, self._new_state()), max_firings)
             case Allowance(max_firings):
@@ -202,11 +209,14 @@ class Worker:
         if receiver is None and self._ranks[token.node] not in (None, self.rank) and self._opens_activation(token):
             receiver = self._ranks[token.node]
         is_check_due = token.node in state.limit_checked_nodes
+        start = 0.0 if self._recorder is None else self._recorder.clock()
         try:
             if self._is_remote[token.node] and completes_operands(state, token):
                 self._request_firing(position)
             else:
                 event = step_within_limits(state, position, self._limits, self._monitor, is_check_due=is_check_due)
+                if self._recorder is not None and event.inputs is not None:
+                    self._recorder.record_firing(token.node, token.tag, start)
                 self._apply(event, receiver=receiver)
         except Exhausted as error:
             self._stop(error)
@@ -382,6 +392,7 @@ class Worker:
     def _perform(self, client: int, request: FiringRequest) -> None:
         """Perform a firing that uses cells of this worker, and those that waited for it, or one of a node placed here;
         send the results."""
+        start = 0.0 if self._recorder is None else self._recorder.clock()
         try:
             if self._effects[request.token.node] is None:
                 results = [(client, fire_placed(request, self._own_rules, self._limits, self._monitor))]
@@ -392,6 +403,9 @@ class Worker:
             self.channels.send(DRIVER, LimitNotice("bytes" if isinstance(error, MemoryError) else str(error)))
             return
         for rank, result in results:
+            if self._recorder is not None:
+                self._recorder.record_firing(result.node, result.tag, start)
+                start = self._recorder.clock()
             self._send_work(rank, result)
 
     def _complete(self, result: FiringResult) -> None:

@@ -63,6 +63,10 @@ class SocketLinks:
             raise EOFError
         return [batch for _, batch in frames]
 
+    def microseconds(self) -> float:
+        """The time; the clock of a host is one for all its processes."""
+        return 1e6 * time.monotonic()
+
     def wait(self) -> None:
         """Wait a moment for a batch."""
         select.select([self._connection], [], [], IDLE_SECONDS)
@@ -78,7 +82,17 @@ def serve(job: dict[str, Any]) -> None:
     limits = Limits(**job["limits"])
     monitor = LimitMonitor(None, limits.bytes, Interrupt())
     graph = read_graph(JsonCursor(job["graph"]))
-    worker = Worker(graph, links, job["workers"], monitor, limits, job["seed"], epoch=job["epoch"], ranks=job["ranks"])
+    worker = Worker(
+        graph,
+        links,
+        job["workers"],
+        monitor,
+        limits,
+        job["seed"],
+        epoch=job["epoch"],
+        ranks=job["ranks"],
+        has_timeline=job["has_timeline"],
+    )
     try:
         while True:
             worker.take_turn(STEPS_PER_TURN)

@@ -178,6 +178,18 @@ def test_cores(tagloom: Any) -> None:
     assert (code, "required: engine='fast'" in err) == (2, True)
 
 
+def test_timelines(tagloom: Any, folder: Path) -> None:
+    """--timeline writes what each worker did, for viewers of profiles."""
+    options = "--engine", "distributed", "--cluster", "network:1", "--timeline", "run.json"
+    assert tagloom("run", "fib.py:fib", "6", *options).code == 0
+    events = json.loads((folder / "run.json").read_text())["traceEvents"]
+    assert {event["args"]["name"] for event in events if event["name"] == "thread_name"} == {
+        "driver", "worker 0", "worker 1",
+    }  # fmt: skip
+    code, _, err = tagloom("run", "fib.py:fib", "6", "--timeline", "run.json")
+    assert code == 2 and "engine='distributed'" in err
+
+
 def test_workers(tagloom: Any) -> None:
     """--workers is the number of workers of distributed, and --stats says how many ran; --cluster says where."""
     options = "--engine", "distributed", "--workers", "3", "--cluster", "network:1"

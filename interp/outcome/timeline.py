@@ -1,0 +1,29 @@
+"""The timeline of a run on several workers: what each of them did, and when."""
+
+from __future__ import annotations
+
+from typing import Literal, NamedTuple, TypeAlias
+
+from ...core.tag import Tag
+
+EntryKind: TypeAlias = Literal["firing", "send", "receive"]
+
+
+class TimelineEntry(NamedTuple):
+    """Something that a worker or the driver has done: a firing, or a message that it has sent or received.
+
+    `time` and `duration` are in microseconds, on one clock for all; on a network in one process, a round is a
+    millisecond, and the time goes on by a microsecond whenever it is looked at. `rank` is that of the worker; the
+    driver's is -1. A firing has a node and a tag; a message its class, the other peer's rank, and a name that its
+    sending and its receipt share.
+    """
+
+    time: float
+    rank: int
+    kind: EntryKind
+    duration: float = 0.0
+    node: int = -1
+    tag: Tag | None = None
+    message: str = ""
+    peer: int = -1
+    flow: str = ""
