@@ -89,4 +89,4 @@ def test_broken_traces_are_caught(monkeypatch: pytest.MonkeyPatch, name: str, va
     """Twins: slices that overlap, arrows that do not end."""
     monkeypatch.setattr(trace_events, name, value)
     found = list(breaches(json.loads(trace_document(run_history(fib, (3,), "waves")))))
-    assert bool(found) == (name != "_PROCESS")
+    assert bool(found) == (name != "TRACE_PROCESS")
