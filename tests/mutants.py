@@ -398,20 +398,29 @@ def main(count: int, seed: int, name: str) -> int:
     files, tests = SUBJECTS[name]
     every = [mutant for file in files for mutant in mutants(file)]
     chosen = random.Random(seed).sample(every, min(count, len(every)))
+    died = 0
     with tempfile.TemporaryDirectory() as compiled, ThreadPoolExecutor(max_workers=os.cpu_count()) as pool:
         as_it_is = pool.submit(dies, Mutant(files[0], 0, "", "", (ROOT / files[0]).read_text()), tests, compiled)
-        died = list(pool.map(lambda mutant: dies(mutant, tests, compiled), chosen))
+        outcomes = pool.map(lambda mutant: dies(mutant, tests, compiled), chosen)
+        for number, (mutant, dead) in enumerate(zip(chosen, outcomes, strict=True), 1):
+            died += dead
+            if not dead:
+                print(f"survived: {describe(mutant)}")
+            if number % 10 == 0:
+                print(f"{died} of the first {number} died", flush=True)
         if as_it_is.result():
             print("the tests fail, or do not run, on the package as it is")
             return 1
-    for mutant, dead in zip(chosen, died, strict=True):
-        if not dead:
-            lines = zip(mutant.before.splitlines(), mutant.after.splitlines(), strict=False)
-            before, after = next((pair for pair in lines if pair[0] != pair[1]), (mutant.before, mutant.after))
-            print(f"survived: {mutant.file}:{mutant.line}\n  - {before}\n  + {after}")
-    print(f"{sum(died)} of {len(chosen)} mutants of the {name} died (of {len(every)} there are; seed {seed})")
+    print(f"{died} of {len(chosen)} mutants of the {name} died (of {len(every)} there are; seed {seed})")
     allowed = max(len(chosen) // 10, 1 if len(chosen) >= 4 else 0)
-    return 0 if len(chosen) - sum(died) <= allowed else 1
+    return 0 if len(chosen) - died <= allowed else 1
+
+
+def describe(mutant: Mutant) -> str:
+    """Where a mutant differs from the package, and its line before and after."""
+    lines = zip(mutant.before.splitlines(), mutant.after.splitlines(), strict=False)
+    before, after = next((pair for pair in lines if pair[0] != pair[1]), (mutant.before, mutant.after))
+    return f"{mutant.file}:{mutant.line}\n  - {before}\n  + {after}"
 
 
 if __name__ == "__main__":

@@ -28,6 +28,7 @@ from .protocol import (
     Answer,
     AnswerKind,
     Capabilities,
+    Level,
     check_results,
     read_answer,
     read_capabilities,
@@ -254,6 +255,11 @@ class Backend:
     def endings(self) -> tuple[str, ...]:
         """The endings that the backend always reports; none before its first start."""
         return () if self.capabilities is None else self.capabilities.endings
+
+    @property
+    def levels(self) -> tuple[Level, ...]:
+        """The levels at which the backend can run; none before its first start."""
+        return () if self.capabilities is None else self.capabilities.levels
 
     def run(self, program: Program, arguments: Sequence[Value] | None) -> Answer:
         """Compile and run a program; without arguments, only compile it: the answer `returned` then has no results. A

@@ -1,14 +1,18 @@
-"""Blame: which optimisations of a backend make a program wrong. A set of optimisations is guilty if the program is
-right without them; that it is different without them does not count.
+"""Blame: which part of a backend makes a program wrong. Levels run a program with more and more parts of a backend: the
+part is that of the level from which on the program is wrong. Flags disable single optimisations: a set of them is
+guilty if the program is right without them; that it is different without them does not count.
 
-An optimisation is named as its backend names it, and is disabled when the backend's process starts, since some systems
-read such settings once.
+Levels and flags are named as the backend names them, and are chosen when its process starts, since some systems read
+such settings once.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
+
+from .judge import FAILURES
+from .protocol import Level
 
 CuredWithout = Callable[[frozenset[str]], bool]
 """Whether all results are right with these optimisations disabled."""
@@ -74,3 +78,40 @@ def smallest_cure(flags: Sequence[str], is_cured: Callable[[Sequence[str]], bool
                 position += size
         size //= 2
     return cure
+
+
+class LevelBlame(NamedTuple):
+    """The verdict on a program at each level of a backend, from the fewest parts to all. `first` is the level from
+    which on the program is wrong; None if it is not wrong at the last one."""
+
+    verdicts: tuple[tuple[Level, str], ...]
+    first: Level | None
+
+    def __str__(self) -> str:
+        levels = ", ".join(f"{level.name} {verdict}" for level, verdict in self.verdicts)
+        return levels if self.first is None else f"wrong from {self.first.name} on: {self.first.part} ({levels})"
+
+    def to_json(self) -> dict[str, object] | None:
+        """The first wrong level as JSON data, with the verdicts at all levels."""
+        if self.first is None:
+            return None
+        return {**self.first._asdict(), "verdicts": {level.name: verdict for level, verdict in self.verdicts}}
+
+
+def find_first_level(levels: Sequence[Level], verdict_at: Callable[[Level], str]) -> LevelBlame:
+    """Find the level from which on a program is wrong. A level that refuses the program, or takes no side, is passed
+    over.
+
+    >>> levels = [Level("eager", "kernels"), Level("traced", "tracing"), Level("compiled", "optimisations")]
+    >>> verdicts = {"eager": "alike", "traced": "refused", "compiled": "different"}
+    >>> str(find_first_level(levels, lambda level: verdicts[level.name]))
+    'wrong from compiled on: optimisations (eager alike, traced refused, compiled different)'
+    """
+    verdicts = tuple((level, verdict_at(level)) for level in levels)
+    first = None
+    for level, verdict in reversed(verdicts):
+        if verdict in FAILURES:
+            first = level
+        elif verdict == "alike":
+            break
+    return LevelBlame(verdicts, first)

@@ -28,18 +28,22 @@ from ...core.value import Value, format_value, is_same_value
 from ...core.world import World
 from ..engines.limits import Limits
 from ..engines.reference import run_graph
-from ..exchange.export.python_source import DIALECTS, to_script
+from ..exchange.export.python_source import to_script
 from ..exchange.export.walker import Refusal
+from .adapters import DIALECTS
 from .backend_process import Backend
+from .blame import LevelBlame
 from .generate import COMPARISONS, FuzzCase, generate_case
 from .judge import FAILURES, Judgement, judge, run_reference
 from .probe import ProbeReport, find_wrong_token
+from .protocol import Level
 from .shrink import MAX_TRIES, count_nodes, shrink
 
 FUZZ_STEPS, FUZZ_LIMITS = 1_000, Limits(firings=20_000, depth=200)
 """The limits of the evaluator, in nodes, and of the machine; a program beyond them is discarded."""
-
-
+MAX_FINAL_TRIES = 5
+"""A crash may not come in every run. If the shrunk program fails in none of so many runs, the program as it was is the
+finding."""
 VARYING_WORDS = r"\([^()]*\)|[\d.]+|'[^']*'|%\S+"
 """Parts of a message that differ between failures of one class: numbers, names, and what stands in parentheses."""
 
@@ -70,6 +74,8 @@ class FuzzReport:
     discarded: int = 0
     findings: list[FuzzFinding] = field(default_factory=list)
     seconds: float = 0.0
+    levels: tuple[Level, ...] = ()
+    """The levels of the backend."""
 
 
 class FuzzOptions(NamedTuple):
@@ -99,6 +105,7 @@ def fuzz(
                         return
                     try_number(backend, options, number, report, lock)
                     with lock:
+                        report.levels = backend.levels
                         report.seconds = time.monotonic() - start
                         progress(report)
                     if report.verdicts["not run"]:
@@ -141,8 +148,13 @@ def try_number(backend: Backend, options: FuzzOptions, number: int, report: Fuzz
         other = judge_case(backend, candidate)
         return other is not None and describe_symptom(other) == symptom
 
-    smallest = shrink(case, is_interesting, options.max_tries)
-    final = judge_case(backend, smallest) or judgement
+    smallest, final = shrink(case, is_interesting, options.max_tries), None
+    for _ in range(MAX_FINAL_TRIES):
+        final = judge_case(backend, smallest)
+        if final is not None and describe_symptom(final) == symptom:
+            break
+    else:
+        smallest, final = case, judgement
     finding = FuzzFinding(number, smallest, final, symptom, probe_case(backend, smallest, final))
     with lock:
         if not any((each.symptom, each.ops) == (finding.symptom, finding.ops) for each in report.findings):
@@ -181,10 +193,17 @@ def describe_symptom(judgement: Judgement) -> str:
 
 
 def write_finding(
-    finding: FuzzFinding, folder: Path, backend: str, dialect: str | None, seed: int, referee: str | None = None
+    finding: FuzzFinding,
+    folder: Path,
+    backend: str,
+    dialect: str | None,
+    seed: int,
+    referee: str | None = None,
+    blame: LevelBlame | None = None,
 ) -> None:
     """Write a finding as a folder: the program as text, a report, and a script in the backend's own API that exits with
-    1 while the backend is wrong. `referee` is what a second backend says."""
+    1 while the backend is wrong. `referee` is what a second backend says, `blame` the verdicts at the backend's
+    levels."""
     folder.mkdir(parents=True, exist_ok=True)
     program, arguments = finding.case
     probes = finding.probes
@@ -207,6 +226,7 @@ def write_finding(
         "words": words,
         "first_difference": first_difference(program, arguments, finding.judgement.answer.results),
         "first_wrong_token": None if probes is None or probes.first is None else probes.first.to_json(),
+        "first_wrong_level": None if blame is None else blame.to_json(),
         "nodes": count_nodes(program),
         "command": shlex.join(["tagloom", "conform", f"program.tl:{program.entry}", *words, "--backend", backend]),
     }

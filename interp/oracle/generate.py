@@ -3,7 +3,7 @@
 What a backend's optimiser recognises is drawn often: counters with other steps than 1, starts past the bound, operands
 either way round, invariant, swapped, duplicated and unused loop variables, constant conditions, results yielded twice.
 There is no fuel: a program that does not end within the limits of the reference is not compared. Numbers are small and
-whole, so that sums and products are exact and no predicate depends on rounding.
+whole, so that sums and products are exact and no predicate depends on rounding; `edge_programs` writes the others.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from ...core.ops.op import Attributes
 from ...core.program.program import FunctionDef, Node, Operand, Program, Region, Var
 from ...core.types import Type
 from ...core.value import Literal, Value, admit
+from .edge_programs import write_edge_program
 
 BOOL, INT32, INT64 = Type(dtypes.bool), Type(dtypes.int32), Type(dtypes.int64)
 FLOAT, VECTOR = Type(dtypes.float64), Type(dtypes.float64, (3,))
@@ -42,6 +43,8 @@ DIVISORS = (2, 3, 5, -2, -3)
 STEPS = (1, 1, 2, 3, 5, -1)
 NUMBER_OPS = ("add", "add", "subtract", "multiply", "minimum", "maximum", "where", "negative")
 MAX_DEPTH, MAX_LOOPS, MAX_NODES = 3, 4, 50
+EDGE_INTERVAL = 5
+"""Of so many programs in a row, one computes with edge values."""
 
 
 class FuzzCase(NamedTuple):
@@ -315,5 +318,8 @@ class FuzzWriter:
 
 
 def generate_case(seed: int, number: int, *, has_calls: bool = True) -> FuzzCase:
-    """The program of this number in the sequence of a seed."""
-    return FuzzWriter(Random(f"{seed}:{number}"), has_calls=has_calls).write_case()
+    """The program of this number in the sequence of a seed. One in five is of edge values; all others are exact."""
+    random = Random(f"{seed}:{number}")
+    if number % EDGE_INTERVAL == EDGE_INTERVAL // 2:
+        return FuzzCase(*write_edge_program(random))
+    return FuzzWriter(random, has_calls=has_calls).write_case()

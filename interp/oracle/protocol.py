@@ -8,7 +8,7 @@ object a line, UTF-8. A reply repeats the `seq` of its request. Standard error i
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Literal, NamedTuple, Protocol
+from typing import Any, Literal, NamedTuple, Protocol
 
 from ...core.json.cursor import JsonCursor
 from ...core.json.value import JsonValue, read_value, value_to_json
@@ -40,9 +40,18 @@ class Answer(NamedTuple):
     message: str = ""
 
 
+class Level(NamedTuple):
+    """A way to run programs with fewer parts of a backend: its process does so if its command ends in `name`. `part` is
+    what this level has and the one before has not."""
+
+    name: str
+    part: str
+
+
 class Capabilities(NamedTuple):
     """What a backend says of itself. None stands for all. `flags` are the optimisations that its process disables if
-    its command ends in their names, `endings` those of ENDINGS that it always reports."""
+    its command ends in their names, `endings` those of ENDINGS that it always reports. `levels` begin with the fewest
+    parts of the backend, and end with all, which is what runs if the command names no level."""
 
     name: str
     version: str
@@ -52,6 +61,7 @@ class Capabilities(NamedTuple):
     constructs: tuple[str, ...] | None = None
     flags: tuple[str, ...] = ()
     endings: tuple[str, ...] = ()
+    levels: tuple[Level, ...] = ()
 
 
 class Adapter(Protocol):
@@ -76,11 +86,12 @@ def read_field(cursor: JsonCursor, key: str) -> JsonCursor:
 
 def capabilities_to_json(capabilities: Capabilities) -> JsonValue:
     """The content of the reply to `hello`."""
-    return {
+    content: dict[str, Any] = {
         key: list(value) if isinstance(value, tuple) else value
         for key, value in capabilities._asdict().items()
         if value is not None
     }
+    return {**content, "levels": [level._asdict() for level in capabilities.levels]}
 
 
 def read_capabilities(cursor: JsonCursor) -> Capabilities:
@@ -91,7 +102,14 @@ def read_capabilities(cursor: JsonCursor) -> Capabilities:
 
     name, version, language = (read_field(cursor, key).name() for key in ("name", "version", "language"))
     dtypes, ops, constructs = names("dtypes"), names("ops"), names("constructs")
-    return Capabilities(name, version, language, dtypes, ops, constructs, names("flags") or (), names("endings") or ())
+    flags, endings = names("flags") or (), names("endings") or ()
+    levels = read_field(cursor, "levels").map_entries(read_level) if cursor.has_key("levels") else ()
+    return Capabilities(name, version, language, dtypes, ops, constructs, flags, endings, levels)
+
+
+def read_level(cursor: JsonCursor) -> Level:
+    """A level of a backend; raises Malformed."""
+    return Level(read_field(cursor, "name").name(), read_field(cursor, "part").text())
 
 
 def answer_to_json(answer: Answer) -> JsonValue:

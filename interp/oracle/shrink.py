@@ -25,6 +25,10 @@ from .generate import FuzzCase
 
 T = TypeVar("T")
 """The type of an item."""
+MOST_ELEMENTS = 4
+"""Arrays of so many elements are made smaller one by one."""
+LARGEST_SIZE = 1e300
+"""Larger numbers count as this one, so that sums of sizes are finite."""
 MAX_TRIES = 600
 """The most candidates that are tried for one program."""
 
@@ -387,18 +391,25 @@ def drop_branch_operand(node: Node, position: int) -> Node:
 
 
 def smaller_values(value: Value) -> Iterator[Value]:
-    """Simpler values of the same type: zero, one, half without its fraction."""
+    """Simpler values of the same type: zero, one, half without its fraction, and small arrays with one element zero."""
     array = np.asarray(value)
-    for candidate in (np.zeros_like(array), np.ones_like(array), np.trunc(array / 2).astype(array.dtype)):
+    candidates = [np.zeros_like(array), np.ones_like(array), np.trunc(array / 2).astype(array.dtype)]
+    if 1 < array.size <= MOST_ELEMENTS:
+        for position in np.ndindex(array.shape):
+            candidates.append(array.copy())
+            candidates[-1][position] = 0
+    for candidate in candidates:
         smaller = admit(candidate[()] if candidate.ndim == 0 else candidate)
         if not is_same_value(smaller, value) and complexity(smaller) < complexity(value):
             yield smaller
 
 
-def complexity(value: Value) -> float:
-    """An order on values: by the sum of their sizes, with negative numbers behind positive ones."""
+def complexity(value: Value) -> tuple[int, int, float]:
+    """An order on values: by the number of NaNs, of infinities, and the sum of the other sizes, with negative numbers
+    behind positive ones."""
     array = np.asarray(value).astype(np.float64)
-    return float(np.sum(np.abs(np.nan_to_num(array)) * 2 + (array < 0)))
+    sizes = np.abs(array[np.isfinite(array)]).clip(max=LARGEST_SIZE)
+    return int(np.isnan(array).sum()), int(np.isinf(array).sum()), float(np.sum(sizes) * 2 + np.signbit(array).sum())
 
 
 def substitute(region: Region, names: dict[str, Operand]) -> Region:

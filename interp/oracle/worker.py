@@ -1,5 +1,5 @@
 """The process of a Python backend: `python -m tagloom.interp.oracle.worker NAME` serves an adapter under the
-conformance protocol; further arguments are the optimisations that it disables.
+conformance protocol; further arguments are a level, or optimisations to disable.
 
 Standard output is the protocol's alone: whatever a library prints goes to standard error.
 """
@@ -100,12 +100,12 @@ def describe_exception(error: Exception) -> str:
     return f"{type(error).__name__}: {error}"[:MAX_MESSAGE]
 
 
-def main(name: str, disabled_flags: Sequence[str] = ()) -> None:
-    """Serve the adapter of this name on this process's standard streams, without these optimisations."""
+def main(name: str, settings: Sequence[str] = ()) -> None:
+    """Serve the adapter of this name on this process's standard streams, with these settings."""
     replies = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # what a library prints
     try:
-        adapter = load_adapter(name, disabled_flags)
+        adapter = load_adapter(name, settings)
     except (TagloomError, ImportError) as error:
         sys.exit(f"the backend {name} cannot be loaded: {error}")
     sys.setrecursionlimit(MAX_PYTHON_DEPTH)

@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 import sys
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 from textwrap import indent
 from typing import Annotated
@@ -17,14 +19,15 @@ from ...core.files import write_file
 from ...core.ops.op import lookup_op
 from ...core.program.program import Program
 from ...core.value import Value
-from ...interp.exchange.export.python_source import DIALECTS
-from ...interp.oracle.adapters import backend_command, backend_names
+from ...interp.oracle.adapters import DIALECTS, backend_command, backend_names
 from ...interp.oracle.backend_process import Backend, Timeouts
-from ...interp.oracle.blame import Blame, find_blame
+from ...interp.oracle.blame import find_blame, find_first_level
 from ...interp.oracle.conform_corpus import run_corpus
-from ...interp.oracle.fuzz import FuzzOptions, FuzzReport, fuzz, write_finding
+from ...interp.oracle.fuzz import FuzzFinding, FuzzOptions, FuzzReport, fuzz, write_finding
+from ...interp.oracle.generate import FuzzCase
 from ...interp.oracle.judge import FAILURES, Judgement, judge, run_reference
 from ...interp.oracle.probe import find_wrong_token
+from ...interp.oracle.protocol import Capabilities, Level
 from ...interp.oracle.sweep import ORDINARY, SweepResult, sweep
 from ..load import all_arguments, check_rules, find_program, parse_arguments, program_and_graph, read_text
 from .conform_finding import finding_backend, is_finding, open_finding
@@ -33,9 +36,11 @@ from .options import Arguments
 from .terminal import print_diagnostic, print_text
 
 DEFAULT_MEMORY = 8 * 2**30
+START_FACTOR = 3
+"""How much longer than to run a program a backend has to start: imports of large systems take long."""
 
 
-WITHOUT_REPORT = ("minutes", "jobs", "findings", "referee", "output", "as_json", "blame", "probe")
+WITHOUT_REPORT = ("minutes", "findings", "referee", "output", "as_json", "blame", "probe")
 """Options that mean nothing for a report."""
 
 
@@ -58,7 +63,9 @@ def conform(
     fuzz_count: Annotated[int, typer.Option("--fuzz", min=0, help="Try so many generated programs.")] = 0,
     seed: Annotated[int, typer.Option(help="With --fuzz: the seed of the programs.")] = 0,
     minutes: Annotated[float, typer.Option(help="With --fuzz: stop after this time.")] = 5.0,
-    jobs: Annotated[int, typer.Option(help="With --fuzz: the number of processes of the backend.")] = 1,
+    jobs: Annotated[
+        int, typer.Option(help="With --fuzz: the number of processes of the backend; with --report: of all backends.")
+    ] = 1,
     findings: Annotated[Path, typer.Option(help="With --fuzz: the folder for findings.")] = Path("findings"),
     referee: Annotated[
         str | None, typer.Option(help="A second backend, which says who is right where the first one fails.")
@@ -71,7 +78,10 @@ def conform(
         Path | None, typer.Option(help="With --report: an older .json report; exit 1 only if something broke.")
     ] = None,
     timeout: Annotated[
-        float, typer.Option(help="The seconds that the backend has to start, to compile, and to run.")
+        float,
+        typer.Option(
+            help="The seconds that the backend has to compile, and to run; to start it has three times as many."
+        ),
     ] = 60.0,
     max_bytes: Annotated[int, typer.Option(help="End the backend's process if it uses more memory.")] = DEFAULT_MEMORY,
     output: Annotated[
@@ -79,7 +89,7 @@ def conform(
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the judgement of one program as JSON.")] = False,
     blame: Annotated[
-        bool, typer.Option("--blame", help="Of one program: find the optimisations without which it is right.")
+        bool, typer.Option("--blame", help="Of one program: find the level and the optimisations that make it wrong.")
     ] = False,
     probe: Annotated[
         bool, typer.Option("--probe", help="Of one program: find the first wrong token, by node and tag.")
@@ -97,10 +107,10 @@ def conform(
     if corpus is not None:
         text_files(corpus)
     names = backends or ["numpy"]
-    timeouts = Timeouts(timeout, timeout, timeout)
+    timeouts = Timeouts(START_FACTOR * timeout, timeout, timeout)
 
-    def open_backend(name: str = names[0]) -> Backend:
-        return Backend(backend_command(name), timeouts=timeouts, max_bytes=max_bytes)
+    def open_backend(name: str = names[0], settings: Sequence[str] = ()) -> Backend:
+        return Backend(backend_command(name, settings), timeouts=timeouts, max_bytes=max_bytes)
 
     for name in names:
         backend_command(name)
@@ -111,9 +121,11 @@ def conform(
             source = context.get_parameter_source(option)
             if source is not None and source.name == "COMMANDLINE":
                 words = option.removeprefix("as_")
-                raise Usage(f"--report takes no --{words}", required="--ops, --op, --corpus, --fuzz, --seed, --compare")
+                raise Usage(
+                    f"--report takes no --{words}", required="--ops, --op, --corpus, --fuzz, --seed, --jobs, --compare"
+                )
         parts = ReportParts(ops, only, corpus, fuzz_count, seed)
-        raise typer.Exit(write_report(names, open_backend, parts, report, compare))
+        raise typer.Exit(write_report(names, open_backend, parts, report, compare, jobs))
     if len(names) > 1:
         raise Usage("several backends need a report", got=", ".join(names), hint="--report report.html")
     backend = names[0]
@@ -126,7 +138,8 @@ def conform(
     if fuzz_count:
         options = FuzzOptions(fuzz_count, seed, minutes, jobs)
         fuzz_report = fuzz(open_backend, options, FuzzProgress(fuzz_count))
-        raise typer.Exit(report_fuzz(backend, options, findings, fuzz_report, judge_by))
+        code = report_fuzz(backend, options, findings, fuzz_report, judge_by, partial(open_backend, backend))
+        raise typer.Exit(code)
     with open_backend() as process:
         if ops:
             raise typer.Exit(report_sweep(backend, process, sweep(process, only), output))
@@ -136,9 +149,11 @@ def conform(
         code = report_program(backend, process, target, args or [], judge_by, as_json=as_json)
         if probe and code == 1:
             print_text(indent(probe_program(process, target, args or []), "  "))
-        flags = () if process.capabilities is None else process.capabilities.flags
-    if blame and code == 1:
-        print_text(f"  {blame_program(backend, flags, timeouts, target, args or [])}")
+        capabilities = process.capabilities
+    if blame and code == 1 and capabilities is not None:
+        case = read_case(target, args or [])
+        open_setting = partial(open_backend, backend)
+        print_text(indent("\n".join(blame_program(open_setting, capabilities, case)), "  "))
     raise typer.Exit(code)
 
 
@@ -151,7 +166,7 @@ def probe_program(process: Backend, target: str, words: list[str]) -> str:
     return str(find_wrong_token(program, arguments, answer, lambda probed: process.run(probed, arguments)))
 
 
-def read_case(target: str, words: list[str]) -> tuple[Program, list[Value]]:
+def read_case(target: str, words: list[str]) -> FuzzCase:
     """A program of a file and its arguments; raises Usage for a graph."""
     subject = find_program(target)
     check_rules(subject)
@@ -159,18 +174,22 @@ def read_case(target: str, words: list[str]) -> tuple[Program, list[Value]]:
     program, _ = program_and_graph(subject, values)
     if program is None:
         raise Usage("a graph has no structured program, which backends take", got=target)
-    return program, list(all_arguments(subject, values))
+    return FuzzCase(program, tuple(all_arguments(subject, values)))
 
 
-def blame_program(backend: str, flags: Sequence[str], timeouts: Timeouts, target: str, words: list[str]) -> Blame:
-    """Which optimisations of a backend make a program wrong. Each setting has a process of its own."""
-    program, arguments = read_case(target, words)
+def blame_program(
+    open_setting: Callable[[Sequence[str]], Backend], capabilities: Capabilities, case: FuzzCase
+) -> Iterator[str]:
+    """Which part of a backend makes a program wrong, in lines: the level, if it has any, then the optimisations. Each
+    setting has a process of its own."""
 
-    def is_cured_without(flags: frozenset[str]) -> bool:
-        with Backend(backend_command(backend, sorted(flags)), timeouts=timeouts) as process:
-            return run_case(process, program, arguments).verdict == "alike"
+    def verdict_with(settings: Iterable[str]) -> str:
+        with open_setting(sorted(settings)) as process:
+            return run_case(process, *case).verdict
 
-    return find_blame(flags, is_cured_without)
+    if capabilities.levels:
+        yield str(find_first_level(capabilities.levels, lambda level: verdict_with([level.name])))
+    yield str(find_blame(capabilities.flags, lambda flags: verdict_with(flags) == "alike"))
 
 
 def report_program(
@@ -279,6 +298,13 @@ def report_corpus(backend: str, process: Backend, folder: Path) -> int:
     return exit_code(counts)
 
 
+def verdict_at(finding: FuzzFinding, lower_levels: Mapping[Level, Backend], level: Level) -> str:
+    """The verdict on a finding at a level; at the last one it is known."""
+    if level not in lower_levels:
+        return finding.judgement.verdict
+    return run_case(lower_levels[level], *finding.case).verdict
+
+
 class FuzzProgress:
     """A line on a terminal with the number of programs so far."""
 
@@ -292,25 +318,38 @@ class FuzzProgress:
             print(f"\r{words}, {report.seconds:.0f} s ", end="", file=sys.stderr, flush=True)
 
 
-def report_fuzz(backend: str, options: FuzzOptions, folder: Path, report: FuzzReport, referee: Backend | None) -> int:
-    """Print the counts and the findings, and write a folder for each finding."""
+def report_fuzz(
+    backend: str,
+    options: FuzzOptions,
+    folder: Path,
+    report: FuzzReport,
+    referee: Backend | None,
+    open_setting: Callable[[Sequence[str]], Backend],
+) -> int:
+    """Print the counts and the findings, and write a folder for each finding. `open_setting` opens the backend at a
+    level."""
     if sys.stderr.isatty():
         print(file=sys.stderr)
     dialect = next((name for name in DIALECTS if name in backend.split()), None)
-    for finding in report.findings:
-        path = folder / f"{options.seed}-{finding.number}"
-        words = None
-        if referee is not None:
-            with referee:
-                words = referee_words(referee, run_case(referee, *finding.case))
-        write_finding(finding, path, backend, dialect, options.seed, words)
-        print_text(f"{finding.judgement.verdict:9} {path}: {finding.judgement.reason} [{finding.ops}]")
-        if finding.judgement.required is not None:
-            print_text(f"  required: {finding.judgement.required}\n  got: {finding.judgement.actual}")
-        if words is not None:
-            print_text(f"  {words}")
-        if finding.probes is not None:
-            print_text(indent(str(finding.probes), "  "))
+    with ExitStack() as stack:
+        lower_levels = {level: stack.enter_context(open_setting([level.name])) for level in report.levels[:-1]}
+        for finding in report.findings:
+            path = folder / f"{options.seed}-{finding.number}"
+            words = None
+            if referee is not None:
+                with referee:
+                    words = referee_words(referee, run_case(referee, *finding.case))
+            blame = find_first_level(report.levels, partial(verdict_at, finding, lower_levels))
+            write_finding(finding, path, backend, dialect, options.seed, words, blame)
+            print_text(f"{finding.judgement.verdict:9} {path}: {finding.judgement.reason} [{finding.ops}]")
+            if finding.judgement.required is not None:
+                print_text(f"  required: {finding.judgement.required}\n  got: {finding.judgement.actual}")
+            if words is not None:
+                print_text(f"  {words}")
+            if finding.probes is not None:
+                print_text(indent(str(finding.probes), "  "))
+            if blame.verdicts:
+                print_text(f"  {blame}")
     counts = format_counts(report.verdicts) or "no program was compared"
     print_text(f"{backend}: {counts}, {report.discarded:,} discarded, {report.seconds:.0f} s")
     return exit_code(report.verdicts)

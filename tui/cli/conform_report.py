@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections import Counter
-from collections.abc import Callable, Sequence
+import threading
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from importlib.metadata import version
+from itertools import takewhile
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from ...core.errors import Usage, plural
 from ...core.files import path_errors, read_file, write_file
@@ -16,6 +18,7 @@ from ...interp.oracle.judge import FAILURES
 from ...interp.oracle.report import (
     REPORT_VERSION,
     BackendReport,
+    CaseResult,
     compare_reports,
     corpus_results,
     is_report,
@@ -45,24 +48,30 @@ def write_report(
     parts: ReportParts,
     files: Sequence[Path],
     older: Path | None,
+    jobs: int,
 ) -> int:
-    """Run the parts on each backend, print their counts, write the files, and return the exit code."""
+    """Run the parts on each backend, on so many at a time, print their counts, write the files whenever a backend is
+    through, and return the exit code."""
     for file in files:
         if file.suffix not in (".json", ".html", ".xml"):
             raise Usage("this is no format of reports", required=".json, .html or .xml", got=file.name)
         with path_errors(file, "this file cannot be written"):
             file.parent.mkdir(parents=True, exist_ok=True)
     before = None if older is None else read_report(older)
-    reports = [run_parts(name, open_backend, parts) for name in names]
-    data = report_to_json(reports, version("tagloom"))
-    for file in files:
-        match file.suffix:
-            case ".json":
-                write_file(file, (json.dumps(data, indent=1) + "\n").encode())
-            case ".html":
-                write_file(file, report_to_html(data).encode())
-            case _:
-                write_file(file, report_to_junit(reports))
+    finished: dict[str, BackendReport] = {}
+    is_cancelled = threading.Event()
+    with ThreadPoolExecutor(max(1, jobs)) as pool:
+        futures = [pool.submit(run_parts, name, open_backend, parts, is_cancelled) for name in dict.fromkeys(names)]
+        try:
+            for future in as_completed(futures):
+                report = future.result()
+                finished[report.backend] = report
+                reports = [finished[name] for name in names if name in finished]
+                data = report_to_json(reports, version("tagloom"))
+                write_files(reports, data, files)
+        except BaseException:
+            is_cancelled.set()
+            raise
     verdicts = {result.verdict for report in reports for results in report.parts.values() for result in results}
     if before is None:
         return 1 if verdicts & FAILURES else 2 if "not run" in verdicts else 0
@@ -77,12 +86,27 @@ def write_report(
     return 1 if worse else 0
 
 
-def run_parts(name: str, open_backend: Callable[[str], Backend], parts: ReportParts) -> BackendReport:
-    """Run the parts on a backend; if it does not start, that is the result of each of its cases."""
+def write_files(reports: Sequence[BackendReport], data: dict[str, Any], files: Sequence[Path]) -> None:
+    """Write reports, of which `data` is the JSON form, in the format of each file."""
+    for file in files:
+        match file.suffix:
+            case ".json":
+                write_file(file, (json.dumps(data, indent=1) + "\n").encode())
+            case ".html":
+                write_file(file, report_to_html(data).encode())
+            case _:
+                write_file(file, report_to_junit(reports))
+
+
+def run_parts(
+    name: str, open_backend: Callable[[str], Backend], parts: ReportParts, is_cancelled: threading.Event
+) -> BackendReport:
+    """Run the parts on a backend, until they are cancelled; if it does not start, that is the result of each of its
+    cases."""
     report = BackendReport(name, name)
 
-    def add(part: str, setting: str, results: object) -> None:
-        counts: Counter[str] = report.add(part, setting, results)  # type: ignore[arg-type]
+    def add(part: str, setting: str, results: Iterable[CaseResult]) -> None:
+        counts = report.add(part, setting, takewhile(lambda result: not is_cancelled.is_set(), results))
         if backend.capabilities is not None:
             report.label = f"{backend.capabilities.name} {backend.capabilities.version}"
         words = ", ".join(f"{count:,} {verdict}" for verdict, count in counts.most_common())

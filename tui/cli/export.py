@@ -7,9 +7,10 @@ from collections.abc import Sequence
 from ...core.errors import Usage
 from ...core.program.program import Program
 from ...core.value import Value
-from ...interp.exchange.export.python_source import DIALECTS, to_python, to_script
+from ...interp.exchange.export.python_source import to_python, to_script
 from ...interp.exchange.export.stablehlo import to_stablehlo
 from ...interp.exchange.export.walker import Refusal
+from ...interp.oracle.adapters import DIALECTS
 from ...interp.oracle.judge import run_reference
 from ..load import all_arguments, check_rules, find_program, parse_arguments, program_and_graph
 from ..run_start import RunRequest

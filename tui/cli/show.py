@@ -24,11 +24,11 @@ from ...core.text import print_graph, print_program
 from ...core.world import World
 from ...interp.engines.limits import Limits
 from ...interp.engines.reference import breaks_rules
-from ...interp.exchange.export.python_source import DIALECTS
 from ...interp.function.function import Function
 from ...interp.history.history import History
 from ...interp.image.image import build_image
 from ...interp.image.print_image import format_image
+from ...interp.oracle.adapters import DIALECTS
 from ...interp.records.documents import format_json
 from ...interp.records.event_sink import JSON_SUFFIX, convert_log, is_log
 from ...viz.collapse import MAX_BOXES

@@ -116,19 +116,6 @@ TENSORFLOW_FRAMES = replace(
     ),
     compiled="in_session(main)",
 )
-DIALECTS = {
-    dialect.name: dialect
-    for dialect in (
-        NUMPY,
-        JAX,
-        TORCH,
-        TORCH_COMPILED,
-        TENSORFLOW,
-        TENSORFLOW_FUNCTION,
-        TENSORFLOW_FRAMES,
-        TENSORFLOW_XLA,
-    )
-}
 
 EAGER_LOOP = """
 def _while_loop(condition, body, *state):

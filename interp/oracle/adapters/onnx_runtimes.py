@@ -13,7 +13,8 @@ from ....core.types import type_of
 from ....core.value import Value, normalize
 from ...exchange.export.onnx_model import to_onnx
 from ...exchange.export.walker import Refusal
-from ..protocol import CONSTRUCTS, Capabilities
+from ..protocol import CONSTRUCTS, Capabilities, Level
+from .settings import Settings
 
 ONNX_CONSTRUCTS = tuple(construct for construct in CONSTRUCTS if construct != "recursion")
 REFUSALS = ("NOT_IMPLEMENTED", "NotImplemented", "Could not find an implementation", "No Op registered")
@@ -28,13 +29,22 @@ class OnnxAdapter:
 
     flags: tuple[str, ...] = ()
     """The optimisations that can be disabled."""
+    levels: tuple[Level, ...] = ()
+    """The ways to run a model, from the fewest parts of the system to all."""
 
-    def __init__(self, disabled_flags: Sequence[str] = ()) -> None:
-        self.disabled_flags = list(disabled_flags)
+    def __init__(self, settings: Sequence[str] = ()) -> None:
+        self.level, self.disabled_flags = Settings.parse(settings, self.levels)
         self.system = import_module(self.module)
 
     def describe(self) -> Capabilities:
-        return Capabilities(self.name, self.system.__version__, "Python", constructs=ONNX_CONSTRUCTS, flags=self.flags)
+        return Capabilities(
+            self.name,
+            self.system.__version__,
+            "Python",
+            constructs=ONNX_CONSTRUCTS,
+            flags=self.flags,
+            levels=self.levels,
+        )
 
     def prepare(self, model: Any) -> Callable[[dict[str, Any]], Sequence[Any]]:
         raise NotImplementedError
@@ -63,7 +73,8 @@ class OnnxAdapter:
 
 
 class OnnxRuntimeAdapter(OnnxAdapter):
-    """ONNX Runtime on the CPU, with the optimisations that are its default."""
+    """ONNX Runtime on the CPU, with the optimisations that are its default. Levels are its own, ORT_DISABLE_ALL,
+    ORT_ENABLE_BASIC and so on."""
 
     name, module = "onnxruntime", "onnxruntime"
     flags: tuple[str, ...] = (
@@ -78,19 +89,23 @@ class OnnxRuntimeAdapter(OnnxAdapter):
         "TransposeOptimizer",
         "ConstantSharing",
     )
-    is_optimised = True
+    levels = (
+        Level("DISABLE_ALL", "the front end or the kernels"),
+        Level("ENABLE_BASIC", "an optimiser of the level basic"),
+        Level("ENABLE_EXTENDED", "an optimiser of the level extended"),
+        Level("ENABLE_ALL", "an optimiser of layouts, or one of the level all"),
+    )
 
     def prepare(self, model: Any) -> Callable[[dict[str, Any]], Sequence[Any]]:
         options = self.system.SessionOptions()
         options.intra_op_num_threads = options.inter_op_num_threads = 1
         options.log_severity_level = 4
-        if not self.is_optimised:
-            options.graph_optimization_level = self.system.GraphOptimizationLevel.ORT_DISABLE_ALL
+        options.graph_optimization_level = getattr(self.system.GraphOptimizationLevel, f"ORT_{self.level}")
         session = self.system.InferenceSession(
             model.SerializeToString(),
             options,
             providers=["CPUExecutionProvider"],
-            disabled_optimizers=self.disabled_flags,
+            disabled_optimizers=list(self.disabled_flags),
         )
         return lambda inputs: session.run(None, inputs)
 
@@ -98,8 +113,13 @@ class OnnxRuntimeAdapter(OnnxAdapter):
 class UnoptimisedOnnxRuntimeAdapter(OnnxRuntimeAdapter):
     """ONNX Runtime without optimisations of the graph: what differs from ONNX Runtime is an optimisation's fault."""
 
-    name, is_optimised = "onnxruntime-unoptimised", False
-    flags = ()
+    name = "onnxruntime-unoptimised"
+
+    def __init__(self) -> None:
+        super().__init__(["DISABLE_ALL"])
+
+    def describe(self) -> Capabilities:
+        return super().describe()._replace(flags=(), levels=())
 
 
 class OnnxReferenceAdapter(OnnxAdapter):
@@ -110,3 +130,9 @@ class OnnxReferenceAdapter(OnnxAdapter):
     def prepare(self, model: Any) -> Callable[[dict[str, Any]], Sequence[Any]]:
         evaluator = import_module("onnx.reference").ReferenceEvaluator(model)
         return lambda inputs: evaluator.run(None, inputs)
+
+
+ADAPTERS: dict[str, type[OnnxAdapter]] = {
+    adapter.name: adapter for adapter in (OnnxRuntimeAdapter, UnoptimisedOnnxRuntimeAdapter, OnnxReferenceAdapter)
+}
+"""The adapters of this file, by the names of their backends."""

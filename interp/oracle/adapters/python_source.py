@@ -25,7 +25,8 @@ from ...exchange.export.python_source import (
     to_python,
 )
 from ...exchange.export.walker import Refusal
-from ..protocol import CONSTRUCTS, Capabilities
+from ..protocol import CONSTRUCTS, Capabilities, Level
+from .settings import Settings
 
 
 class PythonSourceAdapter:
@@ -35,14 +36,22 @@ class PythonSourceAdapter:
     module: str
     flags: tuple[str, ...] = ()
     """The optimisations that can be disabled."""
+    levels: tuple[Level, ...] = ()
+    """The ways to run a program, from the fewest parts of the system to all."""
 
-    def __init__(self, disabled_flags: Sequence[str] = ()) -> None:
+    def __init__(self, settings: Sequence[str] = ()) -> None:
+        self.level, self.disabled_flags = Settings.parse(settings, self.levels)
         self.system = importlib.import_module(self.module)
 
     def describe(self) -> Capabilities:
         constructs = CONSTRUCTS if self.dialect.calls_recur else tuple(c for c in CONSTRUCTS if c != "recursion")
         return Capabilities(
-            self.dialect.name, self.system.__version__, "Python", constructs=constructs, flags=self.flags
+            self.dialect.name,
+            self.system.__version__,
+            "Python",
+            constructs=constructs,
+            flags=self.flags,
+            levels=self.levels,
         )
 
     def compile(self, program: Program) -> Callable[[Sequence[Value]], Sequence[Value]]:
@@ -110,21 +119,31 @@ XLA_PASSES: tuple[str, ...] = (
 """Passes of XLA on the CPU, which it can leave out."""
 
 
-def disable_xla_passes(passes: Sequence[str]) -> None:
-    """Have XLA leave out passes. It reads its flags once a process, before it is used."""
-    if passes:
-        flags = f"--xla_disable_hlo_passes={','.join(passes)}"
-        os.environ["XLA_FLAGS"] = f"{os.environ.get('XLA_FLAGS', '')} {flags}".strip()
+def restrict_xla(settings: Sequence[str], levels: Sequence[Level]) -> None:
+    """Have XLA leave out passes; at the level `unoptimised` all of them, and those of LLVM. It reads its flags once a
+    process, before it is used."""
+    level, passes = Settings.parse(settings, levels)
+    flags = [f"--xla_disable_hlo_passes={','.join(passes)}"] if passes else []
+    if level == "unoptimised":
+        flags = [f"--xla_disable_hlo_passes={','.join(XLA_PASSES)}", "--xla_backend_optimization_level=0"]
+    if flags:
+        os.environ["XLA_FLAGS"] = " ".join([os.environ.get("XLA_FLAGS", ""), *flags]).strip()
 
 
 class JaxAdapter(PythonSourceAdapter):
-    """JAX, which traces `main` and compiles it with XLA."""
+    """JAX, which traces `main` and compiles it with XLA; at the level `eager`, one op after another."""
 
     dialect, module, flags = JAX, "jax", XLA_PASSES
+    levels = (
+        Level("eager", "the front end or the kernels"),
+        Level("unoptimised", "tracing, or XLA's code generator"),
+        Level("optimised", "XLA's optimiser"),
+    )
 
-    def __init__(self, disabled_flags: Sequence[str] = ()) -> None:
-        disable_xla_passes(disabled_flags)
-        super().__init__()
+    def __init__(self, settings: Sequence[str] = ()) -> None:
+        restrict_xla(settings, self.levels)
+        super().__init__(settings)
+        self.system.config.update("jax_disable_jit", self.level == "eager")
 
     def compile(self, program: Program) -> Callable[[Sequence[Value]], Sequence[Value]]:
         return refusing_open_sizes(program, super().compile(program))
@@ -167,13 +186,22 @@ class TorchAdapter(PythonSourceAdapter):
 
 
 class CompiledTorchAdapter(TorchAdapter):
-    """PyTorch's compiler, Inductor. A condition on data ends a compiled part; Python decides it."""
+    """PyTorch's compiler, Inductor. A condition on data ends a compiled part; Python decides it. Levels are named as
+    the backends of `torch.compile`; at `uncompiled` there is none."""
 
     dialect = TORCH_COMPILED
+    levels = (
+        Level("uncompiled", "the kernels"),
+        Level("eager", "the front end, Dynamo"),
+        Level("aot_eager", "AOTAutograd and its decompositions"),
+        Level("inductor", "the optimiser and code generator, Inductor"),
+    )
 
     def wrap(self, main: Callable[..., Any]) -> Callable[..., Any]:
+        if self.level == "uncompiled":
+            return super().wrap(main)
         self.system._dynamo.reset()
-        return super().wrap(self.system.compile(main))
+        return super().wrap(self.system.compile(main, backend=self.level))
 
 
 TENSORFLOW_REFUSALS = (
@@ -193,9 +221,9 @@ class TensorFlowAdapter(PythonSourceAdapter):
 
     dialect, module = TENSORFLOW, "tensorflow"
 
-    def __init__(self, disabled_flags: Sequence[str] = ()) -> None:
+    def __init__(self, settings: Sequence[str] = ()) -> None:
         os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
-        super().__init__()
+        super().__init__(settings)
         for set_threads in (
             self.system.config.threading.set_intra_op_parallelism_threads,
             self.system.config.threading.set_inter_op_parallelism_threads,
@@ -203,7 +231,7 @@ class TensorFlowAdapter(PythonSourceAdapter):
             set_threads(1)
 
     def wrap(self, main: Callable[..., Any]) -> Callable[..., Any]:
-        compiled = self.staged(main)
+        compiled = main if self.level == "eager" else self.staged(main)
 
         def run(*arguments: Any) -> Any:
             try:
@@ -243,10 +271,18 @@ class TensorFlowFunctionAdapter(TensorFlowAdapter):
     """TensorFlow's graphs, with Grappler's optimisations."""
 
     dialect, flags = TENSORFLOW_FUNCTION, GRAPPLER_OPTIMIZERS
+    levels = (
+        Level("eager", "the kernels"),
+        Level("unoptimised", "the front end, or the executor of graphs"),
+        Level("optimised", "the optimiser, Grappler"),
+    )
 
-    def __init__(self, disabled_flags: Sequence[str] = ()) -> None:
-        super().__init__()
-        self.system.config.optimizer.set_experimental_options(dict.fromkeys(disabled_flags, False))
+    def __init__(self, settings: Sequence[str] = ()) -> None:
+        super().__init__(settings)
+        options = dict.fromkeys(self.disabled_flags, False)
+        if self.level == "unoptimised":
+            options["disable_meta_optimizer"] = True
+        self.system.config.optimizer.set_experimental_options(options)
 
     def staged(self, main: Callable[..., Any]) -> Callable[..., Any]:
         return self.system.function(main, autograph=False)  # type: ignore[no-any-return]
@@ -255,14 +291,11 @@ class TensorFlowFunctionAdapter(TensorFlowAdapter):
 class UnoptimisedTensorFlowAdapter(TensorFlowFunctionAdapter):
     """TensorFlow's graphs without Grappler."""
 
-    flags = ()
-
     def __init__(self) -> None:
-        super().__init__()
-        self.system.config.optimizer.set_experimental_options({"disable_meta_optimizer": True})
+        super().__init__(["unoptimised"])
 
     def describe(self) -> Capabilities:
-        return super().describe()._replace(name="tensorflow-unoptimised")
+        return super().describe()._replace(name="tensorflow-unoptimised", flags=(), levels=())
 
 
 class TensorFlowFramesAdapter(TensorFlowAdapter):
@@ -281,13 +314,41 @@ class TensorFlowXlaAdapter(TensorFlowAdapter):
     """TensorFlow's graphs, compiled by XLA."""
 
     dialect, flags = TENSORFLOW_XLA, XLA_PASSES
+    levels = (
+        Level("eager", "the kernels"),
+        Level("unoptimised", "the front end, or XLA's code generator"),
+        Level("optimised", "XLA's optimiser"),
+    )
 
-    def __init__(self, disabled_flags: Sequence[str] = ()) -> None:
-        disable_xla_passes(disabled_flags)
-        super().__init__()
+    def __init__(self, settings: Sequence[str] = ()) -> None:
+        restrict_xla(settings, self.levels)
+        super().__init__(settings)
 
     def compile(self, program: Program) -> Callable[[Sequence[Value]], Sequence[Value]]:
         return refusing_open_sizes(program, super().compile(program))
 
     def staged(self, main: Callable[..., Any]) -> Callable[..., Any]:
         return self.system.function(main, autograph=False, jit_compile=True)  # type: ignore[no-any-return]
+
+
+ADAPTERS: dict[str, type[PythonSourceAdapter]] = {
+    **{
+        adapter.dialect.name: adapter
+        for adapter in (
+            NumPyAdapter,
+            JaxAdapter,
+            TorchAdapter,
+            CompiledTorchAdapter,
+            TensorFlowAdapter,
+            TensorFlowFunctionAdapter,
+            TensorFlowFramesAdapter,
+            TensorFlowXlaAdapter,
+        )
+    },
+    "tensorflow-unoptimised": UnoptimisedTensorFlowAdapter,
+}
+"""The adapters of this file, by the names of their backends."""
+DIALECTS: dict[str, Dialect] = {
+    name: adapter.dialect for name, adapter in ADAPTERS.items() if adapter.dialect.name == name
+}
+"""How the Python of each system looks, by the name of its backend."""

@@ -16,10 +16,9 @@ from ..protocol import CONSTRUCTS, Capabilities
 
 
 class StableHloAdapter:
-    """StableHLO's interpreter."""
+    """StableHLO's interpreter. It optimises nothing, and so has no flags and no levels."""
 
-    flags: tuple[str, ...] = ()
-    """It optimises nothing."""
+    name = "stablehlo"
 
     def __init__(self) -> None:
         self.ir = import_module("jaxlib.mlir.ir")
@@ -29,7 +28,7 @@ class StableHloAdapter:
 
     def describe(self) -> Capabilities:
         constructs = tuple(construct for construct in CONSTRUCTS if construct != "recursion")
-        return Capabilities("stablehlo of jaxlib", self.version, "C++", constructs=constructs, flags=self.flags)
+        return Capabilities("stablehlo of jaxlib", self.version, "C++", constructs=constructs)
 
     def compile(self, program: Program) -> Callable[[Sequence[Value]], Sequence[Value]]:
         text = to_stablehlo(program)

@@ -148,6 +148,26 @@ def test_one_finding_a_class(tmp_path: Path) -> None:
     assert not (tmp_path / "one" / "script.py").exists()
 
 
+class FirstRunCrash(RightBackend):
+    """Dies in its first run only."""
+
+    runs = 0
+
+    def run(self, program: Any, arguments: Any) -> Answer:
+        self.runs += 1
+        crash = Answer("crash", cause="SIGSEGV", message="it was killed by SIGSEGV at run")
+        return crash if self.runs == 1 else super().run(program, arguments)
+
+
+@pytest.mark.full
+def test_a_failure_that_does_not_repeat() -> None:
+    """A failure that no later run repeats is reported with the program and the judgement of the run that failed."""
+    report = fuzz(FirstRunCrash, FuzzOptions(3, 5, 1.0, 1))  # type: ignore[arg-type]
+    (finding,) = report.findings
+    assert finding.judgement.verdict == "crash" and finding.symptom == "crash SIGSEGV"
+    assert finding.case.program == generate_case(5, finding.number).program
+
+
 @pytest.mark.full
 def test_the_script_of_a_finding(tmp_path: Path) -> None:
     """The script of a finding runs the program in the backend's own API, and succeeds once the backend is right, which

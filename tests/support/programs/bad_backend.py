@@ -52,7 +52,9 @@ def misbehave(way: str, request: dict[str, Any], runs: int) -> dict[str, Any]:
             time.sleep(1000)
         case "variation":
             results = [{"dtype": "int64", "data": 1 + runs // 21}]
-        case "flags" if "folding" not in sys.argv[2:]:
+        case "levels" if "eager" in sys.argv[2:]:
+            pass
+        case "flags" | "levels" if "folding" not in sys.argv[2:]:
             results = [{"dtype": "int64", "data": 2}]
         case "error":
             return {"seq": seq, "reply": "error", "message": "RuntimeError: no luck"}
@@ -76,6 +78,11 @@ def main(way: str) -> None:
                 reply = {**seq, **HELLO}
                 if way == "version":
                     reply["protocol"] = 2
+                if way == "levels":
+                    reply["levels"] = [
+                        {"name": "eager", "part": "kernels"},
+                        {"name": "compiled", "part": "the compiler"},
+                    ]
                 if way == "flags":
                     reply["flags"] = ["motion", "folding"]
             case "compile":

@@ -24,6 +24,7 @@ class RightBackend:
     """A backend that is right."""
 
     endings = ()
+    levels = ()
 
     def start(self) -> None:
         """It needs no start."""
@@ -443,10 +444,10 @@ class TruncatedQuotient(RightBackend):
     """Integer quotients are rounded toward zero."""
 
     def op(self, node: Node, operands: Values) -> Value:
-        x, y = map(np.asarray, operands)
         quotient = np.asarray(super().op(node, operands))
-        if quotient.dtype.kind != "i":
+        if node.op != "floor_divide" or quotient.dtype.kind != "i":
             return admit(quotient)
+        x, y = map(np.asarray, operands)
         is_raised = ((x < 0) != (y < 0)) & (np.fmod(x, y) != 0)
         return admit(quotient + is_raised.astype(quotient.dtype))
 

@@ -128,6 +128,17 @@ def test_a_report(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert "0 verdicts changed, 0 for the worse" in capsys.readouterr().out
 
 
+@pytest.mark.full
+def test_a_report_of_two_backends_at_a_time(tmp_path: Path) -> None:
+    """With --jobs, a report has its backends in the order of the command, whichever is through first."""
+    (tmp_path / "one.tl").write_text(ONE)
+    names = [f"{sys.executable} {BAD} right", "numpy", "false"]
+    words = [word for name in names for word in ("--backend", name)]
+    report = tmp_path / "report.json"
+    assert run_command(["conform", "--corpus", str(tmp_path), *words, "--jobs", "3", "--report", str(report)]) == 2
+    assert [each["backend"] for each in json.loads(report.read_text())["backends"]] == names
+
+
 @pytest.mark.parametrize(
     "words, message",
     [
@@ -195,7 +206,7 @@ def test_the_debugger_opens_a_finding(tmp_path: Path, capsys: pytest.CaptureFixt
     assert "this finding cannot be read" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("words", [["--minutes", "1"], ["--jobs", "2"], ["-o", "x.json"], ["--json"], ["--blame"]])
+@pytest.mark.parametrize("words", [["--minutes", "1"], ["-o", "x.json"], ["--json"], ["--blame"]])
 def test_a_report_refuses_options_that_it_would_ignore(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     """An option that means nothing for a report is refused before anything runs."""
     assert run_command(["conform", "--ops", "--report", "x.json", *words]) == 2
@@ -225,6 +236,24 @@ def test_blame_of_a_process(one: str, capsys: pytest.CaptureFixture[str]) -> Non
     assert run_command(["conform", one, "--backend", backend, "--blame"]) == 1
     assert capsys.readouterr().out.splitlines()[-1] == "  right without folding: the optimiser"
     assert run_command(["conform", one, "--backend", f"{backend} folding"]) == 0
+
+
+@pytest.mark.full
+def test_the_level_of_a_process(tmp_path: Path, one: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """A process that says its levels is blamed by them, in `--blame` and in findings: they are the last word of its
+    command."""
+    backend = f"{sys.executable} {BAD} levels"
+    words = "wrong from compiled on: the compiler (eager alike, compiled different)"
+    assert run_command(["conform", one, "--backend", backend, "--blame"]) == 1
+    assert f"  {words}\n" in capsys.readouterr().out
+    assert run_command(["conform", one, "--backend", f"{backend} eager"]) == 0
+    capsys.readouterr()
+    findings = str(tmp_path / "findings")
+    assert run_command(["conform", "--fuzz", "3", "--backend", backend, "--findings", findings]) == 1
+    output = capsys.readouterr().out
+    (finding, *_) = (tmp_path / "findings").iterdir()
+    level = json.loads((finding / "finding.json").read_text())["first_wrong_level"]
+    assert "wrong from" in output and set(level["verdicts"]) == {"eager", "compiled"}
 
 
 @pytest.mark.full

@@ -18,7 +18,6 @@ from tagloom.core.types import Type
 from tagloom.core.value import is_same_value
 from tagloom.interp.exchange.export.compose import compose, compositions, keys
 from tagloom.interp.exchange.export.python_source import (
-    DIALECTS,
     JAX,
     NUMPY,
     TENSORFLOW,
@@ -28,7 +27,7 @@ from tagloom.interp.exchange.export.python_source import (
     to_python,
 )
 from tagloom.interp.exchange.export.walker import OpUse, Refusal
-from tagloom.interp.oracle.adapters import load_adapter
+from tagloom.interp.oracle.adapters import DIALECTS, load_adapter
 from tagloom.interp.oracle.judge import FAILURES, judge, run_reference
 from tagloom.interp.oracle.protocol import Answer
 

@@ -1,0 +1,152 @@
+"""Writes programs of few ops on edge values: zeros with either sign, NaN, infinities, denormals, the ends of ranges.
+
+The ops stand in a row, in a branch of a cond, or in the body of a loop; operands are literals, which an optimiser
+computes with, or parameters. Ops that systems round in different ways are left out, and so no result is within a
+window.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from functools import cache
+from random import Random
+
+import numpy as np
+
+from ...core import dtypes
+from ...core.dtypes import DType
+from ...core.program.program import FunctionDef, Node, Operand, Program, Region, Var
+from ...core.types import Type
+from ...core.value import Literal, Value, admit
+from .policy import window_of
+from .sweep import OpSample, edge_values, op_samples
+
+COMMON_DTYPES = (dtypes.int32, dtypes.int64, dtypes.float32, dtypes.float64)
+"""The dtypes that every system has kernels for; four in five programs begin with one of them."""
+BOOL, COUNTER = Type(dtypes.bool), Type(dtypes.int64)
+EDGE_FLOATS = (0.0, -0.0, 1.0, -1.0, np.nan, np.inf, -np.inf)
+MAX_OPS, MAX_TRIPS = 3, 2
+
+
+@cache
+def exact_samples() -> dict[DType, dict[str, list[OpSample]]]:
+    """The ops that compute element by element and have no window, by the dtype of their last operand and by name."""
+    samples: dict[DType, dict[str, list[OpSample]]] = {dtype: defaultdict(list) for dtype in dtypes.ALL}
+    for sample in op_samples():
+        if sample.row.scalar is not None and not window_of(sample.row.name, list(map(Type, sample.operand_dtypes))):
+            samples[sample.operand_dtypes[-1]][sample.row.name].append(sample)
+    return samples
+
+
+def write_edge_program(random: Random) -> tuple[Program, tuple[Value, ...]]:
+    """A program of up to three ops on edge values, and its arguments."""
+    return _EdgeWriter(random).write()
+
+
+class _EdgeWriter:
+    """Writes one program, whose values are scalars, or vectors of three elements."""
+
+    def __init__(self, random: Random) -> None:
+        self.random, self.shape = random, random.choice(((), (3,)))
+        self.parameters: list[Var] = []
+        self.arguments: list[Value] = []
+        self.nodes: list[Node] = []
+
+    def write(self) -> tuple[Program, tuple[Value, ...]]:
+        dtype = self.random.choice(COMMON_DTYPES if self.random.random() < 0.8 else dtypes.ALL)
+        for _ in range(self.random.randint(1, MAX_OPS)):
+            dtype = self.write_op(dtype)
+        results = tuple(result for node in self.nodes for result in node.results)
+        region = Region(tuple(self.parameters), tuple(self.nodes), tuple(each.name for each in results))
+        body = self.random.choice((self.place_in_main, self.place_in_branch, self.place_in_loop))(region, results)
+        main = FunctionDef("main", body, tuple(each.type for each in results))
+        return Program((main,), "main"), tuple(self.arguments)
+
+    def write_op(self, dtype: DType) -> DType:
+        """Append a node of an op on values of a dtype; returns the dtype of its result."""
+        sample = self.random.choice(self.random.choice(list(exact_samples()[dtype].values())))
+        types = [Type(each, self.shape) for each in sample.operand_dtypes]
+        result = Var(f"v{len(self.nodes)}", sample.row.type_rule(*types, **dict(sample.attributes)))
+        inputs = tuple(map(self.operand, types))
+        self.nodes.append(Node(sample.row.name, inputs, (result,), attributes=sample.attributes))
+        return result.type.dtype
+
+    def operand(self, type_: Type) -> Operand:
+        """An earlier result of this type, a literal, or a new parameter."""
+        names = [each.name for node in self.nodes for each in node.results if each.type == type_]
+        chance = self.random.random()
+        if names and chance < 0.5:
+            return self.random.choice(names)
+        if chance < 0.75:
+            return Literal(self.edge_value(type_), type_)
+        return self.parameter(type_, self.edge_value(type_))
+
+    def parameter(self, type_: Type, argument: Value) -> str:
+        """The name of a new parameter."""
+        self.parameters.append(Var(f"x{len(self.parameters)}", type_))
+        self.arguments.append(argument)
+        return self.parameters[-1].name
+
+    def edge_value(self, type_: Type) -> Value:
+        """A value of this type; half of its elements are those at which most rules have an exception."""
+        dtype = type_.dtype
+        edges = edge_values(dtype)
+        few = edges[:2] if dtype.kind == "b" else EDGE_FLOATS if dtype.kind == "f" else (0, 1, *dtype.range)
+        elements = [self.random.choice(few if self.random.random() < 0.5 else edges) for _ in range(3)]
+        array = np.array(elements, dtype.numpy)
+        return admit(array if type_.shape else array[0])
+
+    def place_in_main(self, region: Region, results: Sequence[Var]) -> Region:
+        """The region as the body of main."""
+        return region
+
+    def place_in_branch(self, region: Region, results: Sequence[Var]) -> Region:
+        """The region as a branch that is taken; the other one yields zeros. The predicate is a constant, or a
+        parameter."""
+        is_first = self.random.random() < 0.5
+        predicate = Literal(is_first, BOOL) if self.random.random() < 0.5 else self.parameter(BOOL, is_first)
+        zeros = Region(region.parameters, (), tuple(map(zero, results)))
+        branches = (region, zeros) if is_first else (zeros, region)
+        operands = tuple(each.name for each in region.parameters)
+        return self.enclose(Node("cond", (predicate, *operands), (), branches), results)
+
+    def place_in_loop(self, region: Region, results: Sequence[Var]) -> Region:
+        """The region as the body of a loop of one or two trips, which has its results as variables."""
+        trips = Literal(self.random.randint(1, MAX_TRIPS), COUNTER)
+
+        def variables(letter: str) -> tuple[Var, ...]:
+            return (Var(letter, COUNTER), *(Var(f"{letter}_{each.name}", each.type) for each in results))
+
+        more = Node("less", ("k", trips), (Var("more", BOOL),))
+        condition = Region((*variables("k"), *prefix_names("w", region.parameters)), (more,), ("more",))
+        following = Node("add", ("b", Literal(1, COUNTER)), (Var("next", COUNTER),))
+        body = Region(
+            (*variables("b"), *region.parameters),
+            (*region.nodes, following),
+            ("next", *region.results, *(each.name for each in region.parameters)),
+        )
+        starts: tuple[Operand, ...] = (
+            Literal(0, COUNTER),
+            *map(zero, results),
+            *(each.name for each in region.parameters),
+        )
+        loop = Node("while_loop", starts, (Var("r", COUNTER),), (condition, body))
+        return self.enclose(loop, results, prefix_names("r", region.parameters))
+
+    def enclose(self, node: Node, results: Sequence[Var], others: Sequence[Var] = ()) -> Region:
+        """The region of main, which is a structured node with results of these types, and others."""
+        outer = prefix_names("r", results)
+        whole = Node(node.op, node.inputs, (*node.results, *outer, *others), node.regions)
+        return Region(tuple(self.parameters), (whole,), tuple(each.name for each in outer))
+
+
+def prefix_names(prefix: str, variables: Sequence[Var]) -> tuple[Var, ...]:
+    """Variables of the same types whose names begin with a prefix."""
+    return tuple(Var(f"{prefix}_{each.name}", each.type) for each in variables)
+
+
+def zero(variable: Var) -> Literal:
+    """The literal of a variable's type whose elements are all 0."""
+    array = np.zeros([size or 0 for size in variable.type.shape or ()], variable.type.dtype.numpy)
+    return Literal(admit(array), variable.type)
