@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 import math
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from ...core import dtypes
@@ -202,10 +202,21 @@ def _on_arrays(staging: Staging, name: str, *values: StagedValue) -> StagedValue
     which has another promotion."""
     if name not in _ARRAY_OPS:
         raise NotSpeculable(f"`{name}` of arrays has no graph")
-    operands = [staging.array_operand(value) for value in values]
+    operands = [_operand(staging, value, values) for value in values]
     array = next(each for each in operands if isinstance(each, ArrayOperators))
     function = getattr(array_namespace(), array.resolve_op(_ARRAY_OPS[name]))
     return staging.wrap_array(staging.located(lambda: function(*operands)))
+
+
+def _operand(staging: Staging, value: StagedValue, values: Sequence[StagedValue]) -> Any:
+    """An operand beside an array. A number that is computed takes the dtype of the array, where that is exact."""
+    array_dtypes = {each.layout.type.dtype for each in values if isinstance(each.layout, ArrayLayout)}
+    kind = value.layout.kind if isinstance(value.layout, NumberLayout) else ""
+    if array_dtypes == {dtypes.float64} and kind in ("i", "f"):
+        return as_kind(staging, value, "f")
+    if array_dtypes == {dtypes.int64} and kind == "i":
+        return value.leaves[0]
+    return staging.array_operand(value)
 
 
 def unary(staging: Staging, name: str, value: StagedValue, node: ast.AST) -> StagedValue:
@@ -288,6 +299,12 @@ def _convert(kind: str) -> Callable[..., StagedValue]:
         if kind == "b":
             truth = staging.truth(value, node)
             return staging.constant(truth) if isinstance(truth, bool) else staging.number("b", truth)
+        if isinstance(value.layout, ArrayLayout) and value.layout.type.is_scalar:
+            if value.layout.type.dtype.kind != kind:
+                raise NotSpeculable(f"a conversion of a {value.layout} has no graph")
+            dtype = dtypes.float64 if kind == "f" else dtypes.int64
+            leaf = staging.emit("astype", value.leaves[0], dtype=dtype)
+            return staging.number("f", leaf) if kind == "f" else staging.integer(leaf, node)
         own = number_kind(value.layout)
         if own is None:
             raise NotSpeculable(f"a conversion of a {value.layout} has no graph")

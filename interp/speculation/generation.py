@@ -10,7 +10,8 @@ import ast
 import builtins
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from functools import partial
 from types import BuiltinFunctionType, FunctionType, ModuleType
 from typing import Any
 
@@ -18,7 +19,21 @@ import numpy as np
 
 from ...core import dtypes
 from ...core.frontend import functions as op_functions
+from ...core.frontend.array_api import (
+    convolution,
+    creation,
+    datatypes,
+    einsum,
+    indexing,
+    linalg,
+    manipulation,
+    neural_network,
+    numeric,
+    padding,
+)
 from ...core.frontend.eager.gradients import trace_pullback
+from ...core.frontend.eager.tape import Tape
+from ...core.frontend.eager.variable import Variable
 from ...core.frontend.source.passes.control_flow import find_exits, may_complete
 from ...core.frontend.source.reader import FunctionNode, NotConvertible, read_source
 from ...core.frontend.source.scopes import function_scope, parameter_names
@@ -31,7 +46,8 @@ from ...core.frontend.trace.program_builder import (
 )
 from ...core.frontend.trace.pytree import flat_tuple_type, leaf_type
 from ...core.types import Type
-from . import arithmetic, containers, library, text
+from ..training.optimizers import Optimizer
+from . import arithmetic, containers, library, static_containers, text, training
 from .dataclass_fields import MISSING_DEFAULT, Field, dataclass_fields, fields_of, is_generated
 from .heap import ITEMS, FieldKey, HeapKey, VariableKey, class_problem, static_attribute
 from .layouts import (
@@ -39,6 +55,7 @@ from .layouts import (
     MISSING,
     NONE,
     NUMBER_CLASSES,
+    POOLS,
     UNASSIGNED,
     ArrayLayout,
     ConstantLayout,
@@ -50,14 +67,17 @@ from .layouts import (
     Pool,
     ReferenceLayout,
     Slot,
+    StaticLayout,
     TextLayout,
     TupleLayout,
     UnionLayout,
     class_name,
+    is_new_list,
     is_within,
     join,
     number_kind,
     options_of,
+    parts,
 )
 from .recording import python_function
 from .staging import (
@@ -76,6 +96,7 @@ from .staging import (
     Staging,
     Unreachable,
     as_start,
+    is_same_leaf,
     widened,
 )
 
@@ -110,6 +131,8 @@ class Callee:
     names: tuple[str, ...]
     layouts: tuple[Layout, ...]
     result: Layout | None = None
+    written_keys: set[HeapKey] = field(default_factory=set)
+    """What it, or a function that it calls, writes."""
     round: int = 0
     """The round of inference that has visited it last."""
     spec: FunctionSpec | None = None
@@ -163,13 +186,17 @@ class Generation(Staging):
         self.state = StagedState()
         for name, layout in zip(callee.names, callee.layouts, strict=True):
             self.state.variables[name] = StagedValue(layout, tuple(next(remaining) for _ in layout.types))
+        values = self.state.variables.values() if callee is self.main else ()
+        self.argument_leaves = [leaf for value in values for leaf in value.leaves]
         self.class_vector = next(remaining) if self.requirements.needs_classes else None
         self.row_vector = next(remaining) if self.requirements.needs_rows else None
         for key in self.keys:
             self.state.heap[key] = tuple(next(remaining) for _ in self.key_types(key))
 
-    def _written_keys(self) -> list[HeapKey]:
-        return [key for key in self.keys if key in self.requirements.assigned_keys]
+    def _written_keys(self, callee: Callee) -> list[HeapKey]:
+        """What a function of the program writes, which its results have; the program returns all that is written."""
+        written = self.requirements.assigned_keys if callee is self.main else callee.written_keys
+        return [key for key in self.keys if key in written]
 
     def _run_main(self, *symbols: Any) -> Any:
         if not self.is_inferring and self.main.result is None:
@@ -179,15 +206,17 @@ class Generation(Staging):
 
     def _results(self, callee: Callee, value: StagedValue) -> tuple[Any, ...]:
         assert callee.result is not None
+        if callee is self.main and sum(is_new_list(part) for part in parts(callee.result)) > 1:
+            raise NotSpeculable("new lists are returned, which may be one, beside a tape")
         leaves = [*self.coerce(value, callee.result).leaves]
-        for key in self._written_keys():
+        for key in self._written_keys(callee):
             leaves += self.state.heap[key]
         return tuple(leaves) or (False,)
 
     def result_types(self, callee: Callee) -> list[Type]:
         """The types of the results of a function of the program: its value, and the fields that the program writes."""
         assert callee.result is not None
-        types = [*callee.result.types, *(type_ for key in self._written_keys() for type_ in self.key_types(key))]
+        types = [*callee.result.types, *(t for key in self._written_keys(callee) for t in self.key_types(key))]
         return types or [Type(dtypes.bool)]
 
     def _infer(self) -> None:
@@ -218,13 +247,21 @@ class Generation(Staging):
                 parameters = self._spec(callee, print).declared_parameters
                 symbols = [self.placeholder(form.types[0]) for _, form in parameters if form is not None]
                 layout = self._run_body(callee, symbols).layout
+                written = callee.written_keys | self._changed_keys(callee, symbols)
         except (NoTypeYet, Unreachable):
             return
         finally:
             self.state, self.class_vector, self.row_vector = outer
         joined = layout if callee.result is None else join(callee.result, layout)
-        if joined != callee.result:
-            callee.result, self.has_changed = joined, True
+        if joined != callee.result or written != callee.written_keys:
+            callee.result, callee.written_keys, self.has_changed = joined, written, True
+
+    def _changed_keys(self, callee: Callee, symbols: Sequence[Any]) -> set[HeapKey]:
+        """What has other values at the end of a function of the program than its parameters have."""
+        count = sum(len(layout.types) for layout in callee.layouts)
+        remaining = iter(symbols[count + self.requirements.needs_classes + self.requirements.needs_rows :])
+        before = {key: [next(remaining) for _ in self.key_types(key)] for key in self.keys}
+        return {key for key in self.keys if not all(map(is_same_leaf, before[key], self.state.heap[key]))}
 
     def _run_body(self, callee: Callee, symbols: Sequence[Any]) -> StagedValue:
         self._enter_function(callee, symbols)
@@ -327,7 +364,7 @@ class Generation(Staging):
         assert callee.result is not None
         remaining = iter(results)
         value = StagedValue(callee.result, tuple(next(remaining) for _ in callee.result.types))
-        for key in self._written_keys():
+        for key in self._written_keys(callee):
             self.state.heap[key] = tuple(next(remaining) for _ in self.key_types(key))
         return value
 
@@ -452,7 +489,7 @@ class Generation(Staging):
                 return self._operate_on_objects(name, pair[0], pair[1], node)
             return arithmetic.binary(self, name, pair[0], pair[1], node)
 
-        return self.dispatch_all([one, other], operate)
+        return self.dispatch_all([self.read_variable(one), self.read_variable(other)], operate)
 
     def _operate_on_objects(self, name: str, one: StagedValue, other: StagedValue, node: ast.AST) -> StagedValue:
         """A binary operator of which an operand is an object: a call of its special method, or of a list."""
@@ -600,7 +637,29 @@ class Generation(Staging):
             return
         raise NotSpeculable("a `finally` that returns on some paths has no graph")
 
+    def _run_tape(self, statement: ast.With, item: ast.withitem, call: ast.Call) -> None:
+        """`with tl.Tape() as tape`."""
+        if call.args or find_exits(statement.body):
+            raise NotSpeculable("`with` of a tape that is left by return, break or continue has no graph")
+        is_persistent = [self.evaluate(each.value) for each in call.keywords if each.arg == "persistent"]
+        if len(is_persistent) < len(call.keywords):
+            raise NotSpeculable("these options of tl.Tape have no graph")
+        tape = training.open_tape(self, is_persistent)
+
+        def run() -> None:
+            if item.optional_vars is not None:
+                self.assign(item.optional_vars, self.constant(tape))
+            self.run_block(statement.body)
+
+        training.record(self, tape, run)
+
     def _run_with(self, statement: ast.With) -> None:
+        first = statement.items[0]
+        if isinstance(first.context_expr, ast.Call) and self._is_value(first.context_expr.func, Tape):
+            if len(statement.items) > 1:
+                raise NotSpeculable("`with` of a tape and another context manager has no graph")
+            self._run_tape(statement, first, first.context_expr)
+            return
         managers = list[StagedValue]()
         for item in statement.items:
             manager = self.evaluate(item.context_expr)
@@ -676,30 +735,51 @@ class Generation(Staging):
         iteration = self._iteration(statement.iter)
         if isinstance(iteration, containers.Iteration):
             self._run_iteration(statement, iteration)
-            return
-        value = iteration
-        is_tuple = isinstance(value.layout, TupleLayout) or (
-            isinstance(value.layout, ConstantLayout) and type(value.layout.value) is tuple
-        )
-        if not is_tuple or len(self.items(value)) > MAX_UNROLLED or find_exits(statement.body) or statement.orelse:
-            raise NotSpeculable(f"a loop over a {value.layout} has no graph")
-        for item in self.items(value):
+        else:
+            self._run_unrolled(statement, iteration)
+
+    def _run_unrolled(self, statement: ast.For, items: Sequence[StagedValue]) -> None:
+        if len(items) > MAX_UNROLLED or find_exits(statement.body) or statement.orelse:
+            raise NotSpeculable(f"a loop over `{ast.unparse(statement.iter)}` has no graph")
+        for item in items:
             self.assign(statement.target, item)
             self.run_block(statement.body)
 
-    def _iteration(self, node: ast.expr) -> containers.Iteration | StagedValue:
-        """The iteration of a list, or of `enumerate` or `zip` of lists; for another expression its value."""
+    def _iteration(self, node: ast.expr) -> containers.Iteration | list[StagedValue]:
+        """The iteration of a list of the table; the items of a tuple, a static list or a new one; and of `enumerate`,
+        `zip` or `reversed` of such."""
         if isinstance(node, ast.Call) and not any(isinstance(each, ast.Starred) for each in node.args):
-            is_zip = self._is_builtin(node.func, zip) and len(node.args) > 0 and not node.keywords
-            if is_zip or (self._is_builtin(node.func, enumerate) and len(node.args) == 1 and not node.keywords):
-                parts = [self._iteration(each) for each in node.args]
-                inner = [each for each in parts if isinstance(each, containers.Iteration)]
-                if len(inner) < len(parts):
-                    raise NotSpeculable(f"`{ast.unparse(node)}` of what is no list has no graph")
-                return containers.zipped(self, inner) if is_zip else containers.enumerated(self, inner[0])
+            for function in (zip, enumerate, reversed):
+                if not node.keywords and node.args and self._is_builtin(node.func, function):
+                    parts = [self._iteration(each) for each in node.args]
+                    if function is zip or len(parts) == 1:
+                        return self._combine(function, parts, node)
         value = self.evaluate(node)
-        is_reference = isinstance(value.layout, ReferenceLayout)
-        return containers.iterate_list(self, value, node) if is_reference else value
+        if isinstance(value.layout, ReferenceLayout):
+            return containers.iterate_list(self, value, node)
+        is_tuple = isinstance(value.layout, TupleLayout) or (
+            isinstance(value.layout, ConstantLayout) and type(value.layout.value) is tuple
+        )
+        if not is_tuple and not self.is_static(value, list):
+            raise NotSpeculable(f"a loop over a {value.layout} has no graph")
+        return self.items(value)
+
+    def _combine(
+        self, function: Any, parts: Sequence[containers.Iteration | list[StagedValue]], node: ast.expr
+    ) -> containers.Iteration | list[StagedValue]:
+        """`zip`, `enumerate` or `reversed`."""
+        iterations = [part for part in parts if isinstance(part, containers.Iteration)]
+        lists = [part for part in parts if isinstance(part, list)]
+        if (iterations and lists) or (iterations and function is reversed):
+            raise NotSpeculable(f"`{ast.unparse(node)}` has no graph")
+        if iterations:
+            is_zip = function is zip
+            return containers.zipped(self, iterations) if is_zip else containers.enumerated(self, iterations[0])
+        if function is reversed:
+            return lists[0][::-1]
+        if function is enumerate:
+            lists = [[self.constant(position) for position in range(len(lists[0]))], lists[0]]
+        return [self.tuple_of(row) for row in zip(*lists, strict=False)]
 
     def _run_iteration(self, statement: ast.For, iteration: containers.Iteration) -> None:
         name = f" counter {statement.lineno}:{statement.col_offset}"
@@ -824,6 +904,14 @@ class Generation(Staging):
             raise NotSpeculable(f"`{ast.unparse(node)}` ({type(node).__name__}) has no graph")
         value: StagedValue = method(node)
         self.current_node = outer
+        return self._as_static(value)
+
+    def _as_static(self, value: StagedValue) -> StagedValue:
+        """A value that was read. A variable or optimizer must be static."""
+        kind = type(value.layout.value) if isinstance(value.layout, ConstantLayout) else type(None)
+        if issubclass(kind, Variable | Optimizer):
+            self.require_static_objects()
+            raise NotSpeculable(f"a {kind.__name__} of objects that are not static has no graph")
         return value
 
     def _evaluate_constant(self, node: ast.Constant) -> StagedValue:
@@ -872,7 +960,7 @@ class Generation(Staging):
 
     def evaluate_owner(self, node: ast.expr) -> StagedValue:
         """The value of an expression of which only an attribute is used, so an object in `__init__` stays private."""
-        return self.read_name(node.id, node) if isinstance(node, ast.Name) else self.evaluate(node)
+        return self._as_static(self.read_name(node.id, node)) if isinstance(node, ast.Name) else self.evaluate(node)
 
     def read_attribute(self, owner: StagedValue, name: str, node: ast.AST) -> StagedValue:
         """`owner.name`."""
@@ -880,7 +968,9 @@ class Generation(Staging):
 
     def _read_attribute(self, owner: StagedValue, name: str, node: ast.AST) -> StagedValue:
         match owner.layout:
-            case ReferenceLayout():
+            case StaticLayout(static) if static.owner is Variable or issubclass(static.owner, Optimizer):
+                return training.read_attribute(self, static, name)
+            case ReferenceLayout() | StaticLayout():
                 return self.for_each_class(owner, node, lambda kind, value: self._read_field(kind, value, name, node))
             case ConstantLayout(value) if type(value) is ModuleType:
                 if name not in vars(value):
@@ -889,6 +979,12 @@ class Generation(Staging):
                 return StagedValue(self.layout_of_key(key), self.state.heap[key])
             case ConstantLayout(value) if type(value) is type:
                 return self._read_class_attribute(value, name)
+            case ArrayLayout(type_) if name == "dtype":
+                return self.constant(type_.dtype)
+            case ArrayLayout(type_) if name == "ndim" and type_.shape is not None:
+                return self.constant(len(type_.shape))
+            case ArrayLayout(type_) if name == "shape" and type_.shape is not None and None not in type_.shape:
+                return self.tuple_of([self.constant(size) for size in type_.shape])
             case ArrayLayout() if name in ("T", "mT"):
                 return self.wrap_array(self.located(lambda: getattr(owner.leaves[0], name)))
         if owner.layout == NONE:
@@ -896,7 +992,7 @@ class Generation(Staging):
         raise NotSpeculable(f"attribute {name} of {owner.layout} has no graph")
 
     def _read_field(self, kind: type, owner: StagedValue, name: str, node: ast.AST) -> StagedValue:
-        if issubclass(kind, Pool):
+        if issubclass(kind, Pool) or kind in POOLS:
             raise NotSpeculable(f"attribute {name} of a {class_name(kind)} has no graph")
         if name == "__class__" and self.require_class_value(kind, name) is object.__dict__[name]:
             return self.constant(kind)
@@ -907,7 +1003,7 @@ class Generation(Staging):
             return self.call_python(member.fget, [owner], {}, node)
         if member is not UNASSIGNED and _is_data_descriptor(member):
             raise NotSpeculable(f"{kind.__qualname__}.{name} is a descriptor")
-        key = FieldKey(kind, name)
+        key = self.attribute_key(kind, owner, name)
         layout = self.layout_of_key(key)
         if layout == MISSING and member is not UNASSIGNED:
             self._require_class_level(kind, name)
@@ -958,7 +1054,7 @@ class Generation(Staging):
         """`owner.name = value`."""
 
         def write(kind: type, instance: StagedValue) -> StagedValue:
-            if issubclass(kind, Pool):
+            if issubclass(kind, Pool) or kind in POOLS or kind is Variable:
                 raise NotSpeculable(f"an attribute of a {class_name(kind)} is assigned")
             member = self.require_member(kind, name)
             if isinstance(member, property) or _is_data_descriptor(member):
@@ -966,10 +1062,13 @@ class Generation(Staging):
                     self.call_python(member.fset, [instance, value], {}, node)
                     return StagedValue(NONE, ())
                 raise NotSpeculable(f"{kind.__qualname__}.{name} is a descriptor")
+            if issubclass(kind, Optimizer) and name != "rate":
+                raise NotSpeculable(f"{name} of an optimizer is assigned")
             if static_attribute(kind, "__setattr__") is not object.__setattr__ and not self.is_in_init:
                 self.check(False, node, "it is not reached", "Python raises FrozenInstanceError")
-            key, new = FieldKey(kind, name), self.new_object(instance)
-            self.write_heap(key, value, node, lambda: self.index_in(key, instance), is_new=new is not None)
+            key, new = self.attribute_key(kind, instance, name), self.new_object(instance)
+            find_row = partial(self.index_in, key, instance) if isinstance(key, FieldKey) else None
+            self.write_heap(key, value, node, find_row, is_new=new is not None)
             if new is not None:
                 self.replace_new_object(new, new.assign(name))
             return StagedValue(NONE, ())
@@ -978,7 +1077,7 @@ class Generation(Staging):
             if isinstance(each.layout, ConstantLayout) and type(each.layout.value) is type:
                 self._write_class_attribute(each.layout.value, name, value, node)
                 return StagedValue(NONE, ())
-            if not isinstance(each.layout, ReferenceLayout):
+            if not isinstance(each.layout, ReferenceLayout | StaticLayout):
                 if each.layout == NONE:
                     self.check(False, node, "it is not None", "Python raises AttributeError where it is")
                 raise NotSpeculable(f"an assignment to an attribute of {each.layout} has no graph")
@@ -1005,7 +1104,7 @@ class Generation(Staging):
             truth = self.truth(value, node.operand)
             return self.predicate_value(not truth if isinstance(truth, bool) else self.emit("logical_not", truth))
         name = type(node.op).__name__
-        return self.dispatch(value, lambda each: arithmetic.unary(self, name, each, node))
+        return self.dispatch(self.read_variable(value), lambda each: arithmetic.unary(self, name, each, node))
 
     def _evaluate_boolop(self, node: ast.BoolOp) -> StagedValue:
         def go(values: list[ast.expr]) -> StagedValue:
@@ -1044,9 +1143,13 @@ class Generation(Staging):
         name = type(op).__name__
         if name in ("In", "NotIn"):
             return self._contains(name, one, other, node)
-        return self.dispatch_all([one, other], lambda pair: self._compare(name, pair[0], pair[1], node))
+        operands = [one, other] if name in ("Is", "IsNot") else [self.read_variable(one), self.read_variable(other)]
+        return self.dispatch_all(operands, lambda pair: self._compare(name, pair[0], pair[1], node))
 
     def _contains(self, name: str, item: StagedValue, container: StagedValue, node: ast.AST) -> StagedValue:
+        if isinstance(container.layout, StaticLayout):
+            is_in = static_containers.contains_key(self, container.layout.object, item)
+            return self.constant(is_in is (name == "In"))
         if isinstance(container.layout, ReferenceLayout):
 
             def has_item(kind: type, each: StagedValue) -> StagedValue:
@@ -1107,7 +1210,7 @@ class Generation(Staging):
                         raise NotSpeculable(f"{owner.__qualname__} has __eq__")
                     if self.require_class_value(owner, "__ne__") is not object.__ne__:
                         raise NotSpeculable(f"{owner.__qualname__} has __ne__")
-            elif isinstance(layout, TupleLayout) or (
+            elif isinstance(layout, TupleLayout | StaticLayout) or (
                 isinstance(layout, ConstantLayout)
                 and type(layout.value) not in (bool, int, float, str, type(None))
                 and type(layout.value) not in (FunctionType, type)
@@ -1202,6 +1305,13 @@ class Generation(Staging):
                     return self.emit("less", value.leaves[0], 0) if own.is_optional else False
                 return own == NONE
         match layouts:
+            case StaticLayout(), StaticLayout():
+                return layouts[0] == layouts[1]
+            case (StaticLayout(), ReferenceLayout() | NumberLayout()) | (
+                ReferenceLayout() | NumberLayout(),
+                StaticLayout(),
+            ):
+                return False
             case ReferenceLayout(), ReferenceLayout():
                 return self.emit("equal", one.leaves[0], other.leaves[0])
             case ConstantLayout(), ConstantLayout():
@@ -1229,6 +1339,8 @@ class Generation(Staging):
             raise NotSpeculable("a starred item has no graph")
         items = [self.evaluate(each) for each in node.elts]
         self.current_node = node
+        if self.observation.has_static_objects:
+            return self.tuple_of(items, list)
         return containers.new_list(self, items, node)
 
     def _evaluate_dict(self, node: ast.Dict) -> StagedValue:
@@ -1241,6 +1353,8 @@ class Generation(Staging):
         return containers.new_dict(self, items, node)
 
     def _evaluate_listcomp(self, node: ast.ListComp | ast.GeneratorExp) -> StagedValue:
+        if self.observation.has_static_objects:
+            return self._fixed_comprehension(node)
         result = containers.new_list(self, [], node)
         name = f" items {node.lineno}:{node.col_offset}"
         self.state.variables[name] = result
@@ -1274,6 +1388,19 @@ class Generation(Staging):
             self.stack.pop()
         self.state.variables = {k: v for k, v in self.state.variables.items() if k not in names} | hidden
 
+    def _fixed_comprehension(self, node: ast.ListComp | ast.GeneratorExp) -> StagedValue:
+        """A comprehension of one loop, which is unrolled."""
+        if len(node.generators) > 1 or node.generators[0].ifs:
+            raise NotSpeculable(f"`{ast.unparse(node)}` has no graph beside a tape")
+        values = list[StagedValue]()
+
+        def append() -> StagedValue:
+            values.append(self.evaluate(node.elt))
+            return StagedValue(NONE, ())
+
+        self._run_comprehension(node, ast.Expr(Emission(append)))
+        return self.tuple_of(values, list)
+
     def _evaluate_emission(self, node: Emission) -> StagedValue:
         return node.action()
 
@@ -1295,6 +1422,9 @@ class Generation(Staging):
 
         def write(pair: Sequence[StagedValue]) -> StagedValue:
             one, position = pair
+            if isinstance(one.layout, StaticLayout):
+                static_containers.write_item(self, one.layout.object, position, value, node)
+                return StagedValue(NONE, ())
             if not isinstance(one.layout, ReferenceLayout):
                 raise NotSpeculable(f"an assignment to an item of {one.layout} has no graph")
 
@@ -1309,6 +1439,8 @@ class Generation(Staging):
         self.dispatch_all([owner, index], write)
 
     def _read_item(self, value: StagedValue, index: StagedValue, node: ast.AST) -> StagedValue:
+        if isinstance(value.layout, StaticLayout):
+            return static_containers.read_item(self, value.layout.object, index, node)
         if isinstance(value.layout, ReferenceLayout):
 
             def read(kind: type, each: StagedValue) -> StagedValue:
@@ -1317,11 +1449,34 @@ class Generation(Staging):
                 return containers.read_item(self, kind, each, index, node)
 
             return self.for_each_class(value, node, read)
+        value = self.read_variable(value)
+        if isinstance(value.layout, ArrayLayout):
+            key = self._array_key(index)
+            return self.wrap_array(self.located(lambda: value.leaves[0][key]))
         if isinstance(value.layout, TupleLayout) and isinstance(index.layout, ConstantLayout):
             position = index.layout.value
             if type(position) is int and -len(value.layout.items) <= position < len(value.layout.items):
                 return self.items(value)[position]
         raise NotSpeculable(f"an item of a {value.layout} has no graph")
+
+    def _array_key(self, index: StagedValue) -> Any:
+        """The key of an item of an array: constants, ints and arrays."""
+        if isinstance(index.layout, TupleLayout):
+            return tuple(self._array_key(each) for each in self.items(index))
+        if isinstance(index.layout, ConstantLayout):
+            return index.layout.value
+        if number_kind(index.layout) == "i" or isinstance(index.layout, ArrayLayout):
+            return index.leaves[0]
+        raise NotSpeculable(f"an item of an array under a {index.layout} has no graph")
+
+    def _evaluate_slice(self, node: ast.Slice) -> StagedValue:
+        parts = [
+            self.constant(None) if each is None else self.evaluate(each) for each in (node.lower, node.upper, node.step)
+        ]
+        bounds = [each.layout.value for each in parts if isinstance(each.layout, ConstantLayout)]
+        if len(bounds) < len(parts):
+            raise NotSpeculable("a slice with computed bounds has no graph")
+        return self.constant(slice(*bounds))
 
     # Calls
 
@@ -1333,7 +1488,13 @@ class Generation(Staging):
                 return self._call_super(node.func.attr, node)
             owner = self.evaluate_owner(node.func.value)
             method = node.func.attr
-            if isinstance(owner.layout, ReferenceLayout | UnionLayout):
+            if training.has_methods(owner):
+                if node.keywords:
+                    raise NotSpeculable(f"`{ast.unparse(node)}` has keywords")
+                values = [self.evaluate(each) for each in node.args]
+                self.current_node = node
+                return training.call_method(self, owner, method, values, node)
+            if isinstance(owner.layout, ReferenceLayout | StaticLayout | UnionLayout):
                 return self.dispatch(owner, lambda each: self._call_method(each, method, node))
             if isinstance(owner.layout, ConstantLayout) and type(owner.layout.value) is type:
                 member = static_attribute(owner.layout.value, method)
@@ -1354,7 +1515,9 @@ class Generation(Staging):
         return self.dispatch(function, lambda each: self._call_value(each, arguments, keywords, node))
 
     def _call_method(self, owner: StagedValue, name: str, node: ast.Call) -> StagedValue:
-        if not isinstance(owner.layout, ReferenceLayout):
+        if self.is_static(owner, list, dict):
+            self.make_general(owner.layout.object)  # type: ignore[union-attr]
+        if not isinstance(owner.layout, ReferenceLayout | StaticLayout):
             if owner.layout == NONE:
                 self.check(False, node.func, "it is not None", "Python raises AttributeError where it is")
             raise NotSpeculable(f"method {name} of {owner.layout} has no graph")
@@ -1370,7 +1533,7 @@ class Generation(Staging):
             function = python_function(member.__func__ if isinstance(member, classmethod | staticmethod) else member)
             if isinstance(function, FunctionType):
                 self.require_class_value(kind, name)
-                if self.layout_of_key(FieldKey(kind, name)) != MISSING:
+                if self.layout_of_key(self.attribute_key(kind, instance, name)) != MISSING:
                     raise NotSpeculable(f"{name} is an attribute of instances of {kind.__qualname__}, and a method")
                 self._require_class_level(kind, name)
                 if isinstance(member, staticmethod):
@@ -1527,11 +1690,13 @@ class Generation(Staging):
         target = function.layout.value
         python = python_function(target)
         if python in _ARRAY_FUNCTIONS_BY_IDENTITY:
-            return self._call_array_function(python, arguments, keywords)
+            return self._call_array_function(python, [self.read_variable(each) for each in arguments], keywords)
         if type(python) is FunctionType:
             return self.call_python(python, arguments, keywords, node)
         if python is isinstance and len(arguments) == 2 and not keywords:
             return self.dispatch(arguments[0], lambda value: self._isinstance([value, arguments[1]], node))
+        if python is len and len(arguments) == 1 and self.is_static(arguments[0], list):
+            return self.constant(arguments[0].layout.object.size)  # type: ignore[union-attr]
         if isinstance(target, NestedFunction):
             return self._call_nested(target, arguments, keywords, node)
         if python is print:
@@ -1539,7 +1704,7 @@ class Generation(Staging):
         if (python is str or python is repr) and len(arguments) == 1 and not keywords:
             conversion = "s" if python is str else "r"
             return self.dispatch(arguments[0], lambda each: text.text_of(self, each, Slot("", conversion), node))
-        if python is list and not arguments and not keywords:
+        if python is list and not arguments and not keywords and not self.observation.has_static_objects:
             return containers.new_list(self, [], node)
         is_builtin = type(python) in (BuiltinFunctionType, type) and not keywords
         is_on_reference = len(arguments) == 1 and isinstance(arguments[0].layout, ReferenceLayout)
@@ -1731,15 +1896,27 @@ class Generation(Staging):
         self, function: Any, arguments: list[StagedValue], keywords: dict[str, StagedValue]
     ) -> StagedValue:
         """A call of a function on arrays: what its arguments need is as in eager code."""
-        if not any(isinstance(each.layout, ArrayLayout) for each in arguments):
+        leaves = [leaf for each in (*arguments, *keywords.values()) for leaf in training.flatten(self, each)]
+        types = [leaf.layout.type for leaf in leaves if isinstance(leaf.layout, ArrayLayout)]
+        if not types:
             raise NotSpeculable(f"tl.{function.__name__} of what is no array")
-        operands = [self.array_operand(each) for each in arguments]
-        options = {}
-        for name, value in keywords.items():
-            if not isinstance(value.layout, ConstantLayout):
-                raise NotSpeculable(f"option {name} of tl.{function.__name__} is not known")
-            options[name] = value.layout.value
+        takes_floats = {type_.dtype for type_ in types if type_.dtype.kind != "b"} == {dtypes.float64}
+        operands = [self._array_argument(each, takes_floats) for each in arguments]
+        options = {name: self._array_argument(each, takes_floats) for name, each in keywords.items()}
         return self.wrap_array(self.located(lambda: function(*operands, **options)))
+
+    def _array_argument(self, value: StagedValue, takes_floats: bool) -> Any:
+        """An argument of a function on arrays: an array, a constant, or a nest of such. A float that is computed has
+        the dtype float64, which only arrays of float64 take without a change."""
+        value = self.read_variable(value)
+        if isinstance(value.layout, TupleLayout) or self.is_static(value, list):
+            items = [self._array_argument(each, takes_floats) for each in self.items(value)]
+            return tuple(items) if isinstance(value.layout, TupleLayout) and value.layout.kind is tuple else items
+        if isinstance(value.layout, ConstantLayout):
+            return value.layout.value
+        if takes_floats and value.layout == NumberLayout("f"):
+            return value.leaves[0]
+        return self.array_operand(value)
 
     def _isinstance(self, values: list[StagedValue], node: ast.AST) -> StagedValue:
         value, classes = values
@@ -1749,20 +1926,22 @@ class Generation(Staging):
             raise NotSpeculable("isinstance() with classes that are not known, or have a metaclass")
         layout, number = value.layout, number_kind(value.layout)
         if isinstance(layout, TextLayout | TupleLayout):
-            return self.constant(issubclass(str if isinstance(layout, TextLayout) else tuple, kinds))
+            return self.constant(issubclass(str if isinstance(layout, TextLayout) else layout.kind, kinds))
         if number is not None:
             own = next(each for each, kind in NUMBER_CLASSES.items() if kind == number)
             return self.constant(issubclass(own, kinds))
         if isinstance(layout, ConstantLayout) and type(layout.value) in (str, type(None)):
             return self.constant(isinstance(layout.value, kinds))
-        if not isinstance(layout, ReferenceLayout):
+        if not isinstance(layout, ReferenceLayout | StaticLayout):
             raise NotSpeculable(f"isinstance() of a {layout} has no graph")
-        for owner in layout.classes:
+        for owner in [layout.object.owner] if isinstance(layout, StaticLayout) else layout.classes:
             if (
                 not issubclass(owner, Pool)
                 and self.require_class_value(owner, "__class__") is not object.__dict__["__class__"]
             ):
                 raise NotSpeculable(f"{owner.__qualname__} has __class__")
+        if isinstance(layout, StaticLayout):
+            return self.constant(issubclass(layout.object.owner, kinds))
         instance = StagedValue(ReferenceLayout(layout.classes, False), value.leaves)
 
         def of_object() -> StagedValue:
@@ -1780,8 +1959,9 @@ class Generation(Staging):
         return self.branch(is_object, of_object, lambda: self.constant(issubclass(type(None), kinds)))
 
     def _is_builtin(self, node: ast.expr, function: Any) -> bool:
-        if not isinstance(node, ast.Name):
-            return False
+        return isinstance(node, ast.Name) and self._is_value(node, function)
+
+    def _is_value(self, node: ast.expr, function: Any) -> bool:
         value = self.evaluate(node)
         return isinstance(value.layout, ConstantLayout) and value.layout.value is function
 
@@ -1823,12 +2003,14 @@ def _has_private_names(node: ast.AST) -> bool:
 
 
 class _Identities:
-    """The functions on arrays that code may call, by identity."""
+    """The functions on arrays that code may call, by identity: those that only compute."""
 
     def __init__(self) -> None:
-        self.functions = {
-            id(each): each for name in op_functions.__all__ if callable(each := getattr(op_functions, name))
-        }
+        modules = (convolution, creation, datatypes, einsum, indexing, linalg, manipulation, neural_network, numeric)
+        functions = [getattr(op_functions, name) for name in op_functions.__all__]
+        for module in (*modules, padding):
+            functions += [each for each in vars(module).values() if type(each) is FunctionType]
+        self.functions = {id(each): each for each in functions if each is not neural_network.dropout}
 
     def __contains__(self, value: object) -> bool:
         return id(value) in self.functions

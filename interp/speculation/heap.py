@@ -18,8 +18,10 @@ import numpy as np
 
 from ...core import dtypes
 from ...core.frontend.eager.array import ConcreteArray
+from ...core.frontend.eager.variable import Variable
 from ...core.types import Type
 from ...core.value import literal
+from ..training.optimizers import Optimizer
 from .layouts import (
     ANY_TEXT,
     MAX_INTEGER,
@@ -37,7 +39,10 @@ from .layouts import (
     NumberLayout,
     Pool,
     ReferenceLayout,
+    ShapesDiffer,
     Slot,
+    StaticLayout,
+    StaticObject,
     TextLayout,
     TupleLayout,
     UnionLayout,
@@ -45,6 +50,7 @@ from .layouts import (
     join,
     references,
     replace_class,
+    static_objects,
     zero_leaves,
 )
 
@@ -121,8 +127,86 @@ class AllocationKey:
         return f"next {class_name(self.owner)}"
 
 
-HeapKey: TypeAlias = FieldKey | VariableKey | AllocationKey
+@dataclass(frozen=True)
+class PlaceKey:
+    """An attribute of a static object, an item of a static list or dict, or the value of a `tl.Variable`."""
+
+    owner: StaticObject
+    name: str | int
+
+    def __str__(self) -> str:
+        is_item = self.owner.owner in POOLS
+        return f"{self.owner.place}[{self.name!r}]" if is_item else f"{self.owner.place}.{self.name}"
+
+    def read(self, instance: Any) -> Any:
+        """The value that an object has there now, or UNASSIGNED."""
+        if type(instance) is list:
+            return instance[int(self.name)]
+        if type(instance) is Variable:
+            return getattr(instance, str(self.name))
+        return dict.get(attributes_of(instance), self.name, UNASSIGNED)
+
+    def write(self, instance: Any, value: Any) -> None:
+        """Give an object this value there."""
+        if type(instance) is list:
+            instance[int(self.name)] = value
+        elif type(instance) is dict:
+            instance[self.name] = value
+        elif type(instance) is Variable:
+            instance.assign(value)
+        else:
+            object.__setattr__(instance, str(self.name), value)
+
+
+def slot_name(optimizer: Optimizer, variable: Variable) -> str | None:
+    """The name under which an optimizer has the slots of a variable; None before its first step."""
+    return optimizer._names.get(variable._resource.creation_order)
+
+
+def place_names(static: StaticObject, instance: Any, words: set[str]) -> list[str | int]:
+    """The attributes or items of a static object that code with these words may read: all items of a list, and all that
+    tagloom's objects have."""
+    if type(instance) is list:
+        return list(range(len(instance)))
+    if type(instance) is Variable:
+        return ["value"]
+    if isinstance(instance, Optimizer):
+        return ["rate", "slots"]
+    is_slots = any(issubclass(key.owner.owner, Optimizer) for key in places_of(static.place))
+    return [name for name in attributes_of(instance) if type(name) is str and (is_slots or name in words)]
+
+
+def attributes_of(instance: Any) -> dict[Any, Any]:
+    """The attributes of an object; a dict has its items."""
+    return instance if type(instance) is dict else instance.__dict__
+
+
+def places_of(place: object) -> Iterator[PlaceKey]:
+    """The attributes and items of static objects on the path to a place, from the last to the first."""
+    while True:
+        if isinstance(place, _ItemPlace):
+            place = place.place
+        elif isinstance(place, PlaceKey):
+            yield place
+            place = place.owner.place
+        else:
+            return
+
+
+def _is_static_place(place: object) -> bool:
+    """Whether one path of attributes and items leads to a place."""
+    while isinstance(place, _ItemPlace):
+        place = place.place
+    return not isinstance(place, FieldKey)
+
+
+MAX_STATIC_ITEMS = 64
+"""The most items of a static list or dict: loops over it are unrolled."""
+
+HeapKey: TypeAlias = FieldKey | VariableKey | PlaceKey | AllocationKey
 """What a program reads and writes besides its local variables."""
+OutsideKey: TypeAlias = VariableKey | PlaceKey
+"""What of this has values of its own in a graph."""
 
 
 def is_compact(layout: Layout) -> bool:
@@ -226,6 +310,9 @@ class ObjectTable:
         self.texts: list[str] = []
         """The strings of which a graph knows only which one it is."""
         self.text_handles: dict[str, int] = {}
+        self.static_objects: dict[StaticObject, Any] = {}
+        self._static_by_id: dict[int, StaticObject] = {}
+        """The static objects, and the dicts of their attributes, by identity."""
         self.indices: dict[int, int] = {}
         self.objects: list[Any] = []
         self.classes: list[type] = []
@@ -244,6 +331,9 @@ class ObjectTable:
     def index(self, instance: Any, owner: type) -> int:
         """The index of an object of a class, which joins the table if it is new; raises LayoutMiss for a list or dict
         that is of another pool."""
+        if id(instance) in self._static_by_id:
+            static = self._static_by_id[id(instance)]
+            raise LayoutMiss(str(static.place), f"a {type(instance).__name__} of its own", "one that has other names")
         index = self.indices.setdefault(id(instance), len(self.objects))
         if index == len(self.objects):
             self.objects.append(instance)
@@ -271,12 +361,15 @@ class ObjectTable:
                 if value is None and is_optional:
                     yield -1
                     return
+            case StaticLayout(static):
+                if self._bind(static, value):
+                    return
             case ArrayLayout(type_):
                 if type(value) is ConcreteArray and type_.admits(value._type):
                     yield value._value
                     return
-            case TupleLayout(items):
-                if type(value) is tuple and len(value) == len(items):
+            case TupleLayout(items, kind):
+                if type(value) is kind is tuple and len(value) == len(items):
                     for item, each in zip(items, value, strict=True):
                         yield from self.encode(each, item, place)
                     return
@@ -299,6 +392,54 @@ class ObjectTable:
         yield from integers
         yield from list(zero_leaves(layout))[1 + len(integers) :]
 
+    def _bind(self, static: StaticObject, value: Any) -> bool:
+        """Let a static object be this one. Returns whether it can be: two are never one object, or share a dict."""
+        if type(value) is not static.owner or (type(value) is list and len(value) != static.size):
+            return False
+        ids = [id(value)] if type(value) in (list, dict, Variable) else [id(value), id(value.__dict__)]
+        if any(self._static_by_id.get(each, static) != static or each in self.indices for each in ids):
+            return False
+        if self.static_objects.setdefault(static, value) is not value:
+            return False
+        self._static_by_id.update(dict.fromkeys(ids, static))
+        return True
+
+    def encode_place(self, key: PlaceKey, layout: Layout) -> list[Any]:
+        """The values of an attribute of a static object, whose own values are there first; zeros if it has none in
+        this call."""
+        if key.owner not in self.static_objects:
+            return list(zero_leaves(layout))
+        return list(self.encode(key.read(self.static_objects[key.owner]), layout, key))
+
+    def check_static_values(
+        self, values: Mapping[PlaceKey, Any], slots: Mapping[tuple[StaticObject, StaticObject], str]
+    ) -> None:
+        """Raises LayoutMiss where an attribute of a static object is not what it must be, or an optimizer has the slots
+        of a variable under another name."""
+        for key, value in values.items():
+            if key.owner in self.static_objects:
+                now = key.read(self.static_objects[key.owner])
+                if ConstantLayout(now) != ConstantLayout(value):
+                    raise LayoutMiss(str(key), ConstantLayout(value), ConstantLayout(now))
+        for (owner, variable), name in slots.items():
+            if owner in self.static_objects and variable in self.static_objects:
+                now = slot_name(self.static_objects[owner], self.static_objects[variable])
+                if now != name:
+                    raise LayoutMiss(f"the slots of {variable.place}", name, now)
+
+    def check_separate_arrays(self, arguments: Iterable[Any], keys: Iterable[PlaceKey]) -> None:
+        """Raises LayoutMiss where two arguments or attributes are one array, which a tape would take for one."""
+        arrays = [
+            *arguments,
+            *(key.read(self.static_objects[key.owner]) for key in keys if key.owner in self.static_objects),
+        ]
+        seen = set[int]()
+        for array in arrays:
+            if type(array) is ConcreteArray:
+                if id(array) in seen:
+                    raise LayoutMiss("an array", "at one place", "at two")
+                seen.add(id(array))
+
     def _encode_option(self, value: Any, options: Sequence[Layout], place: object) -> Iterator[Any]:
         for tag, option in enumerate(options):
             try:
@@ -315,6 +456,7 @@ class ObjectTable:
         """Follow the fields of all objects, those found on the way included; raises LayoutMiss. Each field of each
         object passes here, so the common layouts have their code in the loop: three times as fast on trees.
         `containers` have the variables that the graph reads besides."""
+        outside = {*self._static_by_id, *map(id, containers)}
         objects, classes, indices, get = self.objects, self.classes, self.indices, dict.get
         plans: dict[type, tuple[list[int], list[Any]]] = {}
         namespaces = list[int]()
@@ -360,7 +502,7 @@ class ObjectTable:
                     add(value._value)
                 else:
                     self._encode_rows([value], key)
-        self._check_namespaces(namespaces, [*map(id, containers)])
+        self._check_namespaces(namespaces, outside)
         for key in self.allocations:
             self._allocate(key)
 
@@ -395,7 +537,7 @@ class ObjectTable:
         for index in self.fresh[owner]:
             self.objects[index] = owner.python_class() if issubclass(owner, Pool) else object.__new__(owner)
 
-    def _check_namespaces(self, namespaces: Sequence[int], containers: Sequence[int]) -> None:
+    def _check_namespaces(self, namespaces: Sequence[int], containers: Iterable[int]) -> None:
         """Raises LayoutMiss where one dict has the attributes of two objects, or is itself an object, or has variables
         of a module: its keys have several vectors, so the graph would miss a write by another name."""
         seen = set(containers)
@@ -471,7 +613,7 @@ class ObjectTable:
         if None in sizes:
             shapes = {np.shape(each) for each in part} or {tuple(size or 0 for size in sizes)}
             if len(shapes) != 1:
-                raise NotSpeculable(f"the arrays of {key} have different shapes in one call")
+                raise ShapesDiffer(f"the arrays of {key} have different shapes in one call")
             sizes = shapes.pop()
         try:
             values = np.array(part, type_.dtype.numpy).reshape(len(part), *sizes)
@@ -516,8 +658,10 @@ class ObjectTable:
                 return None if index < 0 else self.objects[index]
             case ArrayLayout():
                 return ConcreteArray(literal(next(leaves)))
-            case TupleLayout(items):
-                return tuple(self.decode(item, leaves) for item in items)
+            case StaticLayout(static):
+                return self.static_objects[static]
+            case TupleLayout(items, kind):
+                return kind(self.decode(item, leaves) for item in items)
             case TextLayout(templates):
                 tag = int(next(leaves))
                 integers = iter([int(next(leaves)) for _ in range(layout.count(False))])
@@ -617,7 +761,17 @@ class Observation:
     def __init__(self) -> None:
         self.arguments: dict[str, Layout] = {}
         self.fields: dict[FieldKey, Layout] = {}
-        self.variables: dict[VariableKey, Layout] = {}
+        self.variables: dict[OutsideKey, Layout] = {}
+        self.has_static_objects = False
+        """Whether objects on a path of their own are static."""
+        self.general_classes: set[type] = set()
+        """The classes whose instances are in the table, since the paths to them differ."""
+        self.general_places: set[object] = set()
+        """The places of lists and dicts that are in the table."""
+        self.instances: dict[StaticObject, Any] = {}
+        """The static objects of the last call that was observed."""
+        self._static_by_id: dict[int, StaticObject] = {}
+        self._is_outdated = False
         self.climbs = 0
         """How often a layout has become a wider one."""
         self.pools: dict[tuple[type, object], type] = {}
@@ -640,22 +794,31 @@ class Observation:
             owner = self.merged_pools[owner]
         return owner
 
-    def observe(self, roots: Mapping[str, Any], fields: Sequence[FieldKey], variables: Sequence[VariableKey]) -> None:
-        """Join the layouts of arguments by name, and of these fields and variables, in what they reach."""
-        names: dict[type, list[FieldKey]] = {}
-        for key in fields:
+    def observe(self, roots: Mapping[str, Any], fields: Sequence[FieldKey], variables: Sequence[OutsideKey]) -> bool:
+        """Join the layouts of arguments by name, and of these fields and variables, in what they reach. Returns whether
+        all must be observed again, since some objects turned out not to be static."""
+        names: dict[type | StaticObject, list[Any]] = {}
+        keys: list[FieldKey | PlaceKey] = [*fields, *(each for each in variables if isinstance(each, PlaceKey))]
+        for key in keys:
             names.setdefault(key.owner, []).append(key)
         pending, seen = list(roots.values()), set[int]()
-        self._pool_by_id = {}
+        self._pool_by_id, self._static_by_id, self.instances = {}, {}, {}
         for name, value in roots.items():
             self._join(self.arguments, name, value)
         for variable in variables:
-            value = variable.read()
-            self._join(self.variables, variable, value)
-            pending.append(value)
+            if isinstance(variable, VariableKey):
+                value = variable.read()
+                self._join(self.variables, variable, value)
+                pending.append(value)
         for value in pending:  # a worklist: the loop appends to it
             if type(value) is tuple:
                 pending += value
+            elif id(value) in self._static_by_id and id(value) not in seen:
+                seen.add(id(value))
+                for key in names.get(self._static_by_id[id(value)], ()):
+                    content = key.read(value)
+                    self._join(self.variables, key, content)
+                    pending.append(content)
             elif id(value) not in seen and (type(value) in POOLS or is_object(value)):
                 seen.add(id(value))
                 owner = self.canonical(self._pool_by_id[id(value)]) if type(value) in POOLS else type(value)
@@ -663,9 +826,64 @@ class Observation:
                     for content in _contents(value, key):
                         self._join(self.fields, key, content)
                         pending.append(content)
+        is_outdated, self._is_outdated = self._is_outdated, False
+        if is_outdated:
+            self.forget_layouts()
+        return is_outdated
+
+    def seek_static_objects(self) -> bool:
+        """From now on have objects with a path of their own as static ones; returns whether that is new."""
+        is_new = not self.has_static_objects
+        if is_new:
+            self.has_static_objects = True
+            self.forget_layouts()
+        return is_new
+
+    def forget_layouts(self) -> None:
+        """Drop all layouts that were observed."""
+        self.climbs += 1
+        for layouts in (self.arguments, self.fields, self.variables):
+            layouts.clear()
+
+    def make_general(self, static: StaticObject) -> None:
+        """From now on have a static object in the table, with all of its class, or of its place for a list or dict."""
+        if static.owner in POOLS:
+            self.general_places.add(static.place)
+        else:
+            self.general_classes.add(static.owner)
+        self._is_outdated = True
+
+    def _find_static(self, value: Any, place: object) -> StaticObject | None:
+        """The static object that a value is, by its first path; None if it is none."""
+        owner = type(value)
+        if not self.has_static_objects or not _is_static_place(place):
+            return None
+        if id(value) in self._static_by_id:
+            return self._static_by_id[id(value)]
+        if owner in POOLS:
+            is_static = place not in self.general_places and len(value) <= MAX_STATIC_ITEMS
+            is_static = is_static and id(value) not in self._pool_by_id
+        else:
+            is_static = is_object(value) or issubclass(owner, Variable | Optimizer)
+            if (
+                is_static
+                and owner not in self.general_classes
+                and any(p.owner.owner is owner for p in places_of(place))
+            ):
+                self.general_classes.add(owner)  # as a node of a tree, which has others below
+                self._is_outdated = True
+            is_static = is_static and owner not in self.general_classes
+        if not is_static:
+            return None
+        static = StaticObject(place, owner, len(value) if owner is list else 0)
+        self._static_by_id[id(value)], self.instances[static] = static, value
+        return static
 
     def layout_of(self, value: Any, place: object) -> Layout:
         """The lowest layout of a value that was seen at a place."""
+        static = self._find_static(value, place)
+        if static is not None:
+            return StaticLayout(static)
         if type(value) in POOLS:
             return ReferenceLayout(frozenset([self._pool_of(value, place)]), False)
         if type(value) is tuple:
@@ -674,6 +892,8 @@ class Observation:
 
     def _pool_of(self, value: Any, place: object) -> type:
         """The pool of a list or dict: that of its place, which is merged with any other where it was seen."""
+        if id(value) in self._static_by_id:
+            self.make_general(self._static_by_id[id(value)])
         pool = self.pool(type(value), place)
         other = self.canonical(self._pool_by_id.setdefault(id(value), pool))
         if other is not pool:
@@ -720,6 +940,19 @@ class Observation:
         if joined != before:
             self.climbs += 1
         self.set_layout(layouts, key, joined)
+        if self.has_static_objects:
+            self._separate(joined)
+
+    def _separate(self, layout: Layout) -> None:
+        """Have all objects of a class in the table where one is, and a list whose length differs."""
+        for reference in references(layout):
+            if not self.general_classes.issuperset(reference.classes):
+                self.general_classes |= reference.classes
+                self._is_outdated = True
+        lists = [each for each in static_objects(layout) if each.owner is list]
+        for each in lists:
+            if sum(each.place == other.place for other in lists) > 1:
+                self.make_general(each)
 
 
 @dataclass(frozen=True)

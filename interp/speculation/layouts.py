@@ -41,6 +41,10 @@ class NotSpeculable(BaseException):
     Exception` in code of the user does not catch it."""
 
 
+class ShapesDiffer(NotSpeculable):
+    """Arrays of one attribute have different shapes in one call, so that they have no common vector."""
+
+
 class Pool:
     """The base of classes that stand for the lists, or dicts, of one place of a program: each place has a subclass."""
 
@@ -152,6 +156,34 @@ class ReferenceLayout:
 
 
 @dataclass(frozen=True)
+class StaticObject:
+    """An object that each call reaches by the same path, such as a layer of a model: its attributes, or its items, are
+    values of the graph of their own."""
+
+    place: object
+    """The argument, variable, attribute or item that has it."""
+    owner: type
+    size: int = 0
+    """The length of a list."""
+
+    def __str__(self) -> str:
+        return f"{self.owner.__qualname__} of {self.size}" if self.owner is list else self.owner.__qualname__
+
+
+@dataclass(frozen=True)
+class StaticLayout:
+    """The one object that a path leads to, which may be another one in each call."""
+
+    object: StaticObject
+
+    def __str__(self) -> str:
+        return str(self.object)
+
+    types: tuple[Type, ...] = ()
+    height = 1
+
+
+@dataclass(frozen=True)
 class ArrayLayout:
     """An array of this type."""
 
@@ -171,12 +203,14 @@ class ArrayLayout:
 
 @dataclass(frozen=True)
 class TupleLayout:
-    """A tuple of this length."""
+    """A tuple of this length, or a list that was made in the call."""
 
     items: tuple[Layout, ...]
+    kind: type = tuple
 
     def __str__(self) -> str:
-        return f"({', '.join(map(str, self.items))})"
+        text = ", ".join(map(str, self.items))
+        return f"[{text}]" if self.kind is list else f"({text})"
 
     @property
     def types(self) -> tuple[Type, ...]:
@@ -249,7 +283,14 @@ class UnionLayout:
 
 
 Layout: TypeAlias = (
-    ConstantLayout | NumberLayout | ReferenceLayout | ArrayLayout | TupleLayout | TextLayout | UnionLayout
+    ConstantLayout
+    | NumberLayout
+    | ReferenceLayout
+    | StaticLayout
+    | ArrayLayout
+    | TupleLayout
+    | TextLayout
+    | UnionLayout
 )
 
 NONE = ConstantLayout(None)
@@ -320,8 +361,8 @@ def _join_simple(one: Layout, other: Layout) -> Layout | None:
             joined = one.type.join(other.type)
             has_rank = joined is not None and joined.shape is not None
             return ArrayLayout(joined) if joined is not None and has_rank else None
-        case TupleLayout(), TupleLayout() if len(one.items) == len(other.items):
-            return TupleLayout(tuple(join(*pair) for pair in zip(one.items, other.items, strict=True)))
+        case TupleLayout(), TupleLayout() if len(one.items) == len(other.items) and one.kind is other.kind:
+            return TupleLayout(tuple(join(*pair) for pair in zip(one.items, other.items, strict=True)), one.kind)
     return None
 
 
@@ -332,17 +373,27 @@ def number_kind(layout: Layout) -> str | None:
     return NUMBER_CLASSES.get(type(layout.value)) if isinstance(layout, ConstantLayout) else None
 
 
+def parts(layout: Layout) -> Iterator[Layout]:
+    """A layout and the layouts of its parts."""
+    yield layout
+    for part in layout.items if isinstance(layout, TupleLayout) else options_of(layout):
+        if part is not layout:
+            yield from parts(part)
+
+
+def is_new_list(layout: Layout) -> bool:
+    """Whether a value is a list that was made in the call, with items of their own."""
+    return isinstance(layout, TupleLayout) and layout.kind is list
+
+
 def references(layout: Layout) -> Iterator[ReferenceLayout]:
     """The references among a layout and its parts."""
-    match layout:
-        case ReferenceLayout():
-            yield layout
-        case TupleLayout(items):
-            for item in items:
-                yield from references(item)
-        case UnionLayout(options):
-            for option in options:
-                yield from references(option)
+    return (part for part in parts(layout) if isinstance(part, ReferenceLayout))
+
+
+def static_objects(layout: Layout) -> Iterator[StaticObject]:
+    """The static objects among a layout and its parts."""
+    return (part.object for part in parts(layout) if isinstance(part, StaticLayout))
 
 
 def replace_class(layout: Layout, owner: type, new: type) -> Layout:
@@ -350,8 +401,8 @@ def replace_class(layout: Layout, owner: type, new: type) -> Layout:
     match layout:
         case ReferenceLayout(classes, is_optional) if owner in classes:
             return ReferenceLayout(classes - {owner} | {new}, is_optional)
-        case TupleLayout(items):
-            return TupleLayout(tuple(replace_class(item, owner, new) for item in items))
+        case TupleLayout(items, kind):
+            return TupleLayout(tuple(replace_class(item, owner, new) for item in items), kind)
         case UnionLayout(options):
             return UnionLayout(tuple(replace_class(option, owner, new) for option in options))
     return layout

@@ -17,6 +17,8 @@ from threading import RLock
 from types import CodeType, FunctionType, MethodType
 from typing import Any
 
+import numpy as np
+
 from ...core.errors import Exhausted, TagloomError, Usage, plural
 from ...core.frontend.eager.recording import recording_tapes
 from ...core.frontend.trace.program_builder import current_region
@@ -37,12 +39,15 @@ from .heap import (
     LayoutMiss,
     ObjectTable,
     Observation,
+    OutsideKey,
+    PlaceKey,
     Room,
     VariableKey,
+    places_of,
     static_attribute,
     write_list,
 )
-from .layouts import MAX_HEIGHT, NUMBER_CLASSES, UNASSIGNED, DictPool, Layout, ListPool, NotSpeculable
+from .layouts import MAX_HEIGHT, NUMBER_CLASSES, UNASSIGNED, DictPool, Layout, ListPool, NotSpeculable, ShapesDiffer
 from .recording import Recorder, SpeculativeFunctionBase
 from .staging import PRINTED_TEXT, Requirements, Restart, Unreachable
 from .testing import broken_number
@@ -72,7 +77,7 @@ class SpeculativeGraph:
     generation: Generation
     arguments: dict[str, Layout]
     fields: dict[FieldKey, Layout]
-    variables: dict[VariableKey, Layout]
+    variables: dict[OutsideKey, Layout]
     absent_names: dict[type, frozenset[str]]
     class_values: dict[tuple[type, str], Any]
     functions: dict[FunctionType, tuple[Any, ...]]
@@ -110,8 +115,17 @@ class SpeculativeGraph:
         leaves: list[Any] = []
         for name, layout in self.arguments.items():
             leaves += table.encode(roots[name], layout, name)
-        outside = {key: list(table.encode(key.read(), layout, key)) for key, layout in self.variables.items()}
-        table.follow(key.container for key in self.variables)
+        outside: dict[HeapKey, list[Any]] = {}
+        for variable, layout in self.variables.items():  # sorted: variables come before what they lead to
+            if isinstance(variable, PlaceKey):
+                outside[variable] = table.encode_place(variable, layout)
+            else:
+                outside[variable] = list(table.encode(variable.read(), layout, variable))
+        requirements = self.generation.requirements
+        table.check_static_values(requirements.static_values, requirements.slot_names)
+        if requirements.needs_separate_arrays:
+            table.check_separate_arrays(roots.values(), (key for key in self.variables if isinstance(key, PlaceKey)))
+        table.follow(key.container for key in self.variables if isinstance(key, VariableKey))
         if self.generation.requirements.needs_classes:
             leaves.append(table.class_numbers(self.generation.class_numbers))
         if self.generation.requirements.needs_rows:
@@ -120,7 +134,7 @@ class SpeculativeGraph:
             if isinstance(key, FieldKey):
                 leaves += table.vectors(key)
             else:
-                leaves += outside[key] if isinstance(key, VariableKey) else table.allocation(key)
+                leaves += table.allocation(key) if isinstance(key, AllocationKey) else outside[key]
         return table, leaves
 
     def decode(
@@ -153,6 +167,10 @@ class SpeculativeGraph:
                 additions += table.adds(key, *change)
             elif isinstance(key, VariableKey) and any(map(_differs, before[key], after[key])):
                 writes.append(partial(key.write, table.decode(self.variables[key], iter(after[key]))))
+            elif isinstance(key, PlaceKey) and any(map(_differs, before[key], after[key])):
+                instance = table.static_objects.get(key.owner)
+                if instance is not None:
+                    writes.append(partial(key.write, instance, table.decode(self.variables[key], iter(after[key]))))
         for owner in table.fresh:
             if not issubclass(owner, ListPool):
                 order = generation.requirements.creation_orders.get(owner, ())
@@ -189,8 +207,15 @@ def _constant(value: Any, _: object) -> Any:
 
 
 def _differs(one: Any, other: Any) -> bool:
+    if isinstance(one, np.ndarray) and isinstance(other, np.ndarray):
+        return one.shape != other.shape or one.tobytes() != other.tobytes()
     is_equal = type(one) is type(other) and type(one) in NUMBER_CLASSES and repr(one) == repr(other)
     return one is not other and not is_equal
+
+
+def _path_order(key: OutsideKey) -> tuple[int, str]:
+    """The order in which keys are encoded: an object before its attributes."""
+    return sum(1 for _ in places_of(key)), str(key)
 
 
 def _takes_stars(code: CodeType) -> bool:
@@ -391,6 +416,11 @@ class SpeculativeFunction(SpeculativeFunctionBase):
                 self.misses.append(str(miss))
                 self._climb(graph, roots, miss)
                 self.graph = None
+            except ShapesDiffer as error:
+                if not self._observation.seek_static_objects():
+                    raise
+                self.misses.append(str(error))
+                self.graph = None
 
     def _climb(self, graph: SpeculativeGraph, roots: dict[str, Any], miss: LayoutMiss) -> None:
         """Widen the observed layouts to those of a call; raises the LayoutMiss if that changes none."""
@@ -414,9 +444,10 @@ class SpeculativeFunction(SpeculativeFunctionBase):
         observation, requirements = self._observation, self._requirements
         for _ in range(MAX_RESTARTS):
             fields, variables = list(requirements.fields), list(requirements.variables)
-            for sample in (*self._samples, roots):
-                observation.observe(sample, fields, variables)
-            if requirements.rename_pools(observation):
+            if any(observation.observe(sample, fields, variables) for sample in (*self._samples, roots)):
+                requirements.forget_static_objects()
+                continue
+            if requirements.rename_pools(observation) or requirements.add_places(observation.instances):
                 continue
             generation = Generation(self.python, observation, requirements, self.recorder.arms_taken, broken_number)
             try:
@@ -437,7 +468,7 @@ class SpeculativeFunction(SpeculativeFunctionBase):
             generation,
             {name: observation.arguments[name] for name in roots},
             {key: observation.layout(key) for key in sorted(requirements.fields, key=str)},
-            {key: observation.variables[key] for key in sorted(requirements.variables, key=str)},
+            {key: observation.variables[key] for key in sorted(requirements.variables, key=_path_order)},
             {owner: frozenset(names) for owner, names in requirements.absent_names.items()},
             dict(requirements.class_values),
             dict(requirements.functions),

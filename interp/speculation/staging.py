@@ -8,10 +8,10 @@ an assertion. What Python's syntax does is in `generation`.
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import CodeType, FunctionType
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 
@@ -19,6 +19,9 @@ from ...core import dtypes
 from ...core.errors import TagloomError
 from ...core.frontend.control_flow import while_loop
 from ...core.frontend.eager.apply import apply
+from ...core.frontend.eager.gradients import call_as_one_step
+from ...core.frontend.eager.recording import recording_tapes
+from ...core.frontend.eager.variable import Variable
 from ...core.frontend.trace.control_flow import emit_cond, open_subregion
 from ...core.frontend.trace.program_builder import (
     NoTypeYet,
@@ -38,9 +41,12 @@ from .heap import (
     FieldKey,
     HeapKey,
     Observation,
+    OutsideKey,
+    PlaceKey,
     Room,
-    VariableKey,
+    class_problem,
     is_compact,
+    place_names,
     static_attribute,
 )
 from .layouts import (
@@ -48,6 +54,7 @@ from .layouts import (
     MISSING,
     NONE,
     NUMBER_CLASSES,
+    POOLS,
     UNASSIGNED,
     ArrayLayout,
     ConstantLayout,
@@ -56,15 +63,20 @@ from .layouts import (
     NumberLayout,
     Pool,
     ReferenceLayout,
+    StaticLayout,
+    StaticObject,
     TextLayout,
     TupleLayout,
     UnionLayout,
     class_name,
+    is_new_list,
     is_within,
     join,
     number_kind,
     options_of,
+    parts,
     references,
+    static_objects,
     zero_leaves,
 )
 
@@ -154,7 +166,7 @@ class Requirements:
     """What a graph needs of objects, classes and functions. It only grows while generation starts again."""
 
     fields: set[FieldKey] = field(default_factory=set)
-    variables: set[VariableKey] = field(default_factory=set)
+    variables: set[OutsideKey] = field(default_factory=set)
     allocations: set[AllocationKey] = field(default_factory=set)
     """The classes of which the graph makes instances, and the pools of lists and dicts that it makes."""
     assigned_keys: dict[HeapKey, None] = field(default_factory=dict)
@@ -181,6 +193,29 @@ class Requirements:
     """The layouts that a value does not have where the graph uses it, by the position of the use, with why."""
     effects: dict[str, list[str]] = field(default_factory=lambda: {PRINTED_TEXT: []})
     """What a run has to do after its commit, in order: texts to print. Empty while no call runs."""
+    static_values: dict[PlaceKey, Any] = field(default_factory=dict)
+    """What attributes of static objects must be."""
+    slot_names: dict[tuple[StaticObject, StaticObject], str] = field(default_factory=dict)
+    """The names under which optimizers have the slots of variables."""
+    needs_separate_arrays: bool = False
+    """Whether no array may be at two places, since a tape identifies what it watches."""
+
+    def add_places(self, instances: Mapping[StaticObject, Any]) -> bool:
+        """Require what the code of the functions names of static objects, and all items of lists; returns whether that
+        is more than before. Otherwise generation would start again for each."""
+        count = len(self.variables)
+        codes = [function.__code__ for function in self.functions]
+        words = {word for code in codes for word in (*code.co_names, *code.co_consts) if type(word) is str}
+        for static, instance in instances.items():
+            self.variables |= {PlaceKey(static, name) for name in place_names(static, instance, words)}
+        return len(self.variables) > count
+
+    def forget_static_objects(self) -> None:
+        """Drop what is required of static objects."""
+        self.variables = {key for key in self.variables if not isinstance(key, PlaceKey)}
+        self.assigned_keys = {key: None for key in self.assigned_keys if not isinstance(key, PlaceKey)}
+        self.static_values.clear()
+        self.slot_names.clear()
 
     def rename_pools(self, observation: Observation) -> bool:
         """Replace the pools that were merged into another; returns whether there were any."""
@@ -227,6 +262,7 @@ class Staging:
         classes = {key.owner for key in requirements.fields} | {key.owner for key in requirements.allocations}
         for layout in [*observation.arguments.values(), *observation.fields.values(), *observation.variables.values()]:
             classes |= {owner for each in references(layout) for owner in each.classes}
+            classes |= {each.owner for each in static_objects(layout) if class_problem(each.owner) is None}
         for owner in sorted(classes, key=lambda owner: (owner.__module__, owner.__qualname__)):
             self.class_numbers[owner] = len(self.class_numbers)
             self.resolution_orders[owner] = owner.__mro__
@@ -237,6 +273,8 @@ class Staging:
         """The number of the class of each object."""
         self.row_vector: Any = None
         """The number of each object among those of its class."""
+        self.argument_leaves: list[Any] = []
+        """The arguments of the program, while its main function is generated."""
         self.is_inferring = False
         self.round = 0
         self.has_changed = False
@@ -246,7 +284,7 @@ class Staging:
         self.truths: dict[tuple[Any, ...], set[bool | None]] = {}
         """The truth of each test by its position, in all functions of the program; None where only a run decides it."""
 
-    def layout_of_key(self, key: FieldKey | VariableKey) -> Layout:
+    def layout_of_key(self, key: FieldKey | OutsideKey) -> Layout:
         """The layout of a field or variable; raises Restart where it is not observed yet."""
         known: Any = self.requirements.fields if isinstance(key, FieldKey) else self.requirements.variables
         if key not in known:
@@ -261,7 +299,7 @@ class Staging:
         if isinstance(key, AllocationKey):
             return [Type(dtypes.int64)] * 2
         types = self.layout_of_key(key).types
-        if isinstance(key, VariableKey):
+        if not isinstance(key, FieldKey):
             return list(types)
         return [Type(type_.dtype, (None, *(type_.shape or ()))) for type_ in types]
 
@@ -447,7 +485,10 @@ class Staging:
         return StagedValue(layout, (self.renumber(tag, positions), *(leaf for part in leaves for leaf in part)))
 
     def items(self, value: StagedValue) -> list[StagedValue]:
-        """The items of a tuple."""
+        """The items of a tuple, or of a static list."""
+        if isinstance(value.layout, StaticLayout):
+            static = value.layout.object
+            return [self.read_place(static, position) for position in range(static.size)]
         if isinstance(value.layout, ConstantLayout):
             return [self.constant(item) for item in value.layout.value]
         assert isinstance(value.layout, TupleLayout)
@@ -466,7 +507,7 @@ class Staging:
                 raise NotSpeculable(f"the truth of a {type(constant).__name__} is not known")
             case NumberLayout(kind):
                 return value.leaves[0] if kind == "b" else self.emit("not_equal", value.leaves[0], 0)
-            case TupleLayout(items):
+            case TupleLayout(items=items):
                 return bool(items)
             case TextLayout(templates) if all(any(isinstance(p, str) and p for p in each) for each in templates):
                 return True
@@ -476,6 +517,8 @@ class Staging:
                     if issubclass(owner, Pool) or values != [UNASSIGNED, UNASSIGNED]:
                         return self.truth_of_object(value, node)
                 return self.emit("greater_equal", value.leaves[0], 0) if is_optional else True
+            case StaticLayout(static):
+                return self.truth_of_static(static, value)
             case UnionLayout():
                 as_bool = self.dispatch(value, lambda option: self._truth_value(option, node))
                 return self.truth(as_bool, node)
@@ -486,6 +529,33 @@ class Staging:
     def _truth_value(self, value: StagedValue, node: ast.AST) -> StagedValue:
         truth = self.truth(value, node)
         return self.constant(truth) if isinstance(truth, bool) else self.number("b", truth)
+
+    def truth_of_static(self, static: StaticObject, value: StagedValue) -> bool:
+        """The truth of a static object: a list is true if it has items."""
+        if static.owner is list:
+            return static.size > 0
+        methods = [self.require_class_value(static.owner, name) for name in ("__bool__", "__len__")]
+        if methods != [UNASSIGNED, UNASSIGNED] or static.owner in POOLS:
+            raise NotSpeculable(f"the truth of a {static} has no graph")
+        return True
+
+    def make_general(self, static: StaticObject) -> NoReturn:
+        """Have a static object in the table: generation starts again."""
+        self.observation.make_general(static)
+        raise Restart
+
+    def keep_in_table(self, owner: type) -> None:
+        """Have no static object of a class: generation starts again, unless there is none already."""
+        general = self.observation.general_classes
+        if self.observation.has_static_objects and not issubclass(owner, Pool) and owner not in general:
+            general.add(owner)
+            self.observation.forget_layouts()
+            raise Restart
+
+    def require_static_objects(self) -> None:
+        """Make objects static that have a path of their own: generation starts again, unless they are already."""
+        if self.observation.seek_static_objects():
+            raise Restart
 
     def truth_of_object(self, value: StagedValue, node: ast.AST) -> Any:
         """The truth of what may be a list or dict, or an object that says its truth itself."""
@@ -505,6 +575,8 @@ class Staging:
             return then() if predicate else otherwise()
         region = current_region()
         assert region is not None
+        if self.is_recording():
+            return self._branch_as_step(predicate, then, otherwise)
         branches = open_subregion(region), open_subregion(region)
         start, node = self.state, self.current_node
         ends: list[tuple[StagedValue, StagedState] | None] = []
@@ -528,6 +600,36 @@ class Staging:
             self._emit_cond(region, predicate, branches, [])
             raise Unreachable
         return self._merge(region, predicate, branches, ends, start)
+
+    def _branch_as_step(
+        self, predicate: Any, then: Callable[[], StagedValue], otherwise: Callable[[], StagedValue]
+    ) -> StagedValue:
+        """`branch` in a function of the program, so that tapes record it as one step."""
+        start, stack, node = self.state, list(self.stack), self.current_node
+        vectors = self.class_vector, self.row_vector
+        ends: dict[Any, tuple[Layout, list[Any]]] = {}
+
+        def run() -> tuple[Any, ...]:
+            self.state, self.stack, self.current_node = start.copy(), list(stack), node
+            self.class_vector, self.row_vector = vectors
+            region, results = current_region(), list[Any]()
+            value = self.branch(predicate, then, otherwise)
+            for key, each in self._entries(value, self.state).items():
+                leaves: list[Any] = []
+                for leaf in each.leaves:
+                    is_inner = isinstance(leaf, Symbol) and leaf._tagloom_value.region is region
+                    leaves.append(_Pending(len(results)) if is_inner else leaf)
+                    results += [leaf] if is_inner else []
+                ends[key] = each.layout, leaves
+            return tuple(results) or (False,)
+
+        results = self.located(lambda: call_as_one_step("branch", self.function, run))
+        self.state, self.stack, self.current_node = start, stack, node
+        self.class_vector, self.row_vector = vectors
+        final = _filled(ends, results)
+        value = final.pop("result of the arm")
+        self._restore(final, start)
+        return value
 
     def _merge(
         self,
@@ -566,12 +668,7 @@ class Staging:
         results: list[Any] = []
         if pairs or any(part.nodes for part in branches):
             results = self._emit_cond(region, predicate, branches, pairs)
-        final = {
-            key: StagedValue(
-                layout, tuple(results[leaf.position] if isinstance(leaf, _Pending) else leaf for leaf in leaves)
-            )
-            for key, (layout, leaves) in merged.items()
-        }
+        final = _filled(merged, results)
         value = final.pop("result of the arm")
         self._restore(final, start)
         states = [end[1] for end in ends if end is not None]
@@ -751,6 +848,8 @@ class Staging:
     ) -> StagedValue:
         """`action` of an object, which is assumed not to be None, with a branch for each class that it may have."""
         layout = owner.layout
+        if isinstance(layout, StaticLayout):
+            return action(layout.object.owner, owner)
         assert isinstance(layout, ReferenceLayout)
         if layout.is_optional:
             is_object = self.emit("greater_equal", owner.leaves[0], 0)
@@ -773,6 +872,34 @@ class Staging:
 
         return choose(classes)
 
+    def attribute_key(self, kind: type, owner: StagedValue, name: str) -> FieldKey | PlaceKey:
+        """The key of an attribute of an object of a class."""
+        return PlaceKey(owner.layout.object, name) if isinstance(owner.layout, StaticLayout) else FieldKey(kind, name)
+
+    def is_static(self, value: StagedValue, *owners: type) -> bool:
+        """Whether a value is a static object of one of these classes."""
+        return isinstance(value.layout, StaticLayout) and issubclass(value.layout.object.owner, owners)
+
+    def read_place(self, static: StaticObject, name: str | int) -> StagedValue:
+        """The value of an attribute or item of a static object, as it is."""
+        key = PlaceKey(static, name)
+        return StagedValue(self.layout_of_key(key), self.state.heap[key])
+
+    def static_value(self, static: StaticObject, name: str) -> Any:
+        """The value of an attribute of a static object, which the graph depends on."""
+        key = PlaceKey(static, name)
+        return self.requirements.static_values.setdefault(key, key.read(self.observation.instances[static]))
+
+    def is_recording(self) -> bool:
+        """Whether a tape records what is generated."""
+        return bool(recording_tapes())
+
+    def read_variable(self, value: StagedValue) -> StagedValue:
+        """The array of a `tl.Variable`; another value is itself."""
+        if self.is_static(value, Variable):
+            return self.read_place(value.layout.object, "value")  # type: ignore[union-attr]
+        return value
+
     def index_in(self, key: FieldKey, owner: StagedValue) -> Any:
         """The index of an object in the vectors of a field."""
         if not is_compact(self.layout_of_key(key)):
@@ -782,16 +909,18 @@ class Staging:
             raise Restart
         return self.emit("take", self.row_vector, owner.leaves[0], axis=0)
 
-    def read_row(self, key: FieldKey, owner: StagedValue, node: ast.AST) -> StagedValue:
+    def read_row(self, key: FieldKey | PlaceKey, owner: StagedValue, node: ast.AST) -> StagedValue:
         """The value of a field of an object, which is assumed to be there."""
         return self.present(self.row(key, owner), node, f"{key} is there")
 
-    def row(self, key: FieldKey, owner: StagedValue) -> StagedValue:
+    def row(self, key: FieldKey | PlaceKey, owner: StagedValue) -> StagedValue:
         """The value of a field of an object, which may be MISSING."""
+        if isinstance(key, PlaceKey):
+            return self.read_place(key.owner, key.name)
         layout, index = self.layout_of_key(key), self.index_in(key, owner)
         return StagedValue(layout, tuple(self.emit("take", each, index, axis=0) for each in self.state.heap[key]))
 
-    def widen(self, key: FieldKey | VariableKey, layout: Layout) -> None:
+    def widen(self, key: FieldKey | OutsideKey, layout: Layout) -> None:
         """Let a field or variable have a wider layout: generation starts again."""
         layouts: Any = self.observation.fields if isinstance(key, FieldKey) else self.observation.variables
         self.observation.set_layout(layouts, key, layout)
@@ -800,7 +929,7 @@ class Staging:
 
     def write_heap(
         self,
-        key: FieldKey | VariableKey,
+        key: FieldKey | OutsideKey,
         value: StagedValue,
         node: ast.AST,
         find_row: Callable[[], Any] | None = None,
@@ -812,8 +941,10 @@ class Staging:
         if key not in self.requirements.assigned_keys:
             self.requirements.assigned_keys[key] = None
             raise Restart
-        if isinstance(key, VariableKey) and MISSING in options_of(layout):
+        if not isinstance(key, FieldKey) and MISSING in options_of(layout):
             raise NotSpeculable(f"{key} is assigned where it may not be there yet")
+        if any(map(is_new_list, parts(value.layout))):
+            raise NotSpeculable(f"a new list is stored in {key}, beside a tape")
         wide = widened(value.layout)
         is_first = layout == MISSING and (is_new or (isinstance(key, FieldKey) and key.is_items))
         if not is_within(wide, layout):
@@ -825,12 +956,14 @@ class Staging:
         vectors, index = [], find_row()
         for vector, leaf, type_ in zip(self.state.heap[key], leaves, layout.types, strict=True):
             if None in (type_.shape or ()):
+                self.require_static_objects()
                 raise NotSpeculable(f"{key} is assigned an array whose shape is not known")
             vectors.append(self.emit("scatter", vector, as_start(leaf, type_), index))
         self.state.heap[key] = tuple(vectors)
 
     def allocate(self, owner: type, node: ast.AST) -> StagedValue:
         """A new object of a class, or a new list or dict of a pool, without attributes or items."""
+        self.keep_in_table(owner)
         key = AllocationKey(owner)
         if key not in self.requirements.allocations:
             self.requirements.allocations.add(key)
@@ -883,10 +1016,11 @@ class Staging:
         orders = self.requirements.creation_orders
         orders[owner] = combined_order(orders.get(owner, ()), names, owner)
 
-    def tuple_of(self, items: Sequence[StagedValue]) -> StagedValue:
-        """A tuple of these items."""
+    def tuple_of(self, items: Sequence[StagedValue], kind: type = tuple) -> StagedValue:
+        """A tuple, or new list, of these items."""
         return StagedValue(
-            TupleLayout(tuple(item.layout for item in items)), tuple(leaf for item in items for leaf in item.leaves)
+            TupleLayout(tuple(item.layout for item in items), kind),
+            tuple(leaf for item in items for leaf in item.leaves),
         )
 
     def array_operand(self, value: StagedValue) -> Any:
@@ -925,6 +1059,16 @@ class _Pending(NamedTuple):
     position: int
 
 
+def _filled(entries: dict[Any, tuple[Layout, list[Any]]], results: Sequence[Any]) -> dict[Any, StagedValue]:
+    """Values, with results in their place."""
+    return {
+        key: StagedValue(
+            layout, tuple(results[leaf.position] if isinstance(leaf, _Pending) else leaf for leaf in leaves)
+        )
+        for key, (layout, leaves) in entries.items()
+    }
+
+
 @dataclass(frozen=True)
 class _VectorLayout:
     """Stands for the layout of a field in a state, whose values are vectors."""
@@ -946,7 +1090,7 @@ def widened(layout: Layout) -> Layout:
     if kind is not None:
         return NumberLayout(kind)
     if isinstance(layout, TupleLayout):
-        return TupleLayout(tuple(map(widened, layout.items)))
+        return TupleLayout(tuple(map(widened, layout.items)), layout.kind)
     return layout
 
 

@@ -51,7 +51,7 @@ def text_of(staging: Staging, value: StagedValue, slot: Slot, node: ast.AST) -> 
         raise NotSpeculable(f"the format of a {layout} has no graph")
     if isinstance(layout, TextLayout) and slot.conversion in ("", "s"):
         return value
-    if isinstance(layout, TupleLayout):
+    if isinstance(layout, TupleLayout) and layout.kind is tuple:
         items = [text_of(staging, item, Slot("", "r"), node) for item in staging.items(value)]
         parts = [staging.constant("(")]
         for position, item in enumerate(items):

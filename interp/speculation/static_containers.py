@@ -1,0 +1,46 @@
+"""Static lists and dicts: what operations on them do. Their items are values of their own, and the length is known."""
+
+from __future__ import annotations
+
+import ast
+from typing import Any
+
+from .heap import PlaceKey
+from .layouts import MISSING, ConstantLayout, NotSpeculable, StaticObject
+from .staging import StagedValue, Staging
+
+
+def _position(staging: Staging, static: StaticObject, index: StagedValue, node: ast.AST) -> PlaceKey:
+    """The place of an item. A list whose items are asked for by a computed index is no longer static."""
+    value: Any = index.layout.value if isinstance(index.layout, ConstantLayout) else None
+    if static.owner is list and type(value) is not int:
+        staging.make_general(static)
+    if static.owner is not list:
+        if type(value) is not str:
+            raise NotSpeculable("a key of a dict other than a constant string has no graph")
+        return PlaceKey(static, value)
+    if not -static.size <= value < static.size:
+        staging.check(False, node, "the index is in range", "Python raises IndexError where it is not")
+    return PlaceKey(static, value % static.size)
+
+
+def read_item(staging: Staging, static: StaticObject, index: StagedValue, node: ast.AST) -> StagedValue:
+    """`owner[index]`."""
+    key = _position(staging, static, index, node)
+    return staging.present(staging.read_place(static, key.name), node, f"{key} is there")
+
+
+def write_item(staging: Staging, static: StaticObject, index: StagedValue, value: StagedValue, node: ast.AST) -> None:
+    """`owner[index] = value`."""
+    staging.write_heap(_position(staging, static, index, node), value, node)
+
+
+def contains_key(staging: Staging, static: StaticObject, item: StagedValue) -> bool:
+    """Whether a static dict has a key."""
+    is_key = isinstance(item.layout, ConstantLayout) and type(item.layout.value) is str
+    if static.owner is not dict or not is_key:
+        staging.make_general(static)
+    layout = staging.read_place(static, item.layout.value).layout  # type: ignore[union-attr]
+    if layout != MISSING and staging.assigned(StagedValue(layout, ())).layout != layout:
+        staging.make_general(static)
+    return layout != MISSING

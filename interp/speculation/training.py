@@ -1,0 +1,244 @@
+"""Training in speculated code: tapes, the values of `tl.Variable`s, and the steps of optimizers.
+
+A tape records in the trace, as it does in a `tl.function`. It knows arrays by identity, which a graph keeps for
+arguments and for attributes of static objects; others it does not watch.
+"""
+
+from __future__ import annotations
+
+import ast
+import copy
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+from ...core import dtypes
+from ...core.frontend.array_api.datatypes import astype
+from ...core.frontend.eager.tape import Tape
+from ...core.frontend.eager.variable import Variable
+from ..training import optimizers
+from ..training.optimizers import Optimizer
+from . import arithmetic
+from .heap import PlaceKey, slot_name
+from .layouts import (
+    NONE,
+    NUMBER_CLASSES,
+    ArrayLayout,
+    ConstantLayout,
+    NotSpeculable,
+    NumberLayout,
+    StaticLayout,
+    StaticObject,
+    TupleLayout,
+)
+from .staging import StagedValue, Staging, is_same_leaf
+
+
+@dataclass(eq=False)
+class StagedTape:
+    """A tape of the trace, with the values that variables had where it was entered."""
+
+    tape: Tape
+    variables: dict[StaticObject, StagedValue] = field(default_factory=dict)
+
+
+def open_tape(staging: Staging, options: Sequence[StagedValue]) -> StagedTape:
+    """A new tape; its one option is whether it is persistent."""
+    layouts = [option.layout for option in options]
+    if not all(isinstance(layout, ConstantLayout) and type(layout.value) is bool for layout in layouts):
+        raise NotSpeculable("whether a tape is persistent is not known")
+    staging.requirements.needs_separate_arrays = True
+    staging.require_static_objects()
+    return StagedTape(Tape(persistent=any(layout.value for layout in layouts)))  # type: ignore[union-attr]
+
+
+def record(staging: Staging, staged: StagedTape, run: Callable[[], None]) -> None:
+    """Generate what a tape records. While layouts are inferred, it records nothing."""
+    for key in staging.keys:
+        if isinstance(key, PlaceKey) and key.owner.owner is Variable and key.name == "value":
+            staged.variables[key.owner] = staging.read_place(key.owner, "value")
+    if staging.is_inferring:
+        run()
+        return
+    with staged.tape:
+        for static, value in staged.variables.items():
+            if staging.static_value(static, "trainable"):
+                staged.tape.watch(value.leaves[0])
+        run()
+
+
+def has_methods(value: StagedValue) -> bool:
+    """Whether a value has methods that are listed here."""
+    is_tape = isinstance(value.layout, ConstantLayout) and type(value.layout.value) is StagedTape
+    return is_tape or (isinstance(value.layout, StaticLayout) and _is_own(value.layout.object.owner))
+
+
+def _is_own(owner: type) -> bool:
+    return owner is Variable or issubclass(owner, Optimizer)
+
+
+def read_attribute(staging: Staging, static: StaticObject, name: str) -> StagedValue:
+    """An attribute of a variable or of an optimizer."""
+    if name == ("value" if static.owner is Variable else "rate"):
+        return staging.read_place(static, name)
+    raise NotSpeculable(f"attribute {name} of a {static.owner.__name__} has no graph")
+
+
+def call_method(
+    staging: Staging, owner: StagedValue, name: str, values: list[StagedValue], node: ast.AST
+) -> StagedValue:
+    """`owner.name(*values)` of a tape, a variable or an optimizer."""
+    is_tape = isinstance(owner.layout, ConstantLayout)
+    kind = Tape if is_tape else Variable if staging.is_static(owner, Variable) else Optimizer
+    row = METHODS.get((kind, name))
+    if row is None or row[0] != len(values):
+        raise NotSpeculable(f"method {name} of a {kind.__name__} with {len(values)} arguments has no graph")
+    return row[1](staging, owner, values, node)
+
+
+def flatten(staging: Staging, value: StagedValue) -> list[StagedValue]:
+    """The leaves of nested tuples and lists."""
+    if isinstance(value.layout, TupleLayout) or staging.is_static(value, list):
+        return [leaf for item in staging.items(value) for leaf in flatten(staging, item)]
+    return [value]
+
+
+def _nest(staging: Staging, like: StagedValue, leaves: list[StagedValue]) -> StagedValue:
+    """Values nested as others are; takes them from the front of the list."""
+    if isinstance(like.layout, TupleLayout) or staging.is_static(like, list):
+        kind = like.layout.kind if isinstance(like.layout, TupleLayout) else list
+        return staging.tuple_of([_nest(staging, item, leaves) for item in staging.items(like)], kind)
+    return leaves.pop(0)
+
+
+def _check_identity(staging: Staging, value: StagedValue) -> None:
+    """Raises NotSpeculable for an array that may have other names which the graph does not know."""
+    places = [staging.state.heap[key] for key in staging.keys if isinstance(key, PlaceKey)]
+    known = [leaf for leaves in places for leaf in leaves]
+    if not any(is_same_leaf(value.leaves[0], leaf) for leaf in [*known, *staging.argument_leaves]):
+        raise NotSpeculable("a tape watches an array that is no argument, and no attribute of a static object")
+
+
+def _watch(staging: Staging, owner: StagedValue, values: list[StagedValue], node: ast.AST) -> StagedValue:
+    staged = owner.layout.value  # type: ignore[union-attr]
+    for leaf in flatten(staging, values[0]):
+        if staging.is_static(leaf, Variable):
+            leaf = staged.variables[leaf.layout.object]  # type: ignore[union-attr]
+        if not isinstance(leaf.layout, ArrayLayout):
+            raise NotSpeculable(f"a tape watches a {leaf.layout}")
+        _check_identity(staging, leaf)
+        if not staging.is_inferring:
+            staging.located(partial(staged.tape.watch, leaf.leaves[0]))
+    return StagedValue(NONE, ())
+
+
+def _gradient(staging: Staging, owner: StagedValue, values: list[StagedValue], node: ast.AST) -> StagedValue:
+    staged = owner.layout.value  # type: ignore[union-attr]
+    target, sources = values
+    if not isinstance(target.layout, ArrayLayout):
+        raise NotSpeculable(f"the gradient of a {target.layout} has no graph")
+    leaves = [
+        staged.variables.get(leaf.layout.object, leaf) if isinstance(leaf.layout, StaticLayout) else leaf
+        for leaf in flatten(staging, sources)
+    ]
+    for leaf in leaves:
+        if not isinstance(leaf.layout, ArrayLayout):
+            raise NotSpeculable(f"a gradient by a {leaf.layout} has no graph")
+    if staging.is_inferring:
+        results: Any = [staging.placeholder(leaf.layout.types[0]) for leaf in leaves]
+    else:
+        arrays = tuple(leaf.leaves[0] for leaf in leaves)
+        results = staging.located(lambda: staged.tape.gradient(target.leaves[0], arrays))
+    gradients = [StagedValue(leaf.layout, (result,)) for leaf, result in zip(leaves, results, strict=True)]
+    return _nest(staging, sources, gradients)
+
+
+def _assign(staging: Staging, owner: StagedValue, values: list[StagedValue], node: ast.AST) -> StagedValue:
+    static: StaticObject = owner.layout.object  # type: ignore[union-attr]
+    value = staging.read_variable(values[0])
+    if value.layout != staging.read_place(static, "value").layout:
+        raise NotSpeculable(f"{static.place} is assigned a {value.layout}")
+    if not staging.is_inferring and staging.is_recording():
+        raise NotSpeculable("a variable is assigned while a tape records")
+    staging.write_heap(PlaceKey(static, "value"), value, node)
+    return StagedValue(NONE, ())
+
+
+def _assign_by(op: str) -> Callable[..., StagedValue]:
+    def assign(staging: Staging, owner: StagedValue, values: list[StagedValue], node: ast.AST) -> StagedValue:
+        operands = staging.read_variable(owner), staging.read_variable(values[0])
+        return _assign(staging, owner, [arithmetic.binary(staging, op, *operands, node)], node)
+
+    return assign
+
+
+def _apply(staging: Staging, owner: StagedValue, values: list[StagedValue], node: ast.AST) -> StagedValue:
+    """The step of an optimizer: `Optimizer.apply`, with the state of the graph."""
+    static: StaticObject = owner.layout.object  # type: ignore[union-attr]
+    gradients, variables = flatten(staging, values[0]), flatten(staging, values[1])
+    if len(gradients) != len(variables) or not all(staging.is_static(each, Variable) for each in variables):
+        raise NotSpeculable("an optimizer changes only variables, by as many gradients")
+    for gradient, variable in zip(gradients, variables, strict=True):
+        if gradient.layout != staging.read_variable(variable).layout:
+            raise NotSpeculable(f"a variable has a gradient of another type, {gradient.layout}")
+    for gradient, variable in zip(gradients, variables, strict=True):
+        _step(staging, static, gradient.leaves[0], variable, node)
+    return StagedValue(NONE, ())
+
+
+def _step(staging: Staging, static: StaticObject, gradient: Any, variable: StagedValue, node: ast.AST) -> None:
+    """The step of one variable."""
+    target: StaticObject = variable.layout.object  # type: ignore[union-attr]
+    instances = staging.observation.instances
+    name = slot_name(instances[static], instances[target])
+    if name is None:
+        raise NotSpeculable("an optimizer takes its first step")
+    staging.requirements.slot_names[static, target] = name
+    value = staging.read_place(target, "value")
+    own_slots = _static(staging.read_place(_static(staging.read_place(static, "slots")), name))
+    slots = {each: _static(staging.read_place(own_slots, each)) for each in instances[static].slots[name]}
+    slot_values = {each: staging.read_place(slot, "value") for each, slot in slots.items()}
+    optimizer = _with_symbols(staging, static, value.layout.types[0].dtype)
+    arrays = {each: slot_value.leaves[0] for each, slot_value in slot_values.items()}
+    new, new_slots = staging.located(lambda: optimizer.update(value.leaves[0], gradient, arrays))
+    staging.write_heap(PlaceKey(target, "value"), StagedValue(value.layout, (new,)), node)
+    for each, new_slot in new_slots.items():
+        staging.write_heap(PlaceKey(slots[each], "value"), StagedValue(slot_values[each].layout, (new_slot,)), node)
+
+
+def _static(value: StagedValue) -> StaticObject:
+    if not isinstance(value.layout, StaticLayout):
+        raise NotSpeculable("an optimizer has slots that are not static")
+    return value.layout.object
+
+
+def _with_symbols(staging: Staging, static: StaticObject, dtype: dtypes.DType) -> Optimizer:
+    """A copy of an optimizer whose rate is that of the graph. Its other options are part of the graph."""
+    instance = staging.observation.instances[static]
+    if static.owner.__module__ != optimizers.__name__:
+        raise NotSpeculable(f"{static.owner.__qualname__} is an optimizer of the user")
+    result: Optimizer = copy.copy(instance)
+    rate = staging.read_variable(staging.read_place(static, "rate"))
+    if not isinstance(rate.layout, NumberLayout | ArrayLayout):
+        raise NotSpeculable(f"the rate of an optimizer is a {rate.layout}")
+    leaf = rate.leaves[0]
+    is_exact = isinstance(rate.layout, ArrayLayout) or dtype is dtypes.float64
+    vars(result)["rate"] = leaf if is_exact else staging.located(lambda: astype(leaf, dtype))
+    for name, value in vars(instance).items():
+        if name not in ("rate", "slots", "_names"):
+            if type(value) not in NUMBER_CLASSES:
+                raise NotSpeculable(f"{name} of an optimizer is no number")
+            staging.static_value(static, name)
+    return result
+
+
+METHODS: dict[tuple[type, str], tuple[int, Callable[..., StagedValue]]] = {
+    (Tape, "watch"): (1, _watch),
+    (Tape, "gradient"): (2, _gradient),
+    (Variable, "assign"): (1, _assign),
+    (Variable, "assign_add"): (1, _assign_by("Add")),
+    (Variable, "assign_sub"): (1, _assign_by("Sub")),
+    (Optimizer, "apply"): (2, _apply),
+}
+"""The methods of tagloom's objects that a graph may call, each with its number of arguments."""
