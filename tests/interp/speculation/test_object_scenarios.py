@@ -19,7 +19,6 @@ FIRST_CALLS = 5
 IN_PYTHON = {
     "caught_division": "every second call raises",
     "own_exception": "every call raises at last",
-    "variable_of_tagloom": "tl.sum",
     "array_in_place": "an array of NumPy",
     "array_attribute": "an array of NumPy",
     "array_view": "an array of NumPy",
