@@ -31,8 +31,14 @@ MAX_LINE_LENGTH = 48
 CAPTION_WIDTH = 72
 """The width at which captions are wrapped."""
 
+CAPTION_LETTER_WIDTH = 7.5
+"""The room for a letter of a caption in points, more than letters take."""
+
 BADGE_MARGIN, BADGE_LETTER_WIDTH, DETAIL_LETTER_WIDTH, BADGE_HEIGHT = 34, 8.5, 6.5, 26
 """The room for a badge in points: besides its text, for each letter of the text and of the detail, and its height."""
+
+_SUBTITLE_GAP = '<br/><font point-size="3">&#160;</font><br/>'
+"""The break between the two lines of a box: with a low line, without which underscores touch the second one."""
 
 _TABLE = '<table border="0" cellborder="0" cellspacing="1" cellpadding="2">'
 
@@ -91,17 +97,13 @@ def default_attributes(view: View, theme: Theme) -> dict[str, dict[str, str]]:
         "compound": "true",
         "newrank": "true",
         "nodesep": "0.3",
-        "ranksep": "0.35",
+        "ranksep": "0.27",
     }
     if theme.background != LIGHT.background:
         graph_attributes["bgcolor"] = theme.background
-    caption = (
-        escape_markup(line, CAPTION_WIDTH)
-        for line in wrap(view.caption, CAPTION_WIDTH, max_lines=4, placeholder=" ...")
-    )
-    label_lines = [*caption, *filter(None, [legend_markup(view, theme)])]
-    if label_lines:  # the first line is not empty: Graphviz ignores the height of empty lines and cuts the last one off
-        graph_attributes |= {"label": f"<{'<br/>'.join(['&#160;', *label_lines])}>", "labelloc": "b"}
+    label = label_markup(view, theme)
+    if label:
+        graph_attributes |= {"label": f"<{label}>", "labelloc": "b"}
     return {
         "graph_attr": graph_attributes,
         "node_attr": {**font, "fontsize": str(FONT_SIZE), "margin": "0.08,0.04", "width": "0.5", "height": "0.4"},
@@ -109,11 +111,32 @@ def default_attributes(view: View, theme: Theme) -> dict[str, dict[str, str]]:
     }
 
 
+def label_markup(view: View, theme: Theme) -> str:
+    """Markup of the caption and the legend; empty if there is neither."""
+    lines = [escape_markup(line, CAPTION_WIDTH) for line in wrap_caption(view.caption)]
+    room = view.caption_room
+    if room is not None:
+        lines += ["&#160;"] * (len(wrap_caption("x" * room.length)) - len(lines))
+    lines += filter(None, [legend_markup(view, theme)])
+    if not lines:
+        return ""
+    # The first line is not empty: Graphviz ignores the height of empty lines and cuts the last one off.
+    text = "<br/>".join(["&#160;", *lines])
+    if room is None:
+        return text
+    width = min(room.length, CAPTION_WIDTH) * CAPTION_LETTER_WIDTH
+    return f'<table border="0" cellborder="0"><tr><td width="{width:.0f}">{text}</td></tr></table>'
+
+
+def wrap_caption(caption: str) -> list[str]:
+    """The lines of a caption; what is too long ends in an ellipsis."""
+    return wrap(caption, CAPTION_WIDTH, max_lines=4, placeholder=" ...")
+
+
 def legend_markup(view: View, theme: Theme) -> str:
     """Markup that explains the marks in a view."""
-    meanings = (
-        (theme.resolve_colour(BADGE_LOOKS[mark].colour), BADGE_LOOKS[mark]) for mark in view.marks if mark != "more"
-    )
+    marks = view.marks if view.caption_room is None else view.caption_room.marks
+    meanings = ((theme.resolve_colour(BADGE_LOOKS[mark].colour), BADGE_LOOKS[mark]) for mark in marks if mark != "more")
     entries = "&#160;&#160; ".join(
         f'<font color="{colour}">{sign.glyph}</font> {sign.meaning}' for colour, sign in meanings
     )
@@ -156,12 +179,10 @@ def box_attributes(box: Box, theme: Theme, room: BadgeRoom | None = None) -> dic
     """The DOT attributes of a box."""
     look = BOX_LOOKS[box.kind]
     colour = theme.resolve_colour(look.colour)
-    small = (
-        f'<br/><font point-size="{SMALL_FONT_SIZE}" color="{theme.muted}">{escape_markup(box.subtitle)}</font>'
-        if box.subtitle
-        else ""
-    )
-    label = f"{escape_markup(box.title)}{small}"
+    label = escape_markup(box.title)
+    if box.subtitle:
+        subtitle = escape_markup(box.subtitle)
+        label += f'{_SUBTITLE_GAP}<font point-size="{SMALL_FONT_SIZE}" color="{theme.muted}">{subtitle}</font>'
     attributes = {
         "class": box.kind,
         "shape": look.shape,

@@ -4,19 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from typing import get_args
 
 from ..core.errors import Usage
-from .view import Badge, BadgeRoom, View
+from .view import Badge, BadgeMark, BadgeRoom, CaptionRoom, View
 
 
 def align_views(views: Sequence[View]) -> list[View]:
-    """Views of one graph at several moments, each with room for the badges of all."""
+    """Views of one graph at several moments, each with room for the badges and captions of all."""
     rooms: dict[str | int, BadgeRoom] = {}
     for view in views:
         for place, badges in badge_places(view):
             before = rooms.get(place, BadgeRoom(0, 0, 0))
             rooms[place] = BadgeRoom(*map(max, before, room_of(badges)))
-    return [replace(view, badge_room=rooms) for view in views]
+    all_marks = {mark for view in views for mark in view.marks}
+    marks = tuple(mark for mark in get_args(BadgeMark) if mark in all_marks)
+    room = CaptionRoom(max((len(view.caption) for view in views), default=0), marks)
+    return [replace(view, badge_room=rooms, caption_room=room) for view in views]
 
 
 def badge_places(view: View) -> Iterator[tuple[str | int, tuple[Badge, ...]]]:

@@ -64,6 +64,13 @@ class BadgeRoom(NamedTuple):
     detail_length: int
 
 
+class CaptionRoom(NamedTuple):
+    """Room for a caption: its most characters, and the marks that the legend below it explains."""
+
+    length: int
+    marks: tuple[BadgeMark, ...]
+
+
 class Box(NamedTuple):
     """A box with one or two lines of text. Its name is unique in the view."""
 
@@ -176,6 +183,8 @@ class View:
     """Whether it shows a program or a graph, and not what unfolded in a run."""
     badge_room: dict[str | int, BadgeRoom] = field(default_factory=dict)
     """The room that the layout keeps for the badges of a box, by name, or of an arrow, by number."""
+    caption_room: CaptionRoom | None = None
+    """The room that the layout keeps for the caption and the legend; None if they take what they need."""
 
     def add_arrow(self, tail: str, head: str, link: LinkKind, label: str = "", tooltip: str = "", **more: Any) -> None:
         """Add a new arrow; `more` are its other fields."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
@@ -50,6 +51,26 @@ def test_frames_without_room_are_caught(monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.setattr(frames, "badge_places", lambda view: [])
     aligned = [lay_out_boxes(view).middles for view in align_views(moments(6))]
     assert any(one != other for one, other in pairwise(aligned))
+
+
+@pytest.mark.full
+def test_captions_do_not_move_frames() -> None:
+    """A graph that is narrower than its captions has the same width in all frames, whatever their captions and
+    legends; without room for these, it has not."""
+
+    @tl.function
+    def double(n: tl.int64) -> tl.int64:
+        return n + n
+
+    history: Any = double.history(3)
+    history.run()
+    views = []
+    for position in range(len(history) + 1):
+        history.jump(position)
+        views.append(moment_view(history))
+    aligned = align_views(views)
+    assert len({lay_out_boxes(view).width for view in aligned}) == 1
+    assert len({lay_out_boxes(replace(view, caption_room=None)).width for view in aligned}) > 1
 
 
 @pytest.mark.parametrize("pattern", ["frame.svg", "%d-%d.svg"])

@@ -5,6 +5,7 @@ For a program without arguments it shows the static form; with arguments, or for
 
 from __future__ import annotations
 
+import re
 import sys
 from collections import Counter
 from dataclasses import dataclass, replace
@@ -33,6 +34,7 @@ from ...interp.records.documents import format_json
 from ...interp.records.event_sink import JSON_SUFFIX, convert_log, is_log
 from ...viz.collapse import MAX_BOXES
 from ...viz.curves import curve as draw_curve
+from ...viz.film import FILM_FORMATS, join_pictures, require_library
 from ...viz.frames import align_views, frame_path
 from ...viz.operand_order import order_operands
 from ...viz.pictures import PICTURES, Picture, moment_view, render_picture, run_picture, static_view, trim_view
@@ -54,10 +56,16 @@ PICTURE_FORMS = (*STATIC_FORMS, *(name for name in PICTURES if name != "moment")
 """All forms: the static ones, the pictures of a run, and its trace; the picture `moment` is the form `graph`."""
 
 
+ANIMATIONS = ("gif", "apng")
+"""The suffixes of files that show one moment after the other."""
+MAX_MOMENTS = 1_000
+"""The most moments of one command."""
+
+
 @dataclass(frozen=True, slots=True)
 class ShowRequest:
     """The options of `tagloom show`. `at` is the number of events before the shown position; several make a file each,
-    and none is the end."""
+    or one animation, and none is the end."""
 
     form: str = "graph"
     output: Path | None = None
@@ -74,6 +82,8 @@ class ShowRequest:
     """The system of a script in Python."""
     place: tuple[str, ...] = ()
     """The devices of nodes and functions, as NAME=DEVICE."""
+    seconds: float = 1.0
+    """How long an animation shows each moment."""
 
 
 def draw(start: RunRequest, request: ShowRequest) -> str | None:
@@ -104,7 +114,7 @@ def draw(start: RunRequest, request: ShowRequest) -> str | None:
         history = start.history(World(print_to_stderr))
         if request.form == "program":
             raise Usage("a run is drawn on the graph", got="--form program", hint="leave out ARGS, or --form program")
-        if len(request.at) > 1 or has_frame_name(request):
+        if len(request.at) > 1 or has_frame_name(request) or suffix in ANIMATIONS:
             write_frames(history, request)
             return None
         if request.form == TRACE_FORM:
@@ -252,27 +262,46 @@ def has_frame_name(request: ShowRequest) -> bool:
 
 
 def write_frames(history: History, request: ShowRequest) -> None:
-    """Draw the graph at several moments, on one layout, into a file each; raises Usage if that is impossible."""
+    """Draw the graph at several moments, on one layout, into a file each or into one file; raises Usage if that is
+    impossible."""
     if request.form != "graph":
         raise Usage("several moments are pictures of the graph", got=f"--form {request.form}", hint="--form graph")
     if request.output is None or request.in_terminal:
         got = "--ascii" if request.in_terminal else "no -o"
-        raise Usage("several moments go to several files", got=got, hint="-o frame-%d.svg")
-    paths = [Path(frame_path(str(request.output), number)) for number in request.at]
+        raise Usage("several moments go to several files", got=got, hint="-o frame-%d.svg, run.gif or run.pdf")
+    suffix = output_suffix(request)
+    is_joined = suffix in FILM_FORMATS and not has_frame_name(request)
+    if is_joined and len(request.at) < 2:
+        raise Usage("an animation has several moments", got=f"-o {request.output}", hint="--at 0-60")
+    if is_joined:
+        require_library(suffix)
+    paths = [] if is_joined else [Path(frame_path(str(request.output), number)) for number in request.at]
     views = []
     for number in request.at:
         history = history_at(history, number, request.form)
         views.append(trim_view(moment_view(history), request.only, request.fold, request.max_boxes, full=request.full))
     aligned = align_views(views)
     first = order_operands(aligned[0])
-    for path, view in zip(paths, aligned, strict=True):
-        frame = replace(view, side_constraints=first.side_constraints, is_static=False)
-        write_file(path, picture_bytes(frame, replace(request, only=(), fold=(), full=True)))
+    frames = [replace(view, side_constraints=first.side_constraints, is_static=False) for view in aligned]
+    if is_joined:
+        one = replace(request, output=request.output.with_suffix(f".{FILM_FORMATS[suffix]}"))
+        pictures = [draw_frame(frame, one) for frame in frames]
+        write_file(request.output, join_pictures(pictures, suffix, request.seconds))
+        return
+    for path, frame in zip(paths, frames, strict=True):
+        write_file(path, draw_frame(frame, request))
+
+
+def draw_frame(frame: View, request: ShowRequest) -> bytes:
+    """A frame in the format of the output file, without a further choice of what it shows."""
+    return picture_bytes(frame, replace(request, only=(), fold=(), full=True))
 
 
 def picture_bytes(picture: Picture, request: ShowRequest) -> bytes:
     """A picture in the format of the output file; raises Usage for another format."""
     suffix = output_suffix(request)
+    if suffix in ANIMATIONS:
+        raise Usage("an animation shows moments of a run", got=f"-o {request.output}", hint="add ARGS and --at 0-60")
     if suffix not in ("dot", "svg", "png", "pdf"):
         only_static = (
             " (.tl and .json without ARGS)" if suffix in ("tl", "json") else ", .tl, .json, .onnx, .mlir or .py"
@@ -327,15 +356,25 @@ class LayoutProgress:
 
 
 def parse_moments(text: str) -> tuple[int, ...]:
-    """The value of --at; raises BadParameter if it is no list of numbers.
+    """The value of --at; raises BadParameter if it is no list of numbers and ranges.
 
-    >>> parse_moments("1,20"), parse_moments("")
-    ((1, 20), ())
+    >>> parse_moments("1,20"), parse_moments("0-6,9"), parse_moments("0-60:20"), parse_moments("")
+    ((1, 20), (0, 1, 2, 3, 4, 5, 6, 9), (0, 20, 40, 60), ())
     """
-    try:
-        return tuple(int(word) for word in text.split(",")) if text else ()
-    except ValueError:
-        raise typer.BadParameter(f"{text!r} is not a number of events, or several: 1,20,300.") from None
+    moments = list[int]()
+    for part in text.split(",") if text else ():
+        match = re.fullmatch(r"(-?\d+)(?:-(\d+)(?::([1-9]\d*))?)?", part.strip())
+        if match is None:
+            raise typer.BadParameter(f"{text!r} is not a number of events, or several: 1,20,300 or 0-60 or 0-300:5.")
+        first, last, step = (int(word) if word else None for word in match.groups())
+        assert first is not None
+        chosen = range(first, (first if last is None else last) + 1, step or 1)
+        if len(moments) + len(chosen) > MAX_MOMENTS:
+            raise typer.BadParameter(f"{text!r} are more than {MAX_MOMENTS:,} moments.")
+        if not chosen:
+            raise typer.BadParameter(f"{part!r} has no moment: its end is before its beginning.")
+        moments += chosen
+    return tuple(moments)
 
 
 def require_form(form: str) -> str:
@@ -357,11 +396,13 @@ def show(
     output: Annotated[
         Path | None,
         typer.Option(
-            "-o", "--output", help="A .svg, .png, .pdf, .dot, .tl, .json, .onnx, .mlir or .py file; .jsonl of a log."
+            "-o",
+            "--output",
+            help="A .svg, .png, .pdf, .dot, .gif, .apng, .tl, .json, .onnx, .mlir or .py file; .jsonl of a log.",
         ),
     ] = None,
     at: Annotated[
-        str, typer.Option(metavar="N[,N...]", help="Show the run after N events; by default, at its end.")
+        str, typer.Option(metavar="N[,N...|-N]", help="Show the run after N events; by default, at its end.")
     ] = "",
     only: Annotated[list[str] | None, typer.Option(help="Draw only this function or loop.")] = None,
     fold: Fold = None,
@@ -374,6 +415,7 @@ def show(
         list[str] | None,
         typer.Option(metavar="NAME=DEVICE", help="With --form partitions: where a node or function is."),
     ] = None,
+    seconds: Annotated[float, typer.Option(min=0.02, max=60, help="How long an animation shows each moment.")] = 1.0,
     schedule: Schedule = "waves",
     seed: Seed = 0,
     k: Bound = None,
@@ -386,7 +428,8 @@ def show(
     other forms show the run up to there: unfolded (a box for each firing), beside (graph and unfolded side by side),
     tags (the tree of calls and iterations), critical (a critical path), spacetime (the firings of each node by wave),
     profile (the firings of each wave), trace (a .json file for ui.perfetto.dev). With --at 1,20,300 -o frame-%d.svg,
-    the graph is drawn at each moment, on one layout.
+    the graph is drawn at each moment, on one layout; with --at 0-60 -o run.gif (or .apng), they are an animation, and
+    in a .pdf a page each.
 
     With --form partitions, the parts of the graph on several devices are printed, and the values that travel. Devices
     are those of `with tl.device(...):` in the program, and of --place: fib=/job:ps/task:1.
@@ -399,7 +442,18 @@ def show(
     most_firings = 1_000_000 if max_firings is None and not is_moment else max_firings
     options = StartOptions(schedule, Limits(firings=most_firings), seed, k, unchecked)
     request = ShowRequest(
-        form, output, moments, tuple(only or ()), tuple(fold or ()), dark, most, full, ascii, system, tuple(place or ())
+        form,
+        output,
+        moments,
+        tuple(only or ()),
+        tuple(fold or ()),
+        dark,
+        most,
+        full,
+        ascii,
+        system,
+        tuple(place or ()),
+        seconds,
     )
     text = draw(RunRequest(target, tuple(args or ()), options), request)
     if text is not None:

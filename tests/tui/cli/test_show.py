@@ -12,8 +12,10 @@ from typing import Any
 import pytest
 from tagloom.interp.image.image import build_image
 from tagloom.interp.image.print_image import format_image
+from tagloom.tui.cli import show
 from tagloom.tui.cli.show import PICTURE_FORMS, STATIC_FORMS, TRACE_FORM, LayoutProgress
 from tagloom.tui.load import find_program, program_and_graph
+from tagloom.viz import film
 
 RUNS = [form for form in PICTURE_FORMS if form not in (*STATIC_FORMS, TRACE_FORM)]
 
@@ -119,6 +121,56 @@ def test_several_moments(tagloom: Any, folder: Path) -> None:
     assert ["after 9 events" in picture for picture in pictures] == [False, True, False]
     assert tagloom("show", "fib.py:fib", "3", "--at", "7", "-o", "g-%d.svg") == (0, "", "")
     assert [path.name for path in folder.glob("g-*")] == ["g-7.svg"]
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("suffix", ["gif", "apng"])
+def test_an_animation_of_moments(tagloom: Any, folder: Path, suffix: str) -> None:
+    """Moments of a range are frames of one size, each shown for the seconds that were asked for."""
+    image = pytest.importorskip("PIL.Image")
+    words = ("--at", "0-20:10,40", "--seconds", "0.25", "-o", f"run.{suffix}")
+    assert tagloom("show", "fib.py:fib", "3", *words) == (0, "", "")
+    with image.open(folder / f"run.{suffix}") as film:
+        durations = []
+        for number in range(film.n_frames):
+            film.seek(number)
+            durations.append(film.info["duration"])
+    assert durations == [250] * 4
+
+
+@pytest.mark.full
+def test_a_document_of_moments(tagloom: Any, folder: Path) -> None:
+    """Each moment is a page, whose letters are text."""
+    pypdf = pytest.importorskip("pypdf")
+    assert tagloom("show", "fib.py:fib", "3", "--at", "1,9", "-o", "run.pdf") == (0, "", "")
+    pages = pypdf.PdfReader(folder / "run.pdf").pages
+    assert len(pages) == 2 and pages[0].mediabox == pages[1].mediabox
+    texts = [" ".join(page.extract_text().split()) for page in pages]
+    assert ["after 9 events" in text for text in texts] == [False, True]
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("3", "-o", "run.gif"), "an animation has several moments"),
+        (("-o", "run.gif"), "an animation shows moments of a run"),
+        (("3", "--at", "9-1", "-o", "run.gif"), "its end is before its beginning"),
+        (("3", "--at", "0-5000", "-o", "run.gif"), "more than 1,000 moments"),
+    ],
+)
+def test_refused_animations(tagloom: Any, folder: Path, words: tuple[str, ...], message: str) -> None:
+    """An animation needs a run and several moments."""
+    out = tagloom("show", "fib.py:fib", *words)
+    assert out.code == 2 and message in out.err.replace("\n", " ") and not (folder / "run.gif").exists()
+
+
+def test_a_missing_library_is_named(tagloom: Any, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without Pillow or pypdf, the command says how to install it, before it draws anything."""
+    monkeypatch.setattr(film, "find_spec", lambda name: None)
+    monkeypatch.setattr(show, "draw_frame", lambda *given: pytest.fail("drawn"))
+    for suffix, library in (("gif", "Pillow"), ("pdf", "pypdf")):
+        out = tagloom("show", "fib.py:fib", "3", "--at", "1,2", "-o", f"run.{suffix}")
+        assert out.code == 2 and library in out.err and "tagloom[frames]" in out.err
 
 
 @pytest.mark.full
