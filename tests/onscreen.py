@@ -218,6 +218,7 @@ if __name__ == "__main__":
         for size in SIZES:
             picture(f"debugger_{size[0]}x{size[1]}_{theme}.svg", size, f"tagloom-{theme}", FIB, "5", *TOLD)
     picture("deadlock.svg", (120, 40), "tagloom-dark", DEADLOCK, "10", "run", "why-not get main/loop[4]", "key 8")
+    picture("beside.svg", (160, 48), "tagloom-dark", FIB, "5", "compare --args 4", "difference")
     for name in TEXT_OF:
         (TEXTS / f"{name}.txt").write_text(text_of(name), encoding="utf-8")
     for name, theme in LOOKS:

@@ -37,7 +37,7 @@ CAPTION_LETTER_WIDTH = 7.5
 BADGE_MARGIN, BADGE_LETTER_WIDTH, DETAIL_LETTER_WIDTH, BADGE_HEIGHT = 34, 8.5, 6.5, 26
 """The room for a badge in points: besides its text, for each letter of the text and of the detail, and its height."""
 
-_SUBTITLE_GAP = '<br/><font point-size="3">&#160;</font><br/>'
+SUBTITLE_GAP = '<br/><font point-size="3">&#160;</font><br/>'
 """The break between the two lines of a box: with a low line, without which underscores touch the second one."""
 
 _TABLE = '<table border="0" cellborder="0" cellspacing="1" cellpadding="2">'
@@ -182,7 +182,7 @@ def box_attributes(box: Box, theme: Theme, room: BadgeRoom | None = None) -> dic
     label = escape_markup(box.title)
     if box.subtitle:
         subtitle = escape_markup(box.subtitle)
-        label += f'{_SUBTITLE_GAP}<font point-size="{SMALL_FONT_SIZE}" color="{theme.muted}">{subtitle}</font>'
+        label += f'{SUBTITLE_GAP}<font point-size="{SMALL_FONT_SIZE}" color="{theme.muted}">{subtitle}</font>'
     attributes = {
         "class": box.kind,
         "shape": look.shape,

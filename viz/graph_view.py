@@ -17,6 +17,7 @@ from ..core.graph.nesting import ContextOwner, PhaseMap
 from ..core.ops.effects import EFFECT_OPS, resource_of
 from ..core.program.program import UniqueNames
 from ..core.tag import ENVIRONMENT, Site
+from ..interp.queries.adjoints import AdjointPartners
 from .bundles import find_bundles
 from .labels import NodeLabels, cluster_title, phase_title
 from .scopes import NameScope, find_scopes
@@ -59,6 +60,7 @@ def draw_nodes(view: View, graph: Graph) -> None:
     """Add a box for each node to a view, in the cluster of its function or loop."""
     phases, words, entries = PhaseMap(graph), NodeLabels(graph), entry_merges(graph)
     begins = {node.site: number for number, node in reversed([*enumerate(graph.nodes)]) if node.op == "enter"}
+    marks = pair_marks(graph, phases)
     clusters: dict[_ClusterPath, Cluster] = {}
     subjects, scopes = UniqueNames(reserved_names=()), find_scopes(graph)
     for number, node in enumerate(graph.nodes):
@@ -75,9 +77,36 @@ def draw_nodes(view: View, graph: Graph) -> None:
         )
         cluster = find_or_add_cluster(view, clusters, path, subjects)
         where = f" ({node.location})" if node.location else ""
-        cluster.add_box(f"n{number}", kind_of(node.op), *words.label_lines(number), f"{node}: {node.op}{where}")
+        title, subtitle = words.label_lines(number)
+        mark, partners = marks.get(number, ("", ""))
+        subtitle = " \u00b7 ".join(filter(None, [subtitle, mark]))
+        cluster.add_box(f"n{number}", kind_of(node.op), title, subtitle, f"{node}: {node.op}{where}{partners}")
         if number in entries:
             cluster.same_rank.append(f"n{number}")
+
+
+def pair_marks(graph: Graph, phases: PhaseMap) -> dict[int, tuple[str, str]]:
+    """The marks of nodes that a reverse pass goes back through, such as 3, and of the nodes that do so, such as
+    \u2202 3. Each comes with a text for the tooltip, which names the partners."""
+    marks: dict[int, tuple[str, str]] = {}
+    if not any(map(phases.phase_of, range(len(graph.nodes)))):
+        return marks
+    pairs = AdjointPartners(graph)
+    reversed_nodes = [number for number in range(len(graph.nodes)) if pairs.adjoint_nodes(number)]
+    numbers = {primal: str(place + 1) for place, primal in enumerate(reversed_nodes)}
+    for number in range(len(graph.nodes)):
+        primals, adjoints = pairs.primal_nodes(number), pairs.adjoint_nodes(number)
+        signs = [f"\u2202\u2009{numbers[primal]}" for primal in primals[:1]] + ([numbers[number]] if adjoints else [])
+        texts = [f", goes back through {names_of_nodes(graph, primals)}"] if primals else []
+        texts += [f", reversed by {names_of_nodes(graph, adjoints)}"] if adjoints else []
+        if signs:
+            marks[number] = ", ".join(signs), "".join(texts)
+    return marks
+
+
+def names_of_nodes(graph: Graph, numbers: Sequence[int]) -> str:
+    """The names of nodes as a phrase."""
+    return " and ".join(str(graph.nodes[number]) for number in numbers)
 
 
 def insert_scopes(path: _ClusterPath, scopes: Sequence[tuple[NameScope, ...]]) -> _ClusterPath:

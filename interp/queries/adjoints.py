@@ -188,7 +188,7 @@ class AdjointPartners:
         """Pair the routing nodes of calls, and of loops whose variables have other names, by their sites."""
         for number, node in enumerate(self.graph.nodes):
             if node.phase and number not in self.loop_paired_nodes:
-                for op in _INVERSE_OPS[node.op]:
+                for op in _INVERSE_OPS.get(node.op, ()):
                     yield from (
                         (number, primal)
                         for primal in self.routing_nodes.get((node.site, op, primal_phase(node.phase)), ())

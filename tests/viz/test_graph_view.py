@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from collections import Counter
@@ -11,15 +12,18 @@ from pathlib import Path
 import pytest
 import tagloom as tl
 from hypothesis import HealthCheck, given, settings
+from picture_sizes import grad_power
 from support.generators.generator import Case, cases
 from support.generators.json_edits import FILL
 from support.pictures.drawings import FUNCTIONS, INT, STRANGE, Drawing, fib, graph_dot, graphs, main, nested, race
 from tagloom.core.graph.graph import Graph
 from tagloom.core.tag import Site
 from tagloom.core.value import literal
+from tagloom.interp.queries.adjoints import AdjointPartners
 from tagloom.viz.graph_view import graph_view
 from tagloom.viz.labels import cluster_title
 from tagloom.viz.style import CLUSTER_LOOKS
+from tagloom.viz.view import View
 
 GRAPHS = {**{name: function.graph for name, function in FUNCTIONS.items()}, "race": race(), "fill": tl.lower(FILL)}
 _SLOW = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.large_base_example]
@@ -194,6 +198,43 @@ def test_tooltips_have_source_lines_and_types() -> None:
     assert tooltip == f"fib.subtract: subtract ({graph.nodes[subtract].location})"
     assert "drawings.py:" in tooltip
     assert {edge.tooltip for edge in drawing.edges if edge.head == f"n{subtract}"} == {"int64, to port 0"}
+
+
+def unmatched_marks(view: View) -> list[str]:
+    """The boxes of reverse passes whose number belongs to no node that they go back through, by tooltips."""
+    numbers = ((re.fullmatch("(?:.* )?(\\d+)", box.subtitle), box) for box in view.boxes.values())
+    numbered = {match[1]: box for match, box in numbers if match is not None}
+    unmatched = []
+    for box in view.boxes.values():
+        mark = re.search("\u2202\u2009(\\d+)", box.subtitle)
+        if mark is not None:
+            primal = numbered.get(mark[1])
+            name = box.tooltip.partition(":")[0]
+            if primal is None or name not in primal.tooltip.partition("reversed by ")[2]:
+                unmatched.append(name)
+    return unmatched
+
+
+def test_pairs_of_a_reverse_pass_are_marked() -> None:
+    """A node and those that go back through it have one number, once for the node; a graph without gradients has no
+    numbers."""
+    view = graph_view(grad_power.graph)
+    assert unmatched_marks(view) == []
+    subtitles = Counter(box.subtitle.partition("\u00b7 ")[2] for box in view.boxes.values())
+    marks = [mark for mark in subtitles if "\u2202" in mark]
+    assert len(marks) >= 5 and all(subtitles[mark.removeprefix("\u2202\u2009")] <= 1 for mark in marks)
+    product = next(box for box in view.boxes.values() if box.subtitle.startswith("multiply \u00b7"))
+    number = product.subtitle.removeprefix("multiply \u00b7 ")
+    backs = [box.title for box in view.boxes.values() if box.subtitle.endswith(f"\u2202\u2009{number}")]
+    assert product.title == "y * x" and len(backs) == 2, (product, backs)
+    assert not any("\u00b7" in box.subtitle for box in graph_view(fib.graph).boxes.values())
+
+
+def test_wrong_pairs_are_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A twin that takes each node for the reverse of its neighbour is detected."""
+    primal_nodes = AdjointPartners.primal_nodes
+    monkeypatch.setattr(AdjointPartners, "primal_nodes", lambda self, number: primal_nodes(self, number - 1))
+    assert unmatched_marks(graph_view(grad_power.graph))
 
 
 @pytest.mark.parametrize("name", STRANGE, ids=ascii)

@@ -22,7 +22,7 @@ from textual.widgets import Static
 from ...core.errors import TagloomError
 from ...interp.history.segment import freeze_objects
 from ...viz.style import DARK, LIGHT
-from ..panes.arrange import PANES, key_of
+from ..panes.arrange import OTHER_PANES, PANES, key_of
 from ..panes.graph import GraphLayout, LayoutRequest, draft_layout, lay_out_graph
 from ..panes.help import TOUR_PAGES, help_pages, key_hints, second_key_hints
 from ..panes.page import PageRow
@@ -386,32 +386,40 @@ class Debugger(AsciiApp):
             self.pane_layout.bring_to_front(snapshot.front_pane)
         if snapshot.is_stopped:
             return
+        if snapshot.has_other != self.pane_layout.has_other:
+            self.pane_layout.has_other = snapshot.has_other
+            self.pane_layout.place_panes()
+            self.request_snapshot()
         for name, page in snapshot.pages.items():
             panes[name].show_content(page)
         if "graph" in self.pane_layout.sizes and (snapshot.picture is not None or snapshot.layout_request is not None):
             panes["graph"].show_content(snapshot.picture)
+        if snapshot.has_other:
+            panes[OTHER_PANES[0]].show_content(snapshot.other_picture)
         panes["timeline"].show_content(snapshot.timeline)
         if snapshot.layout_request is not None:
-            self._start_layout(snapshot.layout_request)
+            self._start_layout(snapshot.layout_request, snapshot.layout_pane)
 
-    def _start_layout(self, request: LayoutRequest) -> None:
+    def _start_layout(self, request: LayoutRequest, pane: str) -> None:
         if request not in (self._pending_layout, self._failed_layout):
             if self._pending_layout is not None:
                 self._layout_worker.stop()
             self._pending_layout = request
-            self.run_worker(self._run_layout(request), name="layout", exclusive=True, group="layout")
+            self.run_worker(self._run_layout(request, pane), name="layout", exclusive=True, group="layout")
 
-    async def _run_layout(self, request: LayoutRequest) -> None:
-        """Lay the graph out in the background: a large graph first with most of it folded."""
-        graph = self.query_one(GraphPane)
+    async def _run_layout(self, request: LayoutRequest, pane: str) -> None:
+        """Lay the graph of a pane out in the background: a large graph first with most of it folded."""
+        graph = self.panes()[pane]
+        assert isinstance(graph, GraphPane)
         start = time.monotonic()
         timer = self.set_interval(
             0.5, lambda: graph.show_message(f"the graph is laid out … {time.monotonic() - start:.0f} s; Esc stops it")
         )
         self._is_layout_stopped = False
         try:
-            if not self.presenter.has_layout():
-                self._use_layout(await self._layout_worker.run(lambda: draft_layout(request)))
+            before = self.presenter.graph_layouts.get(pane)
+            if before is None or not before.request.is_resized(request):
+                self._use_layout(await self._layout_worker.run(lambda: draft_layout(request)), pane)
             layout = None
             while layout is None and not self._is_layout_stopped:  # an interrupt of the layout before may come late
                 layout = await self._layout_worker.run(lambda: lay_out_graph(request))
@@ -419,7 +427,7 @@ class Debugger(AsciiApp):
             graph.show_message(
                 "" if layout is not None else "the layout was stopped; Enter or a click here restarts it"
             )
-            self._use_layout(layout)
+            self._use_layout(layout, pane)
         except TagloomError as error:
             self._failed_layout = request
             graph.show_message(f"{str(error).splitlines()[0]}; < folds it")
@@ -428,10 +436,10 @@ class Debugger(AsciiApp):
             if self._pending_layout is request:
                 self._pending_layout = None
 
-    def _use_layout(self, layout: GraphLayout | None) -> None:
-        """Show a new layout, if there is one."""
+    def _use_layout(self, layout: GraphLayout | None, pane: str) -> None:
+        """Show a new layout in a pane, if there is one."""
         if layout is not None:
-            self.presenter.graph_layout = layout
+            self.presenter.graph_layouts[pane] = layout
             freeze_objects(self)  # else the garbage collector scans it and all of Textual for 100 ms now and then
             self.request_snapshot()
 

@@ -59,8 +59,8 @@ class GraphPane(Pane):
     class LayoutRequested(Message):
         """A request to lay the graph out again after that was stopped."""
 
-    def __init__(self) -> None:
-        super().__init__("graph")
+    def __init__(self, pane: str = "graph") -> None:
+        super().__init__(pane)
         self.picture: GraphPicture | None = None
         self.is_following = True
         self.message = "the graph is laid out …"

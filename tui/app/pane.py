@@ -29,7 +29,7 @@ class Pane(ScrollView, can_focus=True):
             super().__init__()
 
     def __init__(self, pane: str) -> None:
-        super().__init__(id=pane, classes="pane")
+        super().__init__(id=pane.replace(" ", "-"), classes="pane")
         self.pane = pane
         self.dark, self.background_colour = True, ""
         self._pane_area: PaneArea | None = None
@@ -124,5 +124,5 @@ def title_length(area: PaneArea, long: int) -> int:
 def title_markup(pane: str, is_front: bool, long: int) -> str:
     """The name of a pane in a border as a link to it."""
     if is_front:
-        return f"{key_of(pane)} [b u]{pane}[/]"
+        return f"{key_of(pane)} [b u]{pane}[/]".lstrip()
     return f"[@click=app.front('{pane}')][$foreground 70%]{key_of(pane)}{' ' if long else ''}{pane[:long]}[/][/]"

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from textual.app import ComposeResult
 from textual.containers import Container
 
-from ..panes.arrange import PANES, PaneArea, arrange_panes
+from ..panes.arrange import OTHER_PANES, PANES, PaneArea, arrange_panes
 from ..panes.screen import PaneSize
 from .graph import GraphPane
 from .lines import LinesPane, TimelinePane
@@ -28,6 +28,8 @@ class PaneLayout(Container):
         self._front_count = 0
         self._maximized_pane: str | None = None
         self._pane_room = (80, 24 - RESERVED_LINES)
+        self.has_other = False
+        """Whether there are panes for a run beside the current one."""
 
     def compose(self) -> ComposeResult:
         yield GraphPane()
@@ -35,6 +37,8 @@ class PaneLayout(Container):
             if pane not in ("graph", "timeline"):
                 yield LinesPane(pane)
         yield TimelinePane()
+        yield GraphPane(OTHER_PANES[0])
+        yield LinesPane(OTHER_PANES[1])
 
     def panes(self) -> Mapping[str, Pane]:
         """All panes, by name."""
@@ -43,7 +47,9 @@ class PaneLayout(Container):
     def place_panes(self) -> None:
         """Move the panes to their areas."""
         self._pane_room = (self.app.size.width, max(self.app.size.height - RESERVED_LINES, 6))
-        areas = {area.front: area for area in arrange_panes(*self._pane_room, self._front_order, self._maximized_pane)}
+        if not self.has_other and self._maximized_pane in OTHER_PANES:
+            self._maximized_pane = None
+        areas = {area.front: area for area in self._arrange(self._front_order, self._maximized_pane)}
         for name, pane in self.panes().items():
             pane.display = name in areas
             if name in areas:
@@ -56,7 +62,10 @@ class PaneLayout(Container):
         if front is None or front in self.sizes:
             return self.sizes
         fronts = {**self._front_order, front: self._front_count + 1}
-        return pane_sizes(arrange_panes(*self._pane_room, fronts, None if self._maximized_pane is None else front))
+        return pane_sizes(self._arrange(fronts, None if self._maximized_pane is None else front))
+
+    def _arrange(self, fronts: Mapping[str, int], maximized: str | None) -> list[PaneArea]:
+        return arrange_panes(*self._pane_room, fronts, maximized, has_other=self.has_other)
 
     def bring_to_front(self, pane: str) -> None:
         """Bring a pane to the front and keep the focus."""

@@ -12,6 +12,9 @@ PANES = (
 )  # fmt: skip
 """All panes; their keys are the digits 1 to 9 and 0, `#` and `V`."""
 
+OTHER_PANES = ("other graph", "other tags")
+"""The panes of the run that is shown beside the current one. They have no keys: they are there as long as it is."""
+
 WIDE, MEDIUM = 150, 100
 """The widths from which a screen has three columns of panes, and two."""
 
@@ -28,23 +31,31 @@ class PaneArea(NamedTuple):
 
 
 def key_of(pane: str) -> str:
-    """The key of a pane.
+    """The key of a pane; empty if it has none.
 
-    >>> key_of("graph"), key_of("timeline"), key_of("code")
-    ('1', '0', '#')
+    >>> key_of("graph"), key_of("timeline"), key_of("code"), key_of("other graph")
+    ('1', '0', '#', '')
     """
-    return "1234567890#V"[PANES.index(pane)]
+    return "" if pane in OTHER_PANES else "1234567890#V"[PANES.index(pane)]
 
 
-def arrange_panes(width: int, height: int, fronts: Mapping[str, int], maximized: str | None = None) -> list[PaneArea]:
+def arrange_panes(
+    width: int, height: int, fronts: Mapping[str, int], maximized: str | None = None, *, has_other: bool = False
+) -> list[PaneArea]:
     """The areas of a screen. `fronts` orders panes by when they were last chosen; `maximized` is the maximized pane.
+    With `has_other`, the graph and the tags of another run are beside those of the current one.
 
     >>> [area.front for area in arrange_panes(80, 22, {"source": 1})]
     ['source', 'call', 'tags', 'timeline']
+    >>> [area.front for area in arrange_panes(80, 22, {}, has_other=True)]
+    ['graph', 'tags', 'other graph', 'other tags']
     """
     if maximized is not None:
         return [PaneArea((maximized,), maximized, 0, 0, width, height)]
-    columns = wide_columns(width) if width >= WIDE else medium_columns(width) if width >= MEDIUM else None
+    if has_other:
+        columns: list[tuple[int, _AreaStack]] | None = pair_columns(width)
+    else:
+        columns = wide_columns(width) if width >= WIDE else medium_columns(width) if width >= MEDIUM else None
     if columns is None:
         return narrow_areas(width, height, fronts)
     areas, x = list[PaneArea](), 0
@@ -84,6 +95,22 @@ def medium_columns(width: int) -> list[tuple[int, _AreaStack]]:
         (left, [(("graph",), -7), (("timeline",), 1)]),
         (width - left, [(("source", "code"), 0.34), beside, (("tags", "events", "answers"), 1)]),
     ]
+
+
+def pair_columns(width: int) -> list[tuple[int, _AreaStack]]:
+    """A column of panes for each of two runs, the graphs above the trees of tags; on a wide screen, the other panes of
+    the current run are on the right."""
+    right = width * 28 // 100 if width >= WIDE else 0
+    left = (width - right) // 2
+    source, state, answers = ("source", "code"), ("flight", "waiting", "cells"), ("events", "answers")
+    above: tuple[str, ...] = ("graph",) if right else ("graph", *source, *state)
+    below: tuple[str, ...] = ("tags", "call", "inspector", *(() if right else (*answers, "timeline")))
+    columns: list[tuple[int, _AreaStack]] = [
+        (left, [(above, 0.6), (below, 1)]),
+        (width - right - left, [(OTHER_PANES[:1], 0.6), (OTHER_PANES[1:], 1)]),
+    ]
+    beside: _AreaStack = [(source, 0.36), (state, 0.3), ((*answers, "timeline"), 1)]
+    return [*columns, (right, beside)] if right else columns
 
 
 NARROW_RIGHT_PANES = ("call", "flight", "waiting", "cells"), ("tags", "inspector", "events", "answers")

@@ -57,6 +57,11 @@ class LayoutRequest(NamedTuple):
         folding = (focus.folded_names, focus.unfolded_names, focus.is_full)
         return self.graph is graph and (self.folded, self.unfolded, self.is_full) == folding
 
+    def is_resized(self, other: LayoutRequest) -> bool:
+        """Whether another request is for the same graph in the same folding, of whatever size."""
+        foldings = ((each.folded, each.unfolded, each.is_full) for each in (self, other))
+        return self.graph is other.graph and len(set(foldings)) == 1
+
     def find_folding(self, view: View) -> Folding:
         """What is folded in the view of the graph. It has at most MAX_BOXES boxes."""
         chosen = Folding() if self.is_full else choose_folding(view, self.screen)
@@ -160,12 +165,18 @@ def draw_tokens(layout: GraphLayout, session: Session) -> GraphPicture:
     view = layout.folding.apply(moment)
     drawing = redraw(layout.drawing, view, layout.cell_positions)
     flight = len(history.state.flight)
+    difference, position = session.shown_difference, f"{history.position:,} of {len(history):,}"
     parts = [
+        f"{session.run.name} at {position}" if session.other_run is not None else "",
+        f"≠ {difference.node}" if difference is not None and difference.node else "",
         f"{MAX_TOKENS:,} of {flight:,} tokens" if flight > MAX_TOKENS else "",
         f"folded: {', '.join(folded[:3])}{' …' if len(folded) > 3 else ''} (_ unfolds)" if folded else "",
     ]
     subtitle = " · ".join(filter(None, parts))
-    highlighted = boxes_by_row(layout.cell_positions, (name for name, box in view.boxes.items() if box.emphasized))
+    lit = {name for name, box in view.boxes.items() if box.emphasized}
+    if difference is not None and (number := session.node_number(difference.node)) is not None:
+        lit.add(view.place_of(f"n{number}"))
+    highlighted = boxes_by_row(layout.cell_positions, lit)
     return GraphPicture(drawing, _focus_cell(layout, session), layout.commands, layout.nodes, subtitle, highlighted)
 
 

@@ -54,6 +54,13 @@ Enter on a node selects it; Enter on a tag shows only that activation. ? asks wh
 Enter on an activation shows only its tag, ◆, in the graph, in the panes of tokens, events and cells, and in the
 timeline. Enter again shows all. The last iteration of a loop says which test
 ended it. g goes to the next event under the tag at the cursor, G to the previous one.""",
+    "other graph": """The graph of the run that is shown beside the current one, at its own position. If the two were
+compared, the node at which they first differ is lit in both graphs, and named in the borders.
+
+| shows another run, or hides it again; m (switch) makes it the current one, so that keys step it; D goes to the first
+difference in both.""",
+    "other tags": """The tree of activations of the run that is shown beside the current one. ≠ marks the activation in
+which the two first differ.""",
     "inspector": """One node: what its op does, its ports under a tag, its last firings, and its values across tags.
 
 It shows the current node until `select` (Enter or a click elsewhere) picks another; * clears the selection. Enter on

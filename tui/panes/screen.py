@@ -19,6 +19,7 @@ from ..session.activation_mark import mark_activation
 from ..session.command import Command, CommandReply
 from ..session.listing import is_over, is_position, why_stopped
 from ..session.session import Session
+from .arrange import OTHER_PANES
 from .call import call_page
 from .code import code_page
 from .events import answers_page, event_spans, events_page
@@ -62,6 +63,8 @@ ANSWER_PANES: Mapping[str, str] = {
     "slice": "inspector",
     "watch": "inspector",
     "events": "events",
+    "beside": "tags",
+    "difference": "tags",
 }
 """The pane that shows the effect of each of these commands."""
 
@@ -93,6 +96,12 @@ class ScreenSnapshot(NamedTuple):
     """The reply to the command after which the snapshot was taken."""
     layout_request: LayoutRequest | None = None
     """The layout that is still to be made."""
+    layout_pane: str = "graph"
+    """The pane that it is for."""
+    other_picture: GraphPicture | None = None
+    """The graph of the run beside the current one."""
+    has_other: bool = False
+    """Whether a run is shown beside the current one."""
     front_pane: str | None = None
     """The pane with the answer to the command."""
     is_stopped: bool = False
@@ -105,7 +114,8 @@ class ScreenPresenter:
     def __init__(self, session: Session) -> None:
         self.session = session
         self.replies: deque[CommandReply] = deque(maxlen=MAX_REPLIES)
-        self.graph_layout: GraphLayout | None = None
+        self.graph_layouts: dict[str, GraphLayout] = {}
+        """The layouts of graphs, by pane."""
         self._last_message: PageRow | None = None
         """The row about the last command, if it was not a step."""
         self._last_reply: CommandReply | None = None
@@ -159,27 +169,40 @@ class ScreenPresenter:
             return ScreenSnapshot({}, line, STOPPED_ROW, is_stopped=True)
 
     def full_snapshot(self, panes: Mapping[str, PaneSize], line: PageRow, last: PageRow) -> ScreenSnapshot:
-        """A snapshot with all panes of a run."""
+        """A snapshot with all panes of a run, and of the run beside it."""
         session = self.session
         session.run.index.catch_up(session.history)
         pages = {
             pane: self.build_page(pane, size) for pane, size in panes.items() if has_page(pane)
         } | self._answers_page(panes)
-        request = self._layout_request(panes.get("graph"))
-        drawn = self.has_layout()
-        return ScreenSnapshot(
-            pages,
-            line,
-            last,
-            draw_tokens(self.graph_layout, session)
-            if "graph" in panes and drawn and self.graph_layout is not None
-            else None,
-            build_timeline(session, *_timeline_size(panes["timeline"])) if "timeline" in panes else None,
-            None,
-            request
-            if request is not None and (self.graph_layout is None or self.graph_layout.request != request)
-            else None,
-        )
+        picture, request = self.draw_graph("graph", panes)
+        timeline = build_timeline(session, *_timeline_size(panes["timeline"])) if "timeline" in panes else None
+        snapshot = ScreenSnapshot(pages, line, last, picture, timeline, None, request)
+        return snapshot if session.other_run is None else self.add_other_run(snapshot, panes)
+
+    def draw_graph(self, pane: str, panes: Mapping[str, PaneSize]) -> tuple[GraphPicture | None, LayoutRequest | None]:
+        """The picture of the current run's graph for a pane, if it has a layout, and the layout that is to be made."""
+        request = self._layout_request(panes.get(pane))
+        layout = self.graph_layouts.get(pane)
+        if request is not None and (layout is None or layout.request != request):
+            graph = request.graph
+            same = (each for each in self.graph_layouts.values() if each.request.graph is graph)
+            if (shared := next((each for each in same if each.request == request), None)) is not None:
+                layout = self.graph_layouts[pane] = shared
+        picture = draw_tokens(layout, self.session) if pane in panes and layout and self.has_layout(pane) else None
+        is_complete = layout is not None and layout.request == request
+        return picture, None if is_complete else request
+
+    def add_other_run(self, snapshot: ScreenSnapshot, panes: Mapping[str, PaneSize]) -> ScreenSnapshot:
+        """The snapshot with the panes of the run beside the current one."""
+        session, (graph_pane, tags_pane) = self.session, OTHER_PANES
+        with session.swap_runs():
+            session.run.index.catch_up(session.history)
+            picture, request = self.draw_graph(graph_pane, panes)
+            pages = {tags_pane: tags_page(session)} if tags_pane in panes else {}
+        if snapshot.layout_request is None:
+            snapshot = snapshot._replace(layout_request=request, layout_pane=graph_pane)
+        return snapshot._replace(pages={**snapshot.pages, **pages}, other_picture=picture, has_other=True)
 
     def build_page(self, pane: str, size: PaneSize) -> PanePage:
         """The page of a pane, which loses one column to its scroll bar."""
@@ -201,11 +224,10 @@ class ScreenPresenter:
             session.history.graph, focus.folded_names, width, height, self.zoom, focus.unfolded_names, focus.is_full
         )
 
-    def has_layout(self) -> bool:
-        """Whether there is a layout of the graph in its current folding, of any size."""
-        return self.graph_layout is not None and self.graph_layout.request.matches(
-            self.session.history.graph, self.session.focus
-        )
+    def has_layout(self, pane: str = "graph") -> bool:
+        """Whether there is a layout of the current run's graph in its current folding, of any size, for a pane."""
+        layout = self.graph_layouts.get(pane)
+        return layout is not None and layout.request.matches(self.session.history.graph, self.session.focus)
 
 
 def _timeline_size(size: PaneSize) -> tuple[int, int]:

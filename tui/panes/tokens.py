@@ -195,6 +195,7 @@ class _ActivationRows:
     def __init__(self, session: Session, titles: ActivationTitles, here: Tag, filter_tag: Tag | None) -> None:
         self.session = session
         self.titles, self.current, self.filter_tag = titles, here, filter_tag
+        self.difference = session.shown_difference
 
     def build_row(self, entry: ActivationEntry | OmittedActivations) -> PageRow:
         indent = "  " * min(entry.depth, 20)
@@ -208,6 +209,7 @@ class _ActivationRows:
         site = "" if is_loop or tag == ROOT else f"  {tag.last_step}"
         waiting = f"  {entry.tokens} ○" if entry.tokens else ""
         test = describe_loop_end(self.session, tag) if is_loop else ""
+        different = self.difference.node if self.difference is not None and self.difference.tag == text else ""
         return build_row(
             indent,
             sign,
@@ -215,7 +217,8 @@ class _ActivationRows:
             title,
             (site + waiting, GREY),
             (f"  ended: not {test}" if test else "", ORANGE),
-            tail_count=1 if test else 0,
+            PageSpan(f"  ≠ {different}" if different else "", VERMILLION, True),
+            tail_count=2 if test or different else 0,
             is_current=is_here,
             tag=text,
             command="only" if is_only else f"only {text}",

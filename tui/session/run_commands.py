@@ -186,22 +186,50 @@ def describe_runs(state: SessionState) -> Iterator[str]:
 def switch(session: Session, words: CommandArguments) -> CommandResult:
     name = words.next_word("a run")
     words.expect_end()
-    session.update_state(current=session.find_run(name).name)
+    enter_run(session, session.find_run(name))
     return position_result(session)
+
+
+def enter_run(session: Session, run: SessionRun) -> None:
+    """Make a run the current one; if it is shown beside the current one, the two change places."""
+    previous, other = session.run, session.other_run
+    session.update_state(current=run.name)
+    if other is run:
+        session.focus = replace(session.focus, other_run=previous.name)
 
 
 COLUMN_WIDTH = 58
 """The characters of a line in one of two columns."""
 
 
-@fork_commands.register("beside", "NAME", key="|", help="this run and another side by side, each at its position")
+@fork_commands.register(
+    "beside", "[NAME]", key="|", help="show another run beside this one, each at its position; again: this one alone"
+)
 def beside_command(session: Session, words: CommandArguments) -> CommandResult:
-    name = words.next_word("a run")
+    name = words.optional_word()
     words.expect_end()
-    pair = (session.run, session.find_run(name))
+    if name is None and session.other_run is not None:
+        session.focus = replace(session.focus, other_run=None)
+        return CommandResult([f"{session.run.name} is shown alone"], {"sides": []})
+    pair = (session.run, latest_other_run(session) if name is None else session.find_run(name))
+    if pair[0] is pair[1]:
+        raise Usage("a run stands beside another one", got=pair[0].name, hint="`runs` lists them")
+    session.focus = replace(session.focus, other_run=pair[1].name)
     sides = [describe_side(run) for run in pair]
     lines = list(columns(*sides))
     return CommandResult(lines, {"sides": [side_data(run) for run in pair]})
+
+
+def latest_other_run(session: Session) -> SessionRun:
+    """The run that the current one was compared with, or else the newest other one; raises Usage if there is none."""
+    state, current = session.snapshot, session.run.name
+    last = state.difference
+    compared = [] if last is None or current not in (last.first, last.second) else [last.first, last.second]
+    names = [*compared, *reversed(list(state.run_names))]
+    other = next((run for run in map(state.find_run, names) if run is not None and run.name != current), None)
+    if other is None:
+        raise Usage("there is no other run yet", hint="compare --schedule lifo, or fork")
+    return other
 
 
 def describe_side(run: SessionRun) -> list[str]:
@@ -271,7 +299,8 @@ def compare(session: Session, words: CommandArguments) -> CommandResult:
     one, two = (
         end if side is None else side.number + 1 for side, end in zip((first.first, first.second), ends, strict=True)
     )
-    session.update_state(difference=RunDifference(run.name, other.name, (one, two)), current=run.name)
+    place = ("", "") if first.firing is None else (str(first.firing.node), str(first.firing.tag))
+    session.update_state(difference=RunDifference(run.name, other.name, (one, two), *place), current=run.name)
     lines = [f"first is {run.name}, second is {other.name}; `difference` goes there", *str(first).split("\n")]
     return CommandResult(lines, {"with": other.name, "differs": True, **difference_data(first)})
 
@@ -325,7 +354,9 @@ def difference_data(difference: Difference) -> dict[str, Any]:
     }
 
 
-@comparison_commands.register("difference", key="D", help="go to the first difference of the compared runs, in both")
+@comparison_commands.register(
+    "difference", key="D", help="go to the first difference of the compared runs, in both, side by side"
+)
 def difference(session: Session, words: CommandArguments) -> CommandResult:
     words.expect_end()
     last = session.snapshot.difference
@@ -335,5 +366,6 @@ def difference(session: Session, words: CommandArguments) -> CommandResult:
     for run, position in zip(pair, last.positions, strict=True):
         run.goto(position)
     session.update_state(current=last.first)
+    session.focus = replace(session.focus, other_run=last.second)
     one, two = (describe_position(run.name, run.history) for run in pair)
     return CommandResult(list(columns(one, two)), {"sides": [position_data(run.name, run.history) for run in pair]})

@@ -9,7 +9,7 @@ the state.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from pathlib import Path
@@ -59,6 +59,9 @@ class RunDifference:
     first: str
     second: str
     positions: tuple[int, int]
+    node: str = ""
+    tag: str = ""
+    """The node whose firing differs, and its tag; empty if only arguments differ."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +108,8 @@ class Focus:
     """The slice of arrays shown by the inspector; if empty, the whole array."""
     event_condition: str = ""
     """The condition on listed events; if empty, all are listed."""
+    other_run: str | None = None
+    """The run that is shown beside the current one."""
 
 
 class Session:
@@ -229,6 +234,36 @@ class Session:
         if run is None:
             raise Usage(f"there is no run {name!r}", required=", ".join(self._state.run_names) or None)
         return run
+
+    @property
+    def other_run(self) -> SessionRun | None:
+        """The run that is shown beside the current one, if any."""
+        name = self.focus.other_run
+        return None if name is None or name == self._state.current else self._state.find_run(name)
+
+    @property
+    def shown_difference(self) -> RunDifference | None:
+        """The first difference of the current run and the one beside it, if these were compared."""
+        last, other = self._state.difference, self.other_run
+        if last is None or other is None or {last.first, last.second} != {self.run.name, other.name}:
+            return None
+        return last
+
+    @contextmanager
+    def swap_runs(self) -> Iterator[None]:
+        """In this context, the run beside the current one and the current one change places, for views of the other
+        one. Commands do not run in it."""
+        run, other = self.run, self.other_run
+        if other is None:
+            raise Usage("there is no run beside this one", hint="beside NAME")
+        focus = self.focus
+        self.update_state(current=other.name)
+        self.focus = replace(focus, other_run=run.name)
+        try:
+            yield
+        finally:
+            self.update_state(current=run.name)
+            self.focus = focus
 
     do = RenamedAttribute("execute")
     load = RenamedAttribute("load_run")

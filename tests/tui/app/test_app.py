@@ -16,7 +16,7 @@ from tagloom.tui.app.graph import GraphPane
 from tagloom.tui.app.lines import LinesPane
 from tagloom.tui.app.pane import Pane
 from tagloom.tui.app.themes import tint
-from tagloom.tui.panes.arrange import PANES, key_of
+from tagloom.tui.panes.arrange import OTHER_PANES, PANES, key_of
 from tagloom.tui.panes.help import PANE_HELP, help_pages, key_hints
 from tagloom.tui.panes.screen import ScreenPresenter
 from tagloom.tui.session.commands import COMMANDS
@@ -452,6 +452,52 @@ def paint_one_column(patch: pytest.MonkeyPatch, pane: type[Pane]) -> None:
 
 
 @pytest.mark.full
+@pytest.mark.full
+@pytest.mark.parametrize("size", [SIZES[0], SIZES[2]], ids=str)
+def test_two_runs_side_by_side(folder: Path, size: tuple[int, int]) -> None:
+    """After a comparison, D shows two graphs and two trees of tags, each at the first difference. Its node is lit in
+    both graphs, also where it has not fired, and its activation is marked in both trees. | hides the other run."""
+    source = (folder / "fib.py").read_text()
+    (folder / "edited.py").write_text(source.replace("n - 2", "n - 3"))
+
+    async def script(screen: Screen) -> None:
+        await screen.do("compare edited.py:fib")
+        await screen.press("D")
+        panes = screen.app.panes()
+        assert all(panes[name].display for name in ("graph", "tags", *OTHER_PANES))
+        assert "n - 2" in screen.text("graph") and "n - 3" in screen.text("other graph")
+        for pane in ("graph", "other graph"):
+            graph = panes[pane]
+            assert isinstance(graph, GraphPane) and graph.picture is not None
+            assert "\u2260 fib.subtract_1" in graph.picture.subtitle
+            number = next(name for name, node in graph.picture.nodes.items() if node == "fib.subtract_1")
+            assert any(number in names for names in graph.picture.highlighted_rows.values())
+        marked = [[row for row in screen.text(name).splitlines() if "\u2260" in row] for name in ("tags", "other tags")]
+        assert [len(rows) for rows in marked] == [1, 1], marked
+        other = screen.text("other tags")
+        await screen.press("s")
+        assert screen.text("other tags") == other
+        await screen.press("vertical_line")
+        assert not any(panes[name].display for name in OTHER_PANES) and panes["timeline"].display
+
+    shown(script, "fib.py:fib", "5", size=size)
+
+
+@pytest.mark.full
+def test_a_difference_that_never_fired_is_lit(folder: Path) -> None:
+    """A node that fired in one run only is lit in the graph of the other, which is at its end."""
+
+    async def script(screen: Screen) -> None:
+        await screen.do("compare --args 1", "difference")
+        other = screen.app.panes()["other graph"]
+        assert isinstance(other, GraphPane) and other.picture is not None
+        difference = screen.app.session.shown_difference
+        assert difference is not None and difference.node
+        assert other.picture.highlighted_rows
+
+    shown(script, "fib.py:fib", "3", size=(120, 40))
+
+
 @pytest.mark.parametrize("pane", [GraphPane, LinesPane])
 @pytest.mark.parametrize("how", [paint_the_first_line, paint_one_line_too_high, paint_one_column])
 def test_missing_repaints_are_caught(

@@ -36,7 +36,6 @@ TYPED = {
     "change": "change 0 1",
     "inject": "inject add 0 main 7",
     "switch": "switch fib",
-    "beside": "beside fib",
     "compare": "compare --args 3",
     "bookmark": "bookmark here",
     "fold": "fold fib",

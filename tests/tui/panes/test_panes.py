@@ -17,7 +17,7 @@ from tagloom.interp.engines.interrupt import interrupt_thread
 from tagloom.interp.outcome.outcome import describe_value
 from tagloom.tui.app.themes import CONTRAST, contrast, legible_colour
 from tagloom.tui.load import find_program, program_and_graph
-from tagloom.tui.panes.arrange import PANES, arrange_panes
+from tagloom.tui.panes.arrange import OTHER_PANES, PANES, arrange_panes
 from tagloom.tui.panes.code import code_page
 from tagloom.tui.panes.events import events_page
 from tagloom.tui.panes.graph import LayoutRequest, draw_tokens, lay_out_graph
@@ -538,13 +538,15 @@ def test_printed_text_is_no_position(folder: Path) -> None:
     assert looker.do("printed", lambda _: {}).last_event.text == " told:  0"
 
 
-@given(some.integers(20, 400), some.integers(10, 120), some.permutations(PANES))
-def test_panes_fill_the_screen(width: int, height: int, asked: list[str]) -> None:
-    """For every size and every choice of panes, each pane has one place, and the places fill the screen."""
+@given(some.integers(20, 400), some.integers(10, 120), some.permutations(PANES), some.booleans())
+def test_panes_fill_the_screen(width: int, height: int, asked: list[str], has_other: bool) -> None:
+    """For every size and every choice of panes, each pane has one place, and the places fill the screen; those of a run
+    beside the current one, too."""
     fronts = {pane: number for number, pane in enumerate(asked)}
-    slots = arrange_panes(width, height, fronts)
+    slots = arrange_panes(width, height, fronts, has_other=has_other)
     assert sum(slot.width * slot.height for slot in slots) == width * height
-    assert sorted(pane for slot in slots for pane in slot.panes) == sorted(PANES)
+    every = [*PANES, *(OTHER_PANES if has_other else ())]
+    assert sorted(pane for slot in slots for pane in slot.panes) == sorted(every)
     assert all(slot.width > 0 and slot.height > 0 for slot in slots)
     assert next(slot for slot in slots if asked[-1] in slot.panes).front == asked[-1]
 

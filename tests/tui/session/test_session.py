@@ -372,6 +372,13 @@ def test_runs_beside_each_other(folder: Path) -> None:
     session = session_of("fib.py:fib", "4")
     sides = run_commands(session, "step 5", "fork mine", "step 2", "beside fib")["sides"]
     assert [side["run"] for side in sides] == ["mine", "fib"] and sides[0]["position"] > sides[1]["position"]
+    assert session.other_run is session.find_run("fib")
+    run_commands(session, "switch fib")
+    assert session.other_run is session.find_run("mine")
+    assert run_commands(session, "beside")["sides"] == [] and session.other_run is None
+    assert [side["run"] for side in run_commands(session, "beside")["sides"]] == ["fib", "mine"]
+    assert "stands beside another" in refusal_of(session, "beside fib")
+    run_commands(session, "switch mine")
     assert "there is a run 'mine' already" in refusal_of(session, "fork mine")
     assert run_commands(session, "load fib.py:fib 3")["run"] == "fib-2"
 

@@ -1,0 +1,154 @@
+"""`python tests/site_of_docs.py FOLDER` builds the docs as a site; links and anchors that lead nowhere are errors.
+
+It needs `pip install -e ".[docs]"`. The pages are those of docs and of the repository's root, with the files that they
+link to. Some pictures become live pages, in which readers run the program; the first use of a term on a page shows its
+line of the glossary when it is pointed at.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, NamedTuple
+
+ROOT = Path(__file__).resolve().parents[1]
+TERMS = ROOT / "tui" / "panes" / "glossary.txt"
+EXAMPLES = "papers_examples"
+LINK = re.compile(r"(!?)\[((?:[^\]\\]|\\.)*)\]\(([^)\s#]+)(#[^)\s]*)?\)")
+"""A link or picture of Markdown: whether it is a picture, its text, its file, and its anchor."""
+
+
+class LivePicture(NamedTuple):
+    """The live page that takes the place of a picture: the program, its arguments, and the first position."""
+
+    target: str
+    arguments: str
+    step: int = 0
+    is_whole: bool = False
+    """Whether it has all panes, and fields for the arguments; without them it is the graph and the controls."""
+
+
+LIVE_PICTURES = {
+    "docs/pictures/player.png": LivePicture(f"{EXAMPLES}/recursion/fib.py", "5", 120),
+    "docs/pictures/player_live.png": LivePicture(f"{EXAMPLES}/recursion/fib.py", "5", 42, is_whole=True),
+    "docs/pictures/fib_at_20.svg": LivePicture(f"{EXAMPLES}/recursion/fib.py", "4", 20),
+    "docs/pictures/deadlock.svg": LivePicture(f"{EXAMPLES}/roots/bounded_deadlock.py", "10"),
+    "docs/pictures/ackermann.svg": LivePicture(f"{EXAMPLES}/recursion/ackermann.py", "1 2"),
+    "docs/pictures/factorial.svg": LivePicture(f"{EXAMPLES}/recursion/factorial.py", "4"),
+    "docs/pictures/mutual.svg": LivePicture(f"{EXAMPLES}/recursion/mutual.py", "5"),
+}
+
+
+EVERYDAY_WORDS = {"back", "base", "case", "enter", "exit", "frame", "part"}
+"""Terms that prose uses in other senses; they are not explained where they stand."""
+
+
+def page_names() -> list[str]:
+    """The pages of the site."""
+    return [
+        *(name for name in ("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md") if (ROOT / name).exists()),
+        *sorted(str(path.relative_to(ROOT)) for path in (ROOT / "docs").glob("*.md")),
+        *sorted(str(path.relative_to(ROOT)) for path in (ROOT / EXAMPLES).glob("*/README.md")),
+        "tests/corpus/README.md",
+    ]
+
+
+def linked_files(page: str) -> Iterator[Path]:
+    """The files of the repository that a page links to, but for other pages."""
+    for _, _, name, _ in LINK.findall((ROOT / page).read_text(encoding="utf-8")):
+        path = (ROOT / page).parent / name
+        if not name.startswith(("http:", "https:", "mailto:")) and path.is_file() and path.suffix != ".md":
+            yield path.resolve()
+
+
+def write_pages(folder: Path) -> None:
+    """Write the pages into a folder, with all files that they link to, and the live pages."""
+    live = {name: write_live_page(folder, number, row) for number, (name, row) in enumerate(LIVE_PICTURES.items())}
+    copied = {ROOT / "docs" / "site.css"}
+    for page in page_names():
+        copied.update(linked_files(page))
+        text = (ROOT / page).read_text(encoding="utf-8")
+        target = folder / page
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_text(embed_pages(text, page, live), encoding="utf-8")
+    for path in copied:
+        if path.is_relative_to(ROOT):
+            target = folder / path.relative_to(ROOT)
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(path, target)
+
+
+def write_live_page(folder: Path, number: int, picture: LivePicture) -> str:
+    """Write a live page; its address from the root of the site."""
+    page = folder / "docs" / "live" / f"{number}_{Path(picture.target).stem}.html"
+    page.parent.mkdir(parents=True, exist_ok=True)
+    words = [picture.target, *picture.arguments.split(), *(() if picture.is_whole else ("--embed",)), "-o", str(page)]
+    subprocess.run(
+        [sys.executable, "-m", "tagloom", "play", "--live", *words], check=True, cwd=ROOT, capture_output=True
+    )
+    return f"{page.relative_to(folder)}{f'#step={picture.step}' if picture.step else ''}"
+
+
+def embed_pages(text: str, page: str, live: dict[str, str]) -> str:
+    """The text of a page with live pages in place of some pictures."""
+
+    def replace(match: re.Match[str]) -> str:
+        name = str((ROOT / page).parent.joinpath(match[3]).resolve().relative_to(ROOT)) if match[1] else ""
+        if name not in live:
+            return match[0]
+        up = "../" * page.count("/")
+        title = match[2].replace('"', "&quot;")
+        return f'<iframe class="live" loading="lazy" title="{title}" src="{up}{live[name]}"></iframe>'
+
+    return LINK.sub(replace, text)
+
+
+def abbreviations() -> str:
+    """The glossary as abbreviations of Markdown."""
+    rows = (line.split(" | ") for line in TERMS.read_text(encoding="utf-8").splitlines() if line.count(" | ") == 2)
+    return "".join(f"*[{term}]: {definition}\n" for term, definition, _ in rows if term not in EVERYDAY_WORDS)
+
+
+def on_page_content(html: str, **_: Any) -> str:
+    """Explain each term once on a page, and not in headings: called by MkDocs."""
+    explained = set[str]()
+
+    def keep_first(match: re.Match[str]) -> str:
+        if match["heading"]:
+            return re.sub("</?abbr[^>]*>", "", match["heading"])
+        if match["term"] in explained:
+            return match["term"]
+        explained.add(match["term"])
+        return match[0]
+
+    pattern = r'(?P<heading><h\d.*?</h\d>)|<abbr title="[^"]*">(?P<term>[^<]*)</abbr>'
+    return re.sub(pattern, keep_first, html, flags=re.DOTALL)
+
+
+def build(folder: Path) -> None:
+    """Build the site; raises an exception of MkDocs if a page has a fault."""
+    from mkdocs.commands.build import build as build_site
+    from mkdocs.config import load_config
+
+    with TemporaryDirectory(prefix="tagloom-site-") as work:
+        write_pages(Path(work) / "pages")
+        Path(work, "glossary.txt").write_text(abbreviations(), encoding="utf-8")
+        shutil.copyfile(ROOT / "docs" / "mkdocs.yml", Path(work, "mkdocs.yml"))
+        config = load_config(
+            str(Path(work, "mkdocs.yml")), site_dir=str(folder.resolve()), hooks=[str(Path(__file__).resolve())]
+        )
+        config.plugins.on_startup(command="build", dirty=False)
+        build_site(config)
+
+
+if __name__ == "__main__":
+    if len(sys.argv) != 2:
+        sys.exit(__doc__)
+    logging.basicConfig(level=logging.WARNING, format="%(message)s")
+    build(Path(sys.argv[1]))

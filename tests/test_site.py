@@ -1,0 +1,95 @@
+"""The docs as a site: it is built strictly, needs no other server, and has live pages and explained terms."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import site_of_docs
+from support.pictures.chromium import Tab, chromium
+
+pytestmark = pytest.mark.full
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The site; skips if MkDocs is not installed."""
+    pytest.importorskip("mkdocs")
+    pytest.importorskip("material")
+    folder = tmp_path_factory.mktemp("site")
+    site_of_docs.build(folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def tab() -> Iterator[Tab]:
+    with chromium() as opened:
+        yield opened
+
+
+def test_a_term_is_explained_once() -> None:
+    """The first use of a term outside headings keeps its explanation."""
+    term = '<abbr title="a value">token</abbr>'
+    html = f"<h2>{term}</h2><p>{term} {term}</p>"
+    assert site_of_docs.on_page_content(html) == f"<h2>token</h2><p>{term} token</p>"
+
+
+def test_everyday_words_are_terms() -> None:
+    """The words that are left out are terms of the glossary; the others are explained."""
+    lines = site_of_docs.TERMS.read_text().splitlines()
+    assert {line.partition(" | ")[0] for line in lines} >= site_of_docs.EVERYDAY_WORDS
+    text = site_of_docs.abbreviations()
+    assert "*[token]: " in text and "*[back]: " not in text
+
+
+def test_pictures_become_live_pages() -> None:
+    """A picture with a live page is replaced by it, and others are not."""
+    text = "![A [b]](pictures/fib_at_20.svg) ![c](pictures/race.svg) [d](pictures/fib_at_20.svg)"
+    live = {"docs/pictures/fib_at_20.svg": "docs/live/fib.html"}
+    replaced = site_of_docs.embed_pages(text.replace("[b]", "b"), "docs/pictures.md", live)
+    frame = '<iframe class="live" loading="lazy" title="A b" src="../docs/live/fib.html"></iframe>'
+    assert replaced == f"{frame} ![c](pictures/race.svg) [d](pictures/fib_at_20.svg)"
+    assert all((site_of_docs.ROOT / name).exists() for name in site_of_docs.LIVE_PICTURES)
+
+
+def test_the_site_is_built_strictly(site: Path) -> None:
+    """Every page of docs is there; no link or anchor leads nowhere."""
+    pages = {path.stem for path in (site_of_docs.ROOT / "docs").glob("*.md")} - {"README"}
+    assert {path.stem for path in (site / "docs").glob("*.html")} >= pages
+    assert (site / "index.html").exists() and (site / "search" / "search_index.json").exists()
+
+
+@pytest.mark.parametrize("target", ["nowhere.md", "docs/pictures.md#nowhere"])
+def test_links_that_lead_nowhere_are_errors(
+    site: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, target: str
+) -> None:
+    """A twin whose first page has a broken link or anchor is not built."""
+    from mkdocs.exceptions import Abort
+
+    write_pages = site_of_docs.write_pages
+
+    def write_broken_pages(folder: Path) -> None:
+        write_pages(folder)
+        page = folder / "README.md"
+        page.write_text(f"{page.read_text()}\n[a link]({target})\n")
+
+    monkeypatch.setattr(site_of_docs, "LIVE_PICTURES", {})
+    monkeypatch.setattr(site_of_docs, "write_pages", write_broken_pages)
+    with pytest.raises(Abort):
+        site_of_docs.build(tmp_path)
+
+
+def test_a_page_in_chromium(site: Path, tab: Tab) -> None:
+    """A live page stands in place of a picture and runs; a term has its line of the glossary; nothing comes from
+    another server."""
+    tab.do("Page.navigate", url=f"{(site / 'docs' / 'player.html').as_uri()}")
+    tab.wait("document.readyState === 'complete' && document.querySelectorAll('iframe.live').length === 2")
+    tab.wait("document.querySelector('article abbr') !== null")
+    tab.run("document.querySelector('iframe.live').scrollIntoView()")
+    tab.wait("document.querySelector('iframe.live').getBoundingClientRect().width > 400")
+    assert tab.run("document.querySelector('article abbr[title]') !== null")
+    address = tab.run("document.querySelector('iframe.live').src")
+    tab.do("Page.navigate", url=address)
+    tab.wait("document.getElementById('position') && document.getElementById('position').textContent.includes('120')")
+    assert tab.requests == []
