@@ -161,6 +161,7 @@ PICTURES, TEXTS = ROOT / "docs" / "screens", ROOT / "tests" / "tui" / "screens"
 FIB = "papers_examples/recursion/fib.py"
 DEADLOCK = "papers_examples/roots/bounded_deadlock.py:five"
 TOLD = ("run", "goto 152", "break line == 20 and fired", "select add", "why add")
+FORKED = ("goto 60", "change 1 1", "compare fib", "difference")
 TEXT_OF = {
     "fib_80x24": ((80, 24), FIB, "5", TOLD),
     "fib_120x40": ((120, 40), FIB, "5", TOLD),
@@ -218,7 +219,7 @@ if __name__ == "__main__":
         for size in SIZES:
             picture(f"debugger_{size[0]}x{size[1]}_{theme}.svg", size, f"tagloom-{theme}", FIB, "5", *TOLD)
     picture("deadlock.svg", (120, 40), "tagloom-dark", DEADLOCK, "10", "run", "why-not get main/loop[4]", "key 8")
-    picture("beside.svg", (160, 48), "tagloom-dark", FIB, "5", "compare --args 4", "difference")
+    picture("beside.svg", (160, 48), "tagloom-dark", FIB, "5", *FORKED)
     for name in TEXT_OF:
         (TEXTS / f"{name}.txt").write_text(text_of(name), encoding="utf-8")
     for name, theme in LOOKS:

@@ -395,7 +395,11 @@ class Debugger(AsciiApp):
         if "graph" in self.pane_layout.sizes and (snapshot.picture is not None or snapshot.layout_request is not None):
             panes["graph"].show_content(snapshot.picture)
         if snapshot.has_other:
-            panes[OTHER_PANES[0]].show_content(snapshot.other_picture)
+            other = panes[OTHER_PANES[0]]
+            assert isinstance(other, GraphPane)
+            other.show_content(snapshot.other_picture)
+            if snapshot.other_picture is not None and snapshot.layout_request is None:
+                other.show_message("")  # it may have the layout of the other pane
         panes["timeline"].show_content(snapshot.timeline)
         if snapshot.layout_request is not None:
             self._start_layout(snapshot.layout_request, snapshot.layout_pane)

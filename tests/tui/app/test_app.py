@@ -493,7 +493,9 @@ def test_a_difference_that_never_fired_is_lit(folder: Path) -> None:
         assert isinstance(other, GraphPane) and other.picture is not None
         difference = screen.app.session.shown_difference
         assert difference is not None and difference.node
-        assert other.picture.highlighted_rows
+        assert other.picture.highlighted_rows and other.message == ""
+        await screen.do("start", "fork", "beside fib")
+        assert other.message == "" and other.picture is not None
 
     shown(script, "fib.py:fib", "3", size=(120, 40))
 
