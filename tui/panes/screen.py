@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -183,15 +184,23 @@ class ScreenPresenter:
     def draw_graph(self, pane: str, panes: Mapping[str, PaneSize]) -> tuple[GraphPicture | None, LayoutRequest | None]:
         """The picture of the current run's graph for a pane, if it has a layout, and the layout that is to be made."""
         request = self._layout_request(panes.get(pane))
-        layout = self.graph_layouts.get(pane)
-        if request is not None and (layout is None or layout.request != request):
-            graph = request.graph
-            same = (each for each in self.graph_layouts.values() if each.request.graph is graph)
-            if (shared := next((each for each in same if each.request == request), None)) is not None:
-                layout = self.graph_layouts[pane] = shared
-        picture = draw_tokens(layout, self.session) if pane in panes and layout and self.has_layout(pane) else None
-        is_complete = layout is not None and layout.request == request
-        return picture, None if is_complete else request
+        if request is None:
+            return None, None
+        layout = self.find_layout(pane, request)
+        picture = draw_tokens(layout, self.session) if layout is not None and self.has_layout(pane) else None
+        return picture, None if layout is not None and layout.request is request else request
+
+    def find_layout(self, pane: str, request: LayoutRequest) -> GraphLayout | None:
+        """The layout of a pane; if that is another one than requested, one of an equal graph, if there is one."""
+        own = self.graph_layouts.get(pane)
+        if own is None or own.request.graph is not request.graph or own.request != request:
+            others = (each for each in (own, *self.graph_layouts.values()) if each is not None)
+            equal = next((each for each in others if each.request == request), None)
+            if equal is None:
+                return own
+            own = equal
+        own = self.graph_layouts[pane] = replace(own, request=request)
+        return own
 
     def add_other_run(self, snapshot: ScreenSnapshot, panes: Mapping[str, PaneSize]) -> ScreenSnapshot:
         """The snapshot with the panes of the run beside the current one."""
