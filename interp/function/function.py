@@ -190,9 +190,9 @@ class Function(SvgReprMixin):
         `keep="events"` keeps all events, `keep=1000` the last 1000, and `keep="run.jsonl"`, or any path that ends in
         .jsonl or .npz, writes them to that file while the program runs. `seed` seeds random numbers, `k` overrides the
         k-bounds of all loops, and `world` prints. `cores` is the number of cores that `fast` may use under `waves`.
-        `workers` is the number of workers of `distributed`, and `cluster` says where they are: network, network:SEED or
-        processes. `checkpoint` is a file for their checkpoints, and `resume` one from which a run goes on whose process
-        was killed; with `timeline`, `out.cluster.timeline` has what each worker did when.
+        `workers` is the number of workers of `distributed`, and `cluster` says where they are: network, network:SEED,
+        processes or ray. `checkpoint` is a file for their checkpoints, and `resume` one from which a run goes on whose
+        process was killed; with `timeline`, `out.cluster.timeline` has what each worker did when.
 
         Other keywords are arguments of the function; one that has the name of an option is passed by position.
         """

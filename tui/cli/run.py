@@ -112,7 +112,9 @@ def run(
     k: Bound = None,
     cores: Annotated[int | None, typer.Option(help="How many processor cores the engine fast may use.")] = None,
     workers: Annotated[int | None, typer.Option(help="How many workers the engine distributed has.")] = None,
-    cluster: Annotated[str | None, typer.Option(help="Where they are: network, network:SEED or processes.")] = None,
+    cluster: Annotated[
+        str | None, typer.Option(help="Where they are: network, network:SEED, processes or ray.")
+    ] = None,
     checkpoint: Annotated[
         Path | None, typer.Option(help="Write the checkpoints of the engine distributed to this file.")
     ] = None,

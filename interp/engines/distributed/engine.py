@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal, NamedTuple
 
 from ....core.errors import Usage
 from ...machine.fire import loop_bounds
@@ -20,8 +20,10 @@ from .network import NetworkLinks, NetworkPool
 from .placement import WorkerPlacement, find_placement, require_workers
 from .pool import WorkerPool
 from .processes import ProcessPool
+from .ray_pool import RayPool
 from .run_file import SavedRun, read_run, run_digest, write_run
 from .worker import Worker
+from .worker_job import worker_job
 
 DEFAULT_WORKERS = 2
 """The number of workers, unless an option says another or the program has more devices."""
@@ -30,7 +32,8 @@ MAX_WORKERS = 64
 
 class DistributedEngine:
     """The engine `distributed`. `cluster` says where the workers are: `network`, in this process, on a network on which
-    nothing goes wrong; `network:SEED`, on one on which things do; or `processes`, in processes on this host."""
+    nothing goes wrong; `network:SEED`, on one on which things do; `processes`, in processes on this host; `ray`, in
+    actors of Ray."""
 
     name = "distributed"
     has_tokens = True
@@ -58,7 +61,7 @@ def run_on_workers(job: Job, arguments: Sequence[object], options: RunOptions) -
     Raises Usage if the arguments, the options or the devices of the program do not fit.
     """
     placement, limits = find_placement(job.graph), resolve_limits(options.limits)
-    has_processes, network_seed = parse_cluster(options.cluster)
+    cluster = parse_cluster(options.cluster)
     admitted = admit_arguments(job.graph, arguments)
     checkpoint_path, saved_run, writing = options.checkpoint or options.resume, None, {}
     if checkpoint_path is not None:
@@ -69,7 +72,7 @@ def run_on_workers(job: Job, arguments: Sequence[object], options: RunOptions) -
     state = first_state(job.graph, admitted, options.schedule, options.seed, options.k, options.world)
     with interrupt_between_steps() as interrupt:
         monitor = LimitMonitor(limits.seconds, limits.bytes, interrupt)
-        share = worker_limits(limits, worker_count, has_processes=has_processes)
+        share = worker_limits(limits, worker_count, has_processes=cluster.kind != "network")
 
         details: dict[str, Any] = {"has_timeline": options.timeline}
 
@@ -78,11 +81,13 @@ def run_on_workers(job: Job, arguments: Sequence[object], options: RunOptions) -
                 job.graph, links, worker_count, monitor, share, options.seed, order, epoch, placement.ranks, **details
             )
 
-        pool = (
-            ProcessPool(job.graph, worker_count, share, options.seed, placement.ranks, **details)
-            if has_processes
-            else NetworkPool(worker_count, network_seed, new_worker, has_checkpoints=checkpoint_path is not None)
-        )
+        pool: WorkerPool
+        if cluster.kind == "network":
+            has_checkpoints = checkpoint_path is not None
+            pool = NetworkPool(worker_count, cluster.seed, new_worker, has_checkpoints=has_checkpoints)
+        else:
+            worker_pool = ProcessPool if cluster.kind == "processes" else RayPool
+            pool = worker_pool(worker_job(job.graph, worker_count, share, options.seed, placement.ranks, **details))
         driver = drive_to_end(state, worker_count, pool, limits, monitor, saved_run, **details, **writing)
         if getattr(driver.error, "limit", None) == "interrupt":
             interrupt.acknowledge()
@@ -153,18 +158,26 @@ def check_workers(workers: int | None, default: int) -> int:
     return workers
 
 
-def parse_cluster(cluster: str | None) -> tuple[bool, int | None]:
-    """Whether workers have processes in the cluster of this name, and the seed of a network on which things go wrong,
-    or None; raises Usage for an unknown name."""
-    if cluster == "processes":
-        return True, None
-    required = "network, network:SEED, processes"
+class ClusterName(NamedTuple):
+    """Where the workers are. `seed` is that of a network on which things go wrong, or None."""
+
+    kind: Literal["network", "processes", "ray"]
+    seed: int | None = None
+
+
+def parse_cluster(cluster: str | None) -> ClusterName:
+    """The cluster of this name; raises Usage for an unknown one."""
+    required = "network, network:SEED, processes, ray"
     if cluster is not None and not isinstance(cluster, str):
         raise Usage("cluster must be a string", required=required, got=repr(cluster), python=TypeError)
-    name, colon, seed = ("network" if cluster is None else cluster).partition(":")
-    if name != "network" or (colon and not (seed.isascii() and seed.isdigit() and len(seed) <= 18)):
-        raise Usage(f"no cluster is called {cluster!r}", required=required, hint="as in cluster='network:7'")
-    return False, int(seed) if colon else None
+    match ("network" if cluster is None else cluster).partition(":"):
+        case ("processes" | "ray") as kind, "", "":
+            return ClusterName(kind)
+        case "network", "", "":
+            return ClusterName("network")
+        case "network", ":", seed if seed.isascii() and seed.isdigit() and len(seed) <= 18:
+            return ClusterName("network", int(seed))
+    raise Usage(f"no cluster is called {cluster!r}", required=required, hint="as in cluster='network:7'")
 
 
 ENGINE = DistributedEngine()

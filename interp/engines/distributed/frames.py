@@ -18,6 +18,24 @@ def frame(receiver: int, batch: bytes) -> bytes:
     return _HEADER.pack(receiver, len(batch)) + batch
 
 
+def split_frames(data: bytes | bytearray) -> tuple[list[tuple[int, bytes]], int]:
+    """The frames that are complete, as receiver and batch, and where the last one ends.
+
+    >>> split_frames(frame(-1, b"batch") + frame(2, b"") + b"rest")
+    ([(-1, b'batch'), (2, b'')], 29)
+    """
+    frames = []
+    start, size = 0, _HEADER.size
+    while len(data) >= start + size:
+        receiver, length = _HEADER.unpack_from(data, start)
+        end = start + size + length
+        if len(data) < end:
+            break
+        frames.append((receiver, bytes(data[start + size : end])))
+        start = end
+    return frames, start
+
+
 class FrameReader:
     """Reads frames from a socket that does not block."""
 
@@ -36,14 +54,6 @@ class FrameReader:
             pass
         except ConnectionError:
             is_open = False
-        frames = []
-        start, size = 0, _HEADER.size
-        while len(self._buffer) >= start + size:
-            receiver, length = _HEADER.unpack_from(self._buffer, start)
-            end = start + size + length
-            if len(self._buffer) < end:
-                break
-            frames.append((receiver, bytes(self._buffer[start + size : end])))
-            start = end
-        del self._buffer[:start]
+        frames, end = split_frames(self._buffer)
+        del self._buffer[:end]
         return frames, is_open

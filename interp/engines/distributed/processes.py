@@ -26,10 +26,7 @@ from tempfile import TemporaryFile
 from typing import Any
 
 from ....core.errors import Usage
-from ....core.graph.graph import Graph
-from ....core.json.graph import graph_to_json
 from ..child_process import ChildProcess, job_program
-from ..limits import Limits
 from .frames import FrameReader, frame
 from .links import DRIVER
 
@@ -101,29 +98,10 @@ class ProcessPool:
     rank = DRIVER
     flushes_before_resending = 10_000
 
-    def __init__(
-        self,
-        graph: Graph,
-        worker_count: int,
-        share: Limits,
-        seed: int,
-        ranks: Sequence[int | None],
-        *,
-        has_timeline: bool = False,
-    ) -> None:
-        """`share` are the limits of each worker, `seed` seeds random numbers, and `ranks` are those of the
-        `WorkerPlacement`. Raises Usage where a process cannot be started."""
-        self._job = {
-            "path": list(map(os.path.abspath, sys.path)),
-            "parent": os.getpid(),
-            "graph": graph_to_json(graph),
-            "workers": worker_count,
-            "limits": {"tokens": share.tokens, "depth": share.depth, "bytes": share.bytes},
-            "seed": seed,
-            "ranks": ranks,
-            "has_timeline": has_timeline,
-        }
-        self.peers = range(worker_count)
+    def __init__(self, job: dict[str, Any]) -> None:
+        """Start the processes of a job (`worker_job`). Raises Usage where one cannot be started."""
+        self._job = {**job, "path": list(map(os.path.abspath, sys.path)), "parent": os.getpid()}
+        self.peers = range(job["workers"])
         self._selector = selectors.DefaultSelector()
         self._batches: list[bytes] = []
         """The batches for the driver that have arrived."""

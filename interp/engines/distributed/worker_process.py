@@ -7,26 +7,17 @@ import select
 import socket
 import threading
 import time
-import traceback
 from contextlib import suppress
 from typing import Any
 
-from ....core.json.cursor import JsonCursor
-from ....core.json.graph import read_graph
-from ..interrupt import Interrupt
-from ..limits import LimitMonitor, Limits
 from .frames import FrameReader, frame
 from .links import DRIVER
-from .messages import FailureNotice
-from .worker import Worker
+from .worker_job import STEPS_PER_TURN, build_worker, report_failure
 
-STEPS_PER_TURN = 200
-"""The number of steps between two looks for messages: some 4 ms."""
 IDLE_SECONDS = 0.001
 """How long an idle worker waits for a message."""
 HEARTBEAT_SECONDS = 0.2
 """The time between two signs of life."""
-MAX_FAILURE_TEXT = 4_000
 
 
 class SocketLinks:
@@ -79,20 +70,7 @@ def serve(job: dict[str, Any]) -> None:
     connection.setblocking(False)
     links = SocketLinks(connection, job["rank"], job["workers"])
     threading.Thread(target=links.send_heartbeats, daemon=True).start()
-    limits = Limits(**job["limits"])
-    monitor = LimitMonitor(None, limits.bytes, Interrupt())
-    graph = read_graph(JsonCursor(job["graph"]))
-    worker = Worker(
-        graph,
-        links,
-        job["workers"],
-        monitor,
-        limits,
-        job["seed"],
-        epoch=job["epoch"],
-        ranks=job["ranks"],
-        has_timeline=job["has_timeline"],
-    )
+    worker = build_worker(job, links, job["epoch"])
     try:
         while True:
             worker.take_turn(STEPS_PER_TURN)
@@ -101,5 +79,4 @@ def serve(job: dict[str, Any]) -> None:
     except (EOFError, ConnectionError):
         return
     except Exception:
-        worker.channels.send(DRIVER, FailureNotice(traceback.format_exc()[-MAX_FAILURE_TEXT:]))
-        worker.channels.flush()
+        report_failure(worker)

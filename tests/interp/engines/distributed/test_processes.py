@@ -13,13 +13,13 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 from random import Random
+from typing import Any
 
 import pytest
 import tagloom as tl
 from pytest import MonkeyPatch
 from support.laws.distributed_laws import distributed_run, violations
 from support.programs.parallel_programs import fib
-from tagloom.core.graph.graph import Graph
 from tagloom.interp.engines.distributed import engine
 from tagloom.interp.engines.distributed.processes import ProcessPool
 from tagloom.interp.engines.limits import Limits
@@ -202,8 +202,8 @@ def test_a_worker_that_fails_ends_the_run(delay: float, pools: list[ProcessPool]
     driver reads the message only when the process has ended."""
 
     class SlowPool(ProcessPool):
-        def __init__(self, graph: Graph, count: int, share: Limits, seed: int, ranks: Sequence[int | None]) -> None:
-            super().__init__(graph, count, share, "x", ranks)  # type: ignore[arg-type]
+        def __init__(self, job: dict[str, Any]) -> None:
+            super().__init__({**job, "seed": "x"})
             pools.append(self)
 
         def advance(self) -> Sequence[int]:

@@ -1,0 +1,176 @@
+"""Workers as actors of Ray, on the hosts of a cluster.
+
+Ray starts processes and carries bytes; it does nothing else for a run. An actor is called again and again: a call
+brings the batches that have come for its worker, and returns those that it sends, which the driver passes on. We hand
+over no objects but bytes, numbers and the class of the actor, which its process imports. Neither actors nor calls are
+ever repeated by Ray: a new actor would be silently empty, and calls that are tried again come out of order. What dies
+is replaced as a process is, and the run goes back to its last checkpoint.
+
+Ray notices an actor whose process has ended. One that is stopped does not answer: if a call takes long, the actor is
+asked for a sign of life in another thread, and killed if that does not come.
+
+Ray is started where the program has not done so, on this host alone, and stays until the program ends: it takes seconds
+to start. Its processes listen on all addresses of the host.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Sequence
+from typing import Any
+
+from ....core.errors import Usage
+from .frames import split_frames
+from .links import DRIVER
+from .ray_worker import RayWorker
+
+_WAIT_SECONDS = 0.002
+"""The longest time that the driver waits for a call before it looks at the clock."""
+_IDLE_SECONDS = 0.005
+"""The time between two calls of an actor that is idle, and for which nothing has come."""
+_LONG_CALL_SECONDS = 2.0
+"""The time of a call after which its actor is asked for a sign of life."""
+_START_SECONDS = 120.0
+"""The time for the first sign of life of an actor, whose process imports tagloom before."""
+SILENCE_SECONDS = 20.0
+"""The time for every other one."""
+
+
+def import_ray() -> Any:
+    """The package ray; raises Usage, which is an ImportError, where it is not installed."""
+    try:
+        import ray
+    except ImportError as error:
+        hint = 'pip install "tagloom[ray]", or cluster="processes", which needs nothing'
+        raise Usage("cluster='ray' needs the package ray", got=str(error), hint=hint, python=ImportError) from None
+    return ray
+
+
+class WorkerActor:
+    """The actor of one worker, and the call that it is executing."""
+
+    def __init__(self, ray: Any, handle: Any) -> None:
+        self._ray, self._handle = ray, handle
+        self.batches: list[bytes] = []
+        """The batches for the next call."""
+        self.call: Any = None
+        """The call that is being executed, or None."""
+        self._call_time = 0.0
+        """When the actor was last called, or may be called again."""
+        self._confirmation: Any = None
+        """The sign of life that the actor is asked for, or None."""
+        self._question_time = 0.0
+        """When it was asked."""
+        self._patience = _START_SECONDS
+        """The time that it has to answer."""
+
+    def call_if_due(self, now: float) -> None:
+        """Call the actor, unless it is executing a call, or is idle and has nothing to hear."""
+        if self.call is None and (self.batches or now >= self._call_time):
+            batches, self.batches = self.batches, []
+            self.call, self._call_time = self._handle.work.remote(batches), now
+
+    def finish_call(self) -> list[tuple[int, bytes]]:
+        """The batches that the call which has ended sends, each with its receiver. Raises RayActorError if the actor is
+        dead."""
+        call, self.call, self._confirmation = self.call, None, None
+        data, is_idle = self._ray.get(call)
+        self._patience = SILENCE_SECONDS
+        self._call_time = time.monotonic() + (_IDLE_SECONDS if is_idle else 0)
+        return split_frames(data)[0]
+
+    def is_silent(self, now: float) -> bool:
+        """Whether a call takes long, and the actor gives no sign of life either."""
+        if self.call is None or now < self._call_time + _LONG_CALL_SECONDS:
+            return False
+        if self._confirmation is None:
+            self._confirmation, self._question_time = self._handle.confirm_life.remote(), now
+        elif self._ray.wait([self._confirmation], timeout=0)[0]:
+            self._confirmation, self._call_time = None, now
+        return self._confirmation is not None and now > self._question_time + self._patience
+
+    def kill(self) -> None:
+        self._ray.kill(self._handle, no_restart=True)
+
+
+class RayPool:
+    """Workers in actors of Ray; it also has the links of the driver. The unit of time is a second."""
+
+    probe_interval = 0.05
+    checkpoint_interval = 1.0
+    patience = 0.5
+    rank = DRIVER
+    flushes_before_resending = 10_000
+
+    def __init__(self, job: dict[str, Any]) -> None:
+        """Start the actors of a job (`worker_job`). Raises Usage where Ray is not installed or cannot be started."""
+        self._ray = import_ray()
+        try:
+            if not self._ray.is_initialized():
+                self._ray.init(include_dashboard=False, log_to_driver=False, configure_logging=False)
+        except (OSError, RuntimeError, ValueError) as error:
+            raise Usage("Ray cannot be started", got=str(error), python=RuntimeError) from error
+        actor = self._ray.remote(RayWorker)
+        self._new_actor = actor.options(
+            num_cpus=0, max_restarts=0, max_task_retries=0, max_concurrency=2, scheduling_strategy="SPREAD"
+        )
+        self._job_text = json.dumps(job).encode()
+        self.peers = range(job["workers"])
+        self._batches: list[bytes] = []
+        """The batches for the driver that have arrived."""
+        self.actors = {rank: self._start(rank, 0) for rank in self.peers}
+
+    @property
+    def links(self) -> RayPool:
+        return self
+
+    def _start(self, rank: int, epoch: int) -> WorkerActor:
+        return WorkerActor(self._ray, self._new_actor.remote(self._job_text, rank, epoch))
+
+    def clock(self) -> float:
+        return time.monotonic()
+
+    def microseconds(self) -> float:
+        return 1e6 * time.time()
+
+    def post(self, peer: int, batch: bytes) -> None:
+        self.actors[peer].batches.append(batch)
+
+    def poll(self) -> list[bytes]:
+        batches, self._batches = self._batches, []
+        return batches
+
+    def advance(self) -> Sequence[int]:
+        """Call actors, and wait a moment for what they return; returns the ranks of those that have died."""
+        now = self.clock()
+        for actor in self.actors.values():
+            actor.call_if_due(now)
+        ranks = {actor.call: rank for rank, actor in self.actors.items() if actor.call is not None}
+        if not ranks:
+            time.sleep(_WAIT_SECONDS)
+            return []
+        finished, _ = self._ray.wait(list(ranks), num_returns=1, timeout=_WAIT_SECONDS)
+        deaths = []
+        for call in finished:
+            try:
+                frames = self.actors[ranks[call]].finish_call()
+            except self._ray.exceptions.RayActorError:
+                deaths.append(ranks[call])
+                continue
+            for receiver, batch in frames:
+                if receiver == DRIVER:
+                    self._batches.append(batch)
+                else:
+                    self.post(receiver, batch)
+        deaths += [rank for rank, actor in self.actors.items() if actor.is_silent(now)]
+        return deaths
+
+    def replace(self, rank: int, epoch: int) -> None:
+        self.actors[rank].kill()
+        self.actors[rank] = self._start(rank, epoch)
+
+    def close(self) -> None:
+        """Kill all actors."""
+        for actor in self.actors.values():
+            actor.kill()

@@ -1,0 +1,66 @@
+"""What runs in the actor of a worker on Ray (`ray_pool` starts it). It imports nothing of Ray."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Sequence
+
+from .frames import frame
+from .links import DRIVER
+from .worker_job import STEPS_PER_TURN, build_worker, report_failure
+
+CALL_SECONDS = 0.02
+"""The longest time of a call of the actor, some ten times what a call costs by itself."""
+
+
+class MailboxLinks:
+    """The links of a worker whose batches come and go with the calls of its actor."""
+
+    flushes_before_resending = 10_000
+
+    def __init__(self, rank: int, worker_count: int) -> None:
+        self.rank = rank
+        self.peers = [DRIVER, *(each for each in range(worker_count) if each != rank)]
+        self.arrived: list[bytes] = []
+        """The batches that have come with a call."""
+        self.frames: list[bytes] = []
+        """What the call will return."""
+
+    def microseconds(self) -> float:
+        """The time; hosts have clocks of their own, which agree as far as their administrators see to it."""
+        return 1e6 * time.time()
+
+    def post(self, peer: int, batch: bytes) -> None:
+        self.frames.append(frame(peer, batch))
+
+    def poll(self) -> list[bytes]:
+        batches, self.arrived = self.arrived, []
+        return batches
+
+
+class RayWorker:
+    """A worker as an actor. What it gets and returns are bytes."""
+
+    def __init__(self, job_text: bytes, rank: int, epoch: int) -> None:
+        job = json.loads(job_text)
+        self._links = MailboxLinks(rank, job["workers"])
+        self._worker = build_worker(job, self._links, epoch)
+
+    def work(self, batches: Sequence[bytes]) -> tuple[bytes, bool]:
+        """Take these batches, and work for a while; returns what there is to send, as frames, and whether the worker is
+        idle."""
+        links, worker, deadline = self._links, self._worker, time.monotonic() + CALL_SECONDS
+        links.arrived += batches
+        try:
+            while True:
+                worker.take_turn(STEPS_PER_TURN)
+                if links.frames or worker.is_idle or time.monotonic() >= deadline:
+                    break
+        except Exception:
+            report_failure(worker)
+        frames, links.frames = links.frames, []
+        return b"".join(frames), worker.is_idle
+
+    def confirm_life(self) -> None:
+        """Return at once; Ray calls it in another thread than `work`."""
