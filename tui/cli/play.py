@@ -36,6 +36,8 @@ from .options import (
 from .show import LayoutProgress
 from .terminal import print_diagnostic, print_text, print_to_stderr
 
+PAGE_SUFFIXES = (".html", ".htm")
+
 
 def play(
     target: Annotated[str, typer.Argument(metavar="FILE[:NAME]", help="What `run` takes, or a log of events.")],
@@ -67,6 +69,8 @@ def play(
     With --live the page has a token machine, which runs the program in the browser: the reader changes arguments and
     schedule, and delivers, changes or injects tokens by hand. It computes on scalars only.
     """
+    if output.suffix.lower() not in PAGE_SUFFIXES:
+        raise Usage("a page is an HTML file", required=" or ".join(PAGE_SUFFIXES), got=str(output), hint="-o run.html")
     limits = Limits(max_firings, max_tokens, max_depth, max_bytes, timeout)
     options = StartOptions(schedule, limits, seed, k, unchecked)
     history = RunRequest(target, tuple(args or ()), options).history(World(print_to_stderr))

@@ -293,13 +293,26 @@ def ending_span(history: History) -> PageSpan:
 
 
 def failure_row(reply: CommandReply) -> PageRow:
-    """Why a command failed, on one line."""
-    return build_row(PageSpan(f" {' · '.join(line.strip() for line in reply.text)}", VERMILLION, True))
+    """Why a command failed, on one line; if that is too long, the hint at its end stays.
+
+    >>> lines = ("there is no such node in this program", "hint: `search` finds nodes")
+    >>> row = failure_row(CommandReply("node x", False, lines, {}))
+    >>> "".join(span.text for span in row.fit(60))
+    ' there is no such node in this\u2026 · hint: `search` finds nodes'
+    """
+    lines = [line.strip() for line in reply.text]
+    hint = f" · {lines.pop()}" if len(lines) > 1 and lines[-1].startswith("hint: ") else ""
+    spans = (PageSpan(text, VERMILLION, True) for text in (f" {' · '.join(lines)}", hint) if text)
+    return build_row(*spans, tail_count=int(bool(hint)))
 
 
 def deadlock_row(lines: Sequence[str]) -> PageRow:
     """The cause of a deadlock, and the hint, on one line."""
-    return build_row(PageSpan(f" deadlock: {lines[0].strip()}", VERMILLION, True), (f"  {lines[-1].strip()}", GREY))
+    return build_row(
+        PageSpan(f" deadlock: {lines[0].strip()}", VERMILLION, True),
+        (f"  {lines[-1].strip()}", GREY),
+        tail_count=1,
+    )
 
 
 def answer_row(reply: CommandReply) -> PageRow:

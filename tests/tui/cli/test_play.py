@@ -139,3 +139,10 @@ def test_programs_of_arrays_have_no_live_page(tmp_path: Path) -> None:
     ran = CliRunner().invoke(app, ["play", "--live", str(source), "[1.0, 2.0, 3.0]", "-o", str(target)])
     assert isinstance(ran.exception, Usage) and "computes on scalars only" in str(ran.exception)
     assert not target.exists()
+
+
+def test_a_page_is_html(tmp_path: Path) -> None:
+    """Browsers would show another file as text, so its name is refused before anything runs."""
+    ran = CliRunner().invoke(app, ["play", FIB, "5", "-o", str(tmp_path / "run.txt")])
+    assert isinstance(ran.exception, Usage) and "a page is an HTML file" in str(ran.exception)
+    assert not list(tmp_path.iterdir())
