@@ -22,13 +22,13 @@ def result_lines(outcome: Outcome) -> list[str]:
     more than MAX_RESULT_ELEMENTS elements are abbreviated, and variables earlier."""
     structure = outcome.structure
     flat = structure.container in (None, tuple) and all(part == LEAF for _, part in structure.children)
-    lines = []
-    for number, (name, value) in enumerate(label_leaves(structure, outcome.results)):
-        if number >= structure.size:
+    rows, lines = label_leaves(structure, outcome.results), []
+    for number, (name, value) in enumerate(rows):
+        if number >= len(rows) - len(structure.assigned_names):
             lines.append(f"{name}: {abbreviate(value)}")
         else:
             text = abbreviate(value, MAX_RESULT_ELEMENTS)
-            lines.append(text if flat else f"{name}: {text}")
+            lines.append(text if flat or not name else f"{name}: {text}")
     return lines
 
 

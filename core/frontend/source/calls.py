@@ -16,6 +16,7 @@ from typing import Any
 from ...errors import Invalid
 from ..effects import FormattedValue, print_joined
 from ..trace.captures import read_variable
+from ..trace.choice import Choice
 from ..trace.program_builder import current_region
 from ..trace.pytree import is_static
 from ..trace.source_location import is_internal_file, user_location
@@ -23,8 +24,8 @@ from ..trace.stacked_items import has_stacked_items
 from .convert import convert, is_converted
 from .functions import call_recursively, call_traced, may_be_function, run_in_caller
 from .open_lists import item_count
+from .option_operations import choose_operands
 from .ranges import SymbolicRange
-from .staging import is_symbolic
 from .state import (
     CONTAINERS,
     ItemsPlace,
@@ -34,7 +35,7 @@ from .state import (
     staging_depth,
 )
 from .texts import SymbolicText, check_text, text_parts
-from .trees import is_rebuilt
+from .trees import is_rebuilt, is_symbolic
 from .user_code import is_convertible
 from .writes import announce_attribute, announce_items
 
@@ -72,6 +73,12 @@ def is_plain_class(kind: type) -> bool:
 
 def call_opaque(function: Any, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
     """Call what is not converted. A string that it makes of a symbolic value is refused."""
+    operands = *arguments, *keywords.values()
+    if any(type(each) is Choice for each in operands):
+        count = len(arguments)
+        return choose_operands(
+            lambda *each: call_opaque(function, each[:count], dict(zip(keywords, each[count:], strict=True))), *operands
+        )
     result = _call_recorded(function, arguments, keywords)
     return check_text(result) if type(result) is str and current_region() is not None else result
 

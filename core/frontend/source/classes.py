@@ -60,9 +60,9 @@ def user_method(value: Any, name: str) -> FunctionType | None:
     return method if type(method) is FunctionType and is_convertible(method) else None
 
 
-def operate(call: Callable[..., Any], symbol: str, one: Any, other: Any) -> Any:
-    """`one symbol other`, where methods of the user are called by `call`: that of the right operand first if its class
-    derives from that of the left one."""
+def operate(call: Callable[..., Any], perform: Callable[..., Any], symbol: str, one: Any, other: Any) -> Any:
+    """`one symbol other`, where methods of the user are called by `call`, and Python's operator by `perform`. The
+    method of the right operand comes first if its class derives from that of the left one."""
     function, name, reflected = BINARY[symbol]
     methods = user_method(one, name), user_method(other, reflected)
     attempts = [(methods[0], one, other), (methods[1], other, one)]
@@ -75,7 +75,7 @@ def operate(call: Callable[..., Any], symbol: str, one: Any, other: Any) -> Any:
             result = call(method, owner, operand)
             if result is not NotImplemented:
                 return result
-    return function(one, other)
+    return perform(function, one, other)
 
 
 def equal_fields(one: Any, other: Any) -> tuple[tuple[Any, ...], tuple[Any, ...]] | None:

@@ -25,9 +25,8 @@ from ..trace.program_builder import NoTypeYet, RegionBuilder, current_region
 from ..trace.pytree import LEAF, StaticLeaf, expose_static_leaves, leaf_names, read_variables, unflatten
 from ..trace.source_location import is_marked_inline
 from ..trace.symbol import Symbol
-from .staging import is_symbolic
 from .state import Journal, NotIsolated, open_journal, register_created, staging_depth
-from .trees import Tree, is_rebuilt, split
+from .trees import Tree, is_rebuilt, is_symbolic, split
 
 MAX_NESTED_CALLS = 32
 """The most calls inside one another that are functions of the program; deeper ones run in their callers."""

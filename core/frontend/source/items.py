@@ -21,11 +21,12 @@ from ..trace.program_builder import to_operand
 from ..trace.source_location import user_location
 from ..trace.stacked_items import has_stacked_items
 from ..trace.symbol import array_namespace
-from .open_lists import assign_open_item, get_open_item, item_origin, sort_open_items, write_back
+from .choices import unify_options
+from .open_lists import DifferentItems, assign_open_item, get_open_item, item_origin, sort_open_items, write_back
 from .raising import raised, stage_assertion
-from .staging import is_symbolic, stage_branch
+from .staging import stage_branch
 from .state import ItemsPlace, Variables, record_write, register_created
-from .trees import split
+from .trees import is_symbolic, split
 from .writes import announce_items
 from .writes import set_item as set_known_item
 
@@ -77,8 +78,9 @@ def select(items: Sequence[Any], index: Any) -> Any:
     _check_index(index)
     if not items:
         raise raised(IndexError("list index out of range"))
-    trees = [split(read_variable(item)) for item in items]
-    if any(tree.treedef != trees[0].treedef for tree in trees):
+    try:
+        trees = [split(item) for item in unify_options(list(map(read_variable, items)))]
+    except DifferentItems:
         _refuse("items of different structures are indexed by a symbolic value", "compare the index: if i == 0: ...")
     columns = [_column(leaves) for leaves in zip(*(tree.leaves for tree in trees), strict=True)]
     if not columns:  # equal objects

@@ -9,6 +9,7 @@ from typing import Any
 
 from ...errors import Invalid
 from ..trace.captures import read_variable
+from ..trace.choice import Choice
 from ..trace.program_builder import current_region
 from ..trace.source_location import user_location
 from ..trace.stacked_items import has_stacked_items
@@ -19,9 +20,9 @@ from .mathematics import apply_math
 from .open_lists import delete_open_item, get_open_item, insert_open_item
 from .operators import Operators
 from .sequences import PushedItems, collect_items, is_counted, push_all
-from .staging import is_symbolic
 from .state import register_created
 from .texts import format_fields, join_strings
+from .trees import is_symbolic
 from .writes import announce_items
 
 
@@ -160,6 +161,12 @@ def _reverse(operators: Operators, items: list[Any]) -> Any:
     return None
 
 
+def _join(operators: Operators, separator: str, texts: Any) -> Any:
+    if type(texts) in (list, tuple) and any(type(each) is Choice for each in texts):
+        return operators.choose(lambda *each: operators.call(separator.join, each), *texts)
+    return join_strings(separator, texts)
+
+
 _METHODS: dict[tuple[type, str], Callable[..., Any]] = {
     (dict, "get"): _get,
     (list, "count"): _in_python(library.count_item),
@@ -171,7 +178,7 @@ _METHODS: dict[tuple[type, str], Callable[..., Any]] = {
     (list, "reverse"): _reverse,
     (list, "sort"): _sort_in_place,
     (str, "format"): lambda operators, *arguments, **keywords: format_fields(*arguments, **keywords),
-    (str, "join"): lambda operators, *arguments: join_strings(*arguments),
+    (str, "join"): _join,
     (tuple, "count"): _in_python(library.count_item),
     (tuple, "index"): _in_python(library.find_item),
 }

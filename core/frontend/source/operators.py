@@ -13,11 +13,12 @@ import inspect
 import math
 import operator
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from types import FunctionType, MethodType
 from typing import Any, Literal, TypeAlias
 
 from ...errors import Invalid, TagloomError
+from ..trace.choice import Choice
 from ..trace.program_builder import NoTypeYet
 from ..trace.source_location import user_location
 from .calls import announce_iteration, is_fresh, is_plain_class
@@ -50,9 +51,33 @@ LoopForm: TypeAlias = Literal["plain", "break", "exit", "exits"]
 the number of the exit taken, 0 if none."""
 
 _ITERATORS = (enumerate, zip, map, filter, reversed)
+_SELF_MATCHING = (bool, bytearray, bytes, dict, float, frozenset, int, list, set, str, tuple)
+"""The classes whose class pattern has one pattern by position: for the subject itself."""
 _ORDER = ("<", "<=", ">", ">=")
 _FRAME_READERS: dict[Any, float] = {locals: math.inf, globals: math.inf, eval: 2, exec: 2, vars: 1, dir: 1}
 """The builtins that look at the variables of their caller, unless they have this many arguments."""
+
+
+def by_option(*positions: int) -> Callable[[Any], Any]:
+    """A method of operators whose operands at these positions may be choices: it is called for each option."""
+
+    def decorate(method: Callable[..., Any]) -> Any:
+        @functools.wraps(method)
+        def run(self: Operators, *operands: Any) -> Any:
+            if not any(type(operands[k]) is Choice for k in positions if k < len(operands)):
+                return method(self, *operands)
+
+            def perform(*chosen: Any) -> Any:
+                every = list(operands)
+                for position, operand in zip(positions, chosen, strict=False):
+                    every[position] = operand
+                return method(self, *every)
+
+            return self.choose(perform, *(operands[k] for k in positions if k < len(operands)))
+
+        return run
+
+    return decorate
 
 
 def _no_state() -> None:
@@ -198,13 +223,27 @@ class Operators(ABC):
 
     def context(self, manager: Any) -> Any:
         """A context manager of a `with`."""
+        if type(manager) is Choice:
+            manager.refuse()
         return ConvertedContext(self.call, manager) if hasattr(type(manager), "__exit__") else manager
+
+    # Choices
+
+    def choose(self, perform: Callable[..., Any], *operands: Any) -> Any:
+        """What `perform` returns for operands of which some are choices. Only a system that makes choices has them."""
+        return perform(*operands)
+
+    def operate(self, operation: Callable[..., Any], *operands: Any) -> Any:
+        """What an operation of Python returns."""
+        return operation(*operands)
 
     # Conditions
 
     def condition(self, value: Any) -> Any:
         """What decides the truth of a value: for a container of symbolic length, whether it has items; for an instance
         of a user's class, what its `__bool__` or `__len__` says."""
+        if type(value) is Choice:
+            return self.choose(functools.partial(self._cast, bool), value)
         for name in ("__bool__", "__len__"):
             method = user_method(value, name)
             if method is not None:
@@ -213,15 +252,18 @@ class Operators(ABC):
 
     # Operators that classes may define
 
+    @by_option(1, 2)
     def binary(self, symbol: str, one: Any, other: Any) -> Any:
         """`one symbol other`."""
-        return self._order(symbol, one, other) if symbol in _ORDER else operate(self.call, symbol, one, other)
+        if symbol in _ORDER:
+            return self._order(symbol, one, other)
+        return operate(self.call, self.operate, symbol, one, other)
 
     def _order(self, symbol: str, one: Any, other: Any) -> Any:
         """A comparison by order. Of tuples and lists, the first items that differ decide, else the lengths."""
         are_lists = type(one) is type(other) is list
         if not (are_lists or _are_tuples(one, other)) or user_method(one, BINARY[symbol].method):
-            return operate(self.call, symbol, one, other)
+            return operate(self.call, self.operate, symbol, one, other)
         if any(map(self.is_symbolic, map(self.count_items, (one, other)))):
             return BINARY[symbol].function(one, other)
         if not (one and other):
@@ -241,6 +283,7 @@ class Operators(ABC):
         function, name = UNARY[symbol]
         return self._call_method(function, name, operand)
 
+    @by_option(1, 2)
     def augment(self, symbol: str, one: Any, other: Any) -> Any:
         """`one += other`, or another augmented assignment: the new value of its target."""
         method = user_method(one, f"__i{BINARY[symbol].method[2:]}")
@@ -249,8 +292,9 @@ class Operators(ABC):
             if result is not NotImplemented:
                 return result
         has_methods = user_method(one, BINARY[symbol].method) or user_method(other, BINARY[symbol].reflected)
-        return self.binary(symbol, one, other) if has_methods else augment(symbol, one, other)
+        return self.binary(symbol, one, other) if has_methods else augment(self.operate, symbol, one, other)
 
+    @by_option(2)
     def _call_method(self, function: Callable[..., Any], name: str, value: Any, /, *others: Any) -> Any:
         """What `function(value)` returns, by the method of this name if the user has written it."""
         method = None if others else user_method(value, name)
@@ -260,6 +304,7 @@ class Operators(ABC):
         """`len(value)`."""
         return len(value)
 
+    @by_option(0)
     def get_attribute(self, owner: Any, name: str) -> Any:
         """`owner.name`, which may be a property, or what the user's `__get__` returns."""
         member = inspect.getattr_static(type(owner), name, None)
@@ -274,6 +319,7 @@ class Operators(ABC):
         is_of_user = type(getter) is FunctionType and is_convertible(getter)
         return self.call(getter, owner) if is_of_user else getattr(owner, name)
 
+    @by_option(1)
     def set_attribute(self, value: Any, owner: Any, name: str) -> None:
         """`owner.name = value`, which may be a property, or what the user's `__setattr__` or `__set__` does."""
         member = inspect.getattr_static(type(owner), name, None)
@@ -288,6 +334,7 @@ class Operators(ABC):
         else:
             set_attribute(value, owner, name)
 
+    @by_option(0)
     def delete_attribute(self, owner: Any, name: str) -> None:
         """`del owner.name`."""
         method = user_method(owner, "__delattr__")
@@ -296,6 +343,7 @@ class Operators(ABC):
         else:
             delete_attribute(owner, name)
 
+    @by_option(1, 2)
     def set_item(self, value: Any, container: Any, key: Any) -> None:
         """`container[key] = value`."""
         method = user_method(container, "__setitem__")
@@ -304,6 +352,7 @@ class Operators(ABC):
         else:
             self.assign_item(value, container, key)
 
+    @by_option(0, 1)
     def delete_item(self, container: Any, key: Any) -> None:
         """`del container[key]`."""
         method = user_method(container, "__delitem__")
@@ -356,6 +405,7 @@ class Operators(ABC):
             return result
         return self.if_exp(result, lambda: self.chain(other, *rest, state=state), lambda: result, state)
 
+    @by_option(0, 1)
     def in_(self, item: Any, container: Any) -> Any:
         """`item in container`, where one of them is symbolic: in a range, or a collection of values."""
         method = user_method(container, "__contains__")
@@ -364,7 +414,7 @@ class Operators(ABC):
         if isinstance(container, CountedRange) or (isinstance(container, range) and self.is_symbolic(item)):
             return self._in_range(item, container)
         if isinstance(container, list | tuple | set | frozenset | dict) and any(
-            self.is_symbolic(each) or user_method(each, "__eq__") for each in (item, *container)
+            self.is_symbolic(each) or type(each) is Choice or user_method(each, "__eq__") for each in (item, *container)
         ):
             return self.or_(False, *(lambda each=each: each is item or self.equal(each, item) for each in container))
         return item in container
@@ -399,6 +449,7 @@ class Operators(ABC):
         """A list comprehension over an iterable, with the same arguments as `generator`."""
         return native(iterable)
 
+    @by_option(0, 1)
     def get_item(self, container: Any, index: Any) -> Any:
         """`container[index]`."""
         method = user_method(container, "__getitem__")
@@ -426,16 +477,73 @@ class Operators(ABC):
             return self.not_(self.equal(one, other))
         return self.binary("!=", one, other)
 
-    @staticmethod
-    def has_items(subject: Any, count: int) -> bool:
-        """Whether a sequence pattern of this many patterns matches the class and the length of a subject."""
-        is_sequence = isinstance(subject, Sequence) and not isinstance(subject, str | bytes | bytearray)
-        return is_sequence and len(subject) == count
+    # Patterns
+
+    @by_option(0)
+    def has_items(self, subject: Any, count: int, has_more: bool = False) -> Any:
+        """Whether a sequence pattern of this many patterns matches the class and the length of a subject; `has_more`
+        says that it has a `*`, which matches any number of further items."""
+        if not isinstance(subject, Sequence) or isinstance(subject, str | bytes | bytearray):
+            return False
+        length = self.count_items(subject)
+        return length >= count if has_more else length == count
+
+    @by_option(0)
+    def inner_items(self, subject: Any, before: int, after: int) -> Any:
+        """The items that the `*` of a sequence pattern matches, between this many others."""
+        return register_created(list(subject)[before : len(subject) - after])
+
+    @by_option(0)
+    def has_keys(self, subject: Any, keys: tuple[Any, ...]) -> Any:
+        """Whether a mapping pattern with these keys matches the class and the keys of a subject."""
+        return isinstance(subject, Mapping) and all(key in subject for key in keys)
+
+    @by_option(0)
+    def other_items(self, subject: Any, keys: tuple[Any, ...]) -> Any:
+        """The items of a mapping, but for these keys."""
+        return register_created({key: item for key, item in subject.items() if key not in keys})
+
+    @by_option(0)
+    def has_class(self, subject: Any, kind: Any, count: int, names: tuple[str, ...]) -> Any:
+        """Whether a class pattern matches the class of a subject, which has attributes of these names, and of those of
+        this many patterns by position."""
+        if not isinstance(kind, type):
+            raise TypeError("called match pattern must be a class")
+        if not self._isinstance(subject, kind):
+            return False
+        positional = () if kind in _SELF_MATCHING else getattr(kind, "__match_args__", ())
+        most = 1 if kind in _SELF_MATCHING else len(positional)
+        if count > most:
+            raise TypeError(f"{kind.__name__}() accepts {most} positional sub-patterns ({count} given)")
+        return all(hasattr(subject, name) for name in (*positional[:count], *names))
+
+    @by_option(0)
+    def positional_part(self, subject: Any, kind: Any, position: int) -> Any:
+        """What a class pattern matches with the pattern at this position."""
+        if kind in _SELF_MATCHING:
+            return subject
+        return self.get_attribute(subject, kind.__match_args__[position])
+
+    def known_subject(self, subject: Any) -> Any:
+        """The subject of a `match` that Python decides. Raises Invalid (F4) where a part of it is symbolic."""
+        pending = [subject]
+        for each in pending:  # a worklist: the loop appends to it
+            if self.is_symbolic(each) or type(each) is Choice:
+                raise Invalid(
+                    "this `match` has a symbolic subject",
+                    rule="F4",
+                    where=user_location(),
+                    hint="write a case for each alternative of `|` that assigns names, and no `match` in a generator",
+                )
+            if type(each) in (list, tuple, dict):
+                pending += each.values() if type(each) is dict else each
+        return subject
 
     def not_in(self, item: Any, container: Any) -> Any:
         """`item not in container`."""
         return self.not_(self.in_(item, container))
 
+    @by_option(0, 1)
     def is_(self, one: Any, other: Any) -> Any:
         """`one is other`. Raises Invalid (F4) for two numbers of which one is symbolic: only bools have an identity."""
         if one is other or not (self.is_symbolic(one) or self.is_symbolic(other)):
@@ -623,12 +731,22 @@ class Operators(ABC):
 
     def call(self, function: Any, /, *arguments: Any, **keywords: Any) -> Any:
         """`function(*arguments, **keywords)`."""
+        if type(function) is Choice:
+            return self.choose(lambda each: self.call(each, *arguments, **keywords), function)
         if type(function) is FunctionType:
             return self.call_function(function, arguments, keywords)
         if type(function) is MethodType and type(function.__func__) is FunctionType:
             return self.call_function(function.__func__, (function.__self__, *arguments), keywords)
         if type(function) is functools.partial:
             return self.call(function.func, *function.args, *arguments, **{**function.keywords, **keywords})
+        if not isinstance(function, type) or function in self.builtins:
+            operands = *arguments, *keywords.values()
+            if any(type(each) is Choice for each in operands):
+                count = len(arguments)
+                return self.choose(
+                    lambda *each: self.call(function, *each[:count], **dict(zip(keywords, each[count:], strict=True))),
+                    *operands,
+                )
         try:
             replacement = self.builtins.get(function)
         except TypeError:  # not hashable
@@ -681,6 +799,8 @@ class Operators(ABC):
         """Whether a comparison by order with a key may be symbolic, or calls a method of the user."""
         if isinstance(key, tuple | list):
             return any(map(self.orders_by_choice, key))
+        if type(key) is Choice:
+            return True
         return self.is_symbolic(key) or any(user_method(key, BINARY[symbol].method) for symbol in _ORDER)
 
     def _extremum(self, original: Any, symbol: str, *arguments: Any, key: Any = None, **default: Any) -> Any:

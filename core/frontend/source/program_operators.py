@@ -18,10 +18,10 @@ from ..trace.program_builder import current_region, to_operand, unwrap_weak
 from ..trace.source_location import user_location
 from ..trace.stacked_items import has_stacked_items
 from ..trace.symbol import Symbol, array_namespace
-from . import calls, items, library, methods, open_lists, raising, sequences, staging, texts
+from . import calls, items, library, methods, open_lists, option_operations, raising, sequences, staging, texts, trees
 from .classes import user_method
 from .convert import OPERATORS, convert
-from .operators import ExitLoop, LoopForm, Operators, Thunk
+from .operators import ExitLoop, LoopForm, Operators, Thunk, by_option
 from .ranges import CountedRange
 from .state import Place, Variables, register_created
 
@@ -32,10 +32,9 @@ class ProgramOperators(Operators):
     """Stages to the program under trace. Variables are read where their values count."""
 
     call_function = staticmethod(calls.call_function)
-    field = staticmethod(texts.field)
-    format_percent = staticmethod(texts.format_percent)
+    choose = staticmethod(option_operations.choose_operands)
+    operate = staticmethod(option_operations.operate)
     is_assumed = staticmethod(staging.is_assumed)
-    join_text = staticmethod(texts.join_text)
     generator = staticmethod(sequences.create_generator)
     list_comprehension = staticmethod(sequences.create_list)
     assign_item = staticmethod(items.set_item)
@@ -58,8 +57,20 @@ class ProgramOperators(Operators):
             tuple: functools.partial(methods.create_tuple, self),
         }
 
+    def join_text(self, *parts: Any) -> Any:
+        return self.choose(texts.join_text, *parts)
+
+    @by_option(0, 2)
+    def field(self, value: Any, conversion: str, specification: Any = "") -> Any:
+        return texts.field(value, conversion, specification)
+
+    def format_percent(self, text: Any, values: Any) -> Any:
+        if type(values) is tuple:
+            return self.choose(lambda *each: texts.format_percent(text, each), *values)
+        return self.choose(lambda each: texts.format_percent(text, each), values)
+
     def is_symbolic(self, value: Any) -> bool:
-        return staging.is_symbolic(read_variable(value))
+        return trees.is_symbolic(read_variable(value))
 
     def truth(self, value: Any) -> Any:
         return Symbol(staging.truth_operand(read_variable(value)))  # type: ignore[arg-type]
@@ -69,7 +80,7 @@ class ProgramOperators(Operators):
 
     def is_integer(self, value: Any) -> bool:
         value = read_variable(value)
-        return isinstance(value, int) or (staging.is_symbolic(value) and value._tagloom_value.type.dtype.kind in "iu")
+        return isinstance(value, int) or (trees.is_symbolic(value) and value._tagloom_value.type.dtype.kind in "iu")
 
     def cast_symbolic(self, value: Any, kind: type) -> Any:
         if kind is bool:
@@ -104,6 +115,7 @@ class ProgramOperators(Operators):
                 return open_lists.repeat_items(container, count)
         return one * other
 
+    @by_option(0, 1)
     def equal(self, one: Any, other: Any) -> Any:
         """`one == other`; also of lists and tuples whose length only the run knows."""
         if type(one) is type(other) and (has_stacked_items(one) or has_stacked_items(other)):
@@ -254,6 +266,7 @@ class ProgramOperators(Operators):
             return sequences.extremum(self, original.__name__, arguments[0], key, tuple(default.values()))
         return super()._extremum(original, symbol, *arguments, key=key, **default)
 
+    @by_option(0, 1)
     def get_item(self, container: Any, index: Any) -> Any:
         """`container[index]`; also at a symbolic index of known items."""
         is_of_user = user_method(container, "__getitem__") is not None
@@ -261,12 +274,13 @@ class ProgramOperators(Operators):
             return items.get_item(container, index)
         return super().get_item(container, index)
 
+    @by_option(0, 1)
     def in_(self, item: Any, container: Any) -> Any:
         """`item in container`; also in an array."""
         container = read_variable(container)
         if has_stacked_items(container):
             return self.call(convert(library.has_item), container, item)  # type: ignore[arg-type]
-        if staging.is_symbolic(container):
+        if trees.is_symbolic(container):
             return array_namespace().any(container == item)
         return super().in_(item, container)
 

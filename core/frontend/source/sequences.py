@@ -23,8 +23,8 @@ from .convert import convert
 from .operators import Operators
 from .raising import raised, stage_assertion
 from .ranges import CountedRange, SymbolicRange
-from .staging import is_symbolic
 from .state import register_created
+from .trees import is_symbolic
 from .writes import announce_items, set_attribute
 
 

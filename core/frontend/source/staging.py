@@ -9,14 +9,13 @@ from __future__ import annotations
 
 import functools
 import warnings
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass
 from inspect import Parameter, Signature
+from types import MappingProxyType
 from typing import Any, NamedTuple
-
-import numpy as np
 
 from ... import dtypes
 from ...errors import Invalid, TagloomError
@@ -27,6 +26,7 @@ from ...value import Literal
 from ..eager.gradients import call_as_one_step
 from ..eager.recording import recording_tapes
 from ..trace.captures import read_variable
+from ..trace.choice import Choice
 from ..trace.control_flow import (
     BodyResult,
     emit_cond,
@@ -54,23 +54,36 @@ from ..trace.program_builder import (
 from ..trace.pytree import flat_treedef, leaf_names, read_variables, unflatten
 from ..trace.source_location import is_internal_file, user_location
 from ..trace.symbol import Symbol
-from .open_lists import DifferentItems, column_positions, leaf_kind, lift, open_like, prototype, unify_structures
+from .choices import created_attributes, like_model, unify_options
+from .open_lists import DifferentItems, column_positions, leaf_kind, lift, prototype
 from .raising import is_raised, raise_from_here, stage_failure, unreached_operand
 from .state import (
-    UNBOUND,
+    AttributePlace,
     CellPlace,
     ItemsPlace,
     MaybeUnassigned,
     Place,
     Undefined,
     Variables,
+    active_journal,
     commit,
     is_unassigned,
     open_journal,
     record_write,
+    register_created,
 )
 from .state_errors import changed_constant, changed_structure, different_structures, unassigned_variable
-from .trees import Tree, is_same, note_rebuilt, older_containers, shared_containers, split
+from .trees import (
+    Tree,
+    is_same,
+    is_symbolic,
+    note_rebuilt,
+    older_containers,
+    shared_containers,
+    split,
+    static_objects,
+    zeros_like,
+)
 
 _RESULT = ("result",)
 """The key of what an arm returns, among the parts of its state."""
@@ -83,11 +96,6 @@ MAX_UNROLLED_NODES = 10_000
 """The most nodes that the trips of a loop of known length may add."""
 MAX_LENGTH_CHANGES = 100
 """How often loops of a function are traced again because a trip changes the length of a list."""
-
-
-def is_symbolic(value: Any) -> bool:
-    """Whether a value is known only when the program runs."""
-    return isinstance(getattr(value, "_tagloom_value", None), TracedValue)
 
 
 def truth_operand(value: Any) -> TracedOperand:
@@ -122,6 +130,8 @@ class Arm(NamedTuple):
     created: Collection[int] = ()
     """The identities of objects that it creates."""
     region: RegionBuilder | None = None
+    own_places: Mapping[tuple[Any, ...], AttributePlace] = MappingProxyType({})
+    """The attributes of objects that it creates, and that what follows may refer to."""
 
     def is_new(self, container: Any) -> bool:
         """Whether the arm creates a list or dict, as far as that matters: it has values that the arm computes."""
@@ -175,12 +185,17 @@ def stage_branch(test: Any, then: Callable[[], Any], otherwise: Callable[[], Any
         merged = {key: _placeholder(region, typed_arm.contents[key]) for key in keys}
     else:
         originals = {key: place.read() for key, place in places.items()}
+        for own_place in (*one.own_places.values(), *other.own_places.values()):
+            register_created(own_place.instance)
         for key in keys:
             label = places[key].label if key in places else "the result"
             if one.failure is not None or other.failure is not None:
                 merger.add_unreached(key, label, typed_arm.contents[key], branches, arms)
                 continue
             contents = [arm.contents.get(key, originals.get(key)) for arm in (one, other)]
+            for position, arm in enumerate((one, other)):
+                if key in arm.own_places:
+                    contents[1 - position] = zeros_like(contents[position])
             merger.add(key, label, contents[0], contents[1], one, other)
         merged = merger.emit(predicate, branches)
     for key, place in places.items():
@@ -197,7 +212,16 @@ _ASSUMPTIONS: ContextVar[tuple[tuple[TracedOperand, bool], ...]] = ContextVar("a
 @contextmanager
 def assume(predicate: TracedOperand, outcome: bool) -> Iterator[None]:
     """Surrounds the trace of an arm: there the predicate has this value."""
-    token = _ASSUMPTIONS.set((*_ASSUMPTIONS.get(), (predicate, outcome)))
+    assumptions = [*_ASSUMPTIONS.get(), (predicate, outcome)]
+    negation: TracedOperand | None = predicate
+    while isinstance(negation, TracedValue):
+        origin = _origin(negation)
+        node = _defining_node(origin)
+        if node is None or node.op != "logical_not":
+            break
+        negation, outcome = _input_value(origin.region, node.inputs[0]), not outcome
+        assumptions += [] if negation is None else [(negation, outcome)]
+    token = _ASSUMPTIONS.set(tuple(assumptions))
     try:
         yield
     finally:
@@ -266,6 +290,9 @@ def trace_arm(
             places: dict[tuple[Any, ...], Place] = {place.key: place for place in variables.live.values()}
             places |= {key: place for key, (place, _) in changed.items() if key not in own}
             contents = {_RESULT: result} | {key: place.read() for key, place in places.items()}
+            own_places = {each.key: each for each in created_attributes(contents.values(), journal.created_objects)}
+            places |= own_places
+            contents |= {key: place.read() for key, place in own_places.items()}
         except NoTypeYet:
             return None
         except Exception as error:
@@ -281,7 +308,7 @@ def trace_arm(
             variables.write(start)
     is_internal = is_internal_file(getattr(getattr(function, "__code__", None), "co_filename", ""))
     location = user_location() if is_internal else function_location(function)
-    return Arm(contents, places, location, created=frozenset(journal.created_objects), region=branch)
+    return Arm(contents, places, location, None, None, frozenset(journal.created_objects), branch, own_places)
 
 
 def _placeholder(region: RegionBuilder, content: Any) -> Any:
@@ -333,9 +360,9 @@ class _Merger:
                 self.conditions[key] = self.predicate, missing[0][1] is otherwise
             one, other = (side.value if isinstance(side, MaybeUnassigned) else side for side in (one, other))
             if is_unassigned(one):
-                one = _zeros_like(other, older_containers(other, otherwise.is_new))
+                one = zeros_like(other, older_containers(other, otherwise.is_new))
             elif is_unassigned(other):
-                other = _zeros_like(one, older_containers(one, then.is_new))
+                other = zeros_like(one, older_containers(one, then.is_new))
             if is_unassigned(one) or is_unassigned(other) or is_same(one, other):
                 self.pieces[key] = one
                 return
@@ -344,7 +371,10 @@ class _Merger:
         one, other = then.view(one, shared), otherwise.view(other, shared)
         scopes = [functools.partial(enter_region, branch) for branch in self.branches]
         with suppress(DifferentItems):
-            one, other = unify_structures([one, other], scopes)
+            own_keys = {*then.own_places, *otherwise.own_places}
+            unified = unify_options([one, other], scopes, own_keys)
+            if key[0] is not ItemsPlace or not isinstance(unified[0], Choice):
+                one, other = unified
         trees = self._unify_numbers(split(one, shared), split(other, shared))
         if trees[0].treedef != trees[1].treedef:
             raise different_structures(label, trees[0].treedef, trees[1].treedef, then.location, otherwise.location)
@@ -484,22 +514,6 @@ class _Selected(NamedTuple):
     number: int
 
 
-def _zeros_like(content: Any, shared: Collection[int] = ()) -> Any:
-    """A value of the same structure and types, which is never read; UNBOUND where there is none. Containers with the
-    identities in `shared` stay."""
-    if is_unassigned(content):
-        return UNBOUND
-    tree = split(content, shared)
-    zeros = [leaf if not is_symbolic(leaf) else _zero(to_operand(unwrap_weak(leaf)).type) for leaf in tree.leaves]
-    return UNBOUND if any(zero is UNBOUND for zero in zeros) else tree.rebuild(zeros)
-
-
-def _zero(type_: Type) -> Any:
-    if type_.dtype.kind not in "biuf" or type_.shape is None or None in type_.shape:
-        return UNBOUND
-    return np.zeros(type_.shape, type_.dtype.numpy)
-
-
 def _weak_flags(tree: Tree) -> list[bool]:
     return [unwrap_weak(leaf) is not leaf for leaf in tree.leaves]
 
@@ -538,9 +552,9 @@ class _StateGrew(BaseException):
         self.starts = starts
 
 
-class _LengthChanges(BaseException):
-    """Raised where a trip changes the length of a list: the loop is traced again, and starts with its items stacked, so
-    that it has the structure of `model`."""
+class _StructureChanges(BaseException):
+    """Raised where a trip changes the length of a list, or gives a variable another option of a choice: the loop is
+    traced again, and starts with the items stacked, or the choice, that has the structure of `model`, too."""
 
     def __init__(self, place: Place, model: Any) -> None:
         super().__init__()
@@ -608,12 +622,12 @@ def stage_loop(
             start_leaf = start_leaves[widening.position]
             start_leaves[widening.position] = lift(start_leaf, leaf_kind(start_leaf), widening.kind)
             carried[widening.key] = state._replace(tree=Tree(start_leaves, state.tree.treedef))
-        except _LengthChanges as change:
+        except _StructureChanges as change:
             region.rewind(snapshot)
             region.specialization.length_changes += 1
             if region.specialization.length_changes > MAX_LENGTH_CHANGES:
                 raise Invalid(
-                    f"trips of a loop change the length of {change.place.label} in too many ways",
+                    f"trips of a loop change the structure of {change.place.label} in too many ways",
                     rule="F4",
                     where=location,
                     required=f"at most {MAX_LENGTH_CHANGES} traces of the loops of a function",
@@ -623,7 +637,7 @@ def stage_loop(
             content = carried[key].tree.rebuild(carried[key].tree.leaves) if key in carried else change.place.read()
             constants.pop(key, None)
             note_rebuilt(content)
-            _carry(change.place, open_like(content, change.model), carried, constants)
+            _carry(change.place, like_model(content, change.model), carried, constants)
         except _StateGrew as growth:
             region.rewind(snapshot)
             for place, content in growth.starts:
@@ -808,11 +822,12 @@ class _StagedLoop:
         if tree.treedef != state.tree.treedef:
             start = unflatten(state.tree.treedef, self.variable_leaves[state.place.key])
             try:
-                tree = split(unify_structures([start, content])[1])
+                unified = self._unify_with_start(state.place, start, content)
+                tree = split(unified)
             except DifferentItems:
                 raise changed_structure(state.place.label, state.tree.treedef, tree.treedef, self.location) from None
         if tree.treedef != state.tree.treedef:
-            raise _LengthChanges(state.place, prototype(content))
+            raise _StructureChanges(state.place, prototype(content))
         return [self._convert_number(state, position, leaf) for position, leaf in enumerate(tree.leaves)]
 
     def _convert_number(self, state: LoopState, position: int, leaf: Any) -> Any:
@@ -840,16 +855,28 @@ class _StagedLoop:
         if place in self.variables.places.values() or is_same(content, before):
             return
         if is_unassigned(content) or is_unassigned(before) or split(content) != split(before):
-            self._check_length(place, before, content)
+            self._check_structure(place, before, content)
             raise changed_constant(place.label, before, content, self.location)
 
-    def _check_length(self, place: Place, before: Any, content: Any) -> None:
-        """Raises _LengthChanges where a place had no values, and has a list of some after a trip."""
-        if type(content) is list and type(before) is list:
-            with suppress(DifferentItems):
-                model = prototype(content)
-                unify_structures([before, model])
-                raise _LengthChanges(place, model)
+    @staticmethod
+    def _unify_with_start(place: Place, start: Any, content: Any) -> Any:
+        """The content of a place after a trip, with the structure that it has together with the one before. Raises
+        DifferentItems where there is none: an object that the body creates stands for one of each trip."""
+        unified = unify_options([start, content])[1]
+        journal = active_journal()
+        assert journal is not None, "the body of a loop has one"
+        is_created = any(id(each) in journal.created_objects for each in static_objects(unified))
+        if is_created or (isinstance(place, ItemsPlace) and isinstance(unified, Choice)):
+            raise DifferentItems
+        return unified
+
+    def _check_structure(self, place: Place, before: Any, content: Any) -> None:
+        """Raises _StructureChanges where a place had no values, and has a list of some, or another option of a choice,
+        after a trip."""
+        with suppress(DifferentItems):
+            model = prototype(content)
+            self._unify_with_start(place, before, model)
+            raise _StructureChanges(place, model)
 
     def _check_uncarried(self, name: str, place: Place) -> None:
         """A variable that is not a value must stay the same object, if it is read in a later trip or after the loop."""
@@ -857,7 +884,7 @@ class _StagedLoop:
             return
         content, before = place.read(), self.start[name]
         if is_unassigned(before):
-            start = _zeros_like(content.value if isinstance(content, MaybeUnassigned) else content)
+            start = zeros_like(content.value if isinstance(content, MaybeUnassigned) else content)
             if not is_unassigned(start) and split(start).leaves:
                 raise _StateGrew([(place, start)])
             if not is_unassigned(content):
@@ -867,7 +894,7 @@ class _StagedLoop:
             if type(before) is list and not split(before).leaves and split(content) == split(before):
                 note_rebuilt([before, content])  # equal lists without values
                 return
-            self._check_length(place, before, content)
+            self._check_structure(place, before, content)
             raise Invalid(
                 f"loop variable {name} changes, but it is not a value of a program",
                 rule="V5",

@@ -183,7 +183,7 @@ class ItemsPlace:
 
     @property
     def key(self) -> tuple[Any, ...]:
-        return list, id(self.container)
+        return ItemsPlace, id(self.container)
 
     @property
     def label(self) -> str:

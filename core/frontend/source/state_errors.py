@@ -20,7 +20,7 @@ def different_structures(label: str, one: TreeDef, other: TreeDef, *arms: Locati
         where=user_location(),
         required=describe_with_location(required, arms[0]),
         got=describe_with_location(got, arms[1]),
-        hint="a condition that is symbolic can choose between values, not between Python objects",
+        hint="a symbolic condition can choose between values, words, functions and instances of your classes",
     )
 
 

@@ -11,8 +11,9 @@ from typing import Any, NoReturn
 from ...errors import Invalid
 from ..effects import FormattedValue
 from ..trace.captures import read_variable
+from ..trace.choice import Choice
 from ..trace.source_location import user_location
-from .staging import is_symbolic
+from .trees import is_symbolic
 
 _SYMBOL_MARK = "<symbolic "
 """What the text of a symbol begins with, where Python has formatted it while tracing."""
@@ -88,6 +89,8 @@ def text_parts(value: Any, *, is_quoted: bool = False) -> tuple[Any, ...]:
     value = read_variable(value)
     if is_symbolic(value):
         return (value,)
+    if type(value) is Choice:
+        value.refuse()
     if isinstance(value, SymbolicText) and not is_quoted:
         return value.parts
     if type(value) in (list, tuple, dict):

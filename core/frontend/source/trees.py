@@ -9,10 +9,14 @@ from __future__ import annotations
 from collections.abc import Callable, Collection
 from typing import Any, NamedTuple
 
+import numpy as np
+
+from ...types import Type
 from ..trace.captures import VariableBase
-from ..trace.program_builder import TracedValue, current_region
-from ..trace.pytree import StaticLeaf, TreeDef, flatten, is_static, unflatten
-from .state import Undefined
+from ..trace.choice import Choice
+from ..trace.program_builder import TracedValue, current_region, to_operand, unwrap_weak
+from ..trace.pytree import StaticLeaf, TreeDef, expose_static_leaves, flatten, is_static, unflatten
+from .state import UNBOUND, Undefined, is_unassigned
 
 
 class Tree(NamedTuple):
@@ -25,6 +29,11 @@ class Tree(NamedTuple):
         """The state with these leaves. The lists and dicts in it that are no leaves are new, so that code which changes
         them is refused (`is_rebuilt`): the program may have chosen between several."""
         return note_rebuilt(unflatten(self.treedef, leaves), [id(leaf) for leaf in leaves])
+
+
+def is_symbolic(value: Any) -> bool:
+    """Whether a value is known only when the program runs."""
+    return isinstance(getattr(value, "_tagloom_value", None), TracedValue)
 
 
 def split(state: Any, shared: Collection[int] = ()) -> Tree:
@@ -40,6 +49,11 @@ def split(state: Any, shared: Collection[int] = ()) -> Tree:
         return id(part) in shared or _has_other_keys(part)
 
     return Tree(*flatten(state, by_reference=True, words_are_static=True, is_leaf=is_leaf))
+
+
+def static_objects(state: Any) -> list[Any]:
+    """The objects in a piece of state that are part of its structure."""
+    return [leaf.value for leaf in expose_static_leaves(split(state).treedef)[1] if isinstance(leaf, StaticLeaf)]
 
 
 def shared_containers(one: Any, other: Any) -> set[int]:
@@ -64,6 +78,22 @@ def shared_containers(one: Any, other: Any) -> set[int]:
         else:
             different |= {key for each in pair for key in older_containers(each, lambda _: False)}
     return same - different
+
+
+def zeros_like(content: Any, shared: Collection[int] = ()) -> Any:
+    """A value of the same structure and types, which is never read; UNBOUND where there is none. Containers with the
+    identities in `shared` stay."""
+    if is_unassigned(content):
+        return UNBOUND
+    tree = split(content, shared)
+    zeros = [leaf if not is_symbolic(leaf) else _zero(to_operand(unwrap_weak(leaf)).type) for leaf in tree.leaves]
+    return UNBOUND if any(zero is UNBOUND for zero in zeros) else tree.rebuild(zeros)
+
+
+def _zero(type_: Type) -> Any:
+    if type_.dtype.kind not in "biuf" or type_.shape is None or None in type_.shape:
+        return UNBOUND
+    return np.zeros(type_.shape, type_.dtype.numpy)
 
 
 def _has_other_keys(state: Any) -> bool:
@@ -95,6 +125,8 @@ def note_rebuilt(state: Any, shared: Collection[int] = ()) -> Any:
             pending += each
         elif type(each) is dict:
             pending += each.values()
+        elif type(each) is Choice:
+            pending += each.options
     return state
 
 

@@ -106,8 +106,8 @@ def announce_items(container: Any) -> None:
         )
 
 
-def augment(name: str, one: Any, other: Any) -> Any:
-    """`one += other`, or another augmented assignment: the new value of its target."""
+def augment(perform: Callable[..., Any], name: str, one: Any, other: Any) -> Any:
+    """`one += other`, or another augmented assignment, by `perform`: the new value of its target."""
     if isinstance(one, (*CONTAINERS, np.ndarray)):
         announce_items(one)
-    return AUGMENTED_OPERATORS[name](one, other)
+    return perform(AUGMENTED_OPERATORS[name], one, other)

@@ -47,6 +47,7 @@ from ...types import Type
 from ...value import Literal, literal
 from .annotation import FunctionSpec
 from .captures import Resource, VariableBase, constant_resource, literal_resource, sort_resources
+from .choice import Choice
 from .pytree import (
     NONE,
     TreeDef,
@@ -54,6 +55,7 @@ from .pytree import (
     array_hint,
     describe_difference,
     flatten,
+    is_word,
     leaf_names,
     leaf_paths,
     read_variables,
@@ -649,6 +651,8 @@ def infer_results(
     need not return a value, since it assigns variables."""
     name, previous = function.function_spec.name, function.signature
     is_annotated = function.function_spec.result_type is not None
+    if is_word(result) and result is not None:
+        result = Choice(0, (result,))
     leaves, treedef = flatten(result, like=previous.tree_type.treedef if previous else None, words_are_static=True)
     if result is None and not may_be_empty and not is_annotated:
         leaves, treedef = [False], NONE

@@ -24,6 +24,7 @@ import numpy as np
 from ...errors import Invalid, TagloomError
 from ...types import Handle, Type
 from .captures import VariableBase, is_read, read_variable
+from .choice import Choice
 from .source_location import user_location
 from .stacked_items import StackedItems
 
@@ -224,28 +225,33 @@ def unflatten(structure: TreeDef, leaves: Iterable[Any]) -> Any:
 
 
 def unflatten_result(structure: TreeDef, leaves: Iterable[Any]) -> Any:
-    """The nested value with these concrete leaves, in which lists have their items in place of stacked ones."""
-    return unstack(unflatten(structure, leaves)) if has_stacked_parts(structure) else unflatten(structure, leaves)
+    """The nested value with these concrete leaves, in which lists have their items in place of stacked ones, and the
+    options that are chosen stand in place of choices."""
+    return resolve_parts(unflatten(structure, leaves)) if has_open_parts(structure) else unflatten(structure, leaves)
 
 
-def has_stacked_parts(structure: TreeDef) -> bool:
-    """Whether a part of a structure is stacked items of a list."""
-    if structure.container is StackedItems:
+def has_open_parts(structure: TreeDef) -> bool:
+    """Whether a part of a structure is stacked items of a list, or a choice."""
+    if structure.container in (StackedItems, Choice):
         return True
     for _, part in structure.children:  # noqa: SIM110 - each call of a function asks, and `any` is slower
-        if part.container is not None and has_stacked_parts(part):
+        if part.container is not None and has_open_parts(part):
             return True
     return False
 
 
-def unstack(value: Any) -> Any:
-    """A concrete value whose lists have their items in place of stacked ones."""
+def resolve_parts(value: Any) -> Any:
+    """A concrete value whose lists have their items in place of stacked ones, and options in place of choices."""
+    if type(value) is Choice:
+        return resolve_parts(value.options[int(value.number)])
     if type(value) in (list, tuple):
-        items = [unstack(row) for item in value for row in (_rows(item) if type(item) is StackedItems else [item])]
+        rows = [row for item in value for row in (_rows(item) if type(item) is StackedItems else [item])]
+        items = list(map(resolve_parts, rows))
         return items if type(value) is list else tuple(items)
     if type(value) is dict:
-        return {key: unstack(part) for key, part in value.items()}
-    return value
+        return {key: resolve_parts(part) for key, part in value.items()}
+    parts = parts_of(value, type(value))
+    return value if parts is None else type(value)(**{str(key): resolve_parts(part) for key, part in parts})
 
 
 def _rows(stacked: StackedItems) -> list[Any]:
@@ -407,7 +413,7 @@ def _flatten_into(value: Any, like: TreeDef | None, leaves: list[Any], depth: in
     parts = None if _is_opaque(value, kind, like, is_leaf) else parts_of(value, kind)
     if parts is None:
         is_part = depth > 0 or value is None
-        if is_part and _is_word(value) and (words_are_static or like == static_treedef(value)):
+        if is_part and is_word(value) and (words_are_static or like == static_treedef(value)):
             return static_treedef(value)
         if by_reference and (isinstance(value, VariableBase) or is_static(value)):
             return static_treedef(value)
@@ -419,14 +425,16 @@ def _flatten_into(value: Any, like: TreeDef | None, leaves: list[Any], depth: in
                 hint="put many numbers into an array, as in tl.asarray; or a recursion nests its arguments ever deeper",
             )
         return LEAF
-    if kind not in (tuple, list, dict):
+    if kind is Choice:
+        options = by_reference, True, is_leaf
+    elif kind not in (tuple, list, dict):
         check_rebuildable(kind, tuple(str(key) for key, _ in parts))
     like_parts = dict(like.children) if like is not None and like.container is kind else {}
     inner = tuple((key, _flatten_into(part, like_parts.get(key), leaves, depth + 1, options)) for key, part in parts)
     return TreeDef(kind, inner, tuple(value) if kind is dict else ())
 
 
-def _is_word(value: Any) -> bool:
+def is_word(value: Any) -> bool:
     """Whether an object that is not a value of a program is compared by value: None, a string, a member of an enum."""
     return value is None or type(value) is str or (isinstance(value, enum.Enum) and is_static(value))
 
@@ -443,6 +451,8 @@ def parts_of(value: Any, kind: Any) -> list[tuple[TreeKey, Any]] | None:
         return [(str(k), part) for k, part in enumerate(value)]
     if kind is dict:
         return sorted_items(value)
+    if kind is Choice:
+        return [("number", value.number), *((str(k), option) for k, option in enumerate(value.options))]
     if is_named_tuple(kind):
         return [(key, getattr(value, key)) for key in kind._fields]
     return init_fields(value) if dataclasses.is_dataclass(kind) else None
@@ -496,6 +506,9 @@ def _build_value(structure: TreeDef, leaves: Iterator[Any]) -> Any:
     parts = {key: _build_value(part, leaves) for key, part in structure.children}
     if kind is dict:
         return {key: parts[key] for key in structure.key_order}
+    if kind is Choice:
+        number, *options = parts.values()
+        return Choice(number, options)
     fields = {str(key): part for key, part in parts.items()}
     instance = kind(**fields)
     changed_keys = [key for key, part in fields.items() if getattr(instance, key) is not part]
@@ -514,8 +527,20 @@ def _label_subtree(structure: TreeDef, leaves: Iterator[Any], path: tuple[str, .
     if structure == NONE:
         next(leaves)
         return []
+    if structure.container is Choice:
+        return _label_choice(structure, leaves, path)
     parts = {key: _label_subtree(part, leaves, (*path, str(key))) for key, part in structure.children}
     return [pair for key in structure.key_order or parts for pair in parts[key]]
+
+
+def _label_choice(structure: TreeDef, leaves: Iterator[Any], path: tuple[str, ...]) -> list[tuple[str, Any]]:
+    """The leaves of the option that is chosen; the option itself, if it has none."""
+    number = int(next(leaves))
+    options = [(part, [next(leaves) for _ in range(part.size)]) for _, part in structure.children[1:]]
+    part, own_leaves = options[number]
+    if not own_leaves:
+        return [(".".join(path), unflatten(part, []))]
+    return _label_subtree(part, iter(own_leaves), path)
 
 
 def _is_long(structure: TreeDef) -> bool:
@@ -541,6 +566,8 @@ def _format(structure: TreeDef, words: Iterator[str]) -> str:
         return f"({', '.join(parts.values())}{',' * (len(parts) == 1)})"
     if structure.container is list:
         return f"[{', '.join(parts.values())}]"
+    if structure.container is Choice:
+        return f"one of {', '.join(list(parts.values())[1:])}"
     items = ", ".join(str(key) if parts[key] == "·" else f"{key}: {parts[key]}" for key in structure.key_order or parts)
     return f"{{{items}}}" if structure.container is dict else f"{structure.container.__name__}({items})"
 

@@ -20,6 +20,7 @@ from ...dtypes import DType
 from ...errors import Invalid, Usage
 from ...types import HandleType, Type
 from .captures import DeferredValue
+from .choice import Choice
 from .numbers import convert_operands
 from .program_builder import TracedValue, current_region, leak_error, suspended_region
 from .source_location import describe_construct, user_location
@@ -118,6 +119,8 @@ OPERATOR_METHODS: dict[Callable[..., Any], tuple[str, int, bool]] = {}
 
 def _binary(op: str, *, swapped: bool = False) -> Any:
     def method(self: ArrayOperators, other: object) -> Any:
+        if type(other) is Choice:
+            return NotImplemented
         if op == "multiply" and type(other) in (list, tuple, str, bytes):
             _refuse_repetition(self, other)
         if op in _RESULTS_FOR_OTHERS and type(other) in _OTHERS and isinstance(self, Symbol) and self._type.is_scalar:

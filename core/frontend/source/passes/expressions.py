@@ -201,8 +201,7 @@ class _Expressions(NodeTransformer):
             if isinstance(node.ops[0], ast.Eq | ast.NotEq) and not any(map(_is_constant, _operands(node))):
                 name = _COMPARISONS[type(node.ops[0])]
                 return expression(f"ag__.{name}(one, other)", node, one=node.left, other=node.comparators[0])  # type: ignore[no-any-return]
-            is_identity = isinstance(node.ops[0], ast.Is | ast.IsNot) and not any(map(_is_none, _operands(node)))
-            if is_identity or isinstance(node.ops[0], ast.In | ast.NotIn):
+            if isinstance(node.ops[0], ast.Is | ast.IsNot | ast.In | ast.NotIn):
                 name = _COMPARISONS[type(node.ops[0])]
                 return expression(f"ag__.{name}(item, items)", node, item=node.left, items=node.comparators[0])  # type: ignore[no-any-return]
             symbol = _SYMBOLS.get(type(node.ops[0]))
@@ -266,6 +265,11 @@ class _Expressions(NodeTransformer):
         assert isinstance(result, ast.Raise)
         result.cause = cause
         return result
+
+    def visit_Match(self, node: ast.Match) -> ast.AST:
+        self.generic_visit(node)
+        node.subject = expression("ag__.known_subject(subject)", node.subject, subject=node.subject)
+        return node
 
     def visit_With(self, node: ast.With) -> ast.AST:
         self.generic_visit(node)
@@ -331,10 +335,6 @@ def _is_display(node: ast.expr) -> bool:
 def _is_constant(node: ast.expr) -> bool:
     """Whether an expression is a number, a string or the like."""
     return isinstance(node, ast.Constant) or (isinstance(node, ast.UnaryOp) and isinstance(node.operand, ast.Constant))
-
-
-def _is_none(node: ast.expr) -> bool:
-    return isinstance(node, ast.Constant) and node.value is None
 
 
 def _is_operator(node: ast.expr) -> bool:

@@ -1,4 +1,4 @@
-"""The pass on `match`: one whose patterns are literals, `|` of them, names, `_`, and sequences of these becomes `if`.
+"""The pass on `match`: it becomes `if`, unless a pattern assigns names in alternatives of `|`.
 
 >>> import ast
 >>> (function,) = ast.parse('''
@@ -30,7 +30,7 @@ from ..templates import copy_tree, expression, statements
 
 
 def convert_matches(node: FunctionNode) -> FunctionNode:
-    """The function, changed in place, without matches of plain values; nested functions stay as they are."""
+    """The function, changed in place, without matches of such patterns; nested functions stay as they are."""
     if isinstance(node, ast.FunctionDef):
         matches = _Matches()
         node.body = [part for each in node.body for part in _as_list(matches.visit(each))]
@@ -75,17 +75,9 @@ def _is_capture(pattern: ast.pattern) -> bool:
 
 
 def _is_plain(pattern: ast.pattern) -> bool:
-    """Whether a pattern is made of literals, names, sequences without `*`, and alternatives without names."""
-    match pattern:
-        case ast.MatchValue() | ast.MatchSingleton():
-            return True
-        case ast.MatchAs():
-            return pattern.pattern is None or _is_plain(pattern.pattern)
-        case ast.MatchSequence():
-            return all(map(_is_plain, pattern.patterns))
-        case ast.MatchOr():
-            return all(_is_plain(each) and not written_names([each]) for each in pattern.patterns)
-    return False
+    """Whether no pattern assigns names in alternatives."""
+    alternatives = [each for each in ast.walk(pattern) if isinstance(each, ast.MatchOr)]
+    return not any(written_names([each]) for each in alternatives)
 
 
 def _tests(pattern: ast.pattern, subject: ast.expr) -> list[ast.expr]:
@@ -104,13 +96,52 @@ def _tests(pattern: ast.pattern, subject: ast.expr) -> list[ast.expr]:
                 tests.append(expression(f"({pattern.name} := subject, True)[1]", pattern, subject=subject))
             return tests
         case ast.MatchSequence():
-            count = len(pattern.patterns)
-            tests = [expression(f"ag__.has_items(subject, {count})", pattern, subject=subject)]
-            for position, each in enumerate(pattern.patterns):
-                item = expression(f"subject[{position}]", each, subject=copy_tree(subject))
-                tests += _tests(each, item)
-            return tests
+            return _sequence_tests(pattern, subject)
+        case ast.MatchMapping():
+            return _mapping_tests(pattern, subject)
+        case ast.MatchClass():
+            return _class_tests(pattern, subject)
     raise AssertionError("only plain patterns are converted")
+
+
+def _sequence_tests(pattern: ast.MatchSequence, subject: ast.expr) -> list[ast.expr]:
+    count = len(pattern.patterns)
+    star = next((k for k, each in enumerate(pattern.patterns) if isinstance(each, ast.MatchStar)), None)
+    template = f"ag__.has_items(subject, {count})"
+    if star is not None:
+        template = f"ag__.has_items(subject, {count - 1}, True)"
+    tests = [expression(template, pattern, subject=subject)]
+    for position, each in enumerate(pattern.patterns):
+        if isinstance(each, ast.MatchStar):
+            if each.name is not None:
+                items = f"ag__.inner_items(subject, {position}, {count - position - 1})"
+                tests.append(expression(f"({each.name} := {items}, True)[1]", each, subject=copy_tree(subject)))
+            continue
+        index = position if star is None or position < star else position - count
+        tests += _tests(each, expression(f"subject[{index}]", each, subject=copy_tree(subject)))
+    return tests
+
+
+def _mapping_tests(pattern: ast.MatchMapping, subject: ast.expr) -> list[ast.expr]:
+    keys = ast.copy_location(ast.Tuple(list(pattern.keys), ast.Load()), pattern)
+    tests = [expression("ag__.has_keys(subject, keys)", pattern, subject=subject, keys=copy_tree(keys))]
+    for key, each in zip(pattern.keys, pattern.patterns, strict=True):
+        tests += _tests(each, expression("subject[key]", each, subject=copy_tree(subject), key=copy_tree(key)))
+    if pattern.rest is not None:
+        template = f"({pattern.rest} := ag__.other_items(subject, keys), True)[1]"
+        tests.append(expression(template, pattern, subject=copy_tree(subject), keys=copy_tree(keys)))
+    return tests
+
+
+def _class_tests(pattern: ast.MatchClass, subject: ast.expr) -> list[ast.expr]:
+    template = f"ag__.has_class(subject, kind, {len(pattern.patterns)}, {tuple(pattern.kwd_attrs)})"
+    tests = [expression(template, pattern, subject=subject, kind=pattern.cls)]
+    for position, each in enumerate(pattern.patterns):
+        part = f"ag__.positional_part(subject, kind, {position})"
+        tests += _tests(each, expression(part, each, subject=copy_tree(subject), kind=copy_tree(pattern.cls)))
+    for name, each in zip(pattern.kwd_attrs, pattern.kwd_patterns, strict=True):
+        tests += _tests(each, expression(f"subject.{name}", each, subject=copy_tree(subject)))
+    return tests
 
 
 def _conjunction(tests: list[ast.expr], anchor: ast.AST) -> ast.expr:

@@ -112,7 +112,6 @@ REFUSALS = {
         "if n > 1: x = 1.5\nelse: x = tl.astype(n, tl.int32)\nreturn x",
         "V5: x has different types after the arms of `if`",
     ),
-    "strings": ("if n > 1: x = 'a'\nelse: x = 'b'\nreturn len(x)", "V5: x has different structures after the arms"),
     "a list of strings": (
         "x = []\nwhile n > 0: x.append('a'); n -= 1\nreturn n",
         "F4: the items of a list whose length",
@@ -124,7 +123,6 @@ REFUSALS = {
         "F4: a string with a symbolic value in it is known only when the program runs",
     ),
     "a format": ("print(f'{tl.asarray([n]):03d}'); return n", "F1: a list of symbolic values is not a value"),
-    "items": ("return (1, (2, 3))[n]", "F4: items of different structures are indexed by a symbolic value"),
     "a new key": ("d = {1: 2}\nd[n] = 3\nreturn 1", "F4: an item of a dict is assigned at a symbolic key"),
     "a method": ("return tl.arange(n).sum()", "arrays have no attribute sum"),
     "a string of a length": ("return len('*' * n)", "F4: a str is repeated a symbolic number of times"),

@@ -10,7 +10,7 @@ import pytest
 import tagloom as tl
 from pytest import MonkeyPatch
 from support.twins.broken_twin import broken
-from tagloom.core.frontend.source import staging
+from tagloom.core.frontend.source import staging, trees
 from tagloom.core.graph.lower import lower
 from tagloom.interp.engines.reference import run_graph
 
@@ -228,7 +228,7 @@ def test_only_names_travel() -> None:
 
 
 def _value_without_assertion(patch: MonkeyPatch) -> None:
-    patch.setattr(staging, "unreached_operand", lambda failure, type_: staging.to_operand(staging._zero(type_)))
+    patch.setattr(staging, "unreached_operand", lambda failure, type_: staging.to_operand(trees._zero(type_)))
 
 
 def test_an_arm_whose_value_needs_no_assertion_is_caught() -> None:

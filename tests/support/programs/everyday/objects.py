@@ -294,7 +294,7 @@ def print_kinds(n, x):
     return n
 
 
-@everyday((5,), (-5,), (0,), refusal="V5: the result has different structures")
+@everyday((5,), (-5,), (0,))
 def sign_word(n):
     word = "positive" if n > 0 else "negative" if n < 0 else "zero"
     print(word)
@@ -398,7 +398,7 @@ def same_condition(p, n):
     return n
 
 
-@everyday((5,), (-5,), refusal="V5: the result has different structures")
+@everyday((5,), (-5,))
 def optional_result(n):
     def find(k):
         if k > 0:
@@ -442,7 +442,7 @@ def global_constant(n):
 LIMIT = 5
 
 
-@everyday((0,), (1,), (2,), (7,), refusal="V5: operation has different structures")
+@everyday((0,), (1,), (2,), (7,))
 def dispatch_table(code):
     def add(a, b):
         return a + b

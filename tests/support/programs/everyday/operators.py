@@ -221,7 +221,7 @@ class Matrix:
         self.rows[i][j] = value
 
 
-@everyday((5,), (0,), (10,), refusal="V5: result has different structures")
+@everyday((5,), (0,), (10,))
 def matrix_fibonacci(n):
     result, base = Matrix([[1, 0], [0, 1]]), Matrix([[1, 1], [1, 0]])
     for _ in range(6):
@@ -533,7 +533,7 @@ class Counter:
         return self
 
 
-@everyday((3,), (4,), (0,), refusal="V5: the result has different structures")
+@everyday((3,), (4,), (0,))
 def counted_kinds(n):
     counter = Counter()
     counter.add(n).add(n + 1).add(2)
@@ -592,7 +592,7 @@ def costs(n):
     return sum(kind().cost(n) for kind in (Base, Express))
 
 
-@everyday((3, True), (4, False), refusal="V5: the result has different structures")
+@everyday((3, True), (4, False))
 def chosen_class(n, fast):
     kind = Express() if fast else Base()
     return kind.cost(n)

@@ -153,9 +153,9 @@ def callees_with_packed_arguments(x):
     return add(*arguments), add(x), add(**{"a": x, "b": 1}), functools.partial(add, x)(5)
 
 
-@entry((3,), (-3,), refusal="V5: f has different structures after the arms of `if`")
+@entry((3,), (-3,))
 def a_function_chosen_by_a_symbol(x):
-    if x > 0:  # refused
+    if x > 0:
         f = cube
     else:
         f = line

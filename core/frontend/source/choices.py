@@ -1,0 +1,206 @@
+"""Values that differ in structure, as choices: what a branch gives if its arms give a number and None, two strings, or
+two functions, and what a loop carries if its trips do."""
+
+from __future__ import annotations
+
+import enum
+import functools
+import sys
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from contextlib import nullcontext, suppress
+from types import BuiltinFunctionType, FunctionType, GeneratorType, MethodType, ModuleType
+from typing import Any
+
+import numpy as np
+
+from ..trace.captures import VariableBase
+from ..trace.choice import Choice
+from ..trace.program_builder import TracedValue, current_region
+from ..trace.pytree import TreeDef
+from ..trace.stacked_items import has_stacked_items
+from ..trace.symbol import array_namespace
+from .open_lists import DifferentItems, Scope, open_like, unify_structures
+from .state import UNBOUND, AttributePlace, active_journal, is_unassigned
+from .texts import SymbolicText
+from .trees import split, static_objects, zeros_like
+from .user_code import is_library_file
+
+MAX_OPTIONS = 64
+"""The most options of a choice."""
+MAX_NESTING = 2
+"""The most choices inside one another in an option."""
+
+
+def unify_options(
+    values: Sequence[Any], scopes: Sequence[Scope] | None = None, own_keys: Collection[tuple[Any, ...]] = ()
+) -> list[Any]:
+    """These values with one structure: parts that differ become choices, each within its scope. Raises DifferentItems
+    where a program cannot choose between them. `own_keys` are those of attributes that are merged, too."""
+    scopes = scopes or [nullcontext] * len(values)
+    with suppress(DifferentItems):
+        values = unify_structures(values, scopes)
+    if _have_one_structure(values):
+        return list(values)
+    kind = type(values[0])
+    if all(type(value) is kind for value in values) and kind in (tuple, list, dict):
+        keys = [list(value) if kind is dict else list(range(len(value))) for value in values]
+        if all(each == keys[0] for each in keys) and not any(map(has_stacked_items, values)):
+            parts = [unify_options([value[key] for value in values], scopes, own_keys) for key in keys[0]]
+            rows = list(zip(*parts, strict=True))
+            return [dict(zip(keys[0], row, strict=True)) if kind is dict else kind(row) for row in rows]
+    return _make_choices(values, scopes, own_keys)
+
+
+def like_model(content: Any, model: Any) -> Any:
+    """A piece of state with the structure that it has together with `model`: a list of symbolic length, or a choice.
+    Raises DifferentItems where there is none."""
+    try:
+        return open_like(content, model)
+    except DifferentItems:
+        return unify_options([content, model])[0]
+
+
+def _have_one_structure(values: Sequence[Any]) -> bool:
+    treedefs = [split(value).treedef for value in values]
+    return all(treedef == treedefs[0] for treedef in treedefs)
+
+
+def _make_choices(values: Sequence[Any], scopes: Sequence[Scope], own_keys: Collection[tuple[Any, ...]]) -> list[Any]:
+    options: list[Any] = []
+    numbers = [
+        [_option_number(option, options, scope, own_keys) for option in _options(value)]
+        for value, scope in zip(values, scopes, strict=True)
+    ]
+    if len(options) > MAX_OPTIONS:
+        raise DifferentItems
+    zeros = [zeros_like(option) for option in options]
+    if any(zero is UNBOUND for zero in zeros):
+        raise DifferentItems
+    choices = list[Any]()
+    for value, own_numbers, scope in zip(values, numbers, scopes, strict=True):
+        content = list(zeros)
+        for number, option in zip(own_numbers, _options(value), strict=True):
+            content[number] = option
+        number = own_numbers[0]
+        if isinstance(value, Choice):
+            number = value.number
+            if not _is_first_numbering(own_numbers):
+                with scope():
+                    number = array_namespace().asarray(np.array(own_numbers))[number]
+        choices.append(Choice(number, content))
+    if not _have_one_structure(choices):
+        raise DifferentItems
+    return choices
+
+
+def _is_first_numbering(numbers: Sequence[int]) -> bool:
+    """Whether the options of a choice keep their numbers."""
+    return list(numbers) == list(range(len(numbers)))
+
+
+def _options(value: Any) -> Sequence[Any]:
+    return value.options if isinstance(value, Choice) else [value]
+
+
+def _option_number(option: Any, options: list[Any], scope: Scope, own_keys: Collection[tuple[Any, ...]]) -> int:
+    """The number of an option among these, to which it is added if it is new."""
+    structure = split(option).treedef
+    for number, each in enumerate(options):
+        if split(each).treedef == structure:
+            return number
+    if is_unassigned(option):
+        raise DifferentItems
+    if _nesting(structure) > MAX_NESTING:
+        raise DifferentItems
+    with scope():
+        if not all(_is_outer(each, own_keys) for each in static_objects(option)):
+            raise DifferentItems
+    options.append(option)
+    return len(options) - 1
+
+
+def _nesting(structure: TreeDef) -> int:
+    """How many choices are inside one another in a structure."""
+    inner = max((_nesting(part) for _, part in structure.children), default=0)
+    return inner + (structure.container is Choice)
+
+
+def created_attributes(contents: Iterable[Any], created: Collection[int]) -> list[AttributePlace]:
+    """The attributes of instances of the user's classes among these pieces of state that are among the created objects,
+    and of those that they refer to."""
+    places, seen = list[AttributePlace](), set[int]()
+    pending = [each for content in contents if not is_unassigned(content) for each in static_objects(content)]
+    for each in pending:  # a worklist: the loop appends to it
+        if id(each) not in created or id(each) in seen or not _has_attributes(each):
+            continue
+        seen.add(id(each))
+        for name, content in vars(each).items():
+            places.append(AttributePlace(each, name, f"attribute {name} of a {type(each).__name__}"))
+            pending += static_objects(content)
+    return places
+
+
+def _is_outer(value: Any, own_keys: Collection[tuple[Any, ...]]) -> bool:
+    """Whether an object refers to no value that the region under trace computes, as far as it is known what it refers
+    to."""
+    region, pending, seen = current_region(), [value], set[int]()
+    for each in pending:  # a worklist: the loop appends to it
+        if id(each) in seen:
+            continue
+        seen.add(id(each))
+        traced_value = getattr(each, "_tagloom_value", None)
+        if isinstance(traced_value, TracedValue):
+            if traced_value.region is region:
+                return False
+            continue
+        parts = _references(each, own_keys)
+        if parts is None:
+            return False
+        pending += parts
+    return True
+
+
+_WITHOUT_REFERENCES = (str, bytes, int, float, complex, type(None), type, enum.Enum, range, np.ndarray, np.generic)
+
+
+def _references(value: Any, own_keys: Collection[tuple[Any, ...]]) -> list[Any] | None:
+    """What an object refers to, but for attributes that are merged; None if that is not known."""
+    if isinstance(value, (*_WITHOUT_REFERENCES, VariableBase, ModuleType)) or hasattr(value, "_tagloom_literal"):
+        return []
+    if isinstance(value, BuiltinFunctionType):
+        return [] if isinstance(value.__self__, ModuleType) else [value.__self__]
+    if isinstance(value, FunctionType):
+        cells = list(_cell_contents(value))
+        return [*cells, *(value.__defaults__ or ()), *(value.__kwdefaults__ or {}).values()]
+    if isinstance(value, MethodType):
+        return [value.__func__, value.__self__]
+    if isinstance(value, functools.partial):
+        return [value.func, *value.args, *value.keywords.values()]
+    if isinstance(value, SymbolicText | Choice):
+        return list(value.parts if isinstance(value, SymbolicText) else (value.number, *value.options))
+    if isinstance(value, dict):
+        return [*value, *value.values()]
+    if isinstance(value, list | tuple | set | frozenset):
+        return list(value)
+    if not _has_attributes(value):
+        return None
+    journal = active_journal()
+    changed_keys = journal.originals.keys() if journal is not None else ()
+    return [
+        content
+        for name, content in vars(value).items()
+        if (key := AttributePlace(value, name, name).key) not in own_keys and key not in changed_keys
+    ]
+
+
+def _has_attributes(value: Any) -> bool:
+    """Whether an object is an instance of one of the user's classes, all of whose state is in its attributes."""
+    is_of_user = not is_library_file(getattr(sys.modules.get(type(value).__module__), "__file__", None) or "")
+    is_plain = not isinstance(value, Iterator | GeneratorType | FunctionType | type | ModuleType | list | dict | tuple)
+    return is_of_user and is_plain and hasattr(value, "__dict__")
+
+
+def _cell_contents(function: FunctionType) -> Iterator[Any]:
+    for cell in function.__closure__ or ():
+        with suppress(ValueError):  # it has no value yet
+            yield cell.cell_contents

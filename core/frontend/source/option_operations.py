@@ -1,0 +1,92 @@
+"""Operations on choices: each option takes part under the condition that it is chosen, and the results are merged."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Sequence
+from types import BuiltinFunctionType, FunctionType
+from typing import Any
+
+from ...errors import TagloomError
+from ..trace.captures import read_variable
+from ..trace.choice import OPERATIONS, Choice
+from ..trace.numbers import number_kind
+from ..trace.program_builder import to_operand
+from .raising import raised
+from .staging import is_assumed, stage_branch
+from .state import Variables
+from .trees import is_symbolic
+
+_EXAMPLES = {"b": True, "i": 1, "f": 1.0}
+"""A number of each kind, in place of a symbolic one."""
+_CLASSES = (str, bytes, type(None), tuple, frozenset, type, FunctionType, BuiltinFunctionType)
+"""Classes whose operations with numbers run no code of the user."""
+
+
+def choose(perform_known: Callable[[Any], Any], choice: Choice) -> Any:
+    """What a function returns for the option that is chosen. What Python raises for an option is raised where that
+    option is chosen."""
+
+    def perform(option: Any) -> Any:
+        try:
+            return perform_known(option)
+        except (TypeError, AttributeError) as error:
+            raise error if isinstance(error, TagloomError) else raised(error) from None
+
+    number, count = read_variable(choice.number), len(choice.options)
+    if not is_symbolic(number):
+        return perform(choice.options[int(number)])
+
+    def perform_from(position: int) -> Any:
+        option = choice.options[position]
+        if position == count - 1:
+            return perform(option)
+        predicate = number == position
+        operand = to_operand(predicate)
+        if is_assumed((operand, True)):
+            return perform(option)
+        if is_assumed((operand, False)):
+            return perform_from(position + 1)
+        return stage_branch(
+            predicate, lambda: perform(option), lambda: perform_from(position + 1), Variables(lambda: (), ())
+        )
+
+    return perform_from(0)
+
+
+def choose_operands(perform: Callable[..., Any], *operands: Any) -> Any:
+    """What `perform` returns for operands of which some are choices."""
+    position = next((k for k, operand in enumerate(operands) if type(operand) is Choice), None)
+    if position is None:
+        return perform(*operands)
+    before, after = operands[:position], operands[position + 1 :]
+    return choose(lambda option: choose_operands(perform, *before, option, *after), operands[position])
+
+
+def operate(operation: Callable[..., Any], *operands: Any) -> Any:
+    """What an operation of Python returns for operands of which some are choices."""
+    return choose_operands(lambda *each: _operate_known(operation, *each), *operands)
+
+
+def _operate_known(operation: Callable[..., Any], *operands: Any) -> Any:
+    examples = _examples(operands)
+    try:
+        if examples is not None:
+            result = operation(*examples)
+            if operation in (operator.eq, operator.ne):
+                return result  # a number and something else are never equal
+        return operation(*operands)
+    except (TypeError, AttributeError) as error:
+        raise error if isinstance(error, TagloomError) else raised(error) from None
+
+
+def _examples(operands: Sequence[Any]) -> list[Any] | None:
+    """Operands of which some are symbolic numbers and others are values of Python's own classes, with an example in
+    place of each number: Python raises the same for them. None for all others."""
+    if all(type(each) in _CLASSES or number_kind(each) for each in operands) and any(map(is_symbolic, operands)):
+        examples = [_EXAMPLES[str(number_kind(each))] if is_symbolic(each) else each for each in operands]
+        return examples if any(type(each) in _CLASSES for each in operands) else None
+    return None
+
+
+OPERATIONS.cell_contents = operate

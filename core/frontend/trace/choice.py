@@ -1,0 +1,90 @@
+"""Choices: one of several Python values, of which the program chooses by a number."""
+
+from __future__ import annotations
+
+import operator
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from types import CellType
+from typing import Any, NoReturn
+
+from ...errors import Invalid
+from .source_location import is_internal_file, user_location
+
+OPERATIONS: CellType = CellType()
+"""What performs an operation on each option: a function of the operation and its operands. Staging sets it."""
+
+
+def _method(operation: Callable[..., Any], *, is_reflected: bool = False) -> Any:
+    def method(self: Choice, *operands: Any) -> Any:
+        operands = (*reversed(operands), self) if is_reflected else (self, *operands)
+        return OPERATIONS.cell_contents(operation, *operands)
+
+    return method
+
+
+class Choice:
+    """The option with this number, of values that differ in structure: None or a number, one of two strings, or of two
+    functions. In the program it is the number and the leaves of all options; those of the options that are not chosen
+    are never read.
+
+    Python's operations on it are performed on each option, under the condition that it is chosen.
+    """
+
+    __slots__ = ("number", "options")
+
+    def __init__(self, number: Any, options: Sequence[Any]) -> None:
+        self.number, self.options = number, tuple(options)
+
+    @property  # type: ignore[misc]
+    def __class__(self) -> Any:
+        """The class for code of tagloom; for all other code it is that of the option."""
+        if not is_internal_file(sys._getframe(1).f_code.co_filename):
+            self.refuse()
+        return Choice
+
+    def __repr__(self) -> str:
+        return f"<symbolic choice: one of {', '.join(map(repr, self.options))}>"
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith(("__", "_tagloom")):
+            raise AttributeError(name)
+        return OPERATIONS.cell_contents(lambda option: getattr(option, name), self)
+
+    def __call__(self, *arguments: Any, **keywords: Any) -> Any:
+        return OPERATIONS.cell_contents(lambda option: option(*arguments, **keywords), self)
+
+    def __iter__(self) -> Iterator[Any]:
+        items = OPERATIONS.cell_contents(tuple, self)
+        if type(items) is not tuple:
+            self.refuse()
+        return iter(items)
+
+    def refuse(self, *arguments: object) -> NoReturn:
+        """Raise the error of a use that needs to know the option."""
+        raise Invalid(
+            "only the run knows which of several values this is",
+            rule="F4",
+            where=user_location(),
+            got=repr(self)[:200],
+            hint="do this in the arms of the `if` that chooses it",
+        )
+
+    __bool__ = __len__ = __hash__ = __int__ = __float__ = __index__ = __format__ = refuse
+    __eq__, __ne__ = _method(operator.eq), _method(operator.ne)
+    __lt__, __le__ = _method(operator.lt), _method(operator.le)
+    __gt__, __ge__ = _method(operator.gt), _method(operator.ge)
+    __add__, __radd__ = _method(operator.add), _method(operator.add, is_reflected=True)
+    __sub__, __rsub__ = _method(operator.sub), _method(operator.sub, is_reflected=True)
+    __mul__, __rmul__ = _method(operator.mul), _method(operator.mul, is_reflected=True)
+    __truediv__, __rtruediv__ = _method(operator.truediv), _method(operator.truediv, is_reflected=True)
+    __floordiv__, __rfloordiv__ = _method(operator.floordiv), _method(operator.floordiv, is_reflected=True)
+    __mod__, __rmod__ = _method(operator.mod), _method(operator.mod, is_reflected=True)
+    __pow__, __rpow__ = _method(operator.pow), _method(operator.pow, is_reflected=True)
+    __and__, __rand__ = _method(operator.and_), _method(operator.and_, is_reflected=True)
+    __or__, __ror__ = _method(operator.or_), _method(operator.or_, is_reflected=True)
+    __xor__, __rxor__ = _method(operator.xor), _method(operator.xor, is_reflected=True)
+    __lshift__, __rlshift__ = _method(operator.lshift), _method(operator.lshift, is_reflected=True)
+    __rshift__, __rrshift__ = _method(operator.rshift), _method(operator.rshift, is_reflected=True)
+    __neg__, __pos__, __abs__ = _method(operator.neg), _method(operator.pos), _method(abs)
+    __invert__, __getitem__ = _method(operator.invert), _method(operator.getitem)

@@ -1,0 +1,104 @@
+"""Choices: where a symbolic condition chooses between values that differ in structure, such as None and a number, two
+words, functions or objects, a converted function does what Python does with the one that is chosen."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import tagloom as tl
+from pytest import MonkeyPatch
+from support.laws.python_laws import RUNS, disagreements, is_refusal
+from support.programs.choices import CHOICES
+from support.programs.reference.table import Entry
+from support.twins.broken_twin import broken
+from tagloom.core.frontend.source import choices, option_operations, staging
+from tagloom.core.frontend.trace.choice import Choice
+
+BY_NAME = {entry.function.__name__: entry for entry in CHOICES}
+SAMPLE = ("none_arith", "mutate_chosen", "loop_words", "chosen_effect")
+"""The functions that the plain test run checks."""
+
+
+def check(entry: Entry) -> None:
+    """An accepted function agrees; a refused one is refused in these words, and a gap is as described."""
+    masks = [[True, True], [True, False], [False, True]]
+    try:
+        found = "\n".join(disagreements(entry.function, entry.inputs, RUNS, masks))
+    except (tl.Invalid, tl.Usage) as error:
+        assert is_refusal(error) and str(error).startswith(entry.refusal or "accepted"), error
+        return
+    assert not entry.refusal and (entry.gap in found if entry.gap else not found), found
+
+
+@pytest.mark.parametrize("name", SAMPLE)
+def test_a_sample_of_choices(name: str) -> None:
+    """Value, type, printed lines and exception are those of Python, on the engines and under the schedules."""
+    check(BY_NAME[name])
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("name", [name for name in BY_NAME if name not in SAMPLE])
+def test_choices(name: str) -> None:
+    """So are those of all others."""
+    check(BY_NAME[name])
+
+
+def test_a_choice_between_words_is_one_op() -> None:
+    """A choice is a number; where arms compute nothing, that is one `where`, and Python's word is the result."""
+
+    def word(n: Any) -> Any:
+        return "positive" if n > 0 else "zero or less"
+
+    outcome = tl.function(word).run(3)
+    assert (outcome.value, outcome.firings) == ("positive", 4)
+    assert tl.function(word)(-3) == "zero or less"
+
+
+def test_a_known_word_is_a_result() -> None:
+    """A function may return a word that no condition decides on."""
+    assert tl.function(lambda n: "word")(3) == "word"
+
+
+@pytest.mark.parametrize("use", (hash, len, float, lambda choice: choice.__class__), ids=str)
+def test_uses_that_need_the_option(use: Any) -> None:
+    """Python's own functions, which take one object, refuse a choice in words."""
+    with pytest.raises(tl.Invalid, match="only the run knows"):
+        use(Choice(None, ("a", None)))
+
+
+def _the_last_option(patch: MonkeyPatch) -> None:
+    patch.setattr(option_operations, "choose", lambda perform, choice: perform(choice.options[-1]))
+
+
+def _numbers_are_not_translated(patch: MonkeyPatch) -> None:
+    patch.setattr(choices, "_is_first_numbering", lambda numbers: True)
+
+
+def _attributes_of_arms_are_not_merged(patch: MonkeyPatch) -> None:
+    patch.setattr(staging, "created_attributes", lambda contents, created: [])
+    patch.setattr(choices, "_is_outer", lambda value, own_keys: True)
+
+
+def _what_python_raises_is_not_staged(patch: MonkeyPatch) -> None:
+    patch.setattr(option_operations, "raised", lambda error: error)
+
+
+TWINS = [
+    ("mutate_chosen", _the_last_option),
+    ("nested", _numbers_are_not_translated),
+    ("fields_of_arm", _attributes_of_arms_are_not_merged),
+    ("none_arith", _what_python_raises_is_not_staged),
+]
+
+
+@pytest.mark.full
+@pytest.mark.parametrize(("name", "twin"), TWINS)
+def test_broken_choices_are_caught(name: str, twin: Any) -> None:
+    """Each fault changes what a function of the table does."""
+    with broken(twin):
+        try:
+            found = list(disagreements(BY_NAME[name].function, BY_NAME[name].inputs, RUNS[:1], [[True, True]]))
+        except tl.Invalid:
+            return
+        assert found
