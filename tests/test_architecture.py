@@ -125,6 +125,20 @@ def test_import_is_light(tmp_path: Path) -> None:
 
 
 @pytest.mark.full
+def test_the_command_line_needs_no_extra(tmp_path: Path) -> None:
+    """`tagloom` starts, and lists all backends, where none of their systems is installed."""
+    code = (
+        "import sys; sys.modules.update(dict.fromkeys("
+        "['onnx', 'onnxruntime', 'jax', 'jaxlib', 'torch', 'tensorflow', 'ray', 'textual_serve']))\n"
+        "import tagloom.tui.cli.main\n"
+        "from tagloom.interp.oracle.adapters import backend_names; print(*backend_names())"
+    )
+    ran = python(tmp_path, code)
+    assert ran.returncode == 0, ran.stderr
+    assert {"jax", "onnxruntime", "stablehlo", "torch-compiled"} < set(ran.stdout.split())
+
+
+@pytest.mark.full
 def test_no_name_is_a_bare_word() -> None:
     """No module, class, function or attribute is named by a participle, an adverb or a pronoun alone."""
     bare = [name for name in bare_names(package_names()) if (name.file, name.text) not in DEFENDED]

@@ -11,7 +11,6 @@ import numpy as np
 from ....core.program.program import Program
 from ....core.types import type_of
 from ....core.value import Value, normalize
-from ...exchange.export.onnx_model import to_onnx
 from ...exchange.export.walker import Refusal
 from ..protocol import CONSTRUCTS, Capabilities, Level
 from .settings import Settings
@@ -50,6 +49,8 @@ class OnnxAdapter:
         raise NotImplementedError
 
     def compile(self, program: Program) -> Callable[[Sequence[Value]], Sequence[Value]]:
+        from ...exchange.export.onnx_model import to_onnx  # which needs the extra `onnx`
+
         model = to_onnx(program)
         names = [each.name for each in model.graph.input]
         run = self.attempt(lambda: self.prepare(model))
