@@ -43,6 +43,17 @@ class AssumptionRow:
 
 
 @dataclass(frozen=True)
+class Failure:
+    """A run of the graph that broke an assertion. `why(call=)` opens the debugger there."""
+
+    call: int
+    """The number of the call, from 1."""
+    assumption: str
+    tag: str
+    """The tag of the token that made the assertion fail."""
+
+
+@dataclass(frozen=True)
 class Forecast:
     """How a call would run."""
 
@@ -67,12 +78,14 @@ class Explanation:
     rows: tuple[AssumptionRow, ...]
     events: tuple[str, ...]
     """Why calls ran in Python, and why the graph was made again: the last ones, in order."""
+    failures: tuple[Failure, ...] = ()
+    """The last runs that broke an assertion."""
     forecast: Forecast | None = None
     """How a call with the arguments that were given would run."""
 
     def to_json(self) -> dict[str, Any]:
         """The explanation as JSON values."""
-        return asdict(self)
+        return {"tagloom": "explanation", "version": 1, **asdict(self)}
 
     def __str__(self) -> str:
         lines = [] if self.forecast is None else [str(self.forecast)]
@@ -92,4 +105,9 @@ class Explanation:
         for event, repetitions in groupby(self.events):
             count = len(list(repetitions))
             lines.append(f"  {event}" + (f" ({count} times)" if count > 1 else ""))
+        if self.failures:
+            lines.append("assertions that failed; why(call=...) opens the debugger there:")
+        for failure in self.failures:
+            where = f" under {failure.tag}" if failure.tag else ""
+            lines.append(f"  call {failure.call}: {failure.assumption}{where}")
         return "\n".join(lines)

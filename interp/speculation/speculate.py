@@ -16,14 +16,18 @@ if TYPE_CHECKING:
 @overload
 def speculate(python: Callable[..., Any]) -> SpeculativeFunction: ...
 @overload
-def speculate(*, watch: int = 3, engine: str | None = None) -> Callable[[Callable[..., Any]], SpeculativeFunction]: ...
-def speculate(python: Any = ..., *, watch: int = 3, engine: str | None = None) -> Any:
+def speculate(
+    *, watch: int = 3, engine: str | None = None, check: bool = False
+) -> Callable[[Callable[..., Any]], SpeculativeFunction]: ...
+def speculate(python: Any = ..., *, watch: int = 3, engine: str | None = None, check: bool = False) -> Any:
     """A decorator: calls of a Python function run as a graph as long as what was seen in earlier calls holds.
 
     The first `watch` calls run in Python. Then a graph is made under assumptions, such as the classes of objects and
     the types of attributes. A run of the graph changes no object. When all assumptions have passed, the changes are
     written; otherwise Python runs the call from its start. So each call does what it does in Python. `explain()` of the
     decorated function says how its calls ran, and why. `engine` is the engine of the graph, as in `tl.function`.
+    With `check`, each call of the graph runs on copies of its objects, and in Python; a call raises Disagreement with
+    the first difference in result, printed lines, exception or state.
 
     Raises Usage for anything but a Python function, and for a `watch` below 1.
 
@@ -46,6 +50,6 @@ def speculate(python: Any = ..., *, watch: int = 3, engine: str | None = None) -
             )
         from .speculative_function import SpeculativeFunction  # here: import tagloom needs no converter
 
-        return SpeculativeFunction(python, watch=watch, engine=engine)
+        return SpeculativeFunction(python, watch=watch, engine=engine, check=check)
 
     return decorate if python is ... else decorate(python)

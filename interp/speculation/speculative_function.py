@@ -10,16 +10,19 @@ import functools
 import inspect
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import redirect_stdout
 from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import partial
+from io import StringIO
 from threading import RLock
 from types import CodeType, FunctionType, MethodType
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...core.errors import Exhausted, TagloomError, Usage, plural
+from ...core.display import open_debugger
+from ...core.errors import Disagreement, Exhausted, TagloomError, Usage, plural
 from ...core.frontend.eager.recording import recording_tapes
 from ...core.frontend.trace.program_builder import current_region
 from ...core.frontend.trace.source_location import user_location
@@ -27,9 +30,11 @@ from ..engines.protocol import Job, RunOptions
 from ..engines.registry import run
 from ..function.function import Function
 from ..function.trace_cache import TracedProgram
+from ..history.history import History
 from ..outcome.outcome import Outcome
 from .assumptions import Assumption, number_in
-from .explanation import AssumptionRow, CallCounts, Explanation, Forecast
+from .comparison import copy_objects, first_difference
+from .explanation import AssumptionRow, CallCounts, Explanation, Failure, Forecast
 from .generation import Generation, function_key
 from .heap import (
     MIN_ROOM,
@@ -47,7 +52,18 @@ from .heap import (
     static_attribute,
     write_list,
 )
-from .layouts import MAX_HEIGHT, NUMBER_CLASSES, UNASSIGNED, DictPool, Layout, ListPool, NotSpeculable, ShapesDiffer
+from .layouts import (
+    MAX_HEIGHT,
+    NUMBER_CLASSES,
+    UNASSIGNED,
+    ConstantLayout,
+    DictPool,
+    Layout,
+    ListPool,
+    NotSpeculable,
+    ShapesDiffer,
+    parts,
+)
 from .recording import Recorder, SpeculativeFunctionBase
 from .staging import PRINTED_TEXT, Requirements, Restart, Unreachable
 from .testing import broken_number
@@ -66,6 +82,8 @@ MAX_ATTEMPTS = 3
 """How often generation may fail before the function stays in Python."""
 MAX_EVENTS = 100
 """How many of the last events, such as a broken assumption, an explanation has."""
+MAX_FAILED_RUNS = 8
+"""How many of the last runs that broke an assertion are kept, with their arguments, for `why`."""
 _RUNNING: ContextVar[frozenset[int]] = ContextVar("functions running in Python", default=frozenset())
 
 
@@ -87,6 +105,11 @@ class SpeculativeGraph:
     def assumptions(self) -> list[Assumption]:
         """The assumptions that the graph asserts, by number."""
         return list(self.generation.assumptions.values())
+
+    def constants(self) -> Iterator[Any]:
+        """The values that the graph assumes."""
+        for layout in (*self.arguments.values(), *self.fields.values(), *self.variables.values()):
+            yield from (part.value for part in parts(layout) if isinstance(part, ConstantLayout))
 
     def check_definitions(self) -> None:
         """Raises LayoutMiss where a class or a function has changed since the graph was made."""
@@ -202,6 +225,17 @@ def _writer(owner: type) -> Callable[[Any, str, Any], None]:
     return dict.__setitem__ if issubclass(owner, DictPool) else object.__setattr__
 
 
+class FailedRun(NamedTuple):
+    """A run of a graph that did not return, for the debugger."""
+
+    call: int
+    """The number of the call, from 1."""
+    claim: str
+    tag: str
+    traced: TracedProgram
+    leaves: Sequence[Any]
+
+
 def _constant(value: Any, _: object) -> Any:
     return value
 
@@ -253,10 +287,10 @@ def bind_arguments(function: FunctionType, arguments: Sequence[Any], keywords: d
 class SpeculativeFunction(SpeculativeFunctionBase):
     """A Python function that `tl.speculate` has decorated."""
 
-    def __init__(self, python: FunctionType, *, watch: int, engine: str | None) -> None:
+    def __init__(self, python: FunctionType, *, watch: int, engine: str | None, check: bool) -> None:
         functools.update_wrapper(self, python)
         self.python: FunctionType = python
-        self.watch_count, self.engine = watch, engine
+        self.watch_count, self.engine, self.checks = watch, engine, check
         self.name = python.__qualname__
         self.recorder, self.counts = Recorder(), CallCounts()
         self.graph: SpeculativeGraph | None = None
@@ -267,6 +301,8 @@ class SpeculativeFunction(SpeculativeFunctionBase):
         self.misses: deque[str] = deque(maxlen=MAX_EVENTS)
         self.broken: dict[tuple[str, int, str], int] = {}
         """How often each assumption broke, by its file, line and claim."""
+        self.failed_runs: deque[FailedRun] = deque(maxlen=MAX_FAILED_RUNS)
+        """The last runs of graphs that did not return."""
         self.last_outcome: Outcome | None = None
         self._observation, self._requirements = Observation(), Requirements()
         self._samples: list[dict[str, Any]] = []
@@ -300,6 +336,8 @@ class SpeculativeFunction(SpeculativeFunctionBase):
             self._samples.append(roots)
             return self._run_python(arguments, keywords)
         with self._lock:
+            if self.checks:
+                return self._run_both(roots, arguments, keywords)
             attempt = self._run_graph(roots)
         if attempt is None:
             self.counts.python += 1
@@ -314,6 +352,66 @@ class SpeculativeFunction(SpeculativeFunctionBase):
         finally:
             _RUNNING.reset(token)
 
+    def _run_both(self, roots: dict[str, Any], arguments: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
+        """Run the call in the graph on copies of its objects, and in Python; the effects are those of Python. Raises
+        Disagreement where the two differ."""
+        attempt, copies, printed = self._run_on_copies(roots)
+        text, error, value = StringIO(), None, None
+        with redirect_stdout(text):
+            try:
+                value = self._run_python(arguments, keywords)
+            except Exception as caught:
+                error = caught
+        print(text.getvalue(), end="")
+        difference = None
+        if attempt is None:
+            self.counts.python += 1
+        elif error is not None:
+            difference = f"the graph returns, Python raises {type(error).__name__}"
+        elif printed != text.getvalue():
+            difference = f"the graph prints {printed!r}, Python {text.getvalue()!r}"
+        else:
+            now = {**roots, **{str(key): key.read() for key in self._changeable_variables()}}
+            difference = first_difference({**copies, "result": attempt[0]}, {**now, "result": value})
+        if difference is not None:
+            raise Disagreement(f"{self.name} differs in the graph and in Python", got=difference) from error
+        if error is not None:
+            raise error
+        return value
+
+    def _run_on_copies(self, roots: dict[str, Any]) -> tuple[tuple[Any] | None, dict[str, Any], str]:
+        """Run the call in the graph on copies of its objects: its result if it returns, the copies, and what it prints.
+        Variables have their values again afterwards."""
+        text = StringIO()
+        try:
+            self._match(roots)
+        except (NotSpeculable, LayoutMiss):
+            return self._run_graph(roots), roots, ""  # which notes why there is no graph
+        variables = self._changeable_variables()
+        before = [key.read() for key in variables]
+        assert self.graph is not None
+        constants = {id(value): value for value in self.graph.constants()}
+        copies, values = copy_objects((roots, before), constants)
+        try:
+            for key, value in zip(variables, values, strict=True):
+                key.write(value)
+            with redirect_stdout(text):
+                attempt = self._run_graph(copies)
+            copies |= {str(key): key.read() for key in variables}
+        finally:
+            for key, value in zip(variables, before, strict=True):
+                key.write(value)
+        return attempt, copies, text.getvalue()
+
+    def _changeable_variables(self) -> list[VariableKey]:
+        """The variables of modules and cells whose values the graph takes, not assumes."""
+        variables = {} if self.graph is None else self.graph.variables
+        return [
+            key
+            for key, layout in variables.items()
+            if isinstance(key, VariableKey) and not isinstance(layout, ConstantLayout)
+        ]
+
     def _run_graph(self, roots: dict[str, Any]) -> tuple[Any] | None:
         """Run the call in the graph, and commit: the result, in a tuple. None where Python must run it."""
         try:
@@ -325,7 +423,7 @@ class SpeculativeFunction(SpeculativeFunctionBase):
             if isinstance(outcome.error, Exhausted) and outcome.error.limit == "interrupt":
                 raise KeyboardInterrupt from outcome.error
             if outcome.error is not None:
-                self._note_failure(graph, outcome)
+                self._note_failure(graph, outcome, leaves)
                 return None
             value, writes = graph.decode(table, leaves, outcome.results)
         except NotSpeculable as error:
@@ -376,7 +474,7 @@ class SpeculativeFunction(SpeculativeFunctionBase):
             self.reason = reason
         self.misses.append(f"no graph is made, since {reason}")
 
-    def _note_failure(self, graph: SpeculativeGraph, outcome: Outcome) -> None:
+    def _note_failure(self, graph: SpeculativeGraph, outcome: Outcome, leaves: Sequence[Any]) -> None:
         """Note which assumption broke in a run of the graph that has not returned."""
         error = outcome.error
         number = number_in(str(getattr(error, "message", "")))
@@ -388,6 +486,8 @@ class SpeculativeFunction(SpeculativeFunctionBase):
             claim = f"`{assumption.source}`: {assumption.claim}"
             key = (assumption.location.file, assumption.location.line, assumption.claim)
         self.misses.append(f"an assertion failed: {claim}")
+        call = self.counts.watch + self.counts.graph + self.counts.python + 1
+        self.failed_runs.append(FailedRun(call, claim, str(getattr(error, "tag", None) or ""), graph.traced, leaves))
         if broken_number() is not None:
             return
         self.broken[key] = self.broken.get(key, 0) + 1
@@ -516,6 +616,33 @@ class SpeculativeFunction(SpeculativeFunctionBase):
         count = plural(len(self.graph.assumptions), "assertion")
         return Forecast("graph", f"all layouts hold; the run checks {count}")
 
+    def failed_history(self, call: int | None = None) -> History:
+        """The run of a call that broke an assertion, on the machine, just before the token that makes it fail; without
+        a number, of the last such call. `explain()` has the numbers, which count from 1. Raises Usage if that call has
+        broken no assertion, or is too long ago."""
+        runs = [each for each in self.failed_runs if call is None or each.call == call]
+        if not runs:
+            numbers = ", ".join(str(each.call) for each in self.failed_runs)
+            raise Usage(
+                "there is no run that broke an assertion" + (f" in call {call}" if call else ""),
+                where=user_location(),
+                required=f"call {numbers}" if numbers else None,
+                python=ValueError,
+            )
+        traced = runs[-1].traced
+        history = History(traced.graph, traced.all_arguments(runs[-1].leaves), structure=traced.structure)
+        history.run("trap")
+        history.back()
+        return history
+
+    def why(self, call: int | None = None) -> None:
+        """Open the debugger in this terminal at the token that made an assertion fail, in the call of this number, or
+        the last that broke one; returns when the user quits. No object changes.
+
+        Raises Usage as `failed_history` does, and where there is no terminal."""
+        history = self.failed_history(call)
+        open_debugger(lambda _: history, history.position)
+
     def _explanation(self, forecast: Forecast | None) -> Explanation:
         rows: list[AssumptionRow] = []
         graph = self.graph
@@ -547,5 +674,6 @@ class SpeculativeFunction(SpeculativeFunctionBase):
             self.reason,
             tuple(rows),
             tuple(self.misses),
+            tuple(Failure(each.call, each.claim, each.tag) for each in self.failed_runs),
             forecast,
         )

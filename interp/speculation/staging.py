@@ -626,7 +626,7 @@ class Staging:
         results = self.located(lambda: call_as_one_step("branch", self.function, run))
         self.state, self.stack, self.current_node = start, stack, node
         self.class_vector, self.row_vector = vectors
-        final = _filled(ends, results)
+        final = fill_results(ends, results)
         value = final.pop("result of the arm")
         self._restore(final, start)
         return value
@@ -668,7 +668,7 @@ class Staging:
         results: list[Any] = []
         if pairs or any(part.nodes for part in branches):
             results = self._emit_cond(region, predicate, branches, pairs)
-        final = _filled(merged, results)
+        final = fill_results(merged, results)
         value = final.pop("result of the arm")
         self._restore(final, start)
         states = [end[1] for end in ends if end is not None]
@@ -1059,7 +1059,7 @@ class _Pending(NamedTuple):
     position: int
 
 
-def _filled(entries: dict[Any, tuple[Layout, list[Any]]], results: Sequence[Any]) -> dict[Any, StagedValue]:
+def fill_results(entries: dict[Any, tuple[Layout, list[Any]]], results: Sequence[Any]) -> dict[Any, StagedValue]:
     """Values, with results in their place."""
     return {
         key: StagedValue(

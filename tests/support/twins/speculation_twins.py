@@ -46,9 +46,9 @@ def _lost_aliases(patch: MonkeyPatch) -> None:
 def _stale_fields(patch: MonkeyPatch) -> None:
     sound = Generation.write_heap
 
-    def write_heap(generation: Generation, key: Any, value: StagedValue, node: Any, owner: Any = None) -> None:
+    def write_heap(generation: Generation, key: Any, *arguments: Any, **options: Any) -> None:
         before = generation.state.heap.get(key)
-        sound(generation, key, value, node, owner)
+        sound(generation, key, *arguments, **options)
         assert before is not None
         generation.state.heap[key] = before
 
