@@ -25,8 +25,8 @@ def warm(
     """Compile machine code ahead of its first use.
 
     Without FILE, all token machines of the engine `fast` are compiled; they serve all programs. With FILE, the machine
-    that its programs need, and each program for the engine `compiled`. If the parameters of a function have no types,
-    give NAME and ARGS; only the types of ARGS matter.
+    that its programs need, each program for the engine `compiled`, and its blocks, which `fast` uses in long runs under
+    `lifo`. If the parameters of a function have no types, give NAME and ARGS; only the types of ARGS matter.
 
     Later processes find the code in the cache folder. The exit code is 1 if something could not be compiled.
     """
@@ -48,9 +48,13 @@ def warm(
 
 
 def compile_program(name: str, subject: Runnable, words: list[str]) -> bool:
-    """Compile a program for `compiled`, if that supports it, and print a line; returns False if that failed."""
+    """Compile the blocks of a graph, if it has any, and the program for `compiled`, if that supports it; print
+    a line for each. Returns False if one failed."""
     from ...interp.engines.compiled.run import compile_task  # here: other commands start without the compiler
     from ...interp.engines.compiled.support import unsupported_program
+    from ...interp.engines.fast.block_loader import block_task
+    from ...interp.engines.fast.blocks import block_program
+    from ...interp.image.image import cached_image
 
     check_rules(subject)
     untyped = [parameter for parameter, type_ in parameters(subject) if type_ is None]
@@ -58,12 +62,14 @@ def compile_program(name: str, subject: Runnable, words: list[str]) -> bool:
         missing = f"the type of {untyped[0]} is not known; name the function, and give its arguments"
         print_text(f"{name:38} skipped: {missing}")
         return True
-    program, _ = program_and_graph(subject, parse_arguments(subject, words) if words else None)
+    program, graph = program_and_graph(subject, parse_arguments(subject, words) if words else None)
+    blocks = block_program(cached_image(graph, {}))
+    has_blocks = blocks is None or compile_and_report(f"{name}: its blocks", block_task(blocks), "fast")
     reason = "it is a graph" if program is None else unsupported_program(program)
     if program is None or reason is not None:
         print_text(f"{name:38} skipped: compiled does not run it: {reason}")
-        return True
-    return compile_and_report(name, compile_task(program), "compiled")
+        return has_blocks
+    return compile_and_report(name, compile_task(program), "compiled") and has_blocks
 
 
 def compile_and_report(subject: str, task: CompileTask, engine: str) -> bool:
