@@ -72,7 +72,7 @@ class Partition:
         return replace(
             self.graph,
             nodes=tuple(replace(node, outputs=tuple(map(local, node.outputs))) for node in nodes),
-            arguments=tuple(each for each in arguments if each[1].edges or place == 0) + tuple(received),
+            arguments=tuple(argument for argument in arguments if argument[1].edges or place == 0) + tuple(received),
             results=tuple(positions[number] for number in self.graph.results if number in positions),
             hidden_count=self.graph.hidden_count if place == 0 else 0,
         )
@@ -109,12 +109,12 @@ def partition(graph: Graph, places: Sequence[int], devices: Sequence[DeviceName]
         return [edge for edge in output.edges if graph.nodes[edge.node].op == "merge"]
 
     arguments = tuple(
-        (name, cut_output(name, graph.name, each, 0, merge_edges(each))) for name, each in graph.arguments
+        (name, cut_output(name, graph.name, output, 0, merge_edges(output))) for name, output in graph.arguments
     )
     for number, node in enumerate(graph.nodes):
         names = [node.name if output == 0 else f"{node.name}.output{output}" for output in range(len(node.outputs))]
         pairs = zip(names, node.outputs, strict=True)
-        outputs = tuple(cut_output(name, node.function, each, places[number]) for name, each in pairs)
+        outputs = tuple(cut_output(name, node.function, output, places[number]) for name, output in pairs)
         nodes[number] = replace(node, outputs=outputs)
     whole = replace(graph, nodes=tuple(nodes), arguments=arguments)
     return Partition(whole, tuple(devices), tuple(all_places), tuple(transfers))
@@ -164,10 +164,10 @@ def node_constraints(graph: Graph, constraints: Mapping[str, str] | None = None)
         members = [n for n, node in enumerate(graph.nodes) if node.function == name and n not in graph.results]
         for number in members if name in functions else graph.find(name):
             required[number][f"{name} on {device}"] = device
-    for node, each in zip(graph.nodes, required, strict=True):
+    for node, device_by_reason in zip(graph.nodes, required, strict=True):
         if node.op != "return" and (device_in_source := _device_in_source(node)) is not None:
             words, device = device_in_source
-            each[words] = device
+            device_by_reason[words] = device
     return required
 
 
@@ -186,7 +186,7 @@ def _device_in_source(node: GraphNode) -> tuple[str, DeviceName] | None:
 def list_devices(constraints: Sequence[Constraints]) -> list[DeviceName]:
     """The devices that constraints name: the first device, the full names in order, and for each part of a name that
     none of these has, a device with the other part of the first device."""
-    names = {device for each in constraints for device in each.values()}
+    names = {device for reasons in constraints for device in reasons.values()}
     full_names = sorted(name for name in names if None not in name)
     devices = list(dict.fromkeys([FIRST_DEVICE, *full_names]))
     for name in sorted(names - set(full_names), key=str):
@@ -254,7 +254,7 @@ def first_admitted(names: list[str], constraints: Constraints, devices: Sequence
     """The position of the first device that all constraints of a group admit, whose nodes have these names. Raises
     Usage where there is none."""
     for position, device in enumerate(devices):
-        if all(each.admits(device) for each in constraints.values()):
+        if all(constraint.admits(device) for constraint in constraints.values()):
             return position
     raise Usage(
         f"no device is admitted for {', '.join(names[:4])}{' ...' if len(names) > 4 else ''}",

@@ -204,7 +204,7 @@ def _resolve_padding(padding: Any, sizes: Sequence[int | None], extent: Sequence
     if padding == "VALID":
         return [(0, 0)] * len(extent)
     if padding == "SAME":
-        return [_same_padding(*each) for each in zip(sizes, extent, strides, strict=True)]
+        return [_same_padding(*numbers) for numbers in zip(sizes, extent, strides, strict=True)]
     entries = list(padding) if isinstance(padding, tuple | list) else [padding]
     pairs = [] if isinstance(padding, str) else [static_integers(entry, "padding") for entry in entries]
     if len(pairs) == 1:

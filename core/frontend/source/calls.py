@@ -50,7 +50,7 @@ def call_function(function: FunctionType, arguments: tuple[Any, ...], keywords: 
         return call_opaque(function, arguments, keywords)
     if code.co_flags & inspect.CO_GENERATOR:  # it runs where its items are taken
         return converted(*arguments, **keywords)
-    outer = next((each for each in reversed(region.specialization.python_calls) if each.code is code), None)
+    outer = next((call for call in reversed(region.specialization.python_calls) if call.code is code), None)
     if outer is not None and outer.depth < staging_depth():
         return call_recursively(region, function, converted, outer, arguments, keywords)
     with_callees = False
@@ -95,15 +95,17 @@ def record_changes(candidates: Sequence[Any], perform: Callable[[], Any]) -> Any
     """What `perform` returns. The changes that it makes to these objects are found by comparing them, and announced."""
     if active_journal() is None and not any(map(is_rebuilt, candidates)):
         return perform()
-    before = [(each, ItemsPlace(each).read()) for each in candidates if isinstance(each, CONTAINERS)]
+    before = [
+        (container, ItemsPlace(container).read()) for container in candidates if isinstance(container, CONTAINERS)
+    ]
     attributes = [
-        (each, dict(vars(each)))
-        for each in candidates
-        if is_static(each)
-        and hasattr(each, "__dict__")
-        and not isinstance(each, type | FunctionType)
-        and type(each).__module__ not in sys.stdlib_module_names
-        and not type(each).__module__.startswith("tagloom")
+        (instance, dict(vars(instance)))
+        for instance in candidates
+        if is_static(instance)
+        and hasattr(instance, "__dict__")
+        and not isinstance(instance, type | FunctionType)
+        and type(instance).__module__ not in sys.stdlib_module_names
+        and not type(instance).__module__.startswith("tagloom")
     ]
     result = perform()
     for container, content in before:
@@ -156,7 +158,7 @@ def _print(*values: Any, sep: Any = " ", end: Any = "\n", **keywords: Any) -> No
         if (
             not keywords
             or active_journal() is not None
-            or any(not isinstance(part, str) for each in parts for part in each)
+            or any(not isinstance(part, str) for text in parts for part in text)
         ):
             raise Invalid(
                 "print in a program writes whole lines, to the output of the run",
@@ -168,7 +170,7 @@ def _print(*values: Any, sep: Any = " ", end: Any = "\n", **keywords: Any) -> No
         print(*values, sep=sep, end=end, **keywords)
         return
     separator = " " if sep is None else sep
-    joined = [part for each in parts for part in (separator, *each)][1:]
+    joined = [part for text in parts for part in (separator, *text)][1:]
     print_joined(*(FormattedValue(part) if is_symbolic(part) else part for part in joined))
 
 

@@ -83,10 +83,12 @@ def _ignores_exceptions(method: FunctionType) -> bool:
     collected = bool(code.co_flags & inspect.CO_VARARGS) + bool(code.co_flags & inspect.CO_VARKEYWORDS)
     arguments = set(code.co_varnames[1 : code.co_argcount + code.co_kwonlyargcount + collected])
     instructions = list(dis.get_instructions(code))
-    for position, each in enumerate(instructions):
-        if each.argval in arguments or (isinstance(each.argval, tuple) and arguments & set(each.argval)):
+    for position, instruction in enumerate(instructions):
+        if instruction.argval in arguments or (
+            isinstance(instruction.argval, tuple) and arguments & set(instruction.argval)
+        ):
             return False
         last = instructions[position - 1]
-        if each.opname == "RETURN_VALUE" and not (last.opname.startswith("LOAD_CONST") and not last.argval):
+        if instruction.opname == "RETURN_VALUE" and not (last.opname.startswith("LOAD_CONST") and not last.argval):
             return False
     return True

@@ -84,9 +84,9 @@ def convert_code(code: CodeType, classes: OperatorClasses = NO_CLASSES) -> Conve
     if code.co_flags & inspect.CO_GENERATOR:
         explain_unconverted(compiled, f"conditions of {code.co_name} are not converted, since it is a generator")
     pending = [compiled]
-    for each in pending:  # a worklist: the loop appends to it
-        _GENERATED.add((each, each.co_filename))
-        pending += [constant for constant in each.co_consts if isinstance(constant, CodeType)]
+    for pending_code in pending:  # a worklist: the loop appends to it
+        _GENERATED.add((pending_code, pending_code.co_filename))
+        pending += [constant for constant in pending_code.co_consts if isinstance(constant, CodeType)]
     return ConvertedCode(compiled, tree)
 
 
@@ -120,11 +120,11 @@ def _convert_nested(node: Any, convert_function: Callable[[FunctionNode], Functi
 
 def _is_generator(node: ast.FunctionDef) -> bool:
     pending: list[ast.AST] = list(node.body)
-    for each in pending:  # a worklist: the loop appends to it
-        if isinstance(each, ast.Yield | ast.YieldFrom | ast.Await):
+    for child in pending:  # a worklist: the loop appends to it
+        if isinstance(child, ast.Yield | ast.YieldFrom | ast.Await):
             return True
-        if not isinstance(each, SCOPES):
-            pending += child_nodes(each)
+        if not isinstance(child, SCOPES):
+            pending += child_nodes(child)
     return False
 
 
@@ -149,9 +149,9 @@ def compile_tree(tree: FunctionNode, code: CodeType) -> CodeType:
 def _bare(arguments: ast.arguments) -> ast.arguments:
     """Parameters without annotations, and with defaults that are never evaluated: the function object has its own."""
     bare = copy.deepcopy(arguments)
-    for each in ast.walk(bare):
-        if isinstance(each, ast.arg):
-            each.annotation = None
+    for child in ast.walk(bare):
+        if isinstance(child, ast.arg):
+            child.annotation = None
     bare.defaults = []
     bare.kw_defaults = [None] * len(bare.kwonlyargs)
     return bare

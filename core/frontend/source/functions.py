@@ -126,7 +126,9 @@ class _TracedFunctionCall:
         region = current_region()
         assert region is not None, "a function of the program is only traced"
         inner, remaining = region.specialization, iter(symbols)
-        values = [_insert(each, remaining) if isinstance(each, Tree) else each for each in self.arguments]
+        values = [
+            _insert(argument, remaining) if isinstance(argument, Tree) else argument for argument in self.arguments
+        ]
         count = len(values) - len(self.keyword_names)
         keywords = dict(zip(self.keyword_names, values[count:], strict=True))
         inner.python_calls[:] = [*self.outer_calls, PythonCall(self.function.__code__, self.depth, {})]
@@ -160,11 +162,11 @@ class _TracedFunctionCall:
             leaves[position] = symbol
         result = unflatten(self.result.treedef, leaves)
         pending = [result]
-        for each in pending:  # a worklist: the loop appends to it
-            if type(each) in (list, dict):
-                register_created(each)
-            if type(each) in (list, tuple, dict):
-                pending += each.values() if type(each) is dict else each
+        for item in pending:  # a worklist: the loop appends to it
+            if type(item) in (list, dict):
+                register_created(item)
+            if type(item) in (list, tuple, dict):
+                pending += item.values() if type(item) is dict else item
         return result
 
 
@@ -194,17 +196,17 @@ def _is_value(result: Any, tree: Tree, journal: Journal, arguments: list[Any]) -
     """Whether a result can be rebuilt from its leaves in the caller: its lists and dicts are new, each is there once,
     and it has no object that may refer to values of the function."""
     pending, identities = [result], list[int]()
-    for each in pending:  # a worklist: the loop appends to it
-        if type(each) in (list, dict):
-            identities.append(id(each))
-            if id(each) not in journal.created_objects or is_rebuilt(each):
+    for item in pending:  # a worklist: the loop appends to it
+        if type(item) in (list, dict):
+            identities.append(id(item))
+            if id(item) not in journal.created_objects or is_rebuilt(item):
                 return False
-        if type(each) in (list, tuple, dict):
-            pending += each.values() if type(each) is dict else each
+        if type(item) in (list, tuple, dict):
+            pending += item.values() if type(item) is dict else item
     if len(identities) != len(set(identities)):
         return False
     objects = [part.value for part in expose_static_leaves(tree.treedef)[1] if isinstance(part, StaticLeaf)]
-    return all(_is_constant(each) or any(each is argument for argument in arguments) for each in objects)
+    return all(_is_constant(item) or any(item is argument for argument in arguments) for item in objects)
 
 
 def _is_constant(value: Any) -> bool:

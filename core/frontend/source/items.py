@@ -100,7 +100,7 @@ def _column(leaves: Sequence[Any]) -> Any:
     """An array of these leaves."""
     kinds = [number_kind(leaf) for leaf in leaves]
     if None not in kinds:
-        kind = higher_kind(*(each for each in kinds if each is not None))
+        kind = higher_kind(*(kind for kind in kinds if kind is not None))
         leaves = [to_kind(leaf, kind) for leaf in leaves]
         if not any(map(is_symbolic, leaves)):
             return array_namespace().asarray(np.array(leaves, DTYPES[kind].numpy))
@@ -117,10 +117,10 @@ def find_key(table: dict[Any, Any], key: Any) -> tuple[Any, Any]:
     if not is_symbolic(key) or number_kind(key) is None:
         _refuse("a dict has a symbolic key that is no number", "use an array, or nested dicts")
     namespace = array_namespace()
-    positions = [position for position, each in enumerate(table) if type(each) in (bool, int, float)]
+    positions = [position for position, entry in enumerate(table) if type(entry) in (bool, int, float)]
     if not positions:
         return 0, False
-    keys = [each for each in table if type(each) in (bool, int, float)]
+    keys = [entry for entry in table if type(entry) in (bool, int, float)]
     is_equal = namespace.equal(namespace.asarray(np.array(keys)), key * 1)
     number = namespace.argmax(namespace.astype(is_equal, dtypes.int64))
     if positions != list(range(len(table))):
@@ -202,10 +202,10 @@ def sort_items(
     pairs = [(key, item) for key, item in zip(keys, items, strict=True)]
     for end in range(len(pairs) - 1, 0, -1):
         for k in range(end):
-            one, other = pairs[k], pairs[k + 1]
-            is_wrong = is_less(one[0], other[0]) if is_reversed else is_less(other[0], one[0])
+            first, second = pairs[k], pairs[k + 1]
+            is_wrong = is_less(first[0], second[0]) if is_reversed else is_less(second[0], first[0])
             if is_symbolic(is_wrong):
-                pairs[k], pairs[k + 1] = _choose(is_wrong, (other, one), (one, other))
+                pairs[k], pairs[k + 1] = _choose(is_wrong, (second, first), (first, second))
             elif is_wrong:
-                pairs[k], pairs[k + 1] = other, one
+                pairs[k], pairs[k + 1] = second, first
     return [item for _, item in pairs]

@@ -57,12 +57,12 @@ def integer_root(n):
     return low
 
 
-def greatest_common_divisor(one, other):
-    """`math.gcd(one, other)`."""
-    one, other = abs(one), abs(other)
-    while other:
-        one, other = other, one % other
-    return one
+def greatest_common_divisor(a, b):
+    """`math.gcd(a, b)`."""
+    a, b = abs(a), abs(b)
+    while b:
+        a, b = b, a % b
+    return a
 
 
 def factorial(n):

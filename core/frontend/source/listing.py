@@ -94,11 +94,11 @@ def _pairs(original: ast.AST, unparsed: ast.AST) -> Iterator[tuple[ast.AST, ast.
     if hasattr(original, "lineno") and hasattr(unparsed, "lineno"):
         yield original, unparsed
     for name in original._fields:
-        one, other = getattr(original, name, None), getattr(unparsed, name, None)
-        if isinstance(one, ast.AST) and isinstance(other, ast.AST):
-            yield from _pairs(one, other)
-        elif isinstance(one, list) and isinstance(other, list) and len(one) == len(other):
-            for part, opposite in zip(one, other, strict=True):
+        first, second = getattr(original, name, None), getattr(unparsed, name, None)
+        if isinstance(first, ast.AST) and isinstance(second, ast.AST):
+            yield from _pairs(first, second)
+        elif isinstance(first, list) and isinstance(second, list) and len(first) == len(second):
+            for part, opposite in zip(first, second, strict=True):
                 if isinstance(part, ast.AST) and isinstance(opposite, ast.AST):
                     yield from _pairs(part, opposite)
 

@@ -71,7 +71,7 @@ PYTHON_IMPLEMENTATIONS: dict[Callable[..., Any], Callable[..., Any]] = {
 def apply_math(function: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
     """A function of `math` of numbers, some of which are symbolic. Returns NotImplemented where there is no op for it,
     or for an argument that is no number."""
-    kinds = [number_kind(each) for each in arguments]
+    kinds = [number_kind(argument) for argument in arguments]
     if None in kinds:
         return NotImplemented
     implementation = PYTHON_IMPLEMENTATIONS.get(function)
@@ -84,7 +84,7 @@ def apply_math(function: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
         return NotImplemented
     if row.gives_integer and "f" not in kinds:
         return to_kind(arguments[0], "i")
-    operands = [to_kind(each, "f") for each in arguments]
+    operands = [to_kind(argument, "f") for argument in arguments]
     namespace = array_namespace()
     base = operands.pop() if function is math.log and len(operands) == 2 else None
     if row.is_outside is not None:

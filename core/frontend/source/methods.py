@@ -37,7 +37,7 @@ def call_symbolic(operators: Operators, function: Any, arguments: tuple[Any, ...
         result = method(operators, owner, *arguments, **keywords)
         if result is not NotImplemented:
             return result
-    if owner is math and not keywords and any(is_symbolic(read_variable(each)) for each in arguments):
+    if owner is math and not keywords and any(is_symbolic(read_variable(argument)) for argument in arguments):
         return apply_math(function, tuple(map(read_variable, arguments)))
     _check_lengths(function, owner, (*arguments, *keywords.values()))
     return NotImplemented
@@ -79,7 +79,7 @@ def sort(operators: Operators, items: Any, /, *, key: Any = None, reverse: Any =
 
 def power(base: Any, exponent: Any, modulus: Any = None) -> Any:
     """`pow(base, exponent, modulus)`."""
-    numbers = [read_variable(each) for each in (base, exponent, modulus)]
+    numbers = [read_variable(operand) for operand in (base, exponent, modulus)]
     if modulus is None or not any(map(is_symbolic, numbers)):
         return pow(base, exponent, modulus)
     return convert(library.power_modulo)(*numbers)  # type: ignore[arg-type]
@@ -95,7 +95,7 @@ def _in_python(function: Any) -> Callable[..., Any]:
     """A method of a list or tuple, by a function of the library where a value is symbolic."""
 
     def run(operators: Operators, items: Any, *arguments: Any) -> Any:
-        is_known = not any(is_symbolic(read_variable(each)) for each in (*items, *arguments))
+        is_known = not any(is_symbolic(read_variable(operand)) for operand in (*items, *arguments))
         is_known = is_known and not has_stacked_items(items)
         return NotImplemented if is_known or len(arguments) != 1 else convert(function)(items, *arguments)
 
@@ -147,7 +147,7 @@ def _insert(operators: Operators, items: list[Any], index: Any, value: Any) -> A
 
 
 def _remove(operators: Operators, items: list[Any], value: Any) -> Any:
-    if not any(is_symbolic(read_variable(each)) for each in (value, *items)) and not has_stacked_items(items):
+    if not any(is_symbolic(read_variable(operand)) for operand in (value, *items)) and not has_stacked_items(items):
         return NotImplemented
     _pop(operators, items, operators.call(items.index, value))
     return None

@@ -28,7 +28,7 @@ def child_nodes(node: ast.AST) -> list[ast.AST]:
     for name in _node_fields(type(node)):  # type: ignore[arg-type]
         part = getattr(node, name, None)
         if isinstance(part, list):
-            children += [each for each in part if isinstance(each, ast.AST)]
+            children += [child for child in part if isinstance(child, ast.AST)]
         elif isinstance(part, ast.AST):
             children.append(part)
     return children

@@ -94,11 +94,11 @@ def _unify_lists(values: Sequence[list[Any]], scopes: Sequence[Scope], depth: in
     for value, scope in zip(values, scopes, strict=True):
         with scope():
             stacked.append(stack_items(value, depth) if value else None)
-    model = next((each for each in stacked if each is not None), None)
+    model = next((column for column in stacked if column is not None), None)
     if model is None or (depth and None in stacked):
         raise DifferentItems
-    filled = [empty_items(model) if each is None else each for each in stacked]
-    return [[each] for each in unify_structures(filled, scopes, depth)]
+    filled = [empty_items(model) if column is None else column for column in stacked]
+    return [[column] for column in unify_structures(filled, scopes, depth)]
 
 
 def empty_items(model: StackedItems) -> StackedItems:
@@ -111,7 +111,7 @@ def _zeros(leaf: Any, size: int | None = None) -> Any:
     type_ = to_operand(unwrap_weak(leaf)).type
     if type_.dtype.kind not in "biuf" or type_.shape is None:
         raise DifferentItems
-    shape = [each or 0 for each in type_.shape]
+    shape = [size or 0 for size in type_.shape]
     if size is not None:
         shape[0] = size
     return array_namespace().asarray(np.zeros(shape, type_.dtype.numpy))
@@ -126,11 +126,11 @@ def prototype(content: Any) -> Any:
 def open_like(content: Any, model: Any) -> Any:
     """A piece of state with the structure that it has together with `model`, and with columns of its numbers."""
     content, model = unify_structures([content, model])
-    tree, other = split(content), split(model)
+    tree, model_tree = split(content), split(model)
     positions = column_positions(tree.treedef)
     leaves = [
         lift(leaf, leaf_kind(leaf), leaf_kind(opposite)) if k in positions else leaf
-        for k, (leaf, opposite) in enumerate(zip(tree.leaves, other.leaves, strict=True))
+        for k, (leaf, opposite) in enumerate(zip(tree.leaves, model_tree.leaves, strict=True))
     ]
     return unflatten(tree.treedef, leaves)
 
@@ -163,7 +163,7 @@ def lift(leaf: Any, *kinds: str | None) -> Any:
     """A number, or an array of numbers, as one of the highest of these kinds."""
     if None in kinds:
         return leaf
-    kind = higher_kind(*(each for each in kinds if each is not None))
+    kind = higher_kind(*(kind for kind in kinds if kind is not None))
     if number_kind(leaf) is not None:
         return to_kind(leaf, kind)
     return leaf if leaf_kind(leaf) == kind else array_namespace().astype(leaf, DTYPES[kind])
@@ -225,9 +225,9 @@ def _join_columns(columns: Sequence[Any], depth: int) -> Any:
         # no items have no sizes yet: they take those of the others
         model = columns[-1]
         sizes = [model.shape[axis] for axis in range(1, len(inner[0]) + 1)]
-        for each in columns[:-1]:
-            _require_sizes(each, sizes)
-        columns = [*(namespace.reshape(each, (each.shape[0], *sizes)) for each in columns[:-1]), model]
+        for column in columns[:-1]:
+            _require_sizes(column, sizes)
+        columns = [*(namespace.reshape(column, (column.shape[0], *sizes)) for column in columns[:-1]), model]
     return namespace.concat(list(columns), axis=depth)
 
 
@@ -334,8 +334,8 @@ def assign_open_item(container: list[Any], index: Any, value: Any) -> list[Any]:
         return items
     stacked = stack_items(container)
     try:
-        one = stack_items([value])
-        columns = [split(each) for each in unify_structures([stacked.columns, one.columns], depth=1)]
+        row_columns = stack_items([value])
+        columns = [split(parts) for parts in unify_structures([stacked.columns, row_columns.columns], depth=1)]
     except DifferentItems:
         raise refuse_items() from None
     namespace, leaves = array_namespace(), list[Any]()

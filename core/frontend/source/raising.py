@@ -69,7 +69,7 @@ def is_raised_after_effects(region: RegionBuilder, error: Exception) -> bool:
 
 def _may_come_first(node: Node) -> bool:
     is_effect = node.op in EFFECT_OPS or node.op in ("assert", "call")
-    return is_effect or any(_may_come_first(each) for region in node.regions for each in region.nodes)
+    return is_effect or any(_may_come_first(inner_node) for region in node.regions for inner_node in region.nodes)
 
 
 @contextmanager
@@ -77,19 +77,19 @@ def handlers(classes: Callable[[], Any]) -> Iterator[None]:
     """Surrounds the body of a `try` that has handlers of these classes. Raises Invalid (F4) where an operation of the
     body may trap with one of them, which no handler would see."""
     try:
-        caught = classes()
+        classes_caught = classes()
     except Exception:  # Python evaluates the classes only where an exception is raised
-        caught = Exception
+        classes_caught = Exception
     region = current_region()
     start = len(region.nodes) if region is not None else 0
-    token = _HANDLERS.set((*_HANDLERS.get(), caught))
+    token = _HANDLERS.set((*_HANDLERS.get(), classes_caught))
     try:
         yield
     finally:
         _HANDLERS.reset(token)
     if region is None:
         return
-    if issubclass(ZeroDivisionError, caught):
+    if issubclass(ZeroDivisionError, classes_caught):
         for node in _quotients(region.nodes[start:]):
             raise Invalid(
                 f"{node.op} by zero raises no exception in a program: it gives an infinity or NaN",
@@ -98,7 +98,7 @@ def handlers(classes: Callable[[], Any]) -> Iterator[None]:
                 hint="test the divisor by an `if` in place of the `try`",
             )
     for node, error in _traps(region.nodes[start:], region.specialization, set()):
-        if issubclass(error, caught):
+        if issubclass(error, classes_caught):
             raise Invalid(
                 f"{node.op} may raise {error.__name__} in a `try`, when the program runs",
                 rule="F4",
@@ -149,7 +149,7 @@ def perform_certainly(compute: Callable[[], Any]) -> Any:
     start = 0 if region is None else len(region.nodes)
     result = compute()
     if region is not None:
-        results = (each.name for node in region.nodes[start:] for each in node.results)
+        results = (result.name for node in region.nodes[start:] for result in node.results)
         region.specialization.certain_results.update(results)
     return result
 
@@ -159,13 +159,17 @@ def _traps(nodes: Sequence[Node], function: Specialization, seen: set[str]) -> I
     functions that they call."""
     builder = function.program_builder
     for node in nodes:
-        if any(each.name in function.certain_results for each in node.results):
+        if any(result.name in function.certain_results for result in node.results):
             continue
         for region in node.regions:
             yield from _traps(region.nodes, function, seen)
         if node.op == "call":
             name = str(node.attribute("function"))
-            callees = [each for each in builder.specializations.values() if each.name == name and name not in seen]
+            callees = [
+                specialization
+                for specialization in builder.specializations.values()
+                if specialization.name == name and name not in seen
+            ]
             seen.add(name)
             for callee in callees:
                 for inner in callee.regions:
@@ -198,7 +202,7 @@ def stage_assertion(condition: Any, error: Exception) -> Any:
     does not reach.
     """
     where, region = getattr(error, _LOCATION, None) or user_location(), current_region()
-    if region is not None and any(issubclass(type(error), caught) for caught in _HANDLERS.get()):
+    if region is not None and any(issubclass(type(error), classes_caught) for classes_caught in _HANDLERS.get()):
         refusal = Invalid(
             f"a symbolic condition decides whether {type(error).__name__} is raised in a `try`",
             rule="F4",

@@ -147,7 +147,7 @@ def _compiles_to(source: FunctionSource, code: CodeType) -> bool:
     if any(name.startswith("@py") for name in (*code.co_names, *code.co_varnames)):
         return True
     compiled = _compile_statement(source, code.co_flags & FUTURE_FLAGS)
-    return any(_is_same_code(each, code) for each in compiled.get((code.co_name, code.co_firstlineno), ()))
+    return any(_is_same_code(candidate, code) for candidate in compiled.get((code.co_name, code.co_firstlineno), ()))
 
 
 _COMPILED_STATEMENTS: dict[tuple[int, int], tuple[ast.stmt, dict[tuple[str, int], list[CodeType]]]] = {}
@@ -170,20 +170,20 @@ def _compile_statement(source: FunctionSource, flags: int) -> dict[tuple[str, in
     return _COMPILED_STATEMENTS[key][1]
 
 
-def _is_same_code(one: CodeType, other: CodeType) -> bool:
+def _is_same_code(first: CodeType, second: CodeType) -> bool:
     names = ("co_code", "co_names", "co_varnames", "co_freevars", "co_cellvars", "co_argcount", "co_kwonlyargcount")
     return (
-        all(getattr(one, name) == getattr(other, name) for name in names)
-        and list(one.co_positions()) == list(other.co_positions())
-        and len(one.co_consts) == len(other.co_consts)
-        and all(map(_is_same_constant, one.co_consts, other.co_consts))
+        all(getattr(first, name) == getattr(second, name) for name in names)
+        and list(first.co_positions()) == list(second.co_positions())
+        and len(first.co_consts) == len(second.co_consts)
+        and all(map(_is_same_constant, first.co_consts, second.co_consts))
     )
 
 
-def _is_same_constant(one: object, other: object) -> bool:
-    if isinstance(one, CodeType) and isinstance(other, CodeType):
-        return _is_same_code(one, other)
-    return _constant_key(one) == _constant_key(other)
+def _is_same_constant(first: object, second: object) -> bool:
+    if isinstance(first, CodeType) and isinstance(second, CodeType):
+        return _is_same_code(first, second)
+    return _constant_key(first) == _constant_key(second)
 
 
 def _constant_key(constant: object) -> Hashable:

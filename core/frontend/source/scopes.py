@@ -42,8 +42,10 @@ def function_scope(node: FunctionNode) -> Scope:
     nonlocal_names, global_names = declared_names(body, ast.Nonlocal), declared_names(body, ast.Global)
     parameters = parameter_names(node.args)
     local = {*parameters, *written_names(body)} - nonlocal_names - global_names
-    captured = {name for each in own if isinstance(each, SCOPES) for name in _inner_names(each)}
-    captured |= {name for each in own if isinstance(each, ast.GeneratorExp) for name in read_names([each])}
+    captured = {name for scope in own if isinstance(scope, SCOPES) for name in _inner_names(scope)}
+    captured |= {
+        name for generator in own if isinstance(generator, ast.GeneratorExp) for name in read_names([generator])
+    }
     return Scope(tuple(parameters), frozenset(local), nonlocal_names, global_names, frozenset(captured))
 
 
@@ -55,19 +57,19 @@ def declared_names(body: Sequence[ast.AST], kind: type[ast.Nonlocal | ast.Global
     """
     names: list[str] = []
     pending = list(body)
-    for each in pending:  # a worklist: the loop appends to it
-        if isinstance(each, kind):
-            names += each.names
-        elif not isinstance(each, (*SCOPES, ast.expr)):
-            pending += child_nodes(each)
+    for child in pending:  # a worklist: the loop appends to it
+        if isinstance(child, kind):
+            names += child.names
+        elif not isinstance(child, (*SCOPES, ast.expr)):
+            pending += child_nodes(child)
     return frozenset(names)
 
 
 def parameter_names(arguments: ast.arguments) -> list[str]:
     """The names of all parameters, in order."""
-    each = [*arguments.posonlyargs, *arguments.args, *([arguments.vararg] if arguments.vararg else [])]
-    each += [*arguments.kwonlyargs, *([arguments.kwarg] if arguments.kwarg else [])]
-    return [argument.arg for argument in each]
+    parameters = [*arguments.posonlyargs, *arguments.args, *([arguments.vararg] if arguments.vararg else [])]
+    parameters += [*arguments.kwonlyargs, *([arguments.kwarg] if arguments.kwarg else [])]
+    return [argument.arg for argument in parameters]
 
 
 def walk_scope(nodes: Iterable[ast.AST]) -> Iterator[ast.AST]:

@@ -110,13 +110,15 @@ def zip_items(*iterables: Any, strict: bool = False) -> Any:
     """`zip(*iterables)`."""
     if not any(map(is_counted, iterables)):
         return register_created(zip(*iterables, strict=strict))
-    sequences = [as_sequence(each) for each in iterables]
+    sequences = [as_sequence(source) for source in iterables]
     length = sequences[0].length
-    for each in sequences[1:]:
+    for sequence in sequences[1:]:
         if strict:
-            stage_assertion(apply("equal", length, each.length), raised(ValueError("zip() arguments differ in length")))
-        length = apply("minimum", length, each.length)
-    return SymbolicSequence(length, lambda position: tuple(each.item(position) for each in sequences))
+            stage_assertion(
+                apply("equal", length, sequence.length), raised(ValueError("zip() arguments differ in length"))
+            )
+        length = apply("minimum", length, sequence.length)
+    return SymbolicSequence(length, lambda position: tuple(sequence.item(position) for sequence in sequences))
 
 
 def enumerate_items(iterable: Any, start: Any = 0) -> Any:
@@ -193,7 +195,7 @@ def sum_items(binary: Callable[[str, Any, Any], Any], iterable: Any, /, start: A
         iterable = push_all(iterable)
     if isinstance(iterable, SymbolicRange):
         return iterable.sum() + start
-    if isinstance(iterable, list | tuple) and any(user_method(each, "__add__") for each in iterable):
+    if isinstance(iterable, list | tuple) and any(user_method(item, "__add__") for item in iterable):
         return functools.reduce(functools.partial(binary, "+"), iterable, start)
     if not isinstance(iterable, PushedItems):
         return sum(iterable, start)

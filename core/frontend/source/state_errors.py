@@ -11,9 +11,9 @@ from ..trace.pytree import TreeDef, describe_difference
 from ..trace.source_location import user_location
 
 
-def different_structures(label: str, one: TreeDef, other: TreeDef, *arms: Location | None) -> Invalid:
+def different_structures(label: str, first: TreeDef, second: TreeDef, *arms: Location | None) -> Invalid:
     """The arms of a branch give a piece of state two structures; `arms` are their locations."""
-    required, got = describe_difference(one, other)
+    required, got = describe_difference(first, second)
     return Invalid(
         f"{label} has different structures after the arms of `if`",
         rule="V5",

@@ -55,10 +55,10 @@ def index_expression(node: ast.expr) -> ast.expr:
     '(ag__.slice(1, n, None), 0)'
     """
     if isinstance(node, ast.Slice):
-        parts = [each if each is not None else ast.Constant(None) for each in (node.lower, node.upper, node.step)]
+        parts = [bound if bound is not None else ast.Constant(None) for bound in (node.lower, node.upper, node.step)]
         return expression("ag__.slice(lower, upper, step)", node, lower=parts[0], upper=parts[1], step=parts[2])  # type: ignore[no-any-return]
     if isinstance(node, ast.Tuple):
-        node.elts = [index_expression(each) for each in node.elts]
+        node.elts = [index_expression(element) for element in node.elts]
     return node
 
 
@@ -126,7 +126,7 @@ class _Filling(NodeTransformer):
         return self.generic_visit(node)
 
     def _visit_declaration(self, node: Any) -> Any:
-        names = [name for each in node.names for name in self._filled_names(each)]
+        names = [name for template_name in node.names for name in self._filled_names(template_name)]
         node.names = names
         return node if names else []
 
@@ -141,12 +141,12 @@ def place_at(node: ast.AST, anchor: ast.AST) -> None:
     """Give nodes without a position that of `anchor`."""
     pending: list[ast.AST] = [node]
     while pending:
-        each = pending.pop()
-        if "lineno" in each._attributes and not hasattr(each, "lineno"):
-            each.lineno, each.col_offset = anchor.lineno, anchor.col_offset  # type: ignore[attr-defined]
-            each.end_lineno, each.end_col_offset = anchor.end_lineno, anchor.end_col_offset  # type: ignore[attr-defined]
-            if isinstance(each, ast.Attribute):  # CPython places a call of a method on the last line of its name
-                each.end_lineno, each.end_col_offset = each.lineno, each.col_offset
-        elif hasattr(each, "lineno"):
+        item = pending.pop()
+        if "lineno" in item._attributes and not hasattr(item, "lineno"):
+            item.lineno, item.col_offset = anchor.lineno, anchor.col_offset  # type: ignore[attr-defined]
+            item.end_lineno, item.end_col_offset = anchor.end_lineno, anchor.end_col_offset  # type: ignore[attr-defined]
+            if isinstance(item, ast.Attribute):  # CPython places a call of a method on the last line of its name
+                item.end_lineno, item.end_col_offset = item.lineno, item.col_offset
+        elif hasattr(item, "lineno"):
             continue  # the user's own code has positions already
-        pending += child_nodes(each)
+        pending += child_nodes(item)

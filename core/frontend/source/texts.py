@@ -125,9 +125,9 @@ def _merge_strings(parts: Iterator[Any]) -> Iterator[Any]:
 
 def join_text(*texts: Any) -> Any:
     """An f-string, of its constant parts and its fields."""
-    if all(isinstance(each, str) for each in texts):
+    if all(isinstance(text, str) for text in texts):
         return "".join(texts)
-    return SymbolicText(tuple(part for each in texts for part in text_parts(each)))
+    return SymbolicText(tuple(part for text in texts for part in text_parts(text)))
 
 
 def field(value: Any, conversion: str, specification: Any = "") -> Any:
@@ -240,9 +240,9 @@ def format_fields(text: str, *values: Any, **named_values: Any) -> Any:
 
 def join_strings(separator: str, texts: Any) -> Any:
     """`separator.join(texts)`; NotImplemented where no text has a symbolic value."""
-    if type(texts) not in (list, tuple) or not any(isinstance(each, SymbolicText) for each in texts):
+    if type(texts) not in (list, tuple) or not any(isinstance(text, SymbolicText) for text in texts):
         return NotImplemented
-    pieces = [piece for each in texts for piece in (separator, each)][1:]
+    pieces = [piece for text in texts for piece in (separator, text)][1:]
     if not all(map(_is_text, pieces)):
         raise TypeError("sequence item: expected str instance")
     return join_text(*pieces)

@@ -360,7 +360,9 @@ def read_function_spec(python: Callable[..., Any], signature: tuple[Any, ...] | 
         for parameter, annotation in zip(declared.parameters, annotations, strict=True)
         if annotation is Static
     )
-    is_positional = all(each.kind in (each.POSITIONAL_ONLY, each.POSITIONAL_OR_KEYWORD) for each in parameters)
+    is_positional = all(
+        parameter.kind in (parameter.POSITIONAL_ONLY, parameter.POSITIONAL_OR_KEYWORD) for parameter in parameters
+    )
     call = python if is_positional else PositionalCall(python, declared)
     if call is not python or not hasattr(python, "__code__"):
         call = DerivedFunction(name, function, call)

@@ -210,7 +210,9 @@ class ProgramBuilder:
                 self.trace_specialization(entry)
                 continue
             others = [function for function in functions if not function.function_spec.is_local]
-            if any(other.signature is None or other.has_weak_results or other.is_stale for other in others):
+            if any(
+                candidate.signature is None or candidate.has_weak_results or candidate.is_stale for candidate in others
+            ):
                 return
             if not settle_weak_results(functions, local):
                 return
@@ -409,9 +411,9 @@ class ProgramBuilder:
             return function
         key = function.function_spec.python_function.__code__, number_callees(function)
         others = self.local_functions.setdefault(key, [])
-        for other in others:
-            if is_same_function(function, other) and not other.is_stale:
-                return other
+        for candidate in others:
+            if is_same_function(function, candidate) and not candidate.is_stale:
+                return candidate
         others.append(function)
         return function
 
@@ -526,11 +528,11 @@ def number_callees(function: Specialization) -> Region | None:
     return rename_callees(function.body, numbers, {str(k): str(k) for k in range(len(function.callbacks))})
 
 
-def is_same_function(one: Specialization, other: Specialization) -> bool:
+def is_same_function(first: Specialization, second: Specialization) -> bool:
     """Whether two functions, none of whose callees is under trace, have the same body, up to the names of equal
     functions that they call. How their results nest does not matter."""
     assumed: set[tuple[str, str]] = set()
-    pending = [(one, other)]
+    pending = [(first, second)]
     for first, second in pending:  # a worklist: the loop appends to it
         if first is second or (first.name, second.name) in assumed:
             continue
@@ -664,8 +666,8 @@ def infer_results(
         )
     if previous is not None and previous.tree_type.treedef != treedef:
         required, got = describe_difference(previous.tree_type.treedef, treedef)
-        other, hint = "its annotation" if is_annotated else "before", array_hint(previous.tree_type.treedef, treedef)
-        raise Invalid(f"{name} returns another structure than {other}", required=required, got=got, hint=hint)
+        former, hint = "its annotation" if is_annotated else "before", array_hint(previous.tree_type.treedef, treedef)
+        raise Invalid(f"{name} returns another structure than {former}", required=required, got=got, hint=hint)
     leaves = [unwrap_weak(leaf) for leaf in leaves]
     if is_annotated and previous is not None:
         rows = zip(leaves, previous.tree_type.types, leaf_paths(treedef, ""), strict=True)

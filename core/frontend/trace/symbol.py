@@ -109,7 +109,11 @@ def describe_call(name: str) -> str | None:
     if not isinstance(function, FunctionType):
         return None
     parameters = inspect.signature(function).parameters.values()
-    required = [each.name for each in parameters if each.default is each.empty and each.kind is not each.VAR_KEYWORD]
+    required = [
+        parameter.name
+        for parameter in parameters
+        if parameter.default is parameter.empty and parameter.kind is not parameter.VAR_KEYWORD
+    ]
     return f"write tl.{name}({', '.join(required)})"
 
 
@@ -462,7 +466,7 @@ class SymbolicSize(Symbol, DeferredValue):
         region = current_region()
         regions = [] if region is None else [region, *region.enclosing_regions()]
         for value in self._values:
-            if any(value.region is each for each in regions):
+            if any(value.region is region for region in regions):
                 return value
         self._values.append(array_namespace().size(self._array, axis=self._axis)._tagloom_value)
         return self._values[-1]

@@ -37,7 +37,7 @@ def convert_comprehensions(
     as they are."""
     if isinstance(node, ast.FunctionDef):
         generators = _Generators(convert_function)
-        node.body = [part for each in node.body for part in generators.convert(each)]
+        node.body = [part for statement in node.body for part in generators.convert(statement)]
     return node
 
 
@@ -71,8 +71,8 @@ class _Generators(NodeTransformer):
         return self.generic_visit(node)
 
     def _convert(self, node: ast.GeneratorExp | ast.ListComp, *, may_stop: bool) -> ast.expr:
-        if any(isinstance(each, ast.NamedExpr | ast.Await | ast.Yield) for each in walk_nodes([node])) or any(
-            each.is_async for each in node.generators
+        if any(isinstance(child, ast.NamedExpr | ast.Await | ast.Yield) for child in walk_nodes([node])) or any(
+            generator.is_async for generator in node.generators
         ):
             return node
         first = node.generators[0]
@@ -98,10 +98,10 @@ class _Generators(NodeTransformer):
         definition.is_of_comprehension = True
         self.definitions.append(definition)
         native = copy.copy(node)
-        native.generators = [copy.copy(each) for each in node.generators]
+        native.generators = [copy.copy(generator) for generator in node.generators]
         native.generators[0].iter = ast.copy_location(ast.Name(items, ast.Load()), node)
         is_list = isinstance(node, ast.ListComp)
-        has_inner = is_list and any(isinstance(each, COMPREHENSIONS) for each in ast.walk(node.elt))
+        has_inner = is_list and any(isinstance(child, COMPREHENSIONS) for child in ast.walk(node.elt))
         has_choices = len(node.generators) > 1 or bool(first.ifs) or has_inner
         operator = "list_comprehension" if is_list else "generator"
         return expression(  # type: ignore[no-any-return]

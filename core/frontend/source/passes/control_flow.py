@@ -92,7 +92,7 @@ def convert_control_flow(node: FunctionNode) -> FunctionNode:
     declarations: list[ast.stmt] = []
     for declaration, names in ((ast.Global, scope.global_names), (ast.Nonlocal, scope.nonlocal_names)):
         if names and writer.has_blocks:
-            rest = [each for each in rest if not isinstance(each, declaration)]
+            rest = [statement for statement in rest if not isinstance(statement, declaration)]
             declarations += [ast.copy_location(declaration(sorted(names)), node)]
     unbound = sorted(writer.shared_names - set(scope.parameters) - written_names(rest))
     for name in unbound:  # binds the name in the function, so that inner functions may declare it nonlocal
@@ -245,8 +245,8 @@ class _ControlFlow:
     def _loop(self, node: Loop, follow: list[ast.stmt], block: _Block) -> tuple[list[ast.stmt], list[ast.stmt]]:
         """The call of an operator for a loop, and the statements to convert after it."""
         node, options = _take_options(node)
-        breaks = [each for each in find_exits(node.body) if not isinstance(each, ast.Continue)]
-        needs_number = bool(node.orelse) or any(not isinstance(each, ast.Break) for each in breaks)
+        breaks = [jump for jump in find_exits(node.body) if not isinstance(jump, ast.Continue)]
+        needs_number = bool(node.orelse) or any(not isinstance(statement, ast.Break) for statement in breaks)
         test_names = written_names([node.test]) & self.local_names if isinstance(node, ast.While) else set()
         form = "exit" if breaks and needs_number else "break" if breaks or test_names else "plain"
         name = self.names.fresh("exit") if form == "exit" else ""
@@ -372,7 +372,7 @@ class _ExitSelection:
     ) -> None:
         self.name, self.has_end, self.unwinds = name, has_end, unwinds
         self.local_names, self.functions = writer.local_names, writer.functions
-        self.exits = {_exit_key(each): each for each in exits}
+        self.exits = {_exit_key(statement): statement for statement in exits}
 
     @property
     def no_exit(self) -> str:
@@ -398,15 +398,15 @@ class _ExitSelection:
     def dispatch(self, otherwise: Sequence[ast.stmt] = ()) -> list[ast.stmt]:
         """Statements that take the exit of the number; without one, `otherwise`."""
         result: list[ast.stmt] = []
-        for position, each in enumerate(self.exits.values(), start=1):
-            if self.is_taken_later(each):
+        for position, statement in enumerate(self.exits.values(), start=1):
+            if self.is_taken_later(statement):
                 template = "if name: leave" if len(self.exits) == 1 else "if name == number: leave"
                 if not self.has_end and position == len(self.exits):
                     template = "if ag__.is_last_exit(name, number): leave"
-                used = [name for name in read_names([each]) if name in self.functions]
-                leave = [*(copy_tree(self.functions[name]) for name in sorted(used)), self.postpone(each)]
+                used = [name for name in read_names([statement]) if name in self.functions]
+                leave = [*(copy_tree(self.functions[name]) for name in sorted(used)), self.postpone(statement)]
                 number = ast.Constant(True if len(self.exits) == 1 else position)
-                result += statements(template, each, name=self.name, number=number, leave=leave)
+                result += statements(template, statement, name=self.name, number=number, leave=leave)
         if otherwise:
             template = "if not name: body" if len(self.exits) == 1 else "if name == 0: body"
             result += statements(template, otherwise[0], name=self.name, body=list(otherwise))
@@ -417,9 +417,9 @@ class _ExitSelection:
         later: Exit = copy_tree(statement)
         if isinstance(later, ast.Raise):
             later.unwound -= self.unwinds  # type: ignore[attr-defined]
-        for each in walk_scope([later]):
-            if isinstance(each, ast.Name) and each.id in self.local_names:
-                each.is_present = not getattr(each, "may_be_unassigned", False)  # type: ignore[attr-defined]
+        for child in walk_scope([later]):
+            if isinstance(child, ast.Name) and child.id in self.local_names:
+                child.is_present = not getattr(child, "may_be_unassigned", False)  # type: ignore[attr-defined]
         return later
 
     def is_taken_later(self, statement: Exit) -> bool:
@@ -436,8 +436,8 @@ class _LoopExits(_ExitSelection):
 
 def _comprehension_functions(node: ast.AST) -> dict[str, ast.FunctionDef]:
     """The functions in which the loops of comprehensions are, by name. A block or an exit that uses one has its own."""
-    functions = (each for each in walk_scope(child_nodes(node)) if isinstance(each, ast.FunctionDef))
-    return {each.name: each for each in functions if getattr(each, "is_of_comprehension", False)}
+    functions = (child for child in walk_scope(child_nodes(node)) if isinstance(child, ast.FunctionDef))
+    return {function.name: function for function in functions if getattr(function, "is_of_comprehension", False)}
 
 
 def may_complete_both(node: ast.If) -> bool:
@@ -494,7 +494,7 @@ class _ReturnSplitter(NodeTransformer):
 
     def convert(self, node: ast.FunctionDef) -> ast.FunctionDef:
         result = copy.copy(node)
-        result.body = [part for each in node.body for part in _as_list(self.visit(each))]
+        result.body = [part for statement in node.body for part in _as_list(self.visit(statement))]
         return result
 
     def visit_Return(self, node: ast.Return) -> Any:
@@ -526,7 +526,7 @@ class _UnwindingMarker(NodeTransformer):
 
     def convert(self, node: ast.FunctionDef) -> ast.FunctionDef:
         result = copy.copy(node)
-        result.body = [part for each in node.body for part in _as_list(self.visit(each))]
+        result.body = [part for statement in node.body for part in _as_list(self.visit(statement))]
         return result
 
     def visit_Raise(self, node: ast.Raise) -> ast.AST:
@@ -559,7 +559,7 @@ class _UnwindingMarker(NodeTransformer):
         self.depth = depth
         node.finalbody = self._visit_all(node.finalbody)
         shared = sorted(written & read_names(node.finalbody))
-        if not shared or not any(isinstance(each, ast.Call) for each in walk_scope(node.finalbody)):
+        if not shared or not any(isinstance(child, ast.Call) for child in walk_scope(node.finalbody)):
             return node
         self.count += 1
         start = f"try_{self.count}_"
@@ -569,7 +569,7 @@ class _UnwindingMarker(NodeTransformer):
         return [*statements("start = ag__.position()", node, start=start), node]
 
     def _visit_all(self, nodes: Sequence[ast.AST]) -> list[Any]:
-        return [part for each in nodes for part in _as_list(self.visit(each))]
+        return [part for statement in nodes for part in _as_list(self.visit(statement))]
 
     def _visit_scope(self, node: ast.AST) -> ast.AST:
         return node
@@ -604,7 +604,7 @@ def find_exits(body: Sequence[ast.AST]) -> list[Exit]:
         if is_exit(node):
             exits.append(node)  # type: ignore[arg-type]
         elif isinstance(node, ast.While | ast.For | ast.AsyncFor):
-            exits += [each for each in find_exits(node.body) if isinstance(each, ast.Return | ast.Raise)]
+            exits += [jump for jump in find_exits(node.body) if isinstance(jump, ast.Return | ast.Raise)]
             exits += find_exits(node.orelse)
         elif not isinstance(node, SCOPES):
             exits += find_exits(child_nodes(node))
@@ -641,6 +641,6 @@ def may_complete(body: Sequence[ast.stmt], suppresses: bool = True) -> bool:
                 if not may_complete(statement.finalbody, suppresses):
                     return False
             case ast.While(test=ast.Constant(value=value)) if value:
-                if not any(isinstance(each, ast.Break) for each in find_exits(statement.body)):
+                if not any(isinstance(jump, ast.Break) for jump in find_exits(statement.body)):
                     return False
     return True

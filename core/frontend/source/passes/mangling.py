@@ -18,13 +18,13 @@ def mangle_names(node: FunctionNode, class_name: str | None) -> FunctionNode:
     """The function, changed in place, with the names that it has in this class."""
     prefix = (class_name or "").lstrip("_")
     if prefix:
-        for each in walk_nodes([node]):
-            if isinstance(each, ast.Attribute) and _is_private(each.attr):
-                each.attr = f"_{prefix}{each.attr}"
-            elif isinstance(each, ast.Name) and _is_private(each.id):
-                each.id = f"_{prefix}{each.id}"
-            elif isinstance(each, ast.arg) and _is_private(each.arg):
-                each.arg = f"_{prefix}{each.arg}"
+        for child in walk_nodes([node]):
+            if isinstance(child, ast.Attribute) and _is_private(child.attr):
+                child.attr = f"_{prefix}{child.attr}"
+            elif isinstance(child, ast.Name) and _is_private(child.id):
+                child.id = f"_{prefix}{child.id}"
+            elif isinstance(child, ast.arg) and _is_private(child.arg):
+                child.arg = f"_{prefix}{child.arg}"
     return node
 
 

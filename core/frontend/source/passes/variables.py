@@ -29,9 +29,9 @@ def mark_loads(node: FunctionNode) -> FunctionNode:
         scope = function_scope(node)
         marker = _Marker(scope.local_names)
         marker.visit_block(node.body, frozenset(scope.parameters))
-        for each in walk_scope(node.body):
-            if isinstance(each, ast.Name) and each.id in marker.partial_names:
-                each.is_present = not getattr(each, "may_be_unassigned", False)  # type: ignore[attr-defined]
+        for child in walk_scope(node.body):
+            if isinstance(child, ast.Name) and child.id in marker.partial_names:
+                child.is_present = not getattr(child, "may_be_unassigned", False)  # type: ignore[attr-defined]
     return node
 
 
@@ -172,7 +172,7 @@ def walrus_names(node: ast.AST, outcome: bool | None = None) -> frozenset[str]:
         case ast.BoolOp():
             is_whole = outcome is not None and outcome is isinstance(node.op, ast.And)
             values = node.values if is_whole else node.values[:1]
-            return frozenset().union(*(walrus_names(each, outcome if is_whole else None) for each in values))
+            return frozenset().union(*(walrus_names(value, outcome if is_whole else None) for value in values))
         case ast.UnaryOp(op=ast.Not()):
             return walrus_names(node.operand, None if outcome is None else not outcome)
         case ast.IfExp():
@@ -185,8 +185,8 @@ def walrus_names(node: ast.AST, outcome: bool | None = None) -> frozenset[str]:
     return frozenset()
 
 
-def _meet(one: frozenset[str] | None, other: frozenset[str] | None) -> frozenset[str] | None:
+def _meet(first: frozenset[str] | None, second: frozenset[str] | None) -> frozenset[str] | None:
     """What is assigned where two paths meet."""
-    if one is None:
-        return other
-    return one if other is None else one & other
+    if first is None:
+        return second
+    return first if second is None else first & second

@@ -89,42 +89,45 @@ class _Writes(NodeTransformer):
             (target,) = node.targets
             if isinstance(target, ast.Attribute | ast.Subscript):
                 return self._store(target, node.value, node)
-            later = list[ast.stmt]()
-            node.targets = [self._replace(target, later)]
-            return [node, *later]
+            later_statements = list[ast.stmt]()
+            node.targets = [self._replace(target, later_statements)]
+            return [node, *later_statements]
         if not any(
-            isinstance(each, ast.Attribute | ast.Subscript) for target in node.targets for each in walk_nodes([target])
+            isinstance(child, ast.Attribute | ast.Subscript)
+            for target in node.targets
+            for child in walk_nodes([target])
         ):
             return node
         name = self.names.fresh("item")
         parts = statements("name = value", node, name=name, value=node.value)
         for target in node.targets:
-            later = []
-            replaced = self._replace(target, later)
+            later_statements = []
+            replaced = self._replace(target, later_statements)
             if isinstance(target, ast.Attribute | ast.Subscript):
-                later, replaced = [], None  # type: ignore[assignment]
+                later_statements, replaced = [], None  # type: ignore[assignment]
                 parts.append(self._store(target, ast.Name(name, ast.Load()), node))
             else:
                 (assignment,) = statements("x = name", node, name=name)
                 assert isinstance(assignment, ast.Assign)
                 assignment.targets = [replaced]
-                parts += [assignment, *later]
+                parts += [assignment, *later_statements]
         return parts
 
-    def _replace(self, target: ast.expr, later: list[ast.stmt]) -> ast.expr:
-        """The target, with names for the attributes and items in it, which `later` assigns, and for the variables after
-        these: Python assigns from left to right, and where an attribute or item is may depend on the variables."""
+    def _replace(self, target: ast.expr, later_statements: list[ast.stmt]) -> ast.expr:
+        """The target, with names instead of its attributes and items, which `later_statements` assign, and of the
+        variables after them: Python assigns from left to right, and the variables may determine which attribute or
+        item is meant."""
         if isinstance(target, ast.Tuple | ast.List):
-            target.elts = [self._replace(each, later) for each in target.elts]
+            target.elts = [self._replace(element, later_statements) for element in target.elts]
         elif isinstance(target, ast.Starred):
-            target.value = self._replace(target.value, later)
+            target.value = self._replace(target.value, later_statements)
         elif isinstance(target, ast.Attribute | ast.Subscript):
             name = self.names.fresh("item")
-            later.append(self._store(target, ast.copy_location(ast.Name(name, ast.Load()), target), target))
+            later_statements.append(self._store(target, ast.copy_location(ast.Name(name, ast.Load()), target), target))
             return ast.copy_location(ast.Name(name, ast.Store()), target)
-        elif later and isinstance(target, ast.Name):
+        elif later_statements and isinstance(target, ast.Name):
             name = self.names.fresh("item")
-            later += statements("variable = name", target, variable=target.id, name=name)
+            later_statements += statements("variable = name", target, variable=target.id, name=name)
             return ast.copy_location(ast.Name(name, ast.Store()), target)
         return target
 
@@ -137,22 +140,22 @@ class _Writes(NodeTransformer):
         return statements(template, anchor, value=value, owner=target.value, index=index_expression(target.slice))[0]
 
     def visit_For(self, node: ast.For) -> ast.AST:
-        later = list[ast.stmt]()
-        node.target = self._replace(node.target, later)
+        later_statements = list[ast.stmt]()
+        node.target = self._replace(node.target, later_statements)
         self.generic_visit(node)
-        node.body = [*later, *node.body]
+        node.body = [*later_statements, *node.body]
         return node
 
     def visit_With(self, node: ast.With) -> ast.AST:
         for position, item in enumerate(node.items):
-            later = list[ast.stmt]()
+            later_statements = list[ast.stmt]()
             if item.optional_vars is not None:
-                item.optional_vars = self._replace(item.optional_vars, later)
-            if later:
+                item.optional_vars = self._replace(item.optional_vars, later_statements)
+            if later_statements:
                 inner = copy.copy(node)
                 inner.items = node.items[position + 1 :]
                 node.items = node.items[: position + 1]
-                node.body = [*later, *(self.convert(inner) if inner.items else self.convert_all(node.body))]
+                node.body = [*later_statements, *(self.convert(inner) if inner.items else self.convert_all(node.body))]
                 return node
         self.generic_visit(node)
         return node
