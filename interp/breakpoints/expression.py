@@ -179,9 +179,9 @@ class _ExpressionCompiler:
                 test = self.compile_test(operand)
                 return _TypedEvaluator("truth", lambda state, event: not test(state, event))
             case Conjunction(tests):
-                return _TypedEvaluator("truth", all_of([self.compile_test(each) for each in tests]))
+                return _TypedEvaluator("truth", all_of([self.compile_test(test) for test in tests]))
             case Disjunction(tests):
-                return _TypedEvaluator("truth", any_of([self.compile_test(each) for each in tests]))
+                return _TypedEvaluator("truth", any_of([self.compile_test(test) for test in tests]))
             case ArithmeticChain(first, rest):
                 return self.compile_chain(first, rest)
             case ComparisonExpression():

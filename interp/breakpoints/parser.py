@@ -115,7 +115,9 @@ def input_fault(text: str, error: UnexpectedInput, parser: InteractiveParser) ->
     stack = parser.parser_state.value_stack
     word, terminal, position, expected = unexpected_text(text, error)
     message = f"unexpected {quote_input(word)}"
-    required: str | None = next((words for each, words in _EXPECTED_TERMINALS.items() if each in expected), _OPERATOR)
+    required: str | None = next(
+        (words for terminal, words in _EXPECTED_TERMINALS.items() if terminal in expected), _OPERATOR
+    )
     hint = None
     match terminal:
         case None if word.isdigit():

@@ -145,7 +145,7 @@ def format_expression(tree: ExpressionNode) -> str:
         case ArithmeticChain(first, rest):
             level = precedence(tree) + 1
             return _format_operand(first, level) + "".join(
-                f" {sign} {_format_operand(each, level)}" for sign, each in rest
+                f" {sign} {_format_operand(operand, level)}" for sign, operand in rest
             )
     raise AssertionError(tree)
 

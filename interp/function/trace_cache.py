@@ -135,7 +135,7 @@ class TraceCache:
         entry = self._entries.get(forms)
         if entry is None and self.relax_shapes:
             wider = next(
-                (each.tree_types for each in self._entries.values() if all_admit(each.tree_types, forms)), None
+                (entry.tree_types for entry in self._entries.values() if all_admit(entry.tree_types, forms)), None
             )
             entry = None if wider is None else self._entries.get(wider)
         if entry is not None and key is not None:

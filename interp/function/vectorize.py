@@ -83,7 +83,7 @@ def vmap(function: Callable[..., Any], in_axes: Any = 0, out_axes: Any = 0) -> F
 
     key = [
         (structure, tuple(leaves))
-        for leaves, structure in (flatten(each, is_leaf=None) for each in (in_axes, out_axes))
+        for leaves, structure in (flatten(axes, is_leaf=None) for axes in (in_axes, out_axes))
     ]
     return inner.get_or_derive(("vmap", *key), derive)
 
@@ -258,12 +258,12 @@ def has_changing_results(node: Node, functions: Mapping[str, Specialization]) ->
     """Whether each firing of a node may have other results: it, or a node of its regions or of functions that it calls,
     draws or calls Python."""
     pending, visited_names = [node], set[str]()
-    for each in pending:  # a worklist: the loop appends to it
-        row = EFFECT_OPS.get(each.op)
-        if row is not None and (row.draw is not None or each.op == "callback"):
+    for node in pending:  # a worklist: the loop appends to it
+        row = EFFECT_OPS.get(node.op)
+        if row is not None and (row.draw is not None or node.op == "callback"):
             return True
-        pending += [inner for region in each.regions for inner in region.walk()]
-        name = each.attribute("function") if each.op == "call" else ""
+        pending += [inner for region in node.regions for inner in region.walk()]
+        name = node.attribute("function") if node.op == "call" else ""
         if name and name not in visited_names:
             visited_names.add(name)
             body = functions[name].body if name in functions else None

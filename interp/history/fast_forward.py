@@ -338,7 +338,7 @@ def stop_comparisons(point: Breakpoint, state: State) -> dict[StopPoint, StopCom
         comparisons.update(
             node_comparisons
             if rule.required_tokens > 1
-            else {each: comparison for each, comparison in node_comparisons.items() if each[1] is None}
+            else {key: comparison for key, comparison in node_comparisons.items() if key[1] is None}
         )
     return comparisons
 

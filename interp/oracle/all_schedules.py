@@ -108,7 +108,7 @@ def explore(
     is_ill_formed = breaks_rules(graph, unchecked=unchecked)
     search = _StateSearch(initial_state(graph, arguments, seed, k), is_ill_formed, choices, states)
     counts = search.run()
-    sorted_endings = sorted(search.endings.values(), key=lambda each: each[0])
+    sorted_endings = sorted(search.endings.values(), key=lambda pair: pair[0])
     endings = tuple(ScheduleEnding(outcome, script, counts[number]) for number, outcome, script in sorted_endings)
     return Exploration(counts.total(), len(search.visited), endings)
 

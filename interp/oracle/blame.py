@@ -36,7 +36,7 @@ class Blame(NamedTuple):
                 f"wrong without all {len(self.disabled_flags)} optimisations that can be disabled: "
                 "the front end, the kernels, or a pass that always runs"
             )
-        return f"right without {' or without '.join(' and '.join(each) for each in self.sets)}: the optimiser"
+        return f"right without {' or without '.join(' and '.join(names) for names in self.sets)}: the optimiser"
 
 
 def find_blame(flags: Sequence[str], is_cured_without: CuredWithout) -> Blame:

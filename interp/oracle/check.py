@@ -182,7 +182,7 @@ def printed_difference(run: Outcome, expected: Sequence[str], lines: Sequence[st
         return None
     number = next((n for n, pair in enumerate(zip(expected, lines, strict=False)) if pair[0] != pair[1]), None)
     number = min(len(expected), len(lines)) if number is None else number
-    required, got = ([*each, "no line"][min(number, len(each))] for each in (expected, lines))
+    required, got = ([*side, "no line"][min(number, len(side))] for side in (expected, lines))
     location = f"line {number} that {run.graph.name} prints under {run.schedule}"
     return Disagreement("the lines differ", where=location, required=required, got=got)
 

@@ -37,7 +37,7 @@ def judge_corpus_case(backend: Backend, case: Case, program: Program) -> Judgeme
         return judge_refusal(rule, backend.run(program, None))
     if case.kind not in ("returns", "traps", "deadlocks") or problems:
         return None
-    parameters = [(each.name, each.type) for each in program.main.body.parameters]
+    parameters = [(parameter.name, parameter.type) for parameter in program.main.body.parameters]
     values = read_argument_words(
         program.entry, parameters, case.arguments, lambda _, type_, word: parse_value(word, type_)
     )

@@ -96,12 +96,12 @@ def unexpected_problems(document: Document) -> list[Invalid]:
     for case in document.cases:
         if case.kind in ("refused", "breaks", "deadlocks") and case.name in document.names:
             subject = document[case.name]
-            excluded |= {case.name} if isinstance(subject, Graph) else {each.name for each in subject.functions}
+            excluded |= {case.name} if isinstance(subject, Graph) else {function.name for function in subject.functions}
     program = document.program
     functions = [function for function in program.functions if function.name not in excluded] if program else []
     problems = program_problems(program, functions) if program else []
     return problems + [
-        each for graph in document.graphs if graph.name not in excluded for each in graph_problems(graph)
+        problem for graph in document.graphs if graph.name not in excluded for problem in graph_problems(graph)
     ]
 
 

@@ -140,7 +140,7 @@ def try_number(backend: Backend, options: FuzzOptions, number: int, report: Fuzz
     symptom = describe_symptom(judgement)
     with lock:
         report.verdicts[judgement.verdict] += 1
-        is_reported = judgement.verdict == "error" and any(each.symptom == symptom for each in report.findings)
+        is_reported = judgement.verdict == "error" and any(finding.symptom == symptom for finding in report.findings)
     if judgement.verdict not in FAILURES or is_reported:
         return
 
@@ -157,7 +157,7 @@ def try_number(backend: Backend, options: FuzzOptions, number: int, report: Fuzz
         smallest, final = case, judgement
     finding = FuzzFinding(number, smallest, final, symptom, probe_case(backend, smallest, final))
     with lock:
-        if not any((each.symptom, each.ops) == (finding.symptom, finding.ops) for each in report.findings):
+        if not any((former.symptom, former.ops) == (finding.symptom, finding.ops) for former in report.findings):
             report.findings.append(finding)
 
 

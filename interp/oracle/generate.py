@@ -82,10 +82,10 @@ class FuzzWriter:
         parameters = tuple(
             Var(self.fresh("x"), self.random.choice(VALUE_TYPES)) for _ in range(self.random.randint(0, 3))
         )
-        draft = RegionDraft(scope={each.name: each.type for each in parameters})
+        draft = RegionDraft(scope={parameter.name: parameter.type for parameter in parameters})
         self.write_statements(draft, 0, self.random.randint(2, statements))
         results = self.pick_results(draft, self.random.randint(1, 3))
-        types = tuple(draft.scope[each] if isinstance(each, str) else each.type for each in results)
+        types = tuple(draft.scope[result] if isinstance(result, str) else result.type for result in results)
         return FunctionDef(name, Region(parameters, tuple(draft.nodes), results), types)
 
     def pick_results(self, draft: RegionDraft, count: int) -> tuple[Operand, ...]:
@@ -113,7 +113,7 @@ class FuzzWriter:
 
     def operand(self, draft: RegionDraft, type_: Type, literal_share: float = 0.25) -> Operand:
         """A value of this type: a recent one, mostly, or a literal."""
-        names = [name for name, each in draft.scope.items() if each == type_]
+        names = [name for name, candidate_type in draft.scope.items() if candidate_type == type_]
         if not names or self.random.random() < literal_share:
             return self.literal(type_)
         return self.random.choice(names[-3:] if self.random.random() < 0.6 else names)
@@ -204,7 +204,7 @@ class FuzzWriter:
         regions = []
         for _ in range(2):
             parameters = tuple(Var(self.fresh("p"), draft.scope[name]) for name in captured)
-            branch = RegionDraft(scope={each.name: each.type for each in parameters})
+            branch = RegionDraft(scope={parameter.name: parameter.type for parameter in parameters})
             self.write_statements(branch, depth + 1, self.random.randint(0, 3))
             results = tuple(self.operand(branch, type_, 0.1) for type_ in types)
             if len(types) > 1 and types[-1] == types[0] and self.random.random() < 0.5:
@@ -247,7 +247,7 @@ class FuzzWriter:
             return literal
         if chance < 0.85:
             part = self.random.randint(-3, 3)
-            parts = [Literal(admit(each, type_), type_) for each in (number - part, part)]
+            parts = [Literal(admit(value, type_), type_) for value in (number - part, part)]
             return self.emit(draft, "add", parts, type_)
         return self.operand(draft, type_, 0.0)
 
@@ -267,7 +267,7 @@ class FuzzWriter:
 
         condition = RegionDraft()
         parameters = tuple(Var(self.fresh("w"), type_) for type_ in types)
-        condition.scope.update((each.name, each.type) for each in parameters)
+        condition.scope.update((parameter.name, parameter.type) for parameter in parameters)
         limit: Operand = (
             parameters[kinds.index("bound")].name
             if bound is None
@@ -283,7 +283,7 @@ class FuzzWriter:
 
         body = RegionDraft()
         parameters = tuple(Var(self.fresh("b"), type_) for type_ in types)
-        body.scope.update((each.name, each.type) for each in parameters)
+        body.scope.update((parameter.name, parameter.type) for parameter in parameters)
         self.write_statements(body, depth + 1, self.random.randint(0, 3))
         amount = Literal(admit(abs(step), types[counter]), types[counter])
         op = "add" if step > 0 else "subtract"

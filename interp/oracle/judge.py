@@ -156,7 +156,7 @@ def program_window(program: Program) -> int:
         for region in function.body.walk_regions():
             types = {var.name: var.type for var in region.parameters}
             for node in region.nodes:
-                operands = [types[each] if isinstance(each, str) else each.type for each in node.inputs]
+                operands = [types[operand] if isinstance(operand, str) else operand.type for operand in node.inputs]
                 types.update((var.name, var.type) for var in node.results)
                 if node.op in OPS:
                     total += window_of(node.op, operands)
@@ -183,7 +183,7 @@ def firing_conditions(graph: Graph, event: Event) -> Iterator[tuple[PolicyRule, 
     if node.op not in OPS:
         return
     operands = list(event.inputs)[: len(event.inputs) - node.has_trigger]
-    types = [type_of(each) for each in operands]
+    types = [type_of(operand) for operand in operands]
     for rule in rules_for(node.op, types):
         if rule.treatment != "window" and event.outputs and bool(np.any(rule.holds(operands, event.outputs[0][1]))):
             yield rule, node.name

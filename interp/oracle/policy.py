@@ -40,7 +40,9 @@ class PolicyRule(NamedTuple):
     def holds(self, operands: Sequence[Any], result: Any) -> npt.NDArray[np.bool_]:
         """Where the condition holds, element by element or as a whole."""
         with np.errstate(all="ignore"):
-            return np.asarray(CONDITIONS[self.condition]([np.asarray(each) for each in operands], np.asarray(result)))
+            return np.asarray(
+                CONDITIONS[self.condition]([np.asarray(operand) for operand in operands], np.asarray(result))
+            )
 
 
 @cache
@@ -96,15 +98,15 @@ def _has_infinite_operand(operands: Operands, result: npt.NDArray[Any]) -> Any:
 
 def _has_denormal(operands: Operands, result: npt.NDArray[Any]) -> Any:
     arrays = (*operands, result)
-    if all(each.shape == result.shape for each in arrays):
-        return np.any([_is_denormal(each) | np.zeros(each.shape, bool) for each in arrays], axis=0)
-    return any(np.any(_is_denormal(each)) for each in arrays)
+    if all(array.shape == result.shape for array in arrays):
+        return np.any([_is_denormal(array) | np.zeros(array.shape, bool) for array in arrays], axis=0)
+    return any(np.any(_is_denormal(array)) for array in arrays)
 
 
 def _has_zero(operands: Operands, result: npt.NDArray[Any]) -> Any:
-    if all(each.shape == result.shape for each in operands):
-        return np.any([each == 0 for each in (*operands, result)], axis=0)
-    return any(np.any(each == 0) for each in (*operands, result))
+    if all(operand.shape == result.shape for operand in operands):
+        return np.any([array == 0 for array in (*operands, result)], axis=0)
+    return any(np.any(array == 0) for array in (*operands, result))
 
 
 CONDITIONS: Mapping[str, Callable[[Operands, npt.NDArray[Any]], Any]] = {

@@ -150,8 +150,8 @@ def reference_firings(program: Program, arguments: Sequence[Value]) -> defaultdi
             node, tag = graph.nodes[event.token.node], event.token.tag
             rank = last_ranks[tag] + 0.5 if node.op == "return" else ranks[tag, event.token.node]
             firings[str(node)].append(Firing(rank, tag, event.outputs[0][1], position + 1))
-    for each in firings.values():
-        each.sort(key=lambda firing: (firing.rank, -firing.tag.depth))
+    for events in firings.values():
+        events.sort(key=lambda firing: (firing.rank, -firing.tag.depth))
     return firings
 
 
@@ -160,7 +160,7 @@ def last_ranks_within(ranks: Mapping[TaggedNode, int]) -> dict[Tag, int]:
     last_ranks: dict[Tag, int] = {}
     for (tag, _), rank in ranks.items():
         last_ranks[tag] = max(rank, last_ranks.get(tag, -1))
-    for tag in sorted(last_ranks, key=lambda each: -each.depth):
+    for tag in sorted(last_ranks, key=lambda tag: -tag.depth):
         if tag.parent is not None:
             last_ranks[tag.parent] = max(last_ranks[tag], last_ranks.get(tag.parent, -1))
     return last_ranks
@@ -252,7 +252,8 @@ class _ProbeThreading:
         """The functions with the state as parameters and results, and an entry that supplies its start."""
         entry = self.program.main
         functions = [
-            self.thread_function(each) if each.name in self.carriers else each for each in self.program.functions
+            self.thread_function(function) if function.name in self.carriers else function
+            for function in self.program.functions
         ]
         parameters = tuple(parameter.name for parameter in entry.body.parameters)
         self.names = UniqueNames(parameters)
@@ -260,7 +261,7 @@ class _ProbeThreading:
         start: ProbeState = literal(np.int64(0)), self.zeros
         call = Node("call", (*parameters, *start), results, attributes=(("function", entry.name),))
         body = Region(entry.body.parameters, (call,), tuple(result.name for result in results))
-        name = UniqueNames(each.name for each in functions).fresh("probe")
+        name = UniqueNames(function.name for function in functions).fresh("probe")
         probe = FunctionDef(name, body, tuple(result.type for result in results))
         return Program((*functions, probe), name)
 

@@ -62,7 +62,7 @@ class BackendReport:
         self.settings[part] = setting
         self.parts[part] = list(results)
         self.seconds += time.monotonic() - start
-        return Counter(each.verdict for each in self.parts[part])
+        return Counter(result.verdict for result in self.parts[part])
 
 
 def op_results(backend: Backend, names: list[str] | None = None) -> Iterator[CaseResult]:
@@ -81,7 +81,7 @@ def corpus_results(backend: Backend, texts: Mapping[str, Document]) -> Iterator[
     """The cases of texts, by the names of their files."""
     for file, document in texts.items():
         for name, program, judgement in run_corpus(backend, document):
-            groups = tuple(("construct", each) for each in constructs(program))
+            groups = tuple(("construct", construct) for construct in constructs(program))
             yield CaseResult(f"{file}: {name}", judgement.verdict, judgement.reason, groups)
 
 
@@ -91,7 +91,7 @@ def program_results(backend: Backend, seed: int, count: int) -> Iterator[CaseRes
         case = generate_case(seed, number)
         judgement = judge_case(backend, case)
         if judgement is not None:
-            groups = tuple(("construct", each) for each in constructs(case.program))
+            groups = tuple(("construct", construct) for construct in constructs(case.program))
             yield CaseResult(f"{seed}-{number}", judgement.verdict, judgement.reason, groups)
 
 
@@ -124,7 +124,7 @@ def report_to_json(reports: Iterable[BackendReport], version: str) -> dict[str, 
         "report": REPORT_VERSION,
         "date": datetime.datetime.now(datetime.UTC).date().isoformat(),
         "system": f"{platform.system()} {platform.machine()}, Python {platform.python_version()}, tagloom {version}",
-        "backends": [backend_to_json(each) for each in reports],
+        "backends": [backend_to_json(backend) for backend in reports],
     }
 
 
@@ -140,10 +140,14 @@ def backend_to_json(report: BackendReport) -> dict[str, Any]:
         "label": report.label,
         "seconds": round(report.seconds, 1),
         "settings": report.settings,
-        "counts": {part: dict(Counter(each.verdict for each in results)) for part, results in report.parts.items()},
+        "counts": {part: dict(Counter(result.verdict for result in results)) for part, results in report.parts.items()},
         "groups": {axis: {row: dict(counts) for row, counts in sorted(rows.items())} for axis, rows in groups.items()},
         "cases": {
-            part: {each.name: [each.verdict, in_a_line(each.reason)] for each in results if each.verdict != "alike"}
+            part: {
+                result.name: [result.verdict, in_a_line(result.reason)]
+                for result in results
+                if result.verdict != "alike"
+            }
             for part, results in report.parts.items()
         },
     }
@@ -197,7 +201,7 @@ def _has_verdicts(cases: Any) -> bool:
 
 def compare_reports(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[Change]:
     """The cases whose verdicts changed, of backends and parts that both reports tried with the same settings."""
-    before = {each["backend"]: each for each in old["backends"]}
+    before = {backend["backend"]: backend for backend in old["backends"]}
     for report in new["backends"]:
         other = before.get(report["backend"])
         if other is None:
@@ -206,7 +210,7 @@ def compare_reports(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[
             if other["settings"].get(part) != report["settings"][part]:
                 continue
             for name in sorted({*cases, *other["cases"][part]}):
-                verdicts = [each["cases"][part].get(name, ["alike"])[0] for each in (other, report)]
+                verdicts = [document["cases"][part].get(name, ["alike"])[0] for document in (other, report)]
                 if verdicts[0] != verdicts[1]:
                     yield Change(report["backend"], part, name, *verdicts)
 
@@ -216,7 +220,7 @@ def report_to_junit(reports: Iterable[BackendReport]) -> bytes:
     root = ElementTree.Element("testsuites")
     for report in reports:
         for part, results in report.parts.items():
-            counts = Counter(each.verdict for each in results)
+            counts = Counter(result.verdict for result in results)
             failures = sum(counts[verdict] for verdict in FAILURES - {"error"})
             skipped = counts.total() - counts["alike"] - failures - counts["error"]
             numbers = {"tests": len(results), "failures": failures, "errors": counts["error"], "skipped": skipped}
@@ -270,13 +274,13 @@ what failed, and what the policy leaves open (undecided, claimed).</p>
 def report_to_html(report: Mapping[str, Any]) -> str:
     """A report as one page, without scripts."""
     backends = report["backends"]
-    parts = {part: part for each in backends for part in each["counts"]}
-    tables = [table("Parts", parts, backends, lambda each: each["counts"])]
+    parts = {part: part for backend in backends for part in backend["counts"]}
+    tables = [table("Parts", parts, backends, lambda backend: backend["counts"])]
     for axis, heading in AXES.items():
-        rows = sorted({row for each in backends for row in each["groups"][axis]})
+        rows = sorted({row for backend in backends for row in backend["groups"][axis]})
         if rows:
-            tables.append(table(heading, rows, backends, lambda each, axis=axis: each["groups"][axis]))
-    failures = "".join(failure_list(each) for each in backends)
+            tables.append(table(heading, rows, backends, lambda backend, axis=axis: backend["groups"][axis]))
+    failures = "".join(failure_list(backend) for backend in backends)
     return PAGE.format(
         date=escape(report["date"]), system=escape(report["system"]), tables="\n".join(tables), failures=failures
     )
@@ -284,10 +288,10 @@ def report_to_html(report: Mapping[str, Any]) -> str:
 
 def table(heading: str, rows: Iterable[str], backends: Any, counts_of: Any) -> str:
     """A table of the matrix: a row for each group, a column for each backend."""
-    head = "".join(f'<th scope="col">{escape(each["label"])}</th>' for each in backends)
+    head = "".join(f'<th scope="col">{escape(backend["label"])}</th>' for backend in backends)
     lines = [f"<tr><td></td>{head}</tr>"]
     for row in rows:
-        cells = "".join(cell(counts_of(each).get(row, {})) for each in backends)
+        cells = "".join(cell(counts_of(backend).get(row, {})) for backend in backends)
         lines.append(f'<tr><th scope="row">{escape(row)}</th>{cells}</tr>')
     return f'<div class="wide"><table><caption>{escape(heading)}</caption>{"".join(lines)}</table></div>'
 
@@ -305,7 +309,7 @@ def cell(counts: Mapping[str, int]) -> str:
     name = "failing" if FAILURES & set(counts) else all_alike
     # Rounded down: 100 % means all.
     words = f"{100 * alike // run_count} % of {run_count}" if run_count else "–"
-    return f'<td class="{name}">{words}{"".join(f"<small>{each}</small>" for each in rest)}</td>'
+    return f'<td class="{name}">{words}{"".join(f"<small>{note}</small>" for note in rest)}</td>'
 
 
 def failure_list(backend: Mapping[str, Any]) -> str:

@@ -86,8 +86,8 @@ def isolated_parts(case: FuzzCase) -> Iterator[FuzzCase]:
 
     def with_main(body: Region, results: Sequence[Type]) -> FuzzCase:
         functions = tuple(
-            replace(main, body=body, results=tuple(results)) if each is main else each
-            for each in case.program.functions
+            replace(main, body=body, results=tuple(results)) if function is main else function
+            for function in case.program.functions
         )
         return FuzzCase(replace(case.program, functions=functions), ())
 
@@ -95,7 +95,7 @@ def isolated_parts(case: FuzzCase) -> Iterator[FuzzCase]:
         inside = {result.name for node in part for result in node.results}
         outside = {name: value for name, value in literals.items() if name not in inside}
         operands = tuple(result.name for result in results)
-        return with_main(substitute(Region((), part, operands), outside), [each.type for each in results])
+        return with_main(substitute(Region((), part, operands), outside), [result.type for result in results])
 
     structured = [node for node in nodes if node.regions or node.op == "call"]
     for node in structured if len(nodes) > 1 else ():
@@ -132,9 +132,9 @@ def entered_regions(
     """The regions that a node on these values enters, with the arguments of each entry; of a loop the last iterations
     first. A call enters the body of its function."""
     inputs = tuple(
-        each.value
+        operand_value.value
         for operand in node.inputs
-        if isinstance(each := literals[operand] if isinstance(operand, str) else operand, Literal)
+        if isinstance(operand_value := literals[operand] if isinstance(operand, str) else operand, Literal)
     )
     if node.op == "call":
         yield program[node.attribute("function")].body, inputs
@@ -156,9 +156,9 @@ def entered_regions(
 def evaluate_region(program: Program, region: Region, arguments: Sequence[Value]) -> tuple[Value, ...] | None:
     """The results of a region on its arguments; None if it does not return."""
     types = region_types(region)
-    results = tuple(types[each] if isinstance(each, str) else each.type for each in region.results)
+    results = tuple(types[result] if isinstance(result, str) else result.type for result in region.results)
     entry = replace(program.main, body=region, results=results)
-    functions = tuple(entry if each is program.main else each for each in program.functions)
+    functions = tuple(entry if function is program.main else function for function in program.functions)
     evaluation = evaluate(replace(program, functions=functions), arguments, max_steps=5_000, max_depth=200)
     return evaluation.results
 
@@ -187,14 +187,14 @@ def smaller_cases(case: FuzzCase) -> Iterator[FuzzCase]:
         yield FuzzCase(replace(program, functions=tuple(f for f in program.functions if f.name in used)), arguments)
     for function in program.functions:
         for smaller in smaller_functions(function, is_entry=function.name == program.entry):
-            functions = tuple(smaller if each is function else each for each in program.functions)
+            functions = tuple(smaller if candidate is function else candidate for candidate in program.functions)
             yield FuzzCase(replace(program, functions=functions), arguments)
     main = program.main
     for position, parameter in enumerate(main.body.parameters):
         rest = arguments[:position] + arguments[position + 1 :]
         body = substitute(main.body, {parameter.name: Literal(arguments[position], parameter.type)})
         body = replace(body, parameters=main.body.parameters[:position] + main.body.parameters[position + 1 :])
-        functions = tuple(replace(main, body=body) if each is main else each for each in program.functions)
+        functions = tuple(replace(main, body=body) if function is main else function for function in program.functions)
         yield FuzzCase(replace(program, functions=functions), rest)
         for value in smaller_values(arguments[position]):
             yield FuzzCase(program, (*arguments[:position], value, *arguments[position + 1 :]))
@@ -221,7 +221,7 @@ def smaller_regions(region: Region) -> Iterator[Region]:
         used, names = used_names(rest), {result.name for result in node.results}
         if not used & names:
             yield Region(region.parameters, (*before, *after), region.results)
-        for nodes, values in (*(((), each) for each in replacements(node, types)), *inline_regions(node)):
+        for nodes, values in (*(((), replacement) for replacement in replacements(node, types)), *inline_regions(node)):
             changed = substitute(rest, values)
             yield Region(region.parameters, (*before, *nodes, *changed.nodes), changed.results)
         for smaller in smaller_nodes(node, types):
@@ -242,8 +242,8 @@ def simpler_operands(region: Region, name: str, types: Mapping[str, Type]) -> It
     """What may stand for a result of a region: a literal, and for the result of a node a parameter of its type."""
     type_ = types[name]
     yield from literals_of(type_)
-    if all(each.name != name for each in region.parameters):
-        yield from (each.name for each in region.parameters if each.type == type_)
+    if all(parameter.name != name for parameter in region.parameters):
+        yield from (parameter.name for parameter in region.parameters if parameter.type == type_)
 
 
 def region_types(region: Region) -> dict[str, Type]:
@@ -268,14 +268,18 @@ def replacements(node: Node, types: dict[str, Type]) -> Iterator[dict[str, Opera
         values = tuple(constant.value for constant in constants)
         if trap_message(OPS[node.op], values, node.attributes) is None:
             kernel = build_kernel(
-                OPS[node.op], [each.type for each in constants], node.results[0].type, node.attributes
+                OPS[node.op], [constant.type for constant in constants], node.results[0].type, node.attributes
             )
             yield {node.name: Literal(kernel(*values), node.results[0].type)}
     if node.op == "while_loop":
         yield {result.name: start for result, start in zip(node.results, node.inputs, strict=True)}
     options: list[list[Operand]] = []
     for result in node.results:
-        same = [each for each in node.inputs if (types[each] if isinstance(each, str) else each.type) == result.type]
+        same = [
+            operand
+            for operand in node.inputs
+            if (types[operand] if isinstance(operand, str) else operand.type) == result.type
+        ]
         options.append([*same[:2], zero_literal(result.type)])
     for choice in range(max(map(len, options))):
         yield {
@@ -332,7 +336,7 @@ def smaller_nodes(node: Node, types: Mapping[str, Type]) -> Iterator[Node]:
             yield drop_branch_operand(node, position)
         if len(node.results) > 1:
             for position in range(len(node.results)):
-                regions = tuple(replace(each, results=drop_item(each.results, position)) for each in node.regions)
+                regions = tuple(replace(region, results=drop_item(region.results, position)) for region in node.regions)
                 yield replace(node, results=drop_item(node.results, position), regions=regions)
 
 

@@ -99,7 +99,7 @@ def edge_values(dtype: DType) -> list[Value]:
     info: Any = np.finfo(dtype.numpy)
     numbers = [0.0, 0.5, 1.0, 1.5, 2.5, 3.0, 7.0, 88.5, 1e6 + 0.5, float(2**31), float(2**63)]
     numbers += [float(info.max), float(info.tiny), float(info.smallest_subnormal), np.inf]
-    return [admit(float(number), Type(dtype)) for number in [*numbers, *(-each for each in numbers), np.nan]]
+    return [admit(float(number), Type(dtype)) for number in [*numbers, *(-number for number in numbers), np.nan]]
 
 
 def op_samples(names: Sequence[str] | None = None) -> Iterator[OpSample]:
@@ -125,7 +125,7 @@ def accepted_dtypes(row: Op, dtype: DType, attributes: Attributes) -> tuple[DTyp
         if candidate[-1] is not dtype and candidate[0] is not dtype:
             continue
         try:
-            row.type_rule(*(Type(each, (3,)) for each in candidate), **dict(attributes))
+            row.type_rule(*(Type(dtype, (3,)) for dtype in candidate), **dict(attributes))
         except Invalid:
             continue
         return candidate
@@ -158,7 +158,9 @@ def sample_program(sample: OpSample, types: Sequence[Type]) -> Program:
     """The program that applies the op to its parameters."""
     parameters = tuple(Var(name, type_) for name, type_ in zip("xyzw", types, strict=False))
     result = Var("r", sample.row.type_rule(*types, **dict(sample.attributes)))
-    node = Node(sample.row.name, tuple(each.name for each in parameters), (result,), attributes=sample.attributes)
+    node = Node(
+        sample.row.name, tuple(parameter.name for parameter in parameters), (result,), attributes=sample.attributes
+    )
     return Program((FunctionDef("main", Region(parameters, (node,), ("r",)), (result.type,)),), "main")
 
 
@@ -205,8 +207,8 @@ def run_group(backend: Backend, sample: OpSample, group: str, operands: Sequence
         return SweepResult(sample.label, group, "alike", "", count, 0)
     position = tuple(index[0] for index in np.nonzero(np.atleast_1d(~same)))
     at = position if sample.row.scalar is not None else None
-    words = ", ".join(format_value(np.asarray(each)[at] if at else each) for each in operands)
-    right, wrong = (abbreviate(np.atleast_1d(each)[position]) for each in (required, actual))
+    words = ", ".join(format_value(np.asarray(operand)[at] if at else operand) for operand in operands)
+    right, wrong = (abbreviate(np.atleast_1d(value)[position]) for value in (required, actual))
     example = f"{sample.row.name}({words}): required {right}, got {wrong}"
     differences = int(np.sum(~same))
     reason = f"{differences} of {same.size} differ"

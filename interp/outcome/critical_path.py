@@ -108,7 +108,7 @@ def times_on(graph: Graph, events: Sequence[Event], processors: float) -> dict[i
     times: dict[int, int] = {}
     load: Counter[int] = Counter()
     next_free: dict[int, int] = {}
-    for number in sorted(firings, key=lambda each: (firings[each].depth, ranks[each])):
+    for number in sorted(firings, key=lambda candidate: (firings[candidate].depth, ranks[candidate])):
         # Firings take one unit each, so this gives the greedy times: a later firing never delays an earlier one.
         time = first_free_time(
             next_free, 1 + max((times[producer] for producer in firings[number].producers), default=0)

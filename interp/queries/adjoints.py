@@ -273,5 +273,5 @@ def _label(name: str, at: int) -> str:
     ('p', 'loop', 'd_p')
     """
     label = name.removesuffix(".reenter").split(".")[at]
-    prefix = next((each for each in _ROUTING_PREFIXES if label.startswith(each)), "") if "." in name else ""
+    prefix = next((prefix for prefix in _ROUTING_PREFIXES if label.startswith(prefix)), "") if "." in name else ""
     return label.removeprefix(prefix)

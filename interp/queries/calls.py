@@ -181,9 +181,11 @@ class CallTree:
         for handle, stores in self._stores.items():
             calls[self.call_tag(handle.tag)].cells[handle] = stores
         for call in calls.values():
-            call.own_calls.sort(key=lambda each: self.rank(each.tag, call.tag))
-            call.loops.sort(key=lambda each: (self.rank(each.parent, call.tag), self._first_nodes[each.site]))
-            handles = sorted(call.cells, key=lambda each: (self.rank(each.tag, call.tag), each.node))
+            call.own_calls.sort(key=lambda candidate: self.rank(candidate.tag, call.tag))
+            call.loops.sort(
+                key=lambda candidate: (self.rank(candidate.parent, call.tag), self._first_nodes[candidate.site])
+            )
+            handles = sorted(call.cells, key=lambda firing: (self.rank(firing.tag, call.tag), firing.node))
             call.cells = {handle: call.cells[handle] for handle in handles}
         return calls
 
@@ -286,7 +288,7 @@ class CallTree:
         counts: dict[tuple[int, ...], int] = {}
         ordinals: dict[Site, tuple[int, ...]] = {}
         for site in sorted(
-            sites, key=lambda each: (len(self._loop_info.enclosing_loops(each)), self._first_nodes[each])
+            sites, key=lambda site: (len(self._loop_info.enclosing_loops(site)), self._first_nodes[site])
         ):
             outer = self._loop_info.enclosing_loops(site)[:-1]
             prefix = ordinals.get(outer[-1], ()) if outer else ()
@@ -324,6 +326,6 @@ def walk_calls(call: FunctionCall) -> Iterator[FunctionCall]:
     """A call and all calls below it, callers first."""
     stack = [call]
     while stack:
-        each = stack.pop()
-        yield each
-        stack.extend(reversed(each.own_calls))
+        entry = stack.pop()
+        yield entry
+        stack.extend(reversed(entry.own_calls))

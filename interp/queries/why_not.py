@@ -163,7 +163,7 @@ class _UpstreamSearch:
         positions = self.flight_positions.get(token.node)
         if positions is None:
             flying = self.flight_by_node.get(token.node, ())
-            positions = self.flight_positions[token.node] = {each[1:3]: position for position, each in flying}
+            positions = self.flight_positions[token.node] = {token[1:3]: position for position, token in flying}
         return positions.get((token.port, token.tag))
 
     @cached_property

@@ -248,12 +248,12 @@ class WrongCallSearch:
         functions that only the checked program has."""
         stack = call.own_calls[::-1]
         while stack:
-            each = stack.pop()
-            correct = self.expected(each)
+            entry = stack.pop()
+            correct = self.expected(entry)
             if correct is not None:
-                yield each, correct
+                yield entry, correct
             else:
-                stack.extend(each.own_calls[::-1])
+                stack.extend(entry.own_calls[::-1])
 
     def find(self) -> tuple[FunctionCall, FunctionCall] | None:
         """The wrong call, with its correct call; None if the call of the entry is right, or if it has no result
@@ -429,12 +429,12 @@ def _variable_pairs(
     variables, others = tree.loop_variables(loop.site), correct_tree.loop_variables(other.site)
     if len(variables) != len(others):
         return None
-    by_name = {each.name: each for each in others}
+    by_name = {variable.name: variable for variable in others}
     if by_name.keys() == {variable.name for variable in variables}:
         others = tuple(by_name[variable.name] for variable in variables)
     types = [
-        [each.graph.nodes[variable.merge].outputs[0].type for variable in group]
-        for each, group in ((tree, variables), (correct_tree, others))
+        [call_tree.graph.nodes[variable.merge].outputs[0].type for variable in group]
+        for call_tree, group in ((tree, variables), (correct_tree, others))
     ]
     return list(zip(variables, others, strict=True)) if types[0] == types[1] else None
 
@@ -492,7 +492,7 @@ def cell_difference(
 ) -> CellDifference | None:
     """The cell that was filled first of those that differ; None if there is none, or if the two calls did not make the
     same cells. An empty cell is no mistake by itself."""
-    shapes = [[(each.size, each.dtype) for each in one.cells] for one in (call, correct)]
+    shapes = [[(cell.size, cell.dtype) for cell in one.cells] for one in (call, correct)]
     if shapes[0] != shapes[1]:
         return None
     differences: list[tuple[int, CellDifference]] = []

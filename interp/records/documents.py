@@ -70,10 +70,10 @@ class TagTable:
             new.append(tag)
             tag = tag.parent
         number = self.numbers[tag]
-        for each in reversed(new):
-            site = self.sites.setdefault(each.site, len(self.sites))
-            self.rows.append([number, site, each.iteration])
-            number = self.numbers[each] = len(self.rows)
+        for tag in reversed(new):
+            site = self.sites.setdefault(tag.site, len(self.sites))
+            self.rows.append([number, site, tag.iteration])
+            number = self.numbers[tag] = len(self.rows)
         return number
 
 

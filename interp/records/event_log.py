@@ -162,12 +162,12 @@ def event_line(event: Event, numbers: dict[Tag, int]) -> str:
     if trap is not None:
         line += f',"trap":{json.dumps(trap)}'
     if sent:
-        line += f',"sent":[{",".join([token_json(each, numbers) for each in sent])}]'
+        line += f',"sent":[{",".join([token_json(token, numbers) for token in sent])}]'
     if closed:
         activations = ",".join([f"[{numbers[tag]},{compact_json(sorted(nodes))}]" for tag, nodes in closed])
         line += f',"closed":[{activations}]'
     if woken:
-        line += f',"woken":[{",".join([token_json(each, numbers) for each in woken])}]'
+        line += f',"woken":[{",".join([token_json(token, numbers) for token in woken])}]'
     if is_throttled:
         line += ',"held":true'
     return f"{line}{released_field(released, numbers)}}}\n" if released else line + "}\n"

@@ -491,5 +491,5 @@ def flatten_to_vector(arrays: Sequence[Any]) -> Any:
 def assign_from_vector(leaves: Sequence[Variable], vector: Any) -> None:
     """Assign to each variable its part of a vector."""
     ends = list(itertools.accumulate(map(variable_size, leaves), initial=0))
-    for each, first, last in zip(leaves, ends, ends[1:], strict=False):
-        each.assign(reshape(vector[first:last], each._type.shape))
+    for variable, first, last in zip(leaves, ends, ends[1:], strict=False):
+        variable.assign(reshape(vector[first:last], variable._type.shape))

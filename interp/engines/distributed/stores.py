@@ -103,7 +103,11 @@ def stores_to_json(stores: WorkerStores) -> Any:
         "flight": [token_to_json(table, token) for token in state.flight],
         "results": [[position, value_to_data(table, value)] for position, value in state.results.items()],
         "traps": [
-            [token_to_json(table, event.token), [value_to_data(table, each) for each in event.inputs or ()], event.trap]
+            [
+                token_to_json(table, event.token),
+                [value_to_data(table, value) for value in event.inputs or ()],
+                event.trap,
+            ]
             for event in state.trap_events
         ],
         "firings": list(state.firings_by_node),
@@ -111,7 +115,7 @@ def stores_to_json(stores: WorkerStores) -> Any:
         "steps": state.steps,
         "cells": [_cells_to_json(table, handle, block) for handle, block in state.cells.blocks.items()],
         "depths": [[node, port, table.add(tag), depth] for (node, port, tag), depth in meter.operand_depths.items()],
-        "counts": [list(each.items()) for each in (meter.firings, meter.tokens, meter.waiting_changes)],
+        "counts": [list(counts.items()) for counts in (meter.firings, meter.tokens, meter.waiting_changes)],
         "deepest": meter.deepest_tag,
         "receivers": [[table.add(tag), _site(table, site), rank] for (tag, site), rank in stores.receivers.items()],
         "givers": [[table.add(tag), rank] for tag, rank in stores.givers.items()],
@@ -141,7 +145,7 @@ def read_stores(document: Any, state: State) -> WorkerStores:
     state.flight.extend(read_token(names, data) for data in document["flight"])
     state.results = {position: read_data(names, value) for position, value in document["results"]}
     for token, inputs, trap in document["traps"]:
-        operands = tuple(read_data(names, each) for each in inputs)
+        operands = tuple(read_data(names, fields) for fields in inputs)
         state.trap_events.append(Event(read_token(names, token), 0, operands, (), (), trap, (), False))
     state.firings_by_node = document["firings"]
     state.firings, state.steps = sum(state.firings_by_node), document["steps"]
@@ -149,7 +153,7 @@ def read_stores(document: Any, state: State) -> WorkerStores:
     for data in document["cells"]:
         _read_cells(names, data, state)
     meter.operand_depths = {(node, port, tags[tag]): depth for node, port, tag, depth in document["depths"]}
-    meter.firings, meter.tokens, meter.waiting_changes = (Counter(dict(each)) for each in document["counts"])
+    meter.firings, meter.tokens, meter.waiting_changes = (Counter(dict(counts)) for counts in document["counts"])
     meter.deepest_tag = document["deepest"]
     tokens = [read_token(names, data) for data in document["requested"]]
     stores.requested_tokens = {(token.tag, token.node): token for token in tokens}
@@ -199,7 +203,7 @@ def _cells_to_json(table: TagTable, handle: Handle, block: CellBlock) -> Any:
     return [
         value_to_data(table, handle),
         [
-            [number, write.node, table.add(write.tag), [value_to_data(table, each) for each in write.inputs]]
+            [number, write.node, table.add(write.tag), [value_to_data(table, value) for value in write.inputs]]
             for number, writes in block.writes.items()
             for write in writes
         ],
@@ -212,7 +216,7 @@ def _read_cells(names: TagNames, data: Any, state: State) -> None:
     handle, heap = _read_handle(names, handle_data), state.cells
     block = heap.blocks[handle] = CellBlock(handle.size, heap.owner)
     for number, node, tag, inputs in writes:
-        write = CellWrite(node, names.tags[tag], tuple(read_data(names, each) for each in inputs))
+        write = CellWrite(node, names.tags[tag], tuple(read_data(names, fields) for fields in inputs))
         block.writes[number] = (*block.writes.get(number, ()), write)
     for number, token in deferred_reads:
         heap.defer(CellAddress(handle, number), read_token(names, token))

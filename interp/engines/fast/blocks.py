@@ -363,7 +363,9 @@ class _BlockWriter:
     def text(self) -> str:
         """The text of a module with the function, in the language of `word_code`."""
         constants, *functions = jitted_source(MachineVariant.BASE).split("\n@internal_njit\n")
-        helpers = (each for each in functions if each.startswith(tuple(f"def {name}(" for name in _HELPERS)))
+        helpers = (
+            function for function in functions if function.startswith(tuple(f"def {name}(" for name in _HELPERS))
+        )
         parts = [
             WORD_CODE,
             scalar_kernels_text(self.codes, self.casts),
@@ -515,8 +517,8 @@ class _BlockWriter:
         if not self.is_scalar[number]:
             return PathEnd(is_left=True)
         mask_word, fired = node[NodeColumn.MASK_WORD], node[NodeColumn.FIRED_BIT]
-        for each, bits in {} if frame.is_complete else self.later_bits[number].items():
-            frame.zeros[each] = frame.zeros.get(each, 0) | bits
+        for zero_word, bits in {} if frame.is_complete else self.later_bits[number].items():
+            frame.zeros[zero_word] = frame.zeros.get(zero_word, 0) | bits
         partners = node[NodeColumn.OPERAND_MASK] & ~bit
         if frame.ones.get(mask_word, 0) & (bit | fired):
             return PathEnd(is_aborted=True)
@@ -524,8 +526,8 @@ class _BlockWriter:
         if has_partners is None:
             holds, fails = path.copy(), path.copy()
             bits = self.load_bits(frame, mask_word, indent)
-            for each in (holds, fails):
-                each.frames[name].loaded[mask_word] = bits
+            for arm in (holds, fails):
+                arm.frames[name].loaded[mask_word] = bits
             known = holds.frames[name]
             known.ones[mask_word] = known.ones.get(mask_word, 0) | partners
             fails.frames[name].waits |= {port}
@@ -602,7 +604,7 @@ class _BlockWriter:
         if code >= FIRST_KERNEL:
             kernel = scalar_kernels()[code - FIRST_KERNEL]
             operands = [self.operand(frame, port, n, token.word) for n in range(len(kernel.operands))]
-            operands = [self.name_word(path, each, indent) for each in operands]
+            operands = [self.name_word(path, operand, indent) for operand in operands]
             if code >= first_trapping_opcode():
                 self.emit(indent, f"if traps({code}, {', '.join(operands[:2])}):")
                 self.emit(indent + 1, "break")
@@ -619,11 +621,11 @@ class _BlockWriter:
         if partners:
             frame.change_bits(mask_word, partners, is_set=False)
             first = self.image.first_port[number]
-            for each in range(first, first + len(self.image.graph.nodes[number].ports)):
-                frame.waiting_words.pop(each, None)
+            for row in range(first, first + len(self.image.graph.nodes[number].ports)):
+                frame.waiting_words.pop(row, None)
         frame.change_bits(mask_word, fired, is_set=True)
         path.stack.pop()
-        path.stack += [PathToken(each, target.name, out) for each in targets]
+        path.stack += [PathToken(edge, target.name, out) for edge in targets]
         path.steps += 1
         path.firings[number] += 1
         path.waiting_count -= required - 1
@@ -712,20 +714,20 @@ class _BlockWriter:
         if target.site is None:
             scope = self.scope_of[self.ports[self.edges[begin]][PortColumn.NODE]]
             sites = [number for number, row in enumerate(self.sites) if row[SiteColumn.SCOPE] == scope]
-            sites = [each for each in sites[::-1] if each not in target.other_sites]
+            sites = [site for site in sites[::-1] if site not in target.other_sites]
             if not sites:
                 return PathEnd(is_aborted=True)
             name = f"s{target.name}"
             if not target.other_sites:
                 self.emit(indent, f"{name} = peek(mem, {target.name} + {int(FrameHeader.PARENT)}) & {LOW_MASK}")
-            lists = [self.edges[slice(*self.routes[route + each])] for each in sites]
+            lists = [self.edges[slice(*self.routes[route + site])] for site in sites]
             ends_here = path.has_moved_up and target.parent is None and target.is_home
-            if (ends_here or len(sites) > MAX_INLINE_SITES) and all(len(each) == 1 for each in lists):
+            if (ends_here or len(sites) > MAX_INLINE_SITES) and all(len(edges) == 1 for edges in lists):
                 port = self.fresh_name("p")
                 send_list = f"peek(peek(a, {int(Address.SEND_ROUTES)}), {route} + {name})"
                 self.emit(indent, f"{port} = ~peek(peek(a, {int(Address.SEND_LISTS)}), {send_list})")
-                for (each,) in lists:
-                    self.block_number(BlockKey(each))
+                for (edges,) in lists:
+                    self.block_number(BlockKey(edges))
                 return [port]
             holds, fails = path.copy(), path.copy()
             holds.frames[target.name].site = sites[0]
@@ -1001,7 +1003,7 @@ def later_nodes(image: Image) -> list[frozenset[int]]:
         """The nodes without whose firing this one cannot fire."""
         node = graph.nodes[number]
         ports = [sources.get(Edge(number, port), []) for port, literal in enumerate(node.ports) if literal is None]
-        needs = [frozenset.intersection(*map(with_earlier, each)) for each in ports if each]
+        needs = [frozenset.intersection(*map(with_earlier, port)) for port in ports if port]
         if node.op == "merge":
             return frozenset.intersection(*needs) if needs else frozenset()
         return frozenset().union(*needs)

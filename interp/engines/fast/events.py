@@ -290,10 +290,10 @@ class FrameTags(dict[int, Tag]):
             path.append(frame)
             frame = self._frame_words(frame)[0] >> LOW_BITS
         tag = self.get(frame, ROOT)
-        for each in reversed(path):
-            parent_word, iteration_word = self._frame_words(each)
+        for ancestor in reversed(path):
+            parent_word, iteration_word = self._frame_words(ancestor)
             site = self._store.image.site_list[parent_word & (1 << LOW_BITS) - 1]
-            tag = self[each] = tag.child(site, iteration_word >> LOW_BITS)
+            tag = self[ancestor] = tag.child(site, iteration_word >> LOW_BITS)
         return tag
 
     def _frame_words(self, frame: int) -> tuple[int, int]:

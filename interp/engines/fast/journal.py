@@ -65,8 +65,8 @@ def note_firing(
             bit >>= 1
             first_word -= 1
         operand_count = required
-        for each in range(required):
-            poke(journal, JournalWord.FIRING_WORDS + each, peek(mem, first_word + each))
+        for offset in range(required):
+            poke(journal, JournalWord.FIRING_WORDS + offset, peek(mem, first_word + offset))
     poke(
         journal,
         0,
@@ -124,6 +124,6 @@ def note_close(a: Any, r: Any, mem: Any, frame: Any, scope: Any, header: Any) ->
     poke(journal, JournalWord.FRAME, frame)
     poke(journal, JournalWord.PARENT_HEADER, peek(mem, frame + FrameHeader.PARENT))
     poke(journal, JournalWord.ITERATION_HEADER, peek(mem, frame + FrameHeader.ITERATION))
-    for each in range(count):
-        poke(journal, JournalWord.CLOSE_WORDS + each, peek(mem, frame + header + each))
+    for offset in range(count):
+        poke(journal, JournalWord.CLOSE_WORDS + offset, peek(mem, frame + header + offset))
     poke(r, Register.JOURNAL_LENGTH, peek(r, Register.JOURNAL_LENGTH) + JournalWord.CLOSE_WORDS + count)

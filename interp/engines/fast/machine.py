@@ -442,10 +442,10 @@ def deliver(a: Any, budget: Any, header: Any) -> Any:
                         poke(results, result_offset + 1, out)
                         poke(r, Register.RESULT_COUNT, peek(r, Register.RESULT_COUNT) + 1)
                     if host_kind != HostResultKind.ABSENT:
-                        for each in range(peek(host_result, HostResult.WOKEN_COUNT)):
+                        for index in range(peek(host_result, HostResult.WOKEN_COUNT)):
                             slot = (head + length & mask) << 1
-                            poke(ring, slot, peek(peek(a, Address.WOKEN_TOKENS), each << 1))
-                            poke(ring, slot + 1, peek(peek(a, Address.WOKEN_TOKENS), (each << 1) + 1))
+                            poke(ring, slot, peek(peek(a, Address.WOKEN_TOKENS), index << 1))
+                            poke(ring, slot + 1, peek(peek(a, Address.WOKEN_TOKENS), (index << 1) + 1))
                             length += 1
                         poke(
                             r,
@@ -463,9 +463,9 @@ def deliver(a: Any, budget: Any, header: Any) -> Any:
                             release_count = (
                                 find_releasable_at_wave(a, mem, target if sent else 0) if wave_remaining == 1 else 0
                             )
-                        for each in range(release_count):
+                        for index in range(release_count):
                             release_throttled(
-                                a, r, mem, peek(peek(a, Address.RELEASE_ROWS), each), (head + length & mask) << 1
+                                a, r, mem, peek(peek(a, Address.RELEASE_ROWS), index), (head + length & mask) << 1
                             )
                             length += 1
                         suspended -= release_count
@@ -478,8 +478,10 @@ def deliver(a: Any, budget: Any, header: Any) -> Any:
                         safe_count = 0
             if is_waiting and has_bounds and has_wave_clock and wave_remaining == 1:
                 release_count = find_releasable_at_wave(a, mem, 0)
-                for each in range(release_count):
-                    release_throttled(a, r, mem, peek(peek(a, Address.RELEASE_ROWS), each), (head + length & mask) << 1)
+                for index in range(release_count):
+                    release_throttled(
+                        a, r, mem, peek(peek(a, Address.RELEASE_ROWS), index), (head + length & mask) << 1
+                    )
                     length += 1
                 suspended -= release_count
             steps += 1

@@ -398,7 +398,7 @@ class LazyResidue(TupleLike[ResidueToken]):
 
     @cached_property
     def _tokens(self) -> tuple[ResidueToken, ...]:
-        tokens = [each for store in self._stores for each in waiting_operands(store)]
+        tokens = [operand for store in self._stores for operand in waiting_operands(store)]
         for handle, block in self._host.cells.blocks.items():
             for number, reads in block.deferred_reads.items():
                 tokens += [ResidueToken(*token, CellAddress(handle, number)) for token in reads]

@@ -321,9 +321,9 @@ def frame_tags(store: TokenStore) -> dict[int, Tag]:
             path.append(ancestor)
             ancestor = parents[ancestor]
         tag = tags.setdefault(ancestor, ROOT)
-        for each in reversed(path):
-            site, iteration = last_steps[each]
-            tag = tags[each] = tag.child(sites[site], iteration)
+        for ancestor in reversed(path):
+            site, iteration = last_steps[ancestor]
+            tag = tags[ancestor] = tag.child(sites[site], iteration)
     return {frame: tags[frame] for frame in frames}
 
 
@@ -350,7 +350,7 @@ def activation_records(store: TokenStore, state: State, tags: dict[int, Tag]) ->
     }
     frames = np.fromiter(tags, np.int64, len(tags))
     counts = memory[frames + FrameHeader.PENDING]
-    passed_values = [(counts // each & MAX_PASSED_VALUES).tolist() for each in (ARGUMENT_UNIT, RESULT_UNIT)]
+    passed_values = [(counts // unit & MAX_PASSED_VALUES).tolist() for unit in (ARGUMENT_UNIT, RESULT_UNIT)]
     for record, argument_count, result_count in zip(records.values(), *passed_values, strict=True):
         record.arguments_received, record.results_returned = argument_count, result_count
     if image.has_loop_bounds:

@@ -426,10 +426,10 @@ class TokenStore:
             path.append(frame)
             frame = self.parent_of(frame)
         tag = self.tags.get(frame, ROOT)
-        for each in reversed(path):
-            iteration = int(self.memory[each + FrameHeader.ITERATION]) >> LOW_BITS
-            tag = self.tags[each] = tag.child(self.image.site_list[self.site_of(each)], iteration)
-            self.memory[each + FrameHeader.PENDING] |= TAG_BUILT
+        for ancestor in reversed(path):
+            iteration = int(self.memory[ancestor + FrameHeader.ITERATION]) >> LOW_BITS
+            tag = self.tags[ancestor] = tag.child(self.image.site_list[self.site_of(ancestor)], iteration)
+            self.memory[ancestor + FrameHeader.PENDING] |= TAG_BUILT
         if len(self.dropped_tags) < len(self.tags):
             self.dropped_tags = np.zeros(2 * len(self.tags), np.int64)
             self._is_address_table_stale = True

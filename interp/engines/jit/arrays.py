@@ -66,8 +66,8 @@ def empty(typing: Any, sizes: Any, dtype: Any) -> Any:
     def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         shape = [builder.extract_value(arguments[0], axis) for axis in range(len(sizes))]
         size = _WORD(context.get_abi_sizeof(context.get_data_type(array_type.dtype)))
-        for each in shape:
-            size = builder.mul(size, each)
+        for length in shape:
+            size = builder.mul(size, length)
         owner = context.nrt.meminfo_alloc_aligned(builder, size, _ALIGNMENT)
         return build_array(context, builder, array_type, context.nrt.meminfo_data(builder, owner), shape, owner)
 

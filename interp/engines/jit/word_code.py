@@ -68,9 +68,9 @@ class _WordModule:
                 expression = compile(ast.Expression(node.value), "<constants>", "eval")
                 self.constants[node.targets[0].id] = eval(expression, {"__builtins__": {}}, self.constants)
         self.functions = {name: self.declare(name, len(node.args.args)) for name, node in self.definitions.items()}
-        for name, each in self.functions.items():
+        for name, function in self.functions.items():
             if name != entry:
-                each.linkage = "internal"
+                function.linkage = "internal"
         kernel_type = ir.FunctionType(_WORD, [_WORD] * KERNEL_ARITY)
         self.kernel = ir.Function(module, kernel_type, kernel_name)
 
@@ -256,7 +256,7 @@ class _WordFunction:
 def _numbers(case: ast.match_case) -> list[int | None]:
     """The constants of a case; None for the last one."""
     patterns = case.pattern.patterns if isinstance(case.pattern, ast.MatchOr) else [case.pattern]
-    return [ast.literal_eval(each.value) if isinstance(each, ast.MatchValue) else None for each in patterns]
+    return [ast.literal_eval(pattern.value) if isinstance(pattern, ast.MatchValue) else None for pattern in patterns]
 
 
 def _is_target(name: ast.Name) -> bool:

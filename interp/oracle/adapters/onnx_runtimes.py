@@ -52,7 +52,7 @@ class OnnxAdapter:
         from ...exchange.export.onnx_model import to_onnx  # which needs the extra `onnx`
 
         model = to_onnx(program)
-        names = [each.name for each in model.graph.input]
+        names = [parameter.name for parameter in model.graph.input]
         run = self.attempt(lambda: self.prepare(model))
 
         def compute(arguments: Sequence[Value]) -> Sequence[Value]:

@@ -106,7 +106,7 @@ class CoreStore(TokenStore):
         `release` is called, so that its tag can be built when no core runs."""
         r, row = self.registers, self.delivery_rows[port]
         slot = (int(r[Register.FLIGHT_HEAD]) + int(r[Register.FLIGHT_LENGTH]) - 1) & (len(self.ring) - 1)
-        words = [int(frame + self.delivery_rows[each, DeliveryColumn.OPERAND_WORD]) for each in waiting_ports]
+        words = [int(frame + self.delivery_rows[row, DeliveryColumn.OPERAND_WORD]) for row in waiting_ports]
         wave = max(int(self.token_waves[slot]), *self.operand_waves[words].tolist(), 0)
         bits = frame + int(row[DeliveryColumn.MASK_WORD])
         self.memory[bits] = self.memory[bits] & ~row[DeliveryColumn.PARTNER_BITS] | row[DeliveryColumn.FIRED_BIT]
@@ -192,10 +192,10 @@ def wave_profile(stores: Sequence[CoreStore], initial_tokens: int) -> WaveProfil
     rows = [store.profile[: store.registers[Register.WAVES] + 1] for store in stores]
     firings, deliveries, waiting = np.zeros((3, max(map(len, rows)) + 1), np.int64)
     deliveries[0] = initial_tokens
-    for each in rows:
-        firings[: len(each)] += each[:, ProfileColumn.FIRINGS]
-        waiting[: len(each)] -= each[:, ProfileColumn.TOKENS_CONSUMED]
-        deliveries[1 : len(each) + 1] += each[:, ProfileColumn.TOKENS_SENT]
+    for profile in rows:
+        firings[: len(profile)] += profile[:, ProfileColumn.FIRINGS]
+        waiting[: len(profile)] -= profile[:, ProfileColumn.TOKENS_CONSUMED]
+        deliveries[1 : len(profile) + 1] += profile[:, ProfileColumn.TOKENS_SENT]
     waiting += deliveries
     np.cumsum(waiting, out=waiting)
     waves = trimmed_length(deliveries)
