@@ -60,34 +60,34 @@ def user_method(value: Any, name: str) -> FunctionType | None:
     return method if type(method) is FunctionType and is_convertible(method) else None
 
 
-def operate(call: Callable[..., Any], perform: Callable[..., Any], symbol: str, one: Any, other: Any) -> Any:
-    """`one symbol other`, where methods of the user are called by `call`, and Python's operator by `perform`. The
+def operate(call: Callable[..., Any], perform: Callable[..., Any], symbol: str, left: Any, right: Any) -> Any:
+    """`left symbol right`, where methods of the user are called by `call`, and Python's operator by `perform`. The
     method of the right operand comes first if its class derives from that of the left one."""
     function, name, reflected = BINARY[symbol]
-    methods = user_method(one, name), user_method(other, reflected)
-    attempts = [(methods[0], one, other), (methods[1], other, one)]
-    if type(one) is type(other) and symbol not in ("==", "!=", "<", "<=", ">", ">="):
+    methods = user_method(left, name), user_method(right, reflected)
+    attempts = [(methods[0], left, right), (methods[1], right, left)]
+    if type(left) is type(right) and symbol not in ("==", "!=", "<", "<=", ">", ">="):
         attempts.pop()
-    elif type(one) is not type(other) and isinstance(other, type(one)):
+    elif type(left) is not type(right) and isinstance(right, type(left)):
         attempts.reverse()
     for method, owner, operand in attempts:
         if method is not None:
             result = call(method, owner, operand)
             if result is not NotImplemented:
                 return result
-    return perform(function, one, other)
+    return perform(function, left, right)
 
 
-def equal_fields(one: Any, other: Any) -> tuple[tuple[Any, ...], tuple[Any, ...]] | None:
+def equal_fields(left: Any, right: Any) -> tuple[tuple[Any, ...], tuple[Any, ...]] | None:
     """The fields by which two instances of a dataclass are compared, if its `__eq__` is that of `dataclass`."""
-    kind = type(one)
-    if kind is not type(other) or not dataclasses.is_dataclass(kind):
+    kind = type(left)
+    if kind is not type(right) or not dataclasses.is_dataclass(kind):
         return None
     method = kind.__eq__
     if type(method) is not FunctionType or not method.__code__.co_filename.startswith("<"):
         return None
     names = [each.name for each in dataclasses.fields(kind) if each.compare]
-    return tuple(getattr(one, name) for name in names), tuple(getattr(other, name) for name in names)
+    return tuple(getattr(left, name) for name in names), tuple(getattr(right, name) for name in names)
 
 
 class OperatorClasses(NamedTuple):

@@ -132,8 +132,8 @@ class Operators(ABC):
         """Whether a value is known to be an integer."""
         return isinstance(value, int)
 
-    def compare_identity(self, one: Any, other: Any) -> Any:
-        """`one is other`, where one of the values is symbolic."""
+    def compare_identity(self, left: Any, right: Any) -> Any:
+        """`left is right`, where one of the values is symbolic."""
         raise Invalid("`is` does not compare numbers", rule="F4", where=user_location(), hint="write x == y, or x != y")
 
     @abstractmethod
@@ -253,26 +253,26 @@ class Operators(ABC):
     # Operators that classes may define
 
     @by_option(1, 2)
-    def binary(self, symbol: str, one: Any, other: Any) -> Any:
-        """`one symbol other`."""
+    def binary(self, symbol: str, left: Any, right: Any) -> Any:
+        """`left symbol right`."""
         if symbol in _ORDER:
-            return self._order(symbol, one, other)
-        return operate(self.call, self.operate, symbol, one, other)
+            return self._order(symbol, left, right)
+        return operate(self.call, self.operate, symbol, left, right)
 
-    def _order(self, symbol: str, one: Any, other: Any) -> Any:
+    def _order(self, symbol: str, left: Any, right: Any) -> Any:
         """A comparison by order. Of tuples and lists, the first items that differ decide, else the lengths."""
-        are_lists = type(one) is type(other) is list
-        if not (are_lists or _are_tuples(one, other)) or user_method(one, BINARY[symbol].method):
-            return operate(self.call, self.operate, symbol, one, other)
-        if any(map(self.is_symbolic, map(self.count_items, (one, other)))):
-            return BINARY[symbol].function(one, other)
-        if not (one and other):
-            return BINARY[symbol].function(len(one), len(other))
-        rest = one[1:], other[1:]
+        are_lists = type(left) is type(right) is list
+        if not (are_lists or _are_tuples(left, right)) or user_method(left, BINARY[symbol].method):
+            return operate(self.call, self.operate, symbol, left, right)
+        if any(map(self.is_symbolic, map(self.count_items, (left, right)))):
+            return BINARY[symbol].function(left, right)
+        if not (left and right):
+            return BINARY[symbol].function(len(left), len(right))
+        rest = left[1:], right[1:]
         return self.if_exp(
-            self.equal(one[0], other[0]),
+            self.equal(left[0], right[0]),
             lambda: self._order(symbol, *rest),
-            lambda: self._order(symbol, one[0], other[0]),
+            lambda: self._order(symbol, left[0], right[0]),
         )
 
     less, less_equal = functools.partialmethod(binary, "<"), functools.partialmethod(binary, "<=")
@@ -284,15 +284,15 @@ class Operators(ABC):
         return self._call_method(function, name, operand)
 
     @by_option(1, 2)
-    def augment(self, symbol: str, one: Any, other: Any) -> Any:
-        """`one += other`, or another augmented assignment: the new value of its target."""
-        method = user_method(one, f"__i{BINARY[symbol].method[2:]}")
+    def augment(self, symbol: str, left: Any, right: Any) -> Any:
+        """`left += right`, or another augmented assignment: the new value of its target."""
+        method = user_method(left, f"__i{BINARY[symbol].method[2:]}")
         if method is not None:
-            result = self.call(method, one, other)
+            result = self.call(method, left, right)
             if result is not NotImplemented:
                 return result
-        has_methods = user_method(one, BINARY[symbol].method) or user_method(other, BINARY[symbol].reflected)
-        return self.binary(symbol, one, other) if has_methods else augment(self.operate, symbol, one, other)
+        has_methods = user_method(left, BINARY[symbol].method) or user_method(right, BINARY[symbol].reflected)
+        return self.binary(symbol, left, right) if has_methods else augment(self.operate, symbol, left, right)
 
     @by_option(2)
     def _call_method(self, function: Callable[..., Any], name: str, value: Any, /, *others: Any) -> Any:
@@ -378,32 +378,32 @@ class Operators(ABC):
         """`then if test else otherwise`."""
         return self.if_stmt(test, then, otherwise, state, state.__code__.co_freevars)
 
-    def and_(self, one: Any, *others: Thunk, state: Thunk = _no_state) -> Any:
-        """`one and ...`: the first operand that is false, else the last."""
+    def and_(self, left: Any, *others: Thunk, state: Thunk = _no_state) -> Any:
+        """`left and ...`: the first operand that is false, else the last."""
         if not others:
-            return one
-        return self.if_exp(one, lambda: self.and_(others[0](), *others[1:], state=state), lambda: one, state)
+            return left
+        return self.if_exp(left, lambda: self.and_(others[0](), *others[1:], state=state), lambda: left, state)
 
-    def or_(self, one: Any, *others: Thunk, state: Thunk = _no_state) -> Any:
-        """`one or ...`: the first operand that is true, else the last."""
+    def or_(self, left: Any, *others: Thunk, state: Thunk = _no_state) -> Any:
+        """`left or ...`: the first operand that is true, else the last."""
         if not others:
-            return one
-        return self.if_exp(one, lambda: one, lambda: self.or_(others[0](), *others[1:], state=state), state)
+            return left
+        return self.if_exp(left, lambda: left, lambda: self.or_(others[0](), *others[1:], state=state), state)
 
     def not_(self, value: Any) -> Any:
         """`not value`."""
         value = self.condition(value)
         return self.negate(value) if self.is_symbolic(value) else not value
 
-    def chain(self, one: Any, *steps: Any, state: Thunk = _no_state) -> Any:
+    def chain(self, left: Any, *steps: Any, state: Thunk = _no_state) -> Any:
         """`a < b < c`: `steps` are pairs of a comparison and a function that computes its right operand. It is called
         once, and only if the comparisons before are true."""
         compare, operand, *rest = steps
-        other = operand()
-        result = compare(one, other)
+        right = operand()
+        result = compare(left, right)
         if not rest:
             return result
-        return self.if_exp(result, lambda: self.chain(other, *rest, state=state), lambda: result, state)
+        return self.if_exp(result, lambda: self.chain(right, *rest, state=state), lambda: result, state)
 
     @by_option(0, 1)
     def in_(self, item: Any, container: Any) -> Any:
@@ -455,27 +455,27 @@ class Operators(ABC):
         method = user_method(container, "__getitem__")
         return container[index] if method is None else self.call(method, container, index)
 
-    def equal(self, one: Any, other: Any) -> Any:
-        """`one == other`."""
-        fields = equal_fields(one, other)
+    def equal(self, left: Any, right: Any) -> Any:
+        """`left == right`."""
+        fields = equal_fields(left, right)
         if fields is not None:
-            one, other = fields
-        if _are_tuples(one, other):
-            one, other = tuple(one), tuple(other)
-        if type(one) is not type(other) or type(one) not in (tuple, list):
-            return self.binary("==", one, other)
-        if len(one) != len(other):
+            left, right = fields
+        if _are_tuples(left, right):
+            left, right = tuple(left), tuple(right)
+        if type(left) is not type(right) or type(left) not in (tuple, list):
+            return self.binary("==", left, right)
+        if len(left) != len(right):
             return False
-        return self.and_(True, *(lambda pair=pair: self.equal(*pair) for pair in zip(one, other, strict=True)))
+        return self.and_(True, *(lambda pair=pair: self.equal(*pair) for pair in zip(left, right, strict=True)))
 
-    def not_equal(self, one: Any, other: Any) -> Any:
-        """`one != other`."""
-        is_of_items = _are_tuples(one, other) or type(one) is type(other) is list
-        has_method = user_method(one, "__ne__") or user_method(other, "__ne__")
-        is_compared = user_method(one, "__eq__") or user_method(other, "__eq__")
+    def not_equal(self, left: Any, right: Any) -> Any:
+        """`left != right`."""
+        is_of_items = _are_tuples(left, right) or type(left) is type(right) is list
+        has_method = user_method(left, "__ne__") or user_method(right, "__ne__")
+        is_compared = user_method(left, "__eq__") or user_method(right, "__eq__")
         if is_of_items or (is_compared and not has_method):
-            return self.not_(self.equal(one, other))
-        return self.binary("!=", one, other)
+            return self.not_(self.equal(left, right))
+        return self.binary("!=", left, right)
 
     # Patterns
 
@@ -544,17 +544,17 @@ class Operators(ABC):
         return self.not_(self.in_(item, container))
 
     @by_option(0, 1)
-    def is_(self, one: Any, other: Any) -> Any:
-        """`one is other`. Raises Invalid (F4) for two numbers of which one is symbolic: only bools have an identity."""
-        if one is other or not (self.is_symbolic(one) or self.is_symbolic(other)):
-            return one is other
-        if not all(self.is_symbolic(value) or isinstance(value, bool | int | float) for value in (one, other)):
+    def is_(self, left: Any, right: Any) -> Any:
+        """`left is right`. Raises Invalid (F4) for numbers if one of them is symbolic: only bools have an identity."""
+        if left is right or not (self.is_symbolic(left) or self.is_symbolic(right)):
+            return left is right
+        if not all(self.is_symbolic(value) or isinstance(value, bool | int | float) for value in (left, right)):
             return False
-        return self.compare_identity(one, other)
+        return self.compare_identity(left, right)
 
-    def is_not(self, one: Any, other: Any) -> Any:
-        """`one is not other`."""
-        return self.not_(self.is_(one, other))
+    def is_not(self, left: Any, right: Any) -> Any:
+        """`left is not right`."""
+        return self.not_(self.is_(left, right))
 
     def assert_(self, test: Any, message: Thunk) -> None:
         """`assert test, message`."""

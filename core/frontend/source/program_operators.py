@@ -107,22 +107,22 @@ class ProgramOperators(Operators):
     def count_items(self, value: Any) -> Any:
         return calls.count_items(value)
 
-    def multiply(self, one: Any, other: Any) -> Any:
-        """`one * other`, of which one may be a list."""
-        for container, count in ((one, other), (other, one)):
+    def multiply(self, left: Any, right: Any) -> Any:
+        """`left * right`, of which one may be a list."""
+        for container, count in ((left, right), (right, left)):
             is_counted = has_stacked_items(container) or self.is_symbolic(count)
             if type(container) is list and container and is_counted and self.is_integer(count):
                 return open_lists.repeat_items(container, count)
-        return one * other
+        return left * right
 
     @by_option(0, 1)
-    def equal(self, one: Any, other: Any) -> Any:
-        """`one == other`; also of lists and tuples whose length only the run knows."""
-        if type(one) is type(other) and (has_stacked_items(one) or has_stacked_items(other)):
-            counts = open_lists.item_count(one), open_lists.item_count(other)
+    def equal(self, left: Any, right: Any) -> Any:
+        """`left == right`; also of lists and tuples whose length only the run knows."""
+        if type(left) is type(right) and (has_stacked_items(left) or has_stacked_items(right)):
+            counts = open_lists.item_count(left), open_lists.item_count(right)
             same = convert(library.same_items)  # type: ignore[arg-type]
-            return self.and_(counts[0] == counts[1], lambda: self.call(same, one, other))
-        return super().equal(one, other)
+            return self.and_(counts[0] == counts[1], lambda: self.call(same, left, right))
+        return super().equal(left, right)
 
     def call_constructor(self, function: FunctionType, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
         region = current_region()
@@ -284,13 +284,13 @@ class ProgramOperators(Operators):
             return array_namespace().any(container == item)
         return super().in_(item, container)
 
-    def compare_identity(self, one: Any, other: Any) -> Any:
-        """`one is other`: only bools have an identity."""
-        values = read_variable(one), read_variable(other)
+    def compare_identity(self, left: Any, right: Any) -> Any:
+        """`left is right`: only bools have an identity."""
+        values = read_variable(left), read_variable(right)
         types = [to_operand(unwrap_weak(value)).type for value in values]
         if types[0] == types[1] and types[0].is_scalar and types[0].dtype.kind == "b":
             return values[0] == values[1]
-        return super().compare_identity(one, other)
+        return super().compare_identity(left, right)
 
     def stage_branch(self, test: Any, then: Thunk, otherwise: Thunk, variables: Variables) -> Any:
         return staging.stage_branch(test, then, otherwise, variables)

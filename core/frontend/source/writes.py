@@ -106,8 +106,8 @@ def announce_items(container: Any) -> None:
         )
 
 
-def augment(perform: Callable[..., Any], name: str, one: Any, other: Any) -> Any:
-    """`one += other`, or another augmented assignment, by `perform`: the new value of its target."""
-    if isinstance(one, (*CONTAINERS, np.ndarray)):
-        announce_items(one)
-    return perform(AUGMENTED_OPERATORS[name], one, other)
+def augment(perform: Callable[..., Any], name: str, left: Any, right: Any) -> Any:
+    """`left += right`, or another augmented assignment, by `perform`: the new value of its target."""
+    if isinstance(left, (*CONTAINERS, np.ndarray)):
+        announce_items(left)
+    return perform(AUGMENTED_OPERATORS[name], left, right)
