@@ -211,7 +211,7 @@ from .tui.cli.progress import progress
 from .tui.run_start import load_run
 from .viz import notebook as _notebook
 from .viz.curves import curve
-from .viz.notebook import picture
+from .viz.notebook import picture, widget
 
 __version__ = "0.1.0"
 __array_api_version__ = "2024.12"
@@ -459,6 +459,7 @@ __all__ = [
     "vjp",
     "vmap",
     "while_loop",
+    "widget",
     "windows",
     "write_json",
     "write_script",

@@ -13,8 +13,9 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ..core.errors import TagloomError, Usage
 from ..core.files import write_file
@@ -122,6 +123,27 @@ def display(subject: object) -> str | None:
         return picture(subject, form)._repr_svg_()
     except TagloomError:
         return None
+
+
+def widget(history: History, *, most: int | None = None, fold: Iterable[str] = (), boxes: int | None = None) -> Any:
+    """A widget for notebooks: a page that plays a history, and moves it.
+
+    A step on the page moves the history in the kernel; after each cell that is run, the page shows the position of the
+    history. The run goes on up to the last event of the page, the `most`-th (by default 5,000); `fold` and `boxes` are
+    those of `player`. Raises Usage if anywidget is not installed.
+    """
+    from .player.page import PlayerSelection
+
+    if find_spec("anywidget") is None:
+        hint = 'pip install "tagloom[notebook]"'
+        raise Usage(
+            "anywidget, which connects the page with the kernel, is not installed", hint=hint, python=ImportError
+        )
+    from .player.widget import HistoryWidget
+
+    usual = PlayerSelection()
+    events, most_boxes = usual.max_events if most is None else most, usual.max_boxes if boxes is None else boxes
+    return HistoryWidget(history, PlayerSelection(0, events, "", most_boxes, tuple(fold)))
 
 
 def play(

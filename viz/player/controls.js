@@ -91,6 +91,7 @@ function addListeners() {
     const to = readAddress();
     if (to !== undefined) { pause(); seek(to); }
   });
+  addEventListener("message", receivePosition);
   addEventListener("resize", fitAgain);
   addEventListener("beforeprint", () => buildStrip(stops, page.filter));
 }

@@ -162,7 +162,8 @@ function describeEnding() {
   return run.value ? `The run is over: it returned ${run.value}.` : `The run ended here: ${run.error || run.status}.`;
 }
 
-// The address: #step=17 is the position after the 17th event of the run.
+// The address: #step=17 is the position after the 17th event of the run. The page of a widget, which is in the frame of
+// another page, tells that one the number of events, and goes to the number that it is told.
 
 let addressTimer = 0;
 
@@ -171,16 +172,30 @@ function writeAddress() {
   addressTimer = setTimeout(() => {
     const number = page.position ? run.events.number[page.position - 1] + 1 : run.events.number[0] || 0;
     try { history.replaceState(null, "", `#step=${number}${page.address}`); } catch { /* a frame of a notebook has no address */ }
+    if (parent !== window) parent.postMessage({ tagloom: { position: number } }, "*");
   }, ADDRESS_DELAY);
 }
 
 // The position in the address, or undefined.
 function readAddress() {
   const match = /^#step=(\d{1,9})(?=&|$)/.exec(location.hash);
-  if (!match) return undefined;
+  return match ? positionOfEvent(Number(match[1])) : undefined;
+}
+
+// The position after this number of events of the run.
+function positionOfEvent(number) {
   let position = 0;
-  while (position < LENGTH && run.events.number[position] < Number(match[1])) position++;
+  while (position < LENGTH && run.events.number[position] < number) position++;
   return position;
+}
+
+function receivePosition(event) {
+  const number = event.data?.tagloom?.position;
+  if (event.source !== parent || parent === window || !Number.isInteger(number)) return;
+  const to = positionOfEvent(number);
+  if (to === page.position) return;
+  pause();
+  seek(to);
 }
 
 // Show the run that has been loaded, at a position: everything that is built once a run.
