@@ -61,7 +61,7 @@ def read_programs(target: str) -> tuple[Mapping[str, Runnable], str | None, str 
     file, name = split_target(target)
     path = Path(file)
     if not file:
-        raise Usage("no file is named", required="FILE or FILE:NAME", got=repr(target))
+        raise Usage("the name of a file is missing", required="FILE or FILE:NAME", got=repr(target))
     with path_errors(path, "this file cannot be read"):
         is_there, is_folder = path.exists(), path.is_dir()
     if is_folder:

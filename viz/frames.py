@@ -43,5 +43,7 @@ def frame_path(pattern: str, number: int) -> str:
     """
     if pattern.count("%d") != 1:
         hint = "-o frame-%d.svg"
-        raise Usage("several moments go to several files", required="a name with one %d", got=pattern, hint=hint)
+        raise Usage(
+            "several moments need a file name with a number", required="a name with one %d", got=pattern, hint=hint
+        )
     return pattern.replace("%d", str(number))

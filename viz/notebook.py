@@ -100,7 +100,7 @@ def resolve_picture(subject: object, form: str) -> tuple[str, Picture]:
     required = (
         'a program, a graph or a function with "graph" or "program"; a history with any; an outcome with "profile"'
     )
-    raise Usage("this has no such picture", required=required, got=f"{type(subject).__name__}, {form!r}")
+    raise Usage("there is no such picture of this object", required=required, got=f"{type(subject).__name__}, {form!r}")
 
 
 def static_picture(subject: Function | Program | Graph, form: str) -> tuple[str, Picture]:

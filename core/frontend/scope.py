@@ -41,7 +41,9 @@ def scope(name: str, /) -> NamedScope:
     """
     if not isinstance(name, str):
         where, hint = user_location(), 'write tl.scope("encoder")'
-        raise Usage("a scope has a name", where=where, got=repr(name)[:80], hint=hint, python=TypeError)
+        raise Usage(
+            "the name of a scope must be a string", where=where, got=repr(name)[:80], hint=hint, python=TypeError
+        )
     if not name:
         where, hint = user_location(), 'write tl.scope("encoder")'
         raise Usage("the name of a scope is empty", where=where, hint=hint, python=ValueError)

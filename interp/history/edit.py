@@ -154,7 +154,7 @@ def resolve_place(state: State, location: TokenPlace | NamedPlace) -> TokenPlace
             slot = TokenSlot(state.graph.only(name), port, parsed_tag)
             return next((place for place, token in enumerate(state.flight) if token[:3] == slot), slot)
     required = 'a position in the flight, or ("fib.add", 0, "main/fib"): a node, a port and a tag'
-    raise Usage("this names no token", required=required, got=repr(location), python=TypeError)
+    raise Usage("this does not identify a token", required=required, got=repr(location), python=TypeError)
 
 
 def token_at(state: State, place: TokenPlace) -> Token:

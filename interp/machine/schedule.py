@@ -56,7 +56,7 @@ class Script:
         for position in self.positions:
             if type(position) is not int or position < 0:
                 python = ValueError if type(position) is int else TypeError
-                raise Usage("a position in the flight is an integer from 0 up", got=repr(position), python=python)
+                raise Usage("a position in the flight must be an integer from 0 up", got=repr(position), python=python)
         if self.then not in FIXED_SCHEDULES and (not isinstance(self.then, str) or random_seed(self.then) is None):
             required = f"{', '.join(FIXED_SCHEDULES)}, random:SEED"
             raise Usage(

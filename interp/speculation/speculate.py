@@ -38,7 +38,7 @@ def speculate(python: Any = ..., *, watch: int = 3, engine: str | None = None, c
     ([0, 2, 4, 6, 8], 2)
     """
     if type(watch) is not int or watch < 1:
-        raise Usage("watch is the number of calls to watch", required="1 at least", got=repr(watch), python=ValueError)
+        raise Usage("watch must be a number of calls", required="1 at least", got=repr(watch), python=ValueError)
 
     def decorate(python: Any) -> SpeculativeFunction:
         if not isinstance(python, FunctionType):

@@ -57,8 +57,8 @@ def test_parts_and_folds() -> None:
     [
         (fib.graph, "program", "a graph has no structured program"),
         (fib.program, "graph", "a program is not a graph"),
-        (fib, "tags", "this has no such picture"),
-        (3, "graph", "this has no such picture"),
+        (fib, "tags", "there is no such picture of this object"),
+        (3, "graph", "there is no such picture of this object"),
         (fib.history(2), "cake", "there is no picture of this name"),
         (fib.run(2, schedule="fifo"), "profile", "waves are counted"),
         (fib.history(2, schedule="fifo"), "profile", "waves are counted"),

@@ -167,7 +167,7 @@ def check_parameters(own: Runnable, right: Runnable) -> None:
         first and second and first.dtype is not second.dtype for first, second in kinds
     ):
         raise Usage(
-            "the two take different arguments",
+            "the two programs take different arguments",
             required=describe_parameters(required),
             got=describe_parameters(got),
         )

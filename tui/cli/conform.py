@@ -116,7 +116,7 @@ def conform(
         backend_command(name)
     if report or compare:
         if target is not None or not report or not (ops or corpus or fuzz_count):
-            raise Usage("a report has parts", required="--report FILE with --ops, --corpus FOLDER or --fuzz N")
+            raise Usage("a report needs its parts", required="--report FILE with --ops, --corpus FOLDER or --fuzz N")
         for option in WITHOUT_REPORT:
             source = context.get_parameter_source(option)
             if source is not None and source.name == "COMMANDLINE":

@@ -22,7 +22,7 @@ def open_finding(folder: Path, args: list[str] | None) -> tuple[str, list[str], 
     Raises Usage if the finding cannot be read, or if there are other arguments.
     """
     if args:
-        raise Usage("a finding has its arguments", got=" ".join(args), hint=f"tagloom debug {folder}")
+        raise Usage("a finding already has its arguments", got=" ".join(args), hint=f"tagloom debug {folder}")
     try:
         finding = json.loads(read_file(folder / "finding.json"))
         difference = finding.get("first_wrong_token") or finding["first_difference"]

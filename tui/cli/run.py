@@ -85,7 +85,7 @@ def build_partial(
         return PartialProgram(graph.name, trace_program, fetches, feeds, cache.get_or_create)
 
     if isinstance(subject, Graph):
-        raise Usage("a graph is run as a whole", required="a program, of which parts are run", got=subject.name)
+        raise Usage("only programs can be run in part", required="a program", got=subject.name)
     feeds = {}
     for word in feed:
         name, equals, literal = word.partition("=")

@@ -113,7 +113,9 @@ def draw(start: RunRequest, request: ShowRequest) -> str | None:
     if is_run or request.form not in STATIC_FORMS:
         history = start.history(World(print_to_stderr))
         if request.form == "program":
-            raise Usage("a run is drawn on the graph", got="--form program", hint="leave out ARGS, or --form program")
+            raise Usage(
+                "a run can only be drawn on the graph", got="--form program", hint="leave out ARGS, or --form program"
+            )
         if len(request.at) > 1 or has_frame_name(request) or suffix in ANIMATIONS:
             write_frames(history, request)
             return None
@@ -181,7 +183,7 @@ def partitions_text(start: RunRequest, request: ShowRequest) -> str:
         raise Usage("--place needs a node or function and its device", required="--place NAME=DEVICE", got=got)
     names = Counter(name for name, _ in pairs)
     if len(names) < len(pairs):
-        raise Usage("a node or function has one place", got=f"{names.most_common(1)[0][0]} more than once")
+        raise Usage("a node or function can have only one device", got=f"{names.most_common(1)[0][0]} more than once")
     constraints = node_constraints(graph, dict(pairs))
     if not any(constraints):
         hint = "write `with tl.device(...):` in the program, or --place NAME=DEVICE"
@@ -234,7 +236,7 @@ def write_trace(history: History, request: ShowRequest) -> None:
     """Write the run in the Trace Event Format; raises Usage if the output is not a .json file."""
     if request.output is None or output_suffix(request) != "json":
         got = None if request.output is None else f"-o {request.output}"
-        raise Usage("a trace is written to a .json file, for Perfetto", got=got, hint="-o run.json")
+        raise Usage("a trace needs a .json file, for Perfetto", got=got, hint="-o run.json")
     write_file(request.output, trace_document(requested_history(history, request)))
 
 
@@ -265,14 +267,18 @@ def write_frames(history: History, request: ShowRequest) -> None:
     """Draw the graph at several moments, on one layout, into a file each or into one file; raises Usage if that is
     impossible."""
     if request.form != "graph":
-        raise Usage("several moments are pictures of the graph", got=f"--form {request.form}", hint="--form graph")
+        raise Usage(
+            "only a picture of the graph can show several moments", got=f"--form {request.form}", hint="--form graph"
+        )
     if request.output is None or request.in_terminal:
         got = "--ascii" if request.in_terminal else "no -o"
-        raise Usage("several moments go to several files", got=got, hint="-o frame-%d.svg, run.gif or run.pdf")
+        raise Usage(
+            "several moments need a file name with a number", got=got, hint="-o frame-%d.svg, run.gif or run.pdf"
+        )
     suffix = output_suffix(request)
     is_joined = suffix in FILM_FORMATS and not has_frame_name(request)
     if is_joined and len(request.at) < 2:
-        raise Usage("an animation has several moments", got=f"-o {request.output}", hint="--at 0-60")
+        raise Usage("an animation needs several moments", got=f"-o {request.output}", hint="--at 0-60")
     if is_joined:
         require_library(suffix)
     paths = [] if is_joined else [Path(frame_path(str(request.output), number)) for number in request.at]

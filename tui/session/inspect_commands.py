@@ -407,7 +407,7 @@ def bundles(session: Session, words: CommandArguments) -> CommandResult:
     word = words.optional_word()
     words.expect_end()
     if word not in (None, "on", "off"):
-        raise Usage("bundles are on or off", required="on or off", got=repr(word))
+        raise Usage("bundles must be on or off", required="on or off", got=repr(word))
     is_full = not session.focus.is_full if word is None else word == "off"
     session.focus = replace(session.focus, is_full=is_full)
     text = "every node is drawn" if is_full else "bundles are drawn as one box each"

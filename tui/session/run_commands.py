@@ -150,7 +150,7 @@ def parse_slot_and_value(session: Session, parts: tuple[str, ...], usage: str) -
     """Parse NODE PORT TAG VALUE, where VALUE is a literal of the port's type; raises Malformed if it is not, and Usage
     if no token can arrive there."""
     if len(parts) != 4:
-        raise Usage("this names no token", required=usage, got=" ".join(parts)[:80] or None)
+        raise Usage("this does not identify a token", required=usage, got=" ".join(parts)[:80] or None)
     name, port, tag, text = parts
     graph = session.history.graph
     slot = TokenSlot(session.find_node(name), parse_number(port, 0, usage), parse_tag(graph, tag))
@@ -213,7 +213,7 @@ def beside_command(session: Session, words: CommandArguments) -> CommandResult:
         return CommandResult([f"{session.run.name} is shown alone"], {"sides": []})
     pair = (session.run, latest_other_run(session) if name is None else session.find_run(name))
     if pair[0] is pair[1]:
-        raise Usage("a run stands beside another one", got=pair[0].name, hint="`runs` lists them")
+        raise Usage("this run is the current one", got=pair[0].name, hint="`runs` lists them")
     session.focus = replace(session.focus, other_run=pair[1].name)
     sides = [describe_side(run) for run in pair]
     lines = list(columns(*sides))

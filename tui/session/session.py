@@ -291,7 +291,7 @@ class Session:
         file = Path(name)
         starts = [run.start for run in self._state.runs if run.start is not None]
         if any(file.resolve() == Path(split_target(start.target)[0]).resolve() for start in starts):
-            raise Usage("a run began from this file", required="another file", got=name)
+            raise Usage("the output would replace the file that a run began from", required="another file", got=name)
         return file
 
     def unique_run_name(self, preferred: str) -> str:

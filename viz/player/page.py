@@ -184,7 +184,7 @@ def build_page(
     """The page of a run, with its scripts and styles. `outcome` is None if the run goes on after these events, by
     `schedule`."""
     if outcome is not None and outcome.schedule == WHAT_IF:
-        raise Usage("a what-if has no page", hint="play its parent")
+        raise Usage("an edited fork cannot be shown on a page", hint="play its parent")
     recording = record_tokens(graph, events, arguments)
     segment = select_segment(recording, choice.first, choice.max_events, choice.under, is_over=outcome is not None)
     known_arguments = recorded_arguments(recording)

@@ -151,7 +151,7 @@ class _TokenRecorder:
         """Take the token of an event out of the flight."""
         position = event.position
         if position >= len(self._flight) or self.tokens[self._flight[position]][:3] != event.token[:3]:
-            raise Usage("no run of the machine has these events", hint="a what-if has no page")
+            raise Usage("no run of the machine has these events", hint="an edited fork cannot be shown on a page")
         number = self._flight[position]
         del self._flight[position]
         self._ready_nodes.discard(number)

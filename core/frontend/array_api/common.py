@@ -191,7 +191,7 @@ def check_indices(x: Any) -> None:
     """Raises Invalid (V4) for indices that are not integers."""
     if not type_of(x).dtype.is_integer:
         raise Invalid(
-            "these are not indices",
+            "indices must be integers",
             rule="V4",
             where=user_location(),
             required="an integer dtype",

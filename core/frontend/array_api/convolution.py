@@ -182,7 +182,9 @@ def _group_count(groups: Any, channels: int, noun: str) -> int:
     """The number of groups; raises Usage unless it is from 1 up, Invalid (V4) where it does not divide the channels."""
     count = static_integer(groups, "the number of groups")
     if count < 1:
-        raise Usage("there are no groups", where=user_location(), required="a number from 1 up", got=groups)
+        raise Usage(
+            "groups must be a positive number", where=user_location(), required="a number from 1 up", got=groups
+        )
     if channels % count:
         message, required = f"the groups do not divide the {noun}", f"a divisor of {channels}"
         raise Invalid(message, rule="V4", where=user_location(), required=required, got=f"groups={count}")

@@ -199,7 +199,7 @@ def clip_by_global_norm(values: Any, norm: Any, /) -> tuple[Any, Any]:
     """
     leaves, structure = flatten(values, is_leaf=lambda value: isinstance(value, Rows) or is_number_list(value))
     if not leaves:
-        raise Usage("there is nothing to clip", where=user_location(), required="arrays of floats", got=repr(values))
+        raise Usage("clipping needs arrays", where=user_location(), required="arrays of floats", got=repr(values))
     length = apply("sqrt", functools.reduce(functools.partial(apply, "add"), map(sum_of_squares, leaves)))
     ratio = apply("divide", norm, apply("maximum", length, norm))
     factor = apply("where", apply("isfinite", length), ratio, math.nan)

@@ -93,7 +93,7 @@ def test_wrong_positions_are_refused() -> None:
         with pytest.raises(IndexError, match="no event"):
             history[number]
     for place in ("add", ("add", 0), TokenSlot(999, 0, ROOT), None):
-        with pytest.raises(tl.Usage, match="this names no token"):
+        with pytest.raises(tl.Usage, match="this does not identify a token"):
             history.change(place, 3)  # type: ignore[arg-type]
     with pytest.raises(tl.Usage, match="cannot select events"):
         history.forward_to(5)  # type: ignore[arg-type]

@@ -70,7 +70,7 @@ def test_a_script_that_does_not_fit_is_reported() -> None:
 @pytest.mark.parametrize("position", [-1, 1.0, True, "0", None])
 def test_wrong_positions_are_refused(position: Any) -> None:
     """A position is an integer of at least 0; anything else is refused."""
-    with pytest.raises(tl.Usage, match="a position in the flight is an integer from 0 up"):
+    with pytest.raises(tl.Usage, match="a position in the flight must be an integer from 0 up"):
         Script((0, position))
 
 

@@ -33,8 +33,8 @@ def assert_refused(run: Any, said: str) -> None:
     [
         ("nowhere.py", "there is no such file\n  got: nowhere.py"),
         ("add.py:", "there is no such file\n  got: add.py:"),
-        ("", "no file is named\n  required: FILE or FILE:NAME\n  got: ''"),
-        (":add", "no file is named\n  required: FILE or FILE:NAME\n  got: ':add'"),
+        ("", "the name of a file is missing\n  required: FILE or FILE:NAME\n  got: ''"),
+        (":add", "the name of a file is missing\n  required: FILE or FILE:NAME\n  got: ':add'"),
         (".", "a directory is not a program\n  got: .\n  hint: name a .py file in it"),
         ("folder.py", "a directory is not a program\n  got: folder.py\n  hint: name a .py file in it"),
         ("note.txt", "this kind of file cannot be read\n  required: a .py, .tl, .json or .onnx file\n  got: note.txt"),

@@ -143,8 +143,8 @@ def test_a_report_of_two_backends_at_a_time(tmp_path: Path) -> None:
     "words, message",
     [
         (["--ops", "--report", "x.txt"], "this is no format of reports"),
-        (["--report", "x.json"], "a report has parts"),
-        (["--ops", "--compare", "x.json"], "a report has parts"),
+        (["--report", "x.json"], "a report needs its parts"),
+        (["--ops", "--compare", "x.json"], "a report needs its parts"),
         (["--ops", "--report", "x.json", "--compare", "nowhere.json"], "this report cannot be read"),
         (["--ops", "--backend", "numpy", "--backend", "jax"], "several backends need a report"),
     ],
@@ -200,7 +200,7 @@ def test_the_debugger_opens_a_finding(tmp_path: Path, capsys: pytest.CaptureFixt
     assert run_command(["debug", str(folder), "--headless", "--commands", str(tmp_path / "commands")]) == 0
     assert f"after {events} events" in capsys.readouterr().out
     assert run_command(["debug", str(folder), "3", "--headless"]) == 2
-    assert "a finding has its arguments" in capsys.readouterr().err
+    assert "a finding already has its arguments" in capsys.readouterr().err
     (folder / "finding.json").write_text("{}")
     assert run_command(["debug", str(folder), "--headless"]) == 2
     assert "this finding cannot be read" in capsys.readouterr().err

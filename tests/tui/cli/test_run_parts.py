@@ -51,7 +51,7 @@ def test_text_has_parts(tagloom: Any, tmp_path: Any) -> None:
     graph = tmp_path / "graph.tl"
     graph.write_text("graph g(x: int64) -> int64 {\n  a = add x, 1\n  return a\n}\n")
     code, out, err = run(tagloom, str(graph), "4", "--fetch", "a")
-    assert (code, out) == (2, "") and err.startswith("a graph is run as a whole")
+    assert (code, out) == (2, "") and err.startswith("only programs can be run in part")
 
 
 @pytest.mark.full

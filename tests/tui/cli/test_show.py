@@ -152,7 +152,7 @@ def test_a_document_of_moments(tagloom: Any, folder: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (("3", "-o", "run.gif"), "an animation has several moments"),
+        (("3", "-o", "run.gif"), "an animation needs several moments"),
         (("-o", "run.gif"), "an animation shows moments of a run"),
         (("3", "--at", "9-1", "-o", "run.gif"), "its end is before its beginning"),
         (("3", "--at", "0-5000", "-o", "run.gif"), "more than 1,000 moments"),
@@ -227,7 +227,7 @@ def test_schedules_and_dark(tagloom: Any, folder: Path) -> None:
         (["add.py", "--bogus"], "there is no option --bogus"),
         (["add.py", "3"], "add takes 2 arguments"),
         (["add.py", "3", "4"], "the picture of a run needs an output file"),
-        (["add.py", "3", "4", "--form", "program", "-o", "a.svg"], "a run is drawn on the graph"),
+        (["add.py", "3", "4", "--form", "program", "-o", "a.svg"], "a run can only be drawn on the graph"),
         (["add.py", "3", "4", "-o", "a.tl"], "unknown picture format"),
         (["add.py", "3", "4", "--at", "-1", "-o", "a.svg"], "events are counted from 0"),
         (["add.py", "3", "4", "--form", "profile", "-o", "a.png"], "a chart can only be drawn as svg"),
@@ -241,12 +241,18 @@ def test_schedules_and_dark(tagloom: Any, folder: Path) -> None:
         ),
         (["add.py", "--form", "tags", "-o", "a.svg"], "add takes 2 arguments"),
         (["add.py", "3", "4", "--at", "1,x", "-o", "a%d.svg"], "is not a number of events"),
-        (["add.py", "3", "4", "--at", "1,2", "-o", "a.svg"], "several moments go to several files"),
-        (["add.py", "3", "4", "--at", "1,2", "--form", "tags", "-o", "a%d.svg"], "several moments are pictures"),
-        (["add.py", "3", "4", "--at", "1,2"], "several moments go to several files\n  got: no -o\n"),
-        (["add.py", "3", "4", "--at", "1,2", "--ascii"], "several moments go to several files\n  got: --ascii\n"),
-        (["add.py", "3", "4", "--form", "trace"], "a trace is written to a .json file"),
-        (["add.py", "3", "4", "--form", "trace", "-o", "a.svg"], "a trace is written to a .json file"),
+        (["add.py", "3", "4", "--at", "1,2", "-o", "a.svg"], "several moments need a file name with a number"),
+        (
+            ["add.py", "3", "4", "--at", "1,2", "--form", "tags", "-o", "a%d.svg"],
+            "only a picture of the graph can show",
+        ),
+        (["add.py", "3", "4", "--at", "1,2"], "several moments need a file name with a number\n  got: no -o\n"),
+        (
+            ["add.py", "3", "4", "--at", "1,2", "--ascii"],
+            "several moments need a file name with a number\n  got: --ascii\n",
+        ),
+        (["add.py", "3", "4", "--form", "trace"], "a trace needs a .json file"),
+        (["add.py", "3", "4", "--form", "trace", "-o", "a.svg"], "a trace needs a .json file"),
     ],
 )
 def test_wrong_requests_are_refused(tagloom: Any, words: list[str], message: str) -> None:

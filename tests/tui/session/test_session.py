@@ -507,7 +507,7 @@ def test_export_and_replay(folder: Path) -> None:
         run_commands(session, "replay a.jsonl")["run"] == "fib-2" and run_commands(session, "goto 8")["position"] == 8
     )
     for line in ("pytest fib.py", "schedule fib.py"):
-        assert "a run began from this file" in refusal_of(session, line)
+        assert "the output would replace the file that a run began from" in refusal_of(session, line)
     assert "NUL" in refusal_of(session, "export a\0.tl") and "cannot be read" in refusal_of(
         session, f"load {'a' * 5000}.py"
     )

@@ -40,7 +40,7 @@ def test_every_form_of_picture(session: Session, tmp_path: Path) -> None:
         ("picture", "a file is missing"),
         ("picture run.svg tags more", "too many words"),
         ("picture /no/such/folder/run.svg", "cannot be written"),
-        (f"picture '{BACKWARDS}'", "a run began from this file"),
+        (f"picture '{BACKWARDS}'", "the output would replace the file that a run began from"),
         ("compare --k 0", "not a number from 1 up"),
         ("compare --seed", "a word is missing after --seed"),
     ],
