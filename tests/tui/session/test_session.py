@@ -377,7 +377,7 @@ def test_runs_beside_each_other(folder: Path) -> None:
     assert session.other_run is session.find_run("mine")
     assert run_commands(session, "beside")["sides"] == [] and session.other_run is None
     assert [side["run"] for side in run_commands(session, "beside")["sides"]] == ["fib", "mine"]
-    assert "stands beside another" in refusal_of(session, "beside fib")
+    assert "this run is the current one" in refusal_of(session, "beside fib")
     run_commands(session, "switch mine")
     assert "there is a run 'mine' already" in refusal_of(session, "fork mine")
     assert run_commands(session, "load fib.py:fib 3")["run"] == "fib-2"
