@@ -405,7 +405,7 @@ class _LoopContents:
         known_keys = (
             {place.key for place in self.variables.places.values()} | self.loop_variables.keys() | self.constants.keys()
         )
-        new_contents = [each for key, each in originals.items() if key not in known_keys]
+        new_contents = [original for key, original in originals.items() if key not in known_keys]
         for place, content in new_contents:
             self.carry(place, content)
         if new_contents:
@@ -445,6 +445,6 @@ class _LoopContents:
             if is_unassigned(before) and key not in self.loop_variables and isinstance(place, CellPlace):
                 place.write(Undefined(place.label, f"the loop at {self.location} may make no trip"))
         for place, tree in self.loop_variables.values():
-            if not any(place is each for each in self.variables.places.values()):
+            if not any(place is variable_place for variable_place in self.variables.places.values()):
                 record_write(place)
             place.write(self._content(place, tree.rebuild([next(remaining) for _ in tree.leaves])))

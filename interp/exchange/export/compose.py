@@ -119,7 +119,9 @@ def evaluate_entry(expression: ast.expr, values: Mapping[str, Any], apply: Apply
                 else:
                     operands.append(evaluate_entry(argument, values, apply))
             attributes = {
-                each.arg: evaluate_entry(each.value, values, apply) for each in expression.keywords if each.arg
+                keyword.arg: evaluate_entry(keyword.value, values, apply)
+                for keyword in expression.keywords
+                if keyword.arg
             }
             return apply(name, operands, attributes)
     raise AssertionError(ast.unparse(expression))

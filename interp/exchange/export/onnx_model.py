@@ -112,10 +112,10 @@ class OnnxTarget:
     def loop(self, results: Sequence[Var], starts: Sequence[str], regions: Regions) -> list[str]:
         condition, body = regions
         goes_on = condition.write(starts)[0]
-        carried = [self.names.fresh(each.name) for each in body.parameters]
+        carried = [self.names.fresh(parameter.name) for parameter in body.parameters]
         iteration, ignored = self.names.fresh("iteration"), self.names.fresh("condition")
         inputs = [value_info(iteration, Type(dtypes.int64)), value_info(ignored, Type(dtypes.bool))]
-        inputs += [value_info(name, each.type) for name, each in zip(carried, body.parameters, strict=True)]
+        inputs += [value_info(name, parameter.type) for name, parameter in zip(carried, body.parameters, strict=True)]
         with self.scope() as nodes:
             state = body.write(carried)
             predicate = Var("condition", Type(dtypes.bool))
@@ -132,8 +132,8 @@ class OnnxTarget:
 
     def function(self, name: str, body: BoundRegion) -> None:
         self.names = UniqueNames([""])
-        parameters = [self.names.fresh(each.name) for each in body.parameters]
-        inputs = [value_info(each, var.type) for each, var in zip(parameters, body.parameters, strict=True)]
+        parameters = [self.names.fresh(parameter.name) for parameter in body.parameters]
+        inputs = [value_info(name, var.type) for name, var in zip(parameters, body.parameters, strict=True)]
         types = self.program[name].results
         with self.scope() as nodes:
             results = [Var(f"result{position}", type_) for position, type_ in enumerate(types)]
@@ -144,7 +144,7 @@ class OnnxTarget:
         """A function of the program as a function of the model, which has no types."""
         graph = self.graphs[name]
         imports = [helper.make_opsetid("", OPSET), helper.make_opsetid(DOMAIN, 1)]
-        inputs, outputs = ([each.name for each in side] for side in (graph.input, graph.output))
+        inputs, outputs = ([result.name for result in side] for side in (graph.input, graph.output))
         return helper.make_function(DOMAIN, name, inputs, outputs, graph.node, imports)
 
     @contextmanager
@@ -155,13 +155,13 @@ class OnnxTarget:
         self.scopes.pop()
 
     def result_names(self, results: Sequence[Var]) -> list[str]:
-        return [self.names.fresh(each.name) for each in results]
+        return [self.names.fresh(result.name) for result in results]
 
     def copies(self, values: Sequence[str], results: Sequence[Var]) -> list[onnx.ValueInfoProto]:
         """The outputs of a graph: a value may come from around it, or be yielded twice, so each is copied."""
         return [
-            value_info(self.node("Identity", [value], each.name), each.type)
-            for value, each in zip(values, results, strict=True)
+            value_info(self.node("Identity", [value], result.name), result.type)
+            for value, result in zip(values, results, strict=True)
         ]
 
 
@@ -190,7 +190,7 @@ class Composer(NamedTuple):
                 return self.slices(operands[0], operands[1])
             case "size":
                 return self.size(operands[0], operands[1])
-        inputs = [each if isinstance(each, str) else self.number(each) for each in operands]
+        inputs = [operand if isinstance(operand, str) else self.number(operand) for operand in operands]
         values = dict(attributes)
         for name, value in attributes.items():
             if value is None:

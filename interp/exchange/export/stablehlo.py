@@ -126,11 +126,11 @@ class StableHloTarget:
     ) -> SsaValue:
         """Append an operation with one result."""
         name = self.fresh(base)
-        names = ", ".join(each.name for each in operands)
-        if not attributes and operation not in OWN_SYNTAX and all(each.type == result for each in operands):
+        names = ", ".join(operand.name for operand in operands)
+        if not attributes and operation not in OWN_SYNTAX and all(operand.type == result for operand in operands):
             self.line(f"{name} = stablehlo.{operation} {names} : {type_text(result)}")
         else:
-            types = ", ".join(type_text(each.type) for each in operands)
+            types = ", ".join(type_text(operand.type) for operand in operands)
             braces = f" {{{attributes}}}" if attributes else ""
             self.line(f'{name} = "stablehlo.{operation}"({names}){braces} : ({types}) -> {type_text(result)}')
         return SsaValue(name, result)
@@ -174,7 +174,7 @@ class StableHloTarget:
     def loop(self, results: Sequence[Var], starts: Sequence[SsaValue], regions: Regions) -> list[SsaValue]:
         blocks = []
         for region in regions:
-            parameters = [SsaValue(self.fresh(each.name), each.type) for each in region.parameters]
+            parameters = [SsaValue(self.fresh(parameter.name), parameter.type) for parameter in region.parameters]
             blocks.append(self.block(parameters, region.write, parameters))
         return self.append_regions("while", starts, results, blocks)
 
@@ -184,7 +184,7 @@ class StableHloTarget:
             results = write(arguments)
             names, types = names_and_types(results)
             self.line(f'"stablehlo.return"({names}) : ({types}) -> ()')
-        head = ", ".join(f"{each.name}: {type_text(each.type)}" for each in parameters)
+        head = ", ".join(f"{parameter.name}: {type_text(parameter.type)}" for parameter in parameters)
         return [*([f"^block({head}):"] if parameters else []), *(INDENT + line for line in lines)]
 
     def append_regions(
@@ -204,7 +204,7 @@ class StableHloTarget:
             for line in block:
                 self.line(INDENT + line)
         braces = f" {{{attributes}}}" if attributes else ""
-        self.line(f"}}){braces} : ({types}) -> ({', '.join(type_text(each.type) for each in results)})")
+        self.line(f"}}){braces} : ({types}) -> ({', '.join(type_text(result.type) for result in results)})")
         return self.bound
 
     def left_side(self, results: Sequence[Var]) -> str:
@@ -213,22 +213,22 @@ class StableHloTarget:
         if len(results) == 1:
             self.bound = [SsaValue(name, results[0].type)]
             return name
-        self.bound = [SsaValue(f"{name}#{position}", each.type) for position, each in enumerate(results)]
+        self.bound = [SsaValue(f"{name}#{position}", result.type) for position, result in enumerate(results)]
         return f"{name}:{len(results)}"
 
     def call(self, results: Sequence[Var], function: str, operands: Sequence[SsaValue]) -> list[SsaValue]:
         names, types = names_and_types(operands)
-        outputs = ", ".join(type_text(each.type) for each in results)
+        outputs = ", ".join(type_text(result.type) for result in results)
         self.line(f"{self.left_side(results)} = func.call @{self.symbol(function)}({names}) : ({types}) -> ({outputs})")
         return self.bound
 
     def function(self, name: str, body: BoundRegion) -> None:
-        parameters = [SsaValue(self.fresh(each.name), each.type) for each in body.parameters]
+        parameters = [SsaValue(self.fresh(parameter.name), parameter.type) for parameter in body.parameters]
         with self.scope() as lines:
             results = body.write(parameters)
             names, types = names_and_types(results)
             self.line(f"return {names} : {types}")
-        head = ", ".join(f"{each.name}: {type_text(each.type)}" for each in parameters)
+        head = ", ".join(f"{parameter.name}: {type_text(parameter.type)}" for parameter in parameters)
         visibility = "public" if name == self.program.entry else "private"
         first = f"func.func {visibility} @{self.symbol(name)}({head}) -> ({types}) {{"
         self.functions.append([first, *(INDENT + line for line in lines), "}"])
@@ -243,7 +243,7 @@ class StableHloTarget:
 
 def names_and_types(values: Sequence[SsaValue]) -> tuple[str, str]:
     """The names of values, and their types, as two lists."""
-    return ", ".join(each.name for each in values), ", ".join(type_text(each.type) for each in values)
+    return ", ".join(value.name for value in values), ", ".join(type_text(value.type) for value in values)
 
 
 def int_array(numbers: Sequence[int]) -> str:
@@ -274,12 +274,12 @@ class StableHloComposer(NamedTuple):
 
     def apply(self, operation: str, operands: Sequence[Any], attributes: Mapping[str, Any]) -> SsaValue:
         operation = operation.rstrip("_")
-        inputs = [each if isinstance(each, SsaValue) else self.number(each) for each in operands]
+        inputs = [operand if isinstance(operand, SsaValue) else self.number(operand) for operand in operands]
         special = getattr(self, f"write_{operation}", None)
         if special is not None:
             return special(*inputs, **attributes)  # type: ignore[no-any-return]
-        sizes = np.broadcast_shapes(*(each.sizes for each in inputs))
-        inputs = [self.target.broadcast(each, sizes) for each in inputs]
+        sizes = np.broadcast_shapes(*(operand.sizes for operand in inputs))
+        inputs = [self.target.broadcast(operand, sizes) for operand in inputs]
         dtype = dtypes.bool if operation in BOOLEAN else inputs[-1].type.dtype
         direction = attributes.get("direction")
         text = f"comparison_direction = #stablehlo<comparison_direction {direction}>" if direction else ""
@@ -294,7 +294,7 @@ class StableHloComposer(NamedTuple):
 
     def write_select(self, predicate: SsaValue, first: SsaValue, second: SsaValue) -> SsaValue:
         sizes = np.broadcast_shapes(predicate.sizes, first.sizes, second.sizes)
-        predicate, first, second = (self.target.broadcast(each, sizes) for each in (predicate, first, second))
+        predicate, first, second = (self.target.broadcast(operand, sizes) for operand in (predicate, first, second))
         return self.emit("select", [predicate, first, second], first.type)
 
     def write_convert(self, operand: SsaValue, to: DType) -> SsaValue:
@@ -360,7 +360,7 @@ class StableHloComposer(NamedTuple):
         """A reduction by one operation, and a reshape that keeps axes of size 1."""
         rank, scalar = len(operand.sizes), Type(operand.type.dtype)
         axes = range(rank) if axis is None else axis if isinstance(axis, tuple) else (axis,)
-        along = sorted(each % rank for each in axes)
+        along = sorted(axis % rank for axis in axes)
         start = self.target.dense(neutral_element(combine, scalar.dtype), scalar)
         pair = [SsaValue(self.target.fresh(base), scalar) for base in ("left", "right")]
         block = self.target.block(pair, lambda _: [self.target.emit(combine, pair, scalar, self.use.result.name)], pair)

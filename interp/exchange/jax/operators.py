@@ -87,7 +87,7 @@ class JaxBackend:
         self, function: FunctionType, converted: FunctionType, arguments: tuple[Any, ...], keywords: dict[str, Any]
     ) -> Any:
         code, depth = function.__code__, staging_depth()
-        entered = next((outer for each, outer in reversed(self.codes) if each is code), depth)
+        entered = next((outer for traced_code, outer in reversed(self.codes) if traced_code is code), depth)
         if entered < depth:
             refuse(
                 self,

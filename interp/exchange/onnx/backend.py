@@ -33,7 +33,7 @@ class PreparedModel(BackendRep):  # type: ignore[misc]
         something that the model needs, and what a run raises."""
         infos, constants = self.imported.inputs, {}
         if isinstance(inputs, dict):
-            constants = {name: value for name, value in inputs.items() if name not in {each.name for each in infos}}
+            constants = {name: value for name, value in inputs.items() if name not in {info.name for info in infos}}
             inputs = [inputs[info.name] for info in infos]
         try:
             arguments = [as_argument(value, info) for value, info in zip(inputs, infos, strict=True)]
@@ -48,7 +48,7 @@ class PreparedModel(BackendRep):  # type: ignore[misc]
 def as_argument(value: Any, info: onnx.ValueInfoProto) -> Any:
     """An input in the form of an argument: an array is of the declared dtype."""
     if isinstance(value, list | tuple):
-        return tuple(np.asarray(each) for each in value)
+        return tuple(np.asarray(item) for item in value)
     type_ = declared_type(info)
     return value if value is None or type_ is None else np.asarray(value, type_.dtype.numpy)
 
@@ -57,7 +57,7 @@ def as_output(value: Any) -> Any:
     """A result in the form that the test runner compares."""
     if isinstance(value, PackedSequence):
         return unpack(value.elements, value.shapes)
-    return [np.asarray(each) for each in value] if isinstance(value, list) else np.asarray(value)
+    return [np.asarray(item) for item in value] if isinstance(value, list) else np.asarray(value)
 
 
 class TagloomBackend(Backend):  # type: ignore[misc]
@@ -75,7 +75,7 @@ class TagloomBackend(Backend):  # type: ignore[misc]
         **kwargs: Any,
     ) -> tuple[Any, ...]:  # fmt: skip
         """The outputs of one node for arrays as inputs."""
-        arrays = [np.asarray(each) for each in inputs]
+        arrays = [np.asarray(array) for array in inputs]
         present = [name for name in node.input if name]
         infos = [
             helper.make_tensor_value_info(name, helper.np_dtype_to_tensor_dtype(array.dtype), array.shape)

@@ -75,8 +75,10 @@ class ModelInterpreter:
 
     def __init__(self, model: onnx.ModelProto, file: str | None, name: str) -> None:
         self.model, self.listing = model, Listing(model, file, name)
-        self.opsets = {normal_domain(each.domain): each.version for each in model.opset_import}
-        self.functions = {(normal_domain(each.domain), each.name, each.overload): each for each in model.functions}
+        self.opsets = {normal_domain(opset.domain): opset.version for opset in model.opset_import}
+        self.functions = {
+            (normal_domain(function.domain), function.name, function.overload): function for function in model.functions
+        }
         self.constants: dict[int, tuple[onnx.TensorProto, Any]] = {}
         """The large tensors of the model and their values, by the identities of the tensors."""
         self.resources: list[Resource] = []
@@ -104,7 +106,7 @@ class ModelInterpreter:
         for sparse in graph.sparse_initializer:
             environment[sparse.values.name] = dense(sparse)
         self.evaluate_nodes(graph.node, environment, opsets)
-        return [as_single_value(lookup(environment, each.name)) for each in graph.output]
+        return [as_single_value(lookup(environment, result.name)) for result in graph.output]
 
     def constant(self, tensor: onnx.TensorProto) -> Any:
         """The value of a tensor of the model. A large one is a concrete array, which the program captures by name, the
@@ -136,7 +138,7 @@ class ModelInterpreter:
         node = resolve_attributes(node, environment)
         operands = [lookup(environment, name) if name else None for name in node.input]
         domain = normal_domain(node.domain)
-        attributes = {each.name: self.attribute(each, environment, opsets) for each in node.attribute}
+        attributes = {attribute.name: self.attribute(attribute, environment, opsets) for attribute in node.attribute}
         function = self.functions.get((domain, node.op_type, node.overload))
         if function is not None:
             return self.call_function(function, node, list(map(as_single_value, operands)), attributes)
@@ -147,8 +149,8 @@ class ModelInterpreter:
         if schema is None:
             message = f"tagloom has no operator {node.op_type} in version {version} of {domain or 'ai.onnx'}"
             raise unsupported("op", message)
-        for name, each in schema.attributes.items():
-            if each.required and name not in attributes:
+        for name, declared in schema.attributes.items():
+            if declared.required and name not in attributes:
                 raise Malformed(f"{node.op_type} lacks attribute {name!r}", where=user_location())
         check_dtypes(schema, operands)
         row = find_operator(domain, node.op_type, version)
@@ -199,7 +201,7 @@ class ModelInterpreter:
             return results
         region.reset(mark)
         with suspend_tracing():
-            return [each if isinstance(each, ItemSequence) else as_constant(each) for each in compute()]
+            return [value if isinstance(value, ItemSequence) else as_constant(value) for value in compute()]
 
     def attribute(self, attribute: onnx.AttributeProto, environment: Environment, opsets: Mapping[str, int]) -> Any:
         """The value of an attribute; a graph becomes a function of its inputs."""
@@ -214,7 +216,7 @@ class ModelInterpreter:
             case kinds.STRING:
                 return attribute.s.decode(errors="replace")
             case kinds.STRINGS:
-                return tuple(each.decode(errors="replace") for each in attribute.strings)
+                return tuple(text.decode(errors="replace") for text in attribute.strings)
             case kinds.INTS | kinds.FLOATS:
                 return tuple(helper.get_attribute_value(attribute))
             case kinds.INT | kinds.FLOAT:
@@ -242,10 +244,10 @@ class ModelInterpreter:
         """The results of a function's nodes for a call of it, in the environment of its inputs and attributes."""
         values: dict[str, Any] = dict.fromkeys(function.input)
         values |= zip(function.input, operands, strict=False)
-        values |= {f"@{each.name}": each for each in (*function.attribute_proto, *node.attribute)}
+        values |= {f"@{attribute.name}": attribute for attribute in (*function.attribute_proto, *node.attribute)}
         values |= {f"@@{name}": value for name, value in attributes.items() if isinstance(value, Body)}
         opsets = {"": onnx.defs.onnx_opset_version(), **self.opsets}
-        opsets |= {normal_domain(each.domain): each.version for each in function.opset_import}
+        opsets |= {normal_domain(opset.domain): opset.version for opset in function.opset_import}
         environment: Environment = ChainMap(values)
         self.active.append(function)
         try:
@@ -270,11 +272,11 @@ class ModelInterpreter:
         attributes: Mapping[str, Any],
     ) -> Sequence[Any]:
         """The results of a call of a function of the model, which is a call of the program."""
-        if any(each is function for each in self.active):
+        if any(caller is function for caller in self.active):
             raise Malformed(f"function {function.name} of the model calls itself", where=user_location())
         present = [position for position, operand in enumerate(operands) if operand is not None]
         has_sequences = not all(is_single(operands[position]) for position in present)
-        if has_sequences or any(isinstance(each, Body) for each in attributes.values()):
+        if has_sequences or any(isinstance(value, Body) for value in attributes.values()):
             return self.evaluate_function(function, operands, attributes, node)
         positions = self.constant_operands.setdefault(id(function), set())
         while True:
@@ -305,7 +307,7 @@ class ModelInterpreter:
                 for position in sorted(constants)
             ),
             len(node.output),
-            tuple(sorted(each.SerializeToString(deterministic=True) for each in node.attribute)),
+            tuple(sorted(attribute.SerializeToString(deterministic=True) for attribute in node.attribute)),
         )
         if key not in self.calls:
 
@@ -331,7 +333,7 @@ class Body:
     opsets: Mapping[str, int]
 
     def __call__(self, *inputs: Any) -> list[Any]:
-        names = [each.name for each in self.graph.input]
+        names = [parameter.name for parameter in self.graph.input]
         environment = self.environment.new_child(dict(zip(names, inputs, strict=True)))
         return self.importer.evaluate_graph(self.graph, environment, self.opsets)
 
@@ -353,7 +355,8 @@ class Body:
         node = producers.get(current)
         if node is None or node.op_type != "Constant" or node.attribute[0].name != "value":
             return any(
-                each.name == current and bool(np.all(self.importer.constant(each))) for each in self.graph.initializer
+                initializer.name == current and bool(np.all(self.importer.constant(initializer)))
+                for initializer in self.graph.initializer
             )
         return bool(np.all(self.importer.constant(node.attribute[0].t)))
 
@@ -368,7 +371,7 @@ def value_key(value: Any) -> Any:
         case PackedSequence():
             return "packed", type_of(value.elements), type_of(value.shapes)
         case SizeVector():
-            return "sizes", tuple(each if isinstance(each, int) else None for each in value.parts)
+            return "sizes", tuple(part if isinstance(part, int) else None for part in value.parts)
         case np.ndarray() if value.size <= MAX_FOLDED_ELEMENTS:
             return type_of(value), value.tobytes()
     return type_of(value)
@@ -388,19 +391,19 @@ def needed_nodes(function: onnx.FunctionProto, count: int) -> list[onnx.NodeProt
 def resolve_attributes(node: onnx.NodeProto, environment: Environment) -> onnx.NodeProto:
     """A node with the attributes that a function's call gives it in place of references to them; those that the call
     leaves out are left out."""
-    if not any(each.ref_attr_name for each in node.attribute):
+    if not any(attribute.ref_attr_name for attribute in node.attribute):
         return node
     result = onnx.NodeProto()
     result.CopyFrom(node)
     del result.attribute[:]
-    for each in node.attribute:
-        source = environment.get(f"@{each.ref_attr_name}") if each.ref_attr_name else each
+    for attribute in node.attribute:
+        source = environment.get(f"@{attribute.ref_attr_name}") if attribute.ref_attr_name else attribute
         if source is not None:
             copied = result.attribute.add()
             copied.CopyFrom(source)
-            copied.name = each.name
-            if source is not each and source.type == onnx.AttributeProto.GRAPH:
-                copied.ref_attr_name = each.ref_attr_name
+            copied.name = attribute.name
+            if source is not attribute and source.type == onnx.AttributeProto.GRAPH:
+                copied.ref_attr_name = attribute.ref_attr_name
     return result
 
 
@@ -411,9 +414,9 @@ def outer_graph(attribute: onnx.AttributeProto) -> str:
 
 def used_names(node: onnx.NodeProto) -> set[str]:
     """The names that a node uses, those in its graphs included."""
-    graphs = [each.g for each in node.attribute if each.type == onnx.AttributeProto.GRAPH]
-    inner = (used_names(each) for graph in graphs for each in graph.node)
-    outputs = {each.name for graph in graphs for each in graph.output}
+    graphs = [attribute.g for attribute in node.attribute if attribute.type == onnx.AttributeProto.GRAPH]
+    inner = (used_names(inner_node) for graph in graphs for inner_node in graph.node)
+    outputs = {result.name for graph in graphs for result in graph.output}
     return set(node.input).union(outputs, *inner) - {""}
 
 
@@ -424,9 +427,9 @@ def reachable_names(nodes: Iterable[onnx.NodeProto], names: Collection[str]) -> 
     def collect(nodes: Iterable[onnx.NodeProto]) -> None:
         for node in nodes:
             producers.update(dict.fromkeys(node.output, node))
-            for each in node.attribute:
-                if each.type == onnx.AttributeProto.GRAPH:
-                    collect(each.g.node)
+            for attribute in node.attribute:
+                if attribute.type == onnx.AttributeProto.GRAPH:
+                    collect(attribute.g.node)
 
     collect(nodes)
     reached, pending = set(names), list(names)
@@ -474,8 +477,8 @@ def find_body(node: onnx.NodeProto, types: Sequence[onnx.TypeProto], version: in
     if schema.has_function:
         body.CopyFrom(schema.function_body)
     elif schema.has_context_dependent_function:
-        versions = [each for each in schema.context_dependent_function_opset_versions if each <= version]
-        contents = node.SerializeToString(), [each.SerializeToString() for each in types]
+        versions = [candidate for candidate in schema.context_dependent_function_opset_versions if candidate <= version]
+        contents = node.SerializeToString(), [type_proto.SerializeToString() for type_proto in types]
         try:
             text = schema.get_context_dependent_function_with_opset_version(max(versions, default=version), *contents)
         except (RuntimeError, ValueError) as error:
@@ -483,7 +486,7 @@ def find_body(node: onnx.NodeProto, types: Sequence[onnx.TypeProto], version: in
         body.ParseFromString(text)
     else:
         return None
-    given = {each.name for each in node.attribute}
+    given = {attribute.name for attribute in node.attribute}
     for name, attribute in schema.attributes.items():
         if name not in given and attribute.default_value.name:
             body.attribute_proto.append(attribute.default_value)
@@ -599,7 +602,9 @@ def declared_type(info: onnx.ValueInfoProto) -> Type | None:
     dtype = dtype_of_element(tensor.elem_type)
     if not tensor.HasField("shape"):
         return Type(dtype, None)
-    sizes = tuple(each.dim_value if each.WhichOneof("value") == "dim_value" else None for each in tensor.shape.dim)
+    sizes = tuple(
+        dimension.dim_value if dimension.WhichOneof("value") == "dim_value" else None for dimension in tensor.shape.dim
+    )
     if any(size is not None and size < 0 for size in sizes):
         raise Invalid("a size of an input is negative", got=info.name)
     return Type(dtype, sizes)

@@ -49,14 +49,18 @@ class Listing:
         self.lines.append(f"{indent}{clean(name)}({names(inputs)})")
 
     def add_graph(self, graph: onnx.GraphProto, name: str, indent: str) -> None:
-        self.add_header(name, [each.name for each in graph.input], indent)
+        self.add_header(name, [parameter.name for parameter in graph.input], indent)
         self.add_nodes(graph.node, f"{indent}  ")
-        self.lines.append(f"{indent}  return {names(each.name for each in graph.output)}")
+        self.lines.append(f"{indent}  return {names(result.name for result in graph.output)}")
 
     def add_nodes(self, nodes: Sequence[onnx.NodeProto], indent: str) -> None:
         for node in nodes:
-            graphs = [each for each in node.attribute if each.type == onnx.AttributeProto.GRAPH]
-            values = [f"{clean(each.name)}={describe(each)}" for each in node.attribute if each not in graphs]
+            graphs = [attribute for attribute in node.attribute if attribute.type == onnx.AttributeProto.GRAPH]
+            values = [
+                f"{clean(attribute.name)}={describe(attribute)}"
+                for attribute in node.attribute
+                if attribute not in graphs
+            ]
             operands = ", ".join([*map(clean, node.input), *values])
             self.lines.append(f"{indent}{names(node.output)} = {clean(node.op_type)}({operands})")
             self.places[id(node)] = len(self.lines), len(indent)
@@ -145,5 +149,5 @@ def describe(attribute: onnx.AttributeProto) -> str:
         case kinds.INTS:
             return str(list(attribute.ints[:16]))
         case kinds.FLOATS:
-            return str([float(f"{each:g}") for each in attribute.floats[:16]])
+            return str([float(f"{number:g}") for number in attribute.floats[:16]])
     return "..."

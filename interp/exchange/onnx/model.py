@@ -75,8 +75,11 @@ def check_texts(message: Any) -> None:
 def check_names(graph: onnx.GraphProto) -> None:
     """Raises Malformed where a name stands for several values of a graph, or of one in it. An input and an initializer
     may share a name: the initializer is the input's default."""
-    inputs = [each.name for each in graph.input]
-    tensors = [*(each.name for each in graph.initializer), *(each.values.name for each in graph.sparse_initializer)]
+    inputs = [parameter.name for parameter in graph.input]
+    tensors = [
+        *(initializer.name for initializer in graph.initializer),
+        *(initializer.values.name for initializer in graph.sparse_initializer),
+    ]
     results = [name for node in graph.node for name in node.output if name]
     for names in (inputs, tensors, [*{*inputs, *tensors}, *results]):
         repeated = next((name for name, count in Counter(names).items() if count > 1), None)
@@ -121,30 +124,34 @@ class ImportedModel:
             raise Usage("this is not an ONNX model", required=required, got=type(model).__name__, python=TypeError)
         check_texts(model)
         check_names(model.graph)
-        initialized = {each.name for each in model.graph.initializer}
+        initialized = {initializer.name for initializer in model.graph.initializer}
         self.model = model
-        self.inputs = [each for each in model.graph.input if each.name not in initialized]
-        self.defaults = [each for each in model.graph.input if each.name in initialized]
+        self.inputs = [parameter for parameter in model.graph.input if parameter.name not in initialized]
+        self.defaults = [parameter for parameter in model.graph.input if parameter.name in initialized]
         """The inputs that have a value in the model, which a constant may replace."""
         self.name = identifier(model.graph.name or Path(file or "").stem, "model")
         self.interpreter = ModelInterpreter(model, file, self.name)
 
     def function(self, constants: Mapping[str, Any]) -> Function:
         """The function of the inputs that are not constants."""
-        infos = {each.name: each for each in (*self.inputs, *self.defaults)}
+        infos = {parameter.name: parameter for parameter in (*self.inputs, *self.defaults)}
         unknown = constants.keys() - infos.keys()
         if unknown:
             raise Usage(f"the model has no input {sorted(unknown)[0]!r}", required=", ".join(infos))
         fixed = {name: as_input(value, infos[name]) for name, value in constants.items()}
-        inputs = [each for each in self.inputs if each.name not in fixed]
+        inputs = [parameter for parameter in self.inputs if parameter.name not in fixed]
         unique = UniqueNames()
         parameters: list[tuple[str, TreeType | None]] = []
-        for each in inputs:
-            type_ = declared_type(each)
-            parameters.append((unique.fresh(identifier(each.name, "x")), None if type_ is None else leaf_type(type_)))
+        for parameter in inputs:
+            type_ = declared_type(parameter)
+            parameters.append(
+                (unique.fresh(identifier(parameter.name, "x")), None if type_ is None else leaf_type(type_))
+            )
 
         def evaluate(*arguments: Any) -> Any:
-            values = {each.name: as_operand(value, each) for each, value in zip(inputs, arguments, strict=True)}
+            values = {
+                parameter.name: as_operand(value, parameter) for parameter, value in zip(inputs, arguments, strict=True)
+            }
             return self.evaluate({**fixed, **values})
 
         python = DerivedFunction(self.name, _definition(self.interpreter.listing.file), evaluate)
@@ -167,7 +174,7 @@ class ImportedModel:
             raise refusal from None
         if any(result is None for result in results):
             raise unsupported("construct", "the model returns an optional value that is empty")
-        results = [list(each.items) if isinstance(each, ItemSequence) else each for each in results]
+        results = [list(result.items) if isinstance(result, ItemSequence) else result for result in results]
         return results[0] if len(results) == 1 else tuple(results)
 
     def undetermined_inputs(self, names: Collection[str], values: Mapping[str, Any]) -> list[str]:
@@ -181,15 +188,18 @@ class ImportedModel:
         while True:
             function = self.function(constants)
             pairs = zip(self.inputs, arguments, strict=True)
-            left = [(each, value) for each, value in pairs if each.name not in constants]
+            left = [(parameter, value) for parameter, value in pairs if parameter.name not in constants]
             try:
                 function.trace(*(value for _, value in left))
             except TagloomError as error:
                 needed = getattr(error, "undetermined", [])
-                new = [each.name for each, _ in left if each.name in needed]
+                new = [parameter.name for parameter, _ in left if parameter.name in needed]
                 if not new:
                     raise
-                constants = {**constants, **{each.name: value for each, value in left if each.name in new}}
+                constants = {
+                    **constants,
+                    **{parameter.name: value for parameter, value in left if parameter.name in new},
+                }
                 continue
             return function, [value for _, value in left]
 

@@ -66,7 +66,7 @@ class SizeVector:
 
     def as_array(self) -> Any:
         """The vector as a symbolic value."""
-        return tl.stack([np.asarray(each, np.int64) if isinstance(each, int) else each for each in self.parts])
+        return tl.stack([np.asarray(part, np.int64) if isinstance(part, int) else part for part in self.parts])
 
 
 def as_single_value(value: Any) -> Any:
@@ -111,8 +111,8 @@ def operator(
 
     def register(compute: Compute) -> Compute:
         parameters = inspect.signature(compute).parameters.values()
-        keywords = {each.name for each in parameters if each.kind is inspect.Parameter.KEYWORD_ONLY}
-        has_others = any(each.kind is inspect.Parameter.VAR_KEYWORD for each in parameters)
+        keywords = {parameter.name for parameter in parameters if parameter.kind is inspect.Parameter.KEYWORD_ONLY}
+        has_others = any(parameter.kind is inspect.Parameter.VAR_KEYWORD for parameter in parameters)
         special = {"output_count", "call"}
         for name in names:
             row = Operator(
@@ -128,7 +128,7 @@ def operator(
             )
             rows = ROWS.setdefault((domain, name), [])
             rows.append(row)
-            rows.sort(key=lambda each: -each.version)
+            rows.sort(key=lambda row: -row.version)
         return compute
 
     return register

@@ -29,7 +29,7 @@ _LAMBDA, _LET, _LETS = map(Identifier, ("lambda", "let", "let*"))
 
 def gradient_definitions(definitions: dict[str, Definition], main: str, positions: tuple[int, ...]) -> list[Definition]:
     """The functions of the program of a gradient by these parameters; the last one is its main function."""
-    converted = [_Converter().convert(each) for each in definitions.values()]
+    converted = [_Converter().convert(definition) for definition in definitions.values()]
     parameters = definitions[main].parameters
     duals = tuple(Identifier(f"d{name}") for name in parameters)
     adjoints = tuple((Identifier("adjoint"), duals[position]) for position in positions)

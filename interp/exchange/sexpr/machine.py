@@ -245,7 +245,7 @@ def _add_adjoints(name: str, result: Any, operands: Sequence[Any], attributes: M
     row = lookup_op(name)
     if row.gradient is None:
         raise Usage(f"{name} has no gradient", python=TypeError)
-    arrays = [ConcreteArray(each) for each in promote_operands(row, list(map(primal, operands)))]  # type: ignore[arg-type]
+    arrays = [ConcreteArray(operand) for operand in promote_operands(row, list(map(primal, operands)))]  # type: ignore[arg-type]
     for position, operand in enumerate(operands):
         if not isinstance(operand, Dual):
             continue

@@ -166,7 +166,7 @@ class SexprBackend:
 
     def emit(self, form: str, *operands: Any, **attributes: Any) -> SexprValue:
         """Add a binding to the block; returns its variable."""
-        parts = [self.to_expression(each) for each in operands]
+        parts = [self.to_expression(operand) for operand in operands]
         keywords = [part for name, value in attributes.items() for part in (Identifier(f":{name}"), _attribute(value))]
         return self.bind((Identifier(form), *parts, *keywords))
 
@@ -309,7 +309,7 @@ class SexprBackend:
         tree = split(tuple(bound.arguments.values()))
         cells = [cell for cell in _cells([function]) if self.is_symbolic(CellPlace(cell, "").read())]
         code, depth = function.__code__, staging_depth()
-        entered = next((outer for each, outer in reversed(self.codes) if each is code), depth)
+        entered = next((outer for traced_code, outer in reversed(self.codes) if traced_code is code), depth)
         is_symbolic_call = bool(cells) or any(map(self.is_symbolic, tree.leaves))
         if entered < depth or (is_symbolic_call and (self.owner is None or _is_recursive(function))):
             return self._call_staged(function, converted, bound, tree, cells)
@@ -328,12 +328,14 @@ class SexprBackend:
         cells: Sequence[CellType],
     ) -> Any:
         contents = [CellPlace(cell, "").read() for cell in function.__closure__ or ()]
-        parts = [type(each) if self.is_symbolic(each) else _identity_key(each) for each in contents]
+        parts = [type(content) if self.is_symbolic(content) else _identity_key(content) for content in contents]
         key = (function.__code__, tuple(bound.arguments), tree.treedef, *parts)
         staged = self.staged_functions.get(key)
         if staged is None:
             versions = [
-                each for (code, *_), each in self.staged_functions.items() if code is function.__code__ and each.is_open
+                staged_function
+                for (code, *_), staged_function in self.staged_functions.items()
+                if code is function.__code__ and staged_function.is_open
             ]
             if len(versions) >= MAX_VERSIONS:
                 what = f"{function.__name__}, whose arguments have another structure in each call of itself,"
@@ -456,12 +458,12 @@ class SexprBackend:
 def _is_recursive(function: FunctionType) -> bool:
     """Whether a function can reach itself by the functions that it names."""
     pending, visited_ids = _callees(function), set[int]()
-    for each in pending:  # a worklist: the loop appends to it
-        if each.__code__ is function.__code__:
+    for callee in pending:  # a worklist: the loop appends to it
+        if callee.__code__ is function.__code__:
             return True
-        if id(each) not in visited_ids:
-            visited_ids.add(id(each))
-            pending += _callees(each)
+        if id(callee) not in visited_ids:
+            visited_ids.add(id(callee))
+            pending += _callees(callee)
     return False
 
 
@@ -472,8 +474,8 @@ def _callees(function: FunctionType) -> list[FunctionType]:
         codes += [constant for constant in code.co_consts if isinstance(constant, CodeType)]
     values = [function.__globals__.get(name) for code in codes for name in code.co_names]
     closed = [CellPlace(cell, "").read() for cell in function.__closure__ or ()]
-    unwrapped = [getattr(each, "_python", each) for each in (*values, *closed)]
-    return [each for each in unwrapped if isinstance(each, FunctionType) and is_convertible(each)]
+    unwrapped = [getattr(value, "_python", value) for value in (*values, *closed)]
+    return [function for function in unwrapped if isinstance(function, FunctionType) and is_convertible(function)]
 
 
 def let_expression(bindings: Sequence[tuple[Identifier, Expression]], result: Expression) -> Expression:
@@ -530,10 +532,10 @@ def _identity_key(value: Any) -> Any:
 def _cells(objects: Sequence[Any]) -> list[CellType]:
     """The cells that functions close over, and the functions that are in these cells."""
     pending, visited_ids, cells = list(objects), set[int](), list[CellType]()
-    for each in pending:  # a worklist: the loop appends to it
-        if isinstance(each, FunctionType) and id(each) not in visited_ids:
-            visited_ids.add(id(each))
-            own = [cell for cell in each.__closure__ or () if all(cell is not other for other in cells)]
+    for callee in pending:  # a worklist: the loop appends to it
+        if isinstance(callee, FunctionType) and id(callee) not in visited_ids:
+            visited_ids.add(id(callee))
+            own = [cell for cell in callee.__closure__ or () if all(cell is not other for other in cells)]
             cells += own
             pending += [CellPlace(cell, "").read() for cell in own]
     return cells
@@ -554,13 +556,13 @@ class SexprProgram:
     def __init__(
         self, definitions: Sequence[Definition], main: str, signature: inspect.Signature | None = None
     ) -> None:
-        self.definitions: dict[str, Definition] = {each.name: each for each in definitions}
+        self.definitions: dict[str, Definition] = {definition.name: definition for definition in definitions}
         self.main, self.signature = main, signature
 
     @classmethod
     def parse(cls, text: str) -> SexprProgram:
         """The program of a text, whose last function is the main one; raises Malformed."""
-        definitions = [Definition(*each[1:]) for each in read_expressions(text)]
+        definitions = [Definition(*expression[1:]) for expression in read_expressions(text)]
         return cls(definitions, definitions[-1].name)
 
     def __str__(self) -> str:
@@ -592,12 +594,18 @@ def to_sexpr(function: Callable[..., Any]) -> SexprProgram:
         reason = unconverted_reason(python.__code__)
         raise Usage(f"{python.__name__} cannot be staged", got=reason, where=definition_location(python.__code__))
     signature = inspect.signature(python)
-    named = [each for each in signature.parameters.values() if each.kind not in (each.VAR_POSITIONAL, each.VAR_KEYWORD)]
-    values = {each.name: SexprValue(backend, Identifier(each.name)) for each in named}
+    named = [
+        parameter
+        for parameter in signature.parameters.values()
+        if parameter.kind not in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD)
+    ]
+    values = {parameter.name: SexprValue(backend, Identifier(parameter.name)) for parameter in named}
     bound = inspect.BoundArguments(signature, values)
     operators.call(python, *bound.args, **bound.kwargs)
     staged = list(backend.staged_functions.values())
     if not staged:
         raise Usage(f"{python.__name__} has no parameters", hint="call it")
-    definitions = [_renumber(Definition(each.name, tuple(each.parameters), each.body)) for each in staged]
+    definitions = [
+        _renumber(Definition(definition.name, tuple(definition.parameters), definition.body)) for definition in staged
+    ]
     return SexprProgram([*definitions[1:], definitions[0]], definitions[0].name, signature.replace(parameters=named))

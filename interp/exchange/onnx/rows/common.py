@@ -50,7 +50,7 @@ def to_dtype(x: Any, element: int | DType) -> Any:
 
 def integers(constant: Any) -> tuple[int, ...]:
     """The integers of a constant operand or an attribute."""
-    return tuple(int(each) for each in np.asarray(constant).reshape(-1))
+    return tuple(int(number) for number in np.asarray(constant).reshape(-1))
 
 
 def scalar(x: Any) -> Any:

@@ -127,7 +127,7 @@ def loop(limit: Any = None, condition: Any = None, *starts: Any, body: Body) -> 
 
     def step(k: Any, goes_on: Any, values: Sequence[Any]) -> tuple[Any, tuple[Any, ...], list[Any]]:
         results = body(k, goes_on, *values)
-        next_values = tuple(carry(each, rank) for each, rank in zip(results[1 : 1 + count], ranks, strict=True))
+        next_values = tuple(carry(result, rank) for result, rank in zip(results[1 : 1 + count], ranks, strict=True))
         return scalar(results[0]), next_values, results[1 + count :]
 
     if is_counted:
@@ -135,10 +135,10 @@ def loop(limit: Any = None, condition: Any = None, *starts: Any, body: Body) -> 
         @name_parameters(body, "collected")
         def counted_body(k: Any, handles: tuple[Any, ...], *values: Any) -> Any:
             _, next_values, elements = step(k, np.asarray(True), values)
-            filled = tuple(tl.put(handle, k, each) for handle, each in zip(handles, elements, strict=True))
+            filled = tuple(tl.put(handle, k, element) for handle, element in zip(handles, elements, strict=True))
             return k + 1, filled, *next_values
 
-        handles = tuple(tl.cells(trips, each) for each in collected_types)
+        handles = tuple(tl.cells(trips, element_type) for element_type in collected_types)
         _, handles, *values = tl.while_loop(
             lambda k, *_: tl.less(k, trips), counted_body, np.int64(0), handles, *starts
         )
@@ -155,7 +155,7 @@ def loop(limit: Any = None, condition: Any = None, *starts: Any, body: Body) -> 
     arrays = tuple(map(no_elements, collected_types))
     _, _, arrays, *values = tl.while_loop(goes_on, growing_body, np.int64(0), first, arrays, *starts)
     pairs = zip(arrays, collected_types, strict=True)
-    return (*values, *(as_array(array, each) for array, each in pairs))
+    return (*values, *(as_array(array, model) for array, model in pairs))
 
 
 def name_parameters(body: Body, *extra: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
@@ -163,7 +163,7 @@ def name_parameters(body: Body, *extra: str) -> Callable[[Callable[..., Any]], C
     iteration, these, and those of the carried values."""
 
     def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
-        first, _, *rest = (identifier(each.name, "v") for each in body.graph.input)
+        first, _, *rest = (identifier(parameter.name, "v") for parameter in body.graph.input)
         unique = UniqueNames()
         names = [unique.fresh(name) for name in (first, *extra, *rest)]
         parameters = [Parameter(name, Parameter.POSITIONAL_OR_KEYWORD) for name in names]
@@ -255,7 +255,7 @@ def scan(
 
     def elements_at(k: Any) -> list[Any]:
         places = [tl.subtract(count - 1, k) if backward else k for backward in backwards]
-        return [tl.take(*each[:2], axis=each[2]) for each in zip(arrays, places, axes, strict=True)]
+        return [tl.take(*operands[:2], axis=operands[2]) for operands in zip(arrays, places, axes, strict=True)]
 
     def step(k: Any, values: Sequence[Any]) -> tuple[tuple[Any, ...], list[Any]]:
         results = body(*values, *elements_at(k))
@@ -268,10 +268,10 @@ def scan(
         next_values, elements = step(k, values)
         output_backwards = scan_output_directions or [0] * output_count
         places = [tl.subtract(count - 1, k) if backward else k for backward in output_backwards]
-        filled = tuple(tl.put(*each) for each in zip(handles, places, elements, strict=True))
+        filled = tuple(tl.put(*write) for write in zip(handles, places, elements, strict=True))
         return k + 1, filled, *next_values
 
-    handles = tuple(tl.cells(count, each) for each in types)
+    handles = tuple(tl.cells(count, element_type) for element_type in types)
     _, handles, *values = tl.while_loop(lambda k, *_: tl.less(k, count), advance, np.int64(0), handles, *states)
     outputs = []
     for handle, axis in zip(handles, scan_output_axes or [0] * output_count, strict=True):
@@ -290,7 +290,7 @@ def scan_batches(lengths: Any, *operands: Any, body: Body, num_scan_inputs: int,
         return scan(*parts, body=body, num_scan_inputs=num_scan_inputs, scan_input_directions=directions)
 
     batch = known_sizes(operands[0], [0])[0]
-    results = [scan_one(*(tl.index(each, k) for each in operands)) for k in range(batch)]
+    results = [scan_one(*(tl.index(operand, k) for operand in operands)) for k in range(batch)]
     return tuple(tl.stack(list(column)) for column in zip(*results, strict=True))
 
 
@@ -298,15 +298,15 @@ def scan_batches(lengths: Any, *operands: Any, body: Body, num_scan_inputs: int,
 def sequence_map(sequence: Any, *others: Any, body: Body, call: NodeCall) -> Any:
     """The body applied to the items of sequences, together with arrays."""
     operands = (sequence, *others)
-    if any(isinstance(each, PackedSequence) for each in operands):
+    if any(isinstance(operand, PackedSequence) for operand in operands):
         found = find_body(call.node, list(map(type_proto, operands)), call.version)
         assert found is not None, "SequenceMap has a body"
         return tuple(call.importer.evaluate_function(found, operands, {"body": body}, call.node))
     rows = []
     for k in range(len(sequence.items)):
-        rows.append(body(*(each.items[k] if isinstance(each, ItemSequence) else each for each in operands)))
+        rows.append(body(*(operand.items[k] if isinstance(operand, ItemSequence) else operand for operand in operands)))
     columns = zip(*rows, strict=True) if rows else [()] * len(body.graph.output)
-    types = [each.type.tensor_type.elem_type for each in body.graph.output]
+    types = [result.type.tensor_type.elem_type for result in body.graph.output]
     return tuple(
         ItemSequence(tuple(column), dtype_of_element(element)) for column, element in zip(columns, types, strict=True)
     )

@@ -42,8 +42,8 @@ def tf_idf_vectorizer(
                 counts.append(tl.matmul(found, np.eye(max(ngram_indexes) + 1, dtype=np.float32)[columns]))
         first += len(grams)
     total = counts[0]
-    for each in counts[1:]:
-        total = tl.add(total, each)
+    for count in counts[1:]:
+        total = tl.add(total, count)
     if mode == "IDF":
         total = tl.astype(tl.greater(total, 0.0), tl.float32)
     if mode != "TF" and weights is not None:

@@ -97,9 +97,9 @@ def resize_matrix(
         else:
             weights = [cubic_weight((tap - position) * stretch, cubic_a) for tap in taps]
         if exclude_outside:
-            weights = [each if 0 <= tap < size else 0.0 for each, tap in zip(weights, taps, strict=True)]
+            weights = [weight if 0 <= tap < size else 0.0 for weight, tap in zip(weights, taps, strict=True)]
         if exclude_outside or antialias:
-            weights = [each / sum(weights) for each in weights]
+            weights = [weight / sum(weights) for weight in weights]
         for tap, weight in zip(taps, weights, strict=True):
             matrix[place, min(max(tap, 0), size - 1)] += weight
     return matrix, is_outside
@@ -125,7 +125,7 @@ def resize(
     require(has_sizes or (scales is not None and scales.size > 0), "Resize has neither sizes nor scales")
     require(mode in ("nearest", "linear", "cubic"), "mode is none of nearest, linear and cubic")
     chosen = list(range(rank)) if axes is None else [axis_position(axis, rank) for axis in axes]
-    factors, wanted = [1.0] * rank, [float(each) for each in shape]
+    factors, wanted = [1.0] * rank, [float(size) for size in shape]
     if has_sizes:
         require(all(shape[axis] for axis in chosen), "Resize gives no size to an axis without elements")
         targets = dict(zip(chosen, integers(sizes), strict=True))
@@ -141,7 +141,7 @@ def resize(
             factors[axis], wanted[axis] = float(factor), float(factor) * shape[axis]
     parts = [0.0] * rank + [1.0] * rank
     if roi is not None and roi.size:
-        given = [float(each) for each in roi.reshape(-1)]
+        given = [float(bound) for bound in roi.reshape(-1)]
         for k, axis in enumerate(chosen):
             parts[axis], parts[axis + rank] = given[k], given[k + len(chosen)]
     dtype = dtype_of(x)
@@ -383,8 +383,8 @@ def non_max_suppression(
     ranked = tl.take_along_axis(scores, order, axis=-1)
     shape = (batch, classes, count)
     edges = [
-        tl.take_along_axis(tl.broadcast_to(tl.expand_dims(each, axis=1), shape), order, axis=-1)
-        for each in (top, left, bottom, right)
+        tl.take_along_axis(tl.broadcast_to(tl.expand_dims(corner, axis=1), shape), order, axis=-1)
+        for corner in (top, left, bottom, right)
     ]
     areas = tl.multiply(tl.subtract(edges[2], edges[0]), tl.subtract(edges[3], edges[1]))
     most = np.int64(0) if limit is None else tl.astype(scalar(limit), tl.int64)

@@ -164,7 +164,7 @@ def pool_windows(
     inside = np.pad(np.ones(sizes, np.int64), complete)
     with_padding = np.pad(np.pad(np.ones(sizes, np.int64), pairs, constant_values=1), beyond)
     key = (*(slice(None, None, step) for step in steps), *(slice(None, None, step) for step in spacings))
-    masks = [np.lib.stride_tricks.sliding_window_view(each, extent)[key] for each in (inside, with_padding)]
+    masks = [np.lib.stride_tricks.sliding_window_view(array, extent)[key] for array in (inside, with_padding)]
     padded = tl.pad(x, tuple(complete), value=fill)
     parts = tl.windows(padded, tuple(kernel), strides=steps, dilations=None if set(spacings) == {1} else spacings)
     return parts, masks
@@ -259,7 +259,7 @@ def max_unpool(
     if output_shape is None:
         return result
     wanted = integers(output_shape)
-    return tl.pad(result, tuple((0, each - own) for each, own in zip(wanted, inferred, strict=True)))
+    return tl.pad(result, tuple((0, size - own) for size, own in zip(wanted, inferred, strict=True)))
 
 
 def per_channel(x: Any, rank: int) -> Any:
@@ -362,8 +362,8 @@ def col2im(
     check_room(*counts, *block, COST)
     batch, columns, total = known_sizes(x)
     channels = columns // math.prod(block)
-    corners = np.array(list(itertools.product(*(range(each) for each in counts)))) * np.array(steps)
-    offsets = np.array(list(itertools.product(*(range(each) for each in block)))) * np.array(spacings)
+    corners = np.array(list(itertools.product(*(range(count) for count in counts)))) * np.array(steps)
+    offsets = np.array(list(itertools.product(*(range(size) for size in block)))) * np.array(spacings)
     places = offsets[:, None, :] + corners[None, :, :]
     numbers = np.ravel_multi_index(tuple(np.moveaxis(places, -1, 0)), tuple(padded)).reshape(-1)
     parts = tl.reshape(x, (batch * channels, math.prod(block) * total))

@@ -130,7 +130,7 @@ def gru(
         (h,) = state
         input_bias, state_bias = (None, None) if bias is None else halves(bias, number, 3 * size)
         inputs = gates(products if input_bias is None else tl.add(products, input_bias), 3, size)
-        matrices = [tl.matrix_transpose(each) for each in row_gates(tl.index(recurrence, number), 3, size)]
+        matrices = [tl.matrix_transpose(weights) for weights in row_gates(tl.index(recurrence, number), 3, size)]
         biases = [None] * 3 if state_bias is None else gates(state_bias, 3, size)
 
         def recurrent(k: int, operand: Any) -> Any:

@@ -110,7 +110,7 @@ def hardmax(x: Any, *, axis: int = -1) -> Any:
     indices = tl.argmax(x, axis=position, keepdims=True)
     count = tl.shape(x)[position]
     numbers = tl.arange(count)
-    shape = tuple(-1 if each == position else 1 for each in range(rank_of(x)))
+    shape = tuple(-1 if axis == position else 1 for axis in range(rank_of(x)))
     return tl.astype(tl.equal(indices, tl.reshape(numbers, shape)), dtype_of(x))
 
 

@@ -41,7 +41,7 @@ def vector(sizes: Sequence[Any]) -> Any:
 def elements(x: Any) -> list[Any]:
     """The elements of a vector whose size is known: Python integers if it is a constant."""
     if isinstance(x, np.ndarray):
-        return [int(each) for each in x.reshape(-1)]
+        return [int(number) for number in x.reshape(-1)]
     if isinstance(x, SizeVector):
         return list(x.parts)
     (count,) = known_sizes(x)
@@ -56,7 +56,7 @@ def shape(x: Any, *, start: int = 0, end: int | None = None) -> Any:
 @operator("Size", is_folded=False)
 def size(x: Any) -> Any:
     sizes = tl.shape(x)
-    if all(isinstance(each, int) for each in sizes):
+    if all(isinstance(size, int) for size in sizes):
         return np.asarray(math.prod(sizes), np.int64)
     return tl.size(x)
 
@@ -72,7 +72,7 @@ def reshape(x: Any, target: Any, *, allowzero: int = 0) -> Any:
     own, sizes = tl.shape(x), elements(target)
     if allowzero:
         return tl.reshape(x, tuple(sizes))
-    copied = [size_or_own(each, own[axis]) if axis < len(own) else each for axis, each in enumerate(sizes)]
+    copied = [size_or_own(size, own[axis]) if axis < len(own) else size for axis, size in enumerate(sizes)]
     return tl.reshape(x, tuple(copied))
 
 
@@ -88,9 +88,9 @@ def flatten(x: Any, *, axis: int = 1) -> Any:
     sizes = tl.shape(x)
     position = axis if axis == len(sizes) else axis_position(axis, len(sizes))
     rows, columns = sizes[:position], sizes[position:]
-    if all(isinstance(each, int) for each in sizes):
+    if all(isinstance(size, int) for size in sizes):
         return tl.reshape(x, (math.prod(rows), math.prod(columns)))
-    if all(isinstance(each, int) for each in columns) and math.prod(columns):
+    if all(isinstance(column, int) for column in columns) and math.prod(columns):
         return tl.reshape(x, (-1, math.prod(columns)))
     product = math.prod(columns[1:], start=columns[0]) if columns else 1
     first = math.prod(rows[1:], start=rows[0]) if rows else 1
@@ -99,7 +99,7 @@ def flatten(x: Any, *, axis: int = 1) -> Any:
 
 @operator("Squeeze")
 def squeeze_by_attribute(x: Any, *, axes: Any = None) -> Any:
-    chosen = [k for k, each in enumerate(shape_of(x)) if each == 1] if axes is None else axes
+    chosen = [k for k, size in enumerate(shape_of(x)) if size == 1] if axes is None else axes
     return tl.squeeze(x, tuple(chosen)) if len(chosen) else x
 
 
@@ -126,8 +126,8 @@ def unsqueeze(x: Any, axes: Any) -> Any:
 
 @operator("Concat", takes_sizes=True)
 def concat(*arrays: Any, axis: int = 1) -> Any:
-    if all(isinstance(each, SizeVector | np.ndarray) for each in arrays) and not all(map(is_array, arrays)):
-        return vector([part for each in arrays for part in elements(each)])
+    if all(isinstance(array, SizeVector | np.ndarray) for array in arrays) and not all(map(is_array, arrays)):
+        return vector([part for array in arrays for part in elements(array)])
     arrays = tuple(map(as_single_value, arrays))
     position = axis_position(axis, rank_of(arrays[0]))
     return tl.concat(list(arrays), axis=position) if len(arrays) > 1 else arrays[0]
@@ -185,7 +185,7 @@ def slice_(x: Any, starts: Any, ends: Any, axes: Any = None, steps: Any = None) 
 def slice_bounds(start: Any, end: Any, step: int, size: Any) -> tuple[Any, Any, int]:
     """The bounds of a slice as Python has them. ONNX clamps them into the axis, in which Python's negative bounds
     count from the end."""
-    if all(isinstance(each, int) for each in (start, end, size)):
+    if all(isinstance(bound, int) for bound in (start, end, size)):
         first = min(max(start + size if start < 0 else start, 0), size - (step < 0))
         last = min(max(end + size if end < 0 else end, -1 if step < 0 else 0), size)
         if step < 0:
@@ -232,11 +232,11 @@ def element_places(indices: Any, axis: int) -> list[Any]:
     """The indices along each axis of elements of which `indices` says the place along one."""
     sizes, rank = tl.shape(indices), rank_of(indices)
     places = []
-    for each in range(rank):
-        if each == axis:
+    for dimension in range(rank):
+        if dimension == axis:
             places.append(to_dtype(indices, tl.int64))
         else:
-            numbers = tl.reshape(tl.arange(sizes[each]), tuple(-1 if k == each else 1 for k in range(rank)))
+            numbers = tl.reshape(tl.arange(sizes[dimension]), tuple(-1 if k == dimension else 1 for k in range(rank)))
             places.append(tl.broadcast_to(numbers, tuple(sizes)))
     return places
 
@@ -269,7 +269,7 @@ SCATTERS = {
 @operator("Scatter", "ScatterElements")
 def scatter_elements(x: Any, indices: Any, updates: Any, *, axis: int = 0, reduction: str = "none") -> Any:
     places = element_places(indices, axis_position(axis, rank_of(x)))
-    flat = [tl.reshape(each, (-1,)) for each in places]
+    flat = [tl.reshape(index, (-1,)) for index in places]
     return SCATTERS[reduction](x, tl.reshape(updates, (-1,)), *flat)
 
 
@@ -291,13 +291,13 @@ def tensor_scatter(past: Any, update: Any, starts: Any = None, *, axis: int = -2
     sizes, limit = tl.shape(update), tl.shape(past)[position]
     first = tl.zeros(sizes[0], dtype=tl.int64) if starts is None else starts
     places = []
-    for each in range(position + 1):
-        shape = tuple(-1 if k == each else 1 for k in range(position + 1))
-        places.append(tl.reshape(tl.arange(sizes[each]), shape))
+    for dimension in range(position + 1):
+        shape = tuple(-1 if k == dimension else 1 for k in range(position + 1))
+        places.append(tl.reshape(tl.arange(sizes[dimension]), shape))
     places[-1] = tl.add(places[-1], tl.reshape(first, (-1, *[1] * position)))
     if mode == "circular":
         places[-1] = tl.remainder(places[-1], limit)
-    flat = [tl.reshape(each, (-1,)) for each in tl.broadcast_arrays(*places)]
+    flat = [tl.reshape(index, (-1,)) for index in tl.broadcast_arrays(*places)]
     return tl.scatter(past, tl.reshape(update, (-1, *sizes[position + 1 :])), *flat)
 
 
@@ -320,7 +320,7 @@ def non_zero(x: Any) -> Any:
 def range_(start: Any, limit: Any, delta: Any) -> Any:
     dtype = dtype_of(start)
     start, limit, delta = map(scalar, (start, limit, delta))
-    if all(isinstance(each, np.ndarray) for each in (start, limit, delta)) and dtype.kind in "iu":
+    if all(isinstance(bound, np.ndarray) for bound in (start, limit, delta)) and dtype.kind in "iu":
         count = len(range(int(start), int(limit), int(delta)))
         return tl.add(start, tl.multiply(tl.astype(tl.arange(count), dtype), delta))
     if dtype.kind == "f":
@@ -341,7 +341,7 @@ def tile(x: Any, repeats: Any) -> Any:
 def expand(x: Any, target: Any) -> Any:
     """x broadcast together with a shape."""
     sizes = elements(target)
-    if all(isinstance(each, int) for each in (*sizes, *tl.shape(x))):
+    if all(isinstance(size, int) for size in (*sizes, *tl.shape(x))):
         return tl.broadcast_to(x, np.broadcast_shapes(known_sizes(x), tuple(sizes)))
     return tl.broadcast_like(x, tl.broadcast_to(numeric(0, x), tuple(sizes)))
 
