@@ -77,7 +77,7 @@ def read_programs(target: str) -> tuple[Mapping[str, Runnable], str | None, str 
         if not document.names:
             raise Usage(f"{path.name} has no function or graph")
         entry = document.program.entry if document.program is not None else None
-        return {each: document[each] for each in document.names}, name, entry, path
+        return {name: document[name] for name in document.names}, name, entry, path
     if path.suffix == ".onnx":
         function = from_onnx(path)
         return {function.name: function}, name, None, path

@@ -75,8 +75,8 @@ class Gates(PhaseGates):
         )
         for phase in dict.fromkeys([0, *sorted(phase for phase, _ in phase_inputs)]):
             texts = (
-                abbreviate_list((abbreviate_value(value) for at, value in each if at == phase), max_length)
-                for each in (phase_inputs, phase_outputs)
+                abbreviate_list((abbreviate_value(value) for at, value in phase_values if at == phase), max_length)
+                for phase_values in (phase_inputs, phase_outputs)
             )
             yield next(texts), next(texts)
 

@@ -62,7 +62,9 @@ def folding_order(view: View, unfolded: Collection[str] = (), most: int = MAX_BO
     depth), and how many must be folded to have at most `most` boxes and no cluster deeper than MAX_NESTING. The
     clusters in `unfolded` and those around them are left out."""
     spared = {
-        each.name for each in view.root.walk() if unfolded and any(inner.name in unfolded for inner in each.walk())
+        cluster.name
+        for cluster in view.root.walk()
+        if unfolded and any(inner.name in unfolded for inner in cluster.walk())
     }
     sizes, order, must = ClusterSizes(view.root), list[str](), 0
     for depth, cluster in clusters_by_depth(view.root, ()):

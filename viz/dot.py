@@ -234,7 +234,7 @@ def add_badge_rows(label: str, badges: Iterable[Badge], theme: Theme, room: Badg
         markup += [""] * (room.row_count - len(markup))
     else:
         size = ""
-    rows = "".join(f"<tr><td{size}>{each}</td></tr>" for each in markup)
+    rows = "".join(f"<tr><td{size}>{line}</td></tr>" for line in markup)
     if not rows:
         return label
     first = f"<tr><td>{label}</td></tr>" if label else ""

@@ -80,10 +80,10 @@ def lay_out_boxes(view: View) -> BoxLayout:
     """The middles of a view's boxes in Graphviz's layout."""
     layout = json.loads(render(to_dot(view), COORDINATE_FORMAT))
     middles = {
-        each["name"]: (float(x), float(y))
-        for each in layout.get("objects", ())
-        if "pos" in each
-        for x, y in [each["pos"].split(",")]
+        box["name"]: (float(x), float(y))
+        for box in layout.get("objects", ())
+        if "pos" in box
+        for x, y in [box["pos"].split(",")]
     }
     return BoxLayout(middles, float(layout["bb"].split(",")[2]))
 

@@ -57,7 +57,7 @@ def estimate_size(view: View) -> PictureSize:
         crossing.update(range(low + 1, high))
     widths = [rank_widths(cluster, ranks) for cluster in view.root.clusters]
     loose = rank_widths(replace(view.root, clusters=[]), ranks)
-    width = sum(max(each.values(), default=0) + BOX_SEPARATION for each in widths)
+    width = sum(max(row_widths.values(), default=0) + BOX_SEPARATION for row_widths in widths)
     width += max(loose.get(rank, 0) + LINE_SPACING * crossing[rank] for rank in {*ranks.values()})
     depth = clusters_by_depth(view.root, ())[0][0] if view.root.clusters else 0
     return PictureSize(width, RANK_HEIGHT * (max(ranks.values()) + 1) + FRAME_HEIGHT * (depth + 1))
@@ -76,7 +76,7 @@ def rank_widths(outer: Cluster, ranks: Mapping[str, int]) -> Mapping[int, float]
         widths[cluster.name] = contents = defaultdict[int, float](float)
         for box in cluster.boxes.values():
             contents[ranks[box.name]] += box_width(box) + BOX_SEPARATION
-        for inner in filter(None, (widths[each.name] for each in cluster.clusters)):
+        for inner in filter(None, (widths[inner.name] for inner in cluster.clusters)):
             for rank in range(min(inner), max(inner) + 1):
                 contents[rank] += max(inner.values()) + BOX_SEPARATION
     return widths[outer.name]

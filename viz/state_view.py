@@ -179,11 +179,11 @@ def token_badges(
             mark,
             short or abbreviate_value(token.value),
             abbreviate_tag(token.tag),
-            tooltip_of(graph, each),
+            tooltip_of(graph, placed_token),
             *(mark_of(token.tag) if mark_of is not None else ()),
         )
-        for each in shown_tokens
-        for mark, token, _, _, short in [each]
+        for placed_token in shown_tokens
+        for mark, token, _, _, short in [placed_token]
     )
     remaining = tokens[len(shown_tokens) :]
     if not remaining:
@@ -222,8 +222,8 @@ def node_badges(
             badge = badge._replace(owner=owner, colour=colour, is_dim=is_dim)
         badges_by_box[f"n{last.token.node}"] = [badge]
     ready_tags: dict[int, list[Tag]] = {}
-    for each in could_fire(state, enumerate(islice(state.flight, limit))):
-        ready_tags.setdefault(each.node, []).append(each.tag)
+    for ready_token in could_fire(state, enumerate(islice(state.flight, limit))):
+        ready_tags.setdefault(ready_token.node, []).append(ready_token.tag)
     for node, tags in ready_tags.items():
         count_text = str(len(tags)) if len(tags) > 1 else ""
         tooltip = f"can fire under {', '.join(map(str, tags[:8]))}" if limit is None else ""

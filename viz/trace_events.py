@@ -39,7 +39,7 @@ def trace_document(history: History) -> bytes:
 
 def format_trace(events: Iterable[TraceEvent]) -> bytes:
     """Events of the format as a JSON document, one line an event."""
-    lines = (json.dumps(each, ensure_ascii=False) for each in events)
+    lines = (json.dumps(event, ensure_ascii=False) for event in events)
     body = ",\n".join(lines)
     return f'{{"displayTimeUnit": "ns", "traceEvents": [\n{body}\n]}}\n'.encode()
 
@@ -137,4 +137,4 @@ def token_arrows(tracks: dict[Tag, int], events: list[Event]) -> Iterator[TraceE
                 about = {"name": "token", "cat": "token", "pid": TRACE_PROCESS, "id": count}
                 yield {"ph": "s", **about, "tid": tracks[tag], "ts": start + FIRING_LENGTH / 2}
                 yield {"ph": "f", "bp": "e", **about, "tid": tracks[token.tag], "ts": number + FIRING_LENGTH / 4}
-            senders |= {(each.node, each.port, each.tag): (number, token.tag) for each in event.sent if each.node >= 0}
+            senders |= {(sent.node, sent.port, sent.tag): (number, token.tag) for sent in event.sent if sent.node >= 0}

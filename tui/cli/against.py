@@ -190,7 +190,7 @@ def small_arguments(subject: Runnable) -> Iterator[tuple[str, ...]]:
     """Small argument lists for a program, the smallest first, as words; raises Usage if it takes anything but
     numbers."""
     choices = [candidate_words(name, type_) for name, type_ in parameters(subject)]
-    ranked = sorted(product(*map(enumerate, choices)), key=lambda each: sum(rank for rank, _ in each))
+    ranked = sorted(product(*map(enumerate, choices)), key=lambda choice: sum(rank for rank, _ in choice))
     return islice((tuple(word for _, word in choice) for choice in ranked), MAX_ARGUMENT_LISTS)
 
 

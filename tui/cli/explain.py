@@ -73,7 +73,7 @@ def describe_rule(number: str) -> str:
     example = RULE_EXAMPLES.get(key)
     if example is None:
         return text
-    right, wrong = (textwrap.indent(each.rstrip(), "    ") for each in (example.right, example.wrong))
+    right, wrong = (textwrap.indent(text.rstrip(), "    ") for text in (example.right, example.wrong))
     problem = textwrap.indent(describe_problem(example), "  ")
     return f"{text}\n\nright:\n{right}\n\nwrong:\n{wrong}\n\n{problem}"
 

@@ -203,8 +203,8 @@ def print_outcome(outcome: Outcome, *, stats: bool, as_document: bool, is_part: 
             print_text(line)
     error = [] if outcome.error is None else [outcome.error]
     errors = [*error, *(trap for trap in outcome.traps if trap is not outcome.error)]
-    for each in errors[:4]:
-        print_error(each)
+    for problem in errors[:4]:
+        print_error(problem)
     if len(errors) > 4:
         print_diagnostic(f"and {plural(len(errors) - 4, 'more trap')}")
     if stats and not as_document:

@@ -193,7 +193,9 @@ def partitions_text(start: RunRequest, request: ShowRequest) -> str:
     lines = []
     for place, device in enumerate(devices):
         lines += [f"# {device}", print_graph(parts.part(place))]
-    lines += [f"# {each.value}: {devices[each.source]} -> {devices[each.target]}" for each in parts.transfers]
+    lines += [
+        f"# {transfer.value}: {devices[transfer.source]} -> {devices[transfer.target]}" for transfer in parts.transfers
+    ]
     return "\n".join(lines) + "\n"
 
 

@@ -41,21 +41,21 @@ def variable_row(name: str, text: str, tag: Tag) -> PageRow:
     return build_row((f"  {name} = ", ""), PageSpan(text, "", True), tag=str(tag))
 
 
-def value_row(session: Session, graph: Graph, labels: NodeLabels, each: FrameValue, is_last: bool) -> PageRow:
+def value_row(session: Session, graph: Graph, labels: NodeLabels, frame_value: FrameValue, is_last: bool) -> PageRow:
     """The row of a value: its name, the value, and the formula or the call that it comes from."""
-    command = f"goto {each.event + 1}"
-    value = PageSpan(abbreviate_value(each.value), "", True)
-    if isinstance(each.source, Tag):
-        mark = mark_span(mark_activation(session, each.source), 0)
+    command = f"goto {frame_value.event + 1}"
+    value = PageSpan(abbreviate_value(frame_value.value), "", True)
+    if isinstance(frame_value.source, Tag):
+        mark = mark_span(mark_activation(session, frame_value.source), 0)
         return build_row(
-            f"  {each.source.last_step} = ",
+            f"  {frame_value.source.last_step} = ",
             value,
             "  ",
             mark,
             command=command,
             is_current=is_last,
-            tag=str(each.source),
+            tag=str(frame_value.source),
         )
-    node, (formula, _) = graph.nodes[each.source], labels.label_lines(each.source)
+    node, (formula, _) = graph.nodes[frame_value.source], labels.label_lines(frame_value.source)
     name = short_name(node.name)
     return build_row(f"  {name} = ", value, (f"  {formula}", GREY), command=command, is_current=is_last, node=str(node))

@@ -34,6 +34,6 @@ def code_page(session: Session, width: int) -> PanePage:
         gutter = f"{line if line is not None else '':>4} "
         first, *others = wrap_spans(spans, width - NUMBER_WIDTH) if is_current else [spans]
         rows.append(build_row((gutter, YELLOW if is_current else GREY), *first, is_current=is_current, line=line))
-        rows += [build_row(" " * NUMBER_WIDTH, *each, is_current=is_current, line=line) for each in others]
+        rows += [build_row(" " * NUMBER_WIDTH, *row, is_current=is_current, line=line) for row in others]
     target = next((k for k, row in enumerate(rows) if row.is_current), None)
     return PanePage(rows, f"{location.file.rpartition('/')[2]}:{location.line}", target)

@@ -26,7 +26,9 @@ def events_page(session: Session) -> PanePage:
     numbers = listed_events(session)
     position, graph = history.position, history.graph
     at = bisect_left(numbers, position) - 1
-    filters = [each for each in (session.focus.event_condition, str(session.root_tag or "")) if each]
+    filters = [
+        filter_text for filter_text in (session.focus.event_condition, str(session.root_tag or "")) if filter_text
+    ]
     subtitle = (
         " · ".join([f"{len(numbers):,} of {len(history):,}", *filters])
         if filters

@@ -59,7 +59,7 @@ class LayoutRequest(NamedTuple):
 
     def is_resized(self, other: LayoutRequest) -> bool:
         """Whether another request is for the same graph in the same folding, of whatever size."""
-        foldings = ((each.folded, each.unfolded, each.is_full) for each in (self, other))
+        foldings = ((request.folded, request.unfolded, request.is_full) for request in (self, other))
         return self.graph is other.graph and len(set(foldings)) == 1
 
     def find_folding(self, view: View) -> Folding:
@@ -113,7 +113,9 @@ def lay_out_graph(request: LayoutRequest) -> GraphLayout:
     drawing = draw_view(drawn, request)
     boxes = drawn.boxes
     nodes = {name: str(request.graph.nodes[int(name[1:])]) for name in boxes if name[1:].isdigit() and name[0] == "n"}
-    folded_subjects = tuple(each.subject for each in view.root.walk() if each.subject and each.name in boxes)
+    folded_subjects = tuple(
+        cluster.subject for cluster in view.root.walk() if cluster.subject and cluster.name in boxes
+    )
     commands = {name: f"select {node}" for name, node in nodes.items()} | dict(fold_commands(view, boxes))
     positions = cell_positions(drawing.base_rows)
     return GraphLayout(request, view, folding, drawn.places, drawing, positions, folded_subjects, nodes, commands)

@@ -144,7 +144,7 @@ def key_hints(pane: str, width: int) -> PageRow:
     """The key hints for a focused pane, in at most `width` columns."""
     own, room, spans = PANE_KEY_HINTS.get(pane, ()), width, list[PageSpan]()
     keys = {key for key, _ in own}
-    others = () if pane == "line" else tuple(each for each in KEY_HINTS if each[0] not in keys)
+    others = () if pane == "line" else tuple(hint for hint in KEY_HINTS if hint[0] not in keys)
     for key, word in (*(() if pane == "line" else DAILY_KEYS), *own, *others):
         gap = "  " if spans else " "
         columns = len(gap) + len(key) + 1 + len(word)

@@ -178,7 +178,7 @@ def _number_rows(array: np.ndarray[Any, Any]) -> Iterator[PageRow]:
     flat = array.reshape(-1, array.shape[-1]) if array.ndim > 1 and array.shape[-1] else array.reshape(1, -1)
     for line in flat[:4]:
         more = " …" if len(line) > 6 else ""
-        yield build_row("  ", (" ".join(f"{abbreviate_value(each[()]):>7}" for each in line[:6]) + more, GREEN))
+        yield build_row("  ", (" ".join(f"{abbreviate_value(value[()]):>7}" for value in line[:6]) + more, GREEN))
     if len(flat) > 4:
         yield build_row((f"  and {len(flat) - 4:,} rows more", GREY))
 

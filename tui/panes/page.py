@@ -145,7 +145,7 @@ class LazyRows(Sequence[PageRow]):
     def __getitem__(self, number: slice) -> Sequence[PageRow]: ...
     def __getitem__(self, number: int | slice) -> PageRow | Sequence[PageRow]:
         if isinstance(number, slice):
-            return [self._make(each) for each in range(*number.indices(self._length))]
+            return [self._make(position) for position in range(*number.indices(self._length))]
         place = number + self._length if number < 0 else number
         if not 0 <= place < self._length:
             raise IndexError(number)

@@ -148,7 +148,9 @@ class ScreenPresenter:
     def answer_pane(self, reply: CommandReply) -> str | None:
         """The pane that shows a command's answer; None if the answer is shown below the panes."""
         word = reply.command.partition(" ")[0]
-        command = next((each for each in self.session.commands.values() if word in (each.name, each.key)), None)
+        command = next(
+            (command for command in self.session.commands.values() if word in (command.name, command.key)), None
+        )
         if command is None or not reply.ok:
             return None
         if "deadlock" in reply.data:
@@ -194,8 +196,8 @@ class ScreenPresenter:
         """The layout of a pane; if that is another one than requested, one of an equal graph, if there is one."""
         own = self.graph_layouts.get(pane)
         if own is None or own.request.graph is not request.graph or own.request != request:
-            others = (each for each in (own, *self.graph_layouts.values()) if each is not None)
-            equal = next((each for each in others if each.request == request), None)
+            others = (layout for layout in (own, *self.graph_layouts.values()) if layout is not None)
+            equal = next((layout for layout in others if layout.request == request), None)
             if equal is None:
                 return own
             own = equal

@@ -73,7 +73,7 @@ def source_rows(
     first, *others = wrap_spans(spans, width - GUTTER_WIDTH) if nodes or is_current else [spans]
     return [
         build_row(gutter, (f"{number:4} ", YELLOW if is_current else GREY), *first, **about),
-        *(build_row(" " * GUTTER_WIDTH, *each, **about) for each in others),
+        *(build_row(" " * GUTTER_WIDTH, *row, **about) for row in others),
     ]
 
 

@@ -69,8 +69,8 @@ def firings_per_column(index: RunIndex, ends: list[int]) -> list[int]:
 
 def _bar_row(heights: list[int], top: int, level: int, height: int, at: int) -> PageRow:
     glyphs = [
-        _BAR_GLYPHS[min(max(round(each / top * height * 8) - level * 8, 1 if each and not level else 0), 8)]
-        for each in heights
+        _BAR_GLYPHS[min(max(round(bar_height / top * height * 8) - level * 8, 1 if bar_height and not level else 0), 8)]
+        for bar_height in heights
     ]
     return build_row(("".join(glyphs[: at + 1]), SKY), ("".join(glyphs[at + 1 :]), FUTURE_COLOUR))
 

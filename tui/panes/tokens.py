@@ -32,7 +32,7 @@ def flight_page(session: Session) -> PanePage:
     rest += [f"and {plural(unscanned, 'token')} not searched"] if unscanned else []
     if not tokens and not unscanned:
         return empty_flight_page(session) if root is None else empty_page(f"nothing is in flight under {root}")
-    ready = {each.position for each in could_fire(history.state, tokens)}
+    ready = {token.position for token in could_fire(history.state, tokens)}
 
     def build(number: int) -> PageRow:
         at, token = tokens[number]
@@ -180,7 +180,8 @@ def tags_page(session: Session) -> PanePage:
         session, ActivationTitles(history.graph, session.run.index.gates, history.position), here, session.root_tag
     )
     at = next(
-        (number for number, each in enumerate(entries) if isinstance(each, ActivationEntry) and each.tag == here), None
+        (number for number, entry in enumerate(entries) if isinstance(entry, ActivationEntry) and entry.tag == here),
+        None,
     )
     return PanePage(
         LazyRows(len(entries), lambda number: activation_rows.build_row(entries[number])),

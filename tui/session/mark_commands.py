@@ -289,7 +289,7 @@ def find_nodes(graph: Graph, text: str) -> list[int]:
     ranked = list[tuple[int, int]]()
     for number, node in enumerate(graph.nodes):
         short, texts = short_name(node.name).lower(), (str(node), node.op, *labels.label_lines(number))
-        if any(word in each.lower() for each in texts):
+        if any(word in text.lower() for text in texts):
             ranked.append((0 if short == word else 1 if short.startswith(word) else 2, number))
     return [number for _, number in sorted(ranked)]
 

@@ -104,7 +104,11 @@ def deliver_by_hand(session: Session, position: int) -> None:
     continuation = replace(run, history=run.history.branch(run.history.name))
     continuation.share_index(run)
     continuation.history.deliver(position)
-    session.update_state(runs=tuple(continuation if each is run else each for each in session.snapshot.runs))
+    session.update_state(
+        runs=tuple(
+            continuation if run_of_snapshot is run else run_of_snapshot for run_of_snapshot in session.snapshot.runs
+        )
+    )
 
 
 @fork_commands.register(

@@ -155,7 +155,7 @@ class Session:
             self._undo_stack.append((line.strip(), before))
             self._redo_stack.clear()
         parts = (*self.printed_lines, *result.text, *self._notes)
-        text = tuple(sanitize(each) for part in parts for each in part.split("\n"))
+        text = tuple(sanitize(line) for part in parts for line in part.split("\n"))
         return CommandReply(line.strip(), is_done, text, {**result.data, "printed": list(self.printed_lines)})
 
     def _describe_paused_machine(self) -> list[str]:

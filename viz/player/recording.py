@@ -183,7 +183,7 @@ class _TokenRecorder:
         node, _, tag, _ = event.token
         key, rule = (node, tag), self._rules[node]
         consumed = [*(self._waiting_nodes.pop(key, {}).values() if rule.required_tokens > 1 else ()), number]
-        moves = [(each, TokenPlace.CONSUMED) for each in sorted(consumed)]
+        moves = [(token, TokenPlace.CONSUMED) for token in sorted(consumed)]
         self._fired.add(key)
         moves += self.update_readiness(self._flight_by_node.pop(key))
         if rule.effect is not None:
@@ -267,8 +267,8 @@ class _TokenRecorder:
         token = self.tokens[number]
         rule = self._rules[token.node]
         operands = list(rule.operands or ())
-        for port, each in [*waiting.items(), (token.port, number)]:
-            operands[port] = self.tokens[each].value
+        for port, token_number in [*waiting.items(), (token.port, number)]:
+            operands[port] = self.tokens[token_number].value
         if rule.effect is None or any(operand is None for operand in operands):
             return False
         return rule.effect(self._cells.blocks, self._world, token, tuple(operands)).deferred_at is None

@@ -106,9 +106,9 @@ class Canvas:
 
     def write(self, row: int, column: int, text: str, cell: GridCell) -> None:
         """Write text with the look of a cell."""
-        for offset, each in enumerate(text_cells(text, cell)):
+        for offset, character in enumerate(text_cells(text, cell)):
             sides = UNREMOVABLE | LEFT * (offset > 0) | RIGHT * (offset < len(text) - 1)
-            self.cells[row, column + offset] = each._replace(sides=sides)
+            self.cells[row, column + offset] = character._replace(sides=sides)
 
 
 def paint(canvas: Canvas, plan: DrawingPlan) -> None:
