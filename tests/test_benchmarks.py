@@ -200,3 +200,13 @@ def test_sizes_of_rows(modules: dict[str, ModuleType]) -> None:
         assert set(row.shown) <= set(row.ladder), row.name
     assert plain.fib(10) == 89
     assert [rows.calls_of_fib(n) for n in (24, 33)] == [150_049, 11_405_773]
+
+
+@pytest.mark.full
+def test_models_on_objects_are_measured() -> None:
+    """The benchmark of speculation compares results, and prints a row for each way."""
+    command = [sys.executable, str(FOLDER / "objects.py"), "--seconds", "0.01", "--only", "TreeRNN"]
+    ran = subprocess.run(command, capture_output=True, text=True)
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    ways = [line.split(" | ")[1] for line in ran.stdout.splitlines() if line.startswith("| TreeRNN")]
+    assert ways[:2] == ["tagloom, eager", "tl.speculate"]

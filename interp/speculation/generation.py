@@ -644,7 +644,7 @@ class Generation(Staging):
         is_persistent = [self.evaluate(each.value) for each in call.keywords if each.arg == "persistent"]
         if len(is_persistent) < len(call.keywords):
             raise NotSpeculable("these options of tl.Tape have no graph")
-        tape = training.open_tape(self, is_persistent)
+        tape = training.open_tape(self, is_persistent, statement)
 
         def run() -> None:
             if item.optional_vars is not None:
@@ -908,10 +908,10 @@ class Generation(Staging):
 
     def _as_static(self, value: StagedValue) -> StagedValue:
         """A value that was read. A variable or optimizer must be static."""
-        kind = type(value.layout.value) if isinstance(value.layout, ConstantLayout) else type(None)
-        if issubclass(kind, Variable | Optimizer):
+        kinds = [type(each.value) for each in options_of(value.layout) if isinstance(each, ConstantLayout)]
+        if any(issubclass(kind, Variable | Optimizer) for kind in kinds):
             self.require_static_objects()
-            raise NotSpeculable(f"a {kind.__name__} of objects that are not static has no graph")
+            raise NotSpeculable("a variable or optimizer of objects that are not static has no graph")
         return value
 
     def _evaluate_constant(self, node: ast.Constant) -> StagedValue:
@@ -1439,6 +1439,7 @@ class Generation(Staging):
         self.dispatch_all([owner, index], write)
 
     def _read_item(self, value: StagedValue, index: StagedValue, node: ast.AST) -> StagedValue:
+        value = self.read_variable(value)
         if isinstance(value.layout, StaticLayout):
             return static_containers.read_item(self, value.layout.object, index, node)
         if isinstance(value.layout, ReferenceLayout):
@@ -1449,7 +1450,6 @@ class Generation(Staging):
                 return containers.read_item(self, kind, each, index, node)
 
             return self.for_each_class(value, node, read)
-        value = self.read_variable(value)
         if isinstance(value.layout, ArrayLayout):
             key = self._array_key(index)
             return self.wrap_array(self.located(lambda: value.leaves[0][key]))

@@ -273,6 +273,8 @@ class Staging:
         """The number of the class of each object."""
         self.row_vector: Any = None
         """The number of each object among those of its class."""
+        self.tapes: dict[ast.AST, Any] = {}
+        """The tape of each `with` statement."""
         self.argument_leaves: list[Any] = []
         """The arguments of the program, while its main function is generated."""
         self.is_inferring = False

@@ -37,20 +37,24 @@ from .staging import StagedValue, Staging, is_same_leaf
 
 @dataclass(eq=False)
 class StagedTape:
-    """A tape of the trace, with the values that variables had where it was entered."""
+    """The tape of a `with` statement, as it was entered last, with the values that variables had there. A statement in
+    a loop has one for all trips, so that the variable that it is assigned to has one layout."""
 
     tape: Tape
     variables: dict[StaticObject, StagedValue] = field(default_factory=dict)
 
 
-def open_tape(staging: Staging, options: Sequence[StagedValue]) -> StagedTape:
-    """A new tape; its one option is whether it is persistent."""
+def open_tape(staging: Staging, options: Sequence[StagedValue], statement: ast.With) -> StagedTape:
+    """A new tape of a statement; its one option is whether it is persistent."""
     layouts = [option.layout for option in options]
     if not all(isinstance(layout, ConstantLayout) and type(layout.value) is bool for layout in layouts):
         raise NotSpeculable("whether a tape is persistent is not known")
     staging.requirements.needs_separate_arrays = True
     staging.require_static_objects()
-    return StagedTape(Tape(persistent=any(layout.value for layout in layouts)))  # type: ignore[union-attr]
+    tape = Tape(persistent=any(layout.value for layout in layouts))  # type: ignore[union-attr]
+    staged: StagedTape = staging.tapes.setdefault(statement, StagedTape(tape))
+    staged.tape, staged.variables = tape, {}
+    return staged
 
 
 def record(staging: Staging, staged: StagedTape, run: Callable[[], None]) -> None:

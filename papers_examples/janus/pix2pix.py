@@ -1,0 +1,68 @@
+"""A small pix2pix (Isola and others, 2017): a generator with a shortcut, and a critic that judges patches of images.
+
+python papers_examples/janus/ways.py pix2pix
+"""
+
+import tagloom as tl
+from layers import Conv, random_array
+
+
+class Generator:
+    def __init__(self):
+        self.down, self.middle, self.up = Conv(1, 2, 1), Conv(2, 2, 2), Conv(4, 1, 3)
+        self.optimizer = tl.optimizers.Adam(rate=0.01)
+
+    def apply(self, x):
+        wide = tl.relu(self.down.apply(x))
+        small = tl.relu(self.middle.apply(tl.mean_pool(wide, (2, 2))))
+        large = tl.repeat(tl.repeat(small, 2, axis=2), 2, axis=3)
+        return tl.tanh(self.up.apply(tl.concat([wide, large], axis=1)))
+
+    def parameters(self):
+        return [self.down.weight, self.middle.weight, self.up.weight]
+
+
+class Critic:
+    def __init__(self):
+        self.layers = [Conv(2, 2, 11), Conv(2, 1, 12)]
+        self.optimizer = tl.optimizers.Adam(rate=0.01)
+
+    def apply(self, x, y):
+        """A judgement of each patch of a pair of images."""
+        patches = tl.relu(self.layers[0].apply(tl.concat([x, y], axis=1)))
+        return self.layers[1].apply(tl.mean_pool(patches, (2, 2)))
+
+    def parameters(self):
+        return [layer.weight for layer in self.layers]
+
+
+class Pix2pix:
+    def __init__(self):
+        self.generator, self.critic = Generator(), Critic()
+        self.weight, self.steps, self.last = 10.0, 0, {"critic": 0.0, "generator": 0.0}
+
+    def step(self, x, y):
+        with tl.Tape() as tape:
+            made = self.generator.apply(x)
+            judged = self.critic.apply(x, made)
+            critic_loss = tl.mean(tl.softplus(-self.critic.apply(x, y))) + tl.mean(tl.softplus(judged))
+        variables = self.critic.parameters()
+        self.critic.optimizer.apply(tape.gradient(critic_loss, variables), variables)
+        with tl.Tape() as tape:
+            made = self.generator.apply(x)
+            loss = tl.mean(tl.softplus(-self.critic.apply(x, made))) + self.weight * tl.mean(tl.abs(made - y))
+        variables = self.generator.parameters()
+        self.generator.optimizer.apply(tape.gradient(loss, variables), variables)
+        self.steps += 1
+        self.last["critic"], self.last["generator"] = float(critic_loss), float(loss)
+        if self.steps == 5:
+            self.weight = 5.0
+        return loss
+
+
+make = Pix2pix
+
+
+def inputs(number):
+    x = random_array((2, 1, 4, 4), number, 1.0)
+    return x, tl.abs(x) - 0.5
