@@ -116,10 +116,14 @@ def test_listed_packages_are_the_tree() -> None:
 
 @pytest.mark.full
 def test_import_is_light(tmp_path: Path) -> None:
-    """`import tagloom` loads nothing that only pictures, the terminal or fast engines need."""
-    code = "import sys, tagloom; print(*sorted({name.partition('.')[0] for name in sys.modules}))"
+    """`import tagloom` loads nothing that only pictures, the terminal, fast engines or conversion need."""
+    code = (
+        "import sys, tagloom; print(*sorted({name.partition('.')[0] for name in sys.modules}))\n"
+        "print([name for name in sys.modules if name.startswith('tagloom.core.frontend.source')])"
+    )
     ran = python(tmp_path, code)
     assert ran.returncode == 0, ran.stderr
+    assert "[]" in ran.stdout, "the converter of Python is loaded"
     heavy = {"click", "graphviz", "lark", "numba", "pygraphviz", "rich", "safetensors", "scipy", "textual", "typer"}
     assert not heavy & set(ran.stdout.split())
 

@@ -7,6 +7,7 @@ counterparts. All else is called as it is.
 
 from __future__ import annotations
 
+import contextlib
 import inspect
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -39,10 +40,16 @@ from .trees import is_rebuilt, is_symbolic
 from .user_code import is_convertible
 from .writes import announce_attribute, announce_items
 
+_MANAGER_CODE = contextlib.contextmanager(lambda: iter(())).__code__
+"""The code of the functions that `contextmanager` makes."""
+
 
 def call_function(function: FunctionType, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
     """Call a Python function: as a function of the program if it can be one, else in its caller."""
     region = current_region()
+    wrapped = getattr(function, "__wrapped__", None)
+    if region is not None and function.__code__ is _MANAGER_CODE and is_convertible(wrapped):  # type: ignore[arg-type]
+        return contextlib.contextmanager(convert(wrapped))(*arguments, **keywords)  # type: ignore[arg-type]
     if region is None or not is_convertible(function):
         return call_opaque(function, arguments, keywords)
     converted, code = convert(function), function.__code__

@@ -437,10 +437,15 @@ class Operators(ABC):
         return self.and_(is_within, lambda: (item - start) % step == 0)
 
     def generator(
-        self, iterable: Any, native: Callable[[Any], Any], push: Callable[..., Any], has_choices: bool
+        self,
+        iterable: Any,
+        native: Callable[[Any], Any],
+        push: Callable[..., Any],
+        has_choices: bool,
+        may_stop: bool = False,
     ) -> Any:
         """A generator expression over an iterable: `native` makes it, `push(iterable, add)` calls `add` on each item.
-        `has_choices` says that it has further loops, or conditions."""
+        `has_choices` says that it has further loops, or conditions, `may_stop` that `push` ends where `add` is true."""
         return native(iterable)
 
     def list_comprehension(
@@ -834,8 +839,7 @@ class Operators(ABC):
 
         return rest()
 
-    @staticmethod
-    def _next(iterator: Any, *default: Any) -> Any:
+    def _next(self, iterator: Any, *default: Any) -> Any:
         record_lasting_effect("an iterator is advanced")
         return next(iterator, *default)
 

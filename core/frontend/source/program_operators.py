@@ -252,6 +252,11 @@ class ProgramOperators(Operators):
             parallel_iterations,
         )
 
+    def _next(self, iterator: Any, *default: Any) -> Any:
+        if isinstance(iterator, sequences.PushedItems):
+            return sequences.next_item(self, iterator, *default)
+        return super()._next(iterator, *default)
+
     def _quantify(self, decisive: bool, items: Any, /) -> Any:
         if has_stacked_items(items):
             items = sequences.PushedItems(items, iter, convert(library.push_until))  # type: ignore[arg-type]

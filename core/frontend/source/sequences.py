@@ -143,8 +143,12 @@ class PushedItems:
     """A generator expression: `push(iterable, add)` calls `add` on each item, in loops that may be of the program, and
     iterating it makes Python's own generator."""
 
-    def __init__(self, iterable: Any, native: Callable[[Any], Any], push: Callable[..., Any]) -> None:
+    def __init__(
+        self, iterable: Any, native: Callable[[Any], Any], push: Callable[..., Any], may_stop: bool = False
+    ) -> None:
         self.iterable, self.native, self.push = iterable, native, push
+        self.may_stop = may_stop
+        """Whether `push` ends where `add` returns a true value."""
 
     def __iter__(self) -> Iterator[Any]:
         return iter(self.native(self.iterable))
@@ -158,10 +162,12 @@ class _Total:
         self.has_items: Any = False
 
 
-def create_generator(iterable: Any, native: Callable[[Any], Any], push: Callable[..., Any], has_choices: bool) -> Any:
+def create_generator(
+    iterable: Any, native: Callable[[Any], Any], push: Callable[..., Any], has_choices: bool, may_stop: bool = False
+) -> Any:
     """A generator expression; Python's own where the number of its items is known."""
     if current_region() is not None and (has_choices or is_counted(iterable)):
-        return PushedItems(iterable, native, push)
+        return PushedItems(iterable, native, push, may_stop)
     return native(iterable)
 
 
@@ -208,6 +214,33 @@ def quantify(operators: Operators, decisive: bool, generator: PushedItems) -> An
     """`any`, which True decides, or `all`, which False decides, of a generator expression."""
     is_decided = generator.push(generator.iterable, (lambda item: item) if decisive else operators.not_)
     return is_decided if decisive else operators.not_(is_decided)
+
+
+def next_item(operators: Operators, generator: PushedItems, *default: Any) -> Any:
+    """`next` of a generator expression that stands in the call: its first item. Raises Invalid (F4) for one that is a
+    variable, since it goes on after that item."""
+    if not generator.may_stop:
+        raise Invalid(
+            "next() of a generator expression that is a variable",
+            rule="F4",
+            where=user_location(),
+            hint="write it in the call, as in next((x for x in items if x > n), None), or write a loop",
+        )
+    first = register_created(_Total(False))
+
+    def add(item: Any) -> bool:
+        set_attribute(item, first, "value")
+        set_attribute(True, first, "has_items")
+        return True
+
+    generator.push(generator.iterable, add)
+    if default:
+        return operators.if_exp(first.has_items, lambda: first.value, lambda: default[0])
+    if operators.is_symbolic(first.has_items):
+        stage_assertion(first.has_items, raised(StopIteration()))
+    elif not first.has_items:
+        raise raised(StopIteration())
+    return first.value
 
 
 def extremum(operators: Operators, name: str, generator: PushedItems, key: Any, default: tuple[Any, ...]) -> Any:

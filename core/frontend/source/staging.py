@@ -306,7 +306,8 @@ def trace_arm(
         finally:
             journal.undo()
             variables.write(start)
-    is_internal = is_internal_file(getattr(getattr(function, "__code__", None), "co_filename", ""))
+    code = getattr(getattr(function, "func", function), "__code__", None)  # of a partial, that of its function
+    is_internal = code is None or is_internal_file(code.co_filename)
     location = user_location() if is_internal else function_location(function)
     return Arm(contents, places, location, None, None, frozenset(journal.created_objects), branch, own_places)
 

@@ -23,6 +23,11 @@ def _method(operation: Callable[..., Any], *, is_reflected: bool = False) -> Any
     return method
 
 
+def _caller_file() -> str:
+    """The file of the code that uses a method of a choice."""
+    return sys._getframe(2).f_code.co_filename
+
+
 class Choice:
     """The option with this number, of values that differ in structure: None or a number, one of two strings, or of two
     functions. In the program it is the number and the leaves of all options; those of the options that are not chosen
@@ -39,7 +44,7 @@ class Choice:
     @property  # type: ignore[misc]
     def __class__(self) -> Any:
         """The class for code of tagloom; for all other code it is that of the option."""
-        if not is_internal_file(sys._getframe(1).f_code.co_filename):
+        if not is_internal_file(_caller_file()):
             self.refuse()
         return Choice
 
@@ -47,7 +52,8 @@ class Choice:
         return f"<symbolic choice: one of {', '.join(map(repr, self.options))}>"
 
     def __getattr__(self, name: str) -> Any:
-        if name.startswith(("__", "_tagloom")):
+        is_asked_by_user = name in ("__name__", "__qualname__") and not is_internal_file(_caller_file())
+        if name.startswith(("__", "_tagloom")) and not is_asked_by_user:
             raise AttributeError(name)
         return OPERATIONS.cell_contents(lambda option: getattr(option, name), self)
 

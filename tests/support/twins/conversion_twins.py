@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from pytest import MonkeyPatch
 from support.programs import plain_functions
-from support.programs.everyday import collections_of_numbers, sequences
+from support.programs.everyday import collections_of_numbers, searches, sequences
 from support.programs.everyday import objects as everyday_objects
 from support.programs.reference import calls, conditionals, exits, loops, places
 from tagloom.core.frontend.source import calls as call_operators
@@ -371,3 +371,22 @@ def pop_takes_the_item_after(patch: MonkeyPatch) -> None:
         )
 
     patch.setattr(open_lists, "take_slice", take_slice)
+
+
+@twin(searches.sections, 3)
+def managers_of_generators_print_while_tracing(patch: MonkeyPatch) -> None:
+    """A generator under `contextmanager` is not converted."""
+    patch.setattr(call_operators, "_MANAGER_CODE", None)
+
+
+@twin(searches.first_divisors, 30)
+def next_gives_the_last_item(patch: MonkeyPatch) -> None:
+    """`next` of a generator expression goes on after the first item."""
+    sound = symbolic_sequences.next_item
+
+    def next_item(operators: Any, generator: Any, *default: Any) -> Any:
+        push = generator.push
+        generator.push = lambda items, add: push(items, lambda item: add(item) and False)
+        return sound(operators, generator, *default)
+
+    patch.setattr(symbolic_sequences, "next_item", next_item)

@@ -64,9 +64,10 @@ class _Generators(NodeTransformer):
         return super().visit(node)
 
     def visit_Call(self, node: ast.Call) -> ast.AST:
-        is_quantifier = isinstance(node.func, ast.Name) and node.func.id in _QUANTIFIERS
-        if is_quantifier and len(node.args) == 1 and isinstance(node.args[0], ast.GeneratorExp):
-            node.args = [self._convert(node.args[0], may_stop=True)]
+        name = node.func.id if isinstance(node.func, ast.Name) else ""
+        is_short = (name in _QUANTIFIERS and len(node.args) == 1) or (name == "next" and node.args)
+        if is_short and isinstance(node.args[0], ast.GeneratorExp):
+            node.args = [self._convert(node.args[0], may_stop=True), *map(self.visit, node.args[1:])]
             return node
         return self.generic_visit(node)
 
@@ -104,8 +105,9 @@ class _Generators(NodeTransformer):
         has_inner = is_list and any(isinstance(child, COMPREHENSIONS) for child in ast.walk(node.elt))
         has_choices = len(node.generators) > 1 or bool(first.ifs) or has_inner
         operator = "list_comprehension" if is_list else "generator"
+        options = f"{has_choices}, True" if may_stop else str(has_choices)
         return expression(  # type: ignore[no-any-return]
-            f"ag__.{operator}(iterable, lambda items: native, name, {has_choices})",
+            f"ag__.{operator}(iterable, lambda items: native, name, {options})",
             node,
             iterable=first.iter,
             items=items,
