@@ -38,7 +38,7 @@ def length(staging: Staging, pool: type, owner: StagedValue) -> Any:
 def _number(staging: Staging, pool: type, name: str, owner: StagedValue) -> Any:
     key = FieldKey(pool, name)
     staging.layout_of_key(key)
-    return staging.emit("take", staging.state.heap[key][0], owner.leaves[0], axis=0)
+    return staging.emit("take", staging.leaves_of(key)[0], owner.leaves[0], axis=0)
 
 
 def _cell(staging: Staging, pool: type, owner: StagedValue, position: Any) -> Any:
@@ -54,7 +54,7 @@ def read_cell(staging: Staging, pool: type, owner: StagedValue, position: Any) -
         assert staging.current_node is not None
         staging.check(False, staging.current_node, "it is not reached", "all lists of this place were empty")
     cell = _cell(staging, pool, owner, position)
-    leaves = tuple(staging.emit("take", each, cell, axis=0) for each in staging.state.heap[key])
+    leaves = tuple(staging.emit("take", each, cell, axis=0) for each in staging.leaves_of(key))
     return StagedValue(layout, leaves)
 
 
@@ -161,7 +161,7 @@ def new_dict(staging: Staging, items: Sequence[tuple[StagedValue, StagedValue]],
         staging.write_heap(key, item, node, lambda key=key: staging.index_in(key, value), is_new=True)  # type: ignore[misc]
         new = new.assign(key.name)
     staging.publish(new)
-    staging.note_creation_order(pool, new.names)
+    staging.note_creation_orders(new)
     return value
 
 
@@ -206,7 +206,7 @@ def contains_key(staging: Staging, pool: type, owner: StagedValue, index: Staged
     layout = staging.layout_of_key(key)
     if not isinstance(layout, UnionLayout) or MISSING not in layout.options:
         return staging.constant(layout != MISSING)
-    option = staging.emit("take", staging.state.heap[key][0], staging.index_in(key, owner), axis=0)
+    option = staging.emit("take", staging.leaves_of(key)[0], staging.index_in(key, owner), axis=0)
     return staging.number("b", staging.emit("not_equal", option, layout.options.index(MISSING)))
 
 

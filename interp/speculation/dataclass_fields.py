@@ -1,4 +1,4 @@
-"""The `__init__` of dataclasses, which has no source: what it assigns is what the fields say."""
+"""The methods of dataclasses, which have no source: what they do is what the fields say."""
 
 from __future__ import annotations
 
@@ -9,16 +9,28 @@ from dataclasses import Field
 from dataclasses import fields as fields_of
 from typing import Any
 
-__all__ = ["MISSING_DEFAULT", "Field", "dataclass_fields", "fields_of", "is_generated"]
+__all__ = ["MISSING_DEFAULT", "Field", "dataclass_fields", "dataclass_of", "fields_of"]
+_OPTIONS = {"__init__": "init", "__eq__": "eq", "__setattr__": "frozen", "__delattr__": "frozen"}
+"""The methods that `@dataclass` writes, each with the option that asks for it."""
 
 
-def is_generated(function: Any) -> bool:
-    """Whether `@dataclass` has written a method."""
-    code = getattr(function, "__code__", None)
-    return code is not None and code.co_filename == "<string>"
+def dataclass_of(owner: type, name: str) -> Any:
+    """The dataclass that has written a method which a class has, itself or by inheritance; None if none has.
+
+    >>> @dataclasses.dataclass
+    ... class Point:
+    ...     x: float
+    >>> dataclass_of(Point, "__eq__") is Point, dataclass_of(Point, "__repr__"), dataclass_of(int, "__eq__")
+    (True, None, None)
+    """
+    definer = next((each for each in owner.__mro__ if name in each.__dict__), object)
+    parameters = definer.__dict__.get("__dataclass_params__")
+    code = getattr(definer.__dict__.get(name), "__code__", None)
+    is_written = name in _OPTIONS and parameters is not None and getattr(parameters, _OPTIONS[name])
+    return definer if is_written and code is not None and code.co_filename == "<string>" else None
 
 
-def dataclass_fields(owner: type, init: Any) -> Sequence[Field[Any]] | None:
+def dataclass_fields(owner: type) -> Sequence[Field[Any]] | None:
     """The fields that the `__init__` of a class assigns; None where `@dataclass` has not written it, or where it takes
     parameters that are no fields.
 
@@ -26,13 +38,13 @@ def dataclass_fields(owner: type, init: Any) -> Sequence[Field[Any]] | None:
     ... class Point:
     ...     x: float
     ...     y: float = 0.0
-    >>> [each.name for each in dataclass_fields(Point, Point.__init__)]
+    >>> [each.name for each in dataclass_fields(Point)]
     ['x', 'y']
     """
-    owners = [each for each in owner.__mro__ if each.__dict__.get("__init__") is init]
-    if not owners or "__dataclass_fields__" not in owners[0].__dict__ or not is_generated(init):
+    definer = dataclass_of(owner, "__init__")
+    if definer is None:
         return None
-    every = owners[0].__dict__["__dataclass_fields__"].values()
+    every = definer.__dict__["__dataclass_fields__"].values()
     if any(each._field_type is dataclasses._FIELD_INITVAR for each in every):  # type: ignore[attr-defined]
         return None
-    return fields_of(owners[0])
+    return fields_of(definer)

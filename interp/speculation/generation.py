@@ -48,7 +48,7 @@ from ...core.frontend.trace.pytree import flat_tuple_type, leaf_type
 from ...core.types import Type
 from ..training.optimizers import Optimizer
 from . import arithmetic, containers, library, static_containers, text, training
-from .dataclass_fields import MISSING_DEFAULT, Field, dataclass_fields, fields_of, is_generated
+from .dataclass_fields import MISSING_DEFAULT, Field, dataclass_fields, dataclass_of, fields_of
 from .heap import ITEMS, FieldKey, HeapKey, VariableKey, class_problem, static_attribute
 from .layouts import (
     MAX_INTEGER,
@@ -89,6 +89,7 @@ from .staging import (
     RETURN,
     RUNNING,
     Frame,
+    NestedFunction,
     NewObject,
     Restart,
     StagedState,
@@ -97,6 +98,7 @@ from .staging import (
     Unreachable,
     as_start,
     is_same_leaf,
+    require_value,
     widened,
 )
 
@@ -113,14 +115,6 @@ class Emission(ast.expr):
         super().__init__()
         self.action = action
         self.lineno = self.col_offset = 0
-
-
-@dataclass(frozen=True, eq=False)
-class NestedFunction:
-    """A function that a function of the program defines: it exists only in the graph."""
-
-    node: FunctionNode
-    frame: Frame
 
 
 @dataclass
@@ -230,6 +224,8 @@ class Generation(Staging):
             self.has_changed = False
             self._visit(self.main)
             region.reset(mark)
+            if self.has_grown:
+                raise Restart
             if not self.has_changed:
                 break
         self.is_inferring = False
@@ -281,7 +277,9 @@ class Generation(Staging):
         self.stack.append(Frame(function, names, numbers))
         try:
             if isinstance(node, ast.Lambda):
-                return self.evaluate(node.body)
+                value = self.evaluate(node.body)
+                require_value(value.layout)
+                return value
             body = node.body[1:] if ast.get_docstring(node, clean=False) is not None else node.body
             self.run_block(body)
             return self._function_result()
@@ -299,9 +297,7 @@ class Generation(Staging):
         return value
 
     def _function_result(self) -> StagedValue:
-        for option in options_of(self.state.result.layout):
-            if isinstance(option, ConstantLayout) and isinstance(option.value, NestedFunction):
-                raise NotSpeculable("a nested function is returned")
+        require_value(self.state.result.layout)
         exit_ = self.state.exit
         if isinstance(exit_.layout, ConstantLayout):
             return self.assigned(self.state.result) if exit_.layout.value == RETURN else StagedValue(NONE, ())
@@ -499,7 +495,7 @@ class Generation(Staging):
                 raise NotSpeculable(f"`{name}` of {one.layout} and {other.layout} has no graph")
             return self.call_special(other, f"__r{special}__", [one], node)
         if isinstance(other.layout, ReferenceLayout):
-            refuse_reflection(one.layout, other.layout, f"__r{special}__")
+            self.refuse_reflection(one.layout, other.layout, f"__r{special}__")
 
         def call(kind: type, instance: StagedValue) -> StagedValue:
             if issubclass(kind, Pool):
@@ -509,6 +505,15 @@ class Generation(Staging):
             return self.call_special(instance, f"__i{special}__" if has_in_place else f"__{special}__", [other], node)
 
         return self.for_each_class(one, node, call)
+
+    def refuse_reflection(self, one: ReferenceLayout, other: ReferenceLayout, method: str) -> None:
+        """Raises NotSpeculable where Python would ask the right operand first, since its class derives from the
+        left one's."""
+        for owner in one.classes:
+            for each in other.classes:
+                is_derived = each is not owner and issubclass(each, owner)
+                if is_derived and self.require_class_value(each, method) is not UNASSIGNED:
+                    raise NotSpeculable(f"{each.__qualname__}.{method} has priority over that of {owner.__qualname__}")
 
     def _operate_on_list(self, name: str, one: StagedValue, other: StagedValue, node: ast.AST) -> StagedValue:
         if name == "Add" and isinstance(other.layout, ReferenceLayout):
@@ -935,7 +940,7 @@ class Generation(Staging):
             return self.present(self.state.variables.get(name, StagedValue(MISSING, ())), node, f"{name} is assigned")
         key = self._variable_key(function, name)
         if isinstance(key, VariableKey):
-            value = StagedValue(self.layout_of_key(key), self.state.heap[key])
+            value = StagedValue(self.layout_of_key(key), self.leaves_of(key))
             if value.layout == MISSING:  # it is no variable of the module, so a builtin
                 return self._read_builtin(function, name)
             return self.present(value, node, f"{name} is assigned")
@@ -947,7 +952,7 @@ class Generation(Staging):
         if name not in namespace:
             raise NotSpeculable(f"{name} is not defined")
         key = VariableKey(namespace, name)
-        return StagedValue(self.layout_of_key(key), self.state.heap[key])
+        return StagedValue(self.layout_of_key(key), self.leaves_of(key))
 
     def _variable_key(self, function: FunctionType, name: str) -> VariableKey:
         names = function.__code__.co_freevars
@@ -976,7 +981,7 @@ class Generation(Staging):
                 if name not in vars(value):
                     raise NotSpeculable(f"module {value.__name__} has no {name} of its own")
                 key = VariableKey(vars(value), name)
-                return StagedValue(self.layout_of_key(key), self.state.heap[key])
+                return StagedValue(self.layout_of_key(key), self.leaves_of(key))
             case ConstantLayout(value) if type(value) is type:
                 return self._read_class_attribute(value, name)
             case ArrayLayout(type_) if name == "dtype":
@@ -1009,7 +1014,7 @@ class Generation(Staging):
             self._require_class_level(kind, name)
             return self._read_class_attribute(kind, name)
         new = self.new_object(owner)
-        if new is not None and name not in new.names and MISSING not in options_of(layout):
+        if new is not None and not new.has(name) and MISSING not in options_of(layout):
             self.widen(key, join(layout, MISSING))
         if member is UNASSIGNED or MISSING not in options_of(layout):
             return self.read_row(key, owner, node)
@@ -1036,7 +1041,7 @@ class Generation(Staging):
         self.resolution_orders[owner] = owner.__mro__
         self.requirements.absent_class_names |= {(before, name) for before in owner.__mro__[:position]}
         key = VariableKey(definer, name)
-        return StagedValue(self.layout_of_key(key), self.state.heap[key])
+        return StagedValue(self.layout_of_key(key), self.leaves_of(key))
 
     def require_member(self, owner: type, name: str) -> Any:
         """What a class has under the name of an attribute of instances: a descriptor, a function, a variable, whose
@@ -1199,6 +1204,12 @@ class Generation(Staging):
             return arithmetic.compare(self, name, one, other, node)
         if any(isinstance(each, ReferenceLayout) and self._has_comparison(each) for each in layouts):
             return self._compare_objects(name, one, other, node)
+        is_of_texts = (
+            text.is_text(one) and text.is_text(other) and any(isinstance(each, TextLayout) for each in layouts)
+        )
+        if name in ("Eq", "NotEq") and is_of_texts:
+            handles = [text.handle_of(self, each) for each in (one, other)]
+            return self.predicate_value(self.emit("equal" if name == "Eq" else "not_equal", *handles))
         if name not in ("Eq", "NotEq"):
             raise NotSpeculable(f"{layouts[0]} and {layouts[1]} are compared by order")
         for layout in layouts:
@@ -1252,23 +1263,24 @@ class Generation(Staging):
         if not isinstance(one.layout, ReferenceLayout):
             return self.call_special(other, reflected, [one], node)
         if isinstance(other.layout, ReferenceLayout):
-            refuse_reflection(one.layout, other.layout, reflected)
+            self.refuse_reflection(one.layout, other.layout, reflected)
 
         def compare(kind: type, instance: StagedValue) -> StagedValue:
             method = UNASSIGNED if issubclass(kind, Pool) else self.require_class_value(kind, special)
-            if isinstance(python_function(method), FunctionType) and not is_generated(method):
+            is_of_dataclass = not issubclass(kind, Pool) and dataclass_of(kind, special) is not None
+            if isinstance(python_function(method), FunctionType) and not is_of_dataclass:
                 return self.call_special(instance, special, [other], node)
-            if not is_generated(method) and (method is not object.__eq__ or name != "Eq"):
+            if name != "Eq" or not (is_of_dataclass or method is object.__eq__):
                 raise NotSpeculable(f"{class_name(kind)} has no {special} of Python code")
             if not isinstance(other.layout, ReferenceLayout):
                 return self.constant(False)
             return self.for_each_class(other, node, lambda owner, each: compare_with(kind, instance, owner, each))
 
         def compare_with(kind: type, instance: StagedValue, owner: type, each: StagedValue) -> StagedValue:
-            if is_generated(static_attribute(kind, special)):
-                if owner is kind and name == "Eq":
+            if dataclass_of(kind, special) is not None:
+                if owner is kind:
                     return self._compare_dataclasses(kind, instance, each, node)
-                raise NotSpeculable(f"{special} of dataclasses has no graph")
+                raise NotSpeculable("`==` of dataclasses of two classes has no graph")
             method = self.require_class_value(owner, reflected)
             if method is object.__eq__:
                 return self.predicate_value(self._is_same(instance, each))
@@ -1278,7 +1290,7 @@ class Generation(Staging):
 
     def _compare_dataclasses(self, owner: type, one: StagedValue, other: StagedValue, node: ast.AST) -> StagedValue:
         """`==` of two instances of a dataclass: that of tuples of their fields."""
-        names = [each.name for each in fields_of(owner) if each.compare]
+        names = [each.name for each in fields_of(dataclass_of(owner, "__eq__")) if each.compare]
 
         def go(rest: list[str]) -> StagedValue:
             if not rest:
@@ -1567,7 +1579,7 @@ class Generation(Staging):
         if not all(issubclass(each, ListPool) for each in items.layout.classes):
             raise NotSpeculable(f"{function.__name__}() of a {items.layout} has no graph")
         if function is sorted:
-            kinds = {number_kind(self.observation.layout(FieldKey(each, ITEMS))) for each in items.layout.classes}
+            kinds = {number_kind(self.layout_of_key(FieldKey(each, ITEMS))) for each in items.layout.classes}
             if not kinds <= {"i", "f", "b"}:
                 raise NotSpeculable("sorted() of what are not numbers of one class has no graph")
         value = self.call_library(_LIBRARY[function], [items])
@@ -1592,7 +1604,7 @@ class Generation(Staging):
                 parts.append(text.text_of(self, value, Slot("", "s"), node))
             line = text.concatenate(self, [*parts, self.constant(options["end"])])
             key = VariableKey(self.requirements.effects, PRINTED_TEXT)
-            lines = StagedValue(self.layout_of_key(key), self.state.heap[key])
+            lines = StagedValue(self.layout_of_key(key), self.leaves_of(key))
             return self.for_each_class(
                 lines, node, lambda pool, each: containers.call_method(self, pool, each, "append", [line], node)
             )
@@ -1674,6 +1686,10 @@ class Generation(Staging):
             member = self.require_class_value(base, name)
             if member is object.__init__ and not node.args and not node.keywords:
                 return StagedValue(NONE, ())
+            fields = dataclass_fields(base) if name == "__init__" else None
+            if fields is not None:
+                self._initialize_dataclass(each, fields, *self._evaluate_arguments(node), node)
+                return StagedValue(NONE, ())
             if not isinstance(python_function(member), FunctionType):
                 raise NotSpeculable(f"super().{name} has no Python code")
             return self._call_bound(member, each, node)
@@ -1753,7 +1769,7 @@ class Generation(Staging):
         init = self.require_class_value(owner, "__init__")
         value = self.allocate(owner, node)
         self.state.new_objects = (*self.state.new_objects, NewObject(value.leaves[0], owner))
-        fields = dataclass_fields(owner, init)
+        fields = dataclass_fields(owner)
         if fields is not None:
             self._initialize_dataclass(value, fields, arguments, keywords, node)
         elif isinstance(python_function(init), FunctionType):
@@ -1765,7 +1781,7 @@ class Generation(Staging):
         new = self.new_object(value)
         assert new is not None
         self.publish(new)
-        self.note_creation_order(owner, new.names)
+        self.note_creation_orders(new)
         self.replace_new_object(new)
         return value
 
@@ -1970,14 +1986,6 @@ def function_key(function: FunctionType) -> tuple[Any, ...]:
     """What a graph depends on in a function."""
     keywords = sorted((function.__kwdefaults__ or {}).items(), key=lambda item: item[0])
     return function.__code__, function.__defaults__, *(part for item in keywords for part in item)
-
-
-def refuse_reflection(one: ReferenceLayout, other: ReferenceLayout, method: str) -> None:
-    """Raises NotSpeculable where Python would ask the right operand first, since its class derives from the left."""
-    for owner in one.classes:
-        for each in other.classes:
-            if each is not owner and issubclass(each, owner) and static_attribute(each, method) is not None:
-                raise NotSpeculable(f"{each.__qualname__}.{method} has the priority over that of {owner.__qualname__}")
 
 
 _COMPARISON_METHODS = {"Eq": "eq", "NotEq": "ne", "Lt": "lt", "LtE": "le", "Gt": "gt", "GtE": "ge"}

@@ -9,7 +9,7 @@ vector, and a key of dicts is a field. `ObjectTable` encodes what a graph reads,
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from types import CellType, GetSetDescriptorType, MappingProxyType
 from typing import Any, TypeAlias
@@ -22,6 +22,7 @@ from ...core.frontend.eager.variable import Variable
 from ...core.types import Type
 from ...core.value import literal
 from ..training.optimizers import Optimizer
+from .dataclass_fields import dataclass_of
 from .layouts import (
     ANY_TEXT,
     MAX_INTEGER,
@@ -47,7 +48,9 @@ from .layouts import (
     TupleLayout,
     UnionLayout,
     class_name,
+    has_any_text,
     join,
+    options_of,
     references,
     replace_class,
     static_objects,
@@ -263,7 +266,7 @@ def class_problem(owner: type) -> str | None:
     if not isinstance(static_attribute(owner, "__dict__"), GetSetDescriptorType):
         return f"{owner.__qualname__} has a __dict__ of its own"
     for name, plain in zip(SPECIAL_ATTRIBUTES, _PLAIN_SPECIALS, strict=True):
-        if static_attribute(owner, name) is not plain:
+        if static_attribute(owner, name) is not plain and dataclass_of(owner, name) is None:
             return f"{owner.__qualname__} has {name}"
     return None
 
@@ -300,6 +303,7 @@ class ObjectTable:
         absent_names: Mapping[type, frozenset[str]],
         room: Mapping[Room, int] = MappingProxyType({}),
         allocations: Sequence[AllocationKey] = (),
+        texts: Sequence[str] = (),
     ) -> None:
         """`fields` has the layouts of the attributes to follow. No instance of a class may have an attribute of its own
         under one of its `absent_names`: the graph takes what the class has. Each list of a pool that may grow has
@@ -307,9 +311,9 @@ class ObjectTable:
         self.room, self.allocations = room, allocations
         self.fresh: dict[type, range] = {}
         """The indices of the fresh objects of each class, which the graph may take for new ones."""
-        self.texts: list[str] = []
-        """The strings of which a graph knows only which one it is."""
-        self.text_handles: dict[str, int] = {}
+        self.texts = [*texts]
+        """The strings of which a graph knows only which one it is, after the constant ones that it compares."""
+        self.text_numbers = {text: number for number, text in enumerate(texts)}
         self.static_objects: dict[StaticObject, Any] = {}
         self._static_by_id: dict[int, StaticObject] = {}
         """The static objects, and the dicts of their attributes, by identity."""
@@ -378,9 +382,9 @@ class ObjectTable:
                     yield from self._text_leaves(layout, templates.index((value,)), ())
                     return
                 if type(value) is str and ANY_TEXT.templates[0] in templates:
-                    handle = self.text_handles.setdefault(value, len(self.texts))
-                    self.texts += [value] if handle == len(self.texts) else []
-                    yield from self._text_leaves(layout, templates.index(ANY_TEXT.templates[0]), (handle,))
+                    number = self.text_numbers.setdefault(value, len(self.texts))
+                    self.texts += [value] if number == len(self.texts) else []
+                    yield from self._text_leaves(layout, templates.index(ANY_TEXT.templates[0]), (number,))
                     return
             case UnionLayout(options):
                 yield from self._encode_option(value, options, place)
@@ -697,19 +701,35 @@ class ObjectTable:
                 if indices[row] not in fresh:
                     yield id(self.objects[indices[row]])
 
-    def new_values(
-        self, owner: type, names: Sequence[str], after: Mapping[str, Sequence[Any]]
+    def new_attributes(
+        self,
+        owner: type,
+        orders: Iterable[tuple[str, ...]],
+        late_names: Set[FieldKey],
+        after: Mapping[str, Sequence[Any]],
     ) -> Iterator[tuple[Any, str, Any]]:
         """The attributes of the new objects of a class: the object, the name and the value, in the order in which a
-        graph has assigned them. `after` has the vectors of fields by name."""
+        graph has assigned them. `after` has the vectors of fields by name, `orders` those in which objects begin, and
+        `late_names` what they may get later. Raises LayoutMiss where the order is not known."""
         first = self.rows[owner].index(self.fresh[owner].start) if self.fresh[owner] else 0
         for position, index in enumerate(self.fresh[owner]):
-            for name in names:
+            values = dict[str, Any]()
+            for name, vectors in after.items():
                 key = FieldKey(owner, name)
                 row = first + position if is_compact(self.layouts[key]) else index
-                value = self.decode_row(key, after[name], row)
+                value = self.decode_row(key, vectors, row)
                 if value is not UNASSIGNED:
-                    yield self.objects[index], name, value
+                    values[name] = value
+            possible = set[tuple[str, ...] | None]()
+            for order in orders:
+                others = values.keys() - {*order}
+                are_late = all(FieldKey(owner, name) in late_names for name in others)
+                if are_late and values.keys() >= {*order}:
+                    possible.add((*order, *others) if len(others) < 2 else None)
+            names = possible.pop() if len(possible) == 1 else None
+            if names is None:
+                raise LayoutMiss(class_name(owner), "an object whose attributes have one order", "one of several")
+            yield from ((self.objects[index], name, values[name]) for name in names)
 
     def decode_row(self, key: FieldKey, vectors: Sequence[Any], row: int) -> Any:
         """The Python value of a row of a field."""
@@ -933,6 +953,8 @@ class Observation:
     def _join(self, layouts: dict[Any, Layout], key: Any, value: Any) -> None:
         layout = self.layout_of(value, key)
         before = layouts.get(key)
+        if type(value) is str and before is not None and any(has_any_text(each) for each in options_of(before)):
+            return
         try:
             joined = layout if before is None else join(before, layout)
         except NotSpeculable as error:

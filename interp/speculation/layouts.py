@@ -299,6 +299,11 @@ ANY_TEXT = TextLayout(((Slot("s"),),))
 """Any string, of which a graph knows only which one it is."""
 
 
+def has_any_text(layout: Layout) -> bool:
+    """Whether any string is of a layout."""
+    return isinstance(layout, TextLayout) and ANY_TEXT.templates[0] in layout.templates
+
+
 def options_of(layout: Layout) -> tuple[Layout, ...]:
     """The layouts of which a value of this layout has one."""
     return layout.options if isinstance(layout, UnionLayout) else (layout,)
@@ -324,6 +329,13 @@ def join(one: Layout, other: Layout) -> Layout:
                 break
         else:
             options.append(each)
+    texts = [each for each in options if isinstance(each, TextLayout)]
+    if texts:
+        strings = [each for each in options if isinstance(each, ConstantLayout) and type(each.value) is str]
+        options = [each for each in options if each not in strings]
+        for each in strings:
+            position = next(k for k, option in enumerate(options) if isinstance(option, TextLayout))
+            options[position] = join(options[position], each)
     if len(options) > MAX_OPTIONS:
         strings = [each for each in options if isinstance(each, ConstantLayout) and type(each.value) is str]
         if len(strings) > 1:

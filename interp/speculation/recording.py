@@ -112,4 +112,14 @@ def _watched_code(code: CodeType) -> CodeType | None:
     if any(isinstance(each, ast.Name) and each.id in _FRAME_READERS for each in ast.walk(source.node)):
         return None
     tree = mangle_names(copy.deepcopy(source.node), source.class_name)
-    return compile_tree(_Tests().visit(tree), code)
+    return _with_names(compile_tree(_Tests().visit(tree), code), code.co_qualname)
+
+
+def _with_names(code: CodeType, name: str) -> CodeType:
+    """Code whose nested functions have the qualified names that they have in the original."""
+    constants = list[object]()
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            constant = _with_names(constant, f"{name}.<locals>.{constant.co_name}")
+        constants.append(constant)
+    return code.replace(co_consts=tuple(constants), co_qualname=name)

@@ -134,7 +134,8 @@ class SpeculativeGraph:
     def encode(self, roots: dict[str, Any]) -> tuple[ObjectTable, list[Any]]:
         """The objects of a call, and the arguments of the program; raises LayoutMiss where one has another layout."""
         allocations = [key for key in self.generation.keys if isinstance(key, AllocationKey)]
-        table = ObjectTable(self.fields, self.absent_names, self.room, allocations)
+        texts = self.generation.requirements.texts
+        table = ObjectTable(self.fields, self.absent_names, self.room, allocations, texts)
         leaves: list[Any] = []
         for name, layout in self.arguments.items():
             leaves += table.encode(roots[name], layout, name)
@@ -196,11 +197,10 @@ class SpeculativeGraph:
                     writes.append(partial(key.write, instance, table.decode(self.variables[key], iter(after[key]))))
         for owner in table.fresh:
             if not issubclass(owner, ListPool):
-                order = generation.requirements.creation_orders.get(owner, ())
-                others = [name for name in vectors.get(owner, ()) if name not in order]
-                attributes = list(table.new_values(owner, (*order, *others), vectors.get(owner, {})))
+                orders = generation.requirements.creation_orders.get(owner, ())
+                late_names = generation.requirements.late_names
+                attributes = table.new_attributes(owner, orders, late_names, vectors.get(owner, {}))
                 writes += [partial(_writer(owner), *each) for each in attributes]
-                additions += [id(instance) for instance, name, _ in attributes if name in others]
         if len({*additions}) < len(additions):  # their order is not known
             raise LayoutMiss("an object", "one that gets at most one new attribute", "one that gets several")
         for owner in {key.owner: None for key in changed if isinstance(key, FieldKey)}:
@@ -542,6 +542,20 @@ class SpeculativeFunction(SpeculativeFunctionBase):
                 raise NotSpeculable(f"its graph was already made {self.builds} times, which is the bound")
             self.builds += 1
         observation, requirements = self._observation, self._requirements
+
+        def observe() -> bool:
+            """Observe what is required; returns whether that has changed a layout that was there."""
+            places: list[dict[Any, Layout]] = [observation.arguments, observation.fields, observation.variables]
+            before, pool_count = [dict(each) for each in places], len(observation.merged_pools)
+            fields, variables = list(requirements.fields), list(requirements.variables)
+            if any(observation.observe(sample, fields, variables) for sample in (*self._samples, roots)):
+                requirements.forget_static_objects()
+                return True
+            has_changed = any(
+                now.get(key) != each for now, old in zip(places, before, strict=True) for key, each in old.items()
+            )
+            return has_changed or len(observation.merged_pools) > pool_count
+
         for _ in range(MAX_RESTARTS):
             fields, variables = list(requirements.fields), list(requirements.variables)
             if any(observation.observe(sample, fields, variables) for sample in (*self._samples, roots)):
@@ -549,7 +563,9 @@ class SpeculativeFunction(SpeculativeFunctionBase):
                 continue
             if requirements.rename_pools(observation) or requirements.add_places(observation.instances):
                 continue
-            generation = Generation(self.python, observation, requirements, self.recorder.arms_taken, broken_number)
+            generation = Generation(
+                self.python, observation, requirements, self.recorder.arms_taken, observe, broken_number
+            )
             try:
                 spec = generation.main_spec(list(roots))
                 traced = Function(spec.python_function, read=partial(_constant, spec)).traced_for_declared_types()

@@ -22,6 +22,7 @@ from ...core.frontend.eager.apply import apply
 from ...core.frontend.eager.gradients import call_as_one_step
 from ...core.frontend.eager.recording import recording_tapes
 from ...core.frontend.eager.variable import Variable
+from ...core.frontend.source.reader import FunctionNode
 from ...core.frontend.trace.control_flow import emit_cond, open_subregion
 from ...core.frontend.trace.program_builder import (
     NoTypeYet,
@@ -50,6 +51,7 @@ from .heap import (
     static_attribute,
 )
 from .layouts import (
+    ANY_TEXT,
     MAX_INTEGER,
     MISSING,
     NONE,
@@ -123,28 +125,24 @@ class NewObject:
 
     leaf: Any
     owner: type
-    names: tuple[str, ...] = ()
-    """The attributes that are assigned on all paths, in order."""
-    other_names: frozenset[str] = frozenset()
-    """Those that are assigned on some paths."""
+    orders: frozenset[tuple[str, ...]] = frozenset([()])
+    """The attributes on each path that leads here, in the order of their assignments."""
+
+    def has(self, name: str) -> bool:
+        """Whether an attribute is assigned on all paths."""
+        return all(name in order for order in self.orders)
 
     def assign(self, name: str) -> NewObject:
-        """The object after an attribute was assigned; raises NotSpeculable where the order of attributes varies."""
-        if name in self.names:
-            return self
-        if name in self.other_names:
-            raise NotSpeculable(f"the order in which {self.owner.__qualname__} assigns attributes varies")
-        return replace(self, names=(*self.names, name))
+        """The object after an attribute was assigned."""
+        return replace(self, orders=frozenset(each if name in each else (*each, name) for each in self.orders))
 
     def merge(self, other: NewObject) -> NewObject:
-        """The object after a branch, of whose arms the other one leads to `other`."""
-        common = [
-            tuple(name for name in each.names if name in more.names) for each, more in ((self, other), (other, self))
-        ]
-        if common[0] != common[1]:
-            raise NotSpeculable(f"the order in which {self.owner.__qualname__} assigns attributes varies")
-        every = {*self.names, *other.names} | self.other_names | other.other_names
-        return replace(self, names=common[0], other_names=frozenset(every.difference(common[0])))
+        """The object after a branch, of whose arms the other one leads to `other`. Raises NotSpeculable where there are
+        too many orders."""
+        orders = self.orders | other.orders
+        if len(orders) > MAX_VERSIONS:
+            raise NotSpeculable(f"{class_name(self.owner)}s get their attributes in more than {MAX_VERSIONS} orders")
+        return replace(self, orders=orders)
 
 
 @dataclass
@@ -171,8 +169,8 @@ class Requirements:
     """The classes of which the graph makes instances, and the pools of lists and dicts that it makes."""
     assigned_keys: dict[HeapKey, None] = field(default_factory=dict)
     """What the graph writes, in the order in which generation met it."""
-    creation_orders: dict[type, tuple[str, ...]] = field(default_factory=dict)
-    """The attributes that new instances get, or the keys of new dicts, in order."""
+    creation_orders: dict[type, set[tuple[str, ...]]] = field(default_factory=dict)
+    """The orders in which new instances get their attributes, or new dicts their keys."""
     absent_names: dict[type, set[str]] = field(default_factory=dict)
     class_values: dict[tuple[type, str], Any] = field(default_factory=dict)
     """What classes must have under a name."""
@@ -189,8 +187,12 @@ class Requirements:
     dropped_arms: dict[tuple[CodeType, int, int, bool], str] = field(default_factory=dict)
     """The arms that the graph does not have, by the code and the position of the test, and its truth; with why."""
 
+    late_names: set[FieldKey] = field(default_factory=set)
+    """The attributes and keys that objects and dicts get, or may get, after they were made."""
     dropped_options: dict[tuple[Any, ...], str] = field(default_factory=dict)
     """The layouts that a value does not have where the graph uses it, by the position of the use, with why."""
+    texts: list[str] = field(default_factory=list)
+    """The strings of the graph that are compared with others: their numbers in the table are those here."""
     effects: dict[str, list[str]] = field(default_factory=lambda: {PRINTED_TEXT: []})
     """What a run has to do after its commit, in order: texts to print. Empty while no call runs."""
     static_values: dict[PlaceKey, Any] = field(default_factory=dict)
@@ -228,12 +230,12 @@ class Requirements:
 
         fields = {*map(rename, self.fields)}
         is_changed = fields != self.fields or len(fields) != count
+        self.late_names = {*map(rename, self.late_names)}
         self.fields, self.assigned_keys = fields, dict.fromkeys(map(rename, self.assigned_keys))
         self.allocations = {*map(rename, self.allocations)}
-        orders = [(observation.canonical(owner), order) for owner, order in self.creation_orders.items()]
-        self.creation_orders = {}
-        for owner, order in orders:
-            self.creation_orders[owner] = combined_order(self.creation_orders.get(owner, ()), order, owner)
+        former_orders, self.creation_orders = self.creation_orders, {}
+        for owner, orders in former_orders.items():
+            self.creation_orders.setdefault(observation.canonical(owner), set()).update(orders)
         return is_changed
 
 
@@ -246,12 +248,13 @@ class Staging:
         observation: Observation,
         requirements: Requirements,
         arms_taken: Callable[[CodeType, int, int], set[bool]],
+        observe: Callable[[], bool],
         broken_number: int | None = None,
     ) -> None:
-        """`arms_taken` says which arms of the test at a position were seen. The assertion with the `broken_number`
-        fails: for tests."""
+        """`observe` observes what is required, and returns whether a layout has changed. `arms_taken` says which arms
+        of the test at a position were seen. The assertion with the `broken_number` fails: for tests."""
         self.function, self.observation, self.requirements = function, observation, requirements
-        self.arms_taken, self.broken_number = arms_taken, broken_number
+        self.arms_taken, self.observe, self.broken_number = arms_taken, observe, broken_number
         self.assumptions: dict[tuple[Any, ...], Assumption] = {}
         self.class_numbers: dict[type, int] = {}
         self.resolution_orders: dict[type, tuple[type, ...]] = {}
@@ -278,6 +281,9 @@ class Staging:
         self.argument_leaves: list[Any] = []
         """The arguments of the program, while its main function is generated."""
         self.is_inferring = False
+        self.has_grown = False
+        """Whether inference has met requirements that are new."""
+        self.new_leaves: dict[HeapKey, tuple[Any, ...]] = {}
         self.round = 0
         self.has_changed = False
         self.stack: list[Frame] = []
@@ -291,10 +297,28 @@ class Staging:
         known: Any = self.requirements.fields if isinstance(key, FieldKey) else self.requirements.variables
         if key not in known:
             known.add(key)
-            raise Restart
+            is_static = self.observation.has_static_objects
+            self.require_restart(is_now=not self.is_inferring or is_static or self.observe())
+            self.add_leaves(key)
         if isinstance(key, FieldKey):
             return self.observation.layout(key)
         return self.observation.variables.get(key, MISSING)
+
+    def require_restart(self, is_now: bool = False) -> None:
+        """Start again with requirements that are new: now, or once inference has met more of them. With static objects
+        it is now, since their places are found when generation starts."""
+        if is_now or not self.is_inferring or self.observation.has_static_objects:
+            raise Restart
+        self.has_grown = True
+
+    def add_leaves(self, key: HeapKey) -> None:
+        """Let inference go on with values for a key that it has just met, which no function has as parameters yet."""
+        self.new_leaves[key] = tuple(map(self.outer_placeholder, self.key_types(key)))
+
+    def leaves_of(self, key: HeapKey) -> tuple[Any, ...]:
+        """The values that stand for a field, a variable or the fresh objects of a class."""
+        leaves = self.state.heap.get(key)
+        return self.new_leaves[key] if leaves is None else leaves
 
     def key_types(self, key: HeapKey) -> list[Type]:
         """The types of the values that stand for a field, which are vectors, or for a variable."""
@@ -448,6 +472,9 @@ class Staging:
     def coerce_text(self, value: StagedValue, layout: TextLayout) -> StagedValue:
         """A string as one of more templates."""
         own = value.layout
+        if isinstance(own, UnionLayout):
+            options = [(k, self.coerce(self.option(value, k), layout).leaves) for k in range(len(own.options))]
+            return StagedValue(layout, self.select(value.leaves[0], options))
         if isinstance(own, ConstantLayout):
             return StagedValue(layout, (layout.templates.index((own.value,)), *list(zero_leaves(layout))[1:]))
         assert isinstance(own, TextLayout)
@@ -459,6 +486,17 @@ class Staging:
         integers += zeros[1 + len(integers) : 1 + layout.count(False)]
         floats += zeros[len(zeros) - layout.count(True) + len(floats) :]
         return StagedValue(layout, (tag, *integers, *floats))
+
+    def select(self, tag: Any, options: Sequence[tuple[int, Sequence[Any]]]) -> tuple[Any, ...]:
+        """The values beside the number that a tag has; those of the last where it has none of them."""
+        result = tuple(options[-1][1])
+        for number, leaves in reversed(options[:-1]):
+            is_this = self.emit("equal", tag, number)
+            result = tuple(
+                one if is_same_leaf(one, other) else self.emit("where", is_this, one, other)
+                for one, other in zip(leaves, result, strict=True)
+            )
+        return result
 
     def renumber(self, tag: Any, positions: Sequence[int]) -> Any:
         """The number of an option among others: `positions` has it for each."""
@@ -475,7 +513,8 @@ class Staging:
         """A value of a union as one of another union, whose options it has."""
         assert isinstance(value.layout, UnionLayout)
         tag = value.leaves[0]
-        positions, leaves = list[int](), [list(zero_leaves(option)) for option in layout.options]
+        positions = list[int]()
+        contents: list[list[tuple[int, Sequence[Any]]]] = [[] for _ in layout.options]
         for k, option in enumerate(value.layout.options):
             position = next((p for p, each in enumerate(layout.options) if is_within(option, each)), None)
             if position is None:
@@ -483,8 +522,11 @@ class Staging:
                 positions.append(0)  # it is known to be assigned
                 continue
             positions.append(position)
-            leaves[position] = list(self.coerce(self.option(value, k), layout.options[position]).leaves)
-        return StagedValue(layout, (self.renumber(tag, positions), *(leaf for part in leaves for leaf in part)))
+            contents[position].append((k, self.coerce(self.option(value, k), layout.options[position]).leaves))
+        leaves = list[Any]()
+        for content, option in zip(contents, layout.options, strict=True):
+            leaves += self.select(tag, content) if content else zero_leaves(option)
+        return StagedValue(layout, (self.renumber(tag, positions), *leaves))
 
     def items(self, value: StagedValue) -> list[StagedValue]:
         """The items of a tuple, or of a static list."""
@@ -713,7 +755,7 @@ class Staging:
         entries: dict[Any, StagedValue] = {"result of the arm": value}
         entries |= {("variable", name): each for name, each in state.variables.items()}
         entries |= {("exit",): state.exit, ("result",): state.result}
-        for key, leaves in state.heap.items():
+        for key, leaves in {**self.new_leaves, **state.heap}.items():
             entries["heap", key] = StagedValue(_VectorLayout(key, tuple(self.key_types(key))), leaves)  # type: ignore[arg-type]
         return entries
 
@@ -755,15 +797,23 @@ class Staging:
             except Unreachable:
                 return leaves
             after = self._entries(StagedValue(NONE, ()), self.state)
+            new_objects.append(self.state.new_objects)
             next_leaves: list[Any] = []
             for key, layout in carried.items():
                 value = self.coerce(after.get(key, StagedValue(MISSING, ())), layout)
                 next_leaves += [as_start(leaf, type_) for leaf, type_ in zip(value.leaves, layout.types, strict=True)]
             return tuple(next_leaves) or leaves
 
-        results = self.located(lambda: while_loop(run_test, run_body, *initial))
+        new_objects = [start.new_objects]
+        try:
+            results = self.located(lambda: while_loop(run_test, run_body, *initial))
+        except Unreachable:  # in the test, which each run evaluates: its assertion was in the loop, which is not there
+            self.state, self.current_node = start, node
+            assert node is not None
+            self.check(False, node, "it is not reached", "the test of the loop always fails an assertion")
         self.state, self.current_node = start.copy(), node
         self._set_entries(carried, results)
+        self.state.new_objects = tuple(map(NewObject.merge, start.new_objects, new_objects[-1]))
 
     def _set_entries(self, layouts: dict[Any, Layout], leaves: Sequence[Any]) -> None:
         remaining = iter(leaves)
@@ -779,7 +829,6 @@ class Staging:
         """What a loop carries, with the layouts of all trips: the body is generated, and dropped, until they are
         stable."""
         start = self.state
-        before = self._entries(StagedValue(NONE, ()), start)
         carried: dict[Any, Layout] = {}
         node = self.current_node
         while True:
@@ -789,14 +838,17 @@ class Staging:
             with enter_region(scratch):
                 placeholders = [self.placeholder(type_) for layout in carried.values() for type_ in layout.types]
                 self._set_entries(carried, placeholders)
-                inside = self._entries(StagedValue(NONE, ()), self.state)
+                state_inside = self.state.copy()
                 try:
                     test()
-                    self._check_no_changes(inside)
+                    self._check_no_changes(self._entries(StagedValue(NONE, ()), state_inside))
                     body()
-                    after = self._entries(StagedValue(NONE, ()), self.state)
+                    state_after = self.state
                 except (Unreachable, NoTypeYet):
-                    after = inside
+                    state_after = state_inside
+            before, inside, after = (
+                self._entries(StagedValue(NONE, ()), each) for each in (start, state_inside, state_after)
+            )
             region.reset(mark)
             self.state, self.current_node = start, node
             grown = False
@@ -818,6 +870,12 @@ class Staging:
             old = before.get(key)
             if old is None or not all(map(is_same_leaf, old.leaves, value.leaves)) or old.layout != value.layout:
                 raise NotSpeculable("the test of a `while` loop changes a variable or an attribute")
+
+    def outer_placeholder(self, type_: Type) -> Symbol:
+        """A symbol of a trace that is dropped, which all functions may use."""
+        region = current_region()
+        assert region is not None
+        return Symbol(TracedValue(region.outermost, region.names.fresh("placeholder"), type_, None))
 
     def placeholder(self, type_: Type) -> Symbol:
         """A symbol of a trace that is dropped."""
@@ -857,12 +915,14 @@ class Staging:
             is_object = self.emit("greater_equal", owner.leaves[0], 0)
             claim = f"{ast.unparse(node.value if isinstance(node, ast.Attribute) else node)} is not None"
             self.check(is_object, node, claim, "Python raises AttributeError where it is")
-        classes = sorted(layout.classes, key=lambda each: self.class_numbers[each])
+        numbers = self.class_numbers
+        classes = sorted(layout.classes, key=lambda each: numbers.setdefault(each, len(numbers)))
         if len(classes) == 1:
             return action(classes[0], owner)
-        if not self.requirements.needs_classes:
+        if self.class_vector is None:
             self.requirements.needs_classes = True
-            raise Restart
+            self.require_restart()
+            self.class_vector = self.outer_placeholder(Type(dtypes.int64, (None,)))
         number = self.emit("take", self.class_vector, owner.leaves[0], axis=0)
 
         def choose(rest: list[type]) -> StagedValue:
@@ -885,7 +945,7 @@ class Staging:
     def read_place(self, static: StaticObject, name: str | int) -> StagedValue:
         """The value of an attribute or item of a static object, as it is."""
         key = PlaceKey(static, name)
-        return StagedValue(self.layout_of_key(key), self.state.heap[key])
+        return StagedValue(self.layout_of_key(key), self.leaves_of(key))
 
     def static_value(self, static: StaticObject, name: str) -> Any:
         """The value of an attribute of a static object, which the graph depends on."""
@@ -906,9 +966,10 @@ class Staging:
         """The index of an object in the vectors of a field."""
         if not is_compact(self.layout_of_key(key)):
             return owner.leaves[0]
-        if not self.requirements.needs_rows:
+        if self.row_vector is None:
             self.requirements.needs_rows = True
-            raise Restart
+            self.require_restart()
+            self.row_vector = self.outer_placeholder(Type(dtypes.int64, (None,)))
         return self.emit("take", self.row_vector, owner.leaves[0], axis=0)
 
     def read_row(self, key: FieldKey | PlaceKey, owner: StagedValue, node: ast.AST) -> StagedValue:
@@ -920,14 +981,19 @@ class Staging:
         if isinstance(key, PlaceKey):
             return self.read_place(key.owner, key.name)
         layout, index = self.layout_of_key(key), self.index_in(key, owner)
-        return StagedValue(layout, tuple(self.emit("take", each, index, axis=0) for each in self.state.heap[key]))
+        return StagedValue(layout, tuple(self.emit("take", each, index, axis=0) for each in self.leaves_of(key)))
 
     def widen(self, key: FieldKey | OutsideKey, layout: Layout) -> None:
-        """Let a field or variable have a wider layout: generation starts again."""
+        """Let a field or variable have a wider layout: generation starts again, at once if it was in use."""
         layouts: Any = self.observation.fields if isinstance(key, FieldKey) else self.observation.variables
+        if any(isinstance(each, TextLayout) for each in options_of(layout)):
+            layout = join(layout, ANY_TEXT)  # what a call has computed is a string that the next one reads
+        before, pool_count = layouts.get(key, MISSING), len(self.observation.merged_pools)
         self.observation.set_layout(layouts, key, layout)
         self.observation.climbs += 1
-        raise Restart
+        is_new = before == MISSING and key in self.new_leaves and key not in self.state.heap
+        self.require_restart(is_now=not is_new or len(self.observation.merged_pools) > pool_count)
+        self.add_leaves(key)
 
     def write_heap(
         self,
@@ -939,24 +1005,28 @@ class Staging:
     ) -> None:
         """Write a field of an object, whose row `find_row` returns, or a variable of a module or cell. Where `is_new`,
         the object is new, so it needs no layout for what it had before."""
+        require_value(value.layout)
         layout = self.layout_of_key(key)
         if key not in self.requirements.assigned_keys:
             self.requirements.assigned_keys[key] = None
-            raise Restart
+            self.require_restart()
         if not isinstance(key, FieldKey) and MISSING in options_of(layout):
             raise NotSpeculable(f"{key} is assigned where it may not be there yet")
         if any(map(is_new_list, parts(value.layout))):
             raise NotSpeculable(f"a new list is stored in {key}, beside a tape")
+        if isinstance(key, FieldKey) and not is_new:
+            self.requirements.late_names.add(key)
         wide = widened(value.layout)
         is_first = layout == MISSING and (is_new or (isinstance(key, FieldKey) and key.is_items))
         if not is_within(wide, layout):
             self.widen(key, wide if is_first else join(layout, wide))
+            layout = self.layout_of_key(key)
         leaves = self.coerce(value, layout).leaves
         if find_row is None:
             self.state.heap[key] = leaves
             return
         vectors, index = [], find_row()
-        for vector, leaf, type_ in zip(self.state.heap[key], leaves, layout.types, strict=True):
+        for vector, leaf, type_ in zip(self.leaves_of(key), leaves, layout.types, strict=True):
             if None in (type_.shape or ()):
                 self.require_static_objects()
                 raise NotSpeculable(f"{key} is assigned an array whose shape is not known")
@@ -970,8 +1040,9 @@ class Staging:
         if key not in self.requirements.allocations:
             self.requirements.allocations.add(key)
             self.requirements.assigned_keys[key] = None
-            raise Restart
-        index, end = self.state.heap[key]
+            self.require_restart()
+            self.add_leaves(key)
+        index, end = self.leaves_of(key)
         has_room = self.emit("less", index, end)
         claim = f"there is room for a new {class_name(owner)}"
         self.check(has_room, node, claim, "the graph runs again with more room where there is not", grows=key)
@@ -986,6 +1057,13 @@ class Staging:
     def call_library(self, function: Any, arguments: Sequence[StagedValue]) -> StagedValue:
         """A call of a function that says in Python what a builtin does."""
         raise NotImplementedError
+
+    def number_of_text(self, text: str) -> int:
+        """The number that a constant string has in the table."""
+        texts = self.requirements.texts
+        if text not in texts:
+            texts.append(text)
+        return texts.index(text)
 
     def call_special(
         self, owner: StagedValue, name: str, arguments: Sequence[StagedValue], node: ast.AST
@@ -1008,15 +1086,14 @@ class Staging:
     def publish(self, new: NewObject) -> None:
         """Let other code see an object whose `__init__` is being generated: what it does not have yet is optional."""
         for key in sorted(self.requirements.fields, key=str):
-            if key.owner is new.owner and key.name not in new.names:
+            if key.owner is new.owner and not new.has(key.name):
                 layout = self.layout_of_key(key)
                 if MISSING not in options_of(layout):
                     self.widen(key, join(layout, MISSING))
 
-    def note_creation_order(self, owner: type, names: tuple[str, ...]) -> None:
-        """Note in which order new objects of a class get their attributes, or new dicts their keys."""
-        orders = self.requirements.creation_orders
-        orders[owner] = combined_order(orders.get(owner, ()), names, owner)
+    def note_creation_orders(self, new: NewObject) -> None:
+        """Note in which orders new objects of a class get their attributes, or new dicts their keys."""
+        self.requirements.creation_orders.setdefault(new.owner, set()).update(new.orders)
 
     def tuple_of(self, items: Sequence[StagedValue], kind: type = tuple) -> StagedValue:
         """A tuple, or new list, of these items."""
@@ -1042,6 +1119,24 @@ class Staging:
 
     def predicate_value(self, predicate: Any) -> StagedValue:
         return self.number("b", predicate) if isinstance(predicate, Symbol) else self.constant(bool(predicate))
+
+
+@dataclass(frozen=True, eq=False)
+class NestedFunction:
+    """A function that a function of the program defines: it exists only in the graph."""
+
+    node: FunctionNode
+    frame: Frame
+
+
+def require_value(layout: Layout) -> None:
+    """Raises NotSpeculable for values that exist only in the graph."""
+    parts = layout.items if isinstance(layout, TupleLayout) else options_of(layout)
+    for part in parts:
+        if isinstance(part, ConstantLayout) and isinstance(part.value, NestedFunction):
+            raise NotSpeculable("a nested function leaves the function around it")
+        if part is not layout:
+            require_value(part)
 
 
 @dataclass(frozen=True)
@@ -1094,19 +1189,6 @@ def widened(layout: Layout) -> Layout:
     if isinstance(layout, TupleLayout):
         return TupleLayout(tuple(map(widened, layout.items)), layout.kind)
     return layout
-
-
-def combined_order(one: tuple[str, ...], other: tuple[str, ...], owner: type) -> tuple[str, ...]:
-    """An order of names that begins with one and agrees with another; raises NotSpeculable where there is none.
-
-    >>> combined_order(("a", "b"), ("a", "c"), int)
-    ('a', 'b', 'c')
-    """
-    more = tuple(name for name in other if name not in one)
-    common = tuple(name for name in one if name in other)
-    if common + more != other:
-        raise NotSpeculable(f"the order in which {class_name(owner)}s get their attributes or keys varies")
-    return one + more
 
 
 def is_same_leaf(one: Any, other: Any) -> bool:

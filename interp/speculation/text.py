@@ -9,6 +9,7 @@ from typing import Any
 
 from ...core import dtypes
 from .layouts import (
+    ANY_TEXT,
     ConstantLayout,
     DictPool,
     ListPool,
@@ -79,6 +80,23 @@ def _text_of_object(staging: Staging, value: StagedValue, slot: Slot, node: ast.
         return result
 
     return staging.for_each_class(value, node, convert)
+
+
+def handle_of(staging: Staging, value: StagedValue) -> Any:
+    """The number of a string in the table: equal strings have one. Raises NotSpeculable for one that is computed."""
+    if isinstance(value.layout, ConstantLayout):
+        return staging.number_of_text(value.layout.value)
+    layout = value.layout
+    assert isinstance(layout, TextLayout)
+    handles = list[tuple[int, list[Any]]]()
+    for position, template in enumerate(layout.templates):
+        if template == ANY_TEXT.templates[0]:
+            handles.append((position, [value.leaves[1]]))
+        elif not layout.slots(position):
+            handles.append((position, [staging.number_of_text("".join(map(str, template)))]))
+        else:
+            raise NotSpeculable("a string that is computed is compared")
+    return staging.select(value.leaves[0], handles)[0]
 
 
 def concatenate(staging: Staging, parts: Sequence[StagedValue]) -> StagedValue:

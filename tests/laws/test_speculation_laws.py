@@ -10,7 +10,12 @@ from types import ModuleType
 
 import pytest
 import tagloom as tl
-from support.generators.object_programs import write_calls, write_container_program, write_object_program
+from support.generators.object_programs import (
+    write_calls,
+    write_container_program,
+    write_creating_program,
+    write_object_program,
+)
 from support.speculation import compare
 from tagloom.interp.speculation.speculative_function import SpeculativeFunction
 
@@ -35,7 +40,7 @@ def check_program(
     module = load(write(seed), folder, f"object_program_{seed}")
     try:
         speculated = tl.speculate(engine="reference")(module.program)
-        compare(speculated, write_calls(module, seed, calls), ["TOTAL"])
+        compare(speculated, write_calls(module, seed, calls), ["TOTAL", "Item.scale", "Pair.made"])
         return speculated
     finally:
         del sys.modules[module.__name__]
@@ -61,10 +66,22 @@ def test_programs_with_containers(tmp_path: Path) -> None:
 
 
 @pytest.mark.full
+def test_programs_with_new_objects(tmp_path: Path) -> None:
+    """Eight programs that make objects, print, and write attributes of classes."""
+    assert check_programs(range(8), tmp_path, write_creating_program) > 15
+
+
+@pytest.mark.full
 @pytest.mark.parametrize("seed", [1002, 1018, 1051, 1087])
 def test_programs_that_were_wrong(seed: int, tmp_path: Path) -> None:
     """Options of unions in tuples came in another order; a call never returned; objects of a class came late."""
     assert check_program(seed, tmp_path).counts.graph > 0
+
+
+@pytest.mark.full
+def test_program_with_new_objects_that_was_wrong(tmp_path: Path) -> None:
+    """The test of a loop always raised, and its assertion was lost."""
+    assert check_program(1041, tmp_path, write_creating_program).builds > 0
 
 
 @pytest.mark.heavy
@@ -79,3 +96,10 @@ def test_many_programs(part: int, tmp_path: Path) -> None:
 def test_many_programs_with_containers(part: int, tmp_path: Path) -> None:
     """300 programs in ten parts."""
     assert check_programs(range(1000 + 30 * part, 1030 + 30 * part), tmp_path, write_container_program) > 40
+
+
+@pytest.mark.heavy
+@pytest.mark.parametrize("part", range(20))
+def test_many_programs_with_new_objects(part: int, tmp_path: Path) -> None:
+    """1,000 programs in twenty parts."""
+    assert check_programs(range(1000 + 50 * part, 1050 + 50 * part), tmp_path, write_creating_program) > 60

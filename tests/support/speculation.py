@@ -10,6 +10,7 @@ from types import CellType, FunctionType
 from typing import Any
 
 import numpy as np
+import tagloom
 from tagloom.core.frontend.eager.array import ConcreteArray
 from tagloom.interp.speculation.speculative_function import INTERNAL_ERROR, SpeculativeFunction
 
@@ -59,20 +60,37 @@ def describe(*roots: Any) -> list[Any]:
 
 def compare(speculated: SpeculativeFunction, calls: list[tuple[Any, ...]], variables: Sequence[str] = ()) -> None:
     """Call a function as Python, and speculated, with the same arguments: all that can be seen is the same after each
-    call. `variables` are global variables that it changes. Recursive calls find the function of either side."""
+    call. `variables` are global variables and attributes of classes that it changes. Recursive calls find the function
+    of either side."""
     python, module = speculated.python, speculated.python.__globals__
     both = calls, copy.deepcopy(calls)
-    values = [{name: module[name] for name in variables} for _ in both]
+    values = [{name: _read(module, name) for name in variables} for _ in both]
     for position in range(len(calls)):
         seen = []
         for side, function in enumerate((speculated, python)):
-            module |= {python.__name__: function, **values[side]}
+            module[python.__name__] = function
+            _write(module, values[side])
             ending = call(function, both[side][position])
-            values[side] = {name: module[name] for name in variables}
+            values[side] = {name: _read(module, name) for name in variables}
             seen.append((ending, describe(ending, both[side], *values[side].values())))
         assert seen[0][1] == seen[1][1], f"call {position}: {seen[0][0]} is not {seen[1][0]}, or objects differ"
-    module |= {python.__name__: python, **values[1]}
+    module[python.__name__] = python
+    _write(module, values[1])
     assert not [event for event in speculated.misses if INTERNAL_ERROR in event]
+
+
+def _read(module: dict[str, Any], name: str) -> Any:
+    owner, _, attribute = name.partition(".")
+    return getattr(module[owner], attribute) if attribute else module[owner]
+
+
+def _write(module: dict[str, Any], values: dict[str, Any]) -> None:
+    for name, value in values.items():
+        owner, _, attribute = name.partition(".")
+        if attribute:
+            setattr(module[owner], attribute, value)
+        else:
+            module[owner] = value
 
 
 def run_calls(
@@ -135,3 +153,24 @@ def describe_state(*roots: Any) -> list[Any]:
         return "object", numbers[id(value)], name, tuple(map(describe_one, parts_of(value)))
 
     return [describe_one(root) for root in roots]
+
+
+def run_speculated(
+    make: ObjectScenario,
+    context: Callable[[int], contextlib.AbstractContextManager[Any]] = lambda position: contextlib.nullcontext(),
+) -> tuple[list[Any], SpeculativeFunction, list[int]]:
+    """What can be seen after each call of a scenario, its function, and how many calls ran in Python before each."""
+    functions = list[SpeculativeFunction]()
+
+    def speculate(python: Callable[..., Any]) -> SpeculativeFunction:
+        functions.append(tagloom.speculate(engine="reference")(python))
+        return functions[-1]
+
+    counts = list[int]()
+
+    def enter(position: int) -> contextlib.AbstractContextManager[Any]:
+        counts.append(functions[0].counts.python)
+        return context(position)
+
+    seen = run_calls(make, speculate, enter)
+    return seen, functions[0], [*counts, functions[0].counts.python]

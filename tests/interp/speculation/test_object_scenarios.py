@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 import pytest
 import tagloom as tl
+from support.object_edge_cases import ALL, EDGE_CASES
 from support.object_scenarios import SCENARIOS
-from support.speculation import run_calls
-from tagloom.interp.speculation.speculative_function import INTERNAL_ERROR, SpeculativeFunction
+from support.speculation import run_calls, run_speculated
+from tagloom.interp.speculation.speculative_function import INTERNAL_ERROR
 
 pytestmark = pytest.mark.full
 FIRST_CALLS = 5
@@ -30,31 +30,11 @@ IN_PYTHON = {
 """The scenarios that stay in Python, with the reason."""
 
 
-def run_speculated(
-    name: str, context: Callable[[int], AbstractContextManager[Any]] = lambda position: nullcontext()
-) -> tuple[list[Any], SpeculativeFunction, list[int]]:
-    """What can be seen after each call of a scenario, its function, and how many calls ran in Python before each."""
-    functions = list[SpeculativeFunction]()
-
-    def speculate(python: Callable[..., Any]) -> SpeculativeFunction:
-        functions.append(tl.speculate(engine="reference")(python))
-        return functions[-1]
-
-    counts = list[int]()
-
-    def enter(position: int) -> AbstractContextManager[Any]:
-        counts.append(functions[0].counts.python)
-        return context(position)
-
-    seen = run_calls(SCENARIOS[name], speculate, enter)
-    return seen, functions[0], [*counts, functions[0].counts.python]
-
-
 @pytest.mark.parametrize("name", SCENARIOS)
 def test_scenario(name: str) -> None:
     """Results, printed lines, exceptions and all state are those of Python after each call. Those that are not in the
     table of Python run in the graph."""
-    seen, function, counts = run_speculated(name)
+    seen, function, counts = run_speculated(ALL[name])
     expected = run_calls(SCENARIOS[name], lambda python: python)
     for position, (one, other) in enumerate(zip(seen, expected, strict=True)):
         assert one == other, f"call {position}"
@@ -67,7 +47,7 @@ def test_scenario(name: str) -> None:
 def test_scenario_with_each_assumption_broken(name: str) -> None:
     """Where any assertion fails, Python runs the call from its start, and nothing is left of the graph's run."""
     expected = run_calls(SCENARIOS[name], lambda python: python)
-    _, function, _ = run_speculated(name)
+    _, function, _ = run_speculated(ALL[name])
     assert function.graph is not None
     numbers = deque(range(len(function.graph.assumptions)))
 
@@ -76,8 +56,16 @@ def test_scenario_with_each_assumption_broken(name: str) -> None:
         return tl.testing.break_assumption(numbers.popleft()) if is_late else nullcontext()
 
     while numbers:
-        seen, _, _ = run_speculated(name, break_next)
+        seen, _, _ = run_speculated(ALL[name], break_next)
         assert seen == expected
+
+
+@pytest.mark.parametrize("name", EDGE_CASES)
+def test_edge_case(name: str) -> None:
+    """Results, printed lines, exceptions and all state are those of Python after each call, in a graph or not."""
+    seen, function, _ = run_speculated(ALL[name])
+    assert seen == run_calls(ALL[name], lambda python: python)
+    assert not [event for event in function.misses if INTERNAL_ERROR in event]
 
 
 def test_counts() -> None:

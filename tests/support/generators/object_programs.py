@@ -11,6 +11,9 @@ from collections.abc import Callable
 from typing import Any
 
 CLASSES = """
+from dataclasses import dataclass, field
+
+
 class Item:
     scale = 3
 
@@ -31,6 +34,49 @@ class Special(Item):
     def add(self, k):
         self.x = self.x + 0.5
         return k - self.n
+
+
+@dataclass
+class Pair:
+    n: int
+    link: object = None
+    parts: list = field(default_factory=list)
+    made = 0
+
+    def __post_init__(self):
+        Pair.made += 1
+
+    def __add__(self, other):
+        return Pair(self.n + other.n, self)
+
+    def __lt__(self, other):
+        return self.n < other.n
+
+    def __getitem__(self, position):
+        return self.parts[position]
+
+    def __str__(self):
+        return f"{self.n} of {len(self.parts)}"
+
+
+class Triple(Pair):
+    def __init__(self, n, third):
+        super().__init__(n)
+        if third is not None:
+            self.third = third
+        self.last = n
+
+    @property
+    def twice(self):
+        return 2 * self.n
+
+    @twice.setter
+    def twice(self, n):
+        self.n = n
+
+    @classmethod
+    def of(cls, n):
+        return cls(n, None)
 
 
 TOTAL = 0
@@ -168,10 +214,57 @@ class _ContainerWriter(_Writer):
         ]
 
 
+class _CreatingWriter(_ContainerWriter):
+    """Programs that make objects and lists, print, and write attributes of classes, too."""
+
+    def other_numbers(self) -> list[str]:
+        own = ["p.n", "len(p.parts)", "Pair.made", "p.parts[0]", "len(q)", "p[-1]", "Item.scale"]
+        more = ["sum([x for x in a.items if x > m])", "sum(y.n for y in q)", "(p < Pair(2))", "t.twice", "t.last"]
+        return [*super().other_numbers(), *own, *more]
+
+    def other_statements(self) -> list[Callable[[], list[str]]]:
+        draw, one = self.draw, self.item()
+        owner = draw.choice(["a", "b", "c", "None"])
+        name = f"add{draw.randrange(1000)}"
+        return [
+            *super().other_statements(),
+            lambda: [f"c = Item({self.number(1)}, 0.5, {owner})"],
+            lambda: [f"{one} = Special(k, {draw.choice(['0.25', 'a.x'])})"],
+            lambda: [f"p = {draw.choice(['Pair(k)', 'Pair(m, a, [k, 1])', 'p + Pair(m)', 'Pair(1, parts=q)'])}"],
+            lambda: [f"p.parts.append({self.number(1)})"],
+            lambda: [f"p.parts = [{self.number(1)}, m]", "p.link = q"],
+            lambda: [f"q = [Pair(i) for i in range({draw.choice(['3', 'k % 4', 'm % 3'])})]"],
+            lambda: ["q = q + [p]", "p.n += 1"],
+            lambda: ["for y in q:", f"    y.n += {self.number(0)}"],
+            lambda: [f"t = Triple({self.number(0)}, {draw.choice(['None', 'k', 'm'])})"],
+            lambda: ["t = Triple.of(m)", f"t.twice = {self.number(1)}"],
+            lambda: ["t.third = m", "k = t.third"],
+            lambda: [f"print({self.number(1)}, k / 2, p)"],
+            lambda: [f"print(f'{{a.n:4d}}{{b.x!r}}|{{p}}', end={draw.choice(['chr(10)', repr(';'), repr('')])})"],
+            lambda: [f"{one}.label = f'{{k}}-{{m}}'", f"print({one}.label)"],
+            lambda: [f"{draw.choice(['Item.scale', 'Pair.made'])} += {self.number(0)}"],
+            lambda: ["try:", f"    m = {self.number(1)}", "finally:", f"    a.n += {self.number(0)}"],
+            lambda: ["try:", f"    m = {self.number(1)}", "except (ZeroDivisionError, IndexError):", "    m = 7"],
+            lambda: (
+                [f"def {name}(y):", "    nonlocal m", f"    m = m + y * {self.number(0)}", "    return m - 1"]
+                + [f"k = {name}(2)"]
+            ),
+            lambda: [
+                f"r = {{'n': {self.number(0)}, 'p': p}}",
+                "r['n'] += 1",
+                f"{one}.table['owner'] = r['p'].link and b",
+            ],
+            lambda: ["m = sorted(a.items)[0]", f"k = {draw.choice(['max', 'min', 'sum'])}(b.items)"],
+            lambda: ["if m in a.items:", "    m = a.items.index(m)"],
+        ]
+
+
 def write_object_program(seed: int, kind: type[_Writer] = _Writer) -> str:
     """The text of a module: two classes, a helper that may recur, and the function `program(a, b, k)`."""
     writer = kind(random.Random(seed))
     lines = ["    global TOTAL", "    c, m = a, 1"]
+    if isinstance(writer, _CreatingWriter):
+        lines.append("    p, q, t = Pair(k), [], Triple(m, None)")
     for _ in range(writer.draw.randrange(2, 6)):
         lines += [f"    {line}" for line in writer.statement(2, False)]
     lines.append("    return " + writer.draw.choice(["k", "a.n", "c", "(k, b.x)", "a is b", "m"]))
@@ -188,6 +281,11 @@ def write_object_program(seed: int, kind: type[_Writer] = _Writer) -> str:
 def write_container_program(seed: int) -> str:
     """The text of a module as `write_object_program` writes it, with lists and dicts."""
     return write_object_program(seed, _ContainerWriter)
+
+
+def write_creating_program(seed: int) -> str:
+    """The text of a module as `write_container_program` writes it, with new objects, printed text and more."""
+    return write_object_program(seed, _CreatingWriter)
 
 
 def write_calls(module: Any, seed: int, count: int) -> list[tuple[Any, ...]]:

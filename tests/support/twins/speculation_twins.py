@@ -8,10 +8,10 @@ from typing import Any, NamedTuple
 from pytest import MonkeyPatch
 from tagloom.interp.speculation import arithmetic, containers, speculative_function
 from tagloom.interp.speculation.generation import Generation
-from tagloom.interp.speculation.heap import LIMIT, ObjectTable
-from tagloom.interp.speculation.layouts import NumberLayout, UnionLayout, zero_leaves
+from tagloom.interp.speculation.heap import LIMIT, AllocationKey, ObjectTable
+from tagloom.interp.speculation.layouts import ConstantLayout, NumberLayout, UnionLayout, zero_leaves
 from tagloom.interp.speculation.speculative_function import SpeculativeGraph
-from tagloom.interp.speculation.staging import StagedValue, Staging, Unreachable
+from tagloom.interp.speculation.staging import NewObject, StagedValue, Staging, Unreachable
 
 
 class Twin(NamedTuple):
@@ -182,3 +182,107 @@ TWINS = {
     "unchecked definitions": Twin(_unchecked_definitions, "redefined"),
     "arms exchanged": Twin(_arms_exchanged, "depth"),
 }
+
+
+def _one_new_object(patch: MonkeyPatch) -> None:
+    """All new objects of a class are one."""
+    sound = Staging.allocate
+
+    def allocate(staging: Staging, owner: type, node: Any) -> StagedValue:
+        before = staging.leaves_of(AllocationKey(owner)) if AllocationKey(owner) in staging.keys else None
+        value = sound(staging, owner, node)
+        if before is not None:
+            staging.state.heap[AllocationKey(owner)] = before[0] * 0 + value.leaves[0] * 0 + before[0], before[1]
+        return value
+
+    patch.setattr(Staging, "allocate", allocate)
+
+
+def _no_new_objects(patch: MonkeyPatch) -> None:
+    """New objects have no attributes."""
+    patch.setattr(ObjectTable, "new_attributes", lambda *arguments: iter(()))
+
+
+def _unordered_attributes(patch: MonkeyPatch) -> None:
+    """New objects have their attributes in the order of their names, backwards."""
+    sound = ObjectTable.new_attributes
+
+    def new_attributes(*arguments: Any) -> Iterator[Any]:
+        return iter(sorted(sound(*arguments), key=lambda each: each[1], reverse=True))
+
+    patch.setattr(ObjectTable, "new_attributes", new_attributes)
+
+
+def _unassigned_attributes(patch: MonkeyPatch) -> None:
+    """An attribute that `__init__` has not assigned is 0."""
+    patch.setattr(Staging, "publish", lambda staging, new: None)
+    patch.setattr(NewObject, "has", lambda new, name: True)
+
+
+def _constant_class_attributes(patch: MonkeyPatch) -> None:
+    """Attributes of classes have the value that they had when the graph was made."""
+    sound = Generation._read_class_attribute
+
+    def read(generation: Generation, owner: type, name: str) -> StagedValue:
+        value = sound(generation, owner, name)
+        return value if isinstance(value.layout, ConstantLayout) else generation.constant(getattr(owner, name))
+
+    patch.setattr(Generation, "_read_class_attribute", read)
+
+
+def _no_cleanup(patch: MonkeyPatch) -> None:
+    """`finally` and `__exit__` do nothing."""
+    patch.setattr(Generation, "_run_cleanup", lambda generation, action: None)
+
+
+def _cleanup_hides_exits(patch: MonkeyPatch) -> None:
+    """What follows a block runs after its exits, which are lost."""
+
+    def run_cleanup(generation: Generation, action: Callable[[], object]) -> None:
+        generation.state.exit = generation.constant(0)
+        action()
+
+    patch.setattr(Generation, "_run_cleanup", run_cleanup)
+
+
+def _lost_lines(patch: MonkeyPatch) -> None:
+    """`print` prints nothing."""
+    patch.setattr(Generation, "_call_print", lambda generation, *arguments: generation.constant(None))
+
+
+def _one_text(patch: MonkeyPatch) -> None:
+    """All strings of a graph that are compared are one."""
+    patch.setattr(Staging, "number_of_text", lambda staging, text: 0)
+
+
+def _last_option(patch: MonkeyPatch) -> None:
+    """Of several values beside a tag, the last is taken."""
+    patch.setattr(Staging, "select", lambda staging, tag, options: tuple(options[-1][1]))
+
+
+def _dropped_options_unchecked(patch: MonkeyPatch) -> None:
+    """A value is taken to be one of the layouts that have a graph, without an assertion."""
+    sound = Staging.check
+
+    def check(staging: Staging, condition: Any, node: Any, claim: str, reason: str, grows: Any = None) -> None:
+        if "the graph has no such value" in reason:
+            raise Unreachable
+        sound(staging, condition, node, claim, reason, grows)
+
+    patch.setattr(Staging, "check", check)
+
+
+OBJECT_TWINS = {
+    "one new object": Twin(_one_new_object, "list_build"),
+    "no new objects": Twin(_no_new_objects, "tree_copy"),
+    "unordered attributes": Twin(_unordered_attributes, "tree_copy"),
+    "unassigned attributes": Twin(_unassigned_attributes, "init_reads_unassigned"),
+    "constant class attributes": Twin(_constant_class_attributes, "class_attribute_changes"),
+    "no cleanup": Twin(_no_cleanup, "finally_runs"),
+    "cleanup hides exits": Twin(_cleanup_hides_exits, "finally_return"),
+    "lost lines": Twin(_lost_lines, "printed_numbers"),
+    "one text": Twin(_one_text, "compare_names"),
+    "last option": Twin(_last_option, "string_or_none"),
+    "dropped options unchecked": Twin(_dropped_options_unchecked, "union_with_none"),
+}
+"""Twins that scenarios and edge cases of objects show."""

@@ -1,0 +1,778 @@
+"""Edge cases of objects and state: what an exact graph is hard for, made as scenarios are (`object_scenarios`)."""
+
+# ruff: noqa: E731, E741, C416
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from .object_scenarios import SCENARIOS, ObjectScenario
+
+EDGE_CASES: dict[str, ObjectScenario] = {}
+"""All edge cases by name."""
+
+
+def edge_case(make: ObjectScenario) -> ObjectScenario:
+    """Add an edge case to the table, under the name of its function."""
+    EDGE_CASES[make.__name__] = make
+    return make
+
+
+@edge_case
+def dict_order_two_sites(speculate):
+    @speculate
+    def f(n):
+        if n % 2:
+            d = {"a": 1, "b": n}
+        else:
+            d = {"b": n}
+            if n % 4 == 0:
+                d["a"] = 2
+        return d
+
+    return f, [(n,) for n in range(12)]
+
+
+@edge_case
+def init_flag_order(speculate):
+    class A:
+        def __init__(self, flag):
+            if flag:
+                self.a = 1
+            self.b = 2
+
+    @speculate
+    def f(n):
+        x = A(True)
+        y = A(False)
+        if n > 4:
+            y.a = n
+        return x, y
+
+    return f, [(n,) for n in range(12)]
+
+
+@edge_case
+def init_loop_order(speculate):
+    class A:
+        def __init__(self, n):
+            for i in range(n):
+                self.last = i
+            self.n = n
+            self.last = -1
+
+    @speculate
+    def f(n):
+        return A(n % 3)
+
+    return f, [(n,) for n in range(12)]
+
+
+@edge_case
+def init_reads_unassigned(speculate):
+    class A:
+        def __init__(self, n):
+            if n > 5:
+                self.x = n
+            self.y = self.x + 1
+
+    @speculate
+    def f(n):
+        return A(n)
+
+    return f, [(n,) for n in (6, 7, 8, 9, 10, 3, 11, 2, 12)]
+
+
+@edge_case
+def escape_in_init(speculate):
+    class A:
+        def __init__(self, others, n):
+            others.append(self)
+            self.n = n
+            self.count = len(others)
+
+    @speculate
+    def f(others, n):
+        a = A(others, n)
+        return a is others[-1], others[0].n
+
+    l = []
+    return f, [(l, n) for n in range(10)]
+
+
+@edge_case
+def escape_in_init_read(speculate):
+    class A:
+        def __init__(self, others, n):
+            others.append(self)
+            self.k = others[-1].n if n > 6 else 0
+            self.n = n
+
+    @speculate
+    def f(others, n):
+        return A(others, n).k
+
+    l = []
+    return f, [(l, n) for n in range(10)]
+
+
+@edge_case
+def eq_with_effects(speculate):
+    class A:
+        def __init__(self, n):
+            self.n, self.calls = n, 0
+
+        def __eq__(self, other):
+            self.calls += 1
+            return self.n == other.n
+
+    @speculate
+    def f(items, x):
+        return x in items, items.index(x) if x == items[0] else -1
+
+    a = [A(1), A(2), A(3)]
+    return f, [(a, a[k % 3]) for k in range(10)]
+
+
+@edge_case
+def lt_wrong_type(speculate):
+    @dataclass(order=True)
+    class A:
+        n: int
+
+    @speculate
+    def f(a, b, k):
+        if k > 5:
+            return a < 3
+        return a == b, a != b
+
+    return f, [(A(k), A(k % 3), k) for k in range(10)]
+
+
+@edge_case
+def dataclass_inherit_eq(speculate):
+    @dataclass
+    class A:
+        n: int
+
+    class B(A):
+        pass
+
+    @dataclass(eq=False)
+    class C(A):
+        m: int = 0
+
+    @speculate
+    def f(a, b):
+        return a == b
+
+    x = [A(1), B(1), C(1, 2), C(1, 3), A(2), B(1)]
+    return f, [(x[i], x[j]) for i in range(6) for j in range(6)]
+
+
+@edge_case
+def frozen(speculate):
+    @dataclass(frozen=True)
+    class P:
+        x: int
+        y: int = 3
+
+    @speculate
+    def f(p, k):
+        q = P(p.x + k)
+        if k == 7:
+            q.x = 5
+        return q, q == p
+
+    return f, [(P(k), k % 3 if k < 9 else 7) for k in range(12)]
+
+
+@edge_case
+def nan_sort(speculate):
+    @speculate
+    def f(items):
+        return sorted(items), max(items), min(items)
+
+    return f, [([3.0, 1.0, 2.0, float(k)],) for k in range(6)] + [([3.0, float("nan"), 1.0],), ([1.0, -0.0, 0.0],)]
+
+
+@edge_case
+def contains_nan(speculate):
+    nan = float("nan")
+
+    @speculate
+    def f(items, x):
+        return x in items
+
+    return f, [([1.0, nan, 2.0], x) for x in (1.0, 2.0, 3.0, 1.0, nan, 2.0, 0.0)]
+
+
+@edge_case
+def print_then_raise(speculate):
+    class A:
+        def __init__(self):
+            self.n = 0
+
+    @speculate
+    def f(a, k):
+        a.n += 1
+        print("before", a.n)
+        x = 10 // k
+        print("after", x, f"{x!r:>5}", True, None, 1.5, (1, 2.5))
+        return x
+
+    a = A()
+    return f, [(a, k) for k in (1, 2, 3, 4, 0, 5, 6, 7, 8)]
+
+
+@edge_case
+def print_object(speculate):
+    class A:
+        def __init__(self, n):
+            self.n = n
+
+        def __repr__(self):
+            return f"A({self.n})"
+
+    @speculate
+    def f(a, k):
+        print(a)
+        a.n += k
+        print(a, f"<{a}> {a!r}", str(a))
+        return repr(a)
+
+    a = A(1)
+    return f, [(a, k) for k in range(9)]
+
+
+@edge_case
+def texts_in_state(speculate):
+    class A:
+        def __init__(self, n):
+            self.n, self.name, self.log = n, "", []
+
+    @speculate
+    def f(a, k):
+        a.n += k
+        a.name = f"n{a.n}"
+        a.log.append(a.name + "!" if k % 2 else "even")
+        return a.name
+
+    a = A(1)
+    return f, [(a, k) for k in range(12)]
+
+
+@edge_case
+def many_names(speculate):
+    class A:
+        def __init__(self, name):
+            self.name, self.n = name, 0
+
+    @speculate
+    def f(items):
+        for a in items:
+            a.n += 1
+        return items[0].name, [a.name for a in items if a.n > 3]
+
+    items = [A(n) for n in "abcdefgh"]
+    return f, [(items[k % 8 :] + items[:1],) for k in range(12)]
+
+
+@edge_case
+def compare_names(speculate):
+    class A:
+        def __init__(self, name):
+            self.name = name
+
+    @speculate
+    def f(a, b):
+        return a.name == b.name, a.name == "c", a.name != "zz"
+
+    items = [A(n) for n in "abcdefgh"]
+    return f, [(items[k % 8], items[k * 3 % 8]) for k in range(12)]
+
+
+@edge_case
+def nested_escape(speculate):
+    class A:
+        def __init__(self):
+            self.f = None
+
+    @speculate
+    def f(a, k):
+        g = lambda x: x + k
+        a.f = g
+        return g(1)
+
+    a = A()
+    return f, [(a, k) for k in range(8)]
+
+
+@edge_case
+def nested_late_binding(speculate):
+    @speculate
+    def f(n):
+        total = 0
+
+        def add(k):
+            nonlocal total
+            total += k * scale
+            return total > 20
+
+        scale = 2
+        for i in range(n):
+            if add(i):
+                scale = 100
+        k = 7
+        add(k)
+        return total, scale, k
+
+    return f, [(n,) for n in range(10)]
+
+
+@edge_case
+def nested_shadow(speculate):
+    @speculate
+    def f(n):
+        x = n
+
+        def g(x):
+            y = x * 2
+            return y + 1
+
+        y = 5
+        z = g(x) + g(y)
+        return x, y, z, [x for x in [x, y]], x
+
+    return f, [(n,) for n in range(8)]
+
+
+@edge_case
+def any_all(speculate):
+    class A:
+        def __init__(self, n):
+            self.n, self.calls = n, 0
+
+        def test(self, k):
+            self.calls += 1
+            return self.n > k
+
+    @speculate
+    def f(items, k):
+        return any(a.test(k) for a in items), all(a.test(0) for a in items if a.n != 3), sum(a.n for a in items)
+
+    items = [A(n) for n in (1, 5, 2, 3)]
+    return f, [(items, k) for k in range(9)]
+
+
+@edge_case
+def finally_return(speculate):
+    class A:
+        def __init__(self):
+            self.log = []
+
+    @speculate
+    def f(a, n):
+        for i in range(n):
+            try:
+                if i == 2:
+                    break
+                if i == 1 and n == 4:
+                    return i
+                a.log.append(i)
+            finally:
+                a.log.append(-i)
+        else:
+            a.log.append(100)
+        return len(a.log)
+
+    a = A()
+    return f, [(a, n) for n in (0, 1, 2, 3, 4, 5, 1, 4, 2)]
+
+
+@edge_case
+def with_return(speculate):
+    class A:
+        def __init__(self):
+            self.d, self.log = 0, []
+
+        def __enter__(self):
+            self.d += 1
+            return self.d
+
+        def __exit__(self, *e):
+            self.d -= 1
+
+    class B:
+        def __init__(self):
+            self.d, self.log = 0, []
+
+        def __enter__(self):
+            self.d += 1
+            return self.d
+
+        def __exit__(self, a, b, c):
+            self.d -= 10
+            return True
+
+    @speculate
+    def f(a, n):
+        with a as d:
+            for i in range(n):
+                if i == 3:
+                    return i + d
+            if n == 1:
+                raise ValueError
+        return -1
+
+    a = B()
+    return f, [(a, n) for n in (0, 2, 3, 4, 1, 5, 2, 4, 1, 2)]
+
+
+@edge_case
+def super_chain(speculate):
+    class A:
+        def __init__(self):
+            self.n = 1
+
+        def f(self):
+            return self.n
+
+    class B(A):
+        def __init__(self):
+            super().__init__()
+            self.m = 2
+
+        def f(self):
+            return super().f() * 10
+
+    class C(A):
+        def f(self):
+            return super().f() + 5
+
+    class D(B, C):
+        pass
+
+    @speculate
+    def f(k):
+        d = D() if k % 2 else B()
+        return d.f(), d, type(d) is D, d.__class__ is B
+
+    return f, [(k,) for k in range(8)]
+
+
+@edge_case
+def class_shadow(speculate):
+    class A:
+        total = 0
+        names = None
+
+    class B(A):
+        pass
+
+    @speculate
+    def f(k, make):
+        A.total += k
+        if make:
+            B.total = 100
+        b = B()
+        b.total += 1
+        return b.total, B.total, A.total, b
+
+    def calls():
+        for k in range(12):
+            if k == 8:
+                B.total = 50
+            yield k, False
+
+    return f, calls()
+
+
+@edge_case
+def list_methods(speculate):
+    @speculate
+    def f(items, k):
+        items.insert(k - 2, k)
+        items.extend(items[1:] if k > 100 else items)
+        x = items.pop(0)
+        items.reverse()
+        while len(items) > 6:
+            items.pop(-2)
+        other = items + [k] * 2
+        other += items
+        c = other.copy()
+        c.append(1)
+        return x, items.count(k), other, c is other, c, 2 in items, [] + items
+
+    l = [1, 2, 3]
+    return f, [(l, k) for k in range(10)]
+
+
+@edge_case
+def aliased_new(speculate):
+    class N:
+        def __init__(self, v):
+            self.v, self.next = v, None
+
+    @speculate
+    def f(n):
+        a = N(1)
+        b = a
+        c = [a, b, N(2)]
+        for x in c:
+            x.v += n
+        a.next = a if n % 2 else c[2]
+        return a, b, c, {"a": a, "c": c}
+
+    return f, [(n,) for n in range(8)]
+
+
+@edge_case
+def zero_init(speculate):
+    class N:
+        def __init__(self):
+            self.v, self.f, self.b, self.n, self.l = 0, 0.0, False, None, []
+
+    @speculate
+    def f(n):
+        return [N() for _ in range(n)]
+
+    return f, [(n,) for n in (1, 2, 0, 3, 9, 20, 1, 40)]
+
+
+@edge_case
+def float_ints(speculate):
+    class N:
+        def __init__(self, v):
+            self.v = v
+
+    @speculate
+    def f(n, x):
+        return N(x if n > 2 else n), N(-0.0)
+
+    return f, [(n, n * 0.5) for n in range(8)]
+
+
+@edge_case
+def new_two_attributes(speculate):
+    class N:
+        pass
+
+    @speculate
+    def f(o, n):
+        if n % 2:
+            o.a = 1
+            o.b = n
+        else:
+            o.b = n
+            o.a = 2
+        return o
+
+    return f, [(N(), n) for n in range(8)]
+
+
+@edge_case
+def memo_default(speculate):
+    @speculate
+    def f(n, seen=None):
+        if seen is None:
+            seen = []
+        seen.append(n)
+        return seen if n < 1 else f(n - 1, seen)
+
+    return f, [(n,) for n in range(7)]
+
+
+@edge_case
+def radd(speculate):
+    class V:
+        def __init__(self, n):
+            self.n = n
+
+        def __add__(self, o):
+            return V(self.n + (o.n if isinstance(o, V) else o))
+
+        def __radd__(self, o):
+            return V(self.n * 100 + o)
+
+        def __iadd__(self, o):
+            self.n += 1000
+            return self
+
+        def __neg__(self):
+            return V(-self.n)
+
+        def __bool__(self):
+            return self.n > 5
+
+        def __call__(self, x, k=2):
+            return self.n + x * k
+
+    @speculate
+    def f(a, k):
+        b = k + a
+        c = a + k
+        a += k
+        return a, b, c, bool(a), not c, b(1), b(1, k=k), sum([1, 2], 3) if k > 100 else 0
+
+    v = V(1)
+    return f, [(v, k) for k in range(8)]
+
+
+@edge_case
+def radd_subclass(speculate):
+    class V:
+        def __init__(self, n):
+            self.n = n
+
+        def __add__(self, o):
+            return self.n
+
+        def __eq__(self, o):
+            return self.n == 1
+
+    class W(V):
+        def __radd__(self, o):
+            return -1
+
+        def __eq__(self, o):
+            return "w"
+
+    @speculate
+    def f(a, b):
+        return a + b, a == b
+
+    x = [V(1), W(2), W(1), V(3)]
+    return f, [(x[i], x[j]) for i in range(4) for j in range(4)]
+
+
+@edge_case
+def union_none(speculate):
+    class A:
+        def __init__(self):
+            self.best = None
+
+    @speculate
+    def f(a, k):
+        if k == 9:
+            a.best = None
+        if a.best is None:
+            a.best = k
+        return a.best + 1
+
+    a = A()
+    return f, [(a, k) for k in (1, 2, 3, 9, 5, 6, 9, 8)]
+
+
+@edge_case
+def property_in_init(speculate):
+    class A:
+        def __init__(self, n):
+            self.value = n
+            self.twice = self.double
+            self.reset()
+
+        @property
+        def value(self):
+            return self._value
+
+        @value.setter
+        def value(self, n):
+            self._value = n + 1
+
+        @property
+        def double(self):
+            return 2 * self._value
+
+        def reset(self):
+            self.z = self.twice
+
+    @speculate
+    def f(n):
+        a = A(n)
+        a.value += 3
+        return a, a.value
+
+    return f, [(n,) for n in range(8)]
+
+
+@edge_case
+def tuple_exits(speculate):
+    @speculate
+    def f(n):
+        s = 0
+        for k in (1, 2, 3):
+            s += k * n
+        return s
+
+    return f, [(n,) for n in range(8)]
+
+
+@edge_case
+def init_flag_paths(speculate):
+    class A:
+        def __init__(self, flag):
+            if flag:
+                self.a, self.b = 1, 2
+            else:
+                self.c = 3
+            self.d = 4
+
+    @speculate
+    def f(n):
+        return A(n % 2)
+
+    return f, [(n,) for n in range(9)]
+
+
+@edge_case
+def union_with_none(speculate):
+    class A:
+        def __init__(self):
+            self.best, self.count = None, 0
+
+    @speculate
+    def f(a, k):
+        a.count += 1
+        if k == 9:
+            a.best = None
+        elif k > 3:
+            a.best = k
+        return a.best + 1
+
+    a = A()
+    return f, [(a, k) for k in (4, 5, 6, 7, 8, 2, 9, 5, 6)]
+
+
+@edge_case
+def string_or_none(speculate):
+    class A:
+        def __init__(self):
+            self.name = None
+
+    @speculate
+    def f(a, k):
+        x = "a" if k % 3 == 0 else ("b" if k % 3 == 1 else None)
+        a.name = x if k % 4 else f"n{k}"
+        return a.name, x == "b"
+
+    a = A()
+    return f, [(a, k) for k in range(14)]
+
+
+@edge_case
+def loop_whose_test_raises(speculate):
+    @speculate
+    def f(n):
+        items = []
+        if n > 3:
+            return n
+        while items[0] > n:
+            n += 1
+        return n
+
+    return f, [(n,) for n in (4, 5, 6, 7, 2, 8, 9, 3)]
+
+
+ALL = {**SCENARIOS, **EDGE_CASES}
+"""All scenarios and edge cases by name."""
