@@ -131,6 +131,38 @@ def test_the_table_of_recursions_on_two_workers() -> None:
     assert module.messages_of_transfers(module.main, 10, "fib") == 2
 
 
+@pytest.fixture
+def step_time() -> ModuleType:
+    return of_paper_anew("tensorflow", "step_time")
+
+
+def ends_in_turn(arrivals: list[float], time: float) -> list[float]:
+    """When messages are done by a server that takes them in the order of their arrival."""
+    free, ends = 0.0, [0.0] * len(arrivals)
+    for number in sorted(range(len(arrivals)), key=arrivals.__getitem__):
+        free = ends[number] = max(free, arrivals[number]) + time
+    return ends
+
+
+def test_queues_are_running_maxima(step_time: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The ends of messages are those of a server that takes one after another; without the running maximum, as if
+    nobody waited, they are not."""
+    arrivals = np.random.default_rng(1).exponential(1.0, (40, 3)).cumsum(axis=0)[::-1]
+    expected = [ends_in_turn(list(column), 0.8) for column in arrivals.T]
+    assert np.allclose(np.asarray(step_time.queue(tl.asarray(arrivals), 0.8)).T, expected)
+    monkeypatch.setattr(step_time.tl, "cummax", lambda x, axis: x)
+    assert not np.allclose(np.asarray(step_time.queue(tl.asarray(arrivals), 0.8)).T, expected)
+
+
+@pytest.mark.full
+def test_the_table_of_step_times(step_time: ModuleType) -> None:
+    """The README's times are those of the program; a step takes longer with more workers, and with more bytes."""
+    rows = step_time.table()
+    assert "\n".join([*step_time.HEADING, *rows]) in (EXAMPLES / "tensorflow" / "README.md").read_text(encoding="utf-8")
+    scalar, dense = (step_time.KINDS[name][0] for name in ("scalar", "dense, 100 MB"))
+    assert step_time.median(scalar, 5) < step_time.median(scalar, 20) < step_time.median(dense, 20)
+
+
 def weights(workers: ModuleType) -> list[float]:
     """The weights after a training that begins anew."""
     result: list[float] = np.asarray(workers.w).tolist()
