@@ -72,6 +72,8 @@ class FuzzReport:
 
     verdicts: Counter[str] = field(default_factory=Counter)
     discarded: int = 0
+    refusals: Counter[str] = field(default_factory=Counter)
+    """How often the backend refused a program, by the kind and the message."""
     findings: list[FuzzFinding] = field(default_factory=list)
     seconds: float = 0.0
     levels: tuple[Level, ...] = ()
@@ -140,6 +142,7 @@ def try_number(backend: Backend, options: FuzzOptions, number: int, report: Fuzz
     symptom = describe_symptom(judgement)
     with lock:
         report.verdicts[judgement.verdict] += 1
+        report.refusals[judgement.reason] += judgement.verdict == "refused"
         is_reported = judgement.verdict == "error" and any(finding.symptom == symptom for finding in report.findings)
     if judgement.verdict not in FAILURES or is_reported:
         return

@@ -38,8 +38,8 @@ from .terminal import print_diagnostic, print_text
 DEFAULT_MEMORY = 8 * 2**30
 START_FACTOR = 3
 """How much longer than to run a program a backend has to start: imports of large systems take long."""
-
-
+MOST_REFUSALS, MAX_REASON = 3, 100
+"""The most frequent reasons of refusals that are printed after fuzzing, and the characters of each."""
 WITHOUT_REPORT = ("minutes", "findings", "referee", "output", "as_json", "blame", "probe")
 """Options that mean nothing for a report."""
 
@@ -352,4 +352,6 @@ def report_fuzz(
                 print_text(f"  {blame}")
     counts = format_counts(report.verdicts) or "no program was compared"
     print_text(f"{backend}: {counts}, {report.discarded:,} discarded, {report.seconds:.0f} s")
+    for reason, count in (+report.refusals).most_common(MOST_REFUSALS):
+        print_text(f"  refused {count:,}: {reason[:MAX_REASON]}")
     return exit_code(report.verdicts)

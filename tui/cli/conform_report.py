@@ -59,6 +59,7 @@ def write_report(
             file.parent.mkdir(parents=True, exist_ok=True)
     before = None if older is None else read_report(older)
     finished: dict[str, BackendReport] = {}
+    own_version = version("tagloom")  # fails early where it is not known
     is_cancelled = threading.Event()
     with ThreadPoolExecutor(max(1, jobs)) as pool:
         futures = [pool.submit(run_parts, name, open_backend, parts, is_cancelled) for name in dict.fromkeys(names)]
@@ -67,7 +68,7 @@ def write_report(
                 report = future.result()
                 finished[report.backend] = report
                 reports = [finished[name] for name in names if name in finished]
-                data = report_to_json(reports, version("tagloom"))
+                data = report_to_json(reports, own_version)
                 write_files(reports, data, files)
         except BaseException:
             is_cancelled.set()

@@ -10,6 +10,7 @@ import tagloom as tl
 from support.generators.generator import Case
 from support.laws.effect_laws import bound_violations
 from support.programs.waves import later
+from tagloom.interp.machine.state import State
 from tagloom.interp.outcome.outcome import Outcome
 
 SCHEDULES = ("waves", "fifo", "lifo", "random:1", "random:2")
@@ -65,6 +66,28 @@ def most_overlapping(outcome: Outcome) -> int:
         if event.is_firing and event.token.tag.site.kind == "loop":
             spans.setdefault(event.token.tag, []).append(number)
     return max(sum(min(other) <= min(span) <= max(other) for other in spans.values()) for span in spans.values())
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("schedule", SCHEDULES)
+@pytest.mark.parametrize("function, argument", [(nested, 3), (slow, 6)], ids=["nested", "slow"])
+def test_s16_throttling_can_be_undone(function: tl.Function, argument: int, schedule: str) -> None:
+    """S16: that tokens are throttled and released is undone step by step, together with the counts of them; what is
+    undone can be done again."""
+    out = function.run(argument, schedule=schedule, k=1, keep="events")
+    assert any(event.is_throttled for event in out.events) and any(event.released for event in out.events)
+    state = State(out.graph, [argument], bound=1, is_clocked=schedule == "waves")
+    snapshots = [(state.snapshot(), state.throttled_count)]
+    for event in out.events:
+        state.apply(event)
+        snapshots.append((state.snapshot(), state.throttled_count))
+    assert state.throttled_count == 0
+    for position in reversed(range(len(out.events))):
+        state.revert(out.events[position])
+        assert (state.snapshot(), state.throttled_count) == snapshots[position]
+        state.apply(out.events[position])
+        assert (state.snapshot(), state.throttled_count) == snapshots[position + 1]
+        state.revert(out.events[position])
 
 
 @pytest.mark.full

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from random import Random
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ from tagloom.core.program.program import Program
 from tagloom.core.value import is_same_value
 from tagloom.interp.exchange.export.walker import Refusal
 from tagloom.interp.oracle.adapters import load_adapter
-from tagloom.interp.oracle.generate import generate_case
+from tagloom.interp.oracle.generate import FuzzWriter
 
 onnx = pytest.importorskip("onnx")
 
@@ -103,7 +104,7 @@ def test_generated_programs() -> None:
     """Generated programs with loops, conds, calls and dead code give the same bits as the evaluator of programs."""
     count = 0
     for number in range(25):
-        program, arguments = generate_case(11, number)
+        program, arguments = FuzzWriter(Random(number)).write_case()
         expected = evaluate(program, arguments, max_steps=500, max_depth=100).results
         if expected is not None:
             count += 1

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import re
 from collections.abc import Iterator
+from random import Random
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,7 @@ from tagloom.core.value import is_same_value
 from tagloom.interp.exchange.export.stablehlo import dense_text, to_stablehlo
 from tagloom.interp.exchange.export.walker import Refusal
 from tagloom.interp.oracle.adapters import load_adapter
-from tagloom.interp.oracle.generate import FuzzCase, generate_case
+from tagloom.interp.oracle.generate import FuzzCase, FuzzWriter
 
 LOOP = """
 func main(n: int32, x: float64[2]) -> int32, float64[2] {
@@ -79,7 +80,7 @@ def test_a_loop() -> None:
 
 def static_cases(count: int) -> Iterator[FuzzCase]:
     """The first generated programs whose sizes are all static: StableHLO has no others."""
-    cases = (generate_case(13, number) for number in itertools.count())
+    cases = (FuzzWriter(Random(f"13:{number}")).write_case() for number in itertools.count())
     return itertools.islice((case for case in cases if not has_open_sizes(case.program)), count)
 
 

@@ -6,6 +6,7 @@ import re
 import warnings
 from collections.abc import Callable
 from importlib import import_module
+from random import Random
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ import tagloom as tl
 from tagloom.core.program.evaluate import evaluate
 from tagloom.core.value import is_same_value
 from tagloom.interp.exchange.export.walker import Refusal
-from tagloom.interp.oracle.generate import generate_case
+from tagloom.interp.oracle.generate import FuzzWriter
 
 onnx = pytest.importorskip("onnx")
 
@@ -524,7 +525,7 @@ def check_round_trip(seed: int, number: int) -> bool:
     """Whether a generated program was compared: exported and imported again, it must give the same bits."""
     from tagloom.interp.exchange.export.onnx_model import to_onnx
 
-    program, arguments = generate_case(seed, number)
+    program, arguments = FuzzWriter(Random(f"{seed}:{number}")).write_case()
     expected = evaluate(program, arguments, max_steps=500, max_depth=100).results
     if expected is None:
         return False
