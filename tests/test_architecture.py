@@ -33,6 +33,7 @@ DEFENDED = {
     ("viz/notebook.py", "only"): "an option of tl.picture",
     ("viz/notebook.py", "most"): "an option of tl.picture",
     ("viz/player/page.py", "under"): "an option that users type",
+    ("interp/speculation/speculative_function.py", "why"): "a question that users ask, in the docs",
 }
 """Exceptions: names that may be one of the words, by file and name, with reasons."""
 
