@@ -88,7 +88,7 @@ from .staging import (
     PRINTED_TEXT,
     RETURN,
     RUNNING,
-    Frame,
+    FunctionFrame,
     NestedFunction,
     NewObject,
     Restart,
@@ -263,7 +263,9 @@ class Generation(Staging):
         self._enter_function(callee, symbols)
         return self._run_function(callee.function, self._node(callee.function))
 
-    def _run_function(self, function: FunctionType, node: FunctionNode, outer: Frame | None = None) -> StagedValue:
+    def _run_function(
+        self, function: FunctionType, node: FunctionNode, outer: FunctionFrame | None = None
+    ) -> StagedValue:
         """Generate the body of a function, whose parameters are variables already; returns its result. A nested
         function has the `outer` frame around it."""
         self.frame_count += 1
@@ -274,7 +276,7 @@ class Generation(Staging):
             if scope.global_names & outer.local_names:
                 raise NotSpeculable("a nested function has a global variable with the name of a local one")
             names, numbers = names | outer.local_names, outer.numbers + numbers
-        self.stack.append(Frame(function, names, numbers))
+        self.stack.append(FunctionFrame(function, names, numbers))
         try:
             if isinstance(node, ast.Lambda):
                 value = self.evaluate(node.body)

@@ -100,7 +100,7 @@ class StagedValue(NamedTuple):
     """Symbols, Python numbers and concrete arrays."""
 
 
-class Frame(NamedTuple):
+class FunctionFrame(NamedTuple):
     """A function whose body is generated."""
 
     function: FunctionType
@@ -286,7 +286,7 @@ class Staging:
         self.new_leaves: dict[HeapKey, tuple[Any, ...]] = {}
         self.round = 0
         self.has_changed = False
-        self.stack: list[Frame] = []
+        self.stack: list[FunctionFrame] = []
         self.frame_count = 0
         self.current_node: ast.AST | None = None
         self.truths: dict[tuple[Any, ...], set[bool | None]] = {}
@@ -1052,7 +1052,7 @@ class Staging:
 
     def pool_of_site(self, python_class: type, node: ast.expr) -> type:
         """The pool of the lists, or dicts, that an expression of the source makes."""
-        return self.observation.pool(python_class, Site(self.location_of(node), node.col_offset))
+        return self.observation.pool(python_class, SourceSite(self.location_of(node), node.col_offset))
 
     def call_library(self, function: Any, arguments: Sequence[StagedValue]) -> StagedValue:
         """A call of a function that says in Python what a builtin does."""
@@ -1126,7 +1126,7 @@ class NestedFunction:
     """A function that a function of the program defines: it exists only in the graph."""
 
     node: FunctionNode
-    frame: Frame
+    frame: FunctionFrame
 
 
 def require_value(layout: Layout) -> None:
@@ -1140,7 +1140,7 @@ def require_value(layout: Layout) -> None:
 
 
 @dataclass(frozen=True)
-class Site:
+class SourceSite:
     """An expression of the source, as a place of lists or dicts that it makes."""
 
     location: Location

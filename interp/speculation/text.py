@@ -125,7 +125,7 @@ def concatenate(staging: Staging, parts: Sequence[StagedValue]) -> StagedValue:
         integers += part.leaves[1:split]
         floats += part.leaves[split:]
         pieces += part.layout.templates[0]
-    template = _joined(pieces)
+    template = _join_text(pieces)
     if all(isinstance(piece, str) for piece in template):
         return staging.constant("".join(str(piece) for piece in template))
     return StagedValue(TextLayout((template,)), (0, *integers, *floats))
@@ -145,10 +145,10 @@ def _with_template(value: StagedValue, position: int) -> StagedValue:
     return StagedValue(single, (0, *integers[: single.count(False)], *floats[: single.count(True)]))
 
 
-def _joined(pieces: Sequence[str | Slot]) -> tuple[str | Slot, ...]:
+def _join_text(pieces: Sequence[str | Slot]) -> tuple[str | Slot, ...]:
     """Pieces of a template, with strings that follow each other in one.
 
-    >>> _joined(["a", "b", Slot("i"), "", "c"])
+    >>> _join_text(["a", "b", Slot("i"), "", "c"])
     ('ab', Slot(kind='i', conversion='', format=''), 'c')
     """
     template: list[str | Slot] = []
