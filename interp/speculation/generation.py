@@ -1701,7 +1701,7 @@ class Generation(Staging):
     def _call_value(
         self, function: StagedValue, arguments: list[StagedValue], keywords: dict[str, StagedValue], node: ast.expr
     ) -> StagedValue:
-        if isinstance(function.layout, ReferenceLayout):
+        if isinstance(function.layout, ReferenceLayout | StaticLayout):
             return self.call_special(function, "__call__", arguments, node, keywords)
         if not isinstance(function.layout, ConstantLayout):
             raise NotSpeculable(f"a call of {function.layout} has no graph")

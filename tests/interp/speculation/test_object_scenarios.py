@@ -24,7 +24,6 @@ IN_PYTHON = {
     "array_view": "an array of NumPy",
     "array_result": "an array of NumPy",
     "memo": "a dict with keys that are ints",
-    "layers_of_two_sizes": "arrays of two shapes in one attribute",
     "suppressed_error": "a context manager of a library",
 }
 """The scenarios that stay in Python, with the reason."""
