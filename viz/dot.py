@@ -116,7 +116,7 @@ def label_markup(view: View, theme: Theme) -> str:
     lines = [escape_markup(line, CAPTION_WIDTH) for line in wrap_caption(view.caption)]
     room = view.caption_room
     if room is not None:
-        lines += ["&#160;"] * (len(wrap_caption("x" * room.length)) - len(lines))
+        lines += ["&#160;"] * (room.lines - len(lines))
     lines += filter(None, [legend_markup(view, theme)])
     if not lines:
         return ""
@@ -124,7 +124,7 @@ def label_markup(view: View, theme: Theme) -> str:
     text = "<br/>".join(["&#160;", *lines])
     if room is None:
         return text
-    width = min(room.length, CAPTION_WIDTH) * CAPTION_LETTER_WIDTH
+    width = room.line_length * CAPTION_LETTER_WIDTH
     return f'<table border="0" cellborder="0"><tr><td width="{width:.0f}">{text}</td></tr></table>'
 
 

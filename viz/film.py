@@ -35,9 +35,9 @@ def animate(pictures: Sequence[bytes], suffix: str, seconds: float) -> bytes:
     """PNG pictures of one size as an animation that repeats for ever."""
     from PIL import Image
 
-    images = [Image.open(io.BytesIO(picture)).convert("RGB") for picture in pictures]
+    images = (Image.open(io.BytesIO(picture)).convert("RGB") for picture in pictures)
     if suffix == "gif":
-        images = [image.quantize(MAX_COLOURS, dither=Image.Dither.NONE) for image in images]
+        images = (image.quantize(MAX_COLOURS, dither=Image.Dither.NONE) for image in images)
     first, *others = images
     animation = io.BytesIO()
     form, duration = "GIF" if suffix == "gif" else "PNG", round(1000 * seconds)

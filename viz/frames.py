@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import get_args
 
 from ..core.errors import Usage
+from .dot import wrap_caption
 from .view import Badge, BadgeMark, BadgeRoom, CaptionRoom, View
 
 
@@ -19,7 +20,9 @@ def align_views(views: Sequence[View]) -> list[View]:
             rooms[place] = BadgeRoom(*map(max, before, room_of(badges)))
     all_marks = {mark for view in views for mark in view.marks}
     marks = tuple(mark for mark in get_args(BadgeMark) if mark in all_marks)
-    room = CaptionRoom(max((len(view.caption) for view in views), default=0), marks)
+    captions = [wrap_caption(view.caption) for view in views]
+    line_length = max((len(line) for lines in captions for line in lines), default=0)
+    room = CaptionRoom(max(map(len, captions), default=0), line_length, marks)
     return [replace(view, badge_room=rooms, caption_room=room) for view in views]
 
 

@@ -65,9 +65,10 @@ class BadgeRoom(NamedTuple):
 
 
 class CaptionRoom(NamedTuple):
-    """Room for a caption: its most characters, and the marks that the legend below it explains."""
+    """Room for a caption: its lines, the most characters of one, and the marks that the legend below it explains."""
 
-    length: int
+    lines: int
+    line_length: int
     marks: tuple[BadgeMark, ...]
 
 

@@ -10,9 +10,11 @@ import pytest
 import tagloom as tl
 from tagloom.core.errors import Usage
 from tagloom.viz import frames
+from tagloom.viz.dot import label_markup, wrap_caption
 from tagloom.viz.frames import align_views, frame_path
 from tagloom.viz.operand_order import lay_out_boxes
 from tagloom.viz.pictures import moment_view, trim_view
+from tagloom.viz.style import LIGHT
 from tagloom.viz.view import View
 
 
@@ -73,8 +75,23 @@ def test_captions_do_not_move_frames() -> None:
     assert len({lay_out_boxes(replace(view, caption_room=None)).width for view in aligned}) > 1
 
 
+def caption_heights(views: list[View]) -> set[int]:
+    """The numbers of lines below the graphs of some frames."""
+    return {label_markup(view, LIGHT).count("<br/>") for view in align_views(views)}
+
+
+def test_words_of_captions_do_not_move_frames(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Captions are wrapped between words, so that one may need more lines than a longer one: all frames have as many
+    lines. A twin that counts the lines of captions without spaces is caught."""
+    captions = ["x" * 140, " ".join(["x" * 40] * 3)]
+    views = [replace(view, caption=caption) for view, caption in zip(moments(2), captions, strict=True)]
+    assert len(caption_heights(views)) == 1
+    monkeypatch.setattr(frames, "wrap_caption", lambda caption: wrap_caption("x" * len(caption)))
+    assert len(caption_heights(views)) == 2
+
+
 @pytest.mark.parametrize("pattern", ["frame.svg", "%d-%d.svg"])
 def test_frames_have_a_name_each(pattern: str) -> None:
     """The name of the files has one place for the number of events."""
-    with pytest.raises(Usage, match="several files"):
+    with pytest.raises(Usage, match="need a file name with a number"):
         frame_path(pattern, 3)

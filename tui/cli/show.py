@@ -309,7 +309,8 @@ def picture_bytes(picture: Picture, request: ShowRequest) -> bytes:
     """A picture in the format of the output file; raises Usage for another format."""
     suffix = output_suffix(request)
     if suffix in ANIMATIONS:
-        raise Usage("an animation shows moments of a run", got=f"-o {request.output}", hint="add ARGS and --at 0-60")
+        hint = f"-o run.{suffix}" if has_frame_name(request) else "add ARGS and --at 0-60"
+        raise Usage("an animation shows moments of a run, in one file", got=f"-o {request.output}", hint=hint)
     if suffix not in ("dot", "svg", "png", "pdf"):
         only_static = (
             " (.tl and .json without ARGS)" if suffix in ("tl", "json") else ", .tl, .json, .onnx, .mlir or .py"
@@ -371,7 +372,7 @@ def parse_moments(text: str) -> tuple[int, ...]:
     """
     moments = list[int]()
     for part in text.split(",") if text else ():
-        match = re.fullmatch(r"(-?\d+)(?:-(\d+)(?::([1-9]\d*))?)?", part.strip())
+        match = re.fullmatch(r"(-?\d{1,18})(?:-(\d{1,18})(?::([1-9]\d{0,17}))?)?", part.strip())
         if match is None:
             raise typer.BadParameter(f"{text!r} is not a number of events, or several: 1,20,300 or 0-60 or 0-300:5.")
         first, last, step = (int(word) if word else None for word in match.groups())

@@ -452,7 +452,6 @@ def paint_one_column(patch: pytest.MonkeyPatch, pane: type[Pane]) -> None:
 
 
 @pytest.mark.full
-@pytest.mark.full
 @pytest.mark.parametrize("size", [SIZES[0], SIZES[2]], ids=str)
 def test_two_runs_side_by_side(folder: Path, size: tuple[int, int]) -> None:
     """After a comparison, D shows two graphs and two trees of tags, each at the first difference. Its node is lit in
@@ -500,6 +499,7 @@ def test_a_difference_that_never_fired_is_lit(folder: Path) -> None:
     shown(script, "fib.py:fib", "3", size=(120, 40))
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("pane", [GraphPane, LinesPane])
 @pytest.mark.parametrize("how", [paint_the_first_line, paint_one_line_too_high, paint_one_column])
 def test_missing_repaints_are_caught(
