@@ -254,6 +254,8 @@ class Generation(Staging):
 
     def _changed_keys(self, callee: Callee, symbols: Sequence[Any]) -> set[HeapKey]:
         """What has other values at the end of a function of the program than its parameters have."""
+        if self.has_grown:  # generation starts again
+            return set()
         count = sum(len(layout.types) for layout in callee.layouts)
         remaining = iter(symbols[count + self.requirements.needs_classes + self.requirements.needs_rows :])
         before = {key: [next(remaining) for _ in self.key_types(key)] for key in self.keys}

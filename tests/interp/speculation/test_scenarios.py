@@ -87,6 +87,7 @@ def test_explanation() -> None:
     assert json.loads(json.dumps(document)) == document | {
         "rows": list(document["rows"]),
         "events": list(document["events"]),
+        "failures": list(document["failures"]),
     }
     with pytest.raises(tl.Usage):
         double.explain(format="xml")
