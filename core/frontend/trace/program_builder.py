@@ -653,7 +653,7 @@ def infer_results(
     need not return a value, since it assigns variables."""
     name, previous = function.function_spec.name, function.signature
     is_annotated = function.function_spec.result_type is not None
-    if is_word(result) and result is not None:
+    if is_word(result) and result is not None and not is_annotated:
         result = Choice(0, (result,))
     leaves, treedef = flatten(result, like=previous.tree_type.treedef if previous else None, words_are_static=True)
     if result is None and not may_be_empty and not is_annotated:
