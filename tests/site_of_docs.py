@@ -13,6 +13,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
+from importlib.util import find_spec
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
@@ -89,9 +90,8 @@ def write_live_page(folder: Path, number: int, picture: LivePicture) -> str:
     page = folder / "docs" / "live" / f"{number}_{Path(picture.target).stem}.html"
     page.parent.mkdir(parents=True, exist_ok=True)
     words = [picture.target, *picture.arguments.split(), *(() if picture.is_whole else ("--embed",)), "-o", str(page)]
-    subprocess.run(
-        [sys.executable, "-m", "tagloom", "play", "--live", *words], check=True, cwd=ROOT, capture_output=True
-    )
+    command = [sys.executable, "-m", "tagloom", "play", "--live", *words]
+    subprocess.run(command, check=True, cwd=ROOT, stdout=subprocess.DEVNULL)
     return f"{page.relative_to(folder)}{f'#step={picture.step}' if picture.step else ''}"
 
 
@@ -131,6 +131,18 @@ def on_page_content(html: str, **_: Any) -> str:
     return re.sub(pattern, keep_first, html, flags=re.DOTALL)
 
 
+def describe_obstacle(folder: Path) -> str:
+    """Why the site cannot be built in a folder, which MkDocs clears first; empty if it can."""
+    if not all(map(find_spec, ("mkdocs", "material"))):
+        return 'MkDocs or its theme is not installed: pip install -e ".[docs]"'
+    if folder.exists() and not folder.is_dir():
+        return f"{folder} is a file"
+    is_site = (folder / "search" / "search_index.json").exists()
+    if folder.exists() and any(folder.iterdir()) and not is_site:
+        return f"{folder} has other files than a site, and would lose them"
+    return ""
+
+
 def build(folder: Path) -> None:
     """Build the site; raises an exception of MkDocs if a page has a fault."""
     from mkdocs.commands.build import build as build_site
@@ -150,5 +162,7 @@ def build(folder: Path) -> None:
 if __name__ == "__main__":
     if len(sys.argv) != 2:
         sys.exit(__doc__)
+    if obstacle := describe_obstacle(Path(sys.argv[1])):
+        sys.exit(obstacle)
     logging.basicConfig(level=logging.WARNING, format="%(message)s")
     build(Path(sys.argv[1]))

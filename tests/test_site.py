@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 import site_of_docs
 from support.pictures.chromium import Tab, chromium
-
-pytestmark = pytest.mark.full
 
 
 @pytest.fixture(scope="module")
@@ -53,6 +52,35 @@ def test_pictures_become_live_pages() -> None:
     assert all((site_of_docs.ROOT / name).exists() for name in site_of_docs.LIVE_PICTURES)
 
 
+def navigation() -> set[str]:
+    """The pages that the site's navigation names."""
+    return set(re.findall(r"(?m): (\S+\.md)$", (site_of_docs.ROOT / "docs" / "mkdocs.yml").read_text()))
+
+
+def test_the_navigation_has_every_page(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each page but the index of docs, which the navigation replaces, is in it; one that is new would be missed."""
+    assert navigation() == {*site_of_docs.page_names()} - {"docs/README.md"}
+    names = site_of_docs.page_names()
+    monkeypatch.setattr(site_of_docs, "page_names", lambda: [*names, "docs/new.md"])
+    assert navigation() != {*site_of_docs.page_names()} - {"docs/README.md"}
+
+
+def test_a_folder_with_other_files_keeps_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """MkDocs deletes what is in its folder, so that must be new, empty, or a site; and MkDocs must be
+    installed."""
+    monkeypatch.setattr(site_of_docs, "find_spec", lambda name: object())
+    assert site_of_docs.describe_obstacle(tmp_path) == site_of_docs.describe_obstacle(tmp_path / "new") == ""
+    (tmp_path / "thesis.tex").touch()
+    assert "other files" in site_of_docs.describe_obstacle(tmp_path)
+    assert "is a file" in site_of_docs.describe_obstacle(tmp_path / "thesis.tex")
+    (tmp_path / "search").mkdir()
+    (tmp_path / "search" / "search_index.json").touch()
+    assert site_of_docs.describe_obstacle(tmp_path) == ""
+    monkeypatch.setattr(site_of_docs, "find_spec", lambda name: None)
+    assert "pip install" in site_of_docs.describe_obstacle(tmp_path)
+
+
+@pytest.mark.full
 def test_the_site_is_built_strictly(site: Path) -> None:
     """Every page of docs is there; no link or anchor leads nowhere."""
     pages = {path.stem for path in (site_of_docs.ROOT / "docs").glob("*.md")} - {"README"}
@@ -60,6 +88,7 @@ def test_the_site_is_built_strictly(site: Path) -> None:
     assert (site / "index.html").exists() and (site / "search" / "search_index.json").exists()
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("target", ["nowhere.md", "docs/pictures.md#nowhere"])
 def test_links_that_lead_nowhere_are_errors(
     site: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, target: str
@@ -80,6 +109,7 @@ def test_links_that_lead_nowhere_are_errors(
         site_of_docs.build(tmp_path)
 
 
+@pytest.mark.full
 def test_a_page_in_chromium(site: Path, tab: Tab) -> None:
     """A live page stands in place of a picture and runs; a term has its line of the glossary; nothing comes from
     another server."""

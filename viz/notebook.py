@@ -30,7 +30,7 @@ from .pictures import run_picture as of_run
 from .style import DARK, LIGHT, Theme
 
 if TYPE_CHECKING:
-    from .player.page import PlayerPage
+    from .player.page import PlayerPage, PlayerSelection
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -130,10 +130,11 @@ def widget(history: History, *, most: int | None = None, fold: Iterable[str] = (
 
     A step on the page moves the history in the kernel; after each cell that is run, the page shows the position of the
     history. The run goes on up to the last event of the page, the `most`-th (by default 5,000); `fold` and `boxes` are
-    those of `player`. Raises Usage if anywidget is not installed.
+    those of `player`. Raises Usage if anywidget is not installed, or if there is no page of this history.
     """
-    from .player.page import PlayerSelection
-
+    if not isinstance(history, History):
+        hint = "f.history(ARGS) makes a history"
+        raise Usage("a widget shows a history only", got=type(history).__name__, hint=hint, python=TypeError)
     if find_spec("anywidget") is None:
         hint = 'pip install "tagloom[notebook]"'
         raise Usage(
@@ -141,18 +142,23 @@ def widget(history: History, *, most: int | None = None, fold: Iterable[str] = (
         )
     from .player.widget import HistoryWidget
 
-    usual = PlayerSelection()
-    events, most_boxes = usual.max_events if most is None else most, usual.max_boxes if boxes is None else boxes
-    return HistoryWidget(history, PlayerSelection(0, events, "", most_boxes, tuple(fold)))
+    return HistoryWidget(history, select_part(0, most, "", fold, boxes))
 
 
 def play(
     run: Outcome | History, *, first: int, most: int | None, under: str, fold: Sequence[str], boxes: int | None
 ) -> PlayerPage:
     """A page that plays a run, or part of it; None is the default of PlayerSelection."""
-    from .player.page import PlayerSelection, page_of_history, page_of_outcome
+    from .player.page import page_of_history, page_of_outcome
+
+    choice = select_part(first, most, under, fold, boxes)
+    return page_of_history(run, choice) if isinstance(run, History) else page_of_outcome(run, choice)
+
+
+def select_part(first: int, most: int | None, under: str, fold: Iterable[str], boxes: int | None) -> PlayerSelection:
+    """The part of a run that a page shows; None is the default of PlayerSelection."""
+    from .player.page import PlayerSelection
 
     usual = PlayerSelection()
     events, most_boxes = usual.max_events if most is None else most, usual.max_boxes if boxes is None else boxes
-    choice = PlayerSelection(first, events, under, most_boxes, tuple(fold))
-    return page_of_history(run, choice) if isinstance(run, History) else page_of_outcome(run, choice)
+    return PlayerSelection(first, events, under, most_boxes, tuple(fold))

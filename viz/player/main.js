@@ -162,18 +162,25 @@ function describeEnding() {
   return run.value ? `The run is over: it returned ${run.value}.` : `The run ended here: ${run.error || run.status}.`;
 }
 
-// The address: #step=17 is the position after the 17th event of the run. The page of a widget, which is in the frame of
-// another page, tells that one the number of events, and goes to the number that it is told.
+// The address: #step=17 is the position after the 17th event of the run. A page in a frame goes to the number of events
+// that the page around it sends, and sends that page the number to which its reader goes. It never sends a number back:
+// by then the other page may be elsewhere.
 
-let addressTimer = 0;
+let addressTimer = 0, sharedNumber = 0;
 
 function writeAddress() {
   clearTimeout(addressTimer);
   addressTimer = setTimeout(() => {
-    const number = page.position ? run.events.number[page.position - 1] + 1 : run.events.number[0] || 0;
+    const number = numberOfEvents();
     try { history.replaceState(null, "", `#step=${number}${page.address}`); } catch { /* a frame of a notebook has no address */ }
-    if (parent !== window) parent.postMessage({ tagloom: { position: number } }, "*");
+    if (parent !== window && number !== sharedNumber) parent.postMessage({ tagloom: { position: number } }, "*");
+    sharedNumber = number;
   }, ADDRESS_DELAY);
+}
+
+// The number of events of the run before the position.
+function numberOfEvents() {
+  return page.position ? run.events.number[page.position - 1] + 1 : run.events.number[0] || 0;
 }
 
 // The position in the address, or undefined.
@@ -193,9 +200,11 @@ function receivePosition(event) {
   const number = event.data?.tagloom?.position;
   if (event.source !== parent || parent === window || !Number.isInteger(number)) return;
   const to = positionOfEvent(number);
-  if (to === page.position) return;
-  pause();
-  seek(to);
+  if (to !== page.position) {
+    pause();
+    seek(to);
+  }
+  sharedNumber = numberOfEvents();
 }
 
 // Show the run that has been loaded, at a position: everything that is built once a run.

@@ -27,8 +27,10 @@ class HistoryWidget(anywidget.AnyWidget):  # type: ignore[misc]
 
     def __init__(self, history: History, choice: PlayerSelection) -> None:
         position = history.position
-        page = page_of_beginning(history, choice)
-        history.jump(position)
+        try:
+            page = page_of_beginning(history, choice)
+        finally:
+            history.jump(position)
         self.history, self.event_count = history, min(len(history), choice.max_events)
         super().__init__(html=page.html, title=escape_line(page.name), position=min(position, self.event_count))
         self.observe(self.move_history, "position")

@@ -6,16 +6,19 @@ import json
 import os
 import subprocess
 import sys
+import time
 from ast import literal_eval
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 import tagloom as tl
-from support.pictures.chromium import Tab
+from support.pictures.chromium import PATIENCE, Tab
 from support.pictures.drawings import fib
 from tagloom.core.errors import Usage
 from tagloom.viz import notebook
-from tagloom.viz.player.page import page_of_history, read_asset
+from tagloom.viz.player import page
+from tagloom.viz.player.page import read_asset
 
 NOTEBOOK = """
 import nbformat
@@ -88,31 +91,92 @@ addEventListener("message", (event) => window.received.push(event.data?.tagloom?
 </script>"""
 
 
+def test_only_histories_have_a_widget() -> None:
+    """Another object is refused before anything is loaded."""
+    with pytest.raises(Usage, match="a widget shows a history only") as error:
+        tl.widget(fib)  # type: ignore[arg-type]
+    assert isinstance(error.value, TypeError)
+
+
 @pytest.mark.full
-def test_history_and_page_move_together_in_a_browser(tab: Tab, tmp_path: Path) -> None:
-    """The page begins at the position of the history and follows it; a position on the page reaches the model once; a
-    message of another page, or without a number, moves nothing; a removed widget reports nothing."""
+def test_a_refused_widget_moves_nothing() -> None:
+    """A fork with another value has no page: its history stays where it is."""
+    pytest.importorskip("anywidget")
     history = fib.history(3)
     history.run()
-    data = {
-        "html": page_of_history(history).html, "title": "fib(3)", "height": 700, "position": 7,
-        "script": read_asset("widget.js"),
-    }  # fmt: skip
-    target = tmp_path / "widget.html"
-    target.write_text(PAGE.replace("DATA", json.dumps(data).replace("<", "\\u003c")))
-    tab.open(target)
-    tab.wait("window.received && window.received.at(-1) === 7")
-    assert tab.run("window.saved.length") == 0
+    history.jump(4)
+    fork = history.change(0, True)
+    with pytest.raises(Usage, match="an edited fork"):
+        tl.widget(fork)
+    assert fork.position == 4
+
+
+@pytest.fixture
+def stepped(tab: Tab, tmp_path: Path) -> Callable[..., Tab]:
+    """A function that shows a widget at event 7 of fib(3), with its scripts edited, and waits for that."""
+
+    def show(edit_page: tuple[str, str] = ("", ""), edit_widget: tuple[str, str] = ("", "")) -> Tab:
+        history = fib.history(3)
+        history.run()
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(page, "read_asset", lambda name: read_asset(name).replace(*edit_page))
+            html = page.page_of_history(history).html
+        script = read_asset("widget.js").replace(*edit_widget)
+        data = {"html": html, "title": "fib(3)", "height": 700, "position": 7, "script": script}
+        target = tmp_path / "widget.html"
+        target.write_text(PAGE.replace("DATA", json.dumps(data).replace("<", "\\u003c")))
+        tab.open(target)
+        wait_for_step(tab, 7)
+        return tab
+
+    return show
+
+
+def wait_for_step(tab: Tab, number: int) -> None:
+    """Wait until the page in the frame is at this number of events."""
+    deadline = time.monotonic() + PATIENCE
+    while f'"Step {number} of ' not in json.dumps(tab.do("DOM.getDocument", depth=-1, pierce=True)):
+        assert time.monotonic() < deadline, f"the page never was at event {number}"
+        time.sleep(0.05)
+
+
+def positions_sent(tab: Tab) -> list[int]:
+    """The positions that the page has sent, after twice the time in which it sends one."""
+    return list(tab.run("new Promise((done) => setTimeout(() => done(window.received), 600))"))
+
+
+@pytest.mark.full
+def test_history_and_page_move_together_in_a_browser(stepped: Callable[..., Tab]) -> None:
+    """The page begins at the position of the history and follows it, and sends neither position back; a step on the
+    page reaches the model once; a message of another page, or without a number, moves nothing; a removed widget reports
+    nothing."""
+    tab = stepped()
     tab.run("window.move(20)")
-    tab.wait("window.received.at(-1) === 20")
-    assert tab.run("window.saved.length") == 0
-    frame = "document.querySelector('iframe').contentWindow"
-    tab.run(f"{frame}.postMessage({{tagloom: {{position: 'x'}}}}, '*')")
-    tab.run(f"{frame}.postMessage({{tagloom: {{position: 11}}}}, '*')")
-    tab.wait("window.saved.length === 1 && window.saved[0] === 11")
-    assert tab.run("window.model.get('position')") == 11
+    wait_for_step(tab, 20)
+    assert positions_sent(tab) == []
+    tab.run("document.querySelector('iframe').contentWindow.postMessage({tagloom: {position: 'x'}}, '*')")
     tab.run("postMessage({tagloom: {position: 3}}, '*')")
+    tab.run("document.querySelector('iframe').focus()")
+    for key in ("w", "w", "ArrowRight"):  # steps by event
+        tab.key(key)
+    wait_for_step(tab, 21)
+    tab.wait("window.saved.length === 1")
+    assert tab.run("window.saved") == [21] and tab.run("window.model.get('position')") == 21
     tab.run("window.remove()")
-    tab.run(f"{frame}.postMessage({{tagloom: {{position: 30}}}}, '*')")
-    tab.wait("window.received.at(-1) === 30")
-    assert tab.run("window.saved") == [11] and tab.complaints == []
+    tab.key("ArrowRight")
+    tab.wait("window.received.at(-1) === 22")
+    assert tab.run("window.saved") == [21] and tab.complaints == []
+
+
+@pytest.mark.full
+def test_a_page_that_sends_back_what_it_is_told_is_caught(stepped: Callable[..., Tab]) -> None:
+    """A twin of the page sends the position of the history back, which may have moved on by then."""
+    assert positions_sent(stepped(edit_page=(" && number !== sharedNumber", ""))) == [7]
+
+
+@pytest.mark.full
+def test_a_widget_that_listens_to_every_page_is_caught(stepped: Callable[..., Tab]) -> None:
+    """A twin of the widget takes a position from another window than its frame."""
+    tab = stepped(edit_widget=("event.source !== frame.contentWindow || ", ""))
+    tab.run("postMessage({tagloom: {position: 3}}, '*')")
+    tab.wait("window.saved.length === 1 && window.saved[0] === 3")
