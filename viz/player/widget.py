@@ -24,6 +24,8 @@ class HistoryWidget(anywidget.AnyWidget):  # type: ignore[misc]
     title = traitlets.Unicode().tag(sync=True)
     height = traitlets.Int(HEIGHT).tag(sync=True)
     position = traitlets.Int().tag(sync=True)
+    _events: Any = None
+    """The events of the notebook's shell; a widget whose page is refused is closed, too, and has none."""
 
     def __init__(self, history: History, choice: PlayerSelection) -> None:
         position = history.position
