@@ -82,7 +82,8 @@ class Debugger(AsciiApp):
         self._command_queue: asyncio.Queue[str | None] = asyncio.Queue()
         self._pending_commands = 0
         self._pending_layout: LayoutRequest | None = None
-        self._failed_layout: LayoutRequest | None = None
+        self._failed_layouts: dict[str, LayoutRequest] = {}
+        """The last layout of each pane, if it failed or was stopped."""
         self._is_layout_stopped = False
         """Whether the user has stopped the layout."""
         self._command_started_at: float | None = None
@@ -392,24 +393,26 @@ class Debugger(AsciiApp):
             self.request_snapshot()
         for name, page in snapshot.pages.items():
             panes[name].show_content(page)
-        if "graph" in self.pane_layout.sizes and (snapshot.picture is not None or snapshot.layout_request is not None):
+        if "graph" in self.pane_layout.sizes and (snapshot.picture is not None or "graph" in snapshot.layout_requests):
             panes["graph"].show_content(snapshot.picture)
         if snapshot.has_other:
             other = panes[OTHER_PANES[0]]
             assert isinstance(other, GraphPane)
             other.show_content(snapshot.other_picture)
-            if snapshot.other_picture is not None and snapshot.layout_request is None:
+            if snapshot.other_picture is not None and other.pane not in snapshot.layout_requests:
                 other.show_message("")  # it may have the layout of the other pane
         panes["timeline"].show_content(snapshot.timeline)
-        if snapshot.layout_request is not None:
-            self._start_layout(snapshot.layout_request, snapshot.layout_pane)
+        self._start_layout(snapshot.layout_requests)
 
-    def _start_layout(self, request: LayoutRequest, pane: str) -> None:
-        if request not in (self._pending_layout, self._failed_layout):
-            if self._pending_layout is not None:
-                self._layout_worker.stop()
-            self._pending_layout = request
-            self.run_worker(self._run_layout(request, pane), name="layout", exclusive=True, group="layout")
+    def _start_layout(self, requests: Mapping[str, LayoutRequest]) -> None:
+        """Start the first of some layouts that has not failed, unless it is running."""
+        ready = [pane for pane, request in requests.items() if self._failed_layouts.get(pane) != request]
+        if not ready or requests[ready[0]] == self._pending_layout:
+            return
+        if self._pending_layout is not None:
+            self._layout_worker.stop()
+        self._pending_layout = requests[ready[0]]
+        self.run_worker(self._run_layout(self._pending_layout, ready[0]), name="layout", exclusive=True, group="layout")
 
     async def _run_layout(self, request: LayoutRequest, pane: str) -> None:
         """Lay the graph of a pane out in the background: a large graph first with most of it folded."""
@@ -427,18 +430,24 @@ class Debugger(AsciiApp):
             layout = None
             while layout is None and not self._is_layout_stopped:  # an interrupt of the layout before may come late
                 layout = await self._layout_worker.run(lambda: lay_out_graph(request))
-            self._failed_layout = None if layout is not None else request
-            graph.show_message(
-                "" if layout is not None else "the layout was stopped; Enter or a click here restarts it"
-            )
-            self._use_layout(layout, pane)
+            if layout is None:
+                self._give_up_layout(request, graph, "the layout was stopped; Enter or a click here restarts it")
+            else:
+                self._failed_layouts.pop(pane, None)
+                graph.show_message("")
+                self._use_layout(layout, pane)
         except TagloomError as error:
-            self._failed_layout = request
-            graph.show_message(f"{str(error).splitlines()[0]}; < folds it")
+            self._give_up_layout(request, graph, f"{str(error).splitlines()[0]}; < folds it")
         finally:
             timer.stop()
             if self._pending_layout is request:
                 self._pending_layout = None
+
+    def _give_up_layout(self, request: LayoutRequest, graph: GraphPane, message: str) -> None:
+        """Say in a pane why it has no layout, and go on with that of the other pane, if that is still to be made."""
+        self._failed_layouts[graph.pane] = request
+        graph.show_message(message)
+        self.request_snapshot()
 
     def _use_layout(self, layout: GraphLayout | None, pane: str) -> None:
         """Show a new layout in a pane, if there is one."""
@@ -450,5 +459,5 @@ class Debugger(AsciiApp):
     @on(GraphPane.LayoutRequested)
     def _restart_layout(self) -> None:
         """Start a layout that was stopped or failed again."""
-        self._failed_layout = None
+        self._failed_layouts.clear()
         self.request_snapshot()

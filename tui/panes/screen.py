@@ -95,10 +95,8 @@ class ScreenSnapshot(NamedTuple):
     timeline: Timeline | None = None
     reply: CommandReply | None = None
     """The reply to the command after which the snapshot was taken."""
-    layout_request: LayoutRequest | None = None
-    """The layout that is still to be made."""
-    layout_pane: str = "graph"
-    """The pane that it is for."""
+    layout_requests: Mapping[str, LayoutRequest] = {}
+    """The layouts that are still to be made, by pane."""
     other_picture: GraphPicture | None = None
     """The graph of the run beside the current one."""
     has_other: bool = False
@@ -180,7 +178,8 @@ class ScreenPresenter:
         } | self._answers_page(panes)
         picture, request = self.draw_graph("graph", panes)
         timeline = build_timeline(session, *_timeline_size(panes["timeline"])) if "timeline" in panes else None
-        snapshot = ScreenSnapshot(pages, line, last, picture, timeline, None, request)
+        requests = {} if request is None else {"graph": request}
+        snapshot = ScreenSnapshot(pages, line, last, picture, timeline, None, requests)
         return snapshot if session.other_run is None else self.add_other_run(snapshot, panes)
 
     def draw_graph(self, pane: str, panes: Mapping[str, PaneSize]) -> tuple[GraphPicture | None, LayoutRequest | None]:
@@ -190,18 +189,16 @@ class ScreenPresenter:
             return None, None
         layout = self.find_layout(pane, request)
         picture = draw_tokens(layout, self.session) if layout is not None and self.has_layout(pane) else None
-        return picture, None if layout is not None and layout.request is request else request
+        return picture, None if layout is not None and layout.request == request else request
 
     def find_layout(self, pane: str, request: LayoutRequest) -> GraphLayout | None:
         """The layout of a pane; if that is another one than requested, one of an equal graph, if there is one."""
         own = self.graph_layouts.get(pane)
         if own is None or own.request.graph is not request.graph or own.request != request:
-            others = (layout for layout in (own, *self.graph_layouts.values()) if layout is not None)
-            equal = next((layout for layout in others if layout.request == request), None)
-            if equal is None:
-                return own
-            own = equal
-        own = self.graph_layouts[pane] = replace(own, request=request)
+            layouts = [*self.graph_layouts.values()]  # a copy: the app adds layouts in another thread
+            equal = next((layout for layout in layouts if layout.request == request), None)
+            if equal is not None:
+                own = self.graph_layouts[pane] = replace(equal, request=request)
         return own
 
     def add_other_run(self, snapshot: ScreenSnapshot, panes: Mapping[str, PaneSize]) -> ScreenSnapshot:
@@ -211,9 +208,10 @@ class ScreenPresenter:
             session.run.index.catch_up(session.history)
             picture, request = self.draw_graph(graph_pane, panes)
             pages = {tags_pane: tags_page(session)} if tags_pane in panes else {}
-        if snapshot.layout_request is None:
-            snapshot = snapshot._replace(layout_request=request, layout_pane=graph_pane)
-        return snapshot._replace(pages={**snapshot.pages, **pages}, other_picture=picture, has_other=True)
+        requests = {**snapshot.layout_requests, **({} if request is None else {graph_pane: request})}
+        return snapshot._replace(
+            pages={**snapshot.pages, **pages}, layout_requests=requests, other_picture=picture, has_other=True
+        )
 
     def build_page(self, pane: str, size: PaneSize) -> PanePage:
         """The page of a pane, which loses one column to its scroll bar."""

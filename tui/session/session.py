@@ -257,9 +257,9 @@ class Session:
         if other is None:
             raise Usage("there is no run beside this one", hint="beside NAME")
         focus = self.focus
-        self.update_state(current=other.name)
-        self.focus = replace(focus, other_run=run.name)
         try:
+            self.update_state(current=other.name)
+            self.focus = replace(focus, other_run=run.name)
             yield
         finally:
             self.update_state(current=run.name)

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 import tagloom as tl
 from onscreen import Screen, shown
+from tagloom.core.errors import Usage
 from tagloom.tui.app import app
 from tagloom.tui.app.graph import GraphPane
 from tagloom.tui.app.themes import load_preference, save_preference
@@ -119,6 +120,38 @@ def test_escape_stops_a_layout(folder: Path, monkeypatch: pytest.MonkeyPatch) ->
         await script(screen)
 
     shown(stopping, "fib.py:fib", "4", waits=False)
+
+
+@pytest.mark.full
+def test_a_failed_layout_does_not_hold_up_the_other(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """If the layout of one of two runs fails, its pane says why, and the other run is laid out. If both fail, neither
+    is tried again by itself."""
+    refused, calls = {"renamed"}, list[str]()
+
+    def fail(request: LayoutRequest) -> GraphLayout:
+        calls.append(request.graph.name)
+        if calls[-1] in refused:
+            raise Usage("Graphviz failed")
+        return lay_out_graph(request)
+
+    monkeypatch.setattr(app, "lay_out_graph", fail)
+    (folder / "renamed.py").write_text((folder / "fib.py").read_text().replace("fib", "renamed"))
+
+    async def script(screen: Screen) -> None:
+        await screen.do("load renamed.py:renamed 4", "beside fib")
+        panes = screen.app.panes()
+        graph, other = panes["graph"], panes["other graph"]
+        assert isinstance(graph, GraphPane) and isinstance(other, GraphPane)
+        assert "Graphviz failed" in graph.message
+        assert other.picture is not None and not other.message
+        refused.add("fib")
+        await screen.press("greater_than_sign")
+        assert "Graphviz failed" in graph.message and "Graphviz failed" in other.message
+        count = len(calls)
+        await screen.press("s")
+        assert len(calls) == count
+
+    shown(script, "fib.py:fib", "4", size=(120, 40))
 
 
 @pytest.mark.full

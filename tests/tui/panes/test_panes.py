@@ -527,7 +527,27 @@ def test_a_snapshot_has_the_whole_screen(folder: Path) -> None:
     seen = looker.do("why subtract", lambda front: sizes)
     assert seen.front_pane == "answers" and set(seen.pages) == {*PANES} - {"graph", "timeline"}
     assert any(row.command == "goto 7" for row in seen.pages["answers"].rows)
-    assert "8 fired" in status_row(looker.session).text and seen.layout_request is not None
+    assert "8 fired" in status_row(looker.session).text and [*seen.layout_requests] == ["graph"]
+
+
+def test_runs_of_equal_graphs_share_a_layout(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A program that is loaded twice is laid out once; another program, and a pane of another size, need a layout of
+    their own. A twin that takes any layout is caught."""
+
+    def missing_layouts(line: str, width: int = 40) -> list[str]:
+        sizes = {"graph": PaneSize(40, 10), "other graph": PaneSize(width, 10)}
+        screen = ScreenPresenter(session_after("fib.py:fib", "4", do=line))
+        for pane, request in screen.snapshot(sizes).layout_requests.items():
+            if pane == "graph":
+                screen.graph_layouts[pane] = lay_out_graph(request)
+        return [*screen.do("beside fib", lambda front: sizes).layout_requests]
+
+    (folder / "renamed.py").write_text((folder / "fib.py").read_text().replace("fib", "renamed"))
+    assert missing_layouts("load fib.py:fib 3") == []
+    assert missing_layouts("load fib.py:fib 3", width=60) == ["other graph"]
+    assert missing_layouts("load renamed.py:renamed 3") == ["other graph"]
+    monkeypatch.setattr(LayoutRequest, "__eq__", lambda self, other: True)
+    assert missing_layouts("load renamed.py:renamed 3") == []
 
 
 def test_printed_text_is_no_position(folder: Path) -> None:

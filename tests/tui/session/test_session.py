@@ -497,6 +497,20 @@ def test_the_test_that_ended_a_loop(folder: Path, name: str, argument: str, iter
 # Files
 
 
+def test_views_of_the_other_run_leave_the_session_alone(folder: Path) -> None:
+    """While the other run is viewed, it is the current one; then everything is as before, even after an interrupt."""
+    session = session_of("fib.py:fib", "4")
+    run_commands(session, "step 5", "fork mine", "beside fib", "only main/fib")
+    before = session.snapshot, session.focus
+    with pytest.raises(KeyboardInterrupt), session.swap_runs():
+        assert (session.run.name, session.focus.other_run) == ("fib", "mine")
+        raise KeyboardInterrupt
+    assert (session.snapshot, session.focus) == before
+    run_commands(session, "beside")
+    with pytest.raises(tl.Usage, match="there is no run beside this one"), session.swap_runs():
+        pass
+
+
 def test_export_and_replay(folder: Path) -> None:
     """A log, an outcome and a graph are written, and a log can be loaded again; no program is overwritten."""
     session = session_of("fib.py:fib", "4")
