@@ -13,6 +13,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
+from html import escape
 from importlib.util import find_spec
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -110,9 +111,11 @@ def embed_pages(text: str, page: str, live: dict[str, str]) -> str:
 
 
 def abbreviations() -> str:
-    """The glossary as abbreviations of Markdown."""
+    """The glossary as abbreviations of Markdown. Definitions are escaped twice, as the theme shows the text of a title
+    as HTML."""
     rows = (line.split(" | ") for line in TERMS.read_text(encoding="utf-8").splitlines() if line.count(" | ") == 2)
-    return "".join(f"*[{term}]: {definition}\n" for term, definition, _ in rows if term not in EVERYDAY_WORDS)
+    texts = ((term, definition.replace("`", "")) for term, definition, _ in rows if term not in EVERYDAY_WORDS)
+    return "".join(f"*[{term}]: {escape(escape(text, quote=False), quote=False)}\n" for term, text in texts)
 
 
 def on_page_content(html: str, **_: Any) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from html import unescape
 from pathlib import Path
 
 import pytest
@@ -40,6 +41,15 @@ def test_everyday_words_are_terms() -> None:
     assert {line.partition(" | ")[0] for line in lines} >= site_of_docs.EVERYDAY_WORDS
     text = site_of_docs.abbreviations()
     assert "*[token]: " in text and "*[back]: " not in text
+
+
+def test_definitions_are_text(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The theme takes the title of a term for HTML: signs of HTML in a definition are signs there, too."""
+    terms = tmp_path / "glossary.txt"
+    terms.write_text("less | `a < b & c`, or <b>d</b> | ops.md\n")
+    monkeypatch.setattr(site_of_docs, "TERMS", terms)
+    title = unescape(site_of_docs.abbreviations().removeprefix("*[less]: "))
+    assert "<" not in title and unescape(title) == "a < b & c, or <b>d</b>\n"
 
 
 def test_pictures_become_live_pages() -> None:

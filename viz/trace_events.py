@@ -11,8 +11,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator
+from pathlib import Path
 from typing import Any, TypeAlias
 
+from ..core.errors import Usage
 from ..core.graph.graph import Graph
 from ..core.tag import Tag
 from ..interp.history.history import History
@@ -30,6 +32,14 @@ FIRING_LENGTH = 0.9
 
 TRACE_PROCESS = 1
 """The number of the process that the format requires."""
+
+
+def require_trace_file(output: Path | None, option: str) -> Path:
+    """The file that an option of a command names for a trace; raises Usage unless it is a .json file."""
+    if output is None or output.suffix.lower() != ".json":
+        got = None if output is None else f"{option} {output}"
+        raise Usage("a trace needs a .json file, for Perfetto", got=got, hint=f"{option} run.json")
+    return output
 
 
 def trace_document(history: History) -> bytes:

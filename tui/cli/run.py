@@ -31,6 +31,7 @@ from ...interp.lru_cache import LRUCache
 from ...interp.outcome.outcome import Outcome
 from ...interp.records.documents import OutcomeRecord, add_critical_path, to_json, to_outcome_record, untyped_json
 from ...viz.cluster_trace import cluster_trace_document
+from ...viz.trace_events import require_trace_file
 from ..load import (
     Runnable,
     check_rules,
@@ -147,6 +148,8 @@ def run(
     With --fetch and --feed, which may be repeated, only a part of the program is run. An argument that this part does
     not need is written `...`, or left out at the end.
     """
+    if timeline is not None:
+        require_trace_file(timeline, "--timeline")
     subject = find_program(target)
     check_rules(subject, unchecked=unchecked)
     is_parallel = any(option is not None for option in (cores, workers, cluster, checkpoint, resume, timeline))
@@ -176,9 +179,9 @@ def run(
         program, graph = program_and_graph(subject)
         job = Job(graph, default_structure(graph), program, breaks_rules(graph, unchecked=unchecked))
         outcome = run_job(job, parse_arguments(subject, args or []), RunOptions(**options), engine)
+    print_outcome(outcome, stats=stats, as_document=as_document, is_part=is_part)
     if timeline is not None:
         write_file(timeline, cluster_trace_document(outcome))
-    print_outcome(outcome, stats=stats, as_document=as_document, is_part=is_part)
     if is_terminal(sys.stderr) and has_unfinished():
         print_diagnostic(f"the run ended before its compiler: `tagloom warm {escape_line(target)}` compiles ahead")
     raise typer.Exit(0 if outcome.status == "Returned" else 1)

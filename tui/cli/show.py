@@ -39,7 +39,7 @@ from ...viz.frames import align_views, frame_path
 from ...viz.operand_order import order_operands
 from ...viz.pictures import PICTURES, Picture, moment_view, render_picture, run_picture, static_view, trim_view
 from ...viz.style import DARK, LIGHT
-from ...viz.trace_events import trace_document
+from ...viz.trace_events import require_trace_file, trace_document
 from ...viz.view import View
 from ..load import find_program, program_and_graph, program_of, split_target
 from ..run_start import RunRequest, StartOptions
@@ -236,10 +236,8 @@ def requested_history(history: History, request: ShowRequest) -> History:
 
 def write_trace(history: History, request: ShowRequest) -> None:
     """Write the run in the Trace Event Format; raises Usage if the output is not a .json file."""
-    if request.output is None or output_suffix(request) != "json":
-        got = None if request.output is None else f"-o {request.output}"
-        raise Usage("a trace needs a .json file, for Perfetto", got=got, hint="-o run.json")
-    write_file(request.output, trace_document(requested_history(history, request)))
+    output = require_trace_file(request.output, "-o")
+    write_file(output, trace_document(requested_history(history, request)))
 
 
 def history_at(history: History, position: int, form: str) -> History:

@@ -188,6 +188,10 @@ def test_timelines(tagloom: Any, folder: Path) -> None:
     }  # fmt: skip
     code, _, err = tagloom("run", "fib.py:fib", "6", "--timeline", "run.json")
     assert code == 2 and "engine='distributed'" in err
+    code, out, err = tagloom("run", "fib.py:fib", "6", *options[:-1], "run.txt")
+    assert (code, out) == (2, "") and "a trace needs a .json file" in err
+    code, out, err = tagloom("run", "fib.py:fib", "6", *options[:-1], "missing/run.json")
+    assert (code, out) == (2, "13\n") and "missing" in err, "the result is not lost"
 
 
 def test_workers(tagloom: Any) -> None:
