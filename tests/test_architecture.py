@@ -134,7 +134,8 @@ def test_the_command_line_needs_no_extra(tmp_path: Path) -> None:
     """`tagloom` starts, and lists all backends, where none of their systems is installed."""
     code = (
         "import sys; sys.modules.update(dict.fromkeys("
-        "['onnx', 'onnxruntime', 'jax', 'jaxlib', 'torch', 'tensorflow', 'ray', 'textual_serve']))\n"
+        "['onnx', 'onnxruntime', 'jax', 'jaxlib', 'torch', 'tensorflow', 'ray', 'textual_serve', 'PIL', 'pypdf', "
+        "'anywidget']))\n"
         "import tagloom.tui.cli.main\n"
         "from tagloom.interp.oracle.adapters import backend_names; print(*backend_names())"
     )

@@ -129,6 +129,8 @@ PANE_KEY_HINTS: Mapping[str, tuple[tuple[str, str], ...]] = {
     "flight": (("Enter", "select"), ("d", "deliver"), ("=", "change")),
     "waiting": (("Enter", "select"),),
     "tags": (("Enter", "only this"), ("g", "next event")),
+    "other graph": (("m", "switch"), ("|", "hide"), ("> <", "zoom")),
+    "other tags": (("m", "switch"), ("|", "hide"), ("Enter", "only this")),
     "inspector": (("Enter", "go there"), ("@", "watch"), ("[", "slice")),
     "events": (("Enter", "go there"), ("!", "filter")),
     "cells": (("Enter", "select"),),

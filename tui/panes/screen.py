@@ -364,6 +364,8 @@ def suggest_line(session: Session, command: Command[Session], about: PageRow | N
             return f"{command.name} {position}{' ' if len(words) > 1 else ''}"
         case "TAG" if tag:
             return f"{command.name} {tag}"
+        case "NAME" if command.name == "switch" and session.other_run is not None:
+            return f"{command.name} {session.other_run.name}"
         case "N" if command.group == "stopping" and (point := find_breakpoint(session, about)) is not None:
             return f"{command.name} {point}{' ' if len(words) > 1 else ''}"
         case "CONDITION" if about is not None and about.line is not None:

@@ -517,6 +517,10 @@ def test_suggested_arguments_of_keys(folder: Path) -> None:
     assert suggest_line(session, COMMANDS["why-not"], second) == "why-not fib.subtract_1 main/fib"
     assert suggest_line(session, COMMANDS["why"], None).startswith("why fib.")
     assert suggest_line(session, COMMANDS["break"], source_page(session, 80).rows[5]) == "break line == 6 and fired"
+    assert suggest_line(session, COMMANDS["switch"], None) == "switch "
+    for line in ("fork mine", "beside fib"):
+        session.execute(line)
+    assert suggest_line(session, COMMANDS["switch"], None) == "switch fib"
 
 
 def test_a_snapshot_has_the_whole_screen(folder: Path) -> None:
