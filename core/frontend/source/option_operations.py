@@ -82,8 +82,11 @@ def _operate_known(operation: Callable[..., Any], *operands: Any) -> Any:
 
 def _examples(operands: Sequence[Any]) -> list[Any] | None:
     """Operands of which some are symbolic numbers and others are values of Python's own classes, with an example in
-    place of each number: Python raises the same for them. None for all others."""
+    place of each number: Python raises the same for them. None for all others, such as a tuple of symbolic values,
+    which the operation itself refuses."""
     if not any(type(each) in _CLASSES for each in operands):  # first, since the class of a variable reads its value
+        return None
+    if any(type(each) is tuple and any(map(is_symbolic, each)) for each in operands):
         return None
     if all(type(each) in _CLASSES or number_kind(each) for each in operands) and any(map(is_symbolic, operands)):
         return [_EXAMPLES[str(number_kind(each))] if is_symbolic(each) else each for each in operands]
