@@ -3,12 +3,15 @@ path."""
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
+import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, BinaryIO
+from uuid import uuid4
 
 import numpy as np
 import numpy.typing as npt
@@ -148,3 +151,65 @@ def lock_file(descriptor: int, *, required: bool = True) -> Iterator[None]:
     finally:
         if is_locked:  # closing the file would not unlock it if another thread has forked meanwhile
             fcntl.flock(descriptor, fcntl.LOCK_UN)
+
+
+def replaceable_path(path: str | os.PathLike[str]) -> Path:
+    """The real path of a file that `write_atomically` may create or replace. Raises OSError if there is something else
+    than a regular file, such as a device, or if its folder takes no files."""
+    target = Path(os.path.realpath(path))
+    if target.is_dir():
+        raise IsADirectoryError(errno.EISDIR, "it is a directory")
+    if os.path.lexists(target) and not target.is_file():
+        raise OSError(errno.EINVAL, "it is not a regular file")
+    if not target.parent.exists():
+        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT))
+    if not os.access(target.parent, os.W_OK):
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+    return target
+
+
+def write_atomically(path: Path, data: bytes) -> None:
+    """Write these bytes to a path atomically: a reader finds either the old file or all of the new one, even if the
+    writer is killed.
+
+    The bytes are written to a new file in the same folder and flushed to the disk; then that file is renamed. A killed
+    writer leaves a file `.tagloom-*.tmp`, which `remove_stale_files` removes. Raises OSError, and changes nothing, if
+    the file cannot be written, or if there is something else than a regular file, such as a device, which the new file
+    would replace.
+    """
+    target = replaceable_path(path)
+    temporary = target.with_name(f".tagloom-{uuid4().hex}.tmp")
+    try:
+        with temporary.open("xb") as file, lock_file(file.fileno(), required=False):
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(temporary, target)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+    sync_folder(target.parent)
+
+
+def remove_stale_files(folder: Path) -> None:
+    """Remove the temporary files that killed writers left in a folder. Those of a living writer are locked; where there
+    are no locks, only files that nobody has changed for STALE_SECONDS are removed."""
+    for path in folder.glob(".tagloom-*.tmp"):
+        with suppress(OSError):
+            if time.time() - path.stat().st_mtime > STALE_SECONDS and not is_locked(path):
+                path.unlink()
+
+
+STALE_SECONDS = 60.0
+"""A writer takes its lock within this time after it has created the file."""
+
+
+def sync_folder(folder: Path) -> None:
+    """Flush a folder's entries to the disk. Windows, which cannot open folders, needs no such call."""
+    if os.name == "nt":
+        return
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

@@ -13,13 +13,13 @@ from typing import Any, SupportsIndex
 import numpy as np
 
 from ...core.errors import Usage
-from ...core.files import path_errors
+from ...core.files import path_errors, remove_stale_files
 from ...core.frontend.eager.variable import Variable
 from ...core.frontend.trace.captures import PENDING_RESTORES
 from ...core.frontend.trace.program_builder import current_region
 from ...core.frontend.trace.source_location import user_location
 from ..function.function import BoundMethods
-from .file import CheckpointNode, read_checkpoint, remove_stale_files, write_checkpoint
+from .file import CheckpointNode, read_checkpoint, write_checkpoint
 from .objects import can_hold_variables, check_all_named, find_ancestors, find_objects, find_tensors, object_path
 from .restore import Restoration, RestoreReport
 

@@ -6,22 +6,18 @@ reading raises Malformed for any fault, with the file and the position in it, an
 
 from __future__ import annotations
 
-import errno
 import json
 import os
-import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
-from uuid import uuid4
 
 import numpy as np
 import numpy.typing as npt
 
 from ...core.errors import Malformed, Usage
-from ...core.files import check_path, is_locked, lock_file, path_errors
+from ...core.files import check_path, path_errors, write_atomically
 from ...core.frontend.trace.source_location import user_location
 from ...core.json.cursor import JsonCursor, describe_json, document_header, parse_json, read_form
 from ...core.types import MAX_AXES
@@ -142,54 +138,3 @@ def read_tensor(file: Any, name: str, path: str) -> Literal:
         got = f"{dtype} of {len(shape)} axes"
         message = f"tagloom has no values like tensor {describe_json(name)}"
         raise Malformed(message, where=path, required=required, got=got) from None
-
-
-def write_atomically(path: Path, data: bytes) -> None:
-    """Write these bytes to a path atomically: a reader finds either the old file or all of the new one, even if the
-    writer is killed.
-
-    The bytes are written to a new file in the same folder and flushed to the disk; then that file is renamed. A killed
-    writer leaves a file `.tagloom-*.tmp`, which `remove_stale_files` removes. Raises OSError, and changes nothing, if
-    the file cannot be written, or if there is something else than a regular file, such as a device, which the new file
-    would replace.
-    """
-    target = Path(os.path.realpath(path))
-    if target.is_dir():
-        raise IsADirectoryError(errno.EISDIR, "it is a directory")
-    if os.path.lexists(target) and not target.is_file():
-        raise OSError(errno.EINVAL, "it is not a regular file")
-    temporary = target.with_name(f".tagloom-{uuid4().hex}.tmp")
-    try:
-        with temporary.open("xb") as file, lock_file(file.fileno(), required=False):
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, target)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
-    sync_folder(target.parent)
-
-
-def remove_stale_files(folder: Path) -> None:
-    """Remove the temporary files that killed writers left in a folder. Those of a living writer are locked; where there
-    are no locks, only files that nobody has changed for STALE_SECONDS are removed."""
-    for path in folder.glob(".tagloom-*.tmp"):
-        with suppress(OSError):
-            if time.time() - path.stat().st_mtime > STALE_SECONDS and not is_locked(path):
-                path.unlink()
-
-
-STALE_SECONDS = 60.0
-"""A writer takes its lock within this time after it has created the file."""
-
-
-def sync_folder(folder: Path) -> None:
-    """Flush a folder's entries to the disk. Windows, which cannot open folders, needs no such call."""
-    if os.name == "nt":
-        return
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

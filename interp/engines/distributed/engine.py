@@ -21,13 +21,20 @@ from .placement import WorkerPlacement, find_placement, require_workers
 from .pool import WorkerPool
 from .processes import ProcessPool
 from .ray_pool import RayPool
-from .run_file import SavedRun, read_run, run_digest, write_run
+from .run_file import (
+    MAX_WORKERS,
+    SavedRun,
+    prepare_path,
+    read_run,
+    refuse_contradictions,
+    run_digest,
+    write_run,
+)
 from .worker import Worker
 from .worker_job import worker_job
 
 DEFAULT_WORKERS = 2
 """The number of workers, unless an option says another or the program has more devices."""
-MAX_WORKERS = 64
 
 
 class DistributedEngine:
@@ -63,14 +70,17 @@ def run_on_workers(job: Job, arguments: Sequence[object], options: RunOptions) -
     placement, limits = find_placement(job.graph), resolve_limits(options.limits)
     cluster = parse_cluster(options.cluster)
     admitted = admit_arguments(job.graph, arguments)
-    checkpoint_path, saved_run, writing = options.checkpoint or options.resume, None, {}
+    checkpoint_path, saved_run, writing = options.checkpoint, None, {}
+    if checkpoint_path is None:
+        checkpoint_path = options.resume
     if checkpoint_path is not None:
+        prepare_path(checkpoint_path)
         digest = run_digest(job.graph, admitted, options.seed)
         writing["write_checkpoint"] = partial(write_run, checkpoint_path, digest)
         saved_run = None if options.resume is None else read_run(options.resume, job.graph, digest)
     worker_count = count_workers(options.workers, placement, saved_run)
     state = first_state(job.graph, admitted, options.schedule, options.seed, options.k, options.world)
-    with interrupt_between_steps() as interrupt:
+    with refuse_contradictions(options.resume), interrupt_between_steps() as interrupt:
         monitor = LimitMonitor(limits.seconds, limits.bytes, interrupt)
         share = worker_limits(limits, worker_count, has_processes=cluster.kind != "network")
 
@@ -91,24 +101,24 @@ def run_on_workers(job: Job, arguments: Sequence[object], options: RunOptions) -
         driver = drive_to_end(state, worker_count, pool, limits, monitor, saved_run, **details, **writing)
         if getattr(driver.error, "limit", None) == "interrupt":
             interrupt.acknowledge()
-    stores = driver.stores()
-    return build_outcome(
-        stores.state,
-        stores.meter.stats(stores.state),
-        driver.error,
-        options.until,
-        schedule="waves",
-        engine="distributed",
-        structure=job.structure,
-        cluster=ClusterUse(
-            worker_count,
-            dict(driver.messages),
-            driver.checkpoints,
-            driver.deaths,
-            placement.devices,
-            tuple(driver.timeline),
-        ),
-    )
+        stores = driver.stores()
+        return build_outcome(
+            stores.state,
+            stores.meter.stats(stores.state),
+            driver.error,
+            options.until,
+            schedule="waves",
+            engine="distributed",
+            structure=job.structure,
+            cluster=ClusterUse(
+                worker_count,
+                dict(driver.messages),
+                driver.checkpoints,
+                driver.deaths,
+                placement.devices,
+                tuple(driver.timeline),
+            ),
+        )
 
 
 def drive_to_end(

@@ -10,14 +10,15 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ....core.errors import Usage
-from ....core.files import path_errors, read_file
+from ....core.errors import TagloomError, Usage
+from ....core.files import path_errors, read_file, remove_stale_files, replaceable_path, write_atomically
 from ....core.graph.graph import Graph
 from ....core.json.graph import graph_to_json
 from ....core.json.value import value_to_json
@@ -27,7 +28,10 @@ from ...records.documents import TagTable
 from .messages import FiringResult, message_to_json, read_message, read_names, table_to_json
 from .stores import read_stores
 
+MAX_WORKERS = 64
+"""The most workers of a run."""
 _NOUN = "checkpoint of a run"
+_UNWRITABLE = f"this {_NOUN} cannot be written"
 
 
 class SavedRun(NamedTuple):
@@ -45,6 +49,13 @@ def run_digest(graph: Graph, arguments: Sequence[Value], seed: int) -> str:
     return sha256(json.dumps(content).encode()).hexdigest()
 
 
+def prepare_path(path: str | os.PathLike[str]) -> None:
+    """Remove what killed runs left beside a file for checkpoints. Raises Usage, which is also an OSError, where none
+    can be written, before a run spends time on one."""
+    with path_errors(path, _UNWRITABLE):
+        remove_stale_files(replaceable_path(path).parent)
+
+
 def write_run(path: str | os.PathLike[str], digest: str, stores: list[Any], results: Iterable[FiringResult]) -> None:
     """Write a checkpoint of the run with this digest. Raises Usage, which is also an OSError, where that is
     impossible."""
@@ -53,10 +64,8 @@ def write_run(path: str | os.PathLike[str], digest: str, stores: list[Any], resu
     names = table_to_json(table)
     content = json.dumps({"run": digest, "stores": stores, "effects": [effects, *names]}, separators=(",", ":"))
     document = f'{{"sha256":"{sha256(content.encode()).hexdigest()}","content":{content}}}\n'
-    partial = Path(f"{os.fspath(path)}.part")
-    with path_errors(path, f"this {_NOUN} cannot be written"):
-        partial.write_text(document, encoding="utf-8")
-        partial.replace(path)
+    with path_errors(path, _UNWRITABLE):
+        write_atomically(Path(path), document.encode())
 
 
 def read_run(path: str | os.PathLike[str], graph: Graph, digest: str) -> SavedRun:
@@ -72,6 +81,8 @@ def read_run(path: str | os.PathLike[str], graph: Graph, digest: str) -> SavedRu
             required = "the same program, arguments and seed"
             raise Usage("this checkpoint is of another run", required=required, got=os.fspath(path))
         stores = document["stores"]
+        if not 1 <= len(stores) <= MAX_WORKERS:
+            raise ValueError
         for each in stores:
             read_stores(json.loads(json.dumps(each)), State(graph, None))
         effects, *names = document["effects"]
@@ -81,3 +92,16 @@ def read_run(path: str | os.PathLike[str], graph: Graph, digest: str) -> SavedRu
     except Exception:  # what a document of another form raises where it is read
         raise Usage(f"this is no {_NOUN}", required=required, got=os.fspath(path), python=ValueError) from None
     return SavedRun(stores, tuple(each for each in results if isinstance(each, FiringResult)))
+
+
+@contextmanager
+def refuse_contradictions(path: str | os.PathLike[str] | None) -> Iterator[None]:
+    """Replace by Usage what a run raises inside that goes on from this file, whose parts contradict each other: each
+    was read, but no run leaves all of them. Without a file, nothing is replaced."""
+    try:
+        yield
+    except (AssertionError, AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
+        if path is None or isinstance(error, TagloomError):
+            raise
+        message, required = f"no run goes on from this {_NOUN}", "a file that a run with checkpoint=PATH wrote"
+        raise Usage(message, required=required, got=os.fspath(path), hint="its parts contradict each other") from error

@@ -23,9 +23,8 @@ from safetensors.numpy import load_file, save
 from support.generators.json_edits import mutate_data
 from support.programs import checkpoint_writer
 from support.programs.checkpoint_writer import model
-from tagloom.core.files import lock_file
+from tagloom.core.files import lock_file, write_atomically
 from tagloom.interp.checkpoint import file
-from tagloom.interp.checkpoint import file as whole
 
 WRITER = Path(checkpoint_writer.__file__)
 
@@ -319,6 +318,6 @@ def test_a_lenient_reader_is_caught(tmp_path: Path, monkeypatch: MonkeyPatch) ->
 
 
 def test_a_large_file_is_written_by_name(tmp_path: Path) -> None:
-    """`write_whole` writes a named temporary file in the target's folder, so that a rename can replace the target."""
-    whole.write_atomically(tmp_path / ("x" * 255), b"data")
+    """The temporary file has a short name of its own: the target's may be as long as a name can be."""
+    write_atomically(tmp_path / ("x" * 255), b"data")
     assert os.listdir(tmp_path) == ["x" * 255]

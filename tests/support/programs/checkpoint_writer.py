@@ -24,7 +24,7 @@ def model(number: float) -> dict[str, tl.Variable]:
 
 
 def write_torn(path: Path, data: bytes) -> None:
-    """A broken twin of `write_whole`, which does not write atomically."""
+    """A broken twin of `write_atomically`, which does not write atomically."""
     with path.open("wb") as opened:
         opened.write(data)
 

@@ -8,7 +8,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from hashlib import sha256
 from pathlib import Path
 from random import Random
@@ -181,6 +181,57 @@ def test_files_that_are_refused(tmp_path: Path) -> None:
     with pytest.raises(Usage, match="no workers"):
         fib.run(7, engine="fast", resume=path)
     assert json.loads(path.read_text())["sha256"] == sha256(content.encode()).hexdigest()
+
+
+def test_what_is_no_file_is_not_replaced(tmp_path: Path) -> None:
+    """A checkpoint replaces no folder, pipe or device; where it can never be written, the run does not begin. Through a
+    link, it replaces the file. What a killed run left beside the file is removed."""
+    pipe, real, link = tmp_path / "pipe", tmp_path / "run.json", tmp_path / "link.json"
+    os.mkfifo(pipe)
+    link.symlink_to(real)
+    stale = tmp_path / ".tagloom-0.tmp"
+    stale.touch()
+    os.utime(stale, (0, 0))
+    for path in (pipe, tmp_path, tmp_path / "nowhere" / "run.json", ""):
+        world = Witness()
+        with pytest.raises(Usage, match="cannot be written"):
+            run_with_file(printed.graph, [2], "network", world, checkpoint=path)
+        assert world.lines == []
+    assert pipe.is_fifo()
+    assert fib.run(7, engine="distributed", checkpoint=link).value == 13
+    assert link.is_symlink() and real.is_file() and sorted(os.listdir(tmp_path)) == ["link.json", "pipe", "run.json"]
+
+
+def first_flight(content: Any) -> list[Any]:
+    return next(store["flight"] for store in content["stores"] if store["flight"])
+
+
+FORGERIES: dict[str, Callable[[Any], object]] = {
+    "no workers": lambda content: content["stores"].clear(),
+    "too many workers": lambda content: content["stores"].extend(content["stores"] * 64),
+    "steps are text": lambda content: content["stores"][0].update(steps="many"),
+    "too few nodes": lambda content: content["stores"][0].update(firings=[1]),
+    "a node that is not there": lambda content: first_flight(content)[0].__setitem__(0, 10**6),
+    "a port that is not there": lambda content: first_flight(content)[0].__setitem__(1, 77),
+    "a token twice": lambda content: first_flight(content).append(first_flight(content)[0]),
+    "no activations": lambda content: content["stores"][0].update(records=[]),
+    "no depths": lambda content: content["stores"][0].update(depths=[]),
+}
+
+
+@pytest.mark.parametrize("name", FORGERIES)
+def test_contradictions_are_refused(name: str, tmp_path: Path) -> None:
+    """A file with the right digest whose parts contradict each other is refused in words, when it is read or later."""
+    path = tmp_path / "run.json"
+    out = fib.run(10, engine="distributed", checkpoint=path, limits=tl.Limits(firings=400))
+    assert out.status == "Exhausted"
+    content = json.loads(path.read_text())["content"]
+    FORGERIES[name](content)
+    text = json.dumps(content, separators=(",", ":"))
+    path.write_text(f'{{"sha256":"{sha256(text.encode()).hexdigest()}","content":{text}}}\n')
+    with pytest.raises(Usage, match=r"(?s)this is no|no run goes on from this") as caught:
+        fib.run(10, engine="distributed", resume=path)
+    assert "a file that a run with checkpoint=PATH wrote" in str(caught.value)
 
 
 PROGRAM = """
