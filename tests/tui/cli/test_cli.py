@@ -186,6 +186,8 @@ def test_timelines(tagloom: Any, folder: Path) -> None:
     assert {event["args"]["name"] for event in events if event["name"] == "thread_name"} == {
         "driver", "worker 0", "worker 1",
     }  # fmt: skip
+    code, out, err = tagloom("run", "fib.py:fib", "6", *options[:-1], "nowhere/run.json")
+    assert (code, out, "cannot be written" in err) == (2, "13\n", True)
     code, _, err = tagloom("run", "fib.py:fib", "6", "--timeline", "run.json")
     assert code == 2 and "engine='distributed'" in err
     code, out, err = tagloom("run", "fib.py:fib", "6", *options[:-1], "run.txt")
