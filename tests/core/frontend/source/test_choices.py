@@ -60,7 +60,9 @@ def test_a_known_word_is_a_result() -> None:
     assert tl.function(lambda n: "word")(3) == "word"
 
 
-@pytest.mark.parametrize("use", (hash, len, float, lambda choice: choice.__class__), ids=str)
+@pytest.mark.parametrize(
+    "use", (hash, len, float, lambda choice: choice.__class__), ids=("hash", "len", "float", "class")
+)
 def test_uses_that_need_the_option(use: Any) -> None:
     """Python's own functions, which take one object, refuse a choice in words."""
     with pytest.raises(tl.Invalid, match="only the run knows"):
