@@ -28,11 +28,14 @@ MAX_LINE_BYTES = 2**26
 
 def check_path(path: str | os.PathLike[str], message: str, where: object = None) -> None:
     """Raise Usage with this message if no file can have this path, because of a NUL character or text that is not
-    Unicode."""
+    Unicode. Usage is a TypeError if this is no path."""
     try:
         is_possible = b"\0" not in os.fsencode(path)
     except UnicodeEncodeError:
         is_possible = False
+    except TypeError:
+        required = "a string or another path"
+        raise Usage(message, where=where, required=required, got=repr(path)[:80], python=TypeError) from None
     if not is_possible:
         hint = "a path has no NUL character, and only characters that the file system's encoding has"
         raise Usage(message, where=where, got=ascii(os.fspath(path)), hint=hint)

@@ -62,6 +62,10 @@ MAX_DEATHS_WITHOUT_PROGRESS = 10
 reason."""
 
 
+class WorkerFailure(Crash):
+    """An exception in a worker's own process; `got` is its traceback."""
+
+
 class Phase(Enum):
     """What the workers do: they work; they are paused, and messages are still on their way; or they send their
     stores."""
@@ -184,7 +188,7 @@ class Driver:
             case LimitNotice(limit):
                 self._end(self._limit_error(limit))
             case FailureNotice(text):
-                raise Crash("a worker failed", where=self._graph.name, got=text)
+                raise WorkerFailure("a worker failed", where=self._graph.name, got=text)
 
     def _perform(self, request: FiringRequest) -> FiringResult:
         """The result of an effect, which is performed unless that was done."""

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from typing import Any, ClassVar, Literal, NamedTuple
 
-from ....core.errors import Usage
+from ....core.errors import TagloomError, Usage
 from ...machine.fire import loop_bounds
 from ...machine.state import State
 from ...outcome.outcome import ClusterUse, Outcome, build_outcome
@@ -15,7 +17,7 @@ from ..interrupt import interrupt_at_once, interrupt_between_steps
 from ..limits import LimitMonitor, Limits, resolve_limits
 from ..protocol import Job, RunOptions
 from ..reference import admit_arguments, first_state
-from .driver import Driver
+from .driver import Driver, WorkerFailure
 from .network import NetworkLinks, NetworkPool
 from .placement import WorkerPlacement, find_placement, require_workers
 from .pool import WorkerPool
@@ -23,10 +25,10 @@ from .processes import ProcessPool
 from .ray_pool import RayPool
 from .run_file import (
     MAX_WORKERS,
+    REQUIRED_FILE,
     SavedRun,
     prepare_path,
     read_run,
-    refuse_contradictions,
     run_digest,
     write_run,
 )
@@ -119,6 +121,19 @@ def run_on_workers(job: Job, arguments: Sequence[object], options: RunOptions) -
                 tuple(driver.timeline),
             ),
         )
+
+
+@contextmanager
+def refuse_contradictions(path: str | os.PathLike[str] | None) -> Iterator[None]:
+    """Replace by Usage what is raised inside a run that goes on from this file, since its parts contradict each other:
+    each was read, but no run leaves all of them. Without a file, nothing is replaced."""
+    try:
+        yield
+    except (AssertionError, AttributeError, IndexError, KeyError, TypeError, ValueError, WorkerFailure) as error:
+        if path is None or (isinstance(error, TagloomError) and not isinstance(error, WorkerFailure)):
+            raise
+        message, hint = "no run goes on from this checkpoint", "its parts contradict each other"
+        raise Usage(message, required=REQUIRED_FILE, got=os.fspath(path), hint=hint) from error
 
 
 def drive_to_end(

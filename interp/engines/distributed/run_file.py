@@ -10,14 +10,13 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ....core.errors import TagloomError, Usage
+from ....core.errors import Usage
 from ....core.files import path_errors, read_file, remove_stale_files, replaceable_path, write_atomically
 from ....core.graph.graph import Graph
 from ....core.json.graph import graph_to_json
@@ -31,6 +30,7 @@ from .stores import read_stores
 MAX_WORKERS = 64
 """The most workers of a run."""
 _NOUN = "checkpoint of a run"
+REQUIRED_FILE = "a file that a run with checkpoint=PATH wrote"
 _UNWRITABLE = f"this {_NOUN} cannot be written"
 
 
@@ -71,7 +71,7 @@ def write_run(path: str | os.PathLike[str], digest: str, stores: list[Any], resu
 def read_run(path: str | os.PathLike[str], graph: Graph, digest: str) -> SavedRun:
     """The run of a file. Raises Usage if it cannot be read, is damaged, or is of another run."""
     data = read_file(path, _NOUN)
-    required = "a file that a run with checkpoint=PATH wrote"
+    required = REQUIRED_FILE
     try:
         prefix, content = data.decode().rstrip("\n").split(',"content":', 1)
         if prefix != f'{{"sha256":"{sha256(content[:-1].encode()).hexdigest()}"':
@@ -92,16 +92,3 @@ def read_run(path: str | os.PathLike[str], graph: Graph, digest: str) -> SavedRu
     except Exception:  # what a document of another form raises where it is read
         raise Usage(f"this is no {_NOUN}", required=required, got=os.fspath(path), python=ValueError) from None
     return SavedRun(stores, tuple(each for each in results if isinstance(each, FiringResult)))
-
-
-@contextmanager
-def refuse_contradictions(path: str | os.PathLike[str] | None) -> Iterator[None]:
-    """Replace by Usage what a run raises inside that goes on from this file, whose parts contradict each other: each
-    was read, but no run leaves all of them. Without a file, nothing is replaced."""
-    try:
-        yield
-    except (AssertionError, AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
-        if path is None or isinstance(error, TagloomError):
-            raise
-        message, required = f"no run goes on from this {_NOUN}", "a file that a run with checkpoint=PATH wrote"
-        raise Usage(message, required=required, got=os.fspath(path), hint="its parts contradict each other") from error

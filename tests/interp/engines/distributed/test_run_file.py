@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import nullcontext
 from hashlib import sha256
 from pathlib import Path
 from random import Random
@@ -27,7 +28,7 @@ from support.programs.parallel_programs import fib, sums
 from tagloom.core.errors import Usage
 from tagloom.core.graph.graph import Graph
 from tagloom.core.graph.lower import lower
-from tagloom.interp.engines.distributed import engine
+from tagloom.interp.engines.distributed import engine, run_file
 from tagloom.interp.engines.distributed.engine import run_on_workers
 from tagloom.interp.engines.distributed.run_file import write_run
 from tagloom.interp.engines.protocol import Job, RunOptions
@@ -197,6 +198,8 @@ def test_what_is_no_file_is_not_replaced(tmp_path: Path) -> None:
         with pytest.raises(Usage, match="cannot be written"):
             run_with_file(printed.graph, [2], "network", world, checkpoint=path)
         assert world.lines == []
+    with pytest.raises(TypeError, match=r"(?s)cannot be written.*required: a string"):
+        fib.run(7, engine="distributed", checkpoint=3)
     assert pipe.is_fifo()
     assert fib.run(7, engine="distributed", checkpoint=link).value == 13
     assert link.is_symlink() and real.is_file() and sorted(os.listdir(tmp_path)) == ["link.json", "pipe", "run.json"]
@@ -219,10 +222,8 @@ FORGERIES: dict[str, Callable[[Any], object]] = {
 }
 
 
-@pytest.mark.parametrize("name", FORGERIES)
-def test_contradictions_are_refused(name: str, tmp_path: Path) -> None:
-    """A file with the right digest whose parts contradict each other is refused in words, when it is read or later."""
-    path = tmp_path / "run.json"
+def run_forged(name: str, path: Path, cluster: str) -> None:
+    """Write a checkpoint, forge it, and go on from it."""
     out = fib.run(10, engine="distributed", checkpoint=path, limits=tl.Limits(firings=400))
     assert out.status == "Exhausted"
     content = json.loads(path.read_text())["content"]
@@ -230,8 +231,50 @@ def test_contradictions_are_refused(name: str, tmp_path: Path) -> None:
     text = json.dumps(content, separators=(",", ":"))
     path.write_text(f'{{"sha256":"{sha256(text.encode()).hexdigest()}","content":{text}}}\n')
     with pytest.raises(Usage, match=r"(?s)this is no|no run goes on from this") as caught:
-        fib.run(10, engine="distributed", resume=path)
+        fib.run(10, engine="distributed", cluster=cluster, resume=path)
     assert "a file that a run with checkpoint=PATH wrote" in str(caught.value)
+    assert "Traceback" not in str(caught.value)
+
+
+@pytest.mark.parametrize("name", FORGERIES)
+def test_contradictions_are_refused(name: str, tmp_path: Path) -> None:
+    """A file with the right digest whose parts contradict each other is refused in words, when it is read or later."""
+    run_forged(name, tmp_path / "run.json", "network")
+
+
+@pytest.mark.full  # processes take seconds to start
+def test_contradictions_are_refused_where_workers_are_processes(tmp_path: Path) -> None:
+    """So it is if a worker's process is where the contradiction shows."""
+    run_forged("a token twice", tmp_path / "run.json", "processes")
+
+
+def writes_in_place(patch: MonkeyPatch) -> None:
+    """A checkpoint takes the place of whatever has its path, which nobody looks at before."""
+
+    def write(path: Path, data: bytes) -> None:
+        partial = path.with_name(path.name + ".part")
+        partial.write_bytes(data)
+        partial.replace(path)
+
+    patch.setattr(engine, "prepare_path", lambda path: None)
+    patch.setattr(run_file, "write_atomically", write)
+
+
+def passes_contradictions_on(patch: MonkeyPatch) -> None:
+    """What a contradiction raises inside a run comes out."""
+    patch.setattr(engine, "refuse_contradictions", lambda path: nullcontext())
+
+
+def test_broken_twins_are_caught(tmp_path: Path, monkeypatch: MonkeyPatch) -> None:
+    """A writer that replaces pipes, and a run that passes on what it raises inside, are caught."""
+    with monkeypatch.context() as patch:
+        writes_in_place(patch)
+        with pytest.raises(pytest.fail.Exception, match="DID NOT RAISE"):
+            test_what_is_no_file_is_not_replaced(tmp_path)
+    with monkeypatch.context() as patch:
+        passes_contradictions_on(patch)
+        with pytest.raises((IndexError, KeyError)):
+            run_forged("no activations", tmp_path / "forged.json", "network")
 
 
 PROGRAM = """
