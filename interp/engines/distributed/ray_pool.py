@@ -9,8 +9,9 @@ is replaced as a process is, and the run goes back to its last checkpoint.
 Ray notices an actor whose process has ended. One that is stopped does not answer: if a call takes long, the actor is
 asked for a sign of life in another thread, and killed if that does not come.
 
-Ray is started where the program has not done so, on this host alone, and stays until the program ends: it takes seconds
-to start. Its processes listen on all addresses of the host.
+Where the program has not started Ray, Ray joins the one that it finds, or is started on this host alone. It stays until
+the program ends, since it takes seconds to start. Its processes listen on all addresses of the host: Ray replaces a
+loopback address that it is told by one that others reach.
 """
 
 from __future__ import annotations
