@@ -13,6 +13,7 @@ import os
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from hashlib import sha256
+from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -25,7 +26,7 @@ from ....core.value import Value
 from ...machine.state import State
 from ...records.documents import TagTable
 from .messages import FiringResult, message_to_json, read_message, read_names, table_to_json
-from .stores import read_stores
+from .stores import WorkerStores, read_stores
 
 MAX_WORKERS = 64
 """The most workers of a run."""
@@ -83,8 +84,7 @@ def read_run(path: str | os.PathLike[str], graph: Graph, digest: str) -> SavedRu
         stores = document["stores"]
         if not 1 <= len(stores) <= MAX_WORKERS:
             raise ValueError
-        for each in stores:
-            read_stores(json.loads(json.dumps(each)), State(graph, None))
+        check_depths([read_stores(json.loads(json.dumps(each)), State(graph, None)) for each in stores])
         effects, *names = document["effects"]
         results = tuple(read_message(read_names(*names), each) for each in effects)
     except Usage:
@@ -92,3 +92,15 @@ def read_run(path: str | os.PathLike[str], graph: Graph, digest: str) -> SavedRu
     except Exception:  # what a document of another form raises where it is read
         raise Usage(f"this is no {_NOUN}", required=required, got=os.fspath(path), python=ValueError) from None
     return SavedRun(stores, tuple(each for each in results if isinstance(each, FiringResult)))
+
+
+def check_depths(parts: Sequence[WorkerStores]) -> None:
+    """Raises ValueError for a depth beyond that of all firings, up to which statistics would count. There is a firing
+    of every smaller depth, so the deepest one is as deep as there are depths in the file."""
+    deepest = len({depth for part in parts for depth in part.meter.firings})
+    for part in parts:
+        meter = part.meter
+        of_tokens = *meter.operand_depths.values(), *part.fill_depths.values()
+        for depth in chain(meter.firings, meter.tokens, meter.waiting_changes, of_tokens):
+            if type(depth) is not int or not 0 <= depth <= deepest:
+                raise ValueError

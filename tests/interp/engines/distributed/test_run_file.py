@@ -218,6 +218,7 @@ FORGERIES: dict[str, Callable[[Any], object]] = {
     "a port that is not there": lambda content: first_flight(content)[0].__setitem__(1, 77),
     "a token twice": lambda content: first_flight(content).append(first_flight(content)[0]),
     "no activations": lambda content: content["stores"][0].update(records=[]),
+    "a depth that is never reached": lambda content: content["stores"][0]["counts"][0][0].__setitem__(0, 10**20),
     "no depths": lambda content: content["stores"][0].update(depths=[]),
 }
 
