@@ -90,6 +90,11 @@ def nothing() -> tl.int64:
 @tl.function
 def anything(x):
     return tl.add(x, x)
+
+
+@tl.function
+def word(n):
+    return ("odd" if n % 2 else None), (("pair", n) if n > 2 else ())
 """,
     "ends.py": """
 @tl.function

@@ -16,7 +16,7 @@ import typer
 from ...core.errors import Usage, plural
 from ...core.escape import escape_line
 from ...core.files import write_file
-from ...core.frontend.trace.pytree import unflatten
+from ...core.frontend.trace.pytree import has_open_parts, is_word, label_leaves, unflatten
 from ...core.graph.graph import Graph
 from ...core.world import World
 from ...interp.engines.jit.compiler_process import has_unfinished
@@ -96,10 +96,25 @@ def build_partial(
     return partial_with(feeds), arguments
 
 
-def outcome_document(record: OutcomeRecord, outcome: Outcome) -> Any:
-    """The JSON document of an outcome, whose value nests as the fetched names do."""
-    results = [None if result is None else untyped_json(result) for result in outcome.results]
-    return {**to_json(record), "value": unflatten(outcome.structure, results)}
+def outcome_document(outcome: Outcome, record: OutcomeRecord, *, is_part: bool) -> Any:
+    """The JSON document of an outcome. The value of a part of a program nests as the fetched names do, and a choice is
+    the option that is chosen."""
+    document: Any = to_json(record)
+    if is_part:
+        results = [None if result is None else untyped_json(result) for result in outcome.results]
+        return {**document, "value": unflatten(outcome.structure, results)}
+    if has_open_parts(outcome.structure) and not outcome.missing:
+        return {**document, "value": [_plain(part) for _, part in label_leaves(outcome.structure, outcome.results)]}
+    return document
+
+
+def _plain(part: Any) -> Any:
+    """A value, a word, or an option of words as JSON data without types."""
+    if isinstance(part, tuple | list):
+        return list(map(_plain, part))
+    if is_word(part):
+        return part if part is None or type(part) is str else str(part)
+    return untyped_json(part)
 
 
 def run(
@@ -199,8 +214,7 @@ def print_outcome(outcome: Outcome, *, stats: bool, as_document: bool, is_part: 
         record = to_outcome_record(outcome)
         if stats and outcome.kept_events is not None:
             record = add_critical_path(record, outcome)
-        document = outcome_document(record, outcome) if is_part else to_json(record)
-        print(json.dumps(document, allow_nan=False))
+        print(json.dumps(outcome_document(outcome, record, is_part=is_part), allow_nan=False))
     elif not outcome.missing:
         for line in result_lines(outcome):
             print_text(line)

@@ -90,7 +90,6 @@ class Operators(ABC):
     assign_item = staticmethod(set_item)
     handlers = staticmethod(handlers)
     multiply = staticmethod(operator.mul)
-    raised = staticmethod(raised)
     slice = builtins.slice
 
     def __init__(self) -> None:
@@ -200,6 +199,10 @@ class Operators(ABC):
     @abstractmethod
     def call_opaque(self, function: Any, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
         """Call what is not converted."""
+
+    def raised(self, error: Any) -> Any:
+        """The exception of a `raise`."""
+        return raised(error)
 
     def unwind(self, number: Any, error: Thunk) -> Any:
         """Leave a `with`, or a `try` with a `finally`, by a `raise`. A system in which a symbolic condition may decide
@@ -496,7 +499,7 @@ class Operators(ABC):
     @by_option(0)
     def inner_items(self, subject: Any, before: int, after: int) -> Any:
         """The items that the `*` of a sequence pattern matches, between this many others."""
-        return register_created(list(subject)[before : len(subject) - after])
+        return register_created([*self.get_item(subject, slice(before, -after or None))])
 
     @by_option(0)
     def has_keys(self, subject: Any, keys: tuple[Any, ...]) -> Any:

@@ -21,6 +21,8 @@ _EXAMPLES = {"b": True, "i": 1, "f": 1.0}
 """A number of each kind, in place of a symbolic one."""
 _CLASSES = (str, bytes, type(None), tuple, frozenset, type, FunctionType, BuiltinFunctionType)
 """Classes whose operations with numbers run no code of the user."""
+_REFUSALS = (TypeError, AttributeError, ValueError, ArithmeticError, LookupError)
+"""What Python's own operations and functions raise for an option."""
 
 
 def choose(perform_known: Callable[[Any], Any], choice: Choice) -> Any:
@@ -30,7 +32,7 @@ def choose(perform_known: Callable[[Any], Any], choice: Choice) -> Any:
     def perform(option: Any) -> Any:
         try:
             return perform_known(option)
-        except (TypeError, AttributeError) as error:
+        except _REFUSALS as error:
             raise error if isinstance(error, TagloomError) else raised(error) from None
 
     number, count = read_variable(choice.number), len(choice.options)
@@ -76,7 +78,7 @@ def _operate_known(operation: Callable[..., Any], *operands: Any) -> Any:
             if operation in (operator.eq, operator.ne):
                 return result  # a number and something else are never equal
         return operation(*operands)
-    except (TypeError, AttributeError) as error:
+    except _REFUSALS as error:
         raise error if isinstance(error, TagloomError) else raised(error) from None
 
 

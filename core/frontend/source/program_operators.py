@@ -14,6 +14,7 @@ from ...errors import Invalid
 from ..array_api.datatypes import astype
 from ..eager.apply import apply
 from ..trace.captures import read_variable
+from ..trace.choice import Choice
 from ..trace.program_builder import current_region, to_operand, unwrap_weak
 from ..trace.source_location import user_location
 from ..trace.stacked_items import has_stacked_items
@@ -38,7 +39,6 @@ class ProgramOperators(Operators):
     generator = staticmethod(sequences.create_generator)
     list_comprehension = staticmethod(sequences.create_list)
     assign_item = staticmethod(items.set_item)
-    unwind = staticmethod(raising.unwind)
     check_traps = staticmethod(raising.check_traps)
 
     def __init__(self) -> None:
@@ -251,6 +251,15 @@ class ProgramOperators(Operators):
             "",
             parallel_iterations,
         )
+
+    def raised(self, error: Any) -> Any:
+        if type(error) is not Choice:
+            return raising.raised(error)
+        failure = self.choose(raising.raise_known, error)  # returns only at the outermost level of a function
+        return raising.raised_already(failure)
+
+    def unwind(self, number: Any, error: Callable[[], Any]) -> Any:
+        return raising.unwind(number, lambda: self.raised(error()))
 
     def _next(self, iterator: Any, *default: Any) -> Any:
         if isinstance(iterator, sequences.PushedItems):

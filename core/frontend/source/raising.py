@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import replace
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -45,6 +45,18 @@ def raised(error: Any) -> Any:
     if isinstance(error, Exception):
         setattr(error, _LOCATION, user_location())
     return error
+
+
+def raise_known(error: Any) -> NoReturn:
+    """Raise the exception of a `raise` that is no choice."""
+    raise raised(error)
+
+
+def raised_already(failure: Any) -> Exception:
+    """An exception that stands for an assertion of the program, which fails."""
+    error = Exception("one of several exceptions")
+    setattr(error, _FAILURE, failure)
+    return raised(error)  # type: ignore[no-any-return]
 
 
 def is_raised(error: Exception) -> bool:

@@ -58,6 +58,7 @@ from .choices import created_attributes, like_model, unify_options
 from .open_lists import DifferentItems, column_positions, leaf_kind, lift, prototype
 from .raising import is_raised, raise_from_here, stage_failure, unreached_operand
 from .state import (
+    UNBOUND,
     AttributePlace,
     CellPlace,
     ItemsPlace,
@@ -364,7 +365,10 @@ class _Merger:
                 one = zeros_like(other, older_containers(other, otherwise.is_new))
             elif is_unassigned(other):
                 other = zeros_like(one, older_containers(one, then.is_new))
-            if is_unassigned(one) or is_unassigned(other) or is_same(one, other):
+            if is_unassigned(one) or is_unassigned(other):
+                self.pieces[key] = UNBOUND
+                return
+            if is_same(one, other):
                 self.pieces[key] = one
                 return
         shared = shared_containers(one, other)  # one object on both paths, whose items are a place of their own

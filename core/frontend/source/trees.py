@@ -91,9 +91,9 @@ def zeros_like(content: Any, shared: Collection[int] = ()) -> Any:
 
 
 def _zero(type_: Type) -> Any:
-    if type_.dtype.kind not in "biuf" or type_.shape is None or None in type_.shape:
+    if type_.dtype.kind not in "biuf" or type_.shape is None:
         return UNBOUND
-    return np.zeros(type_.shape, type_.dtype.numpy)
+    return np.zeros([size or 0 for size in type_.shape], type_.dtype.numpy)
 
 
 def _has_other_keys(state: Any) -> bool:

@@ -529,6 +529,8 @@ def _label_subtree(structure: TreeDef, leaves: Iterator[Any], path: tuple[str, .
         return []
     if structure.container is Choice:
         return _label_choice(structure, leaves, path)
+    if structure.static_leaf is not None:
+        return [(".".join(path), unflatten(structure, []))]
     parts = {key: _label_subtree(part, leaves, (*path, str(key))) for key, part in structure.children}
     return [pair for key in structure.key_order or parts for pair in parts[key]]
 

@@ -504,3 +504,67 @@ def matchw(a, b):
             return "g"
         case int(k):
             return k
+
+
+@choice()
+def star_under_condition(a, b):
+    xs = [a, b, 3] if a > 0 else [b]
+    match xs:
+        case [x, *middle, 3] if x > 2:
+            return x, len(middle), middle
+        case [x, *rest]:
+            return x, len(rest), rest
+
+
+@choice()
+def list_of_one_path(a, b):
+    if a > 0:
+        xs = [k * b for k in range(a)]
+    total = 0
+    if a > 0:
+        for x in xs:
+            total += x
+    return total
+
+
+@choice()
+def numeral_or_word(a, b):
+    w = "12" if a > 0 else "seven"
+    return int(w)
+
+
+@choice()
+def word_that_is_missing(a, b):
+    w = "q" if a > 0 else "z"
+    return ["p", "q"].index(w)
+
+
+@choice()
+def divisor_of_function(a, b):
+    f = (lambda x: x // 0) if a < 0 else (lambda x: x)
+    return f(7)
+
+
+@choice()
+def raise_a_class(a, b):
+    raise (ValueError if a > b else KeyError)
+
+
+@choice()
+def raise_an_instance(a, b):
+    error = ValueError("more") if a > b else KeyError("less") if a < b else None
+    if error is not None:
+        raise error
+    return a
+
+
+@choice()
+def raise_in_try(a, b):
+    kind = ValueError if a > b else KeyError
+    try:
+        if b > 0:
+            raise kind("b")
+        print("fine")
+    finally:
+        print("end")
+    return a

@@ -257,6 +257,8 @@ def test_json(tagloom: Any) -> None:
         (["kinds.py:doubled", "[1, 2]"], [[2, 4]]),
         (["kinds.py:anything", "[inf, 1.5]"], [["inf", 3.0]]),
         (["kinds.py:flip", "true"], [False]),
+        (["kinds.py:word", "3"], ["odd", "pair", 3]),
+        (["kinds.py:word", "2"], [None, []]),
         (["ends.py:partly", "0"], [None, 0]),
     ],
 )

@@ -13,6 +13,7 @@ from support.programs.choices import CHOICES
 from support.programs.reference.table import Entry
 from support.twins.broken_twin import broken
 from tagloom.core.frontend.source import choices, option_operations, staging
+from tagloom.core.frontend.source.operators import Operators
 from tagloom.core.frontend.trace.choice import Choice
 
 BY_NAME = {entry.function.__name__: entry for entry in CHOICES}
@@ -86,7 +87,12 @@ def _what_python_raises_is_not_staged(patch: MonkeyPatch) -> None:
     patch.setattr(option_operations, "raised", lambda error: error)
 
 
+def _stars_take_the_known_items(patch: MonkeyPatch) -> None:
+    patch.setattr(Operators, "inner_items", lambda self, subject, before, after: list(subject)[before:][:-after])
+
+
 TWINS = [
+    ("star_under_condition", _stars_take_the_known_items),
     ("mutate_chosen", _the_last_option),
     ("nested", _numbers_are_not_translated),
     ("fields_of_arm", _attributes_of_arms_are_not_merged),
