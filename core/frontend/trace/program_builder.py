@@ -203,11 +203,15 @@ class ProgramBuilder:
     def infer_locally(self, entry: Specialization) -> None:
         """`infer_to_fixpoint` for a local function, at its first call, and for the local functions that it calls. Weak
         results stay weak if they depend on functions whose types are not final yet."""
+        is_settled = False
         while True:
             functions = reachable_specializations(entry)
             local = [function for function in functions if function.function_spec.is_local]
             if entry.is_stale:
-                self.trace_specialization(entry)
+                outdated = [function for function in local if function.is_outdated and not function.is_under_trace]
+                previous, function = entry.signature, outdated[0] if outdated and is_settled else entry
+                self.trace_specialization(function)
+                is_settled = entry.signature == previous  # so another trace of it would leave the others as they are
                 continue
             others = [function for function in functions if not function.function_spec.is_local]
             if any(
@@ -839,17 +843,21 @@ class Specialization:
         return definition_location(self.function_spec.python_function.__code__)
 
     @property
+    def is_outdated(self) -> bool:
+        """Whether the function has no trace, or one with other signatures of the functions that it calls."""
+        if self.callee_signatures is None or self.is_invalidated:
+            return True
+        return any(callee.signature != signature for callee, signature in self.callee_signatures.items())
+
+    @property
     def is_stale(self) -> bool:
-        """Whether the function must be traced, or traced again."""
+        """Whether the function must be traced, or traced again: its trace includes those of local functions."""
         pending = [self]
-        for function in pending:  # a worklist: a trace includes traces of local functions
-            if function.callee_signatures is None or function.is_invalidated:
+        for function in pending:  # a worklist: the loop appends to it
+            if function.is_outdated:
                 return True
-            for callee, signature in function.callee_signatures.items():
-                if callee.signature != signature:
-                    return True
-                if callee.function_spec.is_local and callee not in pending:
-                    pending.append(callee)
+            callees = function.callee_signatures or ()
+            pending += [each for each in callees if each.function_spec.is_local and each not in pending]
         return False
 
     @property

@@ -568,3 +568,24 @@ def raise_in_try(a, b):
     finally:
         print("end")
     return a
+
+
+@choice()
+def recursion_with_another_word(a, b):
+    def depth(k, side):
+        if k <= 0:
+            return 0
+        return 1 + depth(k - 2, "r" if side == "l" else "l") + (1 if side == "l" else 0)
+
+    return depth(a, "l"), depth(b, "l" if a > 0 else "r")
+
+
+@choice()
+def mutual_recursion_of_words(a, b):
+    def even(n):
+        return "even" if n <= 0 else odd(n - 1)
+
+    def odd(n):
+        return "odd" if n <= 0 else even(n - 1)
+
+    return even(a), odd(b)
