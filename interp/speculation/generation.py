@@ -278,7 +278,8 @@ class Generation(Staging):
             if scope.global_names & outer.local_names:
                 raise NotSpeculable("a nested function has a global variable with the name of a local one")
             names, numbers = names | outer.local_names, outer.numbers + numbers
-        self.stack.append(FunctionFrame(function, names, numbers))
+        hidden = frozenset() if outer is None else outer.hidden_names | scope.local_names & outer.local_names
+        self.stack.append(FunctionFrame(function, names, numbers, hidden))
         try:
             if isinstance(node, ast.Lambda):
                 value = self.evaluate(node.body)
@@ -564,8 +565,7 @@ class Generation(Staging):
         def guarded(is_true: bool, arm: Callable[[], StagedValue]) -> Callable[[], StagedValue]:
             def run() -> StagedValue:
                 before = dict(self.state.variables)
-                if not any(isinstance(each, ast.NamedExpr) for each in ast.walk(test)):
-                    self.narrow(test, is_true)
+                self.narrow(test, is_true)
                 narrow = dict(self.state.variables)
                 value = run_arm()
                 for name, each in before.items():
@@ -590,16 +590,28 @@ class Generation(Staging):
         return self.branch(predicate, guarded(True, then), guarded(False, otherwise))
 
     def narrow(self, test: ast.expr, is_true: bool) -> None:
-        """Narrow the variables that a test has tested, in an arm."""
+        """Narrow the variables that a test has tested, in an arm; not where the test itself may assign variables, with
+        `:=` or in a nested function that it calls."""
+        if not any(isinstance(node, ast.NamedExpr) for node in ast.walk(test)) and not self._calls_nested(test):
+            self._narrow(test, is_true)
+
+    def _calls_nested(self, test: ast.expr) -> bool:
+        """Whether an expression may call a nested function that assigns a variable of the function around it."""
+        if not any(isinstance(node, ast.Call) for node in ast.walk(test)):
+            return False
+        function: Any = self.stack[-1].function
+        return any(isinstance(node, ast.Nonlocal) for node in ast.walk(self._node(function)))
+
+    def _narrow(self, test: ast.expr, is_true: bool) -> None:
         match test:
             case ast.UnaryOp(op=ast.Not(), operand=operand):
-                self.narrow(operand, not is_true)
+                self._narrow(operand, not is_true)
             case ast.BoolOp(op=ast.And(), values=values) if is_true:
                 for each in values:
-                    self.narrow(each, True)
+                    self._narrow(each, True)
             case ast.BoolOp(op=ast.Or(), values=values) if not is_true:
                 for each in values:
-                    self.narrow(each, False)
+                    self._narrow(each, False)
             case ast.Compare(
                 left=ast.Name(id=name), ops=[ast.Is() | ast.IsNot() as op], comparators=[ast.Constant(value=None)]
             ):
@@ -707,6 +719,8 @@ class Generation(Staging):
         frame = self.stack[-1]
         if frame.numbers[: len(nested.frame.numbers)] != nested.frame.numbers:
             raise NotSpeculable("a nested function is called outside of the function around it")
+        if (frame.hidden_names - nested.frame.hidden_names) & nested.frame.local_names:
+            raise NotSpeculable("a nested function is called where a variable of the function around it is hidden")
         if len(self.stack) > MAX_INLINED:
             raise NotSpeculable("a nested function is recursive")
         tree, name = nested.node.args, getattr(nested.node, "name", "lambda")
@@ -884,7 +898,7 @@ class Generation(Staging):
         """Assign a value to a target."""
         match target:
             case ast.Name(id=name):
-                function, local_names, _ = self.stack[-1]
+                function, local_names = self.stack[-1][:2]
                 if name in local_names:
                     self.state.variables[name] = value
                 else:
@@ -939,7 +953,7 @@ class Generation(Staging):
 
     def read_name(self, name: str, node: ast.AST) -> StagedValue:
         """The value of a variable; a local one that may be unassigned is assumed to be assigned."""
-        function, local_names, _ = self.stack[-1]
+        function, local_names = self.stack[-1][:2]
         if name in local_names:
             return self.present(self.state.variables.get(name, StagedValue(MISSING, ())), node, f"{name} is assigned")
         key = self._variable_key(function, name)
@@ -1123,8 +1137,7 @@ class Generation(Staging):
             predicate = self.truth(one, values[0])
 
             def rest(is_true: bool) -> StagedValue:
-                if not any(isinstance(each, ast.NamedExpr) for each in ast.walk(values[0])):
-                    self.narrow(values[0], is_true)
+                self.narrow(values[0], is_true)
                 return go(values[1:])
 
             if isinstance(node.op, ast.And):
@@ -1181,6 +1194,8 @@ class Generation(Staging):
             raise NotSpeculable("`in` with floats has no graph: NaN is itself, but not equal to itself")
         if not is_tuple:
             raise NotSpeculable(f"`in` a {container.layout} has no graph")
+        if any(self._has_own_comparison(option) for each in values for option in options_of(each.layout)):
+            raise NotSpeculable("`in` a tuple with objects with a comparison of their own has no graph")
         found: Any = False
         for each in self.items(container):
             equal = self.truth(
@@ -1248,6 +1263,12 @@ class Generation(Staging):
             )
             for owner in sorted(layout.classes, key=str)
         )
+
+    def _has_own_comparison(self, layout: Layout) -> bool:
+        """Whether `==` of a value may be a call of Python code."""
+        if isinstance(layout, StaticLayout):
+            return True
+        return isinstance(layout, ReferenceLayout) and self._has_comparison(layout)
 
     def _compare_objects(self, name: str, one: StagedValue, other: StagedValue, node: ast.AST) -> StagedValue:
         """A comparison of which an operand is an object whose class defines it."""
@@ -1390,19 +1411,31 @@ class Generation(Staging):
         names = {each.id for part in node.generators for each in ast.walk(part.target) if isinstance(each, ast.Name)}
         if any(part.is_async for part in node.generators):
             raise NotSpeculable("an asynchronous comprehension has no graph")
+        later_names = set(names)
+        for position, part in enumerate(node.generators):
+            self._require_no_name(part.iter if position else None, later_names)
+            later_names -= {each.id for each in ast.walk(part.target) if isinstance(each, ast.Name)}
+            for test in part.ifs:
+                self._require_no_name(test, later_names)
         statement: ast.stmt = body
         for part in reversed(node.generators):
             for test in reversed(part.ifs):
                 statement = ast.copy_location(ast.If(test, [statement], []), test)
-            statement = ast.copy_location(ast.For(part.target, part.iter, [statement], []), node)
+            statement = ast.copy_location(ast.For(part.target, part.iter, [statement], []), part.target)
         frame = self.stack[-1]
         hidden = {name: value for name, value in self.state.variables.items() if name in names}
-        self.stack.append(frame._replace(local_names=frame.local_names | names))
+        own_names = frame.hidden_names | names & frame.local_names
+        self.stack.append(frame._replace(local_names=frame.local_names | names, hidden_names=own_names))
         try:
             self.run_statement(statement)
         finally:
             self.stack.pop()
         self.state.variables = {k: v for k, v in self.state.variables.items() if k not in names} | hidden
+
+    def _require_no_name(self, node: ast.expr | None, names: set[str]) -> None:
+        """Raises NotSpeculable if an expression reads a variable of a comprehension that is assigned later."""
+        if node is not None and any(isinstance(each, ast.Name) and each.id in names for each in ast.walk(node)):
+            raise NotSpeculable("a variable of a comprehension is read before it is assigned")
 
     def _fixed_comprehension(self, node: ast.ListComp | ast.GeneratorExp) -> StagedValue:
         """A comprehension of one loop, which is unrolled."""
@@ -1777,7 +1810,8 @@ class Generation(Staging):
         if fields is not None:
             self._initialize_dataclass(value, fields, arguments, keywords, node)
         elif isinstance(python_function(init), FunctionType):
-            self.call_python(python_function(init), [value, *arguments], keywords, node)
+            if self.call_python(python_function(init), [value, *arguments], keywords, node).layout != NONE:
+                raise NotSpeculable(f"{owner.__qualname__}.__init__ may return a value")
         elif init is not object.__init__:
             raise NotSpeculable(f"{owner.__qualname__}.__init__ has no Python code")
         elif arguments or keywords:

@@ -368,6 +368,8 @@ def _join_simple(one: Layout, other: Layout) -> Layout | None:
         case (TextLayout(), ConstantLayout(value=str(text))) | (ConstantLayout(value=str(text)), TextLayout()):
             layout = one if isinstance(one, TextLayout) else other
             assert isinstance(layout, TextLayout)
+            if has_any_text(layout):
+                return layout
             return join(layout, TextLayout(((text,),)))
         case ArrayLayout(), ArrayLayout():
             joined = one.type.join(other.type)

@@ -383,10 +383,8 @@ class SpeculativeFunction(SpeculativeFunctionBase):
         """Run the call in the graph on copies of its objects: its result if it returns, the copies, and what it prints.
         Variables have their values again afterwards."""
         text = StringIO()
-        try:
-            self._match(roots)
-        except (NotSpeculable, LayoutMiss):
-            return self._run_graph(roots), roots, ""  # which notes why there is no graph
+        if self._match_or_note(roots) is None:
+            return None, roots, ""
         variables = self._changeable_variables()
         before = [key.read() for key in variables]
         assert self.graph is not None
@@ -414,8 +412,11 @@ class SpeculativeFunction(SpeculativeFunctionBase):
 
     def _run_graph(self, roots: dict[str, Any]) -> tuple[Any] | None:
         """Run the call in the graph, and commit: the result, in a tuple. None where Python must run it."""
+        match = self._match_or_note(roots)
+        if match is None:
+            return None
+        graph, table, leaves = match
         try:
-            graph, table, leaves = self._match(roots)
             outcome = self.last_outcome = self._execute(graph, leaves)
             while self._grow_room(graph, table, outcome):
                 table, leaves = graph.encode(roots)
@@ -426,14 +427,8 @@ class SpeculativeFunction(SpeculativeFunctionBase):
                 self._note_failure(graph, outcome, leaves)
                 return None
             value, writes = graph.decode(table, leaves, outcome.results)
-        except NotSpeculable as error:
-            self._refuse(str(error))
-            return None
-        except LayoutMiss as miss:
-            self._note_loss(str(miss))
-            return None
-        except Exception as error:  # a fault of tagloom itself: no object has been changed yet, so Python runs the call
-            self._refuse(f"{INTERNAL_ERROR}: {type(error).__name__}: {error}")
+        except (Exception, NotSpeculable) as error:  # no object has been changed yet, so Python runs the call
+            self._note_no_graph(error)
             return None
         for write in writes:
             write()
@@ -444,6 +439,23 @@ class SpeculativeFunction(SpeculativeFunctionBase):
         if printed:
             print(printed, end="")
         return (value,)
+
+    def _match_or_note(self, roots: dict[str, Any]) -> tuple[SpeculativeGraph, ObjectTable, list[Any]] | None:
+        """What `_match` returns, or None where Python must run the call, with a note of why."""
+        try:
+            return self._match(roots)
+        except (Exception, NotSpeculable) as error:
+            self._note_no_graph(error)
+            return None
+
+    def _note_no_graph(self, error: BaseException) -> None:
+        """Note why a call has no graph; an error of another class is a fault of tagloom itself."""
+        if isinstance(error, LayoutMiss):
+            self._note_loss(str(error))
+        elif isinstance(error, NotSpeculable):
+            self._refuse(str(error))
+        else:
+            self._refuse(f"{INTERNAL_ERROR}: {type(error).__name__}: {error}")
 
     def _execute(self, graph: SpeculativeGraph, leaves: Sequence[Any]) -> Outcome:
         until: Any = "trap" if self.engine in ("reference", "fast") else "quiet"

@@ -109,6 +109,8 @@ class FunctionFrame(NamedTuple):
     """Its variables, and those of the functions around it."""
     numbers: tuple[int, ...]
     """Its number, after those of the functions around it: a nested function is called where its variables are."""
+    hidden_names: frozenset[str] = frozenset()
+    """The variables of the functions around it, or of it around a comprehension, that its own variables hide."""
 
 
 class Restart(BaseException):
@@ -476,7 +478,11 @@ class Staging:
             options = [(k, self.coerce(self.option(value, k), layout).leaves) for k in range(len(own.options))]
             return StagedValue(layout, self.select(value.leaves[0], options))
         if isinstance(own, ConstantLayout):
-            return StagedValue(layout, (layout.templates.index((own.value,)), *list(zero_leaves(layout))[1:]))
+            zeros = list(zero_leaves(layout))
+            if (own.value,) in layout.templates:
+                return StagedValue(layout, (layout.templates.index((own.value,)), *zeros[1:]))
+            tag, number = layout.templates.index(ANY_TEXT.templates[0]), self.number_of_text(own.value)
+            return StagedValue(layout, (tag, number, *zeros[2:]))
         assert isinstance(own, TextLayout)
         positions = [layout.templates.index(each) for each in own.templates]
         tag = self.renumber(value.leaves[0], positions)
@@ -561,6 +567,8 @@ class Staging:
                     if issubclass(owner, Pool) or values != [UNASSIGNED, UNASSIGNED]:
                         return self.truth_of_object(value, node)
                 return self.emit("greater_equal", value.leaves[0], 0) if is_optional else True
+            case TextLayout():
+                raise NotSpeculable("the truth of a string that may be empty has no graph")
             case StaticLayout(static):
                 return self.truth_of_static(static, value)
             case UnionLayout():

@@ -1,6 +1,6 @@
 """Edge cases of objects and state: what an exact graph is hard for, made as scenarios are (`object_scenarios`)."""
 
-# ruff: noqa: E731, E741, C416
+# ruff: noqa: E731, E741, C416, PLE0101
 
 from __future__ import annotations
 
@@ -772,6 +772,145 @@ def loop_whose_test_raises(speculate):
         return n
 
     return f, [(n,) for n in (4, 5, 6, 7, 2, 8, 9, 3)]
+
+
+@edge_case
+def test_that_assigns(speculate):
+    class Link:
+        def __init__(self, next=None):
+            self.next = next
+
+    @speculate
+    def f(link):
+        def advance():
+            nonlocal link
+            link = link.next
+            return True
+
+        if link is not None and advance():
+            return 1 if link is None else 2
+        return 0
+
+    return f, [
+        (x,) for x in (Link(Link()), None, Link(), Link(Link()), Link(), Link(), None, Link(Link(Link())), Link())
+    ]
+
+
+@edge_case
+def contained_in_tuple(speculate):
+    class A:
+        def __init__(self, n):
+            self.n, self.calls = n, 0
+
+        def __eq__(self, other):
+            self.calls += 1
+            return self.n == other.n
+
+    @speculate
+    def f(x, a, b):
+        return x in (a, b), x not in (b, a, x)
+
+    a, b, c = A(1), A(2), A(2)
+    return f, [(x, a, b) for x in (a, b, c) * 3]
+
+
+@edge_case
+def nested_hidden_by_sibling(speculate):
+    @speculate
+    def f(n):
+        k = n
+
+        def read():
+            return k
+
+        def add():
+            nonlocal k
+            k += 1
+            return k
+
+        def hide(k):
+            return read() * 100 + add() + k
+
+        return hide(7), k
+
+    return f, [(n,) for n in range(8)]
+
+
+@edge_case
+def nested_hidden_by_comprehension(speculate):
+    @speculate
+    def f(n, items):
+        k = n
+        read = lambda: k * 10
+        products = [read() + k for k in range(3)]
+        return products, any(read() == 20 + k for k in range(2)), sum(read() for k in items), k
+
+    return f, [(n, [1, 2]) for n in range(8)]
+
+
+@edge_case
+def comprehension_of_two_loops(speculate):
+    @speculate
+    def f(n, items):
+        pairs = [x * 10 + y for x in range(n) for y in range(x + 1) if y != 2]
+        return pairs, [x + y for x in items for y in items], [[x * y for y in range(x)] for x in range(n)]
+
+    return f, [(n, [5, 7]) for n in (2, 3, 1, 4, 0, 2, 3, 1)]
+
+
+@edge_case
+def comprehension_that_reads_too_early(speculate):
+    @speculate
+    def f(n):
+        y = 2
+        return [y for x in range(n) for y in range(y)]
+
+    return f, [(n,) for n in (0, 0, 0, 0, 1, 2, 0, 0, 3)]
+
+
+@edge_case
+def init_that_returns(speculate):
+    class A:
+        def __init__(self, n):
+            self.n = n
+            if n > 4:
+                return n
+            return None
+
+    @speculate
+    def f(n):
+        return A(n)
+
+    return f, [(n,) for n in range(9)]
+
+
+@edge_case
+def many_constant_strings(speculate):
+    class A:
+        def __init__(self):
+            self.mode = "idle"
+
+    @speculate
+    def f(a, s):
+        if a.mode == s:
+            return "same"
+        a.mode = "idle" if s == "stop" else s
+        return a.mode
+
+    a = A()
+    return f, [(a, s) for s in ("go", "go", "stop", "a", "b", "c", "d", "d", "e", "stop", "stop", "")]
+
+
+@edge_case
+def strings_that_may_be_empty(speculate):
+    @speculate
+    def f(a, b, k):
+        s, t = a + b, a if k > 1 else b + "!"
+        u = "" if k > 2 else f"{k}"
+        return s or "none", t, u or "zero", s == b, not u
+
+    calls = [("x", "y", 1), ("", "y", 2), ("", "", 3), ("q", "", 4), ("r", "s", 0), ("t", "", 5), ("", "", 6)]
+    return f, [*calls, ("u", "u", 7), ("", "", 1)]
 
 
 ALL = {**SCENARIOS, **EDGE_CASES}
