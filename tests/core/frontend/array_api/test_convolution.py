@@ -217,7 +217,7 @@ def test_same_padding(size: int, kernel: int, stride: int, dilation: int) -> Non
     [
         (lambda: tl.conv(integers(1, 3, 5), integers(2, 1, 2), groups=2), r"required: 2 channels of x\n.*got: 3"),
         (lambda: tl.conv(integers(1, 2, 5), integers(3, 1, 2), groups=2), "do not divide the output channels"),
-        (lambda: tl.conv(integers(1, 2, 5), integers(2, 1, 2), groups=0), "no groups"),
+        (lambda: tl.conv(integers(1, 2, 5), integers(2, 1, 2), groups=0), "groups must be a positive number"),
         (lambda: tl.conv(integers(1, 1, 5), integers(1, 1, 2), padding="same"), 'required: "SAME", "VALID"'),
         (lambda: tl.conv(integers(1, 1, 5), integers(1, 1, 2), padding=((-1, 0),)), "padding for each spatial axis"),
         (lambda: tl.conv(integers(1, 1, 5), integers(1, 1, 2), dilations=0), "dilation for each spatial axis"),
