@@ -8,6 +8,7 @@ counterparts. All else is called as it is.
 from __future__ import annotations
 
 import contextlib
+import functools
 import inspect
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -86,8 +87,23 @@ def call_opaque(function: Any, arguments: tuple[Any, ...], keywords: dict[str, A
         return choose_operands(
             lambda *each: call_opaque(function, each[:count], dict(zip(keywords, each[count:], strict=True))), *operands
         )
+    if current_region() is not None:
+        _refuse_cached_print(function)
     result = _call_recorded(function, arguments, keywords)
     return check_text(result) if type(result) is str and current_region() is not None else result
+
+
+def _refuse_cached_print(function: Any) -> None:
+    """Raises Invalid (F4) for a cached function that prints: Python prints at the first call only, which a symbolic
+    condition may skip."""
+    code = getattr(function.__wrapped__, "__code__", None) if type(function) is functools._lru_cache_wrapper else None
+    if code is not None and "print" in code.co_names:
+        raise Invalid(
+            f"{function.__wrapped__.__name__} prints, and its results are cached",
+            rule="F4",
+            where=user_location(),
+            hint="print outside of it, or leave out the cache",
+        )
 
 
 def _call_recorded(function: Any, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> Any:

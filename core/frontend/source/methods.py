@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Callable
+from types import GeneratorType
 from typing import Any
 
 from ...errors import Invalid
@@ -162,6 +163,8 @@ def _reverse(operators: Operators, items: list[Any]) -> Any:
 
 
 def _join(operators: Operators, separator: str, texts: Any) -> Any:
+    if isinstance(texts, GeneratorType):
+        return operators.call(separator.join, operators.call(list, texts))
     if type(texts) in (list, tuple) and any(type(each) is Choice for each in texts):
         return operators.choose(lambda *each: operators.call(separator.join, each), *texts)
     return join_strings(separator, texts)

@@ -671,6 +671,8 @@ def infer_results(
     if previous is not None and previous.tree_type.treedef != treedef:
         required, got = describe_difference(previous.tree_type.treedef, treedef)
         former, hint = "its annotation" if is_annotated else "before", array_hint(previous.tree_type.treedef, treedef)
+        if hint is None and not is_annotated:
+            hint = "a recursive call gives what all others give: one structure of numbers, or one of a few strings"
         raise Invalid(f"{name} returns another structure than {former}", required=required, got=got, hint=hint)
     leaves = [unwrap_weak(leaf) for leaf in leaves]
     if is_annotated and previous is not None:

@@ -589,3 +589,20 @@ def mutual_recursion_of_words(a, b):
         return "odd" if n <= 0 else even(n - 1)
 
     return even(a), odd(b)
+
+
+@choice()
+def joined_words(a, b):
+    return ",".join("x" if (a + k) % 2 else "yy" for k in range(3))
+
+
+@functools.lru_cache
+def printed_square(n):
+    print("square of", n)
+    return n * n
+
+
+@choice("F4: printed_square prints, and its results are cached")
+def first_call_in_an_arm(a, b):
+    total = printed_square(3) if a > b else 0
+    return total + printed_square(3)
