@@ -557,7 +557,7 @@ class Generation(Staging):
     ) -> StagedValue:
         """The value of an arm, by a test. An arm that has no graph is replaced by an assertion, unless no other was
         taken."""
-        predicate = self.truth(self.evaluate(test), test)
+        predicate = self.evaluate_test(test)
         self.note_truth(test, bool(predicate) if isinstance(predicate, bool | np.bool_) else None)
         key = (self.stack[-1].function.__code__, test.lineno, test.col_offset)
         taken = self.arms_taken(*key)
@@ -588,6 +588,33 @@ class Generation(Staging):
             return run
 
         return self.branch(predicate, guarded(True, then), guarded(False, otherwise))
+
+    def evaluate_test(self, test: ast.expr) -> Any:
+        """The truth of a test. As in Python, each operand of `and`, `or` and `not` is asked once for its own."""
+        match test:
+            case ast.UnaryOp(op=ast.Not(), operand=operand):
+                truth = self.evaluate_test(operand)
+                return not truth if isinstance(truth, bool) else self.emit("logical_not", truth)
+            case ast.BoolOp(op=op, values=operands):
+                is_and = isinstance(op, ast.And)
+
+                def go(position: int) -> Any:
+                    predicate = self.evaluate_test(operands[position])
+                    if position == len(operands) - 1:
+                        return predicate
+
+                    def rest() -> StagedValue:
+                        self.narrow(operands[position], is_and)
+                        return self.predicate_value(go(position + 1))
+
+                    def decided() -> StagedValue:
+                        return self.constant(not is_and)
+
+                    arms = (rest, decided) if is_and else (decided, rest)
+                    return self.truth(self.branch(predicate, *arms), test)
+
+                return go(0)
+        return self.truth(self.evaluate(test), test)
 
     def narrow(self, test: ast.expr, is_true: bool) -> None:
         """Narrow the variables that a test has tested, in an arm; not where the test itself may assign variables, with
@@ -636,7 +663,7 @@ class Generation(Staging):
                 self.state.variables[name] = self.option(value, layout.options.index(options[0]))
 
     def _run_assert(self, statement: ast.Assert) -> None:
-        predicate = self.truth(self.evaluate(statement.test), statement.test)
+        predicate = self.evaluate_test(statement.test)
         self.check(predicate, statement.test, "it is true", "Python raises AssertionError where it is not")
 
     def _run_raise(self, statement: ast.Raise) -> None:
@@ -746,7 +773,7 @@ class Generation(Staging):
 
     def _run_while(self, statement: ast.While) -> None:
         def test() -> Any:
-            return self.truth(self.evaluate(statement.test), statement.test)
+            return self.evaluate_test(statement.test)
 
         self._run_loop(statement, test, lambda: None)
 
@@ -1134,6 +1161,10 @@ class Generation(Staging):
             one = self.evaluate(values[0])
             if len(values) == 1:
                 return one
+            if isinstance(values[0], ast.BoolOp) and any(map(self._has_own_truth, options_of(one.layout))):
+                raise NotSpeculable(
+                    "`and` and `or` of objects with a truth of their own, in one another, have no graph"
+                )
             predicate = self.truth(one, values[0])
 
             def rest(is_true: bool) -> StagedValue:
@@ -1262,6 +1293,17 @@ class Generation(Staging):
                 self.require_class_value(owner, f"__{name}__") is not getattr(object, f"__{name}__") for name in _ORDER
             )
             for owner in sorted(layout.classes, key=str)
+        )
+
+    def _has_own_truth(self, layout: Layout) -> bool:
+        """Whether the truth of a value may be a call of Python code."""
+        if not isinstance(layout, ReferenceLayout):
+            return False
+        owners = [owner for owner in sorted(layout.classes, key=str) if not issubclass(owner, Pool)]
+        return any(
+            self.require_class_value(owner, name) is not UNASSIGNED
+            for owner in owners
+            for name in ("__bool__", "__len__")
         )
 
     def _has_own_comparison(self, layout: Layout) -> bool:

@@ -46,9 +46,18 @@ class _Tests(ast.NodeTransformer):
             node.test,
             line=ast.Constant(line),
             column=ast.Constant(column),
-            value=node.test,
+            value=self._with_truths(node.test),
         )
         return node
+
+    def _with_truths(self, test: ast.expr) -> ast.expr:
+        """A test whose operands of `and` and `or` are bools, so that none is asked twice for its truth."""
+        match test:
+            case ast.BoolOp():
+                test.values = [self._with_truths(_truth_of(operand)) for operand in test.values]
+            case ast.UnaryOp(op=ast.Not()):
+                test.operand = self._with_truths(test.operand)
+        return test
 
     visit_If = visit_While = visit_IfExp = visit_Assert = _watch_test
 
@@ -58,12 +67,23 @@ class _Tests(ast.NodeTransformer):
         return node
 
 
+def _truth_of(operand: ast.expr) -> ast.expr:
+    """The truth of an operand of a test; one of `and`, `or` and `not` is a test itself."""
+    is_test = isinstance(operand, ast.BoolOp) or (isinstance(operand, ast.UnaryOp) and isinstance(operand.op, ast.Not))
+    return operand if is_test else expression("ag__.truth(value)", operand, value=operand)
+
+
 class _FunctionRecorder:
     """What the watched code of one function calls as `ag__`."""
 
     def __init__(self, recorder: Recorder, code: CodeType) -> None:
         self.recorder, self.code = recorder, code
         self.callee = recorder.watch
+
+    @staticmethod
+    def truth(value: Any) -> bool:
+        """The truth of an operand of a test."""
+        return bool(value)
 
     def test(self, line: int, column: int, value: Any) -> bool:
         """The truth of a test, which is noted."""

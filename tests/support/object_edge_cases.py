@@ -869,6 +869,46 @@ def comprehension_that_reads_too_early(speculate):
 
 
 @edge_case
+def truth_with_effects(speculate):
+    class A:
+        def __init__(self, n):
+            self.n, self.times_asked = n, 0
+
+        def __bool__(self):
+            self.times_asked += 1
+            return self.n > 0
+
+    @speculate
+    def f(a, b, k):
+        x, y, z = a or b, a and b, not (a and b)
+        if (a and not b) or k:
+            a.n -= 1
+        assert not (a and b and k > 5)
+        return x, y, z, 5 if b or not a else 6
+
+    a, b = A(3), A(0)
+    return f, [(a, b, 1), (b, a, 0), (a, a, 1), (b, b, 1), (a, b, 0), (A(5), a, 2), (A(2), A(1), 0), (b, A(1), 6)]
+
+
+@edge_case
+def truth_of_operands(speculate):
+    class A:
+        def __init__(self, n):
+            self.n, self.times_asked = n, 0
+
+        def __len__(self):
+            self.times_asked += 1
+            return self.n
+
+    @speculate
+    def f(a, b, c):
+        return (a and b) or c
+
+    a, b, c = A(1), A(0), A(2)
+    return f, [(a, b, c), (b, a, c), (a, a, c), (b, b, c), (a, c, b), (b, c, a), (c, b, b), (a, b, c)]
+
+
+@edge_case
 def init_that_returns(speculate):
     class A:
         def __init__(self, n):
