@@ -25,6 +25,7 @@ from .convert import OPERATORS, convert
 from .operators import ExitLoop, LoopForm, Operators, Thunk, by_option
 from .ranges import CountedRange
 from .state import Place, Variables, register_created
+from .writes import refuse_rebuilt
 
 __all__ = ["OPERATORS", "ProgramOperators"]
 
@@ -297,6 +298,13 @@ class ProgramOperators(Operators):
         if trees.is_symbolic(container):
             return array_namespace().any(container == item)
         return super().in_(item, container)
+
+    @by_option(0, 1)
+    def is_(self, left: Any, right: Any) -> Any:
+        """`left is right`. Raises Invalid (F4) for a list or dict that may be one of several."""
+        if type(left) is type(right) and left is not right and (trees.is_rebuilt(left) or trees.is_rebuilt(right)):
+            refuse_rebuilt(left, "compare the items: x == y")
+        return super().is_(left, right)
 
     def compare_identity(self, left: Any, right: Any) -> Any:
         """`left is right`: only bools have an identity."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -83,16 +83,21 @@ def delete_item(container: Any, key: Any) -> None:
         container[:] = delete_open_item(container, key)[1]
 
 
+def refuse_rebuilt(container: Any, hint: str) -> NoReturn:
+    """Raise the error of a use of a list or dict that may be one of several, which needs to know the one."""
+    raise Invalid(
+        f"this {type(container).__name__} comes from a symbolic branch or loop: it may be one of several",
+        rule="F4",
+        where=user_location(),
+        hint=hint,
+    )
+
+
 def announce_items(container: Any) -> None:
     """Announce a change of items. Raises Invalid (F4) where it could not be undone, or where the container may be one
     of several."""
     if is_rebuilt(container):
-        raise Invalid(
-            f"this {type(container).__name__} comes from a symbolic branch or loop: it may be one of several",
-            rule="F4",
-            where=user_location(),
-            hint=f"change a copy: x = {type(container).__name__}(x)",
-        )
+        refuse_rebuilt(container, f"change a copy: x = {type(container).__name__}(x)")
     if active_journal() is None:
         return
     if isinstance(container, CONTAINERS):

@@ -83,9 +83,22 @@ def other_position(p, n):
     return pair
 
 
-@pytest.mark.parametrize("function", (one_of_two, other_position), ids=lambda function: function.__name__)
+def one_list_or_two(p, n):
+    if p > 0:
+        xs = [n]
+        ys = xs
+    else:
+        xs, ys = [n], [n]
+    return xs is ys
+
+
+UNKNOWN = (one_of_two, other_position, one_list_or_two)
+
+
+@pytest.mark.parametrize("function", UNKNOWN, ids=lambda function: function.__name__)
 def test_one_of_several_lists_is_not_changed(function: Callable[[Any, Any], Any]) -> None:
-    """A list that may be one of several is not changed, by a method either: the function is refused in words."""
+    """A list that may be one of several is not changed, by a method either, and `is` does not compare it: the function
+    is refused in words."""
     with pytest.raises(tl.Invalid, match="may be one of several"):
         tl.function(function)(1, 3)
 
