@@ -104,14 +104,17 @@ def outcome_document(outcome: Outcome, record: OutcomeRecord, *, is_part: bool) 
         results = [None if result is None else untyped_json(result) for result in outcome.results]
         return {**document, "value": unflatten(outcome.structure, results)}
     if has_open_parts(outcome.structure) and not outcome.missing:
-        return {**document, "value": [_plain(part) for _, part in label_leaves(outcome.structure, outcome.results)]}
+        return {
+            **document,
+            "value": [_part_to_json(part) for _, part in label_leaves(outcome.structure, outcome.results)],
+        }
     return document
 
 
-def _plain(part: Any) -> Any:
+def _part_to_json(part: Any) -> Any:
     """A value, a word, or an option of words as JSON data without types."""
     if isinstance(part, tuple | list):
-        return list(map(_plain, part))
+        return list(map(_part_to_json, part))
     if is_word(part):
         return part if part is None or type(part) is str else str(part)
     return untyped_json(part)
