@@ -10,15 +10,17 @@ import pytest
 import tagloom as tl
 from support.programs.papers import EXAMPLES
 
-FOLDER = str(EXAMPLES / "janus")
+FOLDER = EXAMPLES / "janus"
 STEPS = 6
 
 
 def load(monkeypatch: pytest.MonkeyPatch, name: str) -> ModuleType:
-    """A program of the folder, whose modules import each other by their names."""
-    monkeypatch.syspath_prepend(FOLDER)
-    for module in ("ways", "layers", name):
-        monkeypatch.delitem(sys.modules, module, raising=False)
+    """A program of the folder, whose modules import each other by their names. Other folders have modules of the same
+    names, which are back after the test."""
+    monkeypatch.syspath_prepend(str(FOLDER))
+    for path in FOLDER.glob("*.py"):
+        monkeypatch.setitem(sys.modules, path.stem, ModuleType(path.stem))  # so that it is undone
+        del sys.modules[path.stem]
     return importlib.import_module(name)
 
 

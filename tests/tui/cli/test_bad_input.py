@@ -63,7 +63,7 @@ def assert_refused(run: Any, said: str) -> None:
         (
             "kinds.py",
             "kinds.py has several functions, and none is named main\n"
-            "  required: negative, half, flip, doubled, both, nothing, anything\n"
+            "  required: negative, half, flip, doubled, both, nothing, anything, word\n"
             "  hint: name one, as in kinds.py:negative",
         ),
         ("add.py:tl", "add.py has no function or graph 'tl'\n  required: add"),
