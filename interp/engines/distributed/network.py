@@ -1,9 +1,8 @@
 """A network inside one process, deterministic by its seed, that does what a network may do.
 
 It loses, repeats, reorders and delays batches. Now and then a worker dies, with all that it had, or is suspended, for a
-while or for ever; one that gives no sign of life for long counts as dead. The same seed
-gives the same run, message for message: so this is the network for tests, and for looking at what happens. Without a
-seed nothing goes wrong: batches arrive in the next round, in order.
+while or for ever; one that gives no sign of life for long counts as dead. The same seed gives the same run, message for
+message, so tests use this network. Without a seed nothing goes wrong: batches arrive in the next round, in order.
 """
 
 from __future__ import annotations

@@ -95,8 +95,8 @@ def read_run(path: str | os.PathLike[str], graph: Graph, digest: str) -> SavedRu
 
 
 def check_depths(parts: Sequence[WorkerStores]) -> None:
-    """Raises ValueError for a depth beyond that of all firings, up to which statistics would count. There is a firing
-    of every smaller depth, so the deepest one is as deep as there are depths in the file."""
+    """Raise ValueError for a depth that no run has: statistics would count up to it. A run has firings of every depth
+    below its deepest, so no depth is greater than the number of different depths."""
     deepest = len({depth for part in parts for depth in part.meter.firings})
     for part in parts:
         meter = part.meter
