@@ -86,7 +86,7 @@ class Driver:
         limits: Limits,
         monitor: LimitMonitor,
         saved_run: SavedRun | None = None,
-        write_checkpoint: Callable[[list[Any], Iterable[FiringResult]], None] = lambda stores, results: None,
+        write_checkpoint: Callable[[list[Any], Iterable[FiringResult]], None] | None = None,
         *,
         has_timeline: bool = False,
     ) -> None:
@@ -255,7 +255,8 @@ class Driver:
         for key in self._requested_effects:
             del self._effect_results[key]
         self._requested_effects.clear()
-        self._write_checkpoint(self._checkpoint, self._effect_results.values())
+        if self._write_checkpoint is not None:
+            self._write_checkpoint(self._checkpoint, self._effect_results.values())
         self.messages = sum((Counter(saved.messages) for saved in self._saved.values()), Counter())
         self.messages += self._channels.message_counts
         if self._channels.recorder is not None:

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import replace
 from functools import partial
-from typing import Any, ClassVar, Literal, NamedTuple
+from typing import ClassVar, Literal, NamedTuple
 
 from ....core.errors import TagloomError, Usage
 from ...machine.fire import loop_bounds
-from ...machine.state import State
 from ...outcome.outcome import ClusterUse, Outcome, build_outcome
 from ..interrupt import interrupt_at_once, interrupt_between_steps
 from ..limits import LimitMonitor, Limits, resolve_limits
@@ -72,13 +71,13 @@ def run_on_workers(job: Job, arguments: Sequence[object], options: RunOptions) -
     placement, limits = find_placement(job.graph), resolve_limits(options.limits)
     cluster = parse_cluster(options.cluster)
     admitted = admit_arguments(job.graph, arguments)
-    checkpoint_path, saved_run, writing = options.checkpoint, None, {}
+    checkpoint_path, saved_run, write_checkpoint = options.checkpoint, None, None
     if checkpoint_path is None:
         checkpoint_path = options.resume
     if checkpoint_path is not None:
         prepare_path(checkpoint_path)
         digest = run_digest(job.graph, admitted, options.seed)
-        writing["write_checkpoint"] = partial(write_run, checkpoint_path, digest)
+        write_checkpoint = partial(write_run, checkpoint_path, digest)
         saved_run = None if options.resume is None else read_run(options.resume, job.graph, digest)
     worker_count = count_workers(options.workers, placement, saved_run)
     state = first_state(job.graph, admitted, options.schedule, options.seed, options.k, options.world)
@@ -86,11 +85,20 @@ def run_on_workers(job: Job, arguments: Sequence[object], options: RunOptions) -
         monitor = LimitMonitor(limits.seconds, limits.bytes, interrupt)
         share = worker_limits(limits, worker_count, has_processes=cluster.kind != "network")
 
-        details: dict[str, Any] = {"has_timeline": options.timeline}
+        has_timeline = options.timeline
 
         def new_worker(links: NetworkLinks, order: str, epoch: int) -> Worker:
             return Worker(
-                job.graph, links, worker_count, monitor, share, options.seed, order, epoch, placement.ranks, **details
+                job.graph,
+                links,
+                worker_count,
+                monitor,
+                share,
+                options.seed,
+                order,
+                epoch,
+                placement.ranks,
+                has_timeline=has_timeline,
             )
 
         pool: WorkerPool
@@ -99,8 +107,15 @@ def run_on_workers(job: Job, arguments: Sequence[object], options: RunOptions) -
             pool = NetworkPool(worker_count, cluster.seed, new_worker, has_checkpoints=has_checkpoints)
         else:
             worker_pool = ProcessPool if cluster.kind == "processes" else RayPool
-            pool = worker_pool(worker_job(job.graph, worker_count, share, options.seed, placement.ranks, **details))
-        driver = drive_to_end(state, worker_count, pool, limits, monitor, saved_run, **details, **writing)
+            job_document = worker_job(
+                job.graph, worker_count, share, options.seed, placement.ranks, has_timeline=has_timeline
+            )
+            pool = worker_pool(job_document)
+        with closing(pool):
+            driver = Driver(
+                state, worker_count, pool, limits, monitor, saved_run, write_checkpoint, has_timeline=has_timeline
+            )
+            driver.run_to_end()
         if getattr(driver.error, "limit", None) == "interrupt":
             interrupt.acknowledge()
         stores = driver.stores()
@@ -134,24 +149,6 @@ def refuse_contradictions(path: str | os.PathLike[str] | None) -> Iterator[None]
             raise
         message, hint = "no run goes on from this checkpoint", "its parts contradict each other"
         raise Usage(message, required=REQUIRED_FILE, got=os.fspath(path), hint=hint) from error
-
-
-def drive_to_end(
-    state: State,
-    worker_count: int,
-    pool: WorkerPool,
-    limits: Limits,
-    monitor: LimitMonitor,
-    saved_run: SavedRun | None,
-    **options: Any,
-) -> Driver:
-    """Drive the workers of a pool to the end of the run, and end them; `options` are those of `Driver`."""
-    try:
-        driver = Driver(state, worker_count, pool, limits, monitor, saved_run, **options)
-        driver.run_to_end()
-        return driver
-    finally:
-        pool.close()
 
 
 def worker_limits(limits: Limits, worker_count: int, *, has_processes: bool) -> Limits:

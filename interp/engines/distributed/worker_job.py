@@ -44,9 +44,16 @@ def build_worker(job: dict[str, Any], links: Links, epoch: int) -> Worker:
     """The worker of a job; it takes part in epochs after `epoch`."""
     limits = Limits(**job["limits"])
     monitor = LimitMonitor(None, limits.bytes, Interrupt())
-    graph, details = read_graph(JsonCursor(job["graph"])), {"has_timeline": job["has_timeline"]}
     return Worker(
-        graph, links, job["workers"], monitor, limits, job["seed"], epoch=epoch, ranks=job["ranks"], **details
+        read_graph(JsonCursor(job["graph"])),
+        links,
+        job["workers"],
+        monitor,
+        limits,
+        job["seed"],
+        epoch=epoch,
+        ranks=job["ranks"],
+        has_timeline=job["has_timeline"],
     )
 
 

@@ -23,7 +23,6 @@ import shutil
 import stat
 import sys
 import threading
-import time
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -31,11 +30,10 @@ from functools import cache
 from hashlib import blake2b
 from importlib.metadata import version
 from pathlib import Path
-from tempfile import mkstemp
 from types import ModuleType
 from typing import Any
 
-from ....core.files import lock_file
+from ....core.files import lock_file, write_atomically
 from ....core.recursion import recursion_limit
 from ..interrupt import interrupt_at_once
 
@@ -162,30 +160,6 @@ def _clear_folder(folder: Path) -> None:
     shutil.rmtree(folder / _CODE_FOLDER, ignore_errors=True)
     for path in [*folder.glob("*.py"), *folder.glob("*.tmp"), folder / _CHECKSUMS_FILE]:
         path.unlink(missing_ok=True)
-
-
-def write_atomically(path: Path, content: bytes) -> None:
-    """Write a file atomically, by way of a temporary one that is private to this user."""
-    descriptor, temporary = mkstemp(".tmp", f"{path.name}.", path.parent)
-    try:
-        with open(descriptor, "wb") as file:
-            file.write(content)
-        os.replace(temporary, path)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)  # missing if Ctrl-C came after the rename
-        raise
-
-
-_STALE_SECONDS = 600
-"""The age of a temporary file from which on its writer is known to be gone."""
-
-
-def remove_stale_temporaries(folder: Path) -> None:
-    """Remove the temporary files that killed processes have left in a folder."""
-    for path in folder.glob("*.tmp"):
-        with suppress(OSError):
-            if time.time() - path.stat().st_mtime > _STALE_SECONDS:
-                path.unlink()
 
 
 @contextmanager

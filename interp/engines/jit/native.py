@@ -15,9 +15,10 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Any, TypeAlias
 
+from ....core.files import remove_stale_files, write_atomically
 from ..interrupt import block_interrupt, interrupt_at_once
 from . import kernels
-from .cache import cache_key, module_folder, remove_stale_temporaries, write_atomically
+from .cache import cache_key, module_folder
 
 WordFunction: TypeAlias = Callable[..., int]
 """A function of words that returns a word."""
@@ -80,7 +81,7 @@ def _load_or_compile(name: str, text: str, function: str, arity: int) -> WordFun
     with interrupt_at_once():
         code = compile_object(text, function, arity)
     with suppress(OSError):
-        remove_stale_temporaries(module_folder(text))
+        remove_stale_files(module_folder(text))
         write_atomically(native_path(name, text), code)
     return link_object(code, arity)
 

@@ -15,7 +15,6 @@ from subprocess import PIPE
 import pytest
 from support.observe.ctrl_c import default_ctrl_c
 from tagloom.interp.engines.jit import compiler_process
-from tagloom.interp.engines.jit.cache import remove_stale_temporaries
 from tagloom.interp.engines.jit.compiler_process import Compilation, CompileState, CompileTask
 
 ANSWER = CompileTask("answer", module_text="entry = 42\n")
@@ -250,13 +249,3 @@ def test_words_that_switch_processes_off(word: str, monkeypatch: pytest.MonkeyPa
     monkeypatch.setenv(compiler_process.BACKGROUND_VARIABLE, f"sometimes, {word}")
     with pytest.warns(RuntimeWarning, match="unknown"):
         assert compiler_process.is_enabled()
-
-
-def test_temporary_files_of_killed_processes_are_removed(tmp_path: Path) -> None:
-    """A process that was killed while it wrote leaves a file, which the next writer removes once it is old."""
-    old, new = tmp_path / "a.o.1.tmp", tmp_path / "a.o.2.tmp"
-    for each in (old, new):
-        each.write_text("")
-    os.utime(old, (0, 0))
-    remove_stale_temporaries(tmp_path)
-    assert not old.exists() and new.exists()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -53,6 +54,17 @@ def test_each_function_is_linked_once(object_path: Path, monkeypatch: MonkeyPatc
     monkeypatch.setattr(native, "_engines", [])
     first, *others = [native.load_native("trial", TEXT, "run", 2) for _ in range(3)]
     assert all(each is first for each in others) and len(native._engines) == 1
+
+
+def test_files_of_killed_writers_are_removed(object_path: Path) -> None:
+    """A process that was killed while it wrote leaves a file, which the next writer removes once it is old."""
+    object_path.parent.mkdir(parents=True, mode=0o700)
+    old, new = object_path.with_name(".tagloom-0.tmp"), object_path.with_name(".tagloom-1.tmp")
+    for temporary in (old, new):
+        temporary.write_text("")
+    os.utime(old, (0, 0))
+    native.load_native("trial", TEXT, "run", 2)
+    assert not old.exists() and new.exists() and object_path.exists()
 
 
 @pytest.mark.inner(first=1)
