@@ -221,15 +221,15 @@ def run_difference(graph: Graph, standard: Outcome, run: Outcome) -> Disagreemen
     return None
 
 
-def is_same_result(one: Value | None, other: Value | None) -> bool:
+def is_same_result(first: Value | None, second: Value | None) -> bool:
     """Whether two results are equal, by their bits, or both missing."""
-    return one is other if one is None or other is None else is_same_value(one, other)
+    return first is second if first is None or second is None else is_same_value(first, second)
 
 
-def is_compatible(results: Sequence[Value | None], others: Sequence[Value | None]) -> bool:
+def is_compatible(expected: Sequence[Value | None], actual: Sequence[Value | None]) -> bool:
     """Whether all results that both runs have are equal."""
-    pairs = zip(results, others, strict=True)
-    return all(one is None or other is None or is_same_value(one, other) for one, other in pairs)
+    pairs = zip(expected, actual, strict=True)
+    return all(first is None or second is None or is_same_value(first, second) for first, second in pairs)
 
 
 def check_evaluator(

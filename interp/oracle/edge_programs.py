@@ -58,15 +58,15 @@ class _EdgeWriter:
         for _ in range(self.random.randint(1, MAX_OPS)):
             dtype = self.write_op(dtype)
         results = tuple(result for node in self.nodes for result in node.results)
-        region = Region(tuple(self.parameters), tuple(self.nodes), tuple(each.name for each in results))
+        region = Region(tuple(self.parameters), tuple(self.nodes), tuple(result.name for result in results))
         body = self.random.choice((self.place_in_main, self.place_in_branch, self.place_in_loop))(region, results)
-        main = FunctionDef("main", body, tuple(each.type for each in results))
+        main = FunctionDef("main", body, tuple(result.type for result in results))
         return Program((main,), "main"), tuple(self.arguments)
 
     def write_op(self, dtype: DType) -> DType:
         """Append a node of an op on values of a dtype; returns the dtype of its result."""
         sample = self.random.choice(self.random.choice(list(exact_samples()[dtype].values())))
-        types = [Type(each, self.shape) for each in sample.operand_dtypes]
+        types = [Type(operand_dtype, self.shape) for operand_dtype in sample.operand_dtypes]
         result = Var(f"v{len(self.nodes)}", sample.row.type_rule(*types, **dict(sample.attributes)))
         inputs = tuple(map(self.operand, types))
         self.nodes.append(Node(sample.row.name, inputs, (result,), attributes=sample.attributes))
@@ -74,7 +74,7 @@ class _EdgeWriter:
 
     def operand(self, type_: Type) -> Operand:
         """An earlier result of this type, a literal, or a new parameter."""
-        names = [each.name for node in self.nodes for each in node.results if each.type == type_]
+        names = [result.name for node in self.nodes for result in node.results if result.type == type_]
         chance = self.random.random()
         if names and chance < 0.5:
             return self.random.choice(names)
@@ -108,7 +108,7 @@ class _EdgeWriter:
         predicate = Literal(is_first, BOOL) if self.random.random() < 0.5 else self.parameter(BOOL, is_first)
         zeros = Region(region.parameters, (), tuple(map(zero, results)))
         branches = (region, zeros) if is_first else (zeros, region)
-        operands = tuple(each.name for each in region.parameters)
+        operands = tuple(parameter.name for parameter in region.parameters)
         return self.enclose(Node("cond", (predicate, *operands), (), branches), results)
 
     def place_in_loop(self, region: Region, results: Sequence[Var]) -> Region:
@@ -116,7 +116,7 @@ class _EdgeWriter:
         trips = Literal(self.random.randint(1, MAX_TRIPS), COUNTER)
 
         def variables(letter: str) -> tuple[Var, ...]:
-            return (Var(letter, COUNTER), *(Var(f"{letter}_{each.name}", each.type) for each in results))
+            return (Var(letter, COUNTER), *prefix_names(letter, results))
 
         more = Node("less", ("k", trips), (Var("more", BOOL),))
         condition = Region((*variables("k"), *prefix_names("w", region.parameters)), (more,), ("more",))
@@ -124,26 +124,26 @@ class _EdgeWriter:
         body = Region(
             (*variables("b"), *region.parameters),
             (*region.nodes, following),
-            ("next", *region.results, *(each.name for each in region.parameters)),
+            ("next", *region.results, *(parameter.name for parameter in region.parameters)),
         )
         starts: tuple[Operand, ...] = (
             Literal(0, COUNTER),
             *map(zero, results),
-            *(each.name for each in region.parameters),
+            *(parameter.name for parameter in region.parameters),
         )
         loop = Node("while_loop", starts, (Var("r", COUNTER),), (condition, body))
         return self.enclose(loop, results, prefix_names("r", region.parameters))
 
-    def enclose(self, node: Node, results: Sequence[Var], others: Sequence[Var] = ()) -> Region:
-        """The region of main, which is a structured node with results of these types, and others."""
+    def enclose(self, node: Node, results: Sequence[Var], unused: Sequence[Var] = ()) -> Region:
+        """The region of main: a structured node; main returns its results of these types, and others are unused."""
         outer = prefix_names("r", results)
-        whole = Node(node.op, node.inputs, (*node.results, *outer, *others), node.regions)
-        return Region(tuple(self.parameters), (whole,), tuple(each.name for each in outer))
+        structured = Node(node.op, node.inputs, (*node.results, *outer, *unused), node.regions)
+        return Region(tuple(self.parameters), (structured,), tuple(result.name for result in outer))
 
 
 def prefix_names(prefix: str, variables: Sequence[Var]) -> tuple[Var, ...]:
     """Variables of the same types whose names begin with a prefix."""
-    return tuple(Var(f"{prefix}_{each.name}", each.type) for each in variables)
+    return tuple(Var(f"{prefix}_{variable.name}", variable.type) for variable in variables)
 
 
 def zero(variable: Var) -> Literal:

@@ -148,8 +148,8 @@ def try_number(backend: Backend, options: FuzzOptions, number: int, report: Fuzz
         return
 
     def is_interesting(candidate: FuzzCase) -> bool:
-        other = judge_case(backend, candidate)
-        return other is not None and describe_symptom(other) == symptom
+        candidate_judgement = judge_case(backend, candidate)
+        return candidate_judgement is not None and describe_symptom(candidate_judgement) == symptom
 
     smallest, final = shrink(case, is_interesting, options.max_tries), None
     for _ in range(MAX_FINAL_TRIES):

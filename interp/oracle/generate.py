@@ -168,10 +168,10 @@ class FuzzWriter:
     def write_reshape(self, draft: RegionDraft, type_: Type, operand: Operand) -> Operand:
         """A reshape to the same shape with one size left open, mostly combined with the value itself."""
         shape = (-1, *(type_.shape or ())[1:])
-        other = self.emit(draft, "reshape", (operand,), type_, (("shape", shape),))
+        reshaped = self.emit(draft, "reshape", (operand,), type_, (("shape", shape),))
         if self.random.random() > 0.7:
-            return other
-        pair = (operand, other) if self.random.random() < 0.5 else (other, operand)
+            return reshaped
+        pair = (operand, reshaped) if self.random.random() < 0.5 else (reshaped, operand)
         return self.emit(draft, self.random.choice(NUMBER_OPS[:6]), pair, type_)
 
     def write_predicate(self, draft: RegionDraft) -> Operand:
@@ -308,8 +308,8 @@ class FuzzWriter:
                     self.random.shuffle(parts)
                     results.append(self.emit(body, "concat", parts, type_, (("axis", 0),)))
                 case "swapped":
-                    same = [other for other in swapped if types[other] == type_ and other != position]
-                    results.append(parameters[self.random.choice(same)].name)
+                    partners = [partner for partner in swapped if types[partner] == type_ and partner != position]
+                    results.append(parameters[self.random.choice(partners)].name)
                 case _:
                     results.append(parameters[position].name)
         region = Region(parameters, tuple(body.nodes), tuple(results))

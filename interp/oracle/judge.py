@@ -191,33 +191,33 @@ def firing_conditions(graph: Graph, event: Event) -> Iterator[tuple[PolicyRule, 
 
 def is_within(required: Value, got: Value, window: int, has_open_zeros: bool) -> bool:
     """Whether two values have the same type and shape, and differ by at most `window` ulp in each element."""
-    one, other = np.asarray(required), np.asarray(got)
-    if one.dtype != other.dtype or one.shape != other.shape:
+    expected, actual = np.asarray(required), np.asarray(got)
+    if expected.dtype != actual.dtype or expected.shape != actual.shape:
         return False
-    return bool(np.all(close_elements(one, other, window, has_open_zeros)))
+    return bool(np.all(close_elements(expected, actual, window, has_open_zeros)))
 
 
 def close_elements(
-    one: npt.NDArray[Any], other: npt.NDArray[Any], window: int, has_open_zeros: bool
+    first: npt.NDArray[Any], second: npt.NDArray[Any], window: int, has_open_zeros: bool
 ) -> npt.NDArray[np.bool_]:
     """Where elements of two arrays of one dtype are the same: NaN is NaN; a zero has a sign, unless that is open."""
-    if one.dtype.kind != "f":
-        return np.asarray(one == other)
-    same_zero = True if has_open_zeros else np.signbit(one) == np.signbit(other)
-    same = ((one == other) & ((one != 0) | same_zero)) | (np.isnan(one) & np.isnan(other))
-    return np.asarray(same | ((window > 0) & (ulp_distance(one, other) <= window)))
+    if first.dtype.kind != "f":
+        return np.asarray(first == second)
+    same_zero = True if has_open_zeros else np.signbit(first) == np.signbit(second)
+    same = ((first == second) & ((first != 0) | same_zero)) | (np.isnan(first) & np.isnan(second))
+    return np.asarray(same | ((window > 0) & (ulp_distance(first, second) <= window)))
 
 
-def ulp_distance(one: npt.NDArray[Any], other: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
+def ulp_distance(first: npt.NDArray[Any], second: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
     """The number of floats between elements; infinite from NaN, and from an infinity to a number.
 
     >>> ulp_distance(np.array([1.0, 0.0, np.inf]), np.array([1.0 + 2**-52, -5e-324, 1.0])).tolist()
     [1.0, 1.0, inf]
     """
-    low, high = np.sort([_float_rank(one), _float_rank(other)], axis=0).view(np.uint64)
+    low, high = np.sort([_float_rank(first), _float_rank(second)], axis=0).view(np.uint64)
     with np.errstate(over="ignore"):  # the difference of a positive and a negative rank wraps round to the right one
         distance = (high - low).astype(np.float64)
-    return np.where(np.isfinite(one) & np.isfinite(other), distance, np.inf)
+    return np.where(np.isfinite(first) & np.isfinite(second), distance, np.inf)
 
 
 def _float_rank(array: npt.NDArray[Any]) -> npt.NDArray[np.int64]:

@@ -203,14 +203,14 @@ def compare_reports(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[
     """The cases whose verdicts changed, of backends and parts that both reports tried with the same settings."""
     before = {backend["backend"]: backend for backend in old["backends"]}
     for report in new["backends"]:
-        other = before.get(report["backend"])
-        if other is None:
+        former = before.get(report["backend"])
+        if former is None:
             continue
         for part, cases in report["cases"].items():
-            if other["settings"].get(part) != report["settings"][part]:
+            if former["settings"].get(part) != report["settings"][part]:
                 continue
-            for name in sorted({*cases, *other["cases"][part]}):
-                verdicts = [document["cases"][part].get(name, ["alike"])[0] for document in (other, report)]
+            for name in sorted({*cases, *former["cases"][part]}):
+                verdicts = [document["cases"][part].get(name, ["alike"])[0] for document in (former, report)]
                 if verdicts[0] != verdicts[1]:
                     yield Change(report["backend"], part, name, *verdicts)
 

@@ -229,8 +229,8 @@ def smaller_regions(region: Region) -> Iterator[Region]:
                 yield Region(region.parameters, (*before, smaller, *after), region.results)
     for position, result in enumerate(region.results):
         if isinstance(result, str):
-            for other in simpler_operands(region, result, types):
-                results = (*region.results[:position], other, *region.results[position + 1 :])
+            for operand in simpler_operands(region, result, types):
+                results = (*region.results[:position], operand, *region.results[position + 1 :])
                 yield replace(region, results=results)
         else:
             for value in smaller_values(result.value):
@@ -275,12 +275,12 @@ def replacements(node: Node, types: dict[str, Type]) -> Iterator[dict[str, Opera
         yield {result.name: start for result, start in zip(node.results, node.inputs, strict=True)}
     options: list[list[Operand]] = []
     for result in node.results:
-        same = [
+        operands = [
             operand
             for operand in node.inputs
             if (types[operand] if isinstance(operand, str) else operand.type) == result.type
         ]
-        options.append([*same[:2], zero_literal(result.type)])
+        options.append([*operands[:2], zero_literal(result.type)])
     for choice in range(max(map(len, options))):
         yield {
             result.name: candidates[min(choice, len(candidates) - 1)]
@@ -366,11 +366,12 @@ def drop_variable(node: Node, position: int) -> Node:
     )
 
 
-def merge_variables(node: Node, position: int, other: int) -> Node:
-    """A loop without a variable: another one stands for it. Its result must not be used."""
+def merge_variables(node: Node, position: int, substitute_position: int) -> Node:
+    """A loop without the variable at a position: the variable at another position stands for it. The result of the
+    variable that goes must not be used."""
     regions = []
     for region in node.regions:
-        names: dict[str, Operand] = {region.parameters[position].name: region.parameters[other].name}
+        names: dict[str, Operand] = {region.parameters[position].name: region.parameters[substitute_position].name}
         regions.append(substitute(replace(region, parameters=drop_item(region.parameters, position)), names))
     condition, body = regions
     return replace(

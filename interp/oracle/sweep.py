@@ -120,8 +120,8 @@ def op_samples(names: Sequence[str] | None = None) -> Iterator[OpSample]:
 def accepted_dtypes(row: Op, dtype: DType, attributes: Attributes) -> tuple[DType, ...] | None:
     """The dtypes of the operands of a row whose values are of this dtype; None if it accepts none."""
     arity = row.arity or 2
-    for others in ((dtype,) * arity, (dtypes.bool, *(dtype,) * (arity - 1)), (dtype, *(dtypes.int64,) * (arity - 1))):
-        candidate = others[:arity]
+    for pattern in ((dtype,) * arity, (dtypes.bool, *(dtype,) * (arity - 1)), (dtype, *(dtypes.int64,) * (arity - 1))):
+        candidate = pattern[:arity]
         if candidate[-1] is not dtype and candidate[0] is not dtype:
             continue
         try:

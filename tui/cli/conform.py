@@ -230,8 +230,8 @@ def run_case(process: Backend, program: Program, arguments: Sequence[Value]) -> 
 
 def exit_code(verdicts: Iterable[str]) -> int:
     """1 if a backend is wrong, 2 if it does not run."""
-    every = set(verdicts)
-    return 1 if every & FAILURES else 2 if "not run" in every else 0
+    found = set(verdicts)
+    return 1 if found & FAILURES else 2 if "not run" in found else 0
 
 
 def backend_label(name: str, process: Backend) -> str:

@@ -49,14 +49,14 @@ def explore_few(graph: Graph, arguments: list[Any], **options: Any) -> Explorati
 
 def extensions(above: Above) -> tuple[int, int]:
     """The number of orders that keep these precedences, and the number of sets that are prefixes of such orders."""
-    bits = {each: sum(1 << other for other in others) for each, others in above.items()}
+    bits = {event: sum(1 << earlier for earlier in events) for event, events in above.items()}
     sets, layer = 1, {0: 1}
     for _ in above:
         following: defaultdict[int, int] = defaultdict(int)
         for come, count in layer.items():
-            for each, needed in bits.items():
-                if not come >> each & 1 and needed & ~come == 0:
-                    following[come | 1 << each] += count
+            for event, needed in bits.items():
+                if not come >> event & 1 and needed & ~come == 0:
+                    following[come | 1 << event] += count
         layer = following
         sets += len(layer)
     return sum(layer.values()), sets
@@ -77,7 +77,7 @@ def precedences(events: tuple[Event, ...]) -> tuple[Above, Above]:
         tokens[number] = set() if maker is None else set(operands[events[maker].token[0], events[maker].token[2]])
         operands[node, tag].append(number)
         if event.is_firing:
-            firings[number] = set().union(*(sent_by[each] for each in operands[node, tag]))
+            firings[number] = set().union(*(sent_by[operand] for operand in operands[node, tag]))
             sender.update(((token.node, token.port, token.tag), number) for token in event.sent)
     return tokens, firings
 
@@ -147,7 +147,7 @@ def test_counts_are_those_of_brute_force(run: tuple[Graph, list[Any]]) -> None:
     graph, arguments = run
     assume(math.prod(range(1, len(tl.run_graph(graph, arguments, keep="events").events) + 1)) <= 5_040)
     actual = explore_few(graph, arguments)
-    assert Counter(brute_force(graph, arguments).values()) == Counter(each.schedules for each in actual.endings)
+    assert Counter(brute_force(graph, arguments).values()) == Counter(ending.schedules for ending in actual.endings)
 
 
 @pytest.mark.parametrize(
@@ -167,22 +167,24 @@ def test_endings_of_invalid_graphs(graph: Graph, arguments: list[Any], endings: 
     ends so."""
     outcomes = explore(graph, arguments, unchecked=True)
     assert len(outcomes.endings) == endings
-    assert outcomes.schedules == sum(each.schedules for each in outcomes.endings)
-    for each in outcomes.endings:
-        again = follow(graph, arguments, each.script, unchecked=True)
-        assert (again.status, event_lines(again)) == (each.outcome.status, event_lines(each.outcome))
+    assert outcomes.schedules == sum(ending.schedules for ending in outcomes.endings)
+    for ending in outcomes.endings:
+        again = follow(graph, arguments, ending.script, unchecked=True)
+        assert (again.status, event_lines(again)) == (ending.outcome.status, event_lines(ending.outcome))
     if graph.name != "untyped":
-        assert Counter(brute_force(graph, arguments).values()) == Counter(each.schedules for each in outcomes.endings)
+        assert Counter(brute_force(graph, arguments).values()) == Counter(
+            ending.schedules for ending in outcomes.endings
+        )
 
 
 def test_a_race_has_witnesses() -> None:
     """Two scripts show that the order of two arguments at a merge decides the result."""
     outcomes = explore(race("merge", 1), [1, 2], unchecked=True)
     merged = {
-        follow(race("merge", 1), [1, 2], each.script, unchecked=True).events[0].inputs for each in outcomes.endings
+        follow(race("merge", 1), [1, 2], ending.script, unchecked=True).events[0].inputs for ending in outcomes.endings
     }
     assert merged == {(1,), (2,)}
-    assert {each.outcome.status for each in outcomes.endings} == {"Broken"}
+    assert {ending.outcome.status for ending in outcomes.endings} == {"Broken"}
 
 
 @pytest.mark.full
@@ -216,12 +218,12 @@ def test_cells_have_one_ending_unless_put_twice() -> None:
     ending, and every ending has a trap for the other."""
     once, twice = (tl.lower(tl.parse_program(CELLS.replace("AT", at))) for at in "10")
     outcomes, fewer = explore(once, [3]), explore(once, [3], choices=every_firing)
-    assert [each.outcome.value for each in (*outcomes.endings, *fewer.endings)] == [8, 8]
+    assert [ending.outcome.value for ending in (*outcomes.endings, *fewer.endings)] == [8, 8]
     assert fewer.states < outcomes.states and fewer.schedules < outcomes.schedules
     raced = explore(twice, [3])
-    assert len(raced.endings) > 1 and all(each.outcome.traps for each in raced.endings)
-    for each in raced.endings:
-        assert event_lines(follow(twice, [3], each.script)) == event_lines(each.outcome)
+    assert len(raced.endings) > 1 and all(ending.outcome.traps for ending in raced.endings)
+    for ending in raced.endings:
+        assert event_lines(follow(twice, [3], ending.script)) == event_lines(ending.outcome)
 
 
 def test_exploring_has_no_effects(capsys: pytest.CaptureFixture[str]) -> None:
@@ -229,7 +231,7 @@ def test_exploring_has_no_effects(capsys: pytest.CaptureFixture[str]) -> None:
     step."""
     printing = 'func main(n: int64) -> int64 {\n  p = print n, text="n is {}"\n  m = add n, 1\n  return m\n}\n'
     outcomes = explore(tl.lower(tl.parse_program(printing)), [3])
-    assert ([each.outcome.value for each in outcomes.endings], capsys.readouterr().out) == ([4], "")
+    assert ([ending.outcome.value for ending in outcomes.endings], capsys.readouterr().out) == ([4], "")
     calling = 'func main(n: int64) -> int64 {\n  p = callback n, function="f", returns=int64\n  return p\n}\n'
     with pytest.raises(tl.Usage, match="cannot be run under every schedule"):
         explore(tl.lower(tl.parse_program(calling)), [3])
@@ -255,7 +257,7 @@ def test_a_bound_on_iterations() -> None:
 """
     graphs = [tl.lower(tl.parse_program(loop.replace(" BOUND", bound))) for bound in (" ", ", parallel_iterations=1 ")]
     free, bound = (explore(graph, [3]) for graph in graphs)
-    assert [each.outcome.value for each in (*free.endings, *bound.endings)] == [12, 12]
+    assert [ending.outcome.value for ending in (*free.endings, *bound.endings)] == [12, 12]
     assert bound.schedules < free.schedules
 
 
@@ -321,13 +323,13 @@ def changes(data: Any) -> Iterator[Any]:
     """Copies of plain data, each with one part changed."""
     if isinstance(data, dict):
         yield from ({**data, key: result} for key, value in data.items() for result in changes(value))
-        yield from ({other: value for other, value in data.items() if other != key} for key in data)
+        yield from ({kept: value for kept, value in data.items() if kept != key} for key in data)
     elif type(data) in (list, tuple):
         for place, value in enumerate(data):
             yield from (type(data)([*data[:place], result, *data[place + 1 :]]) for result in changes(value))
         yield from (data[:place] + data[place + 1 :] for place in range(len(data)) if type(data) is list)
     elif isinstance(data, frozenset):
-        yield from (data - {each} for each in data)
+        yield from (data - {element} for element in data)
     elif isinstance(data, Tag):
         yield data.next_iteration() if data.parent else data.child(next(iter(fib.graph.calls))[0])
     elif isinstance(data, int | bytes | str) and not isinstance(data, bool):
@@ -371,9 +373,9 @@ def test_a_machine_with_a_race_is_caught(monkeypatch: MonkeyPatch) -> None:
     firings only."""
     assert len(explore(fib.graph, [1]).endings) == len(explore(sink(), [1, 2, 3], unchecked=True).endings) == 1
     monkeypatch.setattr(module, "step", hoarding)
-    assert {each.outcome.value for each in explore(sum_graph(), [3, 4]).endings} == {4, 3}
+    assert {ending.outcome.value for ending in explore(sum_graph(), [3, 4]).endings} == {4, 3}
     outcomes = explore(sink(), [1, 2, 3], unchecked=True)
-    assert Counter(brute_force(sink(), [1, 2, 3]).values()) == Counter(each.schedules for each in outcomes.endings)
+    assert Counter(brute_force(sink(), [1, 2, 3]).values()) == Counter(ending.schedules for ending in outcomes.endings)
     assert len(outcomes.endings) == 2
 
 

@@ -31,7 +31,7 @@ TWINS = dict(zip(FLAGS, (NegatedConstant, NoDeadLoops, AtLeastOneTrip, SwappedCa
 def test_the_guilty_set_is_found(guilty: tuple[str, ...]) -> None:
     """Where all of a set must be disabled, the set is found, and nothing is left out or added."""
     blame = find_blame(FLAGS, lambda off: off.issuperset(guilty))
-    assert [set(each) for each in blame.sets] == [set(guilty)] and "optimiser" in str(blame)
+    assert list(map(set, blame.sets)) == [set(guilty)] and "optimiser" in str(blame)
 
 
 def test_each_single_cure_is_named() -> None:

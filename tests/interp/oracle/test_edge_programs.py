@@ -49,17 +49,17 @@ def test_edge_programs_have_edges() -> None:
         trapped += judge_case(RightBackend(), FuzzCase(program, arguments)) is None  # type: ignore[arg-type]
         nodes = list(program.main.body.walk())
         ops.update(node.op for node in nodes)
-        literals = [each.value for node in nodes for each in node.inputs if isinstance(each, Literal)]
+        literals = [operand.value for node in nodes for operand in node.inputs if isinstance(operand, Literal)]
         for is_literal, values in ((True, literals), (False, arguments)):
             for value in values:
                 array = np.asarray(value).reshape(-1)
                 if array.dtype.kind == "f":
-                    seen[is_literal].update(repr(float(each)) for each in array)
+                    seen[is_literal].update(repr(float(element)) for element in array)
                 if array.dtype == np.int64:
-                    seen[is_literal].update(str(each) for each in array)
+                    seen[is_literal].update(str(element) for element in array)
     for words in seen.values():
         assert words >= {"nan", "inf", "-inf", "0.0", "-0.0", str(2**63 - 1), str(-(2**63))}
-    assert set(ops) >= {name for each in exact_samples().values() for name in each} | {"cond", "while_loop"}
+    assert set(ops) >= {name for samples in exact_samples().values() for name in samples} | {"cond", "while_loop"}
     assert trapped < 40
 
 
@@ -73,7 +73,7 @@ def test_one_in_five_programs_is_of_edge_values() -> None:
 
 
 @pytest.mark.heavy
-@pytest.mark.parametrize("twin", [each for each in WRONG_OPS if each is not FlushedDenormals], ids=lambda t: t.__name__)
+@pytest.mark.parametrize("twin", [twin for twin in WRONG_OPS if twin is not FlushedDenormals], ids=lambda t: t.__name__)
 def test_a_wrong_op_is_caught(twin: type[RightBackend]) -> None:
     """An op that is wrong at edge values shows in a generated program. (Where denormals count as zero is open.)"""
     for number in range(MOST_PROGRAMS):

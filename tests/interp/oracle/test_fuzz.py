@@ -100,7 +100,7 @@ def test_candidates_are_smaller() -> None:
     for k in range(5):
         smallest = shrink(generate_case(3, k), lambda case: True, 3_000)
         assert count_nodes(smallest.program) == 0
-        assert not [each for each in smaller_cases(smallest) if count_nodes(each.program) > 0]
+        assert not [case for case in smaller_cases(smallest) if count_nodes(case.program) > 0]
 
 
 @pytest.mark.full

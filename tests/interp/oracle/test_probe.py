@@ -145,7 +145,7 @@ def test_probes_of_generated_programs(first: int) -> None:
         (SwappedCarry, "squares.count", "main/count[4]", "4", "13"),
         (LooseBound, "squares.i", "a tag behind main/count[3]", "no token", "4"),
     ],
-    ids=lambda each: getattr(each, "__name__", None),
+    ids=lambda twin: getattr(twin, "__name__", None),
 )
 def test_the_first_wrong_token(twin: type[RightBackend], node: str, tag: str, required: str, actual: str) -> None:
     """The first wrong token is that of the construct that the backend gets wrong: a trip that is missing or too many, a

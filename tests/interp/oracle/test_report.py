@@ -117,7 +117,7 @@ def test_constructs() -> None:
     """A program counts for every construct in it."""
     loop, fib = tl.parse(TEXT)["main"], tl.parse(FIB)["fib"]
     assert constructs(loop) == ["while_loop"] and constructs(fib) == ["call", "recursion"]  # type: ignore[arg-type]
-    words = {each for number in range(40) for each in constructs(generate_case(3, number).program)}
+    words = {name for number in range(40) for name in constructs(generate_case(3, number).program)}
     assert words == {"call", "cond", "nested loops", "straight line", "while_loop"}
 
 

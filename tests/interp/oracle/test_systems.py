@@ -45,5 +45,5 @@ def test_generated_programs(name: str) -> None:
         pytest.skip(f"{MODULES[name]} is not installed")
     with Backend(backend_command(name)) as backend:
         judgements = [judge_case(backend, FuzzWriter(Random(f"2:{number}")).write_case()) for number in range(25)]
-    verdicts = [each.verdict for each in judgements if each is not None and each.verdict != "refused"]
+    verdicts = [found.verdict for found in judgements if found is not None and found.verdict != "refused"]
     assert len(verdicts) > 15 and verdicts.count("alike") >= len(verdicts) - 3 * (name in COMPILERS), verdicts

@@ -33,7 +33,8 @@ class MachineAdapter:
             raise problems[0]
         graph = None if problems else lower(program)
         zeros = [
-            admit(np.zeros([size or 0 for size in each.shape or ()], each.dtype.numpy)) for each in program.main.results
+            admit(np.zeros([size or 0 for size in type_.shape or ()], type_.dtype.numpy))
+            for type_ in program.main.results
         ]
 
         def run(arguments: Sequence[Value]) -> Sequence[Value]:

@@ -46,14 +46,16 @@ class RightBackend:
         return Answer("returned", results) if reason is None else Answer("invalid", message=reason)
 
     def region(self, region: Region, arguments: Values) -> Values:
-        values: dict[str, Value] = {each.name: value for each, value in zip(region.parameters, arguments, strict=True)}
+        values: dict[str, Value] = {
+            parameter.name: value for parameter, value in zip(region.parameters, arguments, strict=True)
+        }
 
         def read(operand: Operand) -> Value:
             return operand.value if isinstance(operand, Literal) else values[operand]
 
         for node in region.nodes:
             results = self.node(node, list(map(read, node.inputs)), region)
-            values.update((each.name, value) for each, value in zip(node.results, results, strict=True))
+            values.update((result.name, value) for result, value in zip(node.results, results, strict=True))
         return list(map(read, region.results))
 
     def node(self, node: Node, operands: Values, region: Region) -> Values:
@@ -226,7 +228,7 @@ class WrongFolding(RightBackend):
 
     def op(self, node: Node, operands: Values) -> Value:
         result = super().op(node, operands)
-        is_constant = all(isinstance(each, Literal) for each in node.inputs)
+        is_constant = all(isinstance(operand, Literal) for operand in node.inputs)
         return (
             admit(np.asarray(result) + np.asarray(result).dtype.type(1)) if node.op == "add" and is_constant else result
         )
@@ -292,8 +294,8 @@ class NoDeadLoops(RightBackend):
     """Reports an error for a loop whose results are not used."""
 
     def loop(self, node: Node, state: Values, region: Region) -> Values:
-        used = {each for other in region.nodes for each in other.inputs if isinstance(each, str)}
-        used |= {each for each in region.results if isinstance(each, str)}
+        used = {name for user in region.nodes for name in user.inputs if isinstance(name, str)}
+        used |= {name for name in region.results if isinstance(name, str)}
         if not used & {result.name for result in node.results}:
             raise Answered(Answer("error", message="InternalError: node 17 has no users"))
         return super().loop(node, state, region)
@@ -331,7 +333,7 @@ class WideCounters(RightBackend):
 
     def run(self, program: Program, arguments: Sequence[Value]) -> Answer:
         answer = super().run(program, arguments)
-        results = tuple(int(each) if isinstance(each, np.int32) else each for each in answer.results)
+        results = tuple(int(value) if isinstance(value, np.int32) else value for value in answer.results)
         reason = check_results(program, results) if answer.kind == "returned" else None
         return answer if reason is None else Answer("invalid", message=reason)
 
@@ -359,9 +361,9 @@ class LostHandover(RightBackend):
     """A loop that starts with the result of another loop starts with what that one started with."""
 
     def loop(self, node: Node, state: Values, region: Region) -> Values:
-        starts = [self.memory.get(each, value) for each, value in zip(node.inputs, state, strict=True)]
+        starts = [self.memory.get(name, value) for name, value in zip(node.inputs, state, strict=True)]
         results = super().loop(node, starts, region)
-        self.memory.update((each.name, start) for each, start in zip(node.results, state, strict=True))
+        self.memory.update((result.name, start) for result, start in zip(node.results, state, strict=True))
         return results
 
 
@@ -372,7 +374,7 @@ class FlushedDenormals(RightBackend):
     """Takes denormal operands for zero."""
 
     def op(self, node: Node, operands: Values) -> Value:
-        return super().op(node, [flush(each) for each in operands])
+        return super().op(node, list(map(flush, operands)))
 
 
 def flush(value: Value) -> Value:
