@@ -75,20 +75,22 @@ def repeat_type(x: Type, repeats: Type, axis: object) -> Type:
     return Type(x.dtype, (*sizes[:position], None, *sizes[position + 1 :]))
 
 
-def repeat_counts(x: Any, repeats: Any, axis: int) -> list[int]:
-    """The number of repeats of each element, as Python integers: NumPy takes no uint64."""
-    counts: list[int] = np.broadcast_to(np.asarray(repeats), (np.shape(x)[axis],)).tolist()
-    return counts
-
-
 def repeat_elements(x: Any, repeats: Any, axis: int) -> int:
+    """The size of the result; if that is 0 because of other axes, the sum of the repeats."""
+    counts, size = np.asarray(repeats), np.shape(x)[axis]
     other_sizes = np.shape(x)[:axis] + np.shape(x)[axis % np.ndim(x) + 1 :]
-    return int(math.prod(filter(None, other_sizes)) * sum(repeat_counts(x, repeats, axis)))
+    return int(math.prod(filter(None, other_sizes)) * sum_of_counts(counts) * (size if counts.size == 1 else 1))
+
+
+def sum_of_counts(counts: Any) -> int:
+    """The sum of an array of integers, as one of Python: the sums of the halves of 32 bits do not overflow."""
+    wide = counts if counts.dtype == np.uint64 else counts.astype(np.int64)
+    return (int((wide >> 32).sum()) << 32) + int((wide & 0xFFFFFFFF).sum())
 
 
 def repeat_array(x: Any, repeats: Any, axis: int) -> Any:
     check_element_count(repeat_elements(x, repeats, axis))
-    return np.repeat(x, repeat_counts(x, repeats, axis), axis=axis)
+    return np.repeat(x, np.asarray(repeats).astype(np.int64), axis=axis)  # NumPy takes no uint64
 
 
 def nonzero_type(x: Type, axis: object) -> Type:
@@ -120,18 +122,23 @@ def unique_parts(x: Any, axis: int | None = None) -> tuple[Any, Any, Any]:
     position of its unique element; and the count of each. Every NaN is unique. With an axis the elements are the parts
     of x along it, which are equal where all their numbers are, and in lexicographic order."""
     if axis is None:
-        _, indices, inverse, counts = np.unique(np.ravel(x), True, True, True, equal_nan=False)
-        return indices, inverse.reshape(np.shape(x)), counts
-    parts = np.moveaxis(np.asarray(x), axis, 0)
-    rows = parts.reshape(len(parts), math.prod(parts.shape[1:]))
-    order = np.lexsort(rows.T[::-1]) if rows.size else np.arange(len(rows))
-    ordered = rows[order]
-    is_first = np.ones(len(rows), np.bool_)
-    is_first[1:] = (ordered[1:] != ordered[:-1]).any(axis=1)
-    inverse = np.zeros(len(rows), np.int64)
-    inverse[order] = np.cumsum(is_first) - 1
+        elements = np.ravel(x)
+        order = np.argsort(elements, kind="stable")
+        ordered = elements[order]
+        differs = ordered[1:] != ordered[:-1]
+    else:
+        elements = np.moveaxis(np.asarray(x), axis, 0)
+        rows = elements.reshape(len(elements), math.prod(elements.shape[1:]))
+        order = np.lexsort(rows.T[::-1]) if rows.size else np.arange(len(rows))
+        ordered = rows[order]
+        differs = (ordered[1:] != ordered[:-1]).any(axis=1)
+    is_first = np.ones(len(elements), np.bool_)
+    is_first[1:] = differs
+    inverse = np.zeros(len(elements), np.int64)
+    inverse[order] = np.cumsum(is_first.astype(np.int64)) - 1  # of bools, `cumsum` would keep Python's lock
     starts = np.flatnonzero(is_first)
-    return order[starts], inverse, np.diff([*starts, len(rows)])
+    shape = np.shape(x) if axis is None else inverse.shape
+    return order[starts], inverse.reshape(shape), np.diff(np.append(starts, len(elements)))
 
 
 def unique_values_array(x: Any, axis: int | None = None) -> Any:

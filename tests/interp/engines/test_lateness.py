@@ -1,4 +1,4 @@
-"""Every op of the registry, on large operands, delays the end of a run by at most 0.2 s."""
+"""Every op of the registry, on large operands, delays the end of a run by at most 0.2 s, and lets other threads run."""
 
 from __future__ import annotations
 
@@ -8,12 +8,17 @@ from typing import Any
 import numpy as np
 import pytest
 from lateness import ENGINES, LargeCase, array_rows, large_case, large_cases, measure_alone
-from tagloom.core.ops.op import OPS
+from support.observe.interpreter_lock import seconds_without_other_threads
+from tagloom.core.dtypes import float64
+from tagloom.core.ops.matmul import matmul_kernel
+from tagloom.core.ops.op import OPS, build_kernel
 from tagloom.core.types import Type
 from tagloom.core.value import Value
 from tagloom.interp.engines import long_ops
 
 LATE_SECONDS = 0.2
+LOCK_SECONDS = 0.1
+"""How long an op may keep Python's lock, in seconds of processor time. Ops take milliseconds."""
 NAMES = tuple(row.name for row in array_rows())
 WITHOUT_LARGE_OPERANDS = {"arange", "uniform_at", "normal_at", "integers_at", "permutation_at", "broadcast_to"}
 """Ops whose results alone are large."""
@@ -64,3 +69,42 @@ def test_a_run_ends_on_time(name: str, engine: str) -> None:
     shortest of three counts, since other processes delay what they share a core with."""
     late = (measure_alone(name, engine) for _ in range(3))
     assert any(each is None or each[1] <= LATE_SECONDS for each in late)
+
+
+def cases_of_each_kind(op: str) -> list[LargeCase]:
+    """A large case of an op for each kind of dtype that its first operand may have."""
+    kinds: dict[str, LargeCase] = {}
+    for case in (large_case(op), *large_cases(OPS[op])):
+        kinds.setdefault(case.types[0].dtype.kind, case)
+    return list(kinds.values())
+
+
+def lock_seconds(case: LargeCase) -> float:
+    """How long the NumPy column of an op, on these large operands, keeps all other threads from running."""
+    row, attributes, operands = OPS[case.op], case.attributes, case.operands()
+    kernel = build_kernel(row, case.types, row.type_rule(*case.types, **dict(attributes)), attributes)
+    return seconds_without_other_threads(lambda: kernel(*operands))
+
+
+@pytest.mark.heavy
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("name", NAMES)
+def test_an_op_lets_other_threads_run(name: str) -> None:
+    """No op keeps Python's lock for long, whatever its dtypes: while it is kept, nothing sees a limit or Ctrl-C."""
+    for case in cases_of_each_kind(name):
+        assert min(lock_seconds(case) for _ in range(2)) <= LOCK_SECONDS, case
+
+
+@pytest.mark.full
+def test_an_op_that_keeps_the_lock_is_found() -> None:
+    """The law can fail: the elements of a list become an array while no other thread runs."""
+    numbers = [1] * 10**7
+    assert seconds_without_other_threads(lambda: np.array(numbers)) > LOCK_SECONDS
+    assert seconds_without_other_threads(lambda: np.arange(10**7)) <= LOCK_SECONDS
+
+
+def test_large_products_let_other_threads_run() -> None:
+    """`dot` sets a product to zero while it keeps the lock: it computes small ones only."""
+    for side, function in ((100, np.ndarray.dot), (2000, np.matmul), (None, np.matmul), (1, np.matmul)):
+        matrix = Type(float64, (side, side))
+        assert matmul_kernel(matrix, matrix) is function
