@@ -35,7 +35,7 @@ from ..outcome.outcome import Outcome
 from .assumptions import Assumption, number_in
 from .comparison import copy_objects, first_difference
 from .explanation import AssumptionRow, CallCounts, Explanation, Failure, Forecast
-from .generation import Generation, function_key
+from .generation import Generation
 from .heap import (
     MIN_ROOM,
     AllocationKey,
@@ -64,6 +64,7 @@ from .layouts import (
     ShapesDiffer,
     parts,
 )
+from .program_functions import function_key
 from .recording import Recorder, SpeculativeFunctionBase
 from .staging import PRINTED_TEXT, Requirements, Restart, Unreachable
 from .testing import broken_number

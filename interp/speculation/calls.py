@@ -1,0 +1,263 @@
+"""Calls of values: functions of the user and nested ones, classes, builtins, and functions on arrays."""
+
+from __future__ import annotations
+
+import ast
+import sys
+from dataclasses import replace
+from types import BuiltinFunctionType, FunctionType
+from typing import Any
+
+from ...core import dtypes
+from ...core.frontend import functions as op_functions
+from ...core.frontend.array_api import (
+    convolution,
+    creation,
+    datatypes,
+    einsum,
+    indexing,
+    linalg,
+    manipulation,
+    neural_network,
+    numeric,
+    padding,
+)
+from ...core.frontend.source.scopes import function_scope
+from . import arithmetic, containers, library, text, training
+from .heap import ITEMS, FieldKey, VariableKey, class_problem
+from .layouts import (
+    MISSING,
+    NUMBER_CLASSES,
+    ArrayLayout,
+    ConstantLayout,
+    ListPool,
+    NotSpeculable,
+    NumberLayout,
+    Pool,
+    ReferenceLayout,
+    Slot,
+    StaticLayout,
+    TextLayout,
+    TupleLayout,
+    number_kind,
+    options_of,
+)
+from .operators import PythonOperators
+from .program_functions import MAX_INLINED
+from .recording import python_function
+from .staging import (
+    PRINTED_TEXT,
+    RUNNING,
+    NestedFunction,
+    StagedValue,
+)
+
+
+class Calls(PythonOperators):
+    """The generation of calls, whose arguments are evaluated already."""
+
+    def _call_nested(
+        self, nested: NestedFunction, arguments: list[StagedValue], keywords: dict[str, StagedValue], node: ast.AST
+    ) -> StagedValue:
+        """A call of a nested function, in place: it has the variables of the function around it."""
+        frame = self.stack[-1]
+        if frame.numbers[: len(nested.frame.numbers)] != nested.frame.numbers:
+            raise NotSpeculable("a nested function is called outside of the function around it")
+        if (frame.hidden_names - nested.frame.hidden_names) & nested.frame.local_names:
+            raise NotSpeculable("a nested function is called where a variable of the function around it is hidden")
+        if len(self.stack) > MAX_INLINED:
+            raise NotSpeculable("a nested function is recursive")
+        tree, name = nested.node.args, getattr(nested.node, "name", "lambda")
+        if any(not isinstance(each, ast.Constant) for each in (*tree.defaults, *tree.kw_defaults) if each):
+            raise NotSpeculable("a nested function with a default that is no constant has no graph")
+        positional = [each.arg for each in (*tree.posonlyargs, *tree.args)]
+        defaults = dict(zip(positional[::-1], tree.defaults[::-1], strict=False))
+        defaults |= {each.arg: value for each, value in zip(tree.kwonlyargs, tree.kw_defaults, strict=True) if value}
+        values = {key: self.constant(default.value) for key, default in defaults.items()}  # type: ignore[attr-defined]
+        bound = self._bind(name, tree, values, arguments, keywords, node)
+        local_names = function_scope(nested.node).local_names
+        outer = self.state
+        hidden = {key: value for key, value in outer.variables.items() if key in local_names}
+        variables = {key: value for key, value in outer.variables.items() if key not in local_names}
+        self.state = replace(outer.copy(), variables=variables | bound)
+        self.state.exit, self.state.result = self.constant(RUNNING), StagedValue(MISSING, ())
+        function: Any = nested.frame.function
+        value = self._run_function(function, nested.node, nested.frame)
+        variables = {key: each for key, each in self.state.variables.items() if key not in local_names}
+        self.state.variables = variables | hidden
+        self.state.exit, self.state.result = outer.exit, outer.result
+        return value
+
+    def _call_on_list(self, function: Any, items: StagedValue) -> StagedValue:
+        """A call of a builtin that takes a list."""
+        assert isinstance(items.layout, ReferenceLayout)
+        if not all(issubclass(each, ListPool) for each in items.layout.classes):
+            raise NotSpeculable(f"{function.__name__}() of a {items.layout} has no graph")
+        if function is sorted:
+            kinds = {number_kind(self.layout_of_key(FieldKey(each, ITEMS))) for each in items.layout.classes}
+            if not kinds <= {"i", "f", "b"}:
+                raise NotSpeculable("sorted() of what are not numbers of one class has no graph")
+        value = self.call_library(_LIBRARY[function], [items])
+        if function is sum and sys.version_info >= (3, 12):
+            if any(number_kind(each) not in ("i", "b") for each in options_of(value.layout)):
+                raise NotSpeculable("the sum of floats is compensated")
+        return value
+
+    def _call_print(self, arguments: list[StagedValue], keywords: dict[str, StagedValue], node: ast.AST) -> StagedValue:
+        """`print`: the text joins the list of those that are printed after the commit."""
+        options = {"sep": " ", "end": "\n"}
+        for name, value in keywords.items():
+            if not isinstance(value.layout, ConstantLayout) or name not in (*options, "flush"):
+                raise NotSpeculable(f"print() with {name} has no graph")
+            if name in options and value.layout.value is not None:
+                options[name] = value.layout.value
+
+        def append(values: list[StagedValue]) -> StagedValue:
+            parts = list[StagedValue]()
+            for position, value in enumerate(values):
+                parts += [self.constant(options["sep"])] if position else []
+                parts.append(text.text_of(self, value, Slot("", "s"), node))
+            line = text.concatenate(self, [*parts, self.constant(options["end"])])
+            key = VariableKey(self.requirements.effects, PRINTED_TEXT)
+            lines = StagedValue(self.layout_of_key(key), self.leaves_of(key))
+            return self.for_each_class(
+                lines, node, lambda pool, each: containers.call_method(self, pool, each, "append", [line], node)
+            )
+
+        return self.dispatch_all(arguments, append)
+
+    def call_value(
+        self, function: StagedValue, arguments: list[StagedValue], keywords: dict[str, StagedValue], node: ast.expr
+    ) -> StagedValue:
+        if isinstance(function.layout, ReferenceLayout | StaticLayout):
+            return self.call_special(function, "__call__", arguments, node, keywords)
+        if not isinstance(function.layout, ConstantLayout):
+            raise NotSpeculable(f"a call of {function.layout} has no graph")
+        target = function.layout.value
+        python = python_function(target)
+        if python in _ARRAY_FUNCTIONS_BY_IDENTITY:
+            return self._call_array_function(python, [self.read_variable(each) for each in arguments], keywords)
+        if type(python) is FunctionType:
+            return self.call_python(python, arguments, keywords, node)
+        if python is isinstance and len(arguments) == 2 and not keywords:
+            return self.dispatch(arguments[0], lambda value: self._isinstance([value, arguments[1]], node))
+        if python is len and len(arguments) == 1 and self.is_static(arguments[0], list):
+            return self.constant(arguments[0].layout.object.size)  # type: ignore[union-attr]
+        if isinstance(target, NestedFunction):
+            return self._call_nested(target, arguments, keywords, node)
+        if python is print:
+            return self._call_print(arguments, keywords, node)
+        if (python is str or python is repr) and len(arguments) == 1 and not keywords:
+            conversion = "s" if python is str else "r"
+            return self.dispatch(arguments[0], lambda each: text.text_of(self, each, Slot("", conversion), node))
+        if python is list and not arguments and not keywords and not self.observation.has_static_objects:
+            return containers.new_list(self, [], node)
+        is_builtin = type(python) in (BuiltinFunctionType, type) and not keywords
+        is_on_reference = len(arguments) == 1 and isinstance(arguments[0].layout, ReferenceLayout)
+        if is_builtin and python in _LIBRARY and is_on_reference:
+            return self._call_on_list(python, arguments[0])
+        if python is type and is_on_reference:
+            return self.for_each_class(
+                arguments[0], node, lambda kind, _: self.constant(kind.python_class if issubclass(kind, Pool) else kind)
+            )
+        if python is len and is_on_reference:
+            return self.length(arguments[0], node)
+        handler = arithmetic.BUILTINS.get(python) if type(python) in (BuiltinFunctionType, type) else None
+        if handler is not None and not keywords:
+            return self.dispatch_all(arguments, lambda values: handler(self, values, node))
+        if type(target) is type and class_problem(target) is None:
+            return self.construct(target, arguments, keywords, node)
+        raise NotSpeculable(f"a call of {function.layout} has no graph")
+
+    def _call_array_function(
+        self, function: Any, arguments: list[StagedValue], keywords: dict[str, StagedValue]
+    ) -> StagedValue:
+        """A call of a function on arrays: what its arguments need is as in eager code."""
+        leaves = [leaf for each in (*arguments, *keywords.values()) for leaf in training.flatten(self, each)]
+        types = [leaf.layout.type for leaf in leaves if isinstance(leaf.layout, ArrayLayout)]
+        if not types:
+            raise NotSpeculable(f"tl.{function.__name__} of what is no array")
+        takes_floats = {type_.dtype for type_ in types if type_.dtype.kind != "b"} == {dtypes.float64}
+        operands = [self._array_argument(each, takes_floats) for each in arguments]
+        options = {name: self._array_argument(each, takes_floats) for name, each in keywords.items()}
+        return self.wrap_array(self.located(lambda: function(*operands, **options)))
+
+    def _array_argument(self, value: StagedValue, takes_floats: bool) -> Any:
+        """An argument of a function on arrays: an array, a constant, or a nest of such. A float that is computed has
+        the dtype float64, which only arrays of float64 take without a change."""
+        value = self.read_variable(value)
+        if isinstance(value.layout, TupleLayout) or self.is_static(value, list):
+            items = [self._array_argument(each, takes_floats) for each in self.items(value)]
+            return tuple(items) if isinstance(value.layout, TupleLayout) and value.layout.kind is tuple else items
+        if isinstance(value.layout, ConstantLayout):
+            return value.layout.value
+        if takes_floats and value.layout == NumberLayout("f"):
+            return value.leaves[0]
+        return self.array_operand(value)
+
+    def _isinstance(self, values: list[StagedValue], node: ast.AST) -> StagedValue:
+        value, classes = values
+        targets = self.items(classes) if isinstance(classes.layout, TupleLayout) else [classes]
+        kinds = tuple(each.layout.value for each in targets if isinstance(each.layout, ConstantLayout))
+        if len(kinds) != len(targets) or any(type(each) is not type for each in kinds):
+            raise NotSpeculable("isinstance() with classes that are not known, or have a metaclass")
+        layout, number = value.layout, number_kind(value.layout)
+        if isinstance(layout, TextLayout | TupleLayout):
+            return self.constant(issubclass(str if isinstance(layout, TextLayout) else layout.kind, kinds))
+        if number is not None:
+            own = next(each for each, kind in NUMBER_CLASSES.items() if kind == number)
+            return self.constant(issubclass(own, kinds))
+        if isinstance(layout, ConstantLayout) and type(layout.value) in (str, type(None)):
+            return self.constant(isinstance(layout.value, kinds))
+        if not isinstance(layout, ReferenceLayout | StaticLayout):
+            raise NotSpeculable(f"isinstance() of a {layout} has no graph")
+        for owner in [layout.object.owner] if isinstance(layout, StaticLayout) else layout.classes:
+            if (
+                not issubclass(owner, Pool)
+                and self.require_class_value(owner, "__class__") is not object.__dict__["__class__"]
+            ):
+                raise NotSpeculable(f"{owner.__qualname__} has __class__")
+        if isinstance(layout, StaticLayout):
+            return self.constant(issubclass(layout.object.owner, kinds))
+        instance = StagedValue(ReferenceLayout(layout.classes, False), value.leaves)
+
+        def of_object() -> StagedValue:
+            return self.for_each_class(
+                instance,
+                node,
+                lambda owner, _: self.constant(
+                    issubclass(owner.python_class if issubclass(owner, Pool) else owner, kinds)
+                ),
+            )
+
+        if not layout.is_optional:
+            return of_object()
+        is_object = self.emit("greater_equal", value.leaves[0], 0)
+        return self.branch(is_object, of_object, lambda: self.constant(issubclass(type(None), kinds)))
+
+
+class _Identities:
+    """The functions on arrays that code may call, by identity: those that only compute."""
+
+    def __init__(self) -> None:
+        modules = (convolution, creation, datatypes, einsum, indexing, linalg, manipulation, neural_network, numeric)
+        functions = [getattr(op_functions, name) for name in op_functions.__all__]
+        for module in (*modules, padding):
+            functions += [each for each in vars(module).values() if type(each) is FunctionType]
+        self.functions = {id(each): each for each in functions if each is not neural_network.dropout}
+
+    def __contains__(self, value: object) -> bool:
+        return id(value) in self.functions
+
+
+_ARRAY_FUNCTIONS_BY_IDENTITY = _Identities()
+_LIBRARY = {
+    sum: library.total,
+    max: library.largest,
+    min: library.smallest,
+    any: library.has_true,
+    all: library.has_only_true,
+    list: library.copy,
+    sorted: library.sort,
+}
+"""Builtins that take a list, each with the function that says what it does."""

@@ -1,0 +1,376 @@
+"""Operations on objects: attributes, items, special methods, new objects, their truth and length."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence
+from functools import partial
+from types import FunctionType, ModuleType
+from typing import Any
+
+from ...core.frontend.eager.variable import Variable
+from ..training.optimizers import Optimizer
+from . import containers, static_containers, training
+from .dataclass_fields import MISSING_DEFAULT, Field, dataclass_fields
+from .heap import FieldKey, VariableKey, class_problem, static_attribute
+from .layouts import (
+    MISSING,
+    NONE,
+    POOLS,
+    UNASSIGNED,
+    ArrayLayout,
+    ConstantLayout,
+    NotSpeculable,
+    NumberLayout,
+    Pool,
+    ReferenceLayout,
+    StaticLayout,
+    TupleLayout,
+    class_name,
+    join,
+    number_kind,
+    options_of,
+)
+from .program_functions import ProgramFunctions
+from .recording import python_function
+from .staging import (
+    NewObject,
+    StagedValue,
+)
+
+
+class ObjectOperations(ProgramFunctions):
+    """The generation of what Python does with objects of the user's classes, lists and dicts."""
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        self.is_in_init = False
+        """Whether the `__init__` of a frozen dataclass is generated."""
+
+    def call_value(
+        self, function: StagedValue, arguments: list[StagedValue], keywords: dict[str, StagedValue], node: ast.expr
+    ) -> StagedValue:
+        """A call of a value."""
+        raise NotImplementedError
+
+    def read_attribute(self, owner: StagedValue, name: str, node: ast.AST) -> StagedValue:
+        """`owner.name`."""
+        return self.dispatch(owner, lambda each: self._read_attribute(each, name, node))
+
+    def _read_attribute(self, owner: StagedValue, name: str, node: ast.AST) -> StagedValue:
+        match owner.layout:
+            case StaticLayout(static) if static.owner is Variable or issubclass(static.owner, Optimizer):
+                return training.read_attribute(self, static, name)
+            case ReferenceLayout() | StaticLayout():
+                return self.for_each_class(owner, node, lambda kind, value: self._read_field(kind, value, name, node))
+            case ConstantLayout(value) if type(value) is ModuleType:
+                if name not in vars(value):
+                    raise NotSpeculable(f"module {value.__name__} has no {name} of its own")
+                key = VariableKey(vars(value), name)
+                return StagedValue(self.layout_of_key(key), self.leaves_of(key))
+            case ConstantLayout(value) if type(value) is type:
+                return self._read_class_attribute(value, name)
+            case ArrayLayout(type_) if name == "dtype":
+                return self.constant(type_.dtype)
+            case ArrayLayout(type_) if name == "ndim" and type_.shape is not None:
+                return self.constant(len(type_.shape))
+            case ArrayLayout(type_) if name == "shape" and type_.shape is not None and None not in type_.shape:
+                return self.tuple_of([self.constant(size) for size in type_.shape])
+            case ArrayLayout() if name in ("T", "mT"):
+                return self.wrap_array(self.located(lambda: getattr(owner.leaves[0], name)))
+        if owner.layout == NONE:
+            self.check(False, node, "it is not None", "Python raises AttributeError where it is")
+        raise NotSpeculable(f"attribute {name} of {owner.layout} has no graph")
+
+    def _read_field(self, kind: type, owner: StagedValue, name: str, node: ast.AST) -> StagedValue:
+        if issubclass(kind, Pool) or kind in POOLS:
+            raise NotSpeculable(f"attribute {name} of a {class_name(kind)} has no graph")
+        if name == "__class__" and self.require_class_value(kind, name) is object.__dict__[name]:
+            return self.constant(kind)
+        member = self.require_member(kind, name)
+        if isinstance(member, property):
+            if not isinstance(member.fget, FunctionType):
+                raise NotSpeculable(f"property {kind.__qualname__}.{name} has no Python code")
+            return self.call_python(member.fget, [owner], {}, node)
+        if member is not UNASSIGNED and _is_data_descriptor(member):
+            raise NotSpeculable(f"{kind.__qualname__}.{name} is a descriptor")
+        key = self.attribute_key(kind, owner, name)
+        layout = self.layout_of_key(key)
+        if layout == MISSING and member is not UNASSIGNED:
+            self._require_class_level(kind, name)
+            return self._read_class_attribute(kind, name)
+        new = self.new_object(owner)
+        if new is not None and not new.has(name) and MISSING not in options_of(layout):
+            self.widen(key, join(layout, MISSING))
+        if member is UNASSIGNED or MISSING not in options_of(layout):
+            return self.read_row(key, owner, node)
+        row = self.row(key, owner)
+        is_missing = self.emit("equal", row.leaves[0], options_of(layout).index(MISSING))
+        return self.branch(is_missing, lambda: self._read_class_attribute(kind, name), lambda: self.assigned(row))
+
+    def _read_class_attribute(self, owner: type, name: str) -> StagedValue:
+        """`owner.name` of a class: a function, or a variable of the class that has it."""
+        if class_problem(owner) is not None:
+            raise NotSpeculable(f"attribute {name} of {owner.__qualname__} has no graph")
+        position = next((k for k, each in enumerate(owner.__mro__) if name in each.__dict__), None)
+        if position is None:
+            raise NotSpeculable(f"{owner.__qualname__} has no attribute {name}")
+        definer = owner.__mro__[position]
+        member = definer.__dict__[name]
+        if isinstance(member, FunctionType | staticmethod) or _is_data_descriptor(member):
+            member = self.require_class_value(owner, name)
+            if isinstance(member, staticmethod):
+                return self.constant(member.__func__)
+            if isinstance(member, FunctionType):
+                return self.constant(member)
+            raise NotSpeculable(f"{owner.__qualname__}.{name} is a descriptor")
+        self.resolution_orders[owner] = owner.__mro__
+        self.requirements.absent_class_names |= {(before, name) for before in owner.__mro__[:position]}
+        key = VariableKey(definer, name)
+        return StagedValue(self.layout_of_key(key), self.leaves_of(key))
+
+    def require_member(self, owner: type, name: str) -> Any:
+        """What a class has under the name of an attribute of instances: a descriptor, a function, a variable, whose
+        value may change, or UNASSIGNED."""
+        member = static_attribute(owner, name, UNASSIGNED)
+        if member is UNASSIGNED or isinstance(member, FunctionType) or _is_data_descriptor(member):
+            return self.require_class_value(owner, name)
+        self.requirements.class_variables.add((owner, name))
+        return member
+
+    def _require_class_level(self, kind: type, name: str) -> None:
+        self.requirements.absent_names.setdefault(kind, set()).add(name)
+
+    def write_attribute(self, owner: StagedValue, name: str, value: StagedValue, node: ast.AST) -> None:
+        """`owner.name = value`."""
+
+        def write(kind: type, instance: StagedValue) -> StagedValue:
+            if issubclass(kind, Pool) or kind in POOLS or kind is Variable:
+                raise NotSpeculable(f"an attribute of a {class_name(kind)} is assigned")
+            member = self.require_member(kind, name)
+            if isinstance(member, property) or _is_data_descriptor(member):
+                if isinstance(member, property) and isinstance(member.fset, FunctionType):
+                    self.call_python(member.fset, [instance, value], {}, node)
+                    return StagedValue(NONE, ())
+                raise NotSpeculable(f"{kind.__qualname__}.{name} is a descriptor")
+            if issubclass(kind, Optimizer) and name != "rate":
+                raise NotSpeculable(f"{name} of an optimizer is assigned")
+            if static_attribute(kind, "__setattr__") is not object.__setattr__ and not self.is_in_init:
+                self.check(False, node, "it is not reached", "Python raises FrozenInstanceError")
+            key, new = self.attribute_key(kind, instance, name), self.new_object(instance)
+            find_row = partial(self.index_in, key, instance) if isinstance(key, FieldKey) else None
+            self.write_heap(key, value, node, find_row, is_new=new is not None)
+            if new is not None:
+                self.replace_new_object(new, new.assign(name))
+            return StagedValue(NONE, ())
+
+        def write_each(each: StagedValue) -> StagedValue:
+            if isinstance(each.layout, ConstantLayout) and type(each.layout.value) is type:
+                self._write_class_attribute(each.layout.value, name, value, node)
+                return StagedValue(NONE, ())
+            if not isinstance(each.layout, ReferenceLayout | StaticLayout):
+                if each.layout == NONE:
+                    self.check(False, node, "it is not None", "Python raises AttributeError where it is")
+                raise NotSpeculable(f"an assignment to an attribute of {each.layout} has no graph")
+            return self.for_each_class(each, node, write)
+
+        self.dispatch(owner, write_each)
+
+    def _write_class_attribute(self, owner: type, name: str, value: StagedValue, node: ast.AST) -> None:
+        if class_problem(owner) is not None or name not in owner.__dict__:
+            raise NotSpeculable(f"{owner.__qualname__}.{name} is assigned, which the class does not have itself")
+        member = owner.__dict__[name]
+        is_variable = not isinstance(member, FunctionType | staticmethod) and not _is_data_descriptor(member)
+        if not is_variable or name.startswith("__"):
+            raise NotSpeculable(f"{owner.__qualname__}.{name} is assigned, which is no variable")
+        self.write_heap(VariableKey(owner, name), value, node)
+
+    def read_item(self, owner: StagedValue, index: StagedValue, node: ast.AST) -> StagedValue:
+        """`owner[index]`."""
+        return self.dispatch_all([owner, index], lambda pair: self._read_item(pair[0], pair[1], node))
+
+    def write_item(self, owner: StagedValue, index: StagedValue, value: StagedValue, node: ast.AST) -> None:
+        """`owner[index] = value`."""
+
+        def write(pair: Sequence[StagedValue]) -> StagedValue:
+            one, position = pair
+            if isinstance(one.layout, StaticLayout):
+                static_containers.write_item(self, one.layout.object, position, value, node)
+                return StagedValue(NONE, ())
+            if not isinstance(one.layout, ReferenceLayout):
+                raise NotSpeculable(f"an assignment to an item of {one.layout} has no graph")
+
+            def write_one(kind: type, instance: StagedValue) -> StagedValue:
+                if not issubclass(kind, Pool):
+                    return self.call_special(instance, "__setitem__", [position, value], node)
+                containers.write_item(self, kind, instance, position, value, node)
+                return StagedValue(NONE, ())
+
+            return self.for_each_class(one, node, write_one)
+
+        self.dispatch_all([owner, index], write)
+
+    def _read_item(self, value: StagedValue, index: StagedValue, node: ast.AST) -> StagedValue:
+        value = self.read_variable(value)
+        if isinstance(value.layout, StaticLayout):
+            return static_containers.read_item(self, value.layout.object, index, node)
+        if isinstance(value.layout, ReferenceLayout):
+
+            def read(kind: type, each: StagedValue) -> StagedValue:
+                if not issubclass(kind, Pool):
+                    return self.call_special(each, "__getitem__", [index], node)
+                return containers.read_item(self, kind, each, index, node)
+
+            return self.for_each_class(value, node, read)
+        if isinstance(value.layout, ArrayLayout):
+            key = self._array_key(index)
+            return self.wrap_array(self.located(lambda: value.leaves[0][key]))
+        if isinstance(value.layout, TupleLayout) and isinstance(index.layout, ConstantLayout):
+            position = index.layout.value
+            if type(position) is int and -len(value.layout.items) <= position < len(value.layout.items):
+                return self.items(value)[position]
+        raise NotSpeculable(f"an item of a {value.layout} has no graph")
+
+    def _array_key(self, index: StagedValue) -> Any:
+        """The key of an item of an array: constants, ints and arrays."""
+        if isinstance(index.layout, TupleLayout):
+            return tuple(self._array_key(each) for each in self.items(index))
+        if isinstance(index.layout, ConstantLayout):
+            return index.layout.value
+        if number_kind(index.layout) == "i" or isinstance(index.layout, ArrayLayout):
+            return index.leaves[0]
+        raise NotSpeculable(f"an item of an array under a {index.layout} has no graph")
+
+    def call_special(
+        self,
+        owner: StagedValue,
+        name: str,
+        arguments: Sequence[StagedValue],
+        node: ast.AST,
+        keywords: dict[str, StagedValue] | None = None,
+    ) -> StagedValue:
+        """A call of a special method, which Python finds in the class of an object."""
+
+        def call(kind: type, instance: StagedValue) -> StagedValue:
+            member = UNASSIGNED if issubclass(kind, Pool) else self.require_class_value(kind, name)
+            if not isinstance(python_function(member), FunctionType):
+                raise NotSpeculable(f"{class_name(kind)} has no {name} of Python code")
+            result = self.call_python(python_function(member), [instance, *arguments], keywords or {}, node)
+            if any(option == ConstantLayout(NotImplemented) for option in options_of(result.layout)):
+                raise NotSpeculable(f"{class_name(kind)}.{name} may return NotImplemented")
+            return result
+
+        return self.for_each_class(owner, node, call)
+
+    def construct(
+        self, owner: type, arguments: Sequence[StagedValue], keywords: dict[str, StagedValue], node: ast.expr
+    ) -> StagedValue:
+        """A new object of a class."""
+        if self.require_class_value(owner, "__new__") is not object.__new__:
+            raise NotSpeculable(f"{owner.__qualname__} has __new__")
+        init = self.require_class_value(owner, "__init__")
+        value = self.allocate(owner, node)
+        self.state.new_objects = (*self.state.new_objects, NewObject(value.leaves[0], owner))
+        fields = dataclass_fields(owner)
+        if fields is not None:
+            self._initialize_dataclass(value, fields, arguments, keywords, node)
+        elif isinstance(python_function(init), FunctionType):
+            if self.call_python(python_function(init), [value, *arguments], keywords, node).layout != NONE:
+                raise NotSpeculable(f"{owner.__qualname__}.__init__ may return a value")
+        elif init is not object.__init__:
+            raise NotSpeculable(f"{owner.__qualname__}.__init__ has no Python code")
+        elif arguments or keywords:
+            self.check(False, node, "the call fits the parameters", "Python raises TypeError where it does not")
+        new = self.new_object(value)
+        assert new is not None
+        self.publish(new)
+        self.note_creation_orders(new)
+        self.replace_new_object(new)
+        return value
+
+    def _initialize_dataclass(
+        self,
+        value: StagedValue,
+        fields: Sequence[Field[Any]],
+        arguments: Sequence[StagedValue],
+        keywords: dict[str, StagedValue],
+        node: ast.expr,
+    ) -> None:
+        """What the `__init__` of a dataclass does."""
+        assert isinstance(value.layout, ReferenceLayout)
+        (owner,) = value.layout.classes
+        positional = [each.name for each in fields if each.init and not each.kw_only]
+        names = [each.name for each in fields if each.init]
+        bound = dict(zip(positional, arguments, strict=False))
+        is_wrong = len(arguments) > len(positional) or any(each in bound or each not in names for each in keywords)
+        bound |= keywords
+        is_wrong |= any(
+            each.default is MISSING_DEFAULT and each.default_factory is MISSING_DEFAULT and each.name not in bound
+            for each in fields
+            if each.init
+        )
+        if is_wrong:
+            self.check(False, node, "the call fits the parameters", "Python raises TypeError where it does not")
+        for each in fields:
+            if each.name in bound:
+                content = bound[each.name]
+            elif each.default_factory is not MISSING_DEFAULT:
+                content = self.call_value(self.constant(each.default_factory), [], {}, node)
+            elif each.init:
+                content = self._default(each.name, each.default)
+            else:
+                continue
+            self.is_in_init = True
+            self.write_attribute(value, each.name, content, node)
+            self.is_in_init = False
+        if self.require_class_value(owner, "__post_init__") is not UNASSIGNED:
+            self.call_special(value, "__post_init__", (), node)
+
+    def length(self, value: StagedValue, node: ast.AST) -> StagedValue:
+        """`len` of a list."""
+
+        def length(kind: type, each: StagedValue) -> StagedValue:
+            if issubclass(kind, Pool):
+                return self.number("i", containers.length(self, kind, each))
+            count = self.call_special(each, "__len__", (), node)
+            if number_kind(count.layout) != "i":
+                raise NotSpeculable(f"{class_name(kind)}.__len__ does not return an int")
+            leaf = self.leaf_of(count)
+            is_valid = self.emit("greater_equal", leaf, 0) if isinstance(count.layout, NumberLayout) else leaf >= 0
+            self.check(is_valid, node, "the length is not negative", "Python raises ValueError where it is")
+            return count
+
+        return self.for_each_class(value, node, length)
+
+    def truth_of_object(self, value: StagedValue, node: ast.AST) -> Any:
+        """The truth of a list, which has items where it is true, or of an object that may have `__bool__`."""
+        assert isinstance(value.layout, ReferenceLayout)
+        owner = StagedValue(ReferenceLayout(value.layout.classes, False), value.leaves)
+
+        def truth() -> StagedValue:
+            return self.for_each_class(owner, node, truth_of_class)
+
+        def truth_of_class(kind: type, each: StagedValue) -> StagedValue:
+            if issubclass(kind, Pool):
+                return self.number("b", self.emit("greater", containers.length(self, kind, each), 0))
+            if self.require_class_value(kind, "__bool__") is not UNASSIGNED:
+                value = self.call_special(each, "__bool__", (), node)
+                if number_kind(value.layout) != "b":
+                    raise NotSpeculable(f"{class_name(kind)}.__bool__ does not return a bool")
+                return value
+            if self.require_class_value(kind, "__len__") is not UNASSIGNED:
+                return self.predicate_value(self.truth(self.length(each, node), node))
+            return self.constant(True)
+
+        if not value.layout.is_optional:
+            return self.truth(truth(), node)
+        is_object = self.emit("greater_equal", value.leaves[0], 0)
+        return self.truth(self.branch(is_object, truth, lambda: self.constant(False)), node)
+
+
+def _is_data_descriptor(member: Any) -> bool:
+    return (
+        hasattr(type(member), "__set__")
+        or hasattr(type(member), "__delete__")
+        or (hasattr(type(member), "__get__") and not isinstance(member, FunctionType))
+    )
