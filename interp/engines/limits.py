@@ -126,7 +126,13 @@ def resolve_limits(limits: Limits | None) -> Limits:
         raise Usage(
             "limits must be tl.Limits", required="limits=tl.Limits(firings=1000)", got=repr(limits), python=TypeError
         )
-    return Limits() if limits is None else limits
+    return default_limits() if limits is None else limits
+
+
+@cache
+def default_limits() -> Limits:
+    """The limits of a run for which the caller names none."""
+    return Limits()
 
 
 class LimitMonitor:

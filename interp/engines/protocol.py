@@ -60,11 +60,10 @@ class RunOptions(NamedTuple):
     timeline: bool = False
 
     @property
-    def worker_options(self) -> dict[str, Any]:
-        """The options for workers that have a value, by name."""
-        names = "workers", "cluster", "checkpoint", "resume", "timeline"
-        values = {name: getattr(self, name) for name in names}
-        return {name: value for name, value in values.items() if value not in (None, False)}
+    def has_worker_options(self) -> bool:
+        """Whether an option for workers has a value."""
+        values = self.workers, self.cluster, self.checkpoint, self.resume, self.timeline
+        return values != (None, None, None, None, False)
 
     def token_engine_options(self) -> dict[str, Any]:
         """The options that every token engine takes, by name."""

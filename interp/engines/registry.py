@@ -110,7 +110,7 @@ def run(job: Job, arguments: Sequence[object], options: RunOptions, engine: str 
     engine_object = find_engine(name)
     if options.cores is not None:
         check_cores(engine_object, options)
-    if options.worker_options and not getattr(engine_object, "has_workers", False):
+    if options.has_worker_options and not getattr(engine_object, "has_workers", False):
         raise Usage("this engine has no workers", required="engine='distributed'", got=f"engine={name!r}")
     reason = engine_object.unsupported(job, options)
     if reason is not None:

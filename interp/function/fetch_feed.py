@@ -205,7 +205,7 @@ class PartialProgram:
             not is_reference_or_selector(find_engine(resolve_engine(engine)))
             or run_options.keep not in (None, "events")
             or run_options.cores is not None
-            or run_options.worker_options
+            or run_options.has_worker_options
         ):
             raise Usage(
                 "only the reference engine can fetch or feed values under tags",

@@ -163,9 +163,9 @@ class CallBuffer:
         self.arguments_address = self.address + 8 * layout.arguments_begin
         self._steps = acquire_block(_idle_step_blocks, 2 * (depth + 2))
         self.state[5], self.state[6] = self._steps.address, seed
-        self.borrowed_arguments = list[npt.NDArray[Any]]()
+        self.borrowed_arguments: list[npt.NDArray[Any]] = []
         """The arrays that generated code reads; this buffer keeps them alive, even if the code does not stop."""
-        packed = list[Any]()
+        packed: list[Any] = []
         for argument in arguments:
             if isinstance(argument, np.ndarray):  # it has no reference count
                 self.borrowed_arguments.append(argument)
