@@ -20,6 +20,7 @@ from ..effects import FormattedValue, print_joined
 from ..trace.captures import read_variable
 from ..trace.choice import Choice
 from ..trace.program_builder import current_region
+from ..trace.python_operations import perform
 from ..trace.pytree import is_static
 from ..trace.source_location import is_internal_file, user_location
 from ..trace.stacked_items import has_stacked_items
@@ -57,7 +58,7 @@ def call_function(function: FunctionType, arguments: tuple[Any, ...], keywords: 
     if not is_converted(converted):
         return call_opaque(function, arguments, keywords)
     if code.co_flags & inspect.CO_GENERATOR:  # it runs where its items are taken
-        return converted(*arguments, **keywords)
+        return perform(converted, *arguments, **keywords)
     outer = next((call for call in reversed(region.specialization.python_calls) if call.code is code), None)
     if outer is not None and outer.depth < staging_depth():
         return call_recursively(region, function, converted, outer, arguments, keywords)
@@ -70,7 +71,7 @@ def call_function(function: FunctionType, arguments: tuple[Any, ...], keywords: 
             if reason.is_lasting:
                 region.specialization.program_builder.inlined_codes.add(code)
     with run_in_caller(region, code, with_callees=with_callees):
-        return converted(*arguments, **keywords)
+        return perform(converted, *arguments, **keywords)
 
 
 def is_plain_class(kind: type) -> bool:
@@ -109,9 +110,9 @@ def _refuse_cached_print(function: Any) -> None:
 def _call_recorded(function: Any, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
     """Call what is not converted. Changes that it makes to its arguments are found by comparing them."""
     if is_internal_file(getattr(getattr(function, "__code__", None), "co_filename", "")):
-        return function(*arguments, **keywords)
+        return perform(function, *arguments, **keywords)
     candidates = [getattr(function, "__self__", None), *arguments, *keywords.values()]
-    return record_changes(candidates, lambda: function(*arguments, **keywords))
+    return record_changes(candidates, lambda: perform(function, *arguments, **keywords))
 
 
 def record_changes(candidates: Sequence[Any], perform: Callable[[], Any]) -> Any:
@@ -169,12 +170,12 @@ def is_fresh(iterable: Any) -> bool:
 
 def _range(*bounds: Any) -> Any:
     bounds = tuple(map(read_variable, bounds))
-    return SymbolicRange(*bounds) if any(map(is_symbolic, bounds)) else range(*bounds)
+    return SymbolicRange(*bounds) if any(map(is_symbolic, bounds)) else perform(range, *bounds)
 
 
 def _print(*values: Any, sep: Any = " ", end: Any = "\n", **keywords: Any) -> None:
     if current_region() is None:
-        print(*values, sep=sep, end=end, **keywords)
+        perform(print, *values, sep=sep, end=end, **keywords)
         return
     parts = [text_parts(value) for value in values]
     if keywords or end not in ("\n", None):
@@ -190,7 +191,7 @@ def _print(*values: Any, sep: Any = " ", end: Any = "\n", **keywords: Any) -> No
                 got=", ".join([*([] if end in ("\n", None) else ["end"]), *keywords]),
                 hint="leave these keywords out",
             )
-        print(*values, sep=sep, end=end, **keywords)
+        perform(print, *values, sep=sep, end=end, **keywords)
         return
     separator = " " if sep is None else sep
     joined = [part for text in parts for part in (separator, *text)][1:]
@@ -198,7 +199,9 @@ def _print(*values: Any, sep: Any = " ", end: Any = "\n", **keywords: Any) -> No
 
 
 def _str(*arguments: Any, **keywords: Any) -> Any:
-    return _text(arguments[0], is_quoted=False) if len(arguments) == 1 and not keywords else str(*arguments, **keywords)
+    if len(arguments) == 1 and not keywords:
+        return _text(arguments[0], is_quoted=False)
+    return perform(str, *arguments, **keywords)
 
 
 def _repr(value: Any) -> Any:
@@ -213,14 +216,14 @@ def _text(value: Any, *, is_quoted: bool) -> Any:
 
 
 def _sum(items: Any, /, start: Any = 0) -> Any:
-    return items.sum() + start if isinstance(items, SymbolicRange) else sum(items, start)
+    return items.sum() + start if isinstance(items, SymbolicRange) else perform(sum, items, start)
 
 
 def count_items(items: Any, /) -> Any:
     """`len(items)`."""
     if has_stacked_items(items):
         return item_count(items)
-    return items.length() if isinstance(items, SymbolicRange) else len(items)
+    return items.length() if isinstance(items, SymbolicRange) else perform(len, items)
 
 
 BUILTINS: dict[Any, Callable[..., Any]] = {

@@ -17,13 +17,13 @@ from ..trace.captures import VariableBase
 from ..trace.choice import Choice
 from ..trace.program_builder import TracedValue, current_region
 from ..trace.pytree import TreeDef
+from ..trace.source_location import is_installed_file
 from ..trace.stacked_items import has_stacked_items
 from ..trace.symbol import array_namespace
 from .open_lists import DifferentItems, Scope, open_like, unify_structures
 from .state import UNBOUND, AttributePlace, active_journal, is_unassigned
 from .texts import SymbolicText
 from .trees import split, static_objects, zeros_like
-from .user_code import is_library_file
 
 MAX_OPTIONS = 64
 """The most options of a choice."""
@@ -195,7 +195,7 @@ def _references(value: Any, own_keys: Collection[tuple[Any, ...]]) -> list[Any] 
 
 def _has_attributes(value: Any) -> bool:
     """Whether an object is an instance of one of the user's classes, all of whose state is in its attributes."""
-    is_of_user = not is_library_file(getattr(sys.modules.get(type(value).__module__), "__file__", None) or "")
+    is_of_user = not is_installed_file(getattr(sys.modules.get(type(value).__module__), "__file__", None) or "")
     is_plain = not isinstance(value, Iterator | GeneratorType | FunctionType | type | ModuleType | list | dict | tuple)
     return is_of_user and is_plain and hasattr(value, "__dict__")
 

@@ -12,9 +12,9 @@ from collections.abc import Callable, Iterator
 from types import FunctionType, ModuleType
 from typing import Any, NamedTuple
 
-from ..trace.source_location import is_internal_file
+from ..trace.source_location import is_installed_file, is_internal_file
 from .nodes import walk_nodes
-from .user_code import is_convertible, is_library_file
+from .user_code import is_convertible
 
 
 class BinaryOperator(NamedTuple):
@@ -148,7 +148,7 @@ def _reachable_classes(function: FunctionType) -> Iterator[type]:
     for each in contents:
         if isinstance(each, ModuleType):
             file = getattr(each, "__file__", None)
-            if file is not None and not is_library_file(file) and not is_internal_file(file):
+            if file is not None and not is_installed_file(file) and not is_internal_file(file):
                 yield from (inner for inner in list(vars(each).values()) if inspect.isclass(inner))
         else:
             yield each if isinstance(each, type) else type(each)

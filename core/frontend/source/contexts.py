@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import dis
 import inspect
+import sys
 from collections.abc import Callable
 from contextvars import ContextVar
 from types import FunctionType
@@ -12,7 +13,8 @@ from typing import Any
 
 from ...errors import Invalid
 from ..trace.program_builder import current_region
-from ..trace.source_location import is_internal_file, user_location
+from ..trace.python_operations import hides_fault
+from ..trace.source_location import is_installed_file, is_internal_file, user_location
 from .user_code import is_convertible
 
 _HARMLESS_CLASSES = (contextlib.nullcontext, contextlib.closing, contextlib.redirect_stdout, contextlib.redirect_stderr)
@@ -36,8 +38,21 @@ class ConvertedContext:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: Any) -> Any:
         _ACTIVE.reset(self.token)
         if kind is not None and kind.__module__.startswith("tagloom"):  # of the trace, which ends or begins anew
-            return self.manager.__exit__(kind, error, trace)
-        return self._perform("__exit__", kind, error, trace)
+            is_suppressed = self.manager.__exit__(kind, error, trace)
+        else:
+            is_suppressed = self._perform("__exit__", kind, error, trace)
+        region = current_region() if is_suppressed else None
+        if region is not None and isinstance(error, Exception) and hides_fault(self._suppressed_classes(), error):
+            region.specialization.keep_error(error)
+        return is_suppressed
+
+    def _suppressed_classes(self) -> Any:
+        """The classes of the exceptions that the manager may suppress; none for managers of libraries for tests."""
+        if isinstance(self.manager, contextlib.suppress):
+            return self.manager._exceptions  # type: ignore[attr-defined]
+        file = getattr(sys.modules.get(type(self.manager).__module__), "__file__", None) or ""
+        is_of_library = is_installed_file(file) and type(self.manager).__module__ != "contextlib"
+        return () if is_of_library else Exception
 
     def _perform(self, name: str, *arguments: Any) -> Any:
         method = getattr(type(self.manager), name)
@@ -52,14 +67,15 @@ def refuse_suppression() -> None:
     for manager in _ACTIVE.get() if region is not None else ():
         if may_suppress(manager):
             assert region is not None, "without a trace nothing is symbolic"
-            region.specialization.deferred_error = Invalid(
+            refusal = Invalid(
                 "a symbolic condition decides whether an exception is raised in a `with` that may suppress it",
                 rule="F4",
                 where=user_location(),
                 got=f"a {type(manager).__name__}",
                 hint="write the condition as an `if` in place of the `with`: a program does not handle exceptions",
             )
-            raise region.specialization.deferred_error  # after the trace, too, since the manager may suppress it here
+            region.specialization.keep_error(refusal)
+            raise refusal
 
 
 def may_suppress(manager: Any) -> bool:

@@ -7,6 +7,7 @@ conversion of numbers.
 
 from __future__ import annotations
 
+import operator
 from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
@@ -18,6 +19,7 @@ from ...errors import Invalid
 from ..trace.captures import read_variable
 from ..trace.numbers import DTYPES, higher_kind, number_kind, to_kind
 from ..trace.program_builder import to_operand
+from ..trace.python_operations import fail_as_python, perform
 from ..trace.source_location import user_location
 from ..trace.stacked_items import has_stacked_items
 from ..trace.symbol import array_namespace
@@ -70,7 +72,7 @@ def get_item(container: Any, index: Any) -> Any:
             f"a {type(container).__name__} is sliced, or a string indexed, by a symbolic value",
             "tl.asarray(x)[a:b] takes a part of an array",
         )
-    return container[index]
+    return perform(operator.getitem, container, index)
 
 
 def select(items: Sequence[Any], index: Any) -> Any:
@@ -93,7 +95,7 @@ def select(items: Sequence[Any], index: Any) -> Any:
 def _check_index(index: Any) -> None:
     type_ = read_variable(index)._tagloom_value.type
     if not type_.is_scalar or type_.dtype.kind not in "biu":
-        raise TypeError(f"list indices must be integers or slices, not {type_}")
+        fail_as_python(TypeError(f"list indices must be integers or slices, not {type_}"))
 
 
 def _column(leaves: Sequence[Any]) -> Any:

@@ -12,6 +12,7 @@ from ...errors import Invalid
 from ..trace.captures import read_variable
 from ..trace.choice import Choice
 from ..trace.program_builder import current_region
+from ..trace.python_operations import perform
 from ..trace.source_location import user_location
 from ..trace.stacked_items import has_stacked_items
 from . import library
@@ -64,7 +65,7 @@ def _check_lengths(function: Any, owner: Any, arguments: tuple[Any, ...]) -> Non
 def sort(operators: Operators, items: Any, /, *, key: Any = None, reverse: Any = False) -> list[Any]:
     """`sorted(items, key=key, reverse=reverse)`."""
     if current_region() is None:
-        return sorted(items, key=key, reverse=reverse)
+        return perform(sorted, items, key=key, reverse=reverse)  # type: ignore[no-any-return]
     is_less = functools.partial(operators.binary, "<")
     if is_counted(items) or isinstance(items, PushedItems):
         copied = create_list(operators, items)
@@ -74,7 +75,7 @@ def sort(operators: Operators, items: Any, /, *, key: Any = None, reverse: Any =
     keys = values if key is None else [read_variable(operators.call(key, item)) for item in values]
     if any(map(operators.orders_by_choice, keys)):
         return register_created(sort_items(is_less, values, keys, bool(reverse)))  # type: ignore[no-any-return]
-    order = sorted(range(len(values)), key=keys.__getitem__, reverse=reverse)
+    order = perform(sorted, range(len(values)), key=keys.__getitem__, reverse=reverse)
     return register_created([values[position] for position in order])  # type: ignore[no-any-return]
 
 
@@ -82,7 +83,7 @@ def power(base: Any, exponent: Any, modulus: Any = None) -> Any:
     """`pow(base, exponent, modulus)`."""
     numbers = [read_variable(operand) for operand in (base, exponent, modulus)]
     if modulus is None or not any(map(is_symbolic, numbers)):
-        return pow(base, exponent, modulus)
+        return perform(pow, base, exponent, modulus)
     return convert(library.power_modulo)(*numbers)  # type: ignore[arg-type]
 
 
@@ -111,13 +112,13 @@ def _get(operators: Operators, table: dict[Any, Any], *arguments: Any) -> Any:
 def create_list(operators: Operators, *iterables: Any) -> Any:
     """`list(iterable)`."""
     if len(iterables) != 1 or current_region() is None:
-        return register_created(list(*iterables))
+        return register_created(perform(list, *iterables))
     (items,) = iterables
     if has_stacked_items(items):
         return register_created(list(items))
     if is_counted(items):
         items = push_all(items)
-    return collect_items(items) if isinstance(items, PushedItems) else register_created(list(items))
+    return collect_items(items) if isinstance(items, PushedItems) else register_created(perform(list, items))
 
 
 def create_tuple(operators: Operators, *iterables: Any) -> Any:

@@ -20,6 +20,7 @@ from typing import Any, Literal, TypeAlias
 from ...errors import Invalid, TagloomError
 from ..trace.choice import Choice
 from ..trace.program_builder import NoTypeYet
+from ..trace.python_operations import fail_as_python, perform
 from ..trace.source_location import user_location
 from .calls import announce_iteration, is_fresh, is_plain_class
 from .classes import BINARY, UNARY, equal_fields, operate, user_method
@@ -238,7 +239,7 @@ class Operators(ABC):
 
     def operate(self, operation: Callable[..., Any], *operands: Any) -> Any:
         """What an operation of Python returns."""
-        return operation(*operands)
+        return perform(operation, *operands)
 
     # Conditions
 
@@ -268,7 +269,7 @@ class Operators(ABC):
         if not (are_lists or _are_tuples(left, right)) or user_method(left, BINARY[symbol].method):
             return operate(self.call, self.operate, symbol, left, right)
         if any(map(self.is_symbolic, map(self.count_items, (left, right)))):
-            return BINARY[symbol].function(left, right)
+            return perform(BINARY[symbol].function, left, right)
         if not (left and right):
             return BINARY[symbol].function(len(left), len(right))
         rest = left[1:], right[1:]
@@ -301,7 +302,7 @@ class Operators(ABC):
     def _call_method(self, function: Callable[..., Any], name: str, value: Any, /, *others: Any) -> Any:
         """What `function(value)` returns, by the method of this name if the user has written it."""
         method = None if others else user_method(value, name)
-        return function(value, *others) if method is None else self.call(method, value)
+        return perform(function, value, *others) if method is None else self.call(method, value)
 
     def count_items(self, value: Any) -> Any:
         """`len(value)`."""
@@ -320,7 +321,7 @@ class Operators(ABC):
             return vars(owner)[name]
         getter = member.fget if isinstance(member, property) else None
         is_of_user = type(getter) is FunctionType and is_convertible(getter)
-        return self.call(getter, owner) if is_of_user else getattr(owner, name)
+        return self.call(getter, owner) if is_of_user else perform(getattr, owner, name)
 
     @by_option(1)
     def set_attribute(self, value: Any, owner: Any, name: str) -> None:
@@ -420,7 +421,7 @@ class Operators(ABC):
             self.is_symbolic(each) or type(each) is Choice or user_method(each, "__eq__") for each in (item, *container)
         ):
             return self.or_(False, *(lambda each=each: each is item or self.equal(each, item) for each in container))
-        return item in container
+        return perform(operator.contains, container, item)
 
     def _in_range(self, item: Any, numbers: range | CountedRange) -> Any:
         """`item in range(...)`, by arithmetic. Raises Invalid (F4) for a symbolic step."""
@@ -461,7 +462,7 @@ class Operators(ABC):
     def get_item(self, container: Any, index: Any) -> Any:
         """`container[index]`."""
         method = user_method(container, "__getitem__")
-        return container[index] if method is None else self.call(method, container, index)
+        return perform(operator.getitem, container, index) if method is None else self.call(method, container, index)
 
     def equal(self, left: Any, right: Any) -> Any:
         """`left == right`."""
@@ -516,13 +517,13 @@ class Operators(ABC):
         """Whether a class pattern matches the class of a subject, which has attributes of these names, and of those of
         this many patterns by position."""
         if not isinstance(kind, type):
-            raise TypeError("called match pattern must be a class")
+            fail_as_python(TypeError("called match pattern must be a class"))
         if not self._isinstance(subject, kind):
             return False
         positional = () if kind in _SELF_MATCHING else getattr(kind, "__match_args__", ())
         most = 1 if kind in _SELF_MATCHING else len(positional)
         if count > most:
-            raise TypeError(f"{kind.__name__}() accepts {most} positional sub-patterns ({count} given)")
+            fail_as_python(TypeError(f"{kind.__name__}() accepts {most} positional sub-patterns ({count} given)"))
         return all(hasattr(subject, name) for name in (*positional[:count], *names))
 
     @by_option(0)
@@ -661,10 +662,10 @@ class Operators(ABC):
         variables = Variables(state, [*live, *([last] if last else [])])
         loop = loop or register_created(ExitLoop(form))
         announce_iteration(iterable)
-        iterator = iter(iterable)
+        iterator = perform(iter, iterable)
         while True:
             try:
-                item = next(iterator)
+                item = perform(next, iterator)
             except StopIteration:
                 return loop.exit_number
 
@@ -790,18 +791,19 @@ class Operators(ABC):
                 return self.call(method, arguments[0])
             if self.is_symbolic(arguments[0]):
                 return self.cast_symbolic(arguments[0], kind)
-        return kind(*arguments, **keywords)
+        return perform(kind, *arguments, **keywords)
 
     def _round(self, value: Any, *digits: Any) -> Any:
-        return self.round_symbolic(value, *digits) if self.is_symbolic(value) else round(value, *digits)
+        return self.round_symbolic(value, *digits) if self.is_symbolic(value) else perform(round, value, *digits)
 
     def _isinstance(self, value: Any, classes: Any) -> bool:
-        return isinstance(value, classes) or (self.is_symbolic(value) and issubclass(self.python_class(value), classes))
+        is_instance: bool = perform(isinstance, value, classes)
+        return is_instance or (self.is_symbolic(value) and issubclass(self.python_class(value), classes))
 
     def _type(self, *arguments: Any, **keywords: Any) -> Any:
         if len(arguments) == 1 and not keywords and self.is_symbolic(arguments[0]):
             return self.python_class(arguments[0])
-        return type(*arguments, **keywords)
+        return perform(type, *arguments, **keywords)
 
     def orders_by_choice(self, key: Any) -> bool:
         """Whether a comparison by order with a key may be symbolic, or calls a method of the user."""
@@ -816,8 +818,8 @@ class Operators(ABC):
         items = list(arguments if len(arguments) > 1 else self.call(iter, *arguments))
         keys = items if key is None else [self.call(key, item) for item in items]
         if not any(map(self.orders_by_choice, keys)):
-            position = original(range(len(items)), key=keys.__getitem__, default=None)
-            return original(items, **default) if position is None else items[position]
+            position = perform(original, range(len(items)), key=keys.__getitem__, default=None)
+            return perform(original, items, **default) if position is None else items[position]
         best = items[0], keys[0]
         for pair in zip(items[1:], keys[1:], strict=True):
             is_next_better, arms = self.binary(symbol, pair[1], best[1]), (pair, best)
@@ -827,7 +829,7 @@ class Operators(ABC):
     def _quantify(self, decisive: bool, items: Any, /) -> Any:
         """`any`, which True decides, or `all`, which False decides. Nothing is taken from an iterator after it."""
         announce_iteration(items)
-        iterator = iter(items)
+        iterator = perform(iter, items)
 
         def decided() -> bool:
             return decisive
@@ -844,7 +846,7 @@ class Operators(ABC):
 
     def _next(self, iterator: Any, *default: Any) -> Any:
         record_lasting_effect("an iterator is advanced")
-        return next(iterator, *default)
+        return perform(next, iterator, *default)
 
     # Variables
 
@@ -853,9 +855,8 @@ class Operators(ABC):
         try:
             value = read()
         except NameError:
-            raise UnboundLocalError(
-                f"cannot access local variable {name!r} where it is not associated with a value"
-            ) from None
+            words = f"cannot access local variable {name!r} where it is not associated with a value"
+            raise raised(UnboundLocalError(words)) from None
         if isinstance(value, MaybeUnassigned) and self.is_assumed(value.condition):
             return value.value
         return value.fail() if isinstance(value, Undefined) else value
@@ -907,7 +908,7 @@ class ExitLoop:
 
 def _call_frame_reader(builtin: Callable[..., Any], *arguments: Any, **keywords: Any) -> Any:
     if len(arguments) >= _FRAME_READERS[builtin]:
-        return builtin(*arguments, **keywords)
+        return perform(builtin, *arguments, **keywords)
     raise Invalid(
         f"{builtin.__name__}() is not supported in a converted function",
         rule="F4",

@@ -7,11 +7,11 @@ from collections.abc import Callable, Sequence
 from types import BuiltinFunctionType, FunctionType
 from typing import Any
 
-from ...errors import TagloomError
 from ..trace.captures import read_variable
 from ..trace.choice import OPERATIONS, Choice
 from ..trace.numbers import number_kind
 from ..trace.program_builder import to_operand
+from ..trace.python_operations import is_of_user, perform
 from .raising import raised
 from .staging import is_assumed, stage_branch
 from .state import Variables
@@ -33,7 +33,7 @@ def choose(perform_known: Callable[[Any], Any], choice: Choice) -> Any:
         try:
             return perform_known(option)
         except _REFUSALS as error:
-            raise error if isinstance(error, TagloomError) else raised(error) from None
+            raise raised(error) if is_of_user(error) else error from None
 
     number, count = read_variable(choice.number), len(choice.options)
     if not is_symbolic(number):
@@ -74,12 +74,12 @@ def _operate_known(operation: Callable[..., Any], *operands: Any) -> Any:
     examples = _examples(operands)
     try:
         if examples is not None:
-            result = operation(*examples)
+            result = perform(operation, *examples)
             if operation in (operator.eq, operator.ne):
                 return result  # a number and something else are never equal
-        return operation(*operands)
+        return perform(operation, *operands)
     except _REFUSALS as error:
-        raise error if isinstance(error, TagloomError) else raised(error) from None
+        raise raised(error) if is_of_user(error) else error from None
 
 
 def _examples(operands: Sequence[Any]) -> list[Any] | None:

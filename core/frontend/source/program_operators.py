@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import operator
 from collections.abc import Callable, Iterator, Sequence
 from types import FunctionType
 from typing import Any
@@ -16,6 +17,7 @@ from ..eager.apply import apply
 from ..trace.captures import read_variable
 from ..trace.choice import Choice
 from ..trace.program_builder import current_region, to_operand, unwrap_weak
+from ..trace.python_operations import perform
 from ..trace.source_location import user_location
 from ..trace.stacked_items import has_stacked_items
 from ..trace.symbol import Symbol, array_namespace
@@ -114,7 +116,7 @@ class ProgramOperators(Operators):
             is_counted = has_stacked_items(container) or self.is_symbolic(count)
             if type(container) is list and container and is_counted and self.is_integer(count):
                 return open_lists.repeat_items(container, count)
-        return left * right
+        return perform(operator.mul, left, right)
 
     @by_option(0, 1)
     def equal(self, left: Any, right: Any) -> Any:

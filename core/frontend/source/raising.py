@@ -16,7 +16,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from ...errors import Invalid, TagloomError
+from ...errors import Invalid
 from ...ops.effects import EFFECT_OPS, exception_name, lookup_exception
 from ...ops.op import OPS
 from ...program.program import Node
@@ -24,12 +24,11 @@ from ...types import HandleType, Type
 from ...value import Literal
 from ..eager.apply import apply
 from ..trace.program_builder import RegionBuilder, Specialization, TracedOperand, current_region, emit_op, to_operand
+from ..trace.python_operations import RAISED_AT, fail_as_python, hides_fault, is_of_user
 from ..trace.source_location import raising_location, user_location
 from .contexts import refuse_suppression
 from .state import staging_depth
 
-_LOCATION = "_tagloom_location"
-"""The attribute of an exception that converted code raises: the line of the `raise`."""
 SYMBOL_TEXT = re.compile(r"<symbolic (\w+): [^>]*>")
 """The text of a symbol, with its name."""
 _FAILURE = "_tagloom_failure"
@@ -43,12 +42,14 @@ def raised(error: Any) -> Any:
     if isinstance(error, type) and issubclass(error, Exception):
         error = error()
     if isinstance(error, Exception):
-        setattr(error, _LOCATION, user_location())
+        setattr(error, RAISED_AT, user_location())
     return error
 
 
 def raise_known(error: Any) -> NoReturn:
     """Raise the exception of a `raise` that is no choice."""
+    if not isinstance(error, BaseException | type):
+        fail_as_python(TypeError("exceptions must derive from BaseException"))
     raise raised(error)
 
 
@@ -60,13 +61,13 @@ def raised_already(failure: Any) -> Exception:
 
 
 def is_raised(error: Exception) -> bool:
-    """Whether converted code has raised this exception: by `raise` or `assert`, or since it divides a known number by
+    """Whether the user's code has raised this exception: by `raise` or `assert`, or since it divides a known number by
     zero, looks up a known key or index that is not there, or reads a variable that is not assigned."""
-    if hasattr(error, _LOCATION):
+    if hasattr(error, RAISED_AT):
         return True
-    if isinstance(error, TagloomError) or not isinstance(error, ArithmeticError | LookupError | NameError):
+    if not isinstance(error, ArithmeticError | LookupError | NameError) or not is_of_user(error):
         return False
-    setattr(error, _LOCATION, raising_location(error))
+    setattr(error, RAISED_AT, raising_location(error))
     return True
 
 
@@ -87,7 +88,8 @@ def _may_come_first(node: Node) -> bool:
 @contextmanager
 def handlers(classes: Callable[[], Any]) -> Iterator[None]:
     """Surrounds the body of a `try` that has handlers of these classes. Raises Invalid (F4) where an operation of the
-    body may trap with one of them, which no handler would see."""
+    body may trap with one of them, which no handler would see. A refusal or a fault of tagloom that they handle ends
+    the trace all the same."""
     try:
         classes_caught = classes()
     except Exception:  # Python evaluates the classes only where an exception is raised
@@ -97,6 +99,10 @@ def handlers(classes: Callable[[], Any]) -> Iterator[None]:
     token = _HANDLERS.set((*_HANDLERS.get(), classes_caught))
     try:
         yield
+    except Exception as error:
+        if region is not None and hides_fault(classes_caught, error):
+            region.specialization.keep_error(error)
+        raise
     finally:
         _HANDLERS.reset(token)
     if region is None:
@@ -109,10 +115,10 @@ def handlers(classes: Callable[[], Any]) -> Iterator[None]:
                 where=node.location or user_location(),
                 hint="test the divisor by an `if` in place of the `try`",
             )
-    for node, error in _traps(region.nodes[start:], region.specialization, set()):
-        if issubclass(error, classes_caught):
+    for node, trap in _traps(region.nodes[start:], region.specialization, set()):
+        if issubclass(trap, classes_caught):
             raise Invalid(
-                f"{node.op} may raise {error.__name__} in a `try`, when the program runs",
+                f"{node.op} may raise {trap.__name__} in a `try`, when the program runs",
                 rule="F4",
                 where=node.location or user_location(),
                 hint="test the operands by an `if` in place of the `try`: a program does not handle exceptions",
@@ -213,7 +219,7 @@ def stage_assertion(condition: Any, error: Exception) -> Any:
     In its message a symbolic value is its name in braces. Raises Invalid (F4) in a `try` that handles it, which a trap
     does not reach.
     """
-    where, region = getattr(error, _LOCATION, None) or user_location(), current_region()
+    where, region = getattr(error, RAISED_AT, None) or user_location(), current_region()
     if region is not None and any(issubclass(type(error), classes_caught) for classes_caught in _HANDLERS.get()):
         refusal = Invalid(
             f"a symbolic condition decides whether {type(error).__name__} is raised in a `try`",
@@ -221,7 +227,7 @@ def stage_assertion(condition: Any, error: Exception) -> Any:
             where=where,
             hint="write the condition as an `if` in place of the `try`: a program does not handle exceptions",
         )
-        region.specialization.deferred_error = refusal  # raised after the trace, since a handler may catch it here
+        region.specialization.keep_error(refusal)
         raise refusal
     refuse_suppression()
     message = str(error.args[0]) if len(error.args) == 1 else str(error)
@@ -235,7 +241,7 @@ def stage_failure(region: RegionBuilder, error: Any) -> Any:
     if failure is not None:  # both arms of a branch in this region raise
         return failure
     failure = stage_assertion(False, error)
-    region.nodes[-1] = replace(region.nodes[-1], location=getattr(error, _LOCATION, None) or region.nodes[-1].location)
+    region.nodes[-1] = replace(region.nodes[-1], location=getattr(error, RAISED_AT, None) or region.nodes[-1].location)
     return failure
 
 

@@ -8,6 +8,7 @@ from ...errors import Invalid
 from ..control_flow import cond
 from ..eager.apply import apply
 from ..trace.program_builder import to_operand
+from ..trace.python_operations import fail_as_python
 from ..trace.source_location import user_location
 from .raising import stage_assertion
 
@@ -23,7 +24,7 @@ class CountedRange:
     def __init__(self, *bounds: Any) -> None:
         self.start, self.stop, self.step = (0, bounds[0], 1) if len(bounds) == 1 else (*bounds, 1)[:3]
         if type(self.step) is int and self.step == 0:
-            raise ValueError("range() arg 3 must not be zero")
+            fail_as_python(ValueError("range() arg 3 must not be zero"))
 
     def has(self, number: Any) -> Any:
         """Whether the range goes on to this number, which is a multiple of the step from its start."""
@@ -61,7 +62,7 @@ class SymbolicRange(CountedRange):
     def _check_types(self) -> None:
         for bound in (self.start, self.stop, self.step):
             if not to_operand(bound).type.is_scalar or to_operand(bound).type.dtype.kind not in "iu":
-                raise TypeError(f"{to_operand(bound).type} cannot be interpreted as an integer")
+                fail_as_python(TypeError(f"{to_operand(bound).type} cannot be interpreted as an integer"))
 
     def has(self, number: Any) -> Any:
         if type(self.step) is int:

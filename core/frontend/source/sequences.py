@@ -14,6 +14,7 @@ from ...errors import Invalid
 from ..eager.apply import apply
 from ..trace.captures import read_variable
 from ..trace.program_builder import current_region
+from ..trace.python_operations import perform
 from ..trace.source_location import user_location
 from ..trace.stacked_items import has_stacked_items
 from ..trace.symbol import Symbol
@@ -109,7 +110,7 @@ def _known_item(container: Any, position: Any) -> Any:
 def zip_items(*iterables: Any, strict: bool = False) -> Any:
     """`zip(*iterables)`."""
     if not any(map(is_counted, iterables)):
-        return register_created(zip(*iterables, strict=strict))
+        return register_created(perform(zip, *iterables, strict=strict))
     sequences = [as_sequence(source) for source in iterables]
     length = sequences[0].length
     for sequence in sequences[1:]:
@@ -126,7 +127,7 @@ def enumerate_items(iterable: Any, start: Any = 0) -> Any:
     if not is_counted(iterable):
         if is_symbolic(read_variable(start)):
             return register_created((start + position, item) for position, item in enumerate(iterable))
-        return register_created(enumerate(iterable, start))
+        return register_created(perform(enumerate, iterable, start))
     sequence = as_sequence(iterable)
     return SymbolicSequence(sequence.length, lambda position: (position + start, sequence.item(position)))
 
@@ -134,7 +135,7 @@ def enumerate_items(iterable: Any, start: Any = 0) -> Any:
 def reverse_items(iterable: Any) -> Any:
     """`reversed(iterable)`."""
     if isinstance(iterable, SymbolicRange) or not is_counted(iterable):
-        return register_created(reversed(iterable))
+        return register_created(perform(reversed, iterable))
     sequence = as_sequence(iterable)
     return SymbolicSequence(sequence.length, lambda position: sequence.item(sequence.length - 1 - position))
 
@@ -204,7 +205,7 @@ def sum_items(binary: Callable[[str, Any, Any], Any], iterable: Any, /, start: A
     if isinstance(iterable, list | tuple) and any(user_method(item, "__add__") for item in iterable):
         return functools.reduce(functools.partial(binary, "+"), iterable, start)
     if not isinstance(iterable, PushedItems):
-        return sum(iterable, start)
+        return perform(sum, iterable, start)
     total = register_created(_Total(start))
     iterable.push(iterable.iterable, lambda item: set_attribute(total.value + item, total, "value"))
     return total.value

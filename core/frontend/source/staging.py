@@ -686,7 +686,7 @@ def stage_rest(
     if location in function.unrolled_loops:
         return False
     mark, contents, deferred = region.mark(), variables.read(), function.deferred_error
-    failure: TagloomError | None = None
+    failure: Exception | None = None
     with open_journal(0) as journal:
         try:
             stage()
@@ -705,7 +705,7 @@ def stage_rest(
     else:
         function.unrolled_loops.add(location)
     if node_count > MAX_UNROLLED_NODES and location is not None:
-        outcome = "its other trips are a loop of the program" if failure is None else f"it goes on: {failure.message}"
+        outcome = "its other trips are a loop of the program" if failure is None else f"it goes on: {failure.args[0]}"
         text = f"a loop of known length has added {node_count:,} nodes; {outcome}"
         warnings.warn_explicit(text, RuntimeWarning, location.file, location.line)
     return failure is None

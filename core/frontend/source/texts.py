@@ -3,6 +3,7 @@ printed, and are refused in words elsewhere."""
 
 from __future__ import annotations
 
+import operator
 import re
 import string
 from collections.abc import Callable, Iterator
@@ -12,6 +13,7 @@ from ...errors import Invalid
 from ..effects import FormattedValue
 from ..trace.captures import read_variable
 from ..trace.choice import Choice
+from ..trace.python_operations import fail_as_python, perform
 from ..trace.source_location import user_location
 from .trees import is_symbolic
 
@@ -148,8 +150,8 @@ def field(value: Any, conversion: str, specification: Any = "") -> Any:
         _check_format(value, specification)
         return SymbolicText((FormattedValue(value, specification),))
     conversions: dict[str, Callable[[Any], str]] = {"r": repr, "a": ascii, "s": str}
-    value = conversions[conversion](value) if conversion else value
-    return check_text(format(value, specification))
+    value = perform(conversions[conversion], value) if conversion else value
+    return check_text(perform(format, value, specification))
 
 
 def _check_format(value: Any, specification: str) -> None:
@@ -163,7 +165,7 @@ def _check_format(value: Any, specification: str) -> None:
             required="a number, and a format without braces",
             got=f"format {specification!r} of {type_}",
         )
-    format({"b": False, "f": 0.0}.get(type_.dtype.kind, 0), specification)
+    perform(format, {"b": False, "f": 0.0}.get(type_.dtype.kind, 0), specification)
 
 
 _PERCENT = re.compile(r"%(?:%|([-+ #0]*)(\d*)(?:\.(\d+))?([a-zA-Z]))")
@@ -173,7 +175,7 @@ def format_percent(text: Any, values: Any) -> Any:
     """`text % values`. Raises Invalid (F4) where a symbolic value has a conversion other than d, i, s, r, f, e, g."""
     items = values if type(values) is tuple else (values,)
     if type(text) is not str or not any(_has_symbols(item) for item in items):
-        return text % values
+        return perform(operator.mod, text, values)
     pieces, remaining, end = list[Any](), list(items), 0
     for match in _PERCENT.finditer(text):
         pieces.append(text[end : match.start()])
@@ -182,11 +184,11 @@ def format_percent(text: Any, values: Any) -> Any:
             pieces.append("%")
             continue
         if not remaining:
-            raise TypeError("not enough arguments for format string")
+            fail_as_python(TypeError("not enough arguments for format string"))
         item = remaining.pop(0)
-        pieces.append(_percent_field(match, item) if _has_symbols(item) else match[0] % (item,))
+        pieces.append(_percent_field(match, item) if _has_symbols(item) else perform(operator.mod, match[0], (item,)))
     if remaining:
-        raise TypeError("not all arguments converted during string formatting")
+        fail_as_python(TypeError("not all arguments converted during string formatting"))
     return join_text(*pieces, text[end:])
 
 
@@ -244,7 +246,7 @@ def join_strings(separator: str, texts: Any) -> Any:
         return NotImplemented
     pieces = [piece for text in texts for piece in (separator, text)][1:]
     if not all(map(_is_text, pieces)):
-        raise TypeError("sequence item: expected str instance")
+        fail_as_python(TypeError("sequence item: expected str instance"))
     return join_text(*pieces)
 
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from ...errors import Invalid
 from ..trace.captures import VariableBase
+from ..trace.python_operations import perform
 from ..trace.source_location import user_location
 from ..trace.stacked_items import has_stacked_items
 from .open_lists import delete_open_item
@@ -38,14 +39,14 @@ def set_attribute(value: Any, instance: Any, name: str) -> None:
     """`instance.name = value`."""
     if active_journal() is not None:
         announce_attribute(instance, name)
-    setattr(instance, name, value)
+    perform(setattr, instance, name, value)
 
 
 def delete_attribute(instance: Any, name: str) -> None:
     """`del instance.name`."""
     if active_journal() is not None:
         announce_attribute(instance, name)
-    delattr(instance, name)
+    perform(delattr, instance, name)
 
 
 def announce_attribute(instance: Any, name: str) -> None:
@@ -64,14 +65,14 @@ def announce_attribute(instance: Any, name: str) -> None:
 def set_item(value: Any, container: Any, key: Any) -> None:
     """`container[key] = value`."""
     announce_items(container)
-    container[key] = value
+    perform(operator.setitem, container, key, value)
 
 
 def delete_item(container: Any, key: Any) -> None:
     """`del container[key]`. Raises Invalid (F4) for a slice of a list whose length only the run knows."""
     announce_items(container)
     if not has_stacked_items(container):
-        del container[key]
+        perform(operator.delitem, container, key)
     elif type(key) is slice:
         raise Invalid(
             "a slice of a list whose length only the run knows is deleted",

@@ -9,6 +9,7 @@ from types import CellType
 from typing import Any, NoReturn
 
 from ...errors import Invalid
+from .python_operations import perform
 from .source_location import is_internal_file, user_location
 
 OPERATIONS: CellType = CellType()
@@ -55,10 +56,10 @@ class Choice:
         is_asked_by_user = name in ("__name__", "__qualname__") and not is_internal_file(_caller_file())
         if name.startswith(("__", "_tagloom")) and not is_asked_by_user:
             raise AttributeError(name)
-        return OPERATIONS.cell_contents(lambda option: getattr(option, name), self)
+        return OPERATIONS.cell_contents(operator.attrgetter(name), self)
 
     def __call__(self, *arguments: Any, **keywords: Any) -> Any:
-        return OPERATIONS.cell_contents(lambda option: option(*arguments, **keywords), self)
+        return OPERATIONS.cell_contents(lambda option: perform(option, *arguments, **keywords), self)
 
     def __iter__(self) -> Iterator[Any]:
         items = OPERATIONS.cell_contents(tuple, self)

@@ -810,8 +810,9 @@ class Specialization:
     previous_callees: tuple[Specialization, ...] = ()
     """The callees of the trace before the latest one."""
     body: Region | None = None
-    deferred_error: TagloomError | None = None
-    """The first deferrable error of the latest trace, raised if it is still there at the fixpoint."""
+    deferred_error: Exception | None = None
+    """The first deferrable error of the latest trace, raised if it is still there at the fixpoint; or one that the
+    user's code may have caught in the trace."""
     is_invalidated: bool = False
     is_under_trace: bool = False
     has_final_types: bool = False
@@ -867,10 +868,14 @@ class Specialization:
         """Whether a result is weak although no argument is."""
         return self.signature is not None and any(self.signature.weak_types) and not any(self.weak_arguments)
 
-    def defer_error(self, error: TagloomError) -> None:
+    def defer_error(self, error: Exception) -> None:
         """Keep an error that may disappear when more types are known; raise any other."""
-        if error.rule not in DEFERRABLE_RULES:
+        if not isinstance(error, TagloomError) or error.rule not in DEFERRABLE_RULES:
             raise error
+        self.keep_error(error)
+
+    def keep_error(self, error: Exception) -> None:
+        """Keep an error, to be raised after the trace, even if code of the user catches it before."""
         self.deferred_error = self.deferred_error or error
 
     def capture(self, resource: Resource, region: RegionBuilder) -> TracedValue:

@@ -20,12 +20,13 @@ from ...python_ast import parse_python
 
 _ROOTS = {Path(__file__).parents[3], Path(__file__).resolve().parents[3]}
 """The package's folder, under the name by which it was imported, and without symbolic links."""
-_INTERNAL_PATHS = (
+_TAGLOOM_PATHS = (
     *(f"{root / layer}{os.sep}" for root in _ROOTS for layer in ("core", "interp", "viz", "tui")),
     *(str(root / "__init__.py") for root in _ROOTS),
-    f"{Path(np.__file__).parent}{os.sep}",
 )
+_INTERNAL_PATHS = (*_TAGLOOM_PATHS, f"{Path(np.__file__).parent}{os.sep}")
 """The files that are not user code: tagloom's own, and NumPy's, which may call them."""
+_INSTALLATION_FOLDERS = tuple({sysconfig.get_paths()[name] for name in ("stdlib", "platstdlib", "purelib", "platlib")})
 _traced_files: set[str] = set()
 """The source files that this process has traced."""
 
@@ -39,6 +40,19 @@ _PACKAGE_FOLDERS = ("site-packages", "dist-packages")
 def is_internal_file(file: str) -> bool:
     """Whether a file belongs to tagloom or NumPy."""
     return file.startswith(_INTERNAL_PATHS)
+
+
+@lru_cache(maxsize=4096)
+def is_tagloom_file(file: str) -> bool:
+    """Whether a file belongs to tagloom."""
+    return file.startswith(_TAGLOOM_PATHS)
+
+
+@lru_cache(maxsize=4096)
+def is_installed_file(file: str) -> bool:
+    """Whether a file is one of the standard library, or of an installed package other than tagloom."""
+    is_of_package = any(folder in file for folder in _PACKAGE_FOLDERS)
+    return (is_of_package or file.startswith((*_INSTALLATION_FOLDERS, "<frozen "))) and not is_tagloom_file(file)
 
 
 @lru_cache(maxsize=4096)
@@ -95,6 +109,11 @@ def raising_location(error: BaseException) -> Location | None:
     frames = [(entry.tb_frame.f_code, entry) for entry in _traceback(error)]
     last = next((pair for pair in reversed(frames) if not is_internal_file(pair[0].co_filename)), None)
     return TracedLocation(last[0].co_filename, last[1].tb_lineno, last[0], last[1].tb_lasti) if last else None
+
+
+def raising_codes(error: BaseException) -> list[CodeType]:
+    """The code of the frames through which an exception has come, innermost last."""
+    return [entry.tb_frame.f_code for entry in _traceback(error)]
 
 
 def _traceback(error: BaseException) -> Iterator[TracebackType]:

@@ -23,6 +23,7 @@ from .captures import DeferredValue
 from .choice import Choice
 from .numbers import convert_operands
 from .program_builder import TracedValue, current_region, leak_error, suspended_region
+from .python_operations import fail_as_python
 from .source_location import describe_construct, user_location
 
 API_VERSIONS = ("2021.12", "2022.12", "2023.12", "2024.12")
@@ -359,7 +360,7 @@ class Symbol(ArrayOperators):
     def bit_length(self) -> Any:
         """The number of bits of an integer, without its sign, as of Python's int. Raises AttributeError for others."""
         if not self._type.is_scalar or self._type.dtype.kind not in "iu":
-            raise AttributeError(f"{self._type} has no attribute 'bit_length'")
+            fail_as_python(AttributeError(f"{self._type} has no attribute 'bit_length'"))
         namespace = array_namespace()
         return namespace.sum(namespace.astype((abs(self) >> namespace.arange(64)) != 0, dtypes.int64))
 

@@ -263,7 +263,7 @@ def assertions_hold(patch: MonkeyPatch) -> None:
 @twin(exits.a_division_of_constants_in_an_arm, 2)
 def known_failures_end_the_trace(patch: MonkeyPatch) -> None:
     """A known operation that fails in an arm fails the trace."""
-    patch.setattr(staging, "is_raised", lambda error: hasattr(error, raising._LOCATION))
+    patch.setattr(staging, "is_raised", lambda error: hasattr(error, raising.RAISED_AT))
 
 
 @twin(calls.prints_in_a_loop, 3)
