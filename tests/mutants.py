@@ -374,7 +374,7 @@ def dies(mutant: Mutant, tests: Sequence[str], compiled: str) -> bool:
         )
         (package / mutant.file).write_text(mutant.source)
         # Also the parametrisations that only `full(first=N)` makes heavy.
-        options = ["-x", "-q", "-n", "0", "-m", "full or not heavy", "--timeout", "120"]
+        options = ["-x", "-q", "--tb=no", "-n", "0", "-m", "full or not heavy", "--timeout", "120"]
         command = [sys.executable, "-m", "pytest", *options, *tests]
         environment = {
             **os.environ,

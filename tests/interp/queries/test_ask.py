@@ -187,6 +187,22 @@ def test_an_edit_of_the_first_token() -> None:
     ]
 
 
+def test_an_edit_behind_a_switch() -> None:
+    """A value comes from the edit of a token, even if switches and merges passed it on afterwards."""
+
+    @tl.function
+    def doubled(n: tl.int64) -> tl.int64:
+        return tl.cond(n > 1, lambda: n + n, lambda: 0)
+
+    history = history_at_its_end(doubled, 3)
+    history.jump(2)  # the comparison and the merge of n have fired; n is in flight to the switch
+    what_if = history.change(("cond.switch_n", 0, "main"), 7)
+    what_if.run()
+    left, _, right = what_if.ask.tree("add").splitlines()[1:]
+    assert left.endswith(" under main at event 0: merge 3 -> 3, changed to 7")
+    assert right == "  port 1: doubled.n at event 0 (changed to 7), as above"
+
+
 def test_the_origin_of_an_injected_token() -> None:
     """The origin of an injected token is its injection, with its time and later edits, in each form of answer."""
     history = History(stuck(), [1], schedule="fifo", unchecked=True)
