@@ -39,7 +39,7 @@ DEFAULT_MEMORY = 8 * 2**30
 START_FACTOR = 3
 """How much longer than to run a program a backend has to start: imports of large systems take long."""
 MOST_REFUSALS, MAX_REASON = 3, 100
-"""The most frequent reasons of refusals that are printed after fuzzing, and the characters of each."""
+"""How many of the most frequent reasons of refusals are printed, and how many characters of each."""
 WITHOUT_REPORT = ("minutes", "findings", "referee", "output", "as_json", "blame", "probe")
 """Options that mean nothing for a report."""
 
@@ -286,16 +286,22 @@ def report_corpus(backend: str, process: Backend, folder: Path) -> int:
     for file in text_files(folder):
         for case, _, judgement in run_corpus(process, read_text(file)):
             counts[judgement.verdict] += 1
-            refusals[judgement.answer.cause] += judgement.verdict == "refused"
+            refusals[judgement.reason] += judgement.verdict == "refused"
             if judgement.verdict in FAILURES:
                 details = f": required {judgement.required}, got {judgement.actual}" if judgement.required else ""
                 print_text(f"{judgement.verdict:9} {file.name} {case}: {judgement.reason}{details}", flush=True)
             if judgement.verdict == "not run":
                 print_text(f"{backend:16} not run   {judgement.reason}")
                 return 2
-    kinds = f" ({format_counts(+refusals)})" if +refusals else ""
-    print_text(f"{backend_label(backend, process)}: {format_counts(counts)}{kinds}")
+    print_text(f"{backend_label(backend, process)}: {format_counts(counts)}")
+    print_refusals(refusals)
     return exit_code(counts)
+
+
+def print_refusals(refusals: Counter[str]) -> None:
+    """Print the most frequent reasons of refusals."""
+    for reason, count in (+refusals).most_common(MOST_REFUSALS):
+        print_text(f"  refused {count:,}: {reason[:MAX_REASON]}")
 
 
 def verdict_at(finding: FuzzFinding, lower_levels: Mapping[Level, Backend], level: Level) -> str:
@@ -352,6 +358,5 @@ def report_fuzz(
                 print_text(f"  {blame}")
     counts = format_counts(report.verdicts) or "no program was compared"
     print_text(f"{backend}: {counts}, {report.discarded:,} discarded, {report.seconds:.0f} s")
-    for reason, count in (+report.refusals).most_common(MOST_REFUSALS):
-        print_text(f"  refused {count:,}: {reason[:MAX_REASON]}")
+    print_refusals(report.refusals)
     return exit_code(report.verdicts)

@@ -8,10 +8,16 @@ from pathlib import Path
 
 import pytest
 import tagloom as tl
+from tagloom.core import dtypes
+from tagloom.core.ops.op import OPS
+from tagloom.core.program.program import Program
+from tagloom.core.program.validate import program_problems
+from tagloom.core.types import Type
 from tagloom.interp.oracle.backend_process import Backend
 from tagloom.interp.oracle.conform_corpus import run_corpus
 from tagloom.interp.oracle.judge import FAILURES
 from tagloom.interp.oracle.protocol import ENDINGS
+from tagloom.interp.oracle.report import constructs
 
 TESTS = Path(__file__).resolve().parents[2]
 TEXT = """
@@ -77,3 +83,56 @@ def test_the_reference_conforms_to_the_corpus() -> None:
                 assert judgement.verdict not in FAILURES, (file.name, words, judgement)
                 kinds[judgement.answer.kind] += judgement.verdict == "alike"
     assert kinds["returned"] > 900 and kinds["trapped"] > 90 and kinds["deadlocked"] > 10 and kinds["refused"] > 20
+
+
+ELEMENTWISE = frozenset(name for name, row in OPS.items() if row.scalar is not None)
+NUMBERS = frozenset(dtypes.BY_NAME)
+LEVELS: dict[str, frozenset[str]] = {
+    "sums of int64": frozenset({"int64", "add"}),
+    "int64 and bool, element by element": frozenset({"bool"}) | ELEMENTWISE,
+    "conds and loops": frozenset({"cond", "while_loop", "nested loops"}),
+    "calls and recursion": frozenset({"call", "recursion"}),
+    "float64": frozenset({"float64"}),
+    "the other dtypes": NUMBERS,
+    "arrays": frozenset({"array"}),
+    "all ops": frozenset(OPS),
+}
+"""What each row of the page's table adds to the rows above it."""
+
+
+def requirements(program: Program) -> set[str]:
+    """The ops, dtypes and constructs of a program, and whether it has arrays."""
+    required = set(constructs(program)) - {"straight line"}
+    for function in program.reachable_functions():
+        types: list[Type] = list(function.results)
+        for region in function.body.walk_regions():
+            types += [parameter.type for parameter in region.parameters]
+            for node in region.nodes:
+                required.add(node.op)
+                types += [result.type for result in node.results]
+                types += [operand.type for operand in node.inputs if not isinstance(operand, str)]
+        required |= {repr(type_.dtype) for type_ in types}
+        required |= {"array" for type_ in types if type_.shape != ()}
+    return required
+
+
+@pytest.mark.full
+def test_what_the_corpus_requires() -> None:
+    """The table of docs/conform.md says how many cases a backend can run that has the constructs, dtypes and ops of a
+    row and of the rows above it."""
+    cases = [
+        requirements(subject)
+        for file in sorted((TESTS / "corpus").glob("*.tl"))
+        for document in [tl.parse(file.read_text())]
+        for case in document.cases
+        if isinstance(subject := document[case.name], Program)
+        and case.kind in ("returns", "traps", "deadlocks")
+        and not program_problems(subject)
+    ]
+    page = (TESTS.parent / "docs" / "conform.md").read_text()
+    supported: frozenset[str] = frozenset()
+    for words, addition in LEVELS.items():
+        supported |= addition
+        count = sum(required <= supported for required in cases)
+        assert f"| {words} | {count:,} |" in page, (words, count)
+    assert f"{len(cases):,} cases" in page, len(cases)
