@@ -318,7 +318,7 @@ def emit_region(emitter: FunctionEmitter, record: TapeReference, number: int, ar
             scope.exit_node(node.name)
             if is_fresh(node.op):
                 emitter.facts.unique.update(results)
-            if node.op == "scatter_index":
+            if node.op in ("scatter", "scatter_index"):
                 emitter.facts.no_negative_zero.difference_update(results)
             pairs = zip(node.results, results, strict=True)
             values.update((var.name, TypedExpression(text, var.type)) for var, text in pairs)

@@ -386,6 +386,27 @@ def emit_take(emitter: FunctionEmitter, node: Node, inputs: Sequence[TypedExpres
     return array
 
 
+def emit_scatter(emitter: FunctionEmitter, node: Node, inputs: Sequence[TypedExpression]) -> str | None:
+    """Emit scatter of one row: a scalar index along the first axis."""
+    x, values, *indices = inputs
+    is_of_row = len(indices) == 1 and indices[0].type.is_scalar and indices[0].type.dtype is dtypes.int64
+    if not is_of_row or values.type.dtype is not x.type.dtype:
+        return None
+    index, (count, *row_sizes) = indices[0].text, x.sizes
+    row = emitter.assign(f"{index} + ({count} if {index} < 0 else 0)")
+    emitter.emit_trap(node, inputs, f"uint64({row}) >= uint64({count})")
+    if not emit_fit_check(emitter, node, inputs, values.sizes, row_sizes):
+        return None
+    array = emit_writable(emitter, x)
+    if row_sizes:
+        operand, strides = _as_array(emitter, values), contiguous_strides(x.sizes)
+        source = StridedView(row_sizes, broadcast_strides(operand, len(row_sizes)))
+        emit_strided_copy(emitter, array, operand, source, StridedView(row_sizes, strides[1:], f"{row} * {strides[0]}"))
+    else:
+        emitter.emit(f"{array}[uint64({row})] = {values.text}")
+    return array
+
+
 def emit_scatter_add(emitter: FunctionEmitter, node: Node, inputs: Sequence[TypedExpression]) -> str | None:
     """Emit scatter_add along the first axis, for values of exactly the shape of their target. Left to Python: several
     float32 values, whose sum is rounded once."""
@@ -527,6 +548,7 @@ MOVE_EMITTERS: dict[str, Callable[[FunctionEmitter, Node, Sequence[TypedExpressi
     "index": emit_index,
     "scatter_index": emit_scatter_index,
     "take": emit_take,
+    "scatter": emit_scatter,
     "scatter_add": emit_scatter_add,
     "concat": emit_concat,
     "sum_like": emit_sum_like,

@@ -32,7 +32,7 @@ _MIN_ELEMENTS = 512
 _TILE_ROWS, _TILE_BYTES, _MAX_PRODUCTS = 8, 128, 2**26
 """Conditions on a product that is added in place: divisors of the number of rows and of the bytes of a row, so that all
 tiles are whole (jit.matrices), and the maximal number of multiplications."""
-_IN_PLACE_OPS = ("scatter_add", "scatter_index")
+_IN_PLACE_OPS = ("scatter", "scatter_add", "scatter_index")
 """Ops that write into their first operand where it is unique and dead."""
 _FRESH_OPS = (
     *("matmul", "permute_dims", "concat", "broadcast_to", "broadcast_like", "sum_like", "sum", "max", "min"),

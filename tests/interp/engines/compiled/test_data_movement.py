@@ -30,11 +30,13 @@ MORE = [
     ),
     GradientCase("permute_dims", ([list(range(at, at + 19)) for at in range(20)],), {"axes": (1, 0)}),
     *(GradientCase("size", ((2, 3),), {"axis": axis}) for axis in (None, 0, -1)),
+    *(GradientCase("scatter", ((4, *row), values, -1)) for row in ((), (3,), (2, 3)) for values in ((), row)),
 ]
 RULES = {op: [case for case in (*CASES, *MORE) if case.op == op] for op in data_movement.MOVE_EMITTERS}
 LEFT = {
     "reshape": 0,
     "reshape_like": 0,
+    "scatter": 10,
     "scatter_add": 9,
     "scatter_index": 0,
     "max": 2,
@@ -138,6 +140,7 @@ TRAPS: dict[str, tuple[str, list[Any]]] = {
         "x: float64[?], i: int64[?]) -> float64[?] {\n y = take x, i, axis=0",
         [np.arange(3.0), np.array([0, 3])],
     ),
+    "scatter": ("x: float64[?], i: int64) -> float64[?] {\n y = scatter x, 1.0, i", [np.arange(3.0), 3]),
     "scatter_add": (
         "x: float64[3], i: int64[1]) -> float64[3] {\n y = scatter_add x, [1.0], i",
         [np.arange(3.0), np.array([-4])],

@@ -68,6 +68,15 @@ def assigned(x: Weights, p: tl.bool) -> Weights:
 
 
 @tl.function
+def replaced_rows(x: Weights, y: Weights, i: tl.int64) -> Any:
+    """The array in which a row is replaced is needed later, or has a view, or is a value itself."""
+    product, other = tl.matmul(x, y), tl.matmul(y, x)
+    row = tl.take(other, i, axis=0)
+    first = tl.scatter(tl.scatter(product, row, i), tl.take(x, i, axis=0), 3)
+    return first, product, tl.scatter(other, 1.0, i), row
+
+
+@tl.function
 def its_own_factor(x: Weights, y: Weights) -> Any:
     """The array that is added to is a factor of the product that is added, plain and transposed; some sums are
     unused."""
@@ -124,6 +133,7 @@ RUNS: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "needed later": (needed_later, SQUARES),
     "viewed": (viewed, SQUARES),
     "given back": (returned_operand, SQUARES),
+    "replaced rows": (replaced_rows, (*SQUARES, -2)),
     "its own factor": (its_own_factor, SQUARES),
     "handed on": (passed_zeros, (*SQUARES, True)),
     "zeros": (added_to_zeros, (-np.zeros((32, 32), np.float32), True)),
@@ -133,7 +143,7 @@ RUNS: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "tree": (_slopes(tree), (3, _numbers(3, 8, 32), _numbers(4, 32, 32) * (_numbers(5, 32, 32) > 0))),
     "repeated": (_slopes(repeated), (3, _numbers(3, 8, 32), _numbers(4, 32, 32) * (_numbers(5, 32, 32) > 0))),
 }
-SLOW = ("given back", "no zeros", "repeated")
+SLOW = ("given back", "replaced rows", "no zeros", "repeated")
 
 
 @pytest.mark.full
