@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import redirect_stdout
 from contextvars import ContextVar
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from io import StringIO
 from threading import RLock
 from types import CodeType, FunctionType, MethodType
@@ -107,6 +107,21 @@ class SpeculativeGraph:
         """The assumptions that the graph asserts, by number."""
         return list(self.generation.assumptions.values())
 
+    @cached_property
+    def allocations(self) -> list[AllocationKey]:
+        """The classes and pools of which the graph makes objects."""
+        return [key for key in self.generation.keys if isinstance(key, AllocationKey)]
+
+    @cached_property
+    def value_counts(self) -> list[tuple[HeapKey, int]]:
+        """How many values stand for each field and variable."""
+        return [(key, len(self.generation.key_types(key))) for key in self.generation.keys]
+
+    @cached_property
+    def job(self) -> Job:
+        """What an engine runs."""
+        return Job(self.traced.graph, self.traced.structure, self.traced.program)
+
     def constants(self) -> Iterator[Any]:
         """The values that the graph assumes."""
         for layout in (*self.arguments.values(), *self.fields.values(), *self.variables.values()):
@@ -134,9 +149,8 @@ class SpeculativeGraph:
 
     def encode(self, roots: dict[str, Any]) -> tuple[ObjectTable, list[Any]]:
         """The objects of a call, and the arguments of the program; raises LayoutMiss where one has another layout."""
-        allocations = [key for key in self.generation.keys if isinstance(key, AllocationKey)]
         texts = self.generation.requirements.texts
-        table = ObjectTable(self.fields, self.absent_names, self.room, allocations, texts)
+        table = ObjectTable(self.fields, self.absent_names, self.room, self.allocations, texts)
         leaves: list[Any] = []
         for name, layout in self.arguments.items():
             leaves += table.encode(roots[name], layout, name)
@@ -170,11 +184,13 @@ class SpeculativeGraph:
         assert main.result is not None
         remaining = iter(results)
         result = [next(remaining) for _ in main.result.types]
+        if not generation.requirements.assigned_keys:
+            return table.decode(main.result, iter(result)), []
         before: dict[HeapKey, list[Any]] = dict(self._split(leaves))
         writes = list[Callable[[], None]]()
         changed = {
-            key: [next(remaining) for _ in generation.key_types(key)]
-            for key in generation.keys
+            key: [next(remaining) for _ in range(count)]
+            for key, count in self.value_counts
             if key in generation.requirements.assigned_keys
         }
         after = {**before, **changed}
@@ -216,8 +232,7 @@ class SpeculativeGraph:
         """The values of each field and variable among the arguments of the program."""
         position = sum(len(layout.types) for layout in self.arguments.values())
         position += self.generation.requirements.needs_classes + self.generation.requirements.needs_rows
-        for key in self.generation.keys:
-            count = len(self.generation.key_types(key))
+        for key, count in self.value_counts:
             yield key, list(leaves[position : position + count])
             position += count
 
@@ -460,11 +475,8 @@ class SpeculativeFunction(SpeculativeFunctionBase):
 
     def _execute(self, graph: SpeculativeGraph, leaves: Sequence[Any]) -> Outcome:
         until: Any = "trap" if self.engine in ("reference", "fast") else "quiet"
-        traced = graph.traced
-        job = Job(traced.graph, traced.structure, traced.program)
-        return run(
-            job, traced.all_arguments(leaves), RunOptions(until=until, account=self.engine == "reference"), self.engine
-        )
+        options = RunOptions(until=until, account=self.engine == "reference")
+        return run(graph.job, graph.traced.all_arguments(leaves), options, self.engine)
 
     def _grow_room(self, graph: SpeculativeGraph, table: ObjectTable, outcome: Outcome) -> bool:
         """Whether a run ended since there was not enough room, and there is more now."""
