@@ -192,6 +192,7 @@ from .interp.engines.limits import Limits
 from .interp.engines.reference import run_graph
 from .interp.exchange import autograph
 from .interp.exchange.onnx import from_onnx
+from .interp.exchange.stablehlo import from_jax, from_stablehlo
 from .interp.function.function import Function, function
 from .interp.function.gradient import grad, hessian, jacobian, jvp, value_and_grad, vjp
 from .interp.function.vectorize import vmap
@@ -319,8 +320,10 @@ __all__ = [
     "foldr",
     "fori_loop",
     "from_dlpack",
+    "from_jax",
     "from_json",
     "from_onnx",
+    "from_stablehlo",
     "full",
     "full_like",
     "function",

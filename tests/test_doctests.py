@@ -14,7 +14,7 @@ PACKAGES = ("tagloom.core", "tagloom.interp", "tagloom.viz", "tagloom.tui")
 MODULES = sorted(
     module.name for module in pkgutil.walk_packages(tl.__path__, "tagloom.") if module.name.startswith(PACKAGES)
 )
-OF_EXTRAS = ("anywidget", "jax", "onnx", "onnxruntime", "tensorflow", "torch")
+OF_EXTRAS = ("anywidget", "jax", "jaxlib", "onnx", "onnxruntime", "tensorflow", "torch")
 """Packages of the extras, without which a module may be impossible to import."""
 FEWEST = 50
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from importlib.util import find_spec
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -60,7 +61,9 @@ def test_commands_make_the_stored_pictures(monkeypatch: pytest.MonkeyPatch, tmp_
 
 @pytest.mark.heavy
 def test_all_commands_make_the_stored_pictures(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """All commands make pictures with the texts of those in the repository."""
+    """All commands make pictures with the texts of those in the repository. Modules of StableHLO need jaxlib."""
     monkeypatch.chdir(ROOT)
     for words in commands():
+        if words[1].endswith(".mlir") and find_spec("jaxlib") is None:
+            continue
         _check(words, tmp_path)

@@ -1,7 +1,8 @@
 """Loading the programs that a user names as `FILE[:NAME]`, and parsing arguments as literals.
 
 A `.py` file is executed, as by `python FILE`; files of other kinds never are. A `.json` file has one program or graph,
-a `.tl` file has functions, graphs and cases in the text form, an `.onnx` file has a model of ONNX.
+a `.tl` file has functions, graphs and cases in the text form, an `.onnx` file has a model of ONNX, an `.mlir` file a
+module of StableHLO.
 """
 
 from __future__ import annotations
@@ -32,6 +33,7 @@ from ..core.types import Type
 from ..core.value import Value, admit
 from ..interp.engines.reference import combine_problems
 from ..interp.exchange.onnx import from_onnx
+from ..interp.exchange.stablehlo import from_stablehlo
 from ..interp.function.function import Function
 from ..interp.oracle.corpus import read_argument_words
 from ..interp.records.documents import read_json
@@ -78,12 +80,14 @@ def read_programs(target: str) -> tuple[Mapping[str, Runnable], str | None, str 
             raise Usage(f"{path.name} has no function or graph")
         entry = document.program.entry if document.program is not None else None
         return {name: document[name] for name in document.names}, name, entry, path
-    if path.suffix == ".onnx":
-        function = from_onnx(path)
+    if path.suffix in (".onnx", ".mlir"):
+        function = from_onnx(path) if path.suffix == ".onnx" else from_stablehlo(path)
         return {function.name: function}, name, None, path
     if path.suffix != ".py":
         hint = "`tagloom check` reads a log of events" if is_log(path.name) else None
-        raise Usage("this kind of file cannot be read", got=file, required="a .py, .tl, .json or .onnx file", hint=hint)
+        raise Usage(
+            "this kind of file cannot be read", got=file, required="a .py, .tl, .json, .onnx or .mlir file", hint=hint
+        )
     return defined_programs(_execute(path), path), name, None, path
 
 

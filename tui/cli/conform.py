@@ -48,7 +48,9 @@ def conform(
     context: typer.Context,
     target: Annotated[
         str | None,
-        typer.Argument(metavar="FILE[:NAME]", help="A .py, .tl, .json or .onnx file, and a name in it; or a finding."),
+        typer.Argument(
+            metavar="FILE[:NAME]", help="A .py, .tl, .json, .onnx or .mlir file, and a name in it; or a finding."
+        ),
     ] = None,
     args: Arguments = None,
     backends: Annotated[

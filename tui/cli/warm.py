@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 
 def warm(
     target: Annotated[
-        str | None, typer.Argument(metavar="FILE[:NAME]", help="A .py, .tl, .json or .onnx file, and a name in it.")
+        str | None,
+        typer.Argument(metavar="FILE[:NAME]", help="A .py, .tl, .json, .onnx or .mlir file, and a name in it."),
     ] = None,
     args: Arguments = None,
 ) -> None:

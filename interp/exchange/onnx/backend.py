@@ -16,9 +16,9 @@ from onnx.backend.base import Backend, BackendRep
 from onnx.backend.test.runner import BackendIsNotSupposedToImplementIt
 
 from ...function.fetch_feed import value_or_raise
+from ..refusals import Unsupported
 from .interpreter import declared_type
 from .model import ImportedModel
-from .operators import Unsupported
 from .sequences import PackedSequence, unpack
 
 

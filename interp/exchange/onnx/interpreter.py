@@ -8,7 +8,6 @@ does. A model-local function becomes a function of the program.
 from __future__ import annotations
 
 import functools
-import keyword
 import math
 from collections import ChainMap
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -30,7 +29,8 @@ from ....core.frontend.trace.program_builder import MAX_LITERAL_ELEMENTS, curren
 from ....core.frontend.trace.source_location import user_location
 from ....core.types import Type
 from ...function.function import Function
-from .listing import Listing, node_scopes
+from ..refusals import identifier
+from .listing import ModelListing, node_scopes
 from .operators import NeedsConstantOperand, Operator, SizeVector, as_single_value, find_operator, tl, unsupported
 from .sequences import ItemSequence, PackedSequence
 
@@ -74,7 +74,7 @@ class ModelInterpreter:
     """Evaluates the graphs of one model. The constants of the model are the same objects in each trace."""
 
     def __init__(self, model: onnx.ModelProto, file: str | None, name: str) -> None:
-        self.model, self.listing = model, Listing(model, file, name)
+        self.model, self.listing = model, ModelListing(model, file, name)
         self.opsets = {normal_domain(opset.domain): opset.version for opset in model.opset_import}
         self.functions = {
             (normal_domain(function.domain), function.name, function.overload): function for function in model.functions
@@ -128,7 +128,7 @@ class ModelInterpreter:
         """Add the results of nodes to the environment, in order."""
         for node in nodes:
             evaluate = functools.partial(self.evaluate_node, node, environment, opsets)
-            results = self.listing.call_at(node, node_scopes(node), evaluate)
+            results = self.listing.call_in_line(node, node_scopes(node), evaluate)
             for name, result in zip(node.output, results, strict=False):
                 if name:
                     environment[name] = result
@@ -581,17 +581,6 @@ def as_constant(value: Any) -> Any:
 def normal_domain(domain: str) -> str:
     """A domain under one name: the default one has two."""
     return "" if domain == "ai.onnx" else domain
-
-
-def identifier(name: str, default: str) -> str:
-    """A name of ONNX as an identifier.
-
-    >>> identifier("layer.0/weight", "constant"), identifier("", "constant")
-    ('layer_0_weight', 'constant')
-    """
-    text = "".join(letter if letter.isascii() and letter.isalnum() else "_" for letter in name).strip("_")[:40]
-    is_name = text.isidentifier() and not keyword.iskeyword(text)
-    return text if is_name else f"{default}_{text}" if text else default
 
 
 def declared_type(info: onnx.ValueInfoProto) -> Type | None:

@@ -1,29 +1,19 @@
-"""The text of a model, a line a node: what the debugger shows as its source, and where errors point.
-
-Nodes are evaluated in Python frames that stand in this text, so that all that is traced in them has its place in the
-model, and the names of the model's nodes as scopes.
-"""
+"""The text of a model, a line a node."""
 
 from __future__ import annotations
 
-import ast
-import itertools
-import linecache
 from collections.abc import Callable, Sequence
-from functools import lru_cache
-from types import CodeType
 from typing import Any
 
 import onnx
 
 from ....core.escape import escape_line
-from ....core.frontend.trace.source_location import definition_location
+from ..listing import Listing
 
 MAX_NAME_LENGTH = 60
-MAX_LINE_LENGTH = 400
 
 
-class Listing:
+class ModelListing(Listing):
     """The lines of a model's text, and the line of each node."""
 
     def __init__(self, model: onnx.ModelProto, file: str | None, name: str) -> None:
@@ -40,10 +30,7 @@ class Listing:
             self.add_header(function.name, function.input, "")
             self.add_nodes(function.node, "  ")
             self.lines.append(f"  return {names(function.output)}")
-        text = [f"{line[:MAX_LINE_LENGTH]}\n" for line in self.lines]
-        self.file = file or free_file(name, text)
-        linecache.cache[self.file] = (sum(map(len, text)), None, text, self.file)
-        definition_location(self.code(1, 0, "<model>"))
+        super().__init__(self.lines, file, name, ".onnx")
 
     def add_header(self, name: str, inputs: Sequence[str], indent: str) -> None:
         self.lines.append(f"{indent}{clean(name)}({names(inputs)})")
@@ -69,48 +56,12 @@ class Listing:
                 self.messages.append(attribute.g)
                 self.add_graph(attribute.g, attribute.name, f"{indent}  ")
 
-    def code(self, line: int, column: int, name: str) -> CodeType:
-        """The code of a call that stands in a line."""
-        end = max(len(self.lines[line - 1].encode()), column + 1)
-        return call_code(self.file, line, column, end, name)
-
-    def call_at(self, node: onnx.NodeProto, scopes: Sequence[str], action: Callable[[], Any]) -> Any:
+    def call_in_line(self, node: onnx.NodeProto, scopes: Sequence[str], action: Callable[[], Any]) -> Any:
         """What an action returns, called in the line of a node, in scopes. A node without a line, of the body of an
         operator, is in the line that is running."""
         if id(node) not in self.places:
             return action()
-        line, column = self.places[id(node)]
-        codes = [self.code(1, 0, name) for name in ("<model>", *scopes[:-1])]
-        for code in (self.code(line, column, scopes[-1]), *reversed(codes)):
-            action = _Frame(code, action)
-        return action()
-
-
-class _Frame:
-    """A call of an action from a frame with this code."""
-
-    def __init__(self, code: CodeType, action: Callable[[], Any]) -> None:
-        self.code, self.action = code, action
-
-    def __call__(self) -> Any:
-        return eval(self.code, {"__builtins__": {}, "evaluate": self.action})
-
-
-def free_file(name: str, text: list[str]) -> str:
-    """The name of a file for a text, which no other text has."""
-    for number in itertools.count(1):
-        file = f"{name}.onnx" if number == 1 else f"{name}_{number}.onnx"
-        if file not in linecache.cache or linecache.cache[file][2:3] == (text,):
-            return file
-    raise AssertionError("there are more numbers than texts")
-
-
-@lru_cache(maxsize=4096)
-def call_code(file: str, line: int, column: int, end: int, name: str) -> CodeType:
-    """The code of `evaluate()`, as if it were these columns of a line of a file, in a function with this name."""
-    place = {"lineno": line, "col_offset": column, "end_lineno": line, "end_col_offset": end}
-    call = ast.Call(ast.Name("evaluate", ast.Load(), **place), [], [], **place)
-    return compile(ast.Expression(call), file, "eval").replace(co_name=name, co_qualname=name)
+        return self.call_at(self.places[id(node)], scopes, action)
 
 
 def node_scopes(node: onnx.NodeProto) -> list[str]:

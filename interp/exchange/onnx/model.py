@@ -7,10 +7,8 @@ process parses only what that one could. Loading runs no code of a model: it has
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from inspect import Parameter, Signature
 from pathlib import Path
 from typing import Any
@@ -24,10 +22,11 @@ from ....core.frontend.trace.annotation import DerivedFunction, FunctionSpec
 from ....core.frontend.trace.pytree import TreeType, leaf_type
 from ....core.program.program import UniqueNames
 from ....core.value import admit
-from ...engines.child_process import ChildProcess
 from ...function.function import Function
+from ..foreign_parser import run_parser
+from ..refusals import identifier
 from . import rows  # noqa: F401 - registers the operators
-from .interpreter import ModelInterpreter, NeedsConstant, declared_type, identifier, is_static, reachable_names
+from .interpreter import ModelInterpreter, NeedsConstant, declared_type, is_static, reachable_names
 from .operators import unsupported
 from .sequences import ItemSequence, PackedSequence
 
@@ -100,19 +99,8 @@ def read_checked(path: Path) -> bytes:
         size = path.stat().st_size
     if size > MAX_MODEL_BYTES:
         raise Usage("this model is too large", required=f"at most {MAX_MODEL_BYTES:,} bytes", got=f"{size:,}")
-    command = [sys.executable, "-P", str(Path(__file__).with_name("check.py")), str(path)]  # imports no tagloom
-    pipes: dict[str, Any] = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-    with ChildProcess(command, start_new_session=True, **pipes) as process:
-        try:
-            output, errors = process.communicate(timeout=CHECK_SECONDS)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            raise Malformed("this model takes too long to check", where=path.name) from None
-    if process.returncode == 0:
-        return output
-    lines = errors.decode(errors="replace").strip().splitlines()
-    got = lines[-1] if lines else f"the process that checks it ended with status {process.returncode}"
-    raise Malformed("this is not a valid ONNX model", where=path.name, got=got)
+    script = Path(__file__).with_name("check.py")
+    return run_parser(script, [str(path)], b"", "this is not a valid ONNX model", path.name, CHECK_SECONDS)
 
 
 class ImportedModel:
@@ -154,7 +142,7 @@ class ImportedModel:
             }
             return self.evaluate({**fixed, **values})
 
-        python = DerivedFunction(self.name, _definition(self.interpreter.listing.file), evaluate)
+        python = DerivedFunction(self.name, self.interpreter.listing.definition(), evaluate)
         signature = Signature([Parameter(name, Parameter.POSITIONAL_OR_KEYWORD) for name, _ in parameters])
         spec = FunctionSpec(python, tuple(parameters), None, signature=signature)
         return Function(python, lambda _: spec)
@@ -225,12 +213,3 @@ def as_input(value: Any, info: onnx.ValueInfoProto) -> Any:
     if isinstance(operand, ItemSequence):
         return ItemSequence(tuple(map(np.asarray, operand.items)), operand.element)
     return None if value is None else np.asarray(admit(value, declared_type(info)))
-
-
-def _definition(file: str) -> Callable[..., Any]:
-    """A Python function that counts as defined in the first line of a model's text."""
-
-    def model() -> None: ...
-
-    model.__code__ = model.__code__.replace(co_filename=file, co_firstlineno=1)
-    return model

@@ -8,45 +8,19 @@ row, and a body in ONNX's own definitions, is interpreted by that body.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
 
-from ....core.errors import Malformed, Usage
-from ....core.frontend.trace.source_location import user_location
-from ....core.frontend.trace.symbol import array_namespace
-from ..export.walker import REFUSAL_KINDS
+from ..refusals import require, tl, unsupported
 
-tl: Any = array_namespace()
-"""The functions of which rows are composed."""
+__all__ = ["NeedsConstantOperand", "Operator", "SizeVector", "as_single_value", "find_operator", "operator", "require",
+           "tl", "unsupported"]  # fmt: skip
+
 Compute: TypeAlias = Callable[..., Any]
 """Computes an operator: operands by position, None for one that is left out; attributes by name."""
-
-
-class Unsupported(Usage):
-    """A model needs what tagloom lacks; `kind` is one of REFUSAL_KINDS."""
-
-    kind = "op"
-    undetermined: Sequence[str] = ()
-    """The inputs of a model of which one must be a constant, so that it can be imported."""
-
-
-def unsupported(kind: str, message: str, **details: Any) -> Unsupported:
-    """The error that a model cannot be imported."""
-    assert kind in REFUSAL_KINDS, kind
-    error = Unsupported(message, where=user_location(), **details)
-    error.kind = kind
-    return error
-
-
-def require(condition: Any, message: str) -> None:
-    """A condition on operands: raises Malformed if it is known not to hold; if only the run knows, the run traps."""
-    if not isinstance(condition, bool | np.bool_):
-        tl.assert_(condition, message)
-    elif not condition:
-        raise Malformed(message, where=user_location())
 
 
 class NeedsConstantOperand(Exception):

@@ -37,7 +37,10 @@ def assert_refused(run: Any, said: str) -> None:
         (":add", "the name of a file is missing\n  required: FILE or FILE:NAME\n  got: ':add'"),
         (".", "a directory is not a program\n  got: .\n  hint: name a .py file in it"),
         ("folder.py", "a directory is not a program\n  got: folder.py\n  hint: name a .py file in it"),
-        ("note.txt", "this kind of file cannot be read\n  required: a .py, .tl, .json or .onnx file\n  got: note.txt"),
+        (
+            "note.txt",
+            "this kind of file cannot be read\n  required: a .py, .tl, .json, .onnx or .mlir file\n  got: note.txt",
+        ),
         (
             "bytes.py",
             "this file cannot be read as Python (bytes.py)\n  got: SyntaxError: ...codec can't decode byte...",

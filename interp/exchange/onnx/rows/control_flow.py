@@ -18,7 +18,8 @@ from .....core.frontend.trace.control_flow import open_subregion
 from .....core.frontend.trace.program_builder import current_region, enter_region
 from .....core.program.program import UniqueNames
 from .....core.types import Type
-from ..interpreter import Body, NodeCall, dtype_of_element, find_body, identifier, type_proto
+from ...refusals import identifier
+from ..interpreter import Body, NodeCall, dtype_of_element, find_body, type_proto
 from ..operators import NeedsConstantOperand, operator, tl, unsupported
 from ..sequences import (
     ItemSequence,

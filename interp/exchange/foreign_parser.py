@@ -1,0 +1,35 @@
+"""Parsers of other systems, each in a process of its own, with bounds on its time and memory: whatever a file makes a
+parser do, it does not do to this process.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from ...core.errors import Malformed
+from ..engines.child_process import ChildProcess
+
+
+def run_parser(
+    script: Path, arguments: Sequence[str], content: bytes, message: str, where: str | None, seconds: float
+) -> bytes:
+    """What a script writes to its standard output, which reads `content`. The script imports no tagloom, bounds its
+    memory itself, and is killed after `seconds`. Raises Malformed with this message where it does not end with status
+    0; its last line on standard error says why."""
+    command = [sys.executable, "-P", str(script), *arguments]
+    pipes: dict[str, Any] = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
+    with ChildProcess(command, start_new_session=True, **pipes) as process:
+        try:
+            output, errors = process.communicate(content, timeout=seconds)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            raise Malformed(message, where=where, got=f"its parser needs more than {seconds:g} s") from None
+    if process.returncode == 0:
+        return output
+    lines = errors.decode(errors="replace").strip().splitlines()
+    got = lines[-1] if lines else f"its parser ended with status {process.returncode}"
+    raise Malformed(message, where=where, got=got)

@@ -1,0 +1,80 @@
+"""The text of a foreign program: what the debugger shows as its source, and where errors point.
+
+Nodes are evaluated in Python frames that stand in this text, so that all that is traced in them has its place in the
+program, and foreign names as scopes.
+"""
+
+from __future__ import annotations
+
+import ast
+import itertools
+import linecache
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from types import CodeType
+from typing import Any
+
+from ...core.frontend.trace.source_location import definition_location
+
+MAX_LINE_LENGTH = 400
+
+
+class Listing:
+    """The lines of a program's text."""
+
+    def __init__(self, lines: Sequence[str], file: str | None, name: str, suffix: str) -> None:
+        """`file` is the path of the program, if it has one; a program without a file gets one of this name and suffix,
+        with a number if another has that."""
+        self.lines = list(lines)
+        text = [f"{line[:MAX_LINE_LENGTH]}\n" for line in self.lines]
+        self.file = file or free_file(name, suffix, text)
+        linecache.cache[self.file] = (sum(map(len, text)), None, text, self.file)
+        definition_location(self.code(1, 0, "<model>"))
+
+    def code(self, line: int, column: int, name: str) -> CodeType:
+        """The code of a call that stands in a line."""
+        end = max(len(self.lines[line - 1].encode()), column + 1)
+        return call_code(self.file, line, column, end, name)
+
+    def call_at(self, place: tuple[int, int], scopes: Sequence[str], action: Callable[[], Any]) -> Any:
+        """What an action returns, called in a line, from a column on, in scopes, of which there is one at least."""
+        line, column = place
+        codes = [self.code(1, 0, name) for name in ("<model>", *scopes[:-1])]
+        for code in (self.code(line, column, scopes[-1]), *reversed(codes)):
+            action = _Frame(code, action)
+        return action()
+
+    def definition(self, line: int = 1) -> Callable[..., Any]:
+        """A Python function that counts as defined in a line."""
+
+        def program() -> None: ...
+
+        program.__code__ = program.__code__.replace(co_filename=self.file, co_firstlineno=line)
+        return program
+
+
+class _Frame:
+    """A call of an action from a frame with this code."""
+
+    def __init__(self, code: CodeType, action: Callable[[], Any]) -> None:
+        self.code, self.action = code, action
+
+    def __call__(self) -> Any:
+        return eval(self.code, {"__builtins__": {}, "evaluate": self.action})
+
+
+def free_file(name: str, suffix: str, text: list[str]) -> str:
+    """The name of a file for a text, which no other text has."""
+    for number in itertools.count(1):
+        file = f"{name}{suffix}" if number == 1 else f"{name}_{number}{suffix}"
+        if file not in linecache.cache or linecache.cache[file][2:3] == (text,):
+            return file
+    raise AssertionError("there are more numbers than texts")
+
+
+@lru_cache(maxsize=4096)
+def call_code(file: str, line: int, column: int, end: int, name: str) -> CodeType:
+    """The code of `evaluate()`, as if it were these columns of a line of a file, in a function with this name."""
+    place = {"lineno": line, "col_offset": column, "end_lineno": line, "end_col_offset": end}
+    call = ast.Call(ast.Name("evaluate", ast.Load(), **place), [], [], **place)
+    return compile(ast.Expression(call), file, "eval").replace(co_name=name, co_qualname=name)

@@ -1,0 +1,54 @@
+"""What importers of foreign programs share: the functions of which an imported program is composed, and the errors of
+what tagloom lacks.
+"""
+
+from __future__ import annotations
+
+import keyword
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ...core.errors import Malformed, Usage
+from ...core.frontend.trace.source_location import user_location
+from ...core.frontend.trace.symbol import array_namespace
+from .export.walker import REFUSAL_KINDS
+
+tl: Any = array_namespace()
+"""The functions of which rows are composed."""
+
+
+class Unsupported(Usage):
+    """A model needs what tagloom lacks; `kind` is one of REFUSAL_KINDS."""
+
+    kind = "op"
+    undetermined: Sequence[str] = ()
+    """The inputs of a model of which one must be a constant, so that it can be imported."""
+
+
+def unsupported(kind: str, message: str, **details: Any) -> Unsupported:
+    """The error that a model cannot be imported."""
+    assert kind in REFUSAL_KINDS, kind
+    error = Unsupported(message, where=user_location(), **details)
+    error.kind = kind
+    return error
+
+
+def require(condition: Any, message: str) -> None:
+    """A condition on operands: raises Malformed if it is known not to hold; if only the run knows, the run traps."""
+    if not isinstance(condition, bool | np.bool_):
+        tl.assert_(condition, message)
+    elif not condition:
+        raise Malformed(message, where=user_location())
+
+
+def identifier(name: str, default: str) -> str:
+    """A foreign name as an identifier.
+
+    >>> identifier("layer.0/weight", "constant"), identifier("", "constant")
+    ('layer_0_weight', 'constant')
+    """
+    text = "".join(letter if letter.isascii() and letter.isalnum() else "_" for letter in name).strip("_")[:40]
+    is_name = text.isidentifier() and not keyword.iskeyword(text)
+    return text if is_name else f"{default}_{text}" if text else default

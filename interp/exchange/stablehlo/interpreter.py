@@ -1,0 +1,342 @@
+"""The interpretation of modules of StableHLO: their operations applied, while a function is traced, to symbolic values.
+
+A value is an array of NumPy if it is a constant, a symbolic value, or a `Splat`: a scalar that stands for an array of
+equal elements, since StableHLO writes `2 * x` as a product of arrays. A function of the module becomes a function of
+the program.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+import re
+from collections import ChainMap
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from inspect import Parameter, Signature
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from ....core.errors import Malformed, TagloomError
+from ....core.escape import escape_line
+from ....core.frontend.array_api.common import shape_of, type_of
+from ....core.frontend.trace.annotation import DerivedFunction, FunctionSpec
+from ....core.frontend.trace.captures import Resource, constant_resource
+from ....core.frontend.trace.program_builder import MAX_LITERAL_ELEMENTS, suspend_tracing
+from ....core.frontend.trace.pytree import TreeType, flat_tuple_type, leaf_type
+from ....core.frontend.trace.source_location import user_location
+from ....core.program.program import UniqueNames
+from ....core.types import Type
+from ...function.function import Function
+from ..listing import Listing
+from ..refusals import identifier, tl, unsupported
+from .module import Block, ForeignModule, ModuleFunction, Operation, constant_elements
+from .operations import ROWS, HloRow
+
+MAX_FOLDED_ELEMENTS = 1024
+"""The most elements of a constant that is computed while a module is imported."""
+MAX_NAME_LENGTH = 60
+STRUCTURE = re.compile(r"jit\(.*\)|p?jit|while|cond|body|branch_\d+_fun|closed_call|core_call|<.*>")
+"""The parts of JAX's names for operations that say in which loop, branch or function one is, as the program does."""
+SCALAR_IDENTITIES = frozenset({"stablehlo.broadcast_in_dim", "stablehlo.reshape", "stablehlo.transpose"})
+"""Operations that leave a scalar as it is."""
+Environment: TypeAlias = ChainMap[int, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Splat:
+    """An array of equal elements: one of them, without axes, and its shape."""
+
+    value: Any
+    shape: tuple[int, ...]
+
+    def as_array(self) -> Any:
+        if isinstance(self.value, np.ndarray) and math.prod(self.shape) <= MAX_LITERAL_ELEMENTS:
+            return np.broadcast_to(self.value, self.shape).copy()
+        return tl.broadcast_to(self.value, self.shape)
+
+
+def as_array(value: Any) -> Any:
+    """A value as a row takes it."""
+    return value.as_array() if isinstance(value, Splat) else value
+
+
+@dataclass(frozen=True, slots=True)
+class HloRegion:
+    """A region of an operation: called with the values of its parameters, it gives its results, a list. It sees the
+    values around it."""
+
+    interpreter: ModuleInterpreter
+    block: Block
+    environment: Environment
+
+    def __call__(self, *arguments: Any) -> list[Any]:
+        values = dict(zip(self.block.parameters, arguments, strict=True))
+        return self.interpreter.evaluate_block(self.block, self.environment.new_child(values))
+
+    def lift(self, *arguments: Any) -> list[Any]:
+        """The results of a region for scalars, for each element of arrays of one shape: arrays of this shape."""
+        values = dict(zip(self.block.parameters, arguments, strict=True))
+        results = self.interpreter.lift_block(self.block, self.environment.new_child(values))
+        shape = tl.shape(arguments[0])
+        return [each if shape_of(each) == shape else tl.broadcast_to(each, shape) for each in results]
+
+
+class ModuleInterpreter:
+    """Evaluates the functions of one module. The constants of the module are the same objects in each trace."""
+
+    def __init__(self, module: ForeignModule, file: str | None, name: str) -> None:
+        lines = [escape_line(line) for line in module.lines] or [""]
+        self.module, self.listing = module, Listing(lines, file, name, ".mlir")
+        bodies = [function.body for function in module.functions.values() if function.body is not None]
+        self.producers = {
+            result: operation for body in bodies for operation in body.walk() for result in operation.results
+        }
+        """The operations that give the values of the module."""
+        self.used: set[int] = set()
+        """The values that results depend on; operations that give no other ones are left out."""
+        for body in bodies:
+            find_used(body, self.used)
+        self.functions: dict[str, Function] = {}
+        self.constants: dict[Operation, Any] = {}
+        self.resources: list[Resource] = []
+        """Keeps the resources of large constants, with their names, while the module lives."""
+
+    def body_of(self, name: str) -> tuple[ModuleFunction, Block]:
+        """A function of the module and its body; raises Malformed where there is none."""
+        found = self.module.functions.get(name)
+        if found is None or found.body is None:
+            raise Malformed(f"the module has no body of a function {name!r}", where=user_location())
+        return found, found.body
+
+    def function(self, name: str) -> Function:
+        """The function of the program that stands for one of the module."""
+        if name not in self.functions:
+            found, body = self.body_of(name)
+            parameters = [leaf_type(type_.type) for type_ in body.types]
+            results = [type_.type for type_ in found.results]
+            result = leaf_type(results[0]) if len(results) == 1 else flat_tuple_type(results)
+            own_name = identifier(found.name, "function")
+            self.functions[name] = self.make_function(name, own_name, parameters, result, self.evaluate_function)
+        return self.functions[name]
+
+    def make_function(
+        self,
+        name: str,
+        own_name: str,
+        types: Sequence[TreeType],
+        result: TreeType | None,
+        evaluate: Callable[..., Any],
+        names: Sequence[str] | None = None,
+    ) -> Function:
+        """A function of this name, with parameters of these types, that computes what `evaluate` does for the name of a
+        function of the module and the arguments."""
+        found, body = self.body_of(name)
+        python = DerivedFunction(
+            own_name, self.listing.definition(found.place.line), lambda *arguments: evaluate(name, *arguments)
+        )
+        parameters = tuple(zip(names or parameter_names(body), types, strict=True))
+        signature = Signature([Parameter(parameter, Parameter.POSITIONAL_OR_KEYWORD) for parameter, _ in parameters])
+        spec = FunctionSpec(python, parameters, result, signature=signature)
+        return Function(python, lambda _: spec)
+
+    def evaluate_function(self, name: str, *arguments: Any) -> Any:
+        """The result of a function of the module, a tuple if there are several."""
+        results = self.results_of(name, arguments)
+        return results[0] if len(results) == 1 else tuple(results)
+
+    def results_of(self, name: str, arguments: Sequence[Any]) -> list[Any]:
+        """The results of a function of the module, as arrays."""
+        found, body = self.body_of(name)
+        if not found.results:
+            raise unsupported("construct", f"function {name!r} of the module has no results")
+        environment: Environment = ChainMap(dict(zip(body.parameters, arguments, strict=True)))
+        return list(map(as_array, self.evaluate_block(body, environment)))
+
+    def evaluate_block(self, block: Block, environment: Environment) -> list[Any]:
+        """The results of a block, whose parameters the environment has."""
+        for operation in block.operations[:-1]:
+            if self.used.isdisjoint(operation.results):
+                continue
+            place = operation.place
+            evaluate = functools.partial(self.evaluate_operation, operation, environment)
+            results = self.listing.call_at((place.line, place.column), operation_scopes(operation), evaluate)
+            environment.update(zip(operation.results, results, strict=True))
+        return [environment[number] for number in block.results]
+
+    def evaluate_operation(self, operation: Operation, environment: Environment) -> Sequence[Any]:
+        """The results of an operation, of the types that it declares."""
+        found = find_row(operation)
+        types = [type_.type for type_ in operation.types]
+        operands = [environment[number] for number in operation.operands]
+        keywords = self.row_keywords(found, operation, environment, types)
+
+        def compute(*values: Any) -> Sequence[Any]:
+            results = call_row(found, values, keywords)
+            if len(results) != len(types):
+                raise Malformed(f"{found.name} gives another number of results", where=user_location())
+            return results
+
+        shape = types[0].shape if types else ()
+        if found.is_elementwise and any(isinstance(operand, Splat) for operand in operands):
+            others = [operand for operand in operands if not isinstance(operand, Splat)]
+            scalars = [operand.value if isinstance(operand, Splat) else operand for operand in operands]
+            if any(shape_of(operand) == shape for operand in others):
+                return [check_type(found, each, type_) for each, type_ in zip(compute(*scalars), types, strict=True)]
+            if all(shape_of(operand) == () for operand in others):
+                sizes = tuple(int(size or 0) for size in shape or ())
+                return [Splat(value, sizes) for value in fold(lambda: compute(*scalars), scalars)]
+        arrays = operands if found.takes_splats else list(map(as_array, operands))
+        if (
+            found.takes_regions
+            or found.takes_operation
+            or found.takes_splats
+            or sum(map(size_of, types)) > MAX_FOLDED_ELEMENTS
+        ):
+            results = compute(*arrays)
+        else:
+            results = fold(lambda: compute(*arrays), arrays)
+        return [check_type(found, each, type_) for each, type_ in zip(results, types, strict=True)]
+
+    def row_keywords(
+        self, found: HloRow, operation: Operation, environment: Environment, types: Sequence[Type]
+    ) -> dict[str, Any]:
+        """The keyword arguments of a row."""
+        keywords: dict[str, Any] = {
+            name: operation.attributes[name] for name in found.attributes if name in operation.attributes
+        }
+        if found.takes_result:
+            keywords["result"] = types[0]
+        if found.takes_operation:
+            keywords["operation"] = OperationCall(self, operation, environment)
+        if found.takes_regions:
+            keywords["regions"] = [HloRegion(self, block, environment) for block in operation.regions]
+        return keywords
+
+    def lift_block(self, block: Block, environment: Environment) -> list[Any]:
+        """The results of a block for scalars, whose parameters are arrays in the environment."""
+        for operation in block.operations[:-1]:
+            found = find_row(operation)
+            operands = [environment[number] for number in operation.operands]
+            if operation.name in SCALAR_IDENTITIES:
+                results: Sequence[Any] = operands
+            elif operation.name in ("func.call", "stablehlo.constant"):
+                results = self.lift_other(operation, operands)
+            elif found.is_elementwise:
+                types = [type_.type for type_ in operation.types]
+                results = call_row(found, operands, self.row_keywords(found, operation, environment, types))
+            else:
+                message = f"a region of a reduction, a sort or a map that uses {operation.name} is not imported"
+                raise unsupported("op", message)
+            environment.update(zip(operation.results, results, strict=True))
+        return [environment[number] for number in block.results]
+
+    def lift_other(self, operation: Operation, operands: Sequence[Any]) -> Sequence[Any]:
+        """The results of a constant, or of the body of a function, in a region for scalars."""
+        if operation.name == "stablehlo.constant":
+            return [as_array(self.constant(operation))]
+        _, body = self.body_of(operation.attributes["callee"])
+        return self.lift_block(body, ChainMap(dict(zip(body.parameters, operands, strict=True))))
+
+    def constant(self, operation: Operation) -> Any:
+        """The value of a constant. A large one is a concrete array, which the program captures."""
+        if operation not in self.constants:
+            elements, type_ = constant_elements(operation.attributes["value"])
+            shape = tuple(int(size or 0) for size in type_.shape or ())
+            if elements.size == 1 and shape:
+                value: Any = Splat(elements.reshape(()), shape)
+            elif elements.size <= MAX_LITERAL_ELEMENTS:
+                value = elements.reshape(shape)
+            else:
+                with suspend_tracing():
+                    value = tl.asarray(elements.reshape(shape))
+                name = identifier(operation_scopes(operation)[-1], "constant")
+                self.resources.append(constant_resource(value, lambda _: name))
+            self.constants[operation] = value
+        return self.constants[operation]
+
+
+@dataclass(frozen=True, slots=True)
+class OperationCall:
+    """An operation that is evaluated: what rows that need more than operands and attributes ask."""
+
+    interpreter: ModuleInterpreter
+    operation: Operation
+    environment: Environment
+
+
+def find_row(operation: Operation) -> HloRow:
+    """The row of an operation; raises Unsupported where there is none."""
+    found = ROWS.get(operation.name)
+    if found is None:
+        raise unsupported("op", f"tagloom has no operation {operation.name}")
+    return found
+
+
+def call_row(found: HloRow, operands: Sequence[Any], keywords: Mapping[str, Any]) -> Sequence[Any]:
+    """The results of a row. Raises Malformed where it does not take the operands."""
+    try:
+        result = found.compute(*operands, **keywords)
+    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+        if isinstance(error, TagloomError):
+            raise
+        details = f"{type(error).__name__}: {error}"
+        raise Malformed(f"{found.name} does not take these operands", where=user_location(), got=details) from error
+    except MemoryError as error:
+        raise unsupported("limit", f"{found.name} needs more memory than there is", got=error) from None
+    return result if isinstance(result, tuple | list) else (result,)
+
+
+def fold(compute: Any, operands: Sequence[Any]) -> Sequence[Any]:
+    """What `compute` returns, computed at once if all operands are small constants."""
+    if not operands or not all(isinstance(each, np.ndarray) and each.size <= MAX_FOLDED_ELEMENTS for each in operands):
+        result: Sequence[Any] = compute()
+        return result
+    with suspend_tracing():
+        return list(map(np.asarray, compute()))
+
+
+def find_used(block: Block, used: set[int]) -> None:
+    """Add the values that the results of a block depend on, in its regions too."""
+    used.update(block.results)
+    for operation in reversed(block.operations[:-1]):
+        if not used.isdisjoint(operation.results):
+            for region in reversed(operation.regions):
+                find_used(region, used)
+            used.update(operation.operands)
+
+
+def check_type(found: HloRow, value: Any, type_: Type) -> Any:
+    """A result, None if nobody uses it; raises Malformed where it does not have the type that the module declares."""
+    if value is None:
+        return None
+    actual = (value.shape, type_of(value.value).dtype) if isinstance(value, Splat) else None
+    shape, dtype = actual or (shape_of(value), type_of(value).dtype)
+    if (tuple(shape), dtype) != (type_.shape, type_.dtype):
+        got = Type(dtype, tuple(shape))
+        raise Malformed(f"{found.name} has another type than the module says", where=user_location(),
+                        required=type_, got=got)  # fmt: skip
+    return value
+
+
+def size_of(type_: Type) -> int:
+    return math.prod(size or 0 for size in type_.shape or ())
+
+
+def operation_scopes(operation: Operation) -> list[str]:
+    """The scopes of an operation: the parts of the name that JAX gives it, or what it is.
+
+    >>> from tagloom.interp.exchange.stablehlo.module import SourcePlace
+    >>> place = SourcePlace(1, 0, "jit(f)/while/body/layer/tanh")
+    >>> operation_scopes(Operation("stablehlo.tanh", (), {}, (), (), (), place))
+    ['layer', 'tanh']
+    """
+    parts = [part for part in operation.place.origin.split("/") if part and not STRUCTURE.fullmatch(part)]
+    return [escape_line(part)[:MAX_NAME_LENGTH] for part in parts] or [operation.name.rpartition(".")[2]]
+
+
+def parameter_names(block: Block) -> list[str]:
+    """Names for the parameters of a block, all different."""
+    unique = UniqueNames()
+    return [unique.fresh(identifier(name, "x")) for name in block.names]

@@ -1,0 +1,61 @@
+"""Functions of JAX as programs: JAX lowers a function to a module of StableHLO, which is imported."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import jax
+
+from ....core.errors import Usage
+from ....core.frontend.trace.pytree import LEAF, TreeType, flatten
+from ....core.program.program import UniqueNames
+from ...function.function import Function
+from ..refusals import identifier
+from . import rows  # noqa: F401 - registers the operations
+from .interpreter import ModuleInterpreter
+from .model import entry_of
+from .module import read_module
+from .parse import describe_module
+
+
+def import_function(function: Callable[..., Any], arguments: Sequence[Any]) -> Function:
+    """`from_jax`, where JAX is installed."""
+    lowered = jax.jit(function, keep_unused=True).lower(*arguments)
+    module = read_module(describe_module(lowered.compiler_ir("stablehlo"), None))
+    name = identifier(getattr(function, "__name__", ""), "function")
+    interpreter, entry = ModuleInterpreter(module, None, name), entry_of(module)
+    _, body = interpreter.body_of(entry)
+    structures = [structure_of(argument) for argument in arguments]
+    types = iter([type_.type for type_ in body.types])
+    trees = [TreeType(structure, tuple(next(types) for _ in range(structure.size))) for structure in structures]
+
+    def evaluate(entry: str, *nested: Any) -> Any:
+        leaves = [leaf for tree in nested for leaf in flatten(tree, is_leaf=None)[0]]
+        return jax.tree_util.tree_unflatten(lowered.out_tree, interpreter.results_of(entry, leaves))
+
+    return interpreter.make_function(entry, name, trees, None, evaluate, argument_names(function, len(arguments)))
+
+
+def structure_of(argument: Any) -> Any:
+    """The structure of an argument. Raises Usage where tagloom nests values otherwise than JAX."""
+    if jax.tree_util.all_leaves([argument]):
+        return LEAF
+    leaves, structure = flatten(argument, is_leaf=None)
+    expected = jax.tree_util.tree_leaves(argument)
+    if len(leaves) != len(expected) or any(one is not other for one, other in zip(leaves, expected, strict=True)):
+        required = "arrays in tuples, lists, dicts, named tuples and dataclasses"
+        raise Usage("an argument nests in another way than tagloom's", required=required, got=type(argument).__name__)
+    return structure
+
+
+def argument_names(function: Callable[..., Any], count: int) -> list[str]:
+    """The names of the first parameters of a function, as far as it has any."""
+    try:
+        parameters = list(inspect.signature(function).parameters.values())
+    except (TypeError, ValueError):
+        parameters = []
+    named = [each.name for each in parameters if each.kind in (each.POSITIONAL_ONLY, each.POSITIONAL_OR_KEYWORD)]
+    unique = UniqueNames()
+    return [unique.fresh(identifier(name, "x")) for name in [*named, *["x"] * count][:count]]

@@ -1,0 +1,66 @@
+"""Modules as functions: another process parses a module, with bounds on its time and memory, and a function is made
+that traces it. Loading runs no code: a module has none that is not StableHLO.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+from ....core.errors import Usage
+from ....core.files import path_errors
+from ...function.function import Function
+from ..foreign_parser import run_parser
+from ..refusals import identifier
+from . import rows  # noqa: F401 - registers the operations
+from .interpreter import ModuleInterpreter
+from .module import ForeignModule, read_module
+
+MAX_MODULE_BYTES = 2**30
+PARSE_SECONDS = 120.0
+"""How long the process that parses a module may take."""
+
+
+def import_module(source: str | os.PathLike[str] | bytes) -> Function:
+    """`from_stablehlo`, where the package that parses modules is installed."""
+    file = None
+    if isinstance(source, os.PathLike):
+        file = os.path.abspath(source)
+        source = read_bytes(Path(source))
+    if not isinstance(source, str | bytes):
+        required = "the text of a module, bytes or a path"
+        raise Usage("this is not a module of StableHLO", required=required, got=type(source).__name__, python=TypeError)
+    content = source.encode() if isinstance(source, str) else source
+    module = parse_module(content, Path(file).name if file else None)
+    name = entry_of(module)
+    return ModuleInterpreter(module, file, identifier(module.name or name, "module")).function(name)
+
+
+def read_bytes(path: Path) -> bytes:
+    """The bytes of a file; raises Usage where it cannot be read."""
+    with path_errors(path, "this module cannot be read"):
+        if not path.is_file():
+            raise Usage("this module cannot be read", required="a regular file", got=path)
+        size = path.stat().st_size
+        if size > MAX_MODULE_BYTES:
+            raise Usage("this module is too large", required=f"at most {MAX_MODULE_BYTES:,} bytes", got=f"{size:,}")
+        return path.read_bytes()
+
+
+def parse_module(content: bytes, where: str | None) -> ForeignModule:
+    """The module that another process reads in text or bytecode; raises Malformed where there is none."""
+    script = Path(__file__).with_name("parse.py")
+    output = run_parser(script, [], content, "this is not a module of StableHLO", where, PARSE_SECONDS)
+    return read_module(json.loads(output))
+
+
+def entry_of(module: ForeignModule) -> str:
+    """The name of the function that a module computes; raises Usage where it does not say which."""
+    if "main" in module.functions:
+        return "main"
+    names = [name for name, function in module.functions.items() if function.is_public and function.body is not None]
+    if len(names) != 1:
+        raise Usage("the module does not say which function is its entry", required="one public function, or main",
+                    got=", ".join(names[:10]) or "none")  # fmt: skip
+    return names[0]

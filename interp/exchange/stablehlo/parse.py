@@ -1,0 +1,254 @@
+"""The process that parses a module before anybody else does: `python parse.py` reads MLIR, text or bytecode, from its
+standard input, and writes what it says to its standard output as JSON.
+
+Whatever a file makes MLIR's parser do, happens here, under bounds on memory and time. To start quickly, this file
+imports nothing of tagloom. `describe_module` also serves modules that JAX has made in this process.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+import re
+import sys
+from collections.abc import Iterator
+from contextlib import suppress
+from itertools import count
+from typing import Any
+
+import numpy as np
+from jaxlib.mlir import ir
+from jaxlib.mlir._mlir_libs import _jax_mlir_ext
+from jaxlib.mlir.dialects import chlo, sdy, stablehlo
+
+MAX_BYTES = 8 * 2**30
+"""The most memory of this process."""
+MAX_SECONDS = 100
+"""The most processor time of this process."""
+MAX_DEPTH = 60
+"""How deep regions may nest."""
+LARGE_ELEMENTS = 16
+"""Constants of more elements are left out of the text that is shown."""
+READABLE = re.compile(r"(i1|u?i(8|16|32|64)|f(32|64))")
+"""The element types whose constants are read."""
+FILE_LOCATION = re.compile(r'^loc\("((?:[^"\\]|\\.)*)":(\d+):(\d+)')
+NAME_LOCATION = re.compile(r'^loc\("((?:[^"\\]|\\.)*)"[()]')
+PYTHON_LOCATION = re.compile(r'"([^"]*\.py)":(\d+)')
+NAME = re.compile(r"%([A-Za-z_$.-][\w$.-]*)")
+BUFFER = "-"
+"""The name that the parser gives to text without a file."""
+
+
+def limit_resources() -> None:
+    """Bound memory and processor time, where the system can."""
+    with suppress(ImportError, OSError, ValueError):
+        import resource
+
+        resource.setrlimit(resource.RLIMIT_AS, (MAX_BYTES, MAX_BYTES))
+        resource.setrlimit(resource.RLIMIT_CPU, (MAX_SECONDS, MAX_SECONDS + 5))
+
+
+def open_context() -> Any:
+    """A context with the dialects that JAX's modules are written in."""
+    registry = ir.DialectRegistry()
+    _jax_mlir_ext.register_dialects(registry)
+    context = ir.Context()
+    context.enable_multithreading(False)
+    context.append_dialect_registry(registry)
+    context.load_all_available_dialects()
+    for dialect in (stablehlo, chlo, sdy):
+        dialect.register_dialect(context)
+    return context
+
+
+def parse(content: bytes) -> dict[str, Any]:
+    """What a module of text or bytecode says; raises an exception where it is none."""
+    context = open_context()
+    with context, ir.Location.unknown():
+        if content.startswith(b"ML\xefR"):
+            try:
+                return describe_module(stablehlo.deserialize_portable_artifact(context, content), None)
+            except ValueError:
+                return describe_module(ir.Module.parse(content), None)
+        text = content.decode()
+        return describe_module(ir.Module.parse(text), text)
+
+
+def describe_module(module: Any, text: str | None) -> dict[str, Any]:
+    """What a module says: its text, a line an operation, and its functions. The text is that of the user, unless its
+    operations have locations that are not their lines in it; then MLIR prints the module."""
+    operations = [operation for function in module.body.operations for operation in nested(function.operation)]
+    if text is None or any(line_of(operation) is None for operation in operations):
+        text = module.operation.get_asm(large_elements_limit=LARGE_ELEMENTS)
+        printed = ir.Module.parse(text, context=module.context)
+        twins = [twin for function in printed.body.operations for twin in nested(function.operation)]
+    else:
+        twins = operations
+    writer = ModuleWriter(text.splitlines())
+    writer.twins.update(zip(operations, twins, strict=True))
+    with module.context, ir.Location.unknown():
+        functions = [
+            writer.function(function.operation)
+            for function in module.body.operations
+            if function.operation.name == "func.func"
+        ]
+    name = module.operation.attributes["sym_name"].value if "sym_name" in module.operation.attributes else ""
+    return {"name": name, "lines": writer.lines, "functions": functions}
+
+
+def nested(operation: Any, depth: int = 0) -> Iterator[Any]:
+    """An operation and those in its regions, in order."""
+    if depth > MAX_DEPTH:
+        raise ValueError(f"regions nest deeper than {MAX_DEPTH}")
+    yield operation
+    for region in operation.regions:
+        for block in region.blocks:
+            for inner in block.operations:
+                yield from nested(inner.operation, depth + 1)
+
+
+def line_of(operation: Any) -> tuple[int, int] | None:
+    """The line and the column of an operation in the text that was parsed; None where its location says another."""
+    found = FILE_LOCATION.match(str(operation.location))
+    return (int(found[2]), int(found[3])) if found and found[1] == BUFFER else None
+
+
+class ModuleWriter:
+    """Writes the functions of a module as JSON."""
+
+    def __init__(self, lines: list[str]) -> None:
+        self.lines, self.numbers = list(lines), count()
+        self.values: dict[Any, int] = {}
+        self.twins: dict[Any, Any] = {}
+        """For each operation, the same one in the module whose locations are lines of the text."""
+
+    def function(self, function: Any) -> dict[str, Any]:
+        """A function; one that is only declared has no body."""
+        attributes = function.attributes
+        blocks = list(function.regions[0].blocks)
+        line, column = line_of(self.twins[function]) or (1, 1)
+        type_ = ir.FunctionType(ir.TypeAttr(attributes["function_type"]).value)
+        return {
+            "name": ir.StringAttr(attributes["sym_name"]).value,
+            "is_public": "sym_visibility" not in attributes or attributes["sym_visibility"].value == "public",
+            "results": list(map(tensor_type, type_.results)),
+            "body": self.block(blocks, list(self.twins[function].regions[0].blocks)) if blocks else None,
+            "line": line,
+            "column": column - 1,
+        }
+
+    def block(self, blocks: list[Any], twins: list[Any]) -> dict[str, Any]:
+        """The only block of a region."""
+        if len(blocks) != 1:
+            raise ValueError("a region has more than one block")
+        (block,), (twin,) = blocks, twins
+        pairs = zip(block.arguments, twin.arguments, strict=True)
+        return {
+            "names": [self.argument_name(argument, other) for argument, other in pairs],
+            "parameters": list(map(self.new_value, block.arguments)),
+            "types": [tensor_type(argument.type) for argument in block.arguments],
+            "operations": [self.operation(operation.operation) for operation in block.operations],
+        }
+
+    def argument_name(self, argument: Any, twin: Any) -> str:
+        """The name of a block's argument: that of its location, or what the text calls it."""
+        with suppress(AttributeError):
+            named = NAME_LOCATION.match(str(argument.location))
+            if named and "/" not in named[1] and "(" not in named[1]:  # JAX names some by the operation around them
+                return named[1]
+            found = FILE_LOCATION.match(str(twin.location))
+            if found and int(found[2]) <= len(self.lines):
+                word = NAME.match(self.lines[int(found[2]) - 1].encode()[int(found[3]) - 1 :].decode(errors="replace"))
+                return word[1] if word else ""
+        return ""
+
+    def new_value(self, value: Any) -> int:
+        return self.values.setdefault(value, next(self.numbers))
+
+    def operation(self, operation: Any) -> dict[str, Any]:
+        twin = self.twins[operation]
+        line, column = line_of(twin) or (1, 1)
+        location = str(operation.location)
+        named, python = NAME_LOCATION.match(location), PYTHON_LOCATION.search(location)
+        if python and line <= len(self.lines):
+            comment = f"  // {os.path.basename(python[1])}:{python[2]}"
+            if not self.lines[line - 1].endswith(comment):
+                self.lines[line - 1] += comment
+        regions = zip(operation.regions, twin.regions, strict=True)
+        return {
+            "name": operation.name,
+            "operands": [self.values[operand] for operand in operation.operands],
+            "attributes": {name: attribute_value(operation.attributes[name]) for name in names(operation.attributes)},
+            "regions": [self.block(list(region.blocks), list(other.blocks)) for region, other in regions],
+            "results": list(map(self.new_value, operation.results)),
+            "types": [tensor_type(result.type) for result in operation.results],
+            "line": line,
+            "column": column - 1,
+            "origin": named[1] if named else "",
+        }
+
+
+def names(attributes: Any) -> list[str]:
+    """The names of attributes; the bindings iterate over these, or over pairs."""
+    return [each if isinstance(each, str) else each.name for each in attributes]
+
+
+def tensor_type(type_: Any) -> list[Any]:
+    """A type: that of the elements, and the sizes, None for one that is not static. The sizes of what is no array are
+    None."""
+    try:
+        ranked = ir.RankedTensorType(type_)
+    except (ValueError, TypeError):
+        return [str(type_), None]
+    sizes = [None if ranked.is_dynamic_dim(axis) else ranked.get_dim_size(axis) for axis in range(ranked.rank)]
+    return [str(ranked.element_type), sizes]
+
+
+def attribute_value(attribute: Any) -> Any:
+    """An attribute: a number, a text, a list of such, an array as a dict; MLIR's text for others."""
+    match attribute:
+        case ir.BoolAttr() | ir.IntegerAttr() | ir.FloatAttr() | ir.StringAttr():
+            return attribute.value
+        case ir.FlatSymbolRefAttr():
+            return attribute.value
+        case ir.ArrayAttr():
+            return list(map(attribute_value, attribute))
+        case ir.DenseI64ArrayAttr() | ir.DenseI32ArrayAttr() | ir.DenseBoolArrayAttr():
+            return list(attribute)
+        case ir.DenseElementsAttr():
+            return dense_value(attribute)
+    return str(attribute)
+
+
+def dense_value(attribute: Any) -> dict[str, Any]:
+    """A constant array: its type, and its elements as bytes, one for all if they are equal."""
+    element, sizes = tensor_type(attribute.type)
+    if not READABLE.fullmatch(element):
+        return {"type": [element, sizes]}
+    if attribute.is_splat:
+        one = ir.RankedTensorType.get([1], ir.ShapedType(attribute.type).element_type)
+        attribute = ir.DenseElementsAttr.get_splat(one, attribute.get_splat_value())
+    content = np.array(attribute)
+    return {"type": [element, sizes], "elements": base64.b64encode(content.tobytes()).decode()}
+
+
+def main() -> int:
+    """Write the module that the standard input has; returns the exit code."""
+    limit_resources()
+    try:
+        document = json.dumps(parse(sys.stdin.buffer.read()))
+    except BaseException as error:
+        lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+        details = next((line for line in lines if line.startswith("error:")), lines[0] if lines else "no message")
+        print(f"{type(error).__name__}: {details.removeprefix('error: ')}", file=sys.stderr)
+        return 1
+    with open(1, "w", closefd=False) as output:
+        output.write(document)
+    return 0
+
+
+if __name__ == "__main__":
+    code = main()
+    sys.stdout.flush()
+    os._exit(code)

@@ -1,0 +1,260 @@
+"""Operations that compute element by element."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from .....core import dtypes
+from .....core.types import Type
+from ..operations import row, tl, unsupported
+from .common import dtype_of, numeric, to_dtype
+
+SAME = {
+    "abs": "abs", "atan2": "atan2", "cbrt": "cbrt", "ceil": "ceil", "cosine": "cos", "exponential": "exp",
+    "exponential_minus_one": "expm1", "floor": "floor", "is_finite": "isfinite", "log": "log",
+    "log_plus_one": "log1p", "logistic": "sigmoid", "negate": "negative", "round_nearest_even": "round",
+    "select": "where", "sign": "sign", "sine": "sin", "sqrt": "sqrt", "subtract": "subtract", "tan": "tan",
+    "tanh": "tanh",
+}  # fmt: skip
+"""The operations that are a function of tagloom."""
+SAME_CHLO = {
+    "acos": "acos", "acosh": "acosh", "asin": "asin", "asinh": "asinh", "atan": "atan", "atanh": "atanh",
+    "cosh": "cosh", "digamma": "digamma", "erf": "erf", "erfc": "erfc", "is_inf": "isinf", "lgamma": "lgamma",
+    "next_after": "nextafter", "sinh": "sinh", "tan": "tan", "square": "square",
+}  # fmt: skip
+"""The operations of CHLO, which JAX uses beside StableHLO, that are a function of tagloom."""
+COMPARISONS = {
+    "EQ": "equal", "NE": "not_equal", "LT": "less", "LE": "less_equal", "GT": "greater", "GE": "greater_equal",
+}  # fmt: skip
+
+
+def register_same(name: str, function: str, dialect: str) -> None:
+    @row(name, dialect=dialect, is_elementwise=True)
+    def compute(*operands: Any) -> Any:
+        return getattr(tl, function)(*operands)
+
+
+for _name, _function in SAME.items():
+    register_same(_name, _function, "stablehlo")
+for _name, _function in SAME_CHLO.items():
+    register_same(_name, _function, "chlo")
+
+
+def register_logical(name: str, logical: str, numeric: str) -> None:
+    """The row of an operation that is a logical one for bools."""
+
+    @row(name, is_elementwise=True)
+    def compute(*operands: Any) -> Any:
+        return getattr(tl, logical if dtype_of(operands[0]).kind == "b" else numeric)(*operands)
+
+
+for _name, _logical, _bitwise in (
+    ("and", "logical_and", "bitwise_and"), ("or", "logical_or", "bitwise_or"), ("xor", "logical_xor", "bitwise_xor"),
+    ("not", "logical_not", "bitwise_invert"), ("add", "logical_or", "add"), ("multiply", "logical_and", "multiply"),
+    ("maximum", "logical_or", "maximum"), ("minimum", "logical_and", "minimum"),
+):  # fmt: skip
+    register_logical(_name, _logical, _bitwise)
+
+
+@row("rsqrt", is_elementwise=True)
+def rsqrt(x: Any) -> Any:
+    return tl.reciprocal(tl.sqrt(x))
+
+
+@row("divide", is_elementwise=True)
+def divide(x: Any, y: Any) -> Any:
+    """Integers are divided toward zero. Divided by zero they give all ones, as in XLA."""
+    if dtype_of(x).kind == "f":
+        return tl.divide(x, y)
+    divisor, is_zero = nonzero_divisor(y)
+    quotient = tl.floor_divide(x, divisor)
+    if dtype_of(x).kind == "i":
+        is_rounded = tl.not_equal(tl.remainder(x, divisor), numeric(0, x))
+        is_negative = has_other_sign(x, divisor)
+        quotient = tl.where(tl.logical_and(is_rounded, is_negative), tl.add(quotient, numeric(1, x)), quotient)
+    ones = -1 if dtype_of(x).kind == "i" else dtype_of(x).range[1]
+    return quotient if is_zero is None else tl.where(is_zero, numeric(ones, x), quotient)
+
+
+@row("remainder", is_elementwise=True)
+def remainder(x: Any, y: Any) -> Any:
+    """With the sign of the dividend. Of an integer by zero it is the dividend, as in XLA."""
+    kind = dtype_of(x).kind
+    if kind == "f":
+        return tl.copysign(tl.remainder(tl.abs(x), tl.abs(y)), x)
+    divisor, is_zero = nonzero_divisor(y)
+    rest = tl.remainder(x, divisor)
+    if kind == "i":
+        is_other = tl.logical_and(tl.not_equal(rest, numeric(0, x)), has_other_sign(x, divisor))
+        rest = tl.where(is_other, tl.subtract(rest, divisor), rest)
+    return rest if is_zero is None else tl.where(is_zero, x, rest)
+
+
+def has_other_sign(x: Any, divisor: Any) -> Any:
+    """Whether one of two integers is negative."""
+    is_negative = tl.less(x, numeric(0, x))
+    if isinstance(divisor, np.ndarray) and bool(np.all(divisor > 0)):
+        return is_negative
+    return tl.not_equal(is_negative, tl.less(divisor, numeric(0, x)))
+
+
+def nonzero_divisor(y: Any) -> tuple[Any, Any]:
+    """A divisor with 1 in place of zeros, and where those are; None where a constant has none."""
+    if isinstance(y, np.ndarray) and bool(np.all(y != 0)):
+        return y, None
+    is_zero = tl.equal(y, numeric(0, y))
+    return tl.where(is_zero, numeric(1, y), y), is_zero
+
+
+@row("power", is_elementwise=True)
+def power(x: Any, y: Any) -> Any:
+    """An integer to a negative power is 0, but for 1 and -1."""
+    if dtype_of(x).kind != "i":
+        return tl.pow(x, y)
+    zero, one = numeric(0, x), numeric(1, x)
+    is_negative = tl.less(y, zero)
+    result = tl.pow(x, tl.where(is_negative, tl.bitwise_and(y, one), y))
+    is_unit = tl.logical_or(tl.equal(x, one), tl.equal(x, numeric(-1, x)))
+    return tl.where(tl.logical_and(is_negative, tl.logical_not(is_unit)), zero, result)
+
+
+@row("clamp", is_elementwise=True)
+def clamp(low: Any, x: Any, high: Any) -> Any:
+    return tl.minimum(tl.maximum(x, low), high)
+
+
+@row("round_nearest_afz", is_elementwise=True)
+def round_nearest_afz(x: Any) -> Any:
+    """Halves are rounded away from zero."""
+    whole = tl.trunc(x)
+    is_far = tl.greater_equal(tl.abs(tl.subtract(x, whole)), numeric(0.5, x))
+    return tl.where(is_far, tl.add(whole, tl.copysign(numeric(1, x), x)), whole)
+
+
+@row("compare", is_elementwise=True)
+def compare(x: Any, y: Any, *, comparison_direction: str, compare_type: str = "") -> Any:
+    function = getattr(tl, COMPARISONS[last_word(comparison_direction)])
+    if last_word(compare_type) == "TOTALORDER" and dtype_of(x).kind == "f":
+        return function(total_order(x), total_order(y))
+    if dtype_of(x).kind == "b":
+        return function(tl.astype(x, tl.uint8), tl.astype(y, tl.uint8))
+    return function(x, y)
+
+
+def last_word(attribute: str) -> str:
+    """The value of an attribute that is an enumeration.
+
+    >>> last_word("#stablehlo<comparison_direction LT>")
+    'LT'
+    """
+    return attribute.rstrip(">").rpartition(" ")[2]
+
+
+def total_order(x: Any) -> Any:
+    """Integers in the total order of IEEE 754 of floats: -NaN, -infinity, ..., -0, 0, ..., infinity, NaN."""
+    integer = tl.int32 if dtype_of(x).bits == 32 else tl.int64
+    bits = tl.bitcast(x, integer)
+    return tl.where(tl.less(bits, numeric(0, bits)), tl.bitwise_xor(bits, numeric(integer.range[1], bits)), bits)
+
+
+@row("convert", is_elementwise=True)
+def convert(x: Any, *, result: Type) -> Any:
+    return to_dtype(x, result.dtype)
+
+
+@row("bitcast_convert", is_elementwise=True)
+def bitcast_convert(x: Any, *, result: Type) -> Any:
+    source, target = dtype_of(x), result.dtype
+    if source is target:
+        return x
+    if "b" in (source.kind, target.kind) or source.bits != target.bits:
+        raise unsupported("dtype", f"the bits of {source!r} are not read as {target!r}")
+    return tl.bitcast(x, target)
+
+
+@row("reduce_precision", is_elementwise=True)
+def reduce_precision(x: Any, *, exponent_bits: int, mantissa_bits: int) -> Any:
+    exponent, mantissa = {32: (8, 23), 64: (11, 52)}[dtype_of(x).bits]
+    if exponent_bits < exponent or mantissa_bits < mantissa:
+        raise unsupported("dtype", "numbers of fewer bits than those of their dtype are not imported")
+    return x
+
+
+def shift_count(y: Any) -> Any:
+    """A number of bits; a negative one, read as an unsigned one, is more than there are."""
+    if dtype_of(y).kind == "u" or (isinstance(y, np.ndarray) and bool(np.all(y >= 0))):
+        return y
+    return tl.where(tl.less(y, numeric(0, y)), numeric(dtype_of(y).bits, y), y)
+
+
+@row("shift_left", is_elementwise=True)
+def shift_left(x: Any, y: Any) -> Any:
+    return tl.bitwise_left_shift(x, shift_count(y))
+
+
+@row("shift_right_arithmetic", is_elementwise=True)
+def shift_right_arithmetic(x: Any, y: Any) -> Any:
+    if dtype_of(x).kind == "i":
+        return tl.bitwise_right_shift(x, shift_count(y))
+    signed = getattr(dtypes, f"int{dtype_of(x).bits}")
+    return tl.bitcast(shift_right_arithmetic(tl.bitcast(x, signed), tl.bitcast(y, signed)), dtype_of(x))
+
+
+@row("shift_right_logical", is_elementwise=True)
+def shift_right_logical(x: Any, y: Any) -> Any:
+    if dtype_of(x).kind == "u":
+        return tl.bitwise_right_shift(x, y)
+    unsigned = getattr(dtypes, f"uint{dtype_of(x).bits}")
+    return tl.bitcast(tl.bitwise_right_shift(tl.bitcast(x, unsigned), tl.bitcast(y, unsigned)), dtype_of(x))
+
+
+@row("popcnt", is_elementwise=True)
+def popcnt(x: Any) -> Any:
+    """The number of bits that are 1: of pairs of bits first, then of four, and so on."""
+    bits, counts = dtype_of(x).bits, x if dtype_of(x).kind == "u" else tl.bitcast(x, unsigned_of(x))
+    width = 1
+    while width < bits:
+        mask = sum(1 << place for place in range(bits) if place // width % 2 == 0)
+        low = tl.bitwise_and(counts, numeric(mask, counts))
+        high = tl.bitwise_and(tl.bitwise_right_shift(counts, numeric(width, counts)), numeric(mask, counts))
+        counts, width = tl.add(low, high), 2 * width
+    return tl.astype(counts, dtype_of(x))
+
+
+@row("count_leading_zeros", is_elementwise=True)
+def count_leading_zeros(x: Any) -> Any:
+    """The number of zeros before the first 1: those that are left when all bits behind a 1 are 1."""
+    filled = x if dtype_of(x).kind == "u" else tl.bitcast(x, unsigned_of(x))
+    width = 1
+    while width < dtype_of(x).bits:
+        filled = tl.bitwise_or(filled, tl.bitwise_right_shift(filled, numeric(width, filled)))
+        width *= 2
+    return tl.astype(popcnt(tl.bitwise_invert(filled)), dtype_of(x))
+
+
+def unsigned_of(x: Any) -> Any:
+    """The unsigned dtype of as many bits as x has."""
+    return getattr(dtypes, f"uint{dtype_of(x).bits}")
+
+
+@row("erf_inv", dialect="chlo", is_elementwise=True)
+def erf_inv(x: Any) -> Any:
+    """By the inverse of the normal distribution; a step of Newton's method then gives small numbers their digits."""
+    wide = to_dtype(x, tl.float64)
+    rough = tl.multiply(tl.ndtri(tl.multiply(tl.add(wide, 1.0), 0.5)), math.sqrt(0.5))
+    slope = tl.multiply(tl.exp(tl.negative(tl.square(rough))), 2 / math.sqrt(math.pi))
+    better = tl.subtract(rough, tl.divide(tl.subtract(tl.erf(rough), wide), slope))
+    return to_dtype(tl.where(tl.less(tl.abs(wide), 0.9), better, rough), dtype_of(x))
+
+
+@row("optimization_barrier")
+def optimization_barrier(*operands: Any) -> Any:
+    return operands
+
+
+@row("sharding_constraint", dialect="sdy")
+def sharding_constraint(x: Any) -> Any:
+    return x

@@ -1,0 +1,200 @@
+"""Operations that take elements at computed places, or put them there."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from .....core.frontend.array_api.common import shape_of
+from ..interpreter import HloRegion
+from ..operations import row, tl, unsupported
+from .common import clamp_start, dimension_numbers, dtype_of, move_axes, rank_of, sizes_of
+from .regions import single_operations
+
+UPDATES = {"add": "scatter_add", "multiply": "scatter_mul", "maximum": "scatter_max", "minimum": "scatter_min"}
+
+
+@row("dynamic_slice")
+def dynamic_slice(x: Any, *starts: Any, slice_sizes: Sequence[int]) -> Any:
+    """A slice whose start is moved so that all of it is in the array."""
+    for axis, (start, size, total) in enumerate(zip(starts, slice_sizes, sizes_of(x), strict=True)):
+        if size < total:
+            first = clamp_start(start, total - size)
+            x = tl.take(x, places_from(first, size), axis=axis)
+    return x
+
+
+def places_from(first: Any, size: int) -> Any:
+    """The numbers of `size` places from one on."""
+    if isinstance(first, np.ndarray):
+        return np.arange(int(first), int(first) + size)
+    return tl.reshape(first, (1,)) if size == 1 else tl.add(first, np.arange(size))
+
+
+@row("dynamic_update_slice")
+def dynamic_update_slice(x: Any, update: Any, *starts: Any) -> Any:
+    """x with a slice replaced, whose start is moved so that all of it is in the array."""
+    sizes, update_sizes = sizes_of(x), sizes_of(update)
+    if sizes == update_sizes:
+        return update
+    key: list[Any] = []
+    for start, size, total in zip(starts, update_sizes, sizes, strict=True):
+        if size == total:
+            key.append(slice(None))
+            continue
+        first = clamp_start(start, total - size)
+        first = int(first) if isinstance(first, np.ndarray) else first
+        key.append(slice(first, first + size))
+    return tl.scatter_index(x, update, tuple(key))
+
+
+@row("gather")
+def gather(x: Any, starts: Any, *, dimension_numbers: str, slice_sizes: Sequence[int]) -> Any:
+    """Slices of equal sizes, each from a start that is moved so that all of it is in the array. The axes that are taken
+    whole come last: `tl.gather` leaves them as they are."""
+    numbers = read_numbers(dimension_numbers)
+    sizes, rank = sizes_of(x), rank_of(x)
+    collapsed = {*numbers.get("collapsed_slice_dims", []), *numbers.get("operand_batching_dims", [])}
+    index = StartIndices(starts, numbers, "start_index_map", "start_indices_batching_dims", "operand_batching_dims")
+    indexed = [axis for axis in range(rank) if axis in collapsed or slice_sizes[axis] < sizes[axis]]
+    whole = [axis for axis in range(rank) if axis not in indexed]
+    ranges = [axis for axis in indexed if axis not in collapsed]
+    batch_rank = len(index.batch_sizes)
+    places = []
+    for axis in indexed:
+        first = clamp_start(index.start(axis), sizes[axis] - slice_sizes[axis])
+        places.append(spread_range(first, batch_rank, ranges, axis, slice_sizes[axis]))
+    x = move_axes(x, [*indexed, *whole])
+    if not places:
+        parts = tl.broadcast_to(x, (*index.batch_sizes, *sizes_of(x)))
+    else:
+        full = (*index.batch_sizes, *(slice_sizes[axis] for axis in ranges))
+        places[0] = places[0] if shape_of(places[0]) == full else tl.broadcast_to(places[0], full)
+        parts = tl.gather(x, *places)
+    offsets = numbers.get("offset_dims", [])
+    kept = [axis for axis in range(rank) if axis not in collapsed]
+    own = [*ranges, *whole]
+    order, batch = [], iter(range(batch_rank))
+    for place in range(batch_rank + len(offsets)):
+        order.append(batch_rank + own.index(kept[offsets.index(place)]) if place in offsets else next(batch))
+    return move_axes(parts, order)
+
+
+def read_numbers(attribute: str) -> dict[str, list[int]]:
+    return dimension_numbers(attribute)
+
+
+class StartIndices:
+    """The starts of slices: an array with a vector of indices for each place of its other axes."""
+
+    def __init__(self, starts: Any, numbers: dict[str, list[int]], axes: str, own_batch: str, other_batch: str) -> None:
+        self.starts, rank = starts, rank_of(starts)
+        (self.vector_axis,) = numbers.get("index_vector_dim") or [0]
+        self.axes = numbers.get(axes, [])
+        self.batch_axes = dict(zip(numbers.get(other_batch, []), numbers.get(own_batch, []), strict=True))
+        sizes = sizes_of(starts)
+        self.has_vector = self.vector_axis < rank
+        self.kept = [axis for axis in range(rank) if axis != self.vector_axis]
+        self.batch_sizes = tuple(sizes[axis] for axis in self.kept)
+
+    def has(self, axis: int) -> bool:
+        return axis in self.axes or axis in self.batch_axes
+
+    def start(self, axis: int) -> Any:
+        """Where slices begin along an axis: one number, or one for each place."""
+        if axis in self.axes:
+            if not self.has_vector:
+                return self.starts
+            part: Any = (*[slice(None)] * self.vector_axis, self.axes.index(axis))
+            return np.asarray(self.starts[part]) if isinstance(self.starts, np.ndarray) else tl.index(self.starts, part)
+        if axis in self.batch_axes:
+            place = self.kept.index(self.batch_axes[axis])
+            shape = [size if k == place else 1 for k, size in enumerate(self.batch_sizes)]
+            return np.broadcast_to(np.arange(self.batch_sizes[place]).reshape(shape), self.batch_sizes).copy()
+        return np.zeros((), np.int64)
+
+
+def spread_range(first: Any, batch_rank: int, ranges: Sequence[int], axis: int, size: int) -> Any:
+    """The places of slices along an axis: from `first` on, along an axis of their own behind those of the batch."""
+    extra = len(ranges)
+    if rank_of(first) and extra:
+        shape = (*sizes_of(first), *[1] * extra)
+        first = first.reshape(shape) if isinstance(first, np.ndarray) else tl.reshape(first, shape)
+    if axis not in ranges:
+        return first
+    offsets = np.arange(size).reshape([size if each == axis else 1 for each in ranges])
+    return first + offsets if isinstance(first, np.ndarray) else tl.add(first, offsets)
+
+
+@row("scatter")
+def scatter(
+    *operands: Any, regions: list[HloRegion], scatter_dimension_numbers: str, unique_indices: bool = False
+) -> Any:
+    """Windows of the updates put into x, or combined with what is there. A window that is not all in x is dropped, as
+    in XLA: it goes to a row behind the last one, which is cut off."""
+    if len(operands) != 3:
+        raise unsupported("op", "scatter of several arrays at once is not imported")
+    x, starts, updates = operands
+    block = regions[0].block
+    function = "scatter"
+    if block.results != (block.parameters[1],):
+        names = single_operations(block)
+        function = UPDATES.get(names[0], "") if names else ""
+        if not function:
+            raise unsupported("op", "scatter whose region is neither one operation nor the update is not imported")
+    numbers = dimension_numbers(scatter_dimension_numbers)
+    sizes, rank = sizes_of(x), rank_of(x)
+    inserted = {*numbers.get("inserted_window_dims", []), *numbers.get("input_batching_dims", [])}
+    index = StartIndices(
+        starts, numbers, "scatter_dims_to_operand_dims", "scatter_indices_batching_dims", "input_batching_dims"
+    )
+    window_axes = numbers.get("update_window_dims", [])
+    kept = [axis for axis in range(rank) if axis not in inserted]
+    update_sizes = sizes_of(updates)
+    window = {axis: update_sizes[place] for axis, place in zip(kept, window_axes, strict=True)}
+    if 0 in sizes or 0 in update_sizes:
+        return x
+    indexed = [axis for axis in range(rank) if axis in inserted or index.has(axis) or window[axis] < sizes[axis]]
+    whole = [axis for axis in range(rank) if axis not in indexed]
+    ranges = [axis for axis in indexed if axis not in inserted]
+    batch_axes = [axis for axis in range(rank_of(updates)) if axis not in window_axes]
+    updates = move_axes(updates, [*batch_axes, *(window_axes[kept.index(axis)] for axis in (*ranges, *whole))])
+    if not indexed:  # one window that is all of x, at each place
+        indexed, ranges, whole = [0], [0], whole[1:]
+    firsts = {axis: index.start(axis) for axis in indexed}
+    inside = [is_inside(firsts[axis], sizes[axis] - window.get(axis, 1)) for axis in indexed]
+    checks = [each for each in inside if each is not None]
+    places = []
+    for axis in indexed:
+        first = clamp_start(firsts[axis], sizes[axis] - window.get(axis, 1))
+        places.append(spread_range(first, len(index.batch_sizes), ranges, axis, window.get(axis, 1)))
+    order = [*indexed, *whole]
+    moved = move_axes(x, order)
+    full = (*index.batch_sizes, *(window[axis] for axis in ranges))
+    if checks:
+        is_whole = checks[0]
+        for other in checks[1:]:
+            is_whole = tl.logical_and(is_whole, other)
+        if rank_of(is_whole) and ranges:
+            is_whole = tl.reshape(is_whole, (*index.batch_sizes, *[1] * len(ranges)))
+        places[0] = tl.where(is_whole, places[0], np.int64(sizes[indexed[0]]))
+        moved = tl.concat([moved, tl.index(moved, slice(0, 1))], axis=0)
+    if shape_of(places[0]) != full:
+        places[0] = tl.broadcast_to(places[0], full)
+    result = getattr(tl, function)(moved, updates, *places)
+    if checks:
+        result = tl.index(result, slice(None, sizes[indexed[0]]))
+    return move_axes(result, [order.index(axis) for axis in range(rank)])
+
+
+def is_inside(first: Any, limit: int) -> Any | None:
+    """Whether slices that begin at `first` are in the array, whose last one begins at `limit`; None where they are
+    known to be."""
+    if isinstance(first, np.ndarray):
+        return None if bool(np.all((first >= 0) & (first <= limit))) else (first >= 0) & (first <= limit)
+    if dtype_of(first).kind == "u":
+        return tl.less_equal(first, np.asarray(limit, dtype_of(first).numpy))
+    wide = tl.astype(first, tl.int64)
+    return tl.logical_and(tl.greater_equal(wide, np.int64(0)), tl.less_equal(wide, np.int64(limit)))

@@ -1,0 +1,54 @@
+"""Operations that sort."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..interpreter import HloRegion, OperationCall
+from ..operations import row, tl
+from .common import check_room, dtype_of, rank_of, sizes_of
+from .regions import sorts_descending
+
+
+@row("sort")
+def sort(*operands: Any, operation: OperationCall, regions: list[HloRegion], dimension: int = -1) -> Any:
+    """A comparator that orders numbers by their size is a sort of tagloom; any other one gives each element its place,
+    the number of elements that come before it."""
+    axis, first = dimension % rank_of(operands[0]), operands[0]
+    if sizes_of(first)[axis] < 2:
+        return operands
+    descending = sorts_descending(regions[0], dtype_of(first))
+    if descending is not None and len(operands) == 1:
+        return tl.sort(first, axis=axis, descending=descending)
+    if descending is not None:
+        order = tl.argsort(first, axis=axis, descending=descending)
+    else:
+        order = order_by(regions[0], operands, axis)
+    return tuple(tl.take_along_axis(operand, order, axis=axis) for operand in operands)
+
+
+def order_by(comparator: HloRegion, operands: Any, axis: int) -> Any:
+    """The stable order of elements along an axis by a comparator: all pairs are compared."""
+    sizes = sizes_of(operands[0])
+    size = sizes[axis]
+    check_room(*sizes, size)
+    moved = [tl.moveaxis(operand, axis, -1) for operand in operands]
+    shape = (*(each for place, each in enumerate(sizes) if place != axis), size, size)
+    columns = [tl.broadcast_to(tl.expand_dims(each, axis=-1), shape) for each in moved]
+    rows = [tl.broadcast_to(tl.expand_dims(each, axis=-2), shape) for each in moved]
+    pairs = [each for pair in zip(columns, rows, strict=True) for each in pair]
+    (is_before,) = comparator.lift(*pairs)
+    is_behind = tl.permute_dims(is_before, (*range(len(shape) - 2), len(shape) - 1, len(shape) - 2))
+    is_earlier = np.tri(size, k=-1, dtype=np.bool_)  # of two equal elements
+    precedes = tl.logical_or(is_behind, tl.logical_and(tl.logical_not(is_before), is_earlier))
+    places = tl.sum(tl.astype(precedes, tl.int64), axis=-1)
+    return tl.moveaxis(tl.argsort(places, axis=-1), -1, axis)
+
+
+@row("top_k", dialect="chlo")
+def top_k(x: Any, *, k: int, largest: bool = True) -> Any:
+    order = tl.argsort(x, axis=-1, descending=bool(largest))
+    indices = tl.index(order, (..., slice(None, k)))
+    return tl.take_along_axis(x, indices, axis=-1), tl.astype(indices, tl.int32)

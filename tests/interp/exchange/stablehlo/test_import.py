@@ -1,0 +1,426 @@
+"""Functions of JAX and texts of StableHLO as programs: they compute what JAX computes."""
+
+from __future__ import annotations
+
+import itertools
+import random
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import numpy as np
+import pytest
+import tagloom as tl
+from attack.command_line import run_words
+
+jax = pytest.importorskip("jax")
+
+import jax.numpy as jnp  # noqa: E402
+from jax import lax  # noqa: E402
+from support.programs.stablehlo_modules import TEXT  # noqa: E402
+from tagloom.core.program.evaluate import evaluate  # noqa: E402
+from tagloom.interp.exchange.export.stablehlo import to_stablehlo  # noqa: E402
+from tagloom.interp.exchange.export.walker import Refusal  # noqa: E402
+from tagloom.interp.exchange.stablehlo.interpreter import ModuleInterpreter  # noqa: E402
+from tagloom.interp.exchange.stablehlo.module import read_module  # noqa: E402
+from tagloom.interp.exchange.stablehlo.parse import parse  # noqa: E402
+from tagloom.interp.oracle.generate import FuzzCase, FuzzWriter  # noqa: E402
+
+MODEL = Path(__file__).parents[4] / "docs" / "models" / "sorting.mlir"
+
+
+def floats(*shape: int) -> Any:
+    return np.random.RandomState(sum(shape) + len(shape)).standard_normal(shape).astype(np.float32)
+
+
+INTEGERS = np.array([3, -1, 7, 2, -9], np.int32)
+X, V = floats(3, 4), floats(5)
+CASES: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {}
+
+
+def case(*arguments: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Register a function of JAX with its arguments."""
+
+    def register(function: Callable[..., Any]) -> Callable[..., Any]:
+        CASES[function.__name__] = function, arguments
+        return function
+
+    return register
+
+
+@case(np.int32(10))
+def while_loop(n):
+    return lax.while_loop(
+        lambda c: c[0] > 1, lambda c: (jnp.where(c[0] % 2 == 0, c[0] // 2, 3 * c[0] + 1), c[1] + 1), (n, 0)
+    )
+
+
+@case(X, floats(4, 5), V)
+def gradient_of_layers(x, w, b):
+    return jax.grad(lambda w, b: jnp.sum(jnp.tanh(x @ w + b) ** 2), (0, 1))(w, b)
+
+
+@case(V)
+def scan(x):
+    return lax.scan(lambda c, e: (c * 0.5 + e, c + 1), jnp.float32(0), x)
+
+
+@case(V)
+def gradient_of_scan(x):
+    step = lambda c, e: (jnp.sin(c) * e + e, c * c)  # noqa: E731
+    return jax.grad(lambda x: lax.scan(step, jnp.float32(0.3), x)[1].sum())(x)
+
+
+@case(V, 7)
+def fori_loop(x, n):
+    return lax.fori_loop(0, n, lambda i, y: y.at[i % 5].add(i * 1.0), x)
+
+
+@case(V, 2)
+def branches(x, i):
+    return lax.switch(i, [jnp.sin, jnp.cos, jnp.exp], x), lax.cond(x[0] > 0, lambda: (x, 1), lambda: (x * 2, 2))
+
+
+@case(X)
+def activations(x):
+    return jax.nn.softmax(x), jax.nn.log_softmax(x, 0), jax.nn.gelu(x), jax.nn.silu(x), jax.scipy.special.logsumexp(x)
+
+
+@case(X)
+def vmap(x):
+    return jax.vmap(lambda row: jnp.dot(row, row) * row)(x)
+
+
+@case(X)
+def reductions(x):
+    return (x.sum(0), x.max(1), x.min(), x.prod(1), jnp.argmax(x, 1), jnp.argmin(x), (x > 0).any(0), (x > 0).all(),
+            jnp.var(x, 0), jnp.median(x), lax.reduce(x, jnp.float32(1), lambda a, b: a * b + a, (0,)),
+            jnp.argmax(jnp.zeros((0, 2)) if x.size == 0 else x * 0), jnp.argmax(x.at[1, 1].set(jnp.nan)))  # fmt: skip
+
+
+@case(X)
+def cumulative(x):
+    return (jnp.cumsum(x, 1), jnp.cumprod(x, 0), lax.cummax(x, 1), lax.cummin(x, 0, reverse=True),
+            lax.cumlogsumexp(x, 1), lax.cumsum(x, 0, reverse=True), lax.associative_scan(jnp.multiply, x))  # fmt: skip
+
+
+@case(X)
+def sorting(x):
+    return (jnp.sort(x), jnp.argsort(x, 0), jnp.sort(x, descending=True), lax.top_k(x, 2),
+            lax.sort((jnp.round(x), x), num_keys=2), jnp.lexsort((x[0], jnp.round(x[1]))),
+            jnp.sort(x.at[0, 1].set(jnp.nan).at[1, 0].set(-0.0)))  # fmt: skip
+
+
+@case(X, INTEGERS)
+def gathers(x, i):
+    return (x[1], x[:, 1:3], x[::-1, ::2], x[jnp.array([0, 2, 1])], x[jnp.array([0, 2]), jnp.array([1, 3])],
+            jnp.take(x, i, axis=0), jnp.take(x, i % 3, axis=1), jnp.take_along_axis(x, jnp.argsort(x, 1), 1),
+            jnp.take(x, i, axis=0, mode="clip"), jax.vmap(lambda row, k: row[k])(x, i[:3] % 4))  # fmt: skip
+
+
+@case(jnp.asarray(X), INTEGERS)
+def scatters(x, i):
+    return (x.at[1].set(2.0), x.at[:, 1].add(1.0), x.at[i].add(1.0), x.at[i, 1].mul(2.0), x.at[i].max(0.5),
+            x.at[0:2, 1:3].set(0), x.at[i].set(5.0, mode="drop"), x.at[i % 3, i % 4].min(0.0),
+            jax.vmap(lambda row, k: row.at[k].set(9.0))(x, i[:3] % 4))  # fmt: skip
+
+
+@case(X, 1)
+def dynamic_slices(x, i):
+    return (lax.dynamic_slice(x, (i, i + 1), (2, 2)), lax.dynamic_update_slice(x, jnp.ones((1, 2)), (i, 9)), x[i],
+            lax.dynamic_index_in_dim(x, i, 1), lax.dynamic_slice(x, (-7, i), (1, 4)))  # fmt: skip
+
+
+@case(X)
+def shapes(x):
+    return (x.T, x.reshape(2, 6), jnp.concatenate([x, x], 1), jnp.pad(x, ((1, 2), (0, 1))), jnp.flip(x),
+            jnp.tile(x, (2, 1)), jnp.repeat(x, 2, 0), jnp.roll(x, 1, 1), jnp.broadcast_to(x[0], (2, 4)),
+            lax.pad(x, jnp.float32(1), ((1, -1, 2), (-1, 0, 1))), jnp.tril(x), jnp.eye(3), jnp.arange(100))  # fmt: skip
+
+
+@case(floats(1, 6, 7, 2), floats(3, 3, 2, 4))
+def convolutions(x, k):
+    numbers = lax.conv_dimension_numbers(x.shape, k.shape, ("NHWC", "HWIO", "NHWC"))
+    convolve = lambda x, k: lax.conv_general_dilated(x, k, (1, 2), "SAME", dimension_numbers=numbers)  # noqa: E731
+    return convolve(x, k), jax.grad(lambda x, k: (convolve(x, k) ** 2).sum(), (0, 1))(x, k)
+
+
+@case(floats(1, 6, 7, 2))
+def windows(x):
+    largest = lambda x: lax.reduce_window(x, -jnp.inf, lax.max, (1, 2, 2, 1), (1, 2, 2, 1), "VALID")  # noqa: E731
+    sums = lambda x: lax.reduce_window(x, 0.0, lax.add, (1, 3, 2, 1), (1, 1, 2, 1), "SAME")  # noqa: E731
+    return largest(x), sums(x), jax.grad(lambda x: largest(x).sum())(x), jax.grad(lambda x: (sums(x) ** 2).sum())(x)
+
+
+@case(INTEGERS)
+def integers(i):
+    return (i // 2, i % 3, lax.div(i, jnp.int32(0)), lax.rem(i, jnp.int32(-4)), i << 2, i >> 1,
+            lax.shift_right_logical(i, jnp.int32(1)), i ^ 3, ~i, lax.population_count(i), lax.clz(i), i**3, jnp.sign(i),
+            lax.bitcast_convert_type(i, jnp.float32), i.astype(jnp.uint8), i.astype(jnp.float32))  # fmt: skip
+
+
+@case(V)
+def elementwise(x):
+    return (jnp.floor(x), jnp.round(x * 3), lax.round(x * 2), x % 1.5, lax.rem(x, jnp.float32(0.3)), jnp.exp2(x),
+            lax.rsqrt(jnp.abs(x)), x**2, jnp.arctan2(x, x + 1), jnp.clip(x, -0.5, 0.5), jnp.isnan(x), jnp.sinh(x),
+            jnp.arcsinh(x), lax.erf(x), lax.lgamma(jnp.abs(x)), lax.erf_inv(x * 0.3), jnp.cbrt(x),
+            x.astype(jnp.int32), lax.digamma(jnp.abs(x) + 1), jnp.nextafter(x, x + 1), jnp.hypot(x, x))  # fmt: skip
+
+
+@case(np.array([0, 42], np.uint32))
+def random_numbers(data):
+    first, second = jax.random.split(jax.random.wrap_key_data(data))
+    return (jax.random.uniform(first, (3,)), jax.random.normal(second, (2, 2)), jax.random.randint(first, (4,), 0, 10),
+            jax.random.categorical(first, jnp.arange(3.0)), jax.random.permutation(second, 5))  # fmt: skip
+
+
+@case(floats(2, 3, 4), floats(2, 4, 5))
+def products(x, y):
+    return (jnp.einsum("bij,bjk->bik", x, y), jnp.einsum("bij,bjk->ik", x, y), jnp.tensordot(x, y, ((0, 2), (0, 1))),
+            jnp.outer(x[0, 0], y[0, 0]), jnp.dot(x[0, 0], y[0, :, 0]), jnp.inner(x, x))  # fmt: skip
+
+
+@case({"w": X, "b": (V, floats(2, 3))}, np.float32(2))
+def nested_arguments(p, s):
+    return {"q": p["w"] * s, "r": [p["b"][0], p["b"][1].sum()]}
+
+
+@case(X)
+def functions_of_functions(x):
+    inner = jax.jit(lambda y: jnp.sin(y) * 2)
+    return inner(x) + inner(x + 1), jax.checkpoint(inner)(x), lax.map(lambda row: jnp.cumsum(inner(row)), x)
+
+
+@case(X)
+def second_derivatives(x):
+    return jax.jacfwd(jax.grad(lambda v: jnp.sum(jnp.sin(v) * v**2)))(x[0]), jax.jvp(jnp.tanh, (x,), (x,))
+
+
+def check_agrees(required: Any, got: Any) -> None:
+    """Raises where results differ in structure, dtypes or shapes, or by more than rounding."""
+    leaves, structure = jax.tree_util.tree_flatten(required)
+    own_leaves, own_structure = jax.tree_util.tree_flatten(got)
+    assert structure == own_structure
+    for one, other in zip(map(np.asarray, leaves), map(np.asarray, own_leaves), strict=True):
+        assert (one.dtype, one.shape) == (other.dtype, other.shape)
+        np.testing.assert_allclose(other, one, rtol=2e-5, atol=2e-6)
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("name", CASES)
+def test_functions_of_jax(name: str) -> None:
+    """A function of JAX, imported, gives JAX's result on the reference machine, under two schedules."""
+    function, arguments = CASES[name]
+    required, imported = jax.jit(function)(*arguments), tl.from_jax(function, *arguments)
+    for schedule in ("fifo", "random:3"):
+        check_agrees(required, imported.run(*arguments, engine="reference", schedule=schedule).value)
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("name", ["while_loop", "fori_loop", "scan"])
+def test_functions_of_jax_compiled(name: str) -> None:
+    """So does it, compiled."""
+    function, arguments = CASES[name]
+    check_agrees(
+        jax.jit(function)(*arguments), tl.from_jax(function, *arguments).run(*arguments, engine="compiled").value
+    )
+
+
+@pytest.mark.full
+def test_gradients() -> None:
+    """tagloom differentiates an imported function as JAX differentiates the original."""
+
+    def loss(x):
+        return lax.fori_loop(0, 3, lambda _, y: jnp.tanh(y) * 1.5, x).sum()
+
+    check_agrees(jax.grad(lambda x: lax.scan(lambda y, _: (jnp.tanh(y) * 1.5, 0), x, None, 3)[0].sum())(V),
+                 tl.grad(tl.from_jax(loss, V))(V))  # fmt: skip
+
+
+def from_text(text: str) -> tl.Function:
+    """The function of a text, which is parsed in this process: that is quicker, and the text is ours."""
+    return ModuleInterpreter(read_module(parse(text.encode())), None, "module").function("main")
+
+
+def static_cases(seed: int) -> Iterator[tuple[FuzzCase, str]]:
+    """Generated programs that StableHLO can say, with their texts."""
+    for number in itertools.count():
+        generated = FuzzWriter(Random(f"{seed}:{number}")).write_case()
+        try:
+            yield generated, to_stablehlo(generated.program)
+        except Refusal:
+            continue
+
+
+def check_round_trips(count: int, seed: int) -> None:
+    """Raises where a program that was exported and imported has another outcome."""
+    ran = 0
+    for (program, arguments), text in itertools.islice(static_cases(seed), count):
+        expected = evaluate(program, arguments, max_steps=500, max_depth=100).results
+        if expected is None:
+            continue
+        ran += 1
+        imported = from_text(text)
+        value = imported.run(*arguments, engine="reference").value
+        results = value if isinstance(value, tuple) else (value,)
+        for one, other in zip(expected, results, strict=True):
+            one, other = np.asarray(one), np.asarray(other)
+            assert (one.dtype, one.shape) == (other.dtype, other.shape), text
+            np.testing.assert_allclose(other, one, rtol=1e-6, err_msg=text)
+    assert ran > count // 2
+
+
+@pytest.mark.full
+def test_round_trips() -> None:
+    """A generated program, exported and imported again, has the same outcome."""
+    check_round_trips(10, 3)
+
+
+@pytest.mark.heavy
+def test_many_round_trips() -> None:
+    """The same, for 500 programs."""
+    check_round_trips(500, 4)
+
+
+@pytest.mark.full
+def test_commands(tmp_path: Path) -> None:
+    """A module runs, is shown, checked, played and debugged by its file."""
+    file = tmp_path / "collatz.mlir"
+    file.write_bytes(TEXT.read_bytes())
+    assert run_words(["run", str(file), "6"]).out == "int32(8)\nint32(41)\n"
+    shown = run_words(["show", str(file), "--form", "program"])
+    assert shown.code == 0 and "while_loop" in shown.out
+    assert "agrees" in run_words(["check", str(file), "3"]).out
+    page = tmp_path / "page.html"
+    assert run_words(["play", str(file), "3", "-o", str(page)]).code == 0 and page.stat().st_size > 10_000
+    stepped = run_words(["debug", str(file), "3", "--headless"], ["break op == 'call'", "continue", "where"])
+    assert "%next = func.call @step(%m)" in stepped.out
+
+
+@pytest.mark.full
+def test_bytecode_and_names_of_jax() -> None:
+    """Bytecode is read as text is. The names that JAX gives to operations are scopes, those of arguments parameters."""
+    from jax import export
+
+    def layer(x, w):
+        with jax.named_scope("dense"):
+            return jnp.tanh(x @ w)
+
+    exported = export.export(jax.jit(layer))(X, floats(4, 5)).mlir_module_serialized
+    imported = tl.from_stablehlo(bytes(exported))
+    check_agrees(layer(X, floats(4, 5)), imported.run(X, floats(4, 5)).value)
+    assert [variable.name for variable in imported.program.main.body.parameters] == ["x", "w"]
+    node = next(node for node in imported.program.main.body.nodes if node.op == "tanh")
+    assert [entry.name for entry in node.location.scopes][:1] == ["dense"]
+
+
+def damage(text: str, dice: Random) -> str:
+    """A text, cut off, or with a part removed, repeated or changed."""
+    start = dice.randrange(len(text))
+    match dice.randrange(4):
+        case 0:
+            return text[:start]
+        case 1:
+            return text[:start] + text[start + dice.randrange(1, 20) :]
+        case 2:
+            return text[:start] + text[start : start + 30] + text[start:]
+    words = text.split(" ")
+    words[dice.randrange(len(words))] = dice.choice(words)
+    return " ".join(words)
+
+
+def check_damaged(count: int, seed: int) -> None:
+    """Raises where a damaged text raises something that is no error of ours."""
+    dice, ends, text = random.Random(seed), set(), TEXT.read_text()
+    for _ in range(count):
+        try:
+            imported = tl.from_stablehlo(damage(text, dice))
+            ends.add(str(imported.run(6, engine="reference", limits=tl.Limits(firings=2_000)).status))
+        except tl.TagloomError as error:
+            assert not isinstance(error, tl.Crash), error
+            ends.add(type(error).__name__)
+    assert "Malformed" in ends
+
+
+@pytest.mark.full
+def test_damaged_texts() -> None:
+    """A damaged text runs, or is refused by an error of ours, which says where."""
+    check_damaged(5, 1)
+    with pytest.raises(tl.Malformed, match="expected operation name"):
+        tl.from_stablehlo("module {")
+
+
+@pytest.mark.heavy
+def test_many_damaged_texts() -> None:
+    """The same, for 2,000 texts."""
+    check_damaged(2_000, 2)
+
+
+@pytest.mark.parametrize(
+    "line, words",
+    [
+        ("%y = stablehlo.custom_call @code(%x) : (tensor<2xf32>) -> tensor<2xf32>", "a call of code"),
+        ("%y = chlo.bessel_i1e %x : tensor<2xf32> -> tensor<2xf32>", "no operation chlo.bessel_i1e"),
+        ("%z = stablehlo.convert %x : (tensor<2xf32>) -> tensor<2xbf16>\n"
+         "%y = stablehlo.convert %z : (tensor<2xbf16>) -> tensor<2xf32>", "no values of MLIR's type bf16"),
+    ],
+)  # fmt: skip
+@pytest.mark.full
+def test_refusals(line: str, words: str) -> None:
+    """What tagloom lacks is refused by its name, with its line."""
+    text = f"func.func @main(%x: tensor<2xf32>) -> tensor<2xf32> {{\n{line}\nreturn %y : tensor<2xf32>\n}}"
+    with pytest.raises(tl.Usage, match=words) as raised:
+        from_text(text).program  # noqa: B018
+    assert re.search(r"\(module(_\d+)?\.mlir:2\)", str(raised.value))
+
+
+@pytest.mark.full
+def test_a_recursive_function() -> None:
+    """MLIR does not forbid recursion, and tagloom has it."""
+    text = """func.func @main(%n: tensor<i32>) -> tensor<i32> {
+      %zero = stablehlo.constant dense<0> : tensor<i32>
+      %one = stablehlo.constant dense<1> : tensor<i32>
+      %stops = stablehlo.compare LE, %n, %zero : (tensor<i32>, tensor<i32>) -> tensor<i1>
+      %y = "stablehlo.if"(%stops) ({
+        stablehlo.return %one : tensor<i32>
+      }, {
+        %m = stablehlo.subtract %n, %one : tensor<i32>
+        %f = func.call @main(%m) : (tensor<i32>) -> tensor<i32>
+        %p = stablehlo.multiply %n, %f : tensor<i32>
+        stablehlo.return %p : tensor<i32>
+      }) : (tensor<i1>) -> tensor<i32>
+      return %y : tensor<i32>
+    }"""
+    assert from_text(text).run(5, engine="reference").value == 120
+
+
+@pytest.mark.full
+def test_hostile_modules() -> None:
+    """A constant beyond all memory is not made before the run; what crashes the parser crashes its process only."""
+    text = """func.func @main() -> tensor<i32> {
+      %big = stablehlo.constant dense<1> : tensor<1000000x1000000xi32>
+      %zero = stablehlo.constant dense<0> : tensor<i32>
+      %y = stablehlo.reduce(%big init: %zero) applies stablehlo.add across dimensions = [0, 1] : \
+(tensor<1000000x1000000xi32>, tensor<i32>) -> tensor<i32>
+      return %y : tensor<i32>
+    }"""
+    imported = from_text(text)
+    assert imported.program.main.results[0].shape == ()
+    nested = "module {" * 50_000
+    with pytest.raises(tl.Malformed, match="not a module of StableHLO"):
+        tl.from_stablehlo(nested)
+
+
+@pytest.mark.full
+def test_a_transformer_with_a_decoding_loop() -> None:
+    """The model of the docs sorts digits: it reads its own tokens until the end token."""
+    sort_digits = tl.from_stablehlo(MODEL)
+    for digits in ([3, 1, 7, 1], [0, 5, 2, 4]):
+        value = sort_digits.run(np.array(digits, np.int32), engine="reference").value
+        assert value.tolist() == [*sorted(digits), 9]
+    nodes = [node for function in sort_digits.program.functions for node in function.body.walk()]
+    assert [node.op for node in nodes].count("while_loop") == 1
+    scopes = {entry.name for node in nodes for entry in getattr(node.location, "scopes", ())}
+    assert {"embed", "attention", "mlp", "head"} <= scopes
