@@ -294,7 +294,7 @@ class Backend:
             repeated = read_answer(process.request("run", self.timeouts.run, **content))
             pairs = zip(answer.results, repeated.results, strict=False)
             if repeated.kind != "returned" or not all(is_same_value(*pair) for pair in pairs):
-                return Answer("invalid", cause="run", message="it gave two answers to the same request")
+                return Answer("invalid", cause="run", message="it answered the same request in two ways")
         process.request("drop", self.timeouts.run, program=handle)
         reason = check_results(program, answer.results) if answer.kind == "returned" else None
         return answer if reason is None else Answer("invalid", cause="run", message=reason)

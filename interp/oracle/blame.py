@@ -1,6 +1,6 @@
 """Blame: which part of a backend makes a program wrong. Levels run a program with more and more parts of a backend: the
 part is that of the level from which on the program is wrong. Flags disable single optimisations: a set of them is
-guilty if the program is right without them; that it is different without them does not count.
+guilty if the program is right without them. It is not enough that its results are others.
 
 Levels and flags are named as the backend names them, and are chosen when its process starts, since some systems read
 such settings once.
@@ -20,7 +20,7 @@ CuredWithout = Callable[[frozenset[str]], bool]
 
 class Blame(NamedTuple):
     """What a failure depends on. `sets` are sets of optimisations without any one of which the program is right, each
-    without a part that can be left out; there are none if it is wrong without all of them."""
+    without a part that can be left out; there are none if it is wrong with all of them disabled."""
 
     disabled_flags: tuple[str, ...]
     """The optimisations that were tried."""
@@ -33,22 +33,22 @@ class Blame(NamedTuple):
             return "the backend has no optimisations that can be disabled one by one"
         if not self.sets:
             return (
-                f"wrong without all {len(self.disabled_flags)} optimisations that can be disabled: "
+                f"wrong with all {len(self.disabled_flags)} optimisations disabled: "
                 "the front end, the kernels, or a pass that always runs"
             )
         return f"right without {' or without '.join(' and '.join(names) for names in self.sets)}: the optimiser"
 
 
 def find_blame(flags: Sequence[str], is_cured_without: CuredWithout) -> Blame:
-    """Find the optimisations that a failure depends on. First without all; then without each; where no single one
-    cures, a smallest set by delta debugging.
+    """Find the optimisations that a failure depends on. All are disabled first, then each alone; if none cures alone, a
+    smallest set is found by delta debugging.
 
     >>> find_blame("abc", lambda off: "b" in off).sets
     (('b',),)
     >>> find_blame("abcd", lambda off: {"a", "d"} <= off).sets
     (('a', 'd'),)
     >>> str(find_blame("ab", lambda off: False))
-    'wrong without all 2 optimisations that can be disabled: the front end, the kernels, or a pass that always runs'
+    'wrong with all 2 optimisations disabled: the front end, the kernels, or a pass that always runs'
     """
     outcomes: dict[frozenset[str], bool] = {}
 

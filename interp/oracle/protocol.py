@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Literal, NamedTuple, Protocol
 
+from ...core.errors import plural
 from ...core.json.cursor import JsonCursor
 from ...core.json.value import JsonValue, read_value, value_to_json
 from ...core.program.program import Program
@@ -145,8 +146,8 @@ def check_results(program: Program, results: Sequence[Value]) -> str | None:
     """Why these cannot be the results of a program: their number, a dtype or a shape. None if they can."""
     types = program.main.results
     if len(types) != len(results):
-        return f"{len(results)} results of {len(types)}"
+        return f"it has {plural(len(results), 'result')} instead of {len(types)}"
     for position, (expected, value) in enumerate(zip(types, results, strict=True)):
         if not expected.admits(type_of(value)):
-            return f"result {position} is of type {type_of(value)}, not {expected}"
+            return f"result {position} is of type {type_of(value)} instead of {expected}"
     return None

@@ -200,7 +200,7 @@ def run_group(backend: Backend, sample: OpSample, group: str, operands: Sequence
     kernel, _ = sample_kernel(sample, np.shape(operands[0]))  # type: ignore[arg-type]
     required, actual = np.asarray(kernel(*operands)), np.asarray(answer.results[0])
     if required.dtype != actual.dtype or required.shape != actual.shape:
-        reason = f"a result of type {type_of(actual)}, not {type_of(required)}"
+        reason = f"the result is of type {type_of(actual)} instead of {type_of(required)}"
         return SweepResult(sample.label, group, "different", reason, count, count)
     same = close_elements(required, actual, window_of(sample.row.name, types), has_open_zeros=group == "zero")
     if np.all(same):

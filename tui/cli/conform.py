@@ -40,7 +40,7 @@ START_FACTOR = 3
 """How much longer than to run a program a backend has to start: imports of large systems take long."""
 MOST_REFUSALS, MAX_REASON = 3, 100
 """How many of the most frequent reasons of refusals are printed, and how many characters of each."""
-WITHOUT_REPORT = ("minutes", "findings", "referee", "output", "as_json", "blame", "probe")
+INCOMPATIBLE_WITH_REPORT = ("minutes", "findings", "referee", "output", "as_json", "blame", "probe")
 """Options that mean nothing for a report."""
 
 
@@ -118,8 +118,10 @@ def conform(
         backend_command(name)
     if report or compare:
         if target is not None or not report or not (ops or corpus or fuzz_count):
-            raise Usage("a report needs its parts", required="--report FILE with --ops, --corpus FOLDER or --fuzz N")
-        for option in WITHOUT_REPORT:
+            raise Usage(
+                "a report needs something to run", required="--report FILE with --ops, --corpus FOLDER or --fuzz N"
+            )
+        for option in INCOMPATIBLE_WITH_REPORT:
             source = context.get_parameter_source(option)
             if source is not None and source.name == "COMMANDLINE":
                 words = option.removeprefix("as_")
@@ -136,11 +138,11 @@ def conform(
     if (blame or probe) and target is None:
         option = "--blame" if blame else "--probe"
         raise Usage(f"{option} is for one program", required="FILE, or the folder of a finding")
-    judge_by = None if referee is None else open_backend(referee)
+    referee_process = None if referee is None else open_backend(referee)
     if fuzz_count:
         options = FuzzOptions(fuzz_count, seed, minutes, jobs)
         fuzz_report = fuzz(open_backend, options, FuzzProgress(fuzz_count))
-        code = report_fuzz(backend, options, findings, fuzz_report, judge_by, partial(open_backend, backend))
+        code = report_fuzz(backend, options, findings, fuzz_report, referee_process, partial(open_backend, backend))
         raise typer.Exit(code)
     with open_backend() as process:
         if ops:
@@ -148,7 +150,7 @@ def conform(
         if corpus is not None:
             raise typer.Exit(report_corpus(backend, process, corpus))
         assert target is not None
-        code = report_program(backend, process, target, args or [], judge_by, as_json=as_json)
+        code = report_program(backend, process, target, args or [], referee_process, as_json=as_json)
         if probe and code == 1:
             print_text(indent(probe_program(process, target, args or []), "  "))
         capabilities = process.capabilities
@@ -175,7 +177,7 @@ def read_case(target: str, words: list[str]) -> FuzzCase:
     values = parse_arguments(subject, words)
     program, _ = program_and_graph(subject, values)
     if program is None:
-        raise Usage("a graph has no structured program, which backends take", got=target)
+        raise Usage("backends take programs, and this is a graph", got=target)
     return FuzzCase(program, tuple(all_arguments(subject, values)))
 
 

@@ -54,7 +54,7 @@ def write_report(
     through, and return the exit code."""
     for file in files:
         if file.suffix not in (".json", ".html", ".xml"):
-            raise Usage("this is no format of reports", required=".json, .html or .xml", got=file.name)
+            raise Usage("reports have no such format", required=".json, .html or .xml", got=file.name)
         with path_errors(file, "this file cannot be written"):
             file.parent.mkdir(parents=True, exist_ok=True)
     before = None if older is None else read_report(older)
@@ -129,7 +129,7 @@ def text_files(folder: Path) -> list[Path]:
     """The .tl files of a folder, by name; raises Usage if there are none."""
     files = sorted(folder.glob("*.tl"))
     if not files:
-        raise Usage("there is no such folder of .tl files", got=folder)
+        raise Usage("there are no .tl files in this folder", got=folder)
     return files
 
 
@@ -142,5 +142,5 @@ def read_report(file: Path) -> dict[str, object]:
     if isinstance(data, dict) and data.get("report", REPORT_VERSION) != REPORT_VERSION:
         raise Usage("this report is of another version", required=f'"report": {REPORT_VERSION}', got=file)
     if not is_report(data):
-        raise Usage("this is no report of conform", got=file, hint="--report report.json writes one")
+        raise Usage("this is not a report of tagloom conform", got=file, hint="--report report.json writes one")
     return dict(data)

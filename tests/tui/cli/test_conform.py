@@ -36,7 +36,7 @@ def test_a_program(one: str, capsys: pytest.CaptureFixture[str]) -> None:
     [
         ("right", 0, "bad 1            alike"),
         ("crash", 1, "crash     it was killed by SIGSEGV at run: the end is near"),
-        ("dtype", 1, "error     its answer is invalid: result 0 is of type int32, not int64"),
+        ("dtype", 1, "error     its answer is invalid: result 0 is of type int32 instead of int64"),
         ("start", 2, "not run   it exited with code 1 at hello: no licence"),
     ],
 )
@@ -84,9 +84,9 @@ def test_fuzz(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
         (["--ops", "--backend", "nowhere"], "no backend is called 'nowhere', and no command"),
         (["--ops", "--backend", "'"], 'no backend is called "\'", and no command'),
         (["--ops", "--op", "nothing"], "no op is called 'nothing'"),
-        (["--corpus", "nowhere"], "there is no such folder of .tl files"),
-        (["--corpus", str(Path(__file__).parent)], "there is no such folder of .tl files"),
-        (["--corpus", "nowhere", "--report", "x.json"], "there is no such folder of .tl files"),
+        (["--corpus", "nowhere"], "there are no .tl files in this folder"),
+        (["--corpus", str(Path(__file__).parent)], "there are no .tl files in this folder"),
+        (["--corpus", "nowhere", "--report", "x.json"], "there are no .tl files in this folder"),
         (["--fuzz", "-1"], "Invalid value for '--fuzz'"),
     ],
 )
@@ -142,9 +142,9 @@ def test_a_report_of_two_backends_at_a_time(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "words, message",
     [
-        (["--ops", "--report", "x.txt"], "this is no format of reports"),
-        (["--report", "x.json"], "a report needs its parts"),
-        (["--ops", "--compare", "x.json"], "a report needs its parts"),
+        (["--ops", "--report", "x.txt"], "reports have no such format"),
+        (["--report", "x.json"], "a report needs something to run"),
+        (["--ops", "--compare", "x.json"], "a report needs something to run"),
         (["--ops", "--report", "x.json", "--compare", "nowhere.json"], "this report cannot be read"),
         (["--ops", "--backend", "numpy", "--backend", "jax"], "several backends need a report"),
     ],
@@ -158,13 +158,13 @@ def test_bad_usage_of_reports(words: list[str], message: str, capsys: pytest.Cap
 @pytest.mark.parametrize(
     "text, message",
     [
-        ("[1, 2", "this is no report of conform"),
-        ("[]", "this is no report of conform"),
-        ('{"report": 1, "backends": [3]}', "this is no report of conform"),
-        ('{"report": 1, "backends": [{"backend": "numpy"}]}', "this is no report of conform"),
+        ("[1, 2", "this is not a report of tagloom conform"),
+        ("[]", "this is not a report of tagloom conform"),
+        ('{"report": 1, "backends": [3]}', "this is not a report of tagloom conform"),
+        ('{"report": 1, "backends": [{"backend": "numpy"}]}', "this is not a report of tagloom conform"),
         (
             '{"report": 1, "backends": [{"backend": "numpy", "settings": {"ops": "all"}, "cases": {"ops": {"x": 1}}}]}',
-            "this is no report of conform",
+            "this is not a report of tagloom conform",
         ),
         ('{"report": 2}', "this report is of another version"),
     ],
