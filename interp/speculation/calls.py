@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import sys
+from collections.abc import Sequence
 from dataclasses import replace
 from types import BuiltinFunctionType, FunctionType
 from typing import Any
@@ -27,6 +28,7 @@ from . import arithmetic, containers, library, text, training
 from .heap import ITEMS, FieldKey, VariableKey, class_problem
 from .layouts import (
     MISSING,
+    NONE,
     NUMBER_CLASSES,
     ArrayLayout,
     ConstantLayout,
@@ -162,12 +164,30 @@ class Calls(PythonOperators):
             )
         if python is len and is_on_reference:
             return self.length(arguments[0], node)
+        if (python is getattr or python is hasattr or python is setattr) and not keywords:
+            return self._call_on_attribute(python, arguments, node)
         handler = arithmetic.BUILTINS.get(python) if type(python) in (BuiltinFunctionType, type) else None
         if handler is not None and not keywords:
             return self.dispatch_all(arguments, lambda values: handler(self, values, node))
         if type(target) is type and class_problem(target) is None:
             return self.construct(target, arguments, keywords, node)
         raise NotSpeculable(f"a call of {function.layout} has no graph")
+
+    def _call_on_attribute(self, function: Any, arguments: Sequence[StagedValue], node: ast.expr) -> StagedValue:
+        """`getattr`, `hasattr` or `setattr`, of a name that is a constant."""
+        names = [each.layout.value for each in arguments[1:2] if isinstance(each.layout, ConstantLayout)]
+        counts = {getattr: (2, 3), hasattr: (2,), setattr: (3,)}
+        if not names or type(names[0]) is not str or len(arguments) not in counts[function]:
+            raise NotSpeculable(f"`{ast.unparse(node)}` has no graph")
+        owner, name, rest = arguments[0], names[0], arguments[2:]
+        if function is setattr:
+            self.write_attribute(owner, name, rest[0], node)
+            return StagedValue(NONE, ())
+        if function is hasattr:
+            return self.find_attribute(owner, name, node, lambda _: self.constant(True), lambda: self.constant(False))
+        if not rest:
+            return self.read_attribute(owner, name, node)
+        return self.find_attribute(owner, name, node, lambda value: value, lambda: rest[0])
 
     def _call_array_function(
         self, function: Any, arguments: list[StagedValue], keywords: dict[str, StagedValue]

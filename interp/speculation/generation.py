@@ -361,6 +361,11 @@ class Generation(Calls):
         return self.constant(self.nested_functions.setdefault(key, NestedFunction(node, frame)))
 
     def _run_while(self, statement: ast.While) -> None:
+        if not statement.orelse and any(isinstance(node, ast.NamedExpr) for node in ast.walk(statement.test)):
+            # the test assigns variables, so it is part of the body
+            test_in_body = ast.copy_location(ast.If(statement.test, statement.body, [ast.Break()]), statement.test)
+            statement = ast.copy_location(ast.While(ast.Constant(True), [test_in_body], []), statement)
+
         def test() -> Any:
             return self.evaluate_test(statement.test)
 

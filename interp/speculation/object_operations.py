@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from types import FunctionType, ModuleType
 from typing import Any
@@ -96,6 +96,8 @@ class ObjectOperations(ProgramFunctions):
             raise NotSpeculable(f"{kind.__qualname__}.{name} is a descriptor")
         key = self.attribute_key(kind, owner, name)
         layout = self.layout_of_key(key)
+        if isinstance(member, FunctionType) and MISSING in options_of(layout):
+            raise NotSpeculable(f"a bound method is a value: {name} of a {kind.__qualname__}")
         if layout == MISSING and member is not UNASSIGNED:
             self._require_class_level(kind, name)
             return self._read_class_attribute(kind, name)
@@ -107,6 +109,43 @@ class ObjectOperations(ProgramFunctions):
         row = self.row(key, owner)
         is_missing = self.emit("equal", row.leaves[0], options_of(layout).index(MISSING))
         return self.branch(is_missing, lambda: self._read_class_attribute(kind, name), lambda: self.assigned(row))
+
+    def find_attribute(
+        self,
+        owner: StagedValue,
+        name: str,
+        node: ast.AST,
+        present: Callable[[StagedValue], StagedValue],
+        absent: Callable[[], StagedValue],
+    ) -> StagedValue:
+        """`present` of `owner.name`, or `absent` where an object has no such attribute."""
+
+        def read(kind: type, instance: StagedValue) -> StagedValue:
+            if (
+                issubclass(kind, Pool)
+                or kind in POOLS
+                or name.startswith("__")
+                or self.new_object(instance) is not None
+            ):
+                raise NotSpeculable(f"whether a {class_name(kind)} has {name} has no graph")
+            if self.require_member(kind, name) is not UNASSIGNED:
+                return present(self._read_field(kind, instance, name, node))
+            key = self.attribute_key(kind, instance, name)
+            layout = self.layout_of_key(key)
+            if layout == MISSING:
+                return absent()
+            row = self.row(key, instance)
+            if MISSING not in options_of(layout):
+                return present(row)
+            is_missing = self.emit("equal", row.leaves[0], options_of(layout).index(MISSING))
+            return self.branch(is_missing, absent, lambda: present(self.assigned(row)))
+
+        def read_option(option: StagedValue) -> StagedValue:
+            if not isinstance(option.layout, ReferenceLayout | StaticLayout):
+                raise NotSpeculable(f"whether a {option.layout} has {name} has no graph")
+            return self.for_each_class(option, node, read)
+
+        return self.dispatch(owner, read_option)
 
     def _read_class_attribute(self, owner: type, name: str) -> StagedValue:
         """`owner.name` of a class: a function, or a variable of the class that has it."""

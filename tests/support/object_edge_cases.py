@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from .object_programs import PROGRAMS
 from .object_scenarios import SCENARIOS, ObjectScenario
 
 EDGE_CASES: dict[str, ObjectScenario] = {}
@@ -953,5 +954,5 @@ def strings_that_may_be_empty(speculate):
     return f, [*calls, ("u", "u", 7), ("", "", 1)]
 
 
-ALL = {**SCENARIOS, **EDGE_CASES}
-"""All scenarios and edge cases by name."""
+ALL = {**SCENARIOS, **EDGE_CASES, **PROGRAMS}
+"""All scenarios, edge cases and programs by name."""

@@ -272,7 +272,17 @@ def _dropped_options_unchecked(patch: MonkeyPatch) -> None:
     patch.setattr(Staging, "check", check)
 
 
+def _attributes_always_there(patch: MonkeyPatch) -> None:
+    """`hasattr` is true, and `getattr` never takes its default."""
+
+    def find(generation: Generation, owner: StagedValue, name: str, node: Any, present: Any, absent: Any) -> Any:
+        return present(generation.read_attribute(owner, name, node))
+
+    patch.setattr(Generation, "find_attribute", find)
+
+
 OBJECT_TWINS = {
+    "attributes always there": Twin(_attributes_always_there, "attributes_that_may_be_missing"),
     "one new object": Twin(_one_new_object, "list_build"),
     "no new objects": Twin(_no_new_objects, "tree_copy"),
     "unordered attributes": Twin(_unordered_attributes, "tree_copy"),

@@ -1,0 +1,64 @@
+"""Programs of several features at once: each call does what it does in Python, and most run in a graph."""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any
+
+import pytest
+import tagloom as tl
+from support.object_edge_cases import ALL, EDGE_CASES
+from support.object_programs import PROGRAMS
+from support.object_scenarios import SCENARIOS
+from support.speculation import run_calls, run_speculated
+from tagloom.interp.speculation.speculative_function import INTERNAL_ERROR
+
+pytestmark = pytest.mark.full
+LAST_CALLS = 3
+IN_PYTHON = {
+    "views_of_numpy": "arrays of NumPy",
+    "arrays_with_two_names": "`is` of arrays",
+    "counted_words": "a dict with keys that are computed",
+    "growing_product": "ints of more than 62 bits",
+    "swallowed_errors": "every third call raises",
+    "sorted_by_key": "a key of `sort`",
+    "equality_in_lists": "`in` a list of objects with `__eq__`",
+    "methods_as_values": "bound methods as values",
+}
+"""The programs that stay in Python for good, with the reason."""
+
+
+def test_names_are_unique() -> None:
+    assert len(ALL) == len(SCENARIOS) + len(EDGE_CASES) + len(PROGRAMS)
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_program(name: str) -> None:
+    """Results, printed lines, exceptions and all state are those of Python after each call. Programs that are not in
+    the table of Python are not given up."""
+    seen, function, _ = run_speculated(PROGRAMS[name])
+    expected = run_calls(PROGRAMS[name], lambda python: python)
+    for position, (seen_state, expected_state) in enumerate(zip(seen, expected, strict=True)):
+        assert seen_state == expected_state, f"call {position}"
+    assert not [event for event in function.misses if INTERNAL_ERROR in event]
+    assert function.builds <= function.build_bound
+    assert (function.reason is not None) == (name in IN_PYTHON), function.explain()
+    assert name in IN_PYTHON or function.counts.graph >= 5
+
+
+@pytest.mark.heavy
+@pytest.mark.parametrize("name", [name for name in PROGRAMS if name not in IN_PYTHON])
+def test_program_with_each_assumption_broken(name: str) -> None:
+    """Where any assertion fails in the last calls, Python runs them from their start, and nothing is left of the
+    graph's runs."""
+    expected = run_calls(PROGRAMS[name], lambda python: python)
+    _, function, _ = run_speculated(PROGRAMS[name])
+    assert function.graph is not None
+    for number in range(len(function.graph.assumptions)):
+
+        def break_late(position: int, number: int = number) -> AbstractContextManager[Any]:
+            is_late = position >= len(expected) - LAST_CALLS
+            return tl.testing.break_assumption(number) if is_late else nullcontext()
+
+        seen, _, _ = run_speculated(PROGRAMS[name], break_late)
+        assert seen == expected, number
