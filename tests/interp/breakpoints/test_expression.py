@@ -151,6 +151,16 @@ def test_expressions_mean_what_python_means(tree: ExpressionNode, chance: random
     assert list(disagreements(format_expression(tree), chance.sample(moments("fib"), 6))) == []
 
 
+@pytest.mark.parametrize("name", ["node", "function", "op", "site", "tag.site"])
+def test_names_are_compared_as_python_compares_them(name: str) -> None:
+    """`==` and `!=` with a name hold where they hold in Python, on either side."""
+    words = sorted(expression._ExpressionCompiler(FIB).lookup_words(NAMES[name]))[:3]
+    for text in (
+        text for word in words for text in (f"{name} == {word!r}", f"{name} != {word!r}", f"{word!r} != {name}")
+    ):
+        assert list(disagreements(text, moments("fib")[::20])) == []
+
+
 @given(numbers(2) | st.builds(ComparisonExpression, st.sampled_from(["==", "!=", "<", ">="]), numbers(1), numbers(1)))
 @settings(max_examples=60)
 def test_expressions_agree_with_python_on_values_of_every_sort(tree: ExpressionNode) -> None:
