@@ -39,6 +39,8 @@ MAX_FOLDED_ELEMENTS = 1024
 MAX_NAME_LENGTH = 60
 STRUCTURE = re.compile(r"jit\(.*\)|p?jit|while|cond|body|branch_\d+_fun|closed_call|core_call|<.*>")
 """The parts of JAX's names for operations that say in which loop, branch or function one is, as the program does."""
+STRUCTURED = frozenset({"stablehlo.while", "stablehlo.if", "stablehlo.case"})
+"""Operations whose regions are branches or loops."""
 SCALAR_IDENTITIES = frozenset({"stablehlo.broadcast_in_dim", "stablehlo.reshape", "stablehlo.transpose"})
 """Operations that leave a scalar as it is."""
 Environment: TypeAlias = ChainMap[int, Any]
@@ -98,6 +100,10 @@ class ModuleInterpreter:
         """The values that results depend on; operations that give no other ones are left out."""
         for body in bodies:
             find_used(body, self.used)
+        self.value_names = {
+            number: name for body in bodies for number, name in zip(body.parameters, body.names, strict=True)
+        }
+        """The names of the parameters of functions, and of loop variables that begin with their values."""
         self.functions: dict[str, Function] = {}
         self.constants: dict[Operation, Any] = {}
         self.resources: list[Resource] = []
@@ -136,7 +142,7 @@ class ModuleInterpreter:
         python = DerivedFunction(
             own_name, self.listing.definition(found.place.line), lambda *arguments: evaluate(name, *arguments)
         )
-        parameters = tuple(zip(names or parameter_names(body), types, strict=True))
+        parameters = tuple(zip(names or parameter_names(body.names), types, strict=True))
         signature = Signature([Parameter(parameter, Parameter.POSITIONAL_OR_KEYWORD) for parameter, _ in parameters])
         spec = FunctionSpec(python, parameters, result, signature=signature)
         return Function(python, lambda _: spec)
@@ -333,10 +339,13 @@ def operation_scopes(operation: Operation) -> list[str]:
     ['layer', 'tanh']
     """
     parts = [part for part in operation.place.origin.split("/") if part and not STRUCTURE.fullmatch(part)]
-    return [escape_line(part)[:MAX_NAME_LENGTH] for part in parts] or [operation.name.rpartition(".")[2]]
+    name = operation.name.rpartition(".")[2]
+    if operation.regions and operation.name in STRUCTURED:
+        parts.append(f"<{name}>")  # no scope: what is in its regions has its own
+    return [escape_line(part)[:MAX_NAME_LENGTH] for part in parts] or [name]
 
 
-def parameter_names(block: Block) -> list[str]:
+def parameter_names(names: Sequence[str]) -> list[str]:
     """Names for the parameters of a block, all different."""
     unique = UniqueNames()
-    return [unique.fresh(identifier(name, "x")) for name in block.names]
+    return [unique.fresh(identifier(name, "x")) for name in names]

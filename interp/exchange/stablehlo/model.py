@@ -32,7 +32,11 @@ def import_module(source: str | os.PathLike[str] | bytes) -> Function:
         required = "the text of a module, bytes or a path"
         raise Usage("this is not a module of StableHLO", required=required, got=type(source).__name__, python=TypeError)
     content = source.encode() if isinstance(source, str) else source
-    module = parse_module(content, Path(file).name if file else None)
+    return module_function(parse_module(content, Path(file).name if file else None), file)
+
+
+def module_function(module: ForeignModule, file: str | None = None) -> Function:
+    """The function that a module computes; `file` is the path of the module, if it has one."""
     name = entry_of(module)
     return ModuleInterpreter(module, file, identifier(module.name or name, "module")).function(name)
 

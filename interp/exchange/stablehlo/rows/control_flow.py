@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Sequence
 from inspect import Parameter, Signature
 from typing import Any
 
@@ -37,29 +38,55 @@ def branch_of(region: HloRegion) -> Callable[[], tuple[Any, ...]]:
     return lambda: tuple(map(as_array, region()))
 
 
+GENERIC = re.compile(r"iterArg(_\d+)?|arg\d+|")
+"""The names that MLIR gives where it knows none."""
+
+
 @row("while")
-def while_(*starts: Any, regions: list[HloRegion]) -> Any:
-    """The loop variables have the names of the parameters of its body."""
+def while_(*starts: Any, operation: OperationCall, regions: list[HloRegion]) -> Any:
+    """A variable that the body passes on as it is, as JAX does with all values that a body uses, is no loop variable,
+    but a value of the surroundings. The others have the names of the parameters of the body."""
     test, body = regions
-    names = parameter_names(body.block)
+    variables = [k for k, result in enumerate(body.block.results) if result != body.block.parameters[k]]
+    if not variables:  # a loop without trips, or without end
+        variables = list(range(len(starts)))
+    names = variable_names(operation, body)
 
     def name_parameters(function: Callable[..., Any]) -> Callable[..., Any]:
-        parameters = [Parameter(name, Parameter.POSITIONAL_OR_KEYWORD) for name in names]
+        parameters = [
+            Parameter(name, Parameter.POSITIONAL_OR_KEYWORD) for name in parameter_names([names[k] for k in variables])
+        ]
         function.__signature__ = Signature(parameters)  # type: ignore[attr-defined]
         return function
 
-    @name_parameters
-    def condition(*variables: Any) -> Any:
-        return as_array(test(*variables)[0])
+    def all_values(values: Sequence[Any]) -> list[Any]:
+        complete = list(starts)
+        for k, value in zip(variables, values, strict=True):
+            complete[k] = value
+        return complete
 
     @name_parameters
-    def advance(*variables: Any) -> Any:
-        results = tuple(map(as_array, body(*variables)))
-        return results if len(results) > 1 else results[0]
+    def condition(*values: Any) -> Any:
+        return as_array(test(*all_values(values))[0])
 
-    if not starts:
-        return ()
-    return tuple(tl.while_loop(condition, advance, *starts))
+    @name_parameters
+    def advance(*values: Any) -> Any:
+        results = body(*all_values(values))
+        following = tuple(as_array(results[k]) for k in variables)
+        return following if len(following) > 1 else following[0]
+
+    return all_values(tl.while_loop(condition, advance, *(starts[k] for k in variables)))
+
+
+def variable_names(operation: OperationCall, body: HloRegion) -> list[str]:
+    """The names of loop variables; one that the module does not name has the name of the value with which it begins."""
+    known = operation.interpreter.value_names
+    names = []
+    for name, start, inner in zip(body.block.names, operation.operation.operands, body.block.parameters, strict=True):
+        if GENERIC.fullmatch(name):
+            name = known.get(start, name)
+        names.append(known.setdefault(inner, name))
+    return names
 
 
 @row("composite")

@@ -23,7 +23,7 @@ from support.programs.stablehlo_modules import TEXT  # noqa: E402
 from tagloom.core.program.evaluate import evaluate  # noqa: E402
 from tagloom.interp.exchange.export.stablehlo import to_stablehlo  # noqa: E402
 from tagloom.interp.exchange.export.walker import Refusal  # noqa: E402
-from tagloom.interp.exchange.stablehlo.interpreter import ModuleInterpreter  # noqa: E402
+from tagloom.interp.exchange.stablehlo.model import module_function  # noqa: E402
 from tagloom.interp.exchange.stablehlo.module import read_module  # noqa: E402
 from tagloom.interp.exchange.stablehlo.parse import parse  # noqa: E402
 from tagloom.interp.oracle.generate import FuzzCase, FuzzWriter  # noqa: E402
@@ -241,7 +241,7 @@ def test_gradients() -> None:
 
 def from_text(text: str) -> tl.Function:
     """The function of a text, which is parsed in this process: that is quicker, and the text is ours."""
-    return ModuleInterpreter(read_module(parse(text.encode())), None, "module").function("main")
+    return module_function(read_module(parse(text.encode())))
 
 
 def static_cases(seed: int) -> Iterator[tuple[FuzzCase, str]]:
@@ -313,7 +313,29 @@ def test_bytecode_and_names_of_jax() -> None:
     check_agrees(layer(X, floats(4, 5)), imported.run(X, floats(4, 5)).value)
     assert [variable.name for variable in imported.program.main.body.parameters] == ["x", "w"]
     node = next(node for node in imported.program.main.body.nodes if node.op == "tanh")
-    assert [entry.name for entry in node.location.scopes][:1] == ["dense"]
+    assert [entry.name for entry in node.location.scopes] == ["dense", "tanh"]
+
+
+@pytest.mark.heavy
+def test_functions_of_tensorflow() -> None:
+    """TensorFlow gives the StableHLO that XLA gets, and its loops are loops."""
+    tensorflow = pytest.importorskip("tensorflow")
+
+    def grow(x, n):
+        k = 0
+        while k < n:
+            x = tensorflow.tanh(x) * 2.0 + tensorflow.cast(k, tensorflow.float32)
+            k += 1
+        return x
+
+    arguments = tensorflow.ones(3), tensorflow.constant(3)
+    function = tensorflow.function(grow, jit_compile=True)
+    text = function.experimental_get_compiler_ir(*arguments)(stage="stablehlo")
+    imported = tl.from_stablehlo(text)
+    value = imported.run(np.ones(3, np.float32), 3, engine="reference").value
+    np.testing.assert_allclose(value, function(*arguments).numpy(), rtol=1e-6)
+    ops = [node.op for each in imported.program.functions for node in each.body.walk()]
+    assert ops.count("while_loop") == 1
 
 
 def damage(text: str, dice: Random) -> str:
@@ -373,7 +395,7 @@ def test_refusals(line: str, words: str) -> None:
     text = f"func.func @main(%x: tensor<2xf32>) -> tensor<2xf32> {{\n{line}\nreturn %y : tensor<2xf32>\n}}"
     with pytest.raises(tl.Usage, match=words) as raised:
         from_text(text).program  # noqa: B018
-    assert re.search(r"\(module(_\d+)?\.mlir:2\)", str(raised.value))
+    assert re.search(r"\(main(_\d+)?\.mlir:2\)", str(raised.value))
 
 
 @pytest.mark.full

@@ -13,18 +13,15 @@ import numpy as np
 import pytest
 import tagloom as tl
 from support.programs.stablehlo_modules import TEXT, document, parsed
-from tagloom.interp.exchange.stablehlo import rows
-from tagloom.interp.exchange.stablehlo.interpreter import ModuleInterpreter
+from tagloom.interp.exchange.stablehlo.model import module_function
 from tagloom.interp.exchange.stablehlo.module import read_module
 from tagloom.interp.exchange.stablehlo.operations import ROWS
 from tagloom.viz.source_lines import local_line
 
-assert rows
-
 
 def imported(contents: Any = None) -> tl.Function:
     """The function of a document."""
-    return ModuleInterpreter(read_module(contents or document()), None, "collatz").function("main")
+    return module_function(read_module(contents or document()))
 
 
 def collatz(n: int) -> tuple[int, int]:
