@@ -52,16 +52,16 @@ def rows() -> Iterator[str]:
     for row in OPS.values():
         if row.scalar is None:
             attributes = " ".join(
-                f"`{each}` (optional)" if each in row.optional_attributes else f"`{each}`" for each in row.attributes
+                f"`{name}` (optional)" if name in row.optional_attributes else f"`{name}`" for name in row.attributes
             )
-            yield f"| `{row.name}` | {_operands(row)} | {attributes} | {_said(row)} |"
+            yield f"| `{row.name}` | {_operands(row)} | {attributes} | {_meaning(row)} |"
 
 
 def _operands(row: Op) -> str:
     return "any number" if row.arity is None else str(row.arity)
 
 
-def _said(row: Op) -> str:
+def _meaning(row: Op) -> str:
     """The first paragraph of the row's documentation."""
     return " ".join(row.doc.split(">>>")[0].split()).replace("|", "\\|")
 

@@ -137,10 +137,10 @@ def test_promises(modules: dict[str, ModuleType]) -> None:
     row = {"compiled": found(1.0), "numba": found(0.8), "JAX": found(2.0)}
     row |= {"fast, lifo": found(1.0, (1000.0, 1000.0)), "TF Session": found(13.0, (1000.0, 1300.0))}
     texts = {promise.text: promise.line({"scalar": row})[1:] for promise in promises.PROMISES}
-    assert texts["compiled by numba by hand, scalar loop, at most 1.1"] == ["1.25", "missed"]
-    assert texts["compiled by JAX, scalar loop, at most 1"] == ["0.5", "met"]
-    assert texts["compiled by XLA of TensorFlow, scalar loop, at most 1"] == ["", "not measured"]
-    begin = "fast, lifo: firings in the time of one of TensorFlow's executor, scalar; at least 12 (aim 20)"
+    assert texts["compiled / numba by hand, scalar loop, at most 1.1"] == ["1.25", "missed"]
+    assert texts["compiled / JAX, scalar loop, at most 1"] == ["0.5", "met"]
+    assert texts["compiled / XLA of TensorFlow, scalar loop, at most 1"] == ["", "not measured"]
+    begin = "fast, lifo: firings in the time of one firing of TensorFlow's executor, scalar; at least 12 (aim 20)"
     assert texts[f"{begin}; live ones only"] == ["13", "met"]
     assert texts[f"{begin}; dead ones counted"] == ["10", "missed"]
 
@@ -156,8 +156,8 @@ def test_promises_of_training_and_of_ops(modules: dict[str, ModuleType]) -> None
     rows = {"softmax": {"compiled": found(0.9), "JAX": found(1.0), "tf.function": found(2.0), "PyTorch": found(0.1)}}
     rows["l2hmc"] = {"compiled": found(1.0), "eager": found(9.0)}
     texts = {promise.text: promise.line(rows)[1:] for promise in promises.TRAINING}
-    assert texts["a step, compiled by the best of JAX and tf.function: softmax, batch 10, at most 1"] == ["0.9", "met"]
-    assert texts["a step, op by op by compiled: l2hmc, 10 samples, at least 10"] == ["9", "missed"]
+    assert texts["a step, compiled / the best of JAX and tf.function: softmax, batch 10, at most 1"] == ["0.9", "met"]
+    assert texts["a step, op by op / compiled: l2hmc, 10 samples, at least 10"] == ["9", "missed"]
     assert texts["first call of compiled, s: softmax, at most 1"] == ["0.5", "met"]
     assert promises.summary_line(rows, promises.TRAINING) == f"2 met, 1 missed, {len(texts) - 3} not measured"
     ops = {"x + y": {"tagloom": 1.0, "PyTorch": 1.0}, "exp(x)": {"tagloom": 1.6, "PyTorch": 1.0}}

@@ -114,30 +114,30 @@ def _promises() -> Iterator[Promise]:
     for row in ("scalar", "nested"):
         for schedule in ("lifo", "waves"):
             system = f"fast, {schedule}"
-            text = f"{system}: firings in the time of one of TensorFlow's executor, {row}; at least 12 (aim 20)"
+            text = f"{system}: firings in the time of one firing of TensorFlow's executor, {row}; at least 12 (aim 20)"
             yield Promise(f"{text}; dead ones counted", 12, _against_executor(row, system, 1), is_least=True)
             yield Promise(f"{text}; live ones only", 12, _against_executor(row, system, 0), is_least=True)
-    yield Promise("compiled by numba by hand, scalar loop, at most 1.1", 1.1, _ratio("scalar", "compiled", "numba"))
-    yield Promise("compiled by JAX, scalar loop, at most 1", 1, _ratio("scalar", "compiled", "JAX"))
-    yield Promise("compiled by XLA of TensorFlow, scalar loop, at most 1", 1, _ratio("scalar", "compiled", "TF XLA"))
-    yield Promise("compiled by numba by hand, fib(32), at most 1.5", 1.5, _ratio("fib", "compiled", "numba", (32,)))
+    yield Promise("compiled / numba by hand, scalar loop, at most 1.1", 1.1, _ratio("scalar", "compiled", "numba"))
+    yield Promise("compiled / JAX, scalar loop, at most 1", 1, _ratio("scalar", "compiled", "JAX"))
+    yield Promise("compiled / XLA of TensorFlow, scalar loop, at most 1", 1, _ratio("scalar", "compiled", "TF XLA"))
+    yield Promise("compiled / numba by hand, fib(32), at most 1.5", 1.5, _ratio("fib", "compiled", "numba", (32,)))
     for row, limit in (("affine", 1.0), ("affine32", 1.0), ("exptanh", 2.0), ("exptanh32", 2.0)):
-        text = f"compiled by JAX, {row}, 1,000,000 elements, at most {limit:g}"
+        text = f"compiled / JAX, {row}, 1,000,000 elements, at most {limit:g}"
         yield Promise(text, limit, _ratio(row, "compiled", "JAX", (10**6,)))
     for row in ("cell64", "cell256"):
-        text = f"compiled by the best of tf.function, JAX and PyTorch, {row}, at most 1"
+        text = f"compiled / the best of tf.function, JAX and PyTorch, {row}, at most 1"
         yield Promise(text, 1, _by_best(row, "compiled", ("tf.function", "JAX", "PyTorch")))
-    yield Promise("compiled by JAX, sum, 1,000,000 elements, at most 1", 1, _ratio("sum", "compiled", "JAX", (10**6,)))
+    yield Promise("compiled / JAX, sum, 1,000,000 elements, at most 1", 1, _ratio("sum", "compiled", "JAX", (10**6,)))
 
 
 def _training() -> Iterator[Promise]:
     for row, batch in (("softmax", 10), ("softmax", 200), ("mlp", 100), ("lstm", 32), ("l2hmc", 10), ("l2hmc", 200)):
-        text = f"a step, compiled by the best of JAX and tf.function: {row}, batch {batch}, at most 1"
+        text = f"a step, compiled / the best of JAX and tf.function: {row}, batch {batch}, at most 1"
         yield Promise(text, 1, _by_best(row, "compiled", ("JAX", "tf.function"), (batch,)))
-    text = "a step, PyTorch by compiled: treelstm, batch 1, at least 10"
+    text = "a step, PyTorch / compiled: treelstm, batch 1, at least 10"
     yield Promise(text, 10, _ratio("treelstm", "PyTorch", "compiled", (1,)), is_least=True)
     for samples in (10, 200):
-        text = f"a step, op by op by compiled: l2hmc, {samples} samples, at least 10"
+        text = f"a step, op by op / compiled: l2hmc, {samples} samples, at least 10"
         yield Promise(text, 10, _ratio("l2hmc", "eager", "compiled", (samples,)), is_least=True)
     for row in ("softmax", "mlp", "lstm", "treernn", "treelstm"):
         yield Promise(f"first call of compiled, s: {row}, at most 1", 1, _first_call(row, "compiled"))
@@ -148,10 +148,10 @@ PROMISES = tuple(_promises())
 TRAINING = tuple(_training())
 """Of training steps."""
 EAGER = (
-    Promise("an op by PyTorch's: the worst of all, at most 1.5", 1.5, _worst("tagloom", "PyTorch")),
+    Promise("an op, tagloom / PyTorch: the worst of all, at most 1.5", 1.5, _worst("tagloom", "PyTorch")),
     Promise("the same, recorded: at most 1.5", 1.5, _worst("tagloom, tape", "PyTorch, grad")),
 )
-"""Of single ops, of which the results are medians."""
+"""Of single ops, whose results are medians."""
 
 
 def summary_line(results: Any, promises: Sequence[Promise] = PROMISES) -> str:
@@ -171,5 +171,6 @@ def asides(results: Results) -> str:
     for row in ("scalar", "nested"):
         for schedule in ("lifo", "waves"):
             ratio = _inverse(_ratio(row, f"fast, {schedule}", "TF Session"))(results)
-            lines.append([f"fast, {schedule}: {row}, trips in the time of one of TensorFlow's executor", number(ratio)])
+            text = f"fast, {schedule}: {row}, trips in the time of one trip of TensorFlow's executor"
+            lines.append([text, number(ratio)])
     return markdown(["aside", "measured"], lines)
