@@ -44,7 +44,7 @@ def inline(function: _Function) -> _Function:
     >>> @inline
     ... def square(x):
     ...     return x * x
-    >>> [each.name for each in tl.function(lambda x: square(x)).trace(3).program.functions]
+    >>> [function.name for function in tl.function(lambda x: square(x)).trace(3).program.functions]
     ['function']
     """
     mark_inline(underlying_function(function).__code__)

@@ -121,8 +121,8 @@ def draw_permutation(key: int, size: Any) -> Value:
         raise MemoryError(f"a permutation of {size} numbers")
     numbers = list(range(size))
     for last in range(size - 1, 0, -1):
-        other = draw_below(splitmix64(key, last), last + 1)
-        numbers[last], numbers[other] = numbers[other], numbers[last]
+        drawn = draw_below(splitmix64(key, last), last + 1)
+        numbers[last], numbers[drawn] = numbers[drawn], numbers[last]
     return normalize(np.array(numbers, np.int64), Type(dtypes.int64, (size,)))
 
 

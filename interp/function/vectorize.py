@@ -240,7 +240,9 @@ def find_mapped_node_results(node: Node, mapped: set[str], functions: Mapping[st
         condition, body = node.regions
         while True:
             following = find_mapped_values(body, mapped_parameters(body, flags), functions)
-            joined_flags = [one or other for one, other in zip(flags, following, strict=True)]
+            joined_flags = [
+                is_mapped or becomes_mapped for is_mapped, becomes_mapped in zip(flags, following, strict=True)
+            ]
             if joined_flags == flags:
                 break
             flags = joined_flags

@@ -83,8 +83,8 @@ def match_operands(state: State, rule: FiringRule, record: ActivationRecord, tok
             raise duplicate_token(state, token, operands_by_port[port])
         if len(operands_by_port) + 1 < rule.required_tokens:
             return None
-        for other, operand in operands_by_port.items():
-            operands[other] = operand
+        for waiting_port, operand in operands_by_port.items():
+            operands[waiting_port] = operand
     return tuple(operands)  # type: ignore[arg-type]  # every port is filled now
 
 

@@ -397,9 +397,11 @@ def loop_difference(
     differences: list[tuple[LoopPath, LoopDifference]] = []
     for loop in call.loops:
         path = _loop_path(loop, call.tag, ordinals)
-        other = runs.get(path)
-        pairs = None if other is None else _variable_pairs(tree, loop, correct_tree, other)
-        difference = None if other is None or pairs is None else _first_iteration(tree, loop, other, pairs, is_close)
+        correct_loop = runs.get(path)
+        if correct_loop is None:
+            continue
+        pairs = _variable_pairs(tree, loop, correct_tree, correct_loop)
+        difference = None if pairs is None else _first_iteration(tree, loop, correct_loop, pairs, is_close)
         if difference is not None:
             differences.append((path, difference))
     if not differences:
@@ -492,7 +494,7 @@ def cell_difference(
 ) -> CellDifference | None:
     """The cell that was filled first of those that differ; None if there is none, or if the two calls did not make the
     same cells. An empty cell is no mistake by itself."""
-    shapes = [[(cell.size, cell.dtype) for cell in one.cells] for one in (call, correct)]
+    shapes = [[(cell.size, cell.dtype) for cell in compared_call.cells] for compared_call in (call, correct)]
     if shapes[0] != shapes[1]:
         return None
     differences: list[tuple[int, CellDifference]] = []

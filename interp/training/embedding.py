@@ -33,13 +33,13 @@ class Embedding:
 
     >>> import tagloom as tl
     >>> table, sgd = Embedding([[1.0], [2.0], [3.0]], shards=2), tl.optimizers.SGD(rate=1.0)
-    >>> [float(each) for each in table([2, 0, 2])[:, 0]]
+    >>> [float(x) for x in table([2, 0, 2])[:, 0]]
     [3.0, 1.0, 3.0]
     >>> slopes = tl.grad(lambda: tl.sum(table([2, 0, 2])), table.shards, rows=table.shards)()
     >>> [[int(row) for row in slope.indices] for slope in slopes]
     [[1, 0, 1], []]
     >>> sgd.apply(slopes, table.shards)
-    >>> [float(each) for each in table([0, 1, 2])[:, 0]]
+    >>> [float(x) for x in table([0, 1, 2])[:, 0]]
     [0.0, 2.0, 1.0]
     """
 

@@ -396,11 +396,11 @@ class Debugger(AsciiApp):
         if "graph" in self.pane_layout.sizes and (snapshot.picture is not None or "graph" in snapshot.layout_requests):
             panes["graph"].show_content(snapshot.picture)
         if snapshot.has_other:
-            other = panes[OTHER_PANES[0]]
-            assert isinstance(other, GraphPane)
-            other.show_content(snapshot.other_picture)
-            if snapshot.other_picture is not None and other.pane not in snapshot.layout_requests:
-                other.show_message("")  # it may have the layout of the other pane
+            other_pane = panes[OTHER_PANES[0]]
+            assert isinstance(other_pane, GraphPane)
+            other_pane.show_content(snapshot.other_picture)
+            if snapshot.other_picture is not None and other_pane.pane not in snapshot.layout_requests:
+                other_pane.show_message("")  # it may have the layout of the other pane
         panes["timeline"].show_content(snapshot.timeline)
         self._start_layout(snapshot.layout_requests)
 

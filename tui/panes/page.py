@@ -171,7 +171,7 @@ def build_row(*pieces: str | tuple[str, str] | PageSpan, **about: object) -> Pag
 def list_rows(count: int, make: Callable[[int], PageRow], *rest: str) -> LazyRows:
     """`count` rows, followed by the lines in `rest`, such as the number of rows that are not listed.
 
-    >>> [each.text for each in list_rows(2, lambda number: build_row(f"row {number}"), "and 3 more")]
+    >>> [row.text for row in list_rows(2, lambda number: build_row(f"row {number}"), "and 3 more")]
     ['row 0', 'row 1', 'and 3 more']
     """
     return LazyRows(

@@ -75,7 +75,7 @@ class RunBreakpoints:
         """The number of hits up to the run's position, and the event from which they count; None if the breakpoint does
         not compile for its graph. Evaluates events that were not evaluated yet."""
         stops = self.compile_all(points)
-        if all(number != other for other, _ in stops):
+        if all(number != stop_number for stop_number, _ in stops):
             return None
         start = max(stops.observed_until(number), history.base)
         if start < history.position:

@@ -139,7 +139,10 @@ def box_text(box: Box, view: View, style: BoxStyle, ports: int) -> BoxText:
     text = f"{before}{box_label(box, style)}"
     leaving = {(arrow.label, LINE_LOOKS[arrow.link].style) for arrow in view.arrows if arrow.tail == box.name}
     labels = sorted({label for label, _ in leaving if label}, key=lambda label: (label != "T", label))
-    columns = [to_single_width(label).ljust(2 * sum(other == label for other, _ in leaving) - 1) for label in labels]
+    columns = [
+        to_single_width(label).ljust(2 * sum(leaving_label == label for leaving_label, _ in leaving) - 1)
+        for label in labels
+    ]
     length = sum(len(label) + 1 for label in columns)
     text = text.ljust(max(ports + 1, 2 * ports + 1 - length - len(after)))
     outlets = {"": range(len(before), max(len(text), len(before) + 1))}

@@ -283,12 +283,14 @@ def gaps_around_frames(
                 middle = targets[row].column + width[row] / 2
                 rightmost = middle * 2 > span.left_column + span.right_column
                 yield _Gap(right, row, 2) if rightmost else _Gap(row, left, width[row] + 1)
-        for other, beside in spans.items():
-            if members[other] < members[name] or (members[other] == members[name] and other.startswith(f"{name}_")):
-                yield _Gap(left, f"{other}<", _MARGIN)
-                yield _Gap(f"{other}>", right, _MARGIN)
-            elif not members[name] & members[other] and name < other and share_ranks(span, beside):
-                first, second = (name, other) if span.left_column < beside.left_column else (other, name)
+        for other_name, other_span in spans.items():
+            if members[other_name] < members[name] or (
+                members[other_name] == members[name] and other_name.startswith(f"{name}_")
+            ):
+                yield _Gap(left, f"{other_name}<", _MARGIN)
+                yield _Gap(f"{other_name}>", right, _MARGIN)
+            elif not members[name] & members[other_name] and name < other_name and share_ranks(span, other_span):
+                first, second = (name, other_name) if span.left_column < other_span.left_column else (other_name, name)
                 yield _Gap(f"{first}>", f"{second}<", 2)
 
 

@@ -78,9 +78,11 @@ def frame_borders(view: View, layout: CellLayout) -> dict[int, list[Border]]:
     for cluster in inner_first:
         span = layout.frames[cluster.name]
         for upper, channel in ((True, span.first_rank), (False, span.last_rank + 1)):
-            others = borders.setdefault(channel, [])
-            inner_depths = [other.depth + 1 for other in others if other.is_upper == upper and _is_within(other, span)]
-            others.append(
+            in_channel = borders.setdefault(channel, [])
+            inner_depths = [
+                border.depth + 1 for border in in_channel if border.is_upper == upper and _is_within(border, span)
+            ]
+            in_channel.append(
                 Border(cluster.name, span.left_column, span.right_column, upper, max(inner_depths, default=0))
             )
     return borders

@@ -83,7 +83,9 @@ def try_rows(channel: Channel, rows: int, separates_heads: bool) -> bool:
     for border in channel.borders:
         border.row = rows - 1 - border.depth if border.is_upper else border.depth
         extent = (border.left_column, border.right_column)
-        if not 0 <= border.row < rows or any(overlap(extent, other, ()) for other in extents[border.row]):
+        if not 0 <= border.row < rows or any(
+            overlap(extent, placed_extent, ()) for placed_extent in extents[border.row]
+        ):
             return False
         extents[border.row].append(extent)
     placed: list[Trunk] = []
@@ -115,12 +117,14 @@ def _fits(
     if rows == 1 and is_misleading(trunk, channel):
         return False
     if row in (0, rows - 1):
-        for other in channel.trunks:
-            for heads, edge in ((other.heads_below, rows - 1), (other.heads_above, 0)):
+        for neighbour in channel.trunks:
+            for heads, edge in ((neighbour.heads_below, rows - 1), (neighbour.heads_above, 0)):
                 is_adjacent = row == edge and any(
                     overlap(trunk.extent, (column, column), vertical_columns) for column in heads
                 )
-                if is_adjacent and (separates_heads or other is not trunk or hides_line(trunk, sorted(heads), channel)):
+                if is_adjacent and (
+                    separates_heads or neighbour is not trunk or hides_line(trunk, sorted(heads), channel)
+                ):
                     return False
     return True
 
@@ -139,7 +143,10 @@ def hides_line(trunk: Trunk, heads: Sequence[int], channel: Channel) -> bool:
     if the cells beside it are a plain line."""
     left, right = trunk.extent
     occupied = {
-        column for other in channel.trunks if other is not trunk for column in other.columns_above | other.columns_below
+        column
+        for neighbour in channel.trunks
+        if neighbour is not trunk
+        for column in neighbour.columns_above | neighbour.columns_below
     }
     beside = {column + step for column in heads for step in (-1, 1) if left <= column + step <= right}
     return bool(beside & (occupied | set(heads)))
@@ -155,19 +162,19 @@ def count_crossings(trunk: Trunk, rows: int, placed: Sequence[Trunk]) -> list[in
     """How often the trunk would cross others, for each row."""
     left, right = trunk.extent
     change = [0] * (rows + 1)
-    for other in placed:
-        start, end = other.extent
+    for placed_trunk in placed:
+        start, end = placed_trunk.extent
         ours_above, ours_below = (
             _count_between(trunk.columns_above, start, end),
             _count_between(trunk.columns_below, start, end),
         )
         theirs_above, theirs_below = (
-            _count_between(other.columns_above, left, right),
-            _count_between(other.columns_below, left, right),
+            _count_between(placed_trunk.columns_above, left, right),
+            _count_between(placed_trunk.columns_below, left, right),
         )
         change[0] += theirs_above + ours_below
-        change[other.row] += theirs_below - theirs_above
-        change[other.row + 1] += ours_above - ours_below
+        change[placed_trunk.row] += theirs_below - theirs_above
+        change[placed_trunk.row + 1] += ours_above - ours_below
     return list(accumulate(change))
 
 

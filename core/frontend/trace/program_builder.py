@@ -860,7 +860,7 @@ class Specialization:
             if function.is_outdated:
                 return True
             callees = function.callee_signatures or ()
-            pending += [each for each in callees if each.function_spec.is_local and each not in pending]
+            pending += [callee for callee in callees if callee.function_spec.is_local and callee not in pending]
         return False
 
     @property

@@ -133,9 +133,9 @@ def _binary(op: str, *, swapped: bool = False) -> Any:
         if not isinstance(self, Symbol):
             function = getattr(array_namespace(), self.resolve_op(op))
             return function(other, self) if swapped else function(self, other)
-        one, other = convert_operands(op, *((other, self) if swapped else (self, other)))
-        array: Any = one if isinstance(one, ArrayOperators) else other
-        return getattr(array_namespace(), array.resolve_op(op))(one, other)
+        left, right = convert_operands(op, *((other, self) if swapped else (self, other)))
+        array: Any = left if isinstance(left, ArrayOperators) else right
+        return getattr(array_namespace(), array.resolve_op(op))(left, right)
 
     OPERATOR_METHODS[method] = op, 2, swapped
     return method

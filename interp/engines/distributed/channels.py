@@ -102,7 +102,7 @@ class Channels:
             if not self._is_current(batch):
                 continue
             channel = self.channels[batch.sender]
-            for number in [each for each in channel.unacknowledged if each <= batch.acknowledged]:
+            for number in [sent for sent in channel.unacknowledged if sent <= batch.acknowledged]:
                 del channel.unacknowledged[number]
             if batch.number:
                 channel.owes_acknowledgement = True

@@ -261,7 +261,7 @@ class Driver:
         self.messages += self._channels.message_counts
         if self._channels.recorder is not None:
             self.timeline += self._channels.recorder.take_entries()
-            self.timeline += [each for saved in self._saved.values() for each in read_timeline(saved.timeline)]
+            self.timeline += [entry for saved in self._saved.values() for entry in read_timeline(saved.timeline)]
             self.timeline.sort(key=lambda entry: entry.time)
         self._saved.clear()
         if self._is_last:

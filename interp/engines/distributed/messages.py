@@ -195,7 +195,7 @@ def read_names(sites: object, tags: object) -> TagNames:
     """What `table_to_json` wrote."""
     cursor = JsonCursor(sites)
     fields = [entry.mapping() for entry in cursor.entries()]
-    return TagNames(read_tags(cursor, JsonCursor(tags)), [Site(**each) for each in fields])  # type: ignore[arg-type]
+    return TagNames(read_tags(cursor, JsonCursor(tags)), [Site(**site_fields) for site_fields in fields])  # type: ignore[arg-type]
 
 
 def value_to_data(table: TagTable, value: Value) -> JsonValue:
@@ -225,21 +225,21 @@ def read_token(names: TagNames, data: Any) -> Token:
 
 
 _WRITERS: dict[str, Callable[[TagTable, Any], JsonValue]] = {
-    "tokens": lambda table, tokens: [token_to_json(table, each) for each in tokens],
+    "tokens": lambda table, tokens: [token_to_json(table, token) for token in tokens],
     "token": token_to_json,
     "tag": TagTable.add,
     "parent": TagTable.add,
     "site": lambda table, site: table.sites.setdefault(site, len(table.sites)),
-    "inputs": lambda table, inputs: [value_to_data(table, each) for each in inputs],
+    "inputs": lambda table, inputs: [value_to_data(table, value) for value in inputs],
     "outputs": lambda table, outputs: [[number, value_to_data(table, value)] for number, value in outputs],
 }
 _READERS: dict[str, Callable[[TagNames, Any], Any]] = {
-    "tokens": lambda names, data: tuple(read_token(names, each) for each in data),
+    "tokens": lambda names, data: tuple(read_token(names, token) for token in data),
     "token": read_token,
     "tag": lambda names, data: names.tags[data],
     "parent": lambda names, data: names.tags[data],
     "site": lambda names, data: names.sites[data],
-    "inputs": lambda names, data: tuple(read_data(names, each) for each in data),
+    "inputs": lambda names, data: tuple(read_data(names, value) for value in data),
     "outputs": lambda names, data: tuple((number, read_data(names, value)) for number, value in data),
 }
 """How the fields of messages are written and read, by name; all others are JSON already."""

@@ -74,7 +74,7 @@ class NetworkLinks:
 
     def __init__(self, network: FaultyNetwork, rank: int) -> None:
         self._network, self.rank = network, rank
-        self.peers = [each for each in network.ranks if each != rank]
+        self.peers = [peer for peer in network.ranks if peer != rank]
         self._round = self._ticks = 0
 
     def microseconds(self) -> float:

@@ -21,7 +21,7 @@ class MailboxLinks:
 
     def __init__(self, rank: int, worker_count: int) -> None:
         self.rank = rank
-        self.peers = [DRIVER, *(each for each in range(worker_count) if each != rank)]
+        self.peers = [DRIVER, *(peer for peer in range(worker_count) if peer != rank)]
         self.arrived: list[bytes] = []
         """The batches that have come with a call."""
         self.frames: list[bytes] = []

@@ -46,7 +46,7 @@ class SavedRun(NamedTuple):
 def run_digest(graph: Graph, arguments: Sequence[Value], seed: int) -> str:
     """A digest of all that decides what a run does; source lines do not."""
     nodes = tuple(replace(node, location=None) for node in graph.nodes)
-    content = [graph_to_json(replace(graph, nodes=nodes)), [value_to_json(each) for each in arguments], seed]
+    content = [graph_to_json(replace(graph, nodes=nodes)), [value_to_json(argument) for argument in arguments], seed]
     return sha256(json.dumps(content).encode()).hexdigest()
 
 
@@ -84,14 +84,14 @@ def read_run(path: str | os.PathLike[str], graph: Graph, digest: str) -> SavedRu
         stores = document["stores"]
         if not 1 <= len(stores) <= MAX_WORKERS:
             raise ValueError
-        check_depths([read_stores(json.loads(json.dumps(each)), State(graph, None)) for each in stores])
+        check_depths([read_stores(json.loads(json.dumps(document)), State(graph, None)) for document in stores])
         effects, *names = document["effects"]
-        results = tuple(read_message(read_names(*names), each) for each in effects)
+        results = tuple(read_message(read_names(*names), effect) for effect in effects)
     except Usage:
         raise
     except Exception:  # what a document of another form raises where it is read
         raise Usage(f"this is no {_NOUN}", required=required, got=os.fspath(path), python=ValueError) from None
-    return SavedRun(stores, tuple(each for each in results if isinstance(each, FiringResult)))
+    return SavedRun(stores, tuple(result for result in results if isinstance(result, FiringResult)))
 
 
 def check_depths(parts: Sequence[WorkerStores]) -> None:

@@ -78,18 +78,18 @@ def merge_stores(graph: Graph, parts: Iterable[WorkerStores]) -> WorkerStores:
     state = whole.state
     sites: Counter[Site] = Counter()
     for part in parts:
-        other = part.state
-        state.records.update((tag, record) for tag, record in other.records.items() if tag not in part.givers)
-        state.flight.extend(other.flight)
-        state.results.update(other.results)
-        state.trap_events += other.trap_events
-        state.firings_by_node = [a + b for a, b in zip(state.firings_by_node, other.firings_by_node, strict=True)]
-        sites.update(other.activations_by_site)
-        state.firings += other.firings
-        state.steps += other.steps
-        state.waiting_count += other.waiting_count
-        state.cells.blocks.update(other.cells.blocks)
-        state.cells.deferred_count += other.cells.deferred_count
+        part_state = part.state
+        state.records.update((tag, record) for tag, record in part_state.records.items() if tag not in part.givers)
+        state.flight.extend(part_state.flight)
+        state.results.update(part_state.results)
+        state.trap_events += part_state.trap_events
+        state.firings_by_node = [a + b for a, b in zip(state.firings_by_node, part_state.firings_by_node, strict=True)]
+        sites.update(part_state.activations_by_site)
+        state.firings += part_state.firings
+        state.steps += part_state.steps
+        state.waiting_count += part_state.waiting_count
+        state.cells.blocks.update(part_state.cells.blocks)
+        state.cells.deferred_count += part_state.cells.deferred_count
         whole.meter.add(part.meter)
     state.activations_by_site = dict(sites)
     return whole

@@ -42,7 +42,7 @@ class TimelineRecorder:
 def timeline_to_json(entries: list[TimelineEntry]) -> Any:
     """Entries as a document."""
     table = TagTable(())
-    rows = [[*each[:5], None if each.tag is None else table.add(each.tag), each[6:]] for each in entries]
+    rows = [[*entry[:5], None if entry.tag is None else table.add(entry.tag), entry[6:]] for entry in entries]
     return [rows, *table_to_json(table)]
 
 

@@ -330,7 +330,7 @@ class Worker:
             if parent is None or parent not in stores.givers:
                 continue
             proxy = records[parent]
-            if not any(each == site for each, _ in proxy.child_tags):
+            if not any(child_site == site for child_site, _ in proxy.child_tags):
                 self._send_work(stores.givers[parent], CloseNotice(parent, site))
             if not proxy.open_children:
                 del records[parent], stores.givers[parent]

@@ -29,7 +29,7 @@ class SocketLinks:
         self._connection, self.rank = connection, rank
         self._lock = threading.Lock()
         """Held while a frame is written."""
-        self.peers = [DRIVER, *(each for each in range(worker_count) if each != rank)]
+        self.peers = [DRIVER, *(peer for peer in range(worker_count) if peer != rank)]
         self._reader = FrameReader(connection)
 
     def post(self, peer: int, batch: bytes) -> None:

@@ -1017,9 +1017,9 @@ def later_nodes(image: Image) -> list[frozenset[int]]:
     for number in topological_order(graph):
         earlier[number] = needed_nodes(number)
     later: list[set[int]] = [set() for _ in graph.nodes]
-    for other, numbers in earlier.items():
+    for user, numbers in earlier.items():
         for number in numbers:
-            later[number].add(other)
+            later[number].add(user)
     return list(map(frozenset, later))
 
 

@@ -201,8 +201,8 @@ class _WordFunction:
             case ast.BoolOp(operator, values):
                 combine = builder.and_ if isinstance(operator, ast.And) else builder.or_
                 bit, *rest = map(self.condition, values)
-                for other in rest:
-                    bit = combine(bit, other)
+                for next_bit in rest:
+                    bit = combine(bit, next_bit)
                 return bit
             case ast.UnaryOp(ast.Not(), value):
                 return builder.not_(self.condition(value))
