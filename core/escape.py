@@ -1,7 +1,7 @@
 r"""Control characters as escapes, so that text of others cannot control a terminal or look like other text.
 
 Names, keys, messages and prints may come from documents of strangers. What is shown to people goes through one of these
-functions; what is written for programs (JSON, logs, the text form in a file) stays as it is.
+functions; text for programs (JSON, logs, the text form in a file) is unchanged.
 
 >>> escape_controls("title \x1b]0;owned\x07, \u202ereversed\nnext line"), escape_line("one\nline")
 ('title \\x1b]0;owned\\x07, \\u202ereversed\nnext line', 'one\\nline')
@@ -39,7 +39,7 @@ def _escape_match(match: re.Match[str]) -> str:
 
 
 def escape_for_stdout(text: str) -> str:
-    """Text that is data, such as what a program prints: with escapes if stdout is a terminal, otherwise as it is."""
+    """Text that is data, such as what a program prints: with escapes if stdout is a terminal, otherwise unchanged."""
     return escape_controls(text) if sys.stdout is not None and sys.stdout.isatty() else text
 
 

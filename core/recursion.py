@@ -1,4 +1,4 @@
-"""Python's recursion limit, for code that recurs over what has a bound of its own."""
+"""Python's recursion limit, for code whose recursion is bounded by its input."""
 
 from __future__ import annotations
 

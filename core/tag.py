@@ -9,8 +9,8 @@ T3  next_iteration(child(t, loop, k)) = child(t, loop, k + 1).
 T4  Tags are equal if and only if their paths are equal, however they were made. Equal tags have equal keys, in every
     process.
 
-The technique is that of Kostopoulou, Charalambidis and Rondogiannis (arXiv 2410.20225) for calls, and of
-TensorFlow's frames (Yu et al., EuroSys 2018) for loops; here both are one path.
+Calls follow the technique of Kostopoulou, Charalambidis and Rondogiannis (arXiv 2410.20225), loops follow TensorFlow's
+frames (Yu et al., EuroSys 2018); here both are one path.
 """
 
 from __future__ import annotations

@@ -21,7 +21,7 @@ class CallbackError(Exception):
 
 class World:
     """Prints to `output`, by default stdout, and calls Python functions by name. Its effects are never undone. On a
-    terminal, control characters are printed as escapes; `output=print` prints them as they are."""
+    terminal, control characters are printed as escapes; `output=print` prints them unchanged."""
 
     def __init__(
         self, output: Callable[[str], object] = print_line, callbacks: Mapping[str, Callable[..., Any]] | None = None

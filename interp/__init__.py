@@ -2,7 +2,7 @@
 
 To read the machine, begin with `machine`: `event`, `activation`, `state`, `fire` and `step`, the one rule; `cells`,
 `effects` and `k_bounds` add what is not plain computing. `schedule` picks a token, `engines.reference` drives, and
-`outcome` says how the run ended and what it took. Around them:
+`outcome` has the end of the run and its statistics. Around them:
 
 history       time travel: stepping back and forth over a run, jumps, forks
 queries       why a node has not fired, where tokens came from, where runs differ

@@ -68,8 +68,8 @@ def stats_report(outcome: Outcome, *, unicode: bool) -> str:
 
 
 def share_lines(outcome: Outcome) -> list[str]:
-    """A table of firings by function, op and site, at most ten rows. The firings of a site are those of its calls and
-    returns, or of its iterations."""
+    """A table of firings by function, op and site, at most ten rows. The firings of a site are the firings of its calls
+    and returns, or of its iterations."""
     graph, stats, entered = outcome.graph, outcome.stats, outcome.activations()
     names = unique_site_names(graph)
     functions = [(name, count, entered.get(name, 0)) for name, count in firings_by_function(graph, stats).items()]

@@ -20,7 +20,7 @@ MAX_COLUMNS = 160
 """The most columns; if there are more waves, a column is several waves."""
 
 MAX_ROWS = 80
-"""The most rows for single nodes; with more nodes, those of one op in one function share a row."""
+"""The most rows for single nodes; with more nodes, all nodes of the same op in the same function share a row."""
 
 _CELL_SIZE = 18
 _LEFT, _TOP, _RIGHT, _BOTTOM = 190, 46, 20, 46

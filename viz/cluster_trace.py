@@ -57,7 +57,7 @@ def cluster_trace_events(outcome: Outcome, cluster: ClusterUse) -> Iterator[Trac
 
 
 def worker_title(cluster: ClusterUse, rank: int) -> str:
-    """The name of a worker, with that of its device, or of the driver."""
+    """The name of a worker, with the name of its device, or of the driver."""
     if rank < 0:
         return "driver"
     return f"worker {rank}" + (f" {cluster.devices[rank]}" if rank < len(cluster.devices) else "")

@@ -1,6 +1,6 @@
 """Folding: boxes are drawn as one, so that large views fit in a picture.
 
-A fold maps each box to its place: itself, or the one box that is drawn for it, a folded cluster or a bundle. Arrows go
+A fold maps each box to its place: itself, or the box that is drawn for it: a folded cluster or a bundle. Arrows go
 between the places of their ends, and arrows that have become equal are merged into one with their count. No box, arrow
 or token is lost: a folded box counts the badges inside it, a merged arrow has the badges of all.
 """
@@ -299,7 +299,7 @@ def badge_weight(badge: Badge) -> int:
 
 
 def count_inside(view: View, result: View, box_of: Mapping[str, str]) -> None:
-    """Add the badges inside each folded box to it: those of a bundle, or for a cluster their count by mark."""
+    """Add the badges inside each folded box to it: the marks of a bundle, or for a cluster their count by mark."""
     badges: dict[str, list[Badge]] = {}
     strong = set[str]()
     for name, box in view.boxes.items():

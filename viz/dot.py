@@ -129,7 +129,7 @@ def label_markup(view: View, theme: Theme) -> str:
 
 
 def wrap_caption(caption: str) -> list[str]:
-    """The lines of a caption; what is too long ends in an ellipsis."""
+    """The lines of a caption; a text that is too long ends in an ellipsis."""
     return wrap(caption, CAPTION_WIDTH, max_lines=4, placeholder=" ...")
 
 

@@ -129,8 +129,8 @@ def widget(history: History, *, most: int | None = None, fold: Iterable[str] = (
     """A widget for notebooks: a page that plays a history, and moves it.
 
     A step on the page moves the history in the kernel; after each cell that is run, the page shows the position of the
-    history. The run goes on up to the last event of the page, the `most`-th (by default 5,000); `fold` and `boxes` are
-    those of `player`. Raises Usage if anywidget is not installed, or if there is no page of this history.
+    history. The run continues up to the last event of the page, the `most`-th (by default 5,000); `fold` and `boxes`
+    are those of `player`. Raises Usage if anywidget is not installed, or if there is no page of this history.
     """
     if not isinstance(history, History):
         hint = "f.history(ARGS) makes a history"

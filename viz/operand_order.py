@@ -1,4 +1,4 @@
-"""The order of operands in a picture: the box of `a` is on the left of that of `b` above `a - b`.
+"""The order of operands in a picture: the box of `a` is on the left of the box of `b` above `a - b`.
 
 Graphviz minimizes crossings, and does not know operands. So a view is laid out, and operands that are side by side in
 the wrong order get a constraint. The constraints stay if the layout with them has no more crossings and is not much

@@ -7,9 +7,10 @@ variable, a region that ends in a predicate, a region that yields the next varia
 
 The pullback of a region is a cluster inside that of the region's first phase, whose values it uses. The `pullback` node
 that starts it is a box in its own region, joined to the node whose next phase it runs; edges lead from that box to the
-uses of the pullback's parameters. The results of a call's pullback are outputs of that box, those of a cond's pullback
-are merges beside it, and those of a while's pullback are exits of its variables. These variables go from iteration to
-iteration through back boxes, or, in a phase that runs forwards again, through next boxes as in the first phase.
+uses of the pullback's parameters. The results of a call's pullback are outputs of that box, the results of a cond's
+pullback are merges beside it, and the results of a while's pullback are exits of its variables. These variables go from
+iteration to iteration through back boxes, or, in a phase that runs forwards again, through next boxes as in the first
+phase.
 """
 
 from __future__ import annotations

@@ -42,7 +42,7 @@ class Folding(NamedTuple):
 
 
 def fit_screen(view: View, screen: PictureSize = SCREEN) -> View:
-    """The view, arranged and folded for a screen; its caption says what is folded. A view that is not static is
+    """The view, arranged and folded for a screen; its caption names the folded boxes. A view that is not static is
     unchanged, since each of its boxes is one event."""
     if not view.is_static:
         return view
@@ -106,7 +106,7 @@ def fold_until_within(view: View, screen: PictureSize) -> Sequence[str]:
 
 
 def interest_order(view: View) -> list[Cluster]:
-    """The clusters of a view, in the order in which they are folded for a screen: those of less interest first, in
+    """The clusters of a view, in the order in which they are folded for a screen: clusters of less interest first, in
     each kind the innermost and largest first, and functions in reverse order of appearance. The outermost cluster of a
     part, and the function that is called first, stay."""
     by_depth = [cluster for depth, cluster in clusters_by_depth(view.root, ()) if depth > 1]

@@ -1,8 +1,9 @@
 """An estimate of the size of a picture, in a millisecond: a layout by Graphviz takes up to a second, and folding a view
 until it fits needs many.
 
-The height is that of the longest path. Functions are side by side; the width of each is that of its widest rank, where
-boxes and frames are side by side. Arrows that pass by add to it. The constants are fitted to pictures of the examples.
+The height is the height of the longest path. Functions are side by side; the width of each is the width of its widest
+rank, where boxes and frames are side by side. Arrows that pass by add to it. The constants are fitted to pictures of
+the examples.
 """
 
 from __future__ import annotations

@@ -57,7 +57,7 @@ class Theme(NamedTuple):
     name: str
     background: str
     foreground: str
-    """The colour of text, and of whatever is black in the table of looks."""
+    """The colour of text, and of everything that is black in the table of looks."""
     muted: str
     """The colour of secondary text and frames."""
     fill_opacity: str

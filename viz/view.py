@@ -181,7 +181,7 @@ class View:
     places: dict[str, str] = field(default_factory=dict)
     """For each box that was folded, the box that is drawn for it."""
     is_static: bool = False
-    """Whether it shows a program or a graph, and not what unfolded in a run."""
+    """Whether it shows a program or a graph, and not the activations of a run."""
     badge_room: dict[str | int, BadgeRoom] = field(default_factory=dict)
     """The room that the layout keeps for the badges of a box, by name, or of an arrow, by number."""
     caption_room: CaptionRoom | None = None
@@ -204,7 +204,7 @@ class View:
         return {name: box for cluster in self.root.walk() for name, box in cluster.boxes.items()}
 
     def place_of(self, box: str) -> str:
-        """The box that is drawn for a box of the unfolded view: itself, or the one that it is folded into."""
+        """The box that is drawn for a box of the unfolded view: itself, or the box that it is folded into."""
         return self.places.get(box, box)
 
     def copy(self) -> View:

@@ -26,8 +26,8 @@ Contributions: TypeAlias = list[tuple[Operand, Operand]]
 
 
 def _put_adjoints(builder: OpBuilder, adjoint: Operand, inputs: Sequence[Operand]) -> Contributions:
-    """The adjoint of the value put is that of its cell. The array before the put keeps the same adjoint: no other put
-    reads the adjoint of this cell."""
+    """The adjoint of the value that was put is the adjoint of its cell. The array before the put keeps the same
+    adjoint: no other put reads the adjoint of this cell."""
     handle, index, value = inputs
     return [(handle, adjoint), (value, builder("take", adjoint, index, axis=0))]
 
@@ -290,7 +290,7 @@ class _HandleFlowAnalysis:
         return len(self.new_handles), len(self.written_handles), sum(map(len, self.local_flow.values()))
 
     def trace_thread(self, array: HandleKey) -> tuple[Set[HandleKey], Set[HandleKey]]:
-        """The handles of a new array, and those of them to which something may have been put.
+        """The handles of a new array, and the handles among them through which something may have been put.
 
         An array flows up to the callers of its function, and down into the functions called there, which return it to
         that call only.

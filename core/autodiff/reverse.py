@@ -359,7 +359,7 @@ class Reverser:
             return builder("sum_like", adjoint, variable.name)
 
     def reverse_node(self, reversal: RegionReversal, node: Node, builder: AdjointBuilder) -> None:
-        """Add to the adjoints of a node's operands, given those of its results."""
+        """Add to the adjoints of a node's operands, given the adjoints of its results."""
         if node.name in reversal.activity.root_nodes:
             if is_active_node(reversal.activity, node):
                 self.reverse_structured_node(reversal, node, builder)

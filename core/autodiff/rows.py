@@ -20,7 +20,8 @@ from .activity import ActivityAnalysis, RegionActivity, adjoint_type, region_ope
 
 
 class Rows(NamedTuple):
-    """The gradient with respect to an array by rows: `values[k]` is that of row `indices[k]`. Repeated rows add up."""
+    """The gradient with respect to an array by rows: `values[k]` is the adjoint of row `indices[k]`. Repeated rows add
+    up."""
 
     indices: Any
     """Integers from 0, of shape (n,)."""

@@ -15,7 +15,7 @@ _Function = TypeVar("_Function", bound=Callable[..., Any])
 
 
 def do_not_convert(function: _Function) -> _Function:
-    """Mark a Python function, and those defined in it, as one that `tl.function` runs as it is; returns it.
+    """Mark a Python function, and the functions defined in it, so that `tl.function` runs them unconverted; returns it.
 
     An `if`, `while` or `for` in it needs conditions that are known while it is traced.
 

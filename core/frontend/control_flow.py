@@ -62,10 +62,10 @@ def cond(pred: Any, then: Callable[..., Any], otherwise: Callable[..., Any], *op
     """The result of `then(*operands)` if `pred` is true, else of `otherwise(*operands)`. Only one of the branches is
     computed.
 
-    `pred` is one bool: of dtype bool, without axes. The branches take the operands, of which there may be none, may use
-    values of the surrounding function, and return results of the same structure and dtypes: a value, or a tuple, dict,
-    named tuple or dataclass of values. A Python number takes the dtype of the other branch's result. Sizes may differ:
-    the result then has an open size.
+    `pred` is one bool: of dtype bool, without axes. The branches take the operands, if there are any, may use values of
+    the surrounding function, and return results of the same structure and dtypes: a value, or a tuple, dict, named
+    tuple or dataclass of values. A Python number takes the dtype of the other branch's result. Sizes may differ: the
+    result then has an open size.
 
     In a trace, both branches are traced and checked. Outside a trace, only the chosen branch is called, and its result
     is not checked.
@@ -117,8 +117,8 @@ def switch(index: Any, branches: Sequence[Callable[..., Any]], *operands: Any) -
     """The result of `branches[index](*operands)`; only that branch is computed. An index below 0 means the first
     branch, one that is too large the last.
 
-    The branches return results of the same structure and dtypes, as those of `cond`. Raises Invalid (V5) where they do
-    not, or the index is not one integer; Usage without branches.
+    The branches return results of the same structure and dtypes, like the branches of `cond`. Raises Invalid (V5) where
+    they do not, or the index is not one integer; Usage without branches.
 
     >>> switch(2, [lambda x: x, lambda x: -x, lambda x: x * x], 3)
     9
@@ -148,8 +148,8 @@ def switch(index: Any, branches: Sequence[Callable[..., Any]], *operands: Any) -
 
 
 def _branch_at(index: Any, branches: Sequence[Callable[[], Any]], first: int) -> Callable[[], Any]:
-    """A function that calls the branch of an index, among branches of which the first has number `first`, by
-    halving. Errors name the line of its first branch."""
+    """A function that calls the branch of an index, found by bisection; `first` is the number of the first branch.
+    Errors name the line of its first branch."""
     if len(branches) == 1:
         return branches[0]
     half = len(branches) // 2

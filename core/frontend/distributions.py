@@ -86,8 +86,8 @@ def categorical(logits: Any, /, *, axis: int = -1, shape: Any = (), generator: S
     """Random indices along an axis of `logits`, int64: index k has a probability proportional to exp(logits[k]). Seeded
     as `exponential`.
 
-    The result has the axes `shape`, for independent draws, and then those of the logits without that axis. They may be
-    -inf, but not all along the axis.
+    The result has the axes `shape`, for independent draws, and then the axes of the logits without that axis. They may
+    be -inf, but not all along the axis.
 
     >>> import tagloom as tl
     >>> int(categorical(tl.asarray([-tl.inf, 0.0])))
@@ -243,7 +243,7 @@ def _broadcast_parameters(function: str, shape: Any, *parameters: Any) -> tuple[
 
 
 def draw_sizes(shape: Any) -> tuple[Any, ...]:
-    """The sizes of a draw, of which some may be symbolic; raises Usage for anything else."""
+    """The sizes of a draw, some of which may be symbolic; raises Usage for anything else."""
     sizes, symbols = open_sizes(shape)
     remaining = iter(symbols)
     return tuple(next(remaining) if size is None else size for size in sizes)

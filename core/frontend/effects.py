@@ -81,7 +81,7 @@ def print(*parts: Any) -> None:
 
 
 class FormattedValue(NamedTuple):
-    """A value in a printed line, with a format of Python, which is empty for what `print` shows."""
+    """A value in a printed line, with a format of Python; an empty format shows the value as `print` does."""
 
     value: Any
     specification: str = ""

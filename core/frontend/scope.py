@@ -56,8 +56,8 @@ def device(name: str, /) -> NamedScope:
     not depend on devices. The engine `distributed` has a worker for each, where these nodes fire; `tagloom show
     --form partitions` shows what would travel between them. Pictures draw a frame, as for `scope`.
 
-    The body of a function that is called inside is on that device as well, except what has a device of its own. It is
-    in the graph once, so all its calls must admit one device.
+    The body of a function that is called inside is on that device as well, except nodes with another device. It is in
+    the graph once, so all its calls must admit one device.
 
     Raises Usage, which is a ValueError, if this is no name of a device, and a TypeError if it is no string.
 

@@ -118,7 +118,7 @@ class Graph(SvgReprMixin):
         return numbers
 
     def only(self, name: str) -> int:
-        """The number of the one node of this name; raises Usage where there is none, or more than one."""
+        """The number of the only node with this name; raises Usage where there is none, or more than one."""
         numbers = self.find(name)
         if len(numbers) > 1:
             names = ", ".join(str(self.nodes[number]) for number in numbers)

@@ -16,8 +16,8 @@ L10 The effects on a resource hand on one order token, in program order: through
     result. The environment sends the first.
 L11 A pullback of a call adds arguments and results to its site. A pullback of a cond switches on the predicate of the
     cond. A pullback of a loop starts, by `reenter`, in the iteration that left the loop, and goes from iteration to
-    iteration by `back`. Where nothing uses what arrives, an `identity` takes it (S11 counts what arrives). A pullback
-    of that pullback is a loop like the first, on the same condition.
+    iteration by `back`. If nothing uses an arriving value, an `identity` takes it (S11 counts arriving tokens). A
+    pullback of that pullback is a loop like the first, on the same condition.
 
 Nodes are added function by function: the entry merges, then the body in program order, phase by phase, so that their
 numbers order the firings of an activation like a sequential evaluation. The returns to the environment come last. The
@@ -92,7 +92,7 @@ def effect_resources(nodes: Iterable[Node], resources_by_function: Mapping[str, 
 
 
 def _needs_trigger(region: Region, trigger_functions: set[str]) -> bool:
-    """Whether a region of a function uses its trigger, in any phase; inner regions have triggers of their own."""
+    """Whether a region of a function uses its trigger, in any phase; inner regions have other triggers."""
     if any(isinstance(result, Literal) for phase in region.phases() for result in phase.results):
         return True
     for node in (node for phase in region.phases() for node in phase.nodes):

@@ -1,11 +1,11 @@
 """Partitions: a graph on several devices, with a send and a recv for each value and device that needs it.
 
 A *device* has a name, such as `/job:ps/task:1`. A *constraint* is a device's name or a part of one, `/job:ps` or
-`/task:1`: for a node or all nodes of a function by name, or for what was traced inside `with tl.device(...)`.
-`place_nodes` finds a device for each node, and `partition` cuts the graph: where an edge leaves its device, a send is
-put on the one and a recv on the other. All consumers of a value on a device use the same recv. Both are `identity`
-nodes, so the graph with them runs on every engine; a message is a firing of a recv, and has the recv, its tag and the
-value.
+`/task:1`: for a node or all nodes of a function by name, or for all nodes traced inside `with tl.device(...)`.
+`place_nodes` finds a device for each node, and `partition` cuts the graph: where an edge goes from one device to
+another, the source device gets a send, the destination a recv. All consumers of a value on a device use the same recv.
+Both are `identity` nodes, so the graph with them runs on every engine; a message is a firing of a recv, and has the
+recv, its tag and the value.
 
 Machines whose recvs must be started need, in each part of a loop, a loop that makes the tags again, and is told whether
 there is another iteration. Here a message has its tag, and a node fires when all its operands have come under one tag:
@@ -155,7 +155,7 @@ def node_constraints(graph: Graph, constraints: Mapping[str, str] | None = None)
     """What each node requires: `constraints`, by the name of a function or of a node; and `tl.device` in its source.
     The return of a call requires nothing there, since it is where the result of the function is.
 
-    Raises Usage for a name that nothing has, and for what is no device.
+    Raises Usage for an unknown name, and for a text that is no device.
     """
     required: list[Constraints] = [{} for _ in graph.nodes]
     functions = {node.function for node in graph.nodes}
@@ -196,9 +196,9 @@ def list_devices(constraints: Sequence[Constraints]) -> list[DeviceName]:
 
 
 def place_nodes(graph: Graph, constraints: Mapping[str, str], devices: Sequence[DeviceName]) -> list[int]:
-    """The position of a device for each node: the first that all constraints of its group admit, those by name
-    (`node_constraints`) and those of `tl.device`. A node without a constraint is on the device of the calls of its
-    function, or else on the first device, where the results are as well.
+    """The position of a device for each node: the first device that all constraints of its group admit, by name
+    (`node_constraints`) and by `tl.device`. A node without a constraint is on the device of the calls of its function,
+    or else on the first device, where the results are as well.
 
     Raises Usage for a name that nothing has, and where no device is admitted, or there is none.
     """

@@ -148,7 +148,7 @@ class _Partitioner:
         """The representative of each inlet's bundle."""
 
     def partition(self) -> Segmentation:
-        """Split the bundles until they are consistent, and group the nodes by what they need."""
+        """Split the bundles until they are consistent, and group the nodes by their needs."""
         groups: dict[object, list[OutputRef]] = {}
         for inlet in self.inlets:
             groups.setdefault(self._initial_group(inlet), []).append(inlet)
@@ -220,7 +220,7 @@ class _Partitioner:
                 self.join_merges |= self._open_merges(error.key)
 
     def _visit(self, key: _Key) -> None:
-        """Find the alternatives of a key, after those of all that it depends on."""
+        """Find the alternatives of a key, after the alternatives of all its dependences."""
         stack: list[tuple[_Key, Iterator[_Key]]] = [(key, iter(self._dependences(key)))]
         while stack:
             current, pending = stack[-1]
@@ -255,7 +255,7 @@ class _Partitioner:
         return [n for op in ("call", "enter") for n in self.contexts.nodes_by_site.get((op, node.site), ())]
 
     def _needs(self, key: _Key) -> Alternatives:
-        """The alternatives of a key, from those of its dependences."""
+        """The alternatives of a key, from the alternatives of its dependences."""
         if isinstance(key, OutputRef):
             return self._arrival_needs(key)
         if self._is_entry(key):

@@ -88,7 +88,7 @@ class JsonCursor:
     """The document's file, if it has one."""
 
     def refuse(self, required: object, got: str | None = None, hint: str | None = None) -> NoReturn:
-        """Raise Malformed, with what is required here."""
+        """Raise Malformed, with the requirement."""
         message = "the document does not fit its form"
         raise Malformed(message, where=self.path, required=required, got=got or describe_json(self.data), hint=hint)
 

@@ -265,7 +265,7 @@ def lookup_exception(name: str) -> type[Exception]:
 
 def trap_class(op: str, message: str) -> type[Exception]:
     """The exception from which a trap of this op with this message also derives: for a callback, the built-in class
-    that its Python function raised; for an assertion, the one that it names."""
+    that its Python function raised; for an assertion, the class that it names."""
     row = OPS.get(op)
     if row is not None:
         condition = row.trap_condition
@@ -341,7 +341,7 @@ def _find_placeholders(text: str) -> list[str]:
 
 
 def has_formats(text: str) -> bool:
-    """Whether an operand of a printed text has a format other than that of Python's `print`."""
+    """Whether an operand of a printed text has another format than in Python's `print`."""
     return any(placeholder not in ("{}", "{:}") for placeholder in _find_placeholders(text))
 
 

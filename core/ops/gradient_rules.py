@@ -12,9 +12,9 @@ apply ops and never compute, so that one rule serves graphs, tapes and every ord
 'subtract(1.0, multiply(tanh(x), x))'
 
 At kinks: equal operands of minimum and maximum share the adjoint by halves; abs, copysign and hypot have slope 0 at 0;
-pow with a base of 0 has slope 0 along its exponent; the extremes of a reduction share the adjoint equally; of equal
-elements the first is the one that sort and unique_values take. Outside the domain of a function the slope is what its
-formula gives. docs/gradients.md lists these conventions.
+pow with a base of 0 has slope 0 along its exponent; the extremes of a reduction share the adjoint equally; sort and
+unique_values take the first of equal elements. Outside the domain of a function the slope is the value of its formula.
+docs/gradients.md lists these conventions.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Linear algebra computed by LAPACK: determinants, inverses, solutions of equations, and factorisations.
 
 A matrix is the last two axes of an array; the axes before are a stack of matrices. Each result of a factorisation is a
-row of its own. float32 is computed in float64 and rounded. All engines call the same routine and so give the same bits;
-between machines results differ by rounding errors, which are those of backward stable algorithms (Anderson and others,
-LAPACK Users' Guide, chapter 4).
+separate row. float32 is computed in float64 and rounded. All engines call the same routine and so give the same bits;
+between machines results differ by the rounding errors of backward stable algorithms (Anderson and others, LAPACK Users'
+Guide, chapter 4).
 
 In gradient rules the adjoint of a factor is named as the factor, with a bar. An op that reads one half of a symmetric
 matrix has a symmetric adjoint. There is no adjoint where a factorisation is not unique: for singular matrices, and for

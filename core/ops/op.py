@@ -124,8 +124,8 @@ class Op:
     - `symbol`: the operator or short word that pictures show.
     - `attributes`: the names of the static attributes, which `type_rule`, `numpy` and `error_bound` take by keyword;
       `attribute_defaults` has default values of the last ones.
-    - `optional_attributes`: the last of `attributes`, which a node may leave out together. The columns that take
-      attributes have Python's defaults for them, those of `attribute_defaults`.
+    - `optional_attributes`: the last of `attributes`, which a node may leave out together. Columns that take attributes
+      have Python defaults for them: `attribute_defaults`.
     - `dynamic_sizes`: the attribute some of whose sizes may be operands, which follow those that `arity` counts. With
       these operands the op is the op without them, whose attribute the run completes; `type_rule` takes the attribute
       with sizes left open, all other columns but `gradient` only the complete one.

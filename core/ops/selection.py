@@ -51,7 +51,7 @@ def astype_scalar(operand: DType, result: DType) -> ScalarFunction:
 
 def astype_array(x: Any, dtype: DType) -> Any:
     """NumPy leaves the conversion of NaN, and of floats out of range, to the machine; here it is defined. A conversion
-    to float32 goes through float64, as that of a scalar does."""
+    to float32 goes through float64, as for a scalar."""
     array = np.asarray(x)
     if dtype.kind == "f":
         return array.astype(np.float64)

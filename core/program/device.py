@@ -36,7 +36,7 @@ class DeviceName(NamedTuple):
 
 
 FIRST_DEVICE = DeviceName("worker", 0)
-"""The device of arguments and results, and of what nothing places elsewhere."""
+"""The device of arguments and results, and of nodes without a constraint."""
 
 
 def parse_device(text: str) -> DeviceName:

@@ -1,4 +1,4 @@
-"""Hints: what was probably meant, for common mistakes in programs and graphs written by hand.
+"""Hints: the probable intention behind common mistakes in programs and graphs written by hand.
 
 Hints use the syntax of the text form, since not all programs come from Python.
 """

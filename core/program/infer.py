@@ -21,7 +21,7 @@ from ..value import Literal
 from .program import PULLBACK_TARGET, FunctionDef, Node, Operand, Program, Region, Var, callees
 
 HOLE = Type(dtypes.bool, (-1,))
-"""The type that is to be inferred; compared by identity."""
+"""A type to infer; compared by identity."""
 
 PullbackTypes: TypeAlias = Mapping[str, Sequence[Sequence[Type]]]
 """For each function, the types of the results of each further phase."""
@@ -100,7 +100,7 @@ def pullback_types(program: Program) -> PullbackTypes:
 
 class _FunctionInference:
     """One pass over the body of a function. `node_types` has the types of each node's results in program order,
-    `result_types` those of the function's."""
+    `result_types` the types of the function's results."""
 
     def __init__(
         self, results: Mapping[str, Sequence[LatticeType]], function: FunctionDef, pullbacks: PullbackTypes
@@ -114,7 +114,7 @@ class _FunctionInference:
         self.result_types = list(map(_default_hole, self.infer_region(function.body)))
 
     def infer_region(self, region: Region) -> list[LatticeType]:
-        """The types that the first phase yields; sets `later_phase_types` to those of the further phases."""
+        """The types that the first phase yields; sets `later_phase_types` to the types of the further phases."""
         name_types: dict[str, LatticeType] = {}
         outer_phases, self.pending_phases = self.pending_phases, {}
         phase_types = [self.infer_phase(phase, name_types) for phase in region.phases()]

@@ -14,8 +14,8 @@ from .program import PARALLEL_ITERATIONS, PHASE, PULLBACK_TARGET
 
 
 def problem(rule: str, message: str, where: object, *, required: object, got: object, hint: str) -> Invalid:
-    """The error for a broken rule: where it is broken, what the rule requires, what the program has, and what to do.
-    Lists are joined.
+    """The error for a broken rule: the place of the breach, the requirement of the rule, the content of the program,
+    and a remedy. Lists are joined.
 
     >>> print(problem("V6", "results do not fit", "f.tl:3", required=["int8", "bool"], got=[], hint="say both"))
     V6: results do not fit (f.tl:3)

@@ -259,7 +259,7 @@ class Program(SvgReprMixin):
 
 
 def callees(function: FunctionDef) -> Iterator[str]:
-    """The name that each call of a function calls, in program order, then that of its gradient rule."""
+    """The names of the functions that a function calls, in program order, then the name of its gradient rule."""
     for node in function.body.walk():
         if node.op == "call":
             yield str(dict(node.attributes).get("function"))

@@ -189,7 +189,7 @@ class PhaseChecker:
             )
 
     def find_effect(self, node: Node) -> str | None:
-        """The op of an effect of a node: its own, or that of a node in a function that it calls. None without
+        """The op of an effect of a node: its own effect, or that of a node in a function that it calls. None without
         effects."""
         if node.op != "call":
             return node.op if resource_of(node.op) else None

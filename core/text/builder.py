@@ -1,7 +1,7 @@
 """From syntax to programs and graphs: first small parts (names, types, literals, attributes, sites, source locations),
 then the functions of a program, then graphs.
 
-Types that the text leaves out are holes (`program.infer.HOLE`); `document` has them inferred.
+Types that the text leaves out are holes (`program.infer.HOLE`); `document` infers them.
 """
 
 from __future__ import annotations
@@ -172,7 +172,7 @@ def is_writable_attribute(name: str, value: object) -> bool:
 
 
 def read_site(site: SiteSyntax, kind: str | None, owner: str) -> SiteOf | None:
-    """The site in brackets; `kind` is that of the op, if it has one."""
+    """The site in brackets; `kind` is the kind of the op's site, if it has one."""
     if site.name is None:
         return None
     if site.name.text == "@":

@@ -11,7 +11,7 @@ P3  A value is needed if it is fetched, or if a needed node takes it. A node of 
     that contribute only to results that are not needed, unless they have effects or may put to cells.
 P4  If cells are needed, so is everything that may put to them. If a phase of a call, cond or loop is needed, so are all
     phases before it.
-P5  Random draws are those of the whole program.
+P5 Random draws are the same as in the whole program.
 
 A name inside a loop or a called function has many values in a run, one for each tag. `interp.function.fetch_feed`
 fetches these.
@@ -119,7 +119,7 @@ class MainBody:
     """The main function of a program, with the nodes and types of its body by name."""
 
     def __init__(self, program: Program, nodes: Sequence[Node] | None = None) -> None:
-        """`nodes` are those of the body that remain, if some are pruned already."""
+        """`nodes` are the remaining nodes of the body, if some are pruned already."""
         self.program, self.function = program, program.main
         self.body = program.main.body
         self.nodes = self.body.nodes if nodes is None else nodes
@@ -335,7 +335,7 @@ class CallSite(NamedTuple):
 
 
 def prune_calls(program: Program) -> Program:
-    """P3: the program whose functions return and take only what their one call site needs.
+    """P3: the program in which each function with one call site returns and takes only the values that this site needs.
 
     A function with several call sites, or a recursive one, is not pruned, since each call site relies on it; nor is a
     function with a pullback or a gradient rule.
@@ -383,8 +383,8 @@ def calls_with_uses(region: Region) -> Iterator[tuple[Node, set[str]]]:
 
 
 def prune_call(program: Program, call_site: CallSite) -> Program:
-    """The program with one callee pruned to what its call needs, and with its caller pruned where that is allowed.
-    Functions that nothing calls any more are removed."""
+    """The program in which one callee is pruned to the needs of its call, and its caller is pruned where that is
+    allowed. Functions that nothing calls any more are removed."""
     call, required = call_site.node, call_site.required_results
     pruner, callee = ResultPruner(program), program[call.attribute("function")]
     body = pruner.prune_region(callee.body, required)
@@ -573,7 +573,7 @@ def phase_counts(nodes: Iterable[Node]) -> dict[str, int]:
 
 
 def rename_functions(function: FunctionDef, names: Mapping[str, str]) -> FunctionDef:
-    """The function with its name, and those of its callees, replaced."""
+    """The function with its name, and the names of its callees, replaced."""
     return replace(function, name=names.get(function.name, function.name), body=rename_region(function.body, names))
 
 

@@ -427,7 +427,7 @@ def compile_template(text: str, graph: Graph) -> LogTemplate:
 
 
 def closing_brace(text: str, opening: int) -> int:
-    """The index of the brace that closes the one at `opening`, outside of quoted texts; raises SyntaxFault."""
+    """The index of the brace that closes the brace at `opening`, outside quoted texts; raises SyntaxFault."""
     expression = _EXPRESSION_TEXT.match(text, opening + 1)
     assert expression is not None
     end = expression.end()

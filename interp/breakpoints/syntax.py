@@ -25,7 +25,7 @@ class ExpressionNode:
     """A node of a syntax tree. Equality ignores positions in the text."""
 
     position: SourcePosition = field(default=START, compare=False, repr=False)
-    """The position in the text where the node begins; for an infix expression, that of its first operator."""
+    """The position in the text where the node begins; for an infix expression, the position of its first operator."""
     height: int = field(default=1, compare=False, repr=False)
 
 

@@ -197,8 +197,8 @@ class CheckpointManager:
         return next(reversed(self.paths), None)
 
     def save(self, step: SupportsIndex) -> Path:
-        """Save the checkpoint of a step, an integer from 0 up, and delete the oldest ones, and what killed writers
-        left. Raises Usage if there is a checkpoint of a later step, and as `Checkpoint.save` does."""
+        """Save the checkpoint of a step, an integer from 0 up, and delete the oldest ones, and leftovers of killed
+        writers. Raises Usage if there is a checkpoint of a later step, and as `Checkpoint.save` does."""
         number, latest = check_step(step), self.latest
         path = self._folder / f"step-{number}.safetensors"
         if latest is not None and int(_FILE_NAME_PATTERN.fullmatch(latest.name)[1]) > number:  # type: ignore[index]

@@ -52,7 +52,8 @@ class RestoreReport:
         return not (self.only_in_file or self.only_in_program or self.mismatched)
 
     def check(self) -> None:
-        """Raise Usage if the file and the program did not match completely; what matched has been restored."""
+        """Raise Usage if the file and the program did not match completely; the matched variables have been
+        restored."""
         if not self.is_complete:
             hint = "the variables that match were restored; the others may differ on purpose"
             raise Usage("a checkpoint and a program differ", where=user_location(), got=str(self), hint=hint)

@@ -1,1 +1,1 @@
-"""The engines, and what they share: the protocol with its options and limits, the registry, and interruption."""
+"""The engines, and their common parts: the protocol with its options and limits, the registry, and interruption."""

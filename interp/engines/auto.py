@@ -95,7 +95,7 @@ class Target(Enum):
 
 @dataclass(slots=True, eq=False)
 class Warmup:
-    """The warm-up of a program: what `auto` knows about its runs."""
+    """The warm-up of a program: the knowledge of `auto` about its runs."""
 
     graph: weakref.ref[Graph]
     is_restartable: bool
@@ -134,7 +134,7 @@ def is_restartable(job: Job) -> bool:
 
 
 class EngineSelector:
-    """The choice of the engine that a run goes on with."""
+    """The choice of the engine on which a run continues."""
 
     def __init__(self, job: Job, options: RunOptions) -> None:
         self.job, self.options = job, options
@@ -150,8 +150,8 @@ class EngineSelector:
         return is_supported and compiled_engine.compile_failure(self.job.program) is None
 
     def select(self, firings: int, seconds: float) -> Target | None:
-        """Where the run goes on after these firings and seconds; None if it stays where it is. Requests missing machine
-        code."""
+        """The engine on which the run continues after these firings and seconds; None if it stays where it is. Requests
+        missing machine code."""
         may_restart, is_warm = self.may_restart, self.warmup.is_over(firings, seconds)
         if may_restart and (self.has_machine_code() or (is_warm and self.is_compiled_ready())):
             return Target.COMPILED
@@ -221,7 +221,8 @@ _preparations: dict[Any, threading.Thread] = {}
 
 def is_machine_prepared(variant: Any) -> bool:
     """Whether a thread has generated the text of a token machine, and loaded the machine if its code was on disk. The
-    first call starts the thread. That takes up to half a second, in which the run goes on, and ends at its limits."""
+    first call starts the thread. That takes up to half a second; meanwhile the run continues, and ends at its
+    limits."""
 
     def prepare() -> None:
         from .fast import load
@@ -299,7 +300,7 @@ def run_until_selected(
 
 
 def next_poll_after(firings: int) -> int:
-    """The number of firings at which a run on the reference asks again where it goes on."""
+    """The number of firings at which a run on the reference asks again for the engine on which it continues."""
     return min(
         threshold
         for threshold in (firings + POLL_FIRINGS, WARMUP_FIRINGS, LOADED_WARMUP_FIRINGS)

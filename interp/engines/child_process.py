@@ -21,7 +21,7 @@ from weakref import ReferenceType, ref
 from .interrupt import block_interrupt
 
 _FIRST_DELAY, _LONGEST_DELAY = 0.0005, 0.01
-"""Seconds between two checks of a process that is waited for; each is twice the one before."""
+"""Seconds between two checks of a process that is waited for; each is twice the previous one."""
 PARENT_CHECK_SECONDS = 0.1
 """Seconds between two checks of a process with a job whether its parent is alive."""
 _JOB_PROGRAM = """\

@@ -1,5 +1,5 @@
-"""Limits: what ends a run that would take too long, or too much memory. This module has the limits, the measurement of
-memory, and the checks of the clock, memory and Ctrl-C between two steps.
+"""Limits: the checks that end a run before it takes too long, or too much memory. This module has the limits, the
+measurement of memory, and the checks of the clock, memory and Ctrl-C between two steps.
 """
 
 from __future__ import annotations

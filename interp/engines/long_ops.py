@@ -42,12 +42,12 @@ _abandoned_threads: list[threading.Thread] = []
 
 
 class OpAbandoned(Exception):
-    """Raised where an op was abandoned; the argument is what ended the run."""
+    """Raised where an op was abandoned; the argument is the limit that ended the run."""
 
 
 def may_take_long(op: str, operands: Sequence[Value], result: Type) -> bool:
-    """Whether an op on these operands, with a result of this type, may take longer than some milliseconds. The size of
-    a result that only the run computes, such as that of `repeat`, is unknown, and does not count."""
+    """Whether an op on these operands, with a result of this type, may take longer than some milliseconds. A result's
+    size that only the run computes, such as the size of `repeat`, is unknown, and does not count."""
     if op in ROUTING_OPS:
         return False
     row, arrays = OPS.get(op), [operand for operand in operands if isinstance(operand, np.ndarray)]

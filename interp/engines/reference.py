@@ -159,8 +159,8 @@ def run_graph(
 
     `until` may stop the run early, at the results or at the first trap. `keep="events"` keeps every event, `keep=N` the
     last N, and `keep=PATH` writes a log, of JSON lines if the path ends in .jsonl, in columns if it ends in .npz. A
-    graph that breaks a rule is refused, unless `unchecked`: then it runs, to show what goes wrong, and its events are
-    kept. A graph that breaks V7 or V15 has no meaning, and is always refused.
+    graph that breaks a rule is refused, unless `unchecked`: then it runs, to show the fault, and keeps its events. A
+    graph that breaks V7 or V15 has no meaning, and is always refused.
 
     `seed` seeds random numbers. `k` overrides the k-bounds of all loops. `world` prints, and provides the Python
     functions of callbacks. `schedule` may be a Script.

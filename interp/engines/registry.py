@@ -1,5 +1,5 @@
-"""The registry of engines, those of this package and those that other packages register as entry points; `run` runs a
-job on one of them.
+"""The registry of engines: the engines of this package, and engines that other packages register as entry points; `run`
+runs a job on one of them.
 
     [project.entry-points."tagloom.engines"]
     mine = "my_package:ENGINE"
@@ -50,7 +50,7 @@ def engine_names() -> tuple[str, ...]:
 
 
 def resolve_engine(name: str | None) -> str:
-    """The name of the engine to use; for None, that of the environment variable, or else `auto`.
+    """The name of the engine to use; for None, the name in the environment variable, or else `auto`.
 
     Raises Usage for an unknown name.
     """

@@ -71,7 +71,7 @@ GetOrPrune: TypeAlias = Callable[[object, Callable[[], "PrunedProgram"]], "Prune
 
 @dataclass(frozen=True, slots=True)
 class PrunedProgram:
-    """A program pruned to what some fetched values need, given some fed values."""
+    """A program pruned to the needs of some fetched values, given some fed values."""
 
     original: PrunableProgram
     program: Program
@@ -96,7 +96,7 @@ class PartialProgram:
         feed: Mapping[str, object] | None,
         get_or_prune: GetOrPrune,
     ) -> None:
-        """`get_or_prune` caches pruned programs, by what they fetch and feed."""
+        """`get_or_prune` caches pruned programs, by the names that they fetch and feed."""
         self.name = name
         self._resolve_call = resolve_call
         self._get_or_prune = get_or_prune
@@ -390,7 +390,7 @@ def location_types(graph: Graph, location: ValueLocation) -> list[Type]:
 
 
 def has_name(graph: Graph, number: int, name: str) -> bool:
-    """Whether a node has a name: its own, or that of its loop variable."""
+    """Whether a node has a name: its own type, or the type of its loop variable."""
     node = graph.nodes[number]
     return name in (node.name, str(node)) or (node.op == "merge" and node.name.endswith(f".{name}"))
 
@@ -428,7 +428,7 @@ def format_tag(tag: Tag) -> str:
 
 
 class _FetchObserver:
-    """Observes the events of a run: records fetched values, and stops the run where a value is to be fed or all are
+    """Observes the events of a run: records fetched values, and stops the run when a value must be fed or all are
     fetched."""
 
     def __init__(

@@ -192,7 +192,8 @@ class Function(SvgReprMixin):
         k-bounds of all loops, and `world` prints. `cores` is the number of cores that `fast` may use under `waves`.
         `workers` is the number of workers of `distributed`, and `cluster` says where they are: network, network:SEED,
         processes or ray. `checkpoint` is a file for their checkpoints, and `resume` one from which a run goes on whose
-        process was killed; with `timeline`, `out.cluster.timeline` has what each worker did when.
+        process was killed; with `timeline`, `out.cluster.timeline` has the firings and messages of each worker, with
+        their times.
 
         Other keywords are arguments of the function; one that has the name of an option is passed by position.
         """
@@ -453,7 +454,8 @@ class Function(SvgReprMixin):
         return self._find_or_trace(source.resolve_types(types))
 
     def _default_type(self, name: str, declared: TreeType | None) -> TreeType | None:
-        """The tree type of a parameter without an argument: as declared, else that of its default, if it has one."""
+        """The tree type of a parameter without an argument: as declared, else the type of its default, if it has
+        one."""
         if declared is not None or not self.source.has_default(name):
             return declared
         leaves, structure = self.source.flatten_argument((name, None), self.source.default(name))

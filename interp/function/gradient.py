@@ -49,7 +49,7 @@ def grad(
     The result is a function like any other: it can be called, run on any engine, drawn, debugged, and differentiated
     again. The targets must be floats, of any shape.
 
-    With `has_aux` the function returns a pair, of which the first is differentiated; the result is the gradient and the
+    With `has_aux` the function returns a pair; its first part is differentiated; the result is the gradient and the
     second, `(gradient, aux)`.
 
     Targets that `rows` also names are tables from which the function only takes rows. The gradient by such a table is a
@@ -200,7 +200,7 @@ def refuse_values(kind: str, values: Sequence[Any]) -> None:
 def vjp(function: Callable[..., Any], *arguments: Any, has_aux: bool = False) -> tuple[Any, ...]:
     """The value of a function and its pullback. The pullback maps an adjoint, with the nesting and types of the value,
     to a tuple of the adjoints of the arguments, None for an argument that is not a float. With `has_aux` the function
-    returns a pair, of which the first is the value; the result is `(value, pullback, aux)`.
+    returns a pair; its first part is the value; the result is `(value, pullback, aux)`.
 
     Outside of tracing, each pullback runs the function again on the same inputs, without repeating its effects. Raises
     Invalid (D5) if it draws random numbers, which would differ.

@@ -152,7 +152,7 @@ def broadcast_axes(word: str, axes: Any, structure: TreeDef, path: str) -> list[
 
 
 def trace_vmap(source: FunctionSpec, axes: Sequence[Any], out_axes: Any, arguments: Sequence[Any]) -> Any:
-    """A loop over the mapped axes of symbolic arguments, each iteration of which calls the function."""
+    """A loop over the mapped axes of symbolic arguments, whose iterations call the function."""
     leaves, leaf_axes, paths, structures = list[Any](), list[int | None](), list[str](), list[TreeDef]()
     arguments = source.keep_defaults_static(arguments)
     for (name, _), argument, part_axes in zip(source.declared_parameters, arguments, axes, strict=True):

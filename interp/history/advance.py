@@ -229,7 +229,7 @@ class Advance(HistoryCursor):
     def forward_to(self, selector: EventSelector = None, limit: float = inf) -> Event | None:
         """Move forward to just after the next selected event and return it; None if the run ends first, or at position
         `limit`. The selector is a condition, such as `node == 'add' and value < 0`; a function of state and event;
-        Breakpoints, whose `lines` collect what they log; or None for the program's own `tl.breakpoint`."""
+        Breakpoints, whose `lines` collect the lines that they log; or None for the program's own `tl.breakpoint`."""
         holds = selector.should_stop if isinstance(selector, Breakpoints) else predicate_of(selector, self.state)
         self._observe_past(selector)
         while self.position < min(len(self), limit):
@@ -326,7 +326,7 @@ class Advance(HistoryCursor):
     def outcome(self) -> Outcome:
         """The outcome of the run, at any position; raises Usage if the run is not over.
 
-        It equals that of `run_graph` with `keep="events"`, except for its schedule: `hand` if the run left its
+        It equals the outcome of `run_graph` with `keep="events"`, except for its schedule: `hand` if the run left its
         schedule, `what-if` if a token was changed or injected.
         """
         if self._outcome is None:
@@ -368,15 +368,15 @@ class Advance(HistoryCursor):
 
     @property
     def next_choice(self) -> int | None:
-        """The position in the flight of the next token: that of the next known event, or, at the end, the schedule's
-        choice; None if the flight is empty."""
+        """The position in the flight of the next token: the position of the next known event, or, at the end, the
+        schedule's choice; None if the flight is empty."""
         if self.position < len(self):
             return self[self.position].position
         return self._current_pick(self.state) if self.state.flight else None
 
     @property
     def _current_pick(self) -> Pick:
-        """The schedule that continues; once the run has left a script, the one that follows it."""
+        """The schedule that continues; once the run has left a script, the schedule that follows it."""
         has_left = bool(self.edits) or self._first_manual_event is not None
         return schedule_named(self._origin.fallback_schedule) if has_left else self._origin.pick
 

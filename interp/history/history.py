@@ -121,7 +121,7 @@ class History(FastForward, SvgReprMixin, PlayerMixin):
 
     def branch(self, name: str | None = None) -> History:
         """Fork at the current position: a history with the same past that continues independently. Its default name is
-        that of its parent and a number.
+        the name of its parent and a number.
 
         Firings from there on are new, and so are their effects: `repeats` lists the parent's effects that may happen
         again.

@@ -148,8 +148,8 @@ class Replay:
             self._completion_steps.setdefault("trap", state.steps)
 
     def match_predicted(self, line: bytes) -> Event | None:
-        """The next event, if its line would be exactly this one; None if the line has to be read. Takes 15 us instead
-        of 85."""
+        """The next event, if its line would be exactly this one; None if the line must be read. Takes 15 us instead of
+        85."""
         if self.pick is None or not line.startswith(b'{"deliver"') or not self.state.flight or self.outcome:
             return None
         position = self.pick(self.state)

@@ -153,8 +153,8 @@ class HistorySegment:
         return bisect_right(self.keyframes, position, key=lambda keyframe: keyframe.position) - 1
 
     def replay_cost(self, start: tuple[State, int], is_owned: bool, position: int) -> float:
-        """The cost of reaching a position from a state and its position, in applied events. A state that is not owned
-        by the caller has to be forked."""
+        """The cost of reaching a position from a state and its position, in applied events. A state that the caller
+        does not own must be forked."""
         state, start_position = start
         fork_cost = 0 if is_owned else FORK_COST * len(state.records)
         if start_position <= position:

@@ -1,8 +1,8 @@
 """The image of a graph: flat arrays of numbers, which token engines run.
 
 An activation has a frame of words: a header, words of bits (which operands of a node have arrived, and whether it has
-fired), a word for each child activation that several tokens enter, and a word for each operand that may have to wait.
-So operands are matched by indexing, without a search. The nodes of a function outside its loops form a scope, and so do
+fired), a word for each child activation that several tokens enter, and a word for each operand that may wait. So
+operands are matched by indexing, without a search. The nodes of a function outside its loops form a scope, and so do
 the nodes of a loop. All activations of a scope run the same nodes, so their frames have the same layout.
 
 A value is one word of 64 bits: a bool or an integer as itself, a float by its bits, float32 as the equal float64. An
@@ -105,13 +105,13 @@ class NodeColumn(IntEnum):
     MASK_WORD = 4
     """The word of the frame with these bits."""
     EDGES_BEGIN = 5
-    """The position where the edges of output 0 begin; those of output 1 begin at SECOND_EDGES_BEGIN and end at
+    """The position where the edges of output 0 begin; the edges of output 1 begin at SECOND_EDGES_BEGIN and end at
     EDGES_END."""
     SECOND_EDGES_BEGIN = 6
     EDGES_END = 7
     ROUTE = 8
-    """The position in `routes` where the edges by site (S10) of output 0 begin, or -1; ROUTE_SECOND is that of output
-    1."""
+    """The position in `routes` where the edges by site (S10) of output 0 begin, or -1; ROUTE_SECOND is the route of
+    output 1."""
     ROUTE_SECOND = 9
     SITE = 10
     """The number of its site, or -1; for a node that makes a result, the position of the result."""
@@ -436,7 +436,7 @@ class _ImageBuilder:
         return len(self.contexts.nodes_by_site[node.op, node.site])
 
     def waiting_ports(self, number: int) -> list[int]:
-        """The ports whose tokens may have to wait for others."""
+        """The ports whose tokens may wait for others."""
         node = self.graph.nodes[number]
         open_ports = [port for port, literal in enumerate(node.ports) if literal is None]
         if node.op == "merge" or len(open_ports) < 2:

@@ -181,7 +181,7 @@ def format_location(location: int) -> str:
 
 
 def literal_rows(image: Image) -> Iterator[tuple[str, ...]]:
-    """The rows of literals, in the order of their words of memory, which is that of their ports."""
+    """The rows of literals, in the order of their words of memory, which is the order of their ports."""
     yield "literal", "port", "type", "value"
     literals = (
         image.first_port[number] + port

@@ -1,9 +1,9 @@
-"""Firing rules: what each node does when it fires, compiled once per graph from a table by op.
+"""Firing rules: the action of each node when it fires, compiled once per graph from a table by op.
 
 The numbered rules continue those of `step`, which owns S1 to S4.
 
 S5  An ordinary node computes its op and sends the result under the same tag. If the op has no value for the operands,
-    the node traps: it sends nothing, and the run goes on.
+    the node traps: it sends nothing, and the run continues.
 S6  `merge` passes on the token that it got. `switch` sends the value to output 0 if the predicate is true, else to
     output 1.
 S7  `call` sends t -> t/site, and `enter` t -> t/loop[0].

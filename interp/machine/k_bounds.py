@@ -34,7 +34,7 @@ def released_tokens(
     state: State, record: ActivationRecord, rule: FiringRule | None, sent: tuple[Token, ...]
 ) -> tuple[tuple[int, Token], ...]:
     """The throttled tokens that an event releases, with the numbers of the steps that sent them, in that order. `rule`
-    is that of the node that fires, or None; `sent` are the tokens that it sends."""
+    is the rule of the node that fires, or None; `sent` are the tokens that it sends."""
     consumed = rule.required_tokens * rule.counts_as_busy if rule else 0
     target = sent[0].tag if sent and sent[0].node >= 0 and state.count_busy_tokens(sent) else None
     idle = set(idle_activations(state, record, consumed, target))

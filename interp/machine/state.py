@@ -305,8 +305,8 @@ class State:
         return sum(self.rules[token.node].counts_as_busy for token in sent)
 
     def add_busy(self, tag: Tag | None, change: int) -> None:
-        """Change the busy count of an activation, and those of its ancestors where it becomes zero or stops being
-        zero."""
+        """Change the busy count of an activation; if it becomes zero or stops being zero, change the counts of its
+        ancestors."""
         while tag is not None and change and tag in self.records:
             record = self._writable_record(tag)
             old_count, record.busy_count = record.busy_count, record.busy_count + change

@@ -67,7 +67,7 @@ def event_without_firing(
 
 
 def match_operands(state: State, rule: FiringRule, record: ActivationRecord, token: Token) -> tuple[Value, ...] | None:
-    """S2: the operands by port, or None where the token has to wait. Checks S4."""
+    """S2: the operands by port, or None if the token must wait. Checks S4."""
     number, port, _, value = token
     if number in record.fired_nodes:
         raise duplicate_token(state, token, None)

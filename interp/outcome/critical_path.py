@@ -73,7 +73,7 @@ def dependences(graph: Graph, events: Sequence[Event]) -> dict[int, Dependence]:
 
 
 def critical_path(graph: Graph, events: Sequence[Event]) -> tuple[CriticalFiring, ...]:
-    """A longest chain of firings, from first to last, each of which uses a result of the one before.
+    """A longest chain of firings, from first to last, in which each firing uses a result of the previous one.
 
     Its length is the largest depth, which is the span Sinf without cells and k-bounds. Among all such chains, its last
     firing comes first in program order, then the one before it, and so on: it is the same under every schedule, except

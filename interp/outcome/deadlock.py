@@ -1,6 +1,6 @@
 """The cause of a deadlock, from the tokens that wait: the cell that nothing fills, and the reads that lead to it.
 
-A read of an empty cell is deferred. If the store to that cell waits for another deferred read, the search goes on
+A read of an empty cell is deferred. If the store to that cell waits for another deferred read, the search continues
 there; it ends at a cell for which no store waits, at a store that waits for something else, or where it began.
 """
 
@@ -37,8 +37,8 @@ class WaitingRead(NamedTuple):
 
 
 class DeadlockCause(NamedTuple):
-    """The deferred reads, each of which waits for the next, and why the cell of the last one is not filled: the store
-    that would fill it waits for something else, the last read waits for an earlier one, or there is no store."""
+    """The deferred reads, in which each read waits for the next, and why the cell of the last one is not filled: the
+    store that would fill it waits for something else, the last read waits for an earlier one, or there is no store."""
 
     reads: tuple[WaitingRead, ...]
     store: tuple[int, Tag] | None

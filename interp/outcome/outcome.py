@@ -43,8 +43,8 @@ class ClusterUse(NamedTuple):
     """How a run used its workers.
 
     `messages` has the number of messages sent since the last rollback, by class (`engines/distributed/messages.py`);
-    `deaths` is the number of workers that died and were replaced; `devices` are those of the program, each of which had
-    the worker of its position. `timeline` has what they and the driver have done, by time, if that was recorded.
+    `deaths` is the number of workers that died and were replaced; `devices` are the devices of the program, in the
+    order of their workers. `timeline` has what they and the driver have done, by time, if that was recorded.
     """
 
     workers: int
@@ -168,8 +168,8 @@ class Outcome(SvgReprMixin, PlayerMixin):
         return activations(self.graph, self.stats)
 
     def critical_path(self) -> tuple[CriticalFiring, ...]:
-        """A longest chain of firings, each of which uses a result of the one before; it is the same under every
-        schedule. Raises Usage if the run did not keep all events."""
+        """A longest chain of firings, in which each firing uses a result of the previous one; it is the same under
+        every schedule. Raises Usage if the run did not keep all events."""
         return critical_path(self.graph, self._all_events)
 
     def time_on(self, processors: float) -> int:

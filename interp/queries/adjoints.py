@@ -40,7 +40,7 @@ _ROUTING_PREFIXES = ("switch_", "enter_", "next_")
 """The prefixes in the names of routing nodes, before the name of the value that they pass on."""
 
 _MAX_HOPS = 12
-"""The most firings that the search downstream visits to find one with an adjoint node of its own."""
+"""The most firings that the search downstream visits to find one that has an adjoint node."""
 
 _NodePairs: TypeAlias = Iterator[tuple[int, int]]
 """Pairs of an adjoint node and a primal node that it reverses."""
@@ -252,8 +252,7 @@ class AdjointPartners:
 
 def nearest_adjoints(adjoints: AdjointPartners, event: Event) -> list[tuple[int, Tag]]:
     """The nodes that reverse a firing, each with the tag of its activation; if there are none, those that reverse the
-    firings that consume its results. An addition has no adjoint node of its own, since it passes an adjoint on
-    unchanged."""
+    firings that consume its results. An addition has no adjoint node, since it passes an adjoint on unchanged."""
     activations = {(event.token.node, event.token.tag): adjoints.activation_of(event)}
     frontier = [*activations]
     for _ in range(_MAX_HOPS):

@@ -322,7 +322,7 @@ class UnopenedActivation(NamedTuple):
 
 
 Waiter: TypeAlias = UnfiredNode | UnopenedActivation | DeferredRead | ThrottledToken
-"""A reason that waits in turn, so that the search continues with what it waits for."""
+"""A reason that waits in turn, so that the search continues with its own reasons."""
 
 Reason: TypeAlias = (
     InFlightToken | TrappedFiring | RoutedAway | RoutedAwayEarlier | UnfedPort | UnfilledCell | EndOfWave | Waiter

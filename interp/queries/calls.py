@@ -44,8 +44,8 @@ class CellStore(NamedTuple):
 
 @dataclass(slots=True, eq=False)
 class LoopRun:
-    """One run of a loop: for each iteration, the values of its variables by merge, without those that never change.
-    The last iteration is the one whose condition did not hold, if the loop ended."""
+    """One run of a loop: for each iteration, the values of its variables by merge, without those that never change. If
+    the loop ended, the last iteration is the iteration whose condition did not hold."""
 
     site: Site
     parent: Tag
@@ -75,7 +75,7 @@ class FunctionCall:
 
 class RootArgument(NamedTuple):
     """An argument of the root activation, by its position among the visible arguments. It enters through no merge: it
-    may go to any port, to several, or to none. It has a type of its own, so that no reader takes it for a node."""
+    may go to any port, to several, or to none. It has a separate type, so that no reader takes it for a node."""
 
     position: int
 
@@ -217,7 +217,7 @@ class CallTree:
         return returns
 
     def _is_hidden(self, number: int) -> bool:
-        """Whether a merge or return is that of a trigger or of an order token, which lowering adds."""
+        """Whether a merge or return belongs to a trigger or an order token, which lowering adds."""
         node = self.graph.nodes[number]
         name = re.sub(r"_\d+$", "", node.name.rpartition(".")[2])
         return node.outputs[0].type.dtype is dtypes.bool and name in _HIDDEN_NAMES

@@ -5,7 +5,7 @@ inverted (S7 to S9, S17): `return` sends from the activation of the call; `exit`
 from one that has not opened; `back` from the iteration after, or, out of the loop, from the first one; all others from
 the same tag, its parent, or the iteration before. The search enters no activation that has not opened, but continues at
 the nodes that would open it; so it ends. At an empty cell it continues at the stores that have received the number of
-the cell; at a throttled token, at whatever keeps the earlier iteration busy.
+the cell; at a throttled token, at the cause that keeps the earlier iteration busy.
 
 A node may still fire if, for each port without a token (for a merge: for any), some path ends at a token in flight;
 otherwise it never fires, so nodes that only wait for each other are not live. The verdict is unknown if a path ends at
@@ -279,7 +279,7 @@ class _UpstreamSearch:
         return ThrottledToken(token.tag, self.blocked_tokens.bound(token.tag), origin)
 
     def cell_requirements(self, cell: CellAddress) -> Requirements:
-        """The requirements of a cell; for a `collect`, those of each empty cell."""
+        """The requirements of a cell; for a `collect`, the reasons of each empty cell."""
         return tuple(
             MissingToken(-1 - awaited_cell.number, self.blocked_tokens.filling_reasons(awaited_cell))
             for awaited_cell in self.blocked_tokens.awaited_cells(cell)
@@ -344,7 +344,7 @@ class _UpstreamSearch:
                 yield from self.exit_reasons(node, tag, row.site)
 
     def exit_iteration(self, reenter: int, tag: Tag) -> int | None:
-        """The iteration that a `reenter` sends to, if known: the one in which the `exit` fired."""
+        """The iteration that a `reenter` sends to, if known: the iteration in which the `exit` fired."""
         number = self.index.sender(reenter, 1, tag)
         return None if number is None or number < 0 else self.index.events[number].token.tag.iteration
 

@@ -1,6 +1,6 @@
 """The first mistake of a program, by comparison with a correct one: the innermost wrong call whose own calls are right.
 
-The programs may be written differently. The search compares what functions compute: a call is right if the correct
+The programs may be written differently. The search compares the results of functions: a call is right if the correct
 program has the same result for the same function and arguments, in its run or in a run of that function alone. So the
 search needs no node of one program to correspond to a node of the other. From the wrong call of the entry it descends
 to a wrong call among its own calls, as long as there is one (Shapiro, Algorithmic Program Debugging, 1983). A function
@@ -300,7 +300,7 @@ class WrongCallSearch:
         unfinished: Sequence[tuple[FunctionCall, FunctionCall]],
         keys: Sequence[CallKey],
     ) -> bool:
-        """Whether a wrong call without wrong finished calls is the one to report."""
+        """Whether to report a wrong call that has no wrong finished calls."""
         if call.is_finished or call.trap is not None:
             return True
         if not self.is_endless:

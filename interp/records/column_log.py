@@ -286,7 +286,7 @@ class _ColumnArchive:
         self._page, self._page_bytes = "", 0
 
     def refuse(self, name: str, required: str, got: object) -> NoReturn:
-        """Raise Malformed for a member, with what is required of it."""
+        """Raise Malformed for a member, with its requirement."""
         raise Malformed("this is not a log of events", where=name, required=required, got=got)
 
     def read(self, name: str) -> npt.NDArray[Any]:

@@ -471,7 +471,8 @@ def outcome_differences(expected: OutcomeRecord, actual: OutcomeRecord) -> Itera
 
 
 def part_difference(key: str, required: Any, got: Any) -> Iterator[tuple[str, str, str]]:
-    """The difference between two parts; of two tuples of the same length, that of the first entries that differ."""
+    """The difference between two parts; for two tuples of the same length, the difference of the first entries that
+    differ."""
     if got is None or required == got:
         return
     if type(required) is type(got) is tuple and len(required) == len(got):

@@ -124,7 +124,7 @@ class JsonLogWriter:
         self._write = write
 
     def write_event(self, event: Event) -> None:
-        """Write the line of an event, after those of the tags that it opens."""
+        """Write the line of an event, after the lines of the tags that it opens."""
         for row in self.tags.declare(event):
             self._write(tag_line(row))
         self._write(event_line(event, self.tags.numbers))

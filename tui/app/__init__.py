@@ -1,5 +1,5 @@
-"""The debugger as a Textual app. Widgets show what `tui.panes` computes and run session commands; they contain no
-logic."""
+"""The debugger as a Textual app. Widgets show the contents that `tui.panes` computes, and run session commands; they
+contain no logic."""
 
 import os
 

@@ -320,7 +320,7 @@ class Debugger(AsciiApp):
         self._command_queue.put_nowait(None)
 
     async def _process_commands(self) -> None:
-        """Run the queued commands one after the other, in a thread of their own."""
+        """Run the queued commands one after the other, in a separate thread."""
         while True:
             line = await self._command_queue.get()
             layout, presenter = self.pane_layout, self.presenter
@@ -444,7 +444,7 @@ class Debugger(AsciiApp):
                 self._pending_layout = None
 
     def _give_up_layout(self, request: LayoutRequest, graph: GraphPane, message: str) -> None:
-        """Say in a pane why it has no layout, and go on with that of the other pane, if that is still to be made."""
+        """Show in a pane why it has no layout, and continue with the layout of the other pane, if that is pending."""
         self._failed_layouts[graph.pane] = request
         graph.show_message(message)
         self.request_snapshot()

@@ -54,7 +54,7 @@ class CommandLine(Input):
 
     def open_with(self, line: str) -> None:
         """Open the command line with this text. Suggested arguments are selected, so that typing replaces them; a line
-        that ends in a space is to be continued."""
+        that ends in a space expects more words."""
         self.value, self._history_index = line, 0
         self._previous_focus = self.screen.focused
         self.display = True

@@ -235,7 +235,7 @@ class GraphPane(Pane):
 
 def split_text_runs(row: Sequence[GridCell]) -> list[_TextRun]:
     """Split a row into texts of one look each. Blanks are joined to the text before them, because their look is
-    invisible; the graph then has a third of the pieces, each of which takes 1 us to reach the terminal."""
+    invisible; the graph then has a third of the pieces, and each piece takes 1 us to reach the terminal."""
     runs: list[_TextRun] = []
     text, start, colour, bold = "".join(map(_GLYPH, row)), 0, "", False
     for at, cell in enumerate(row):

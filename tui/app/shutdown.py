@@ -1,7 +1,7 @@
 """The end of the app by a fault or a signal: the exit code is not 0, and the terminal is as it was before.
 
-Textual restores the terminal where the app ends by itself. A process that a signal kills would leave the alternate
-screen, mouse reports and a terminal without echo behind.
+Textual restores the terminal if the app ends normally. A process that a signal kills would leave the alternate screen,
+mouse reports and a terminal without echo behind.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def _terminal_modes() -> TerminalModes | None:
 
 
 def _end_process(code: int, modes: TerminalModes | None) -> None:
-    """Restore the terminal and end the process, because the app has not ended by itself."""
+    """Restore the terminal and end the process, because the app has not ended in time."""
     with suppress(OSError, ValueError):
         os.write(
             sys.__stderr__.fileno() if sys.__stderr__ is not None else STDIN, f"\x1b[<u{LEAVE_SCREEN}\x1b[0m".encode()

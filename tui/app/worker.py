@@ -1,5 +1,5 @@
-"""Background threads, each of which runs one task at a time and can be interrupted; and a watcher for edits of the
-program's file."""
+"""Background threads, which run one task at a time and can be interrupted; and a watcher for edits of the program's
+file."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ class BackgroundWorker:
 
 
 class FileWatcher:
-    """Watches the file of the current run: compares its modification time with that of the last check."""
+    """Watches the file of the current run: compares its modification time with the time of the last check."""
 
     def __init__(self, session: Session) -> None:
         self._session = session

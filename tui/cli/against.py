@@ -64,7 +64,7 @@ def check_against(target: str, solution: str, words: Sequence[str], options: Exe
     Return 1 if they differ, and explain the first difference; also 1 if the solution never ends within the limits, so
     that nothing is decided.
 
-    Each file is loaded once; what its Python prints while it is loaded and traced goes to stderr. Raises Usage if there
+    Each file is loaded once; output of its Python while it is loaded and traced goes to stderr. Raises Usage if there
     are no such programs, or if arguments are needed.
     """
     with redirect_stdout(sys.stderr):
@@ -97,7 +97,7 @@ def check_against(target: str, solution: str, words: Sequence[str], options: Exe
 
 
 def first_mistake(own: History, right: History, solution: Runnable, limits: Limits) -> WrongCall | None:
-    """The first mistake of a run, by comparison with that of the solution: its innermost wrong call."""
+    """The first mistake of a run, by comparison with the solution's run: its innermost wrong call."""
     program = None if isinstance(solution, Graph) else program_and_graph(solution, right.arguments)[0]
 
     def run_call(function: str, arguments: tuple[Value, ...]) -> CallTree | None:

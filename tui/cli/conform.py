@@ -37,7 +37,8 @@ from .terminal import print_diagnostic, print_text
 
 DEFAULT_MEMORY = 8 * 2**30
 START_FACTOR = 3
-"""How much longer than to run a program a backend has to start: imports of large systems take long."""
+"""The factor by which the time limit for starting a backend exceeds the limit for running a program: imports of large
+systems take long."""
 MOST_REFUSALS, MAX_REASON = 3, 100
 """How many of the most frequent reasons of refusals are printed, and how many characters of each."""
 INCOMPATIBLE_WITH_REPORT = ("minutes", "findings", "referee", "output", "as_json", "blame", "probe")
@@ -185,7 +186,7 @@ def blame_program(
     open_setting: Callable[[Sequence[str]], Backend], capabilities: Capabilities, case: FuzzCase
 ) -> Iterator[str]:
     """Which part of a backend makes a program wrong, in lines: the level, if it has any, then the optimisations. Each
-    setting has a process of its own."""
+    setting has a separate process."""
 
     def verdict_with(settings: Iterable[str]) -> str:
         with open_setting(sorted(settings)) as process:

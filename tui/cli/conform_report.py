@@ -88,7 +88,7 @@ def write_report(
 
 
 def write_files(reports: Sequence[BackendReport], data: dict[str, Any], files: Sequence[Path]) -> None:
-    """Write reports, of which `data` is the JSON form, in the format of each file."""
+    """Write reports, whose JSON form is `data`, in the format of each file."""
     for file in files:
         match file.suffix:
             case ".json":

@@ -194,7 +194,7 @@ def transcribe(session: Session, lines: Iterable[str], form: Callable[[CommandRe
 
 
 def read_commands(file: Path | None) -> Iterator[str]:
-    """The lines of a file, or those of stdin as they arrive; raises Usage or Malformed if they cannot be read."""
+    """The lines of a file, or the lines of stdin as they arrive; raises Usage or Malformed if they cannot be read."""
     if file is not None:
         try:
             text = read_file(file).decode("utf-8-sig")

@@ -12,7 +12,7 @@ from ...interp.history.history import History
 def debug_run(begin: Callable[[World], History], at: int = 0) -> None:
     """Debug a run, which `begin` starts in a world that prints to the session, from after `at` events on.
 
-    Raises Usage if there is no terminal, and whatever `begin` raises.
+    Raises Usage if there is no terminal, and the errors of `begin`.
     """
     from ..session.commands import new_session
     from .debug import has_terminal, open_session

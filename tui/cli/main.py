@@ -65,8 +65,8 @@ contain."""
 
 
 def main(words: Sequence[str] | None = None) -> NoReturn:
-    """The entry point: runs the command line with these words, by default those of the process, and exits. Turns every
-    error that tagloom raises on purpose into a message and an exit code."""
+    """The entry point: runs the command line with these words, by default the words of the process, and exits. Turns
+    every error that tagloom raises on purpose into a message and an exit code."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")  # for names that the terminal cannot show

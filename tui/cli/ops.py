@@ -75,7 +75,7 @@ def describe_function(name: str, function: Callable[..., Any]) -> str:
 
 
 def listed_ops() -> list[OpRow]:
-    """The ops that a program may have; those of graphs only are left out."""
+    """The ops that a program may have; ops of graphs only are left out."""
     return [row for row in ALL_OPS.values() if not isinstance(row, EffectOp) or row.form != "graph"]
 
 

@@ -149,7 +149,7 @@ def draw(start: RunRequest, request: ShowRequest) -> str | None:
 
 
 def require_export(start: RunRequest, request: ShowRequest) -> None:
-    """Raises Usage if the options are those of a picture, or if the output would replace the program's own file."""
+    """Raises Usage if an option is for pictures, or if the output would replace the program's own file."""
     assert request.output is not None
     if request.form not in ("graph", "program") or bool(request.at) or request.in_terminal:
         hint = "leave out --form, --at and --ascii"
@@ -217,7 +217,7 @@ TEXT_FORMS = {
     "partitions": ("a list of parts", partitions_text),
     "code": ("converted code", code_text),
 }
-"""The static forms that are text only: what each is, and the function that makes it."""
+"""The static forms that are text only: a description, and the function that makes it."""
 
 
 def picture_of_history(history: History, request: ShowRequest) -> Picture:
@@ -259,7 +259,7 @@ def history_at(history: History, position: int, form: str) -> History:
 
 
 def has_frame_name(request: ShowRequest) -> bool:
-    """Whether the output of a picture at one moment has a place for its number, as that of several has."""
+    """Whether the output of a picture at one moment has a place for a number, as the output of several moments has."""
     return request.form == "graph" and bool(request.at) and "%d" in str(request.output)
 
 
@@ -299,7 +299,7 @@ def write_frames(history: History, request: ShowRequest) -> None:
 
 
 def draw_frame(frame: View, request: ShowRequest) -> bytes:
-    """A frame in the format of the output file, without a further choice of what it shows."""
+    """A frame in the format of the output file, without further options."""
     return picture_bytes(frame, replace(request, only=(), fold=(), full=True))
 
 
@@ -439,7 +439,7 @@ def show(
     in a .pdf a page each.
 
     With --form partitions, the parts of the graph on several devices are printed, and the values that travel. Devices
-    are those of `with tl.device(...):` in the program, and of --place: fib=/job:ps/task:1.
+    come from `with tl.device(...):` in the program, and from --place: fib=/job:ps/task:1.
 
     A .onnx file is a model, a .mlir file StableHLO; a .py file computes the program in the API of --system, and with
     ARGS checks its results.

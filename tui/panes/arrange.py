@@ -43,7 +43,7 @@ def arrange_panes(
     width: int, height: int, fronts: Mapping[str, int], maximized: str | None = None, *, has_other: bool = False
 ) -> list[PaneArea]:
     """The areas of a screen. `fronts` orders panes by when they were last chosen; `maximized` is the maximized pane.
-    With `has_other`, the graph and the tags of another run are beside those of the current one.
+    With `has_other`, the graph and the tags of another run are beside those of the current run.
 
     >>> [area.front for area in arrange_panes(80, 22, {"source": 1})]
     ['source', 'call', 'tags', 'timeline']

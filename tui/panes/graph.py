@@ -58,7 +58,7 @@ class LayoutRequest(NamedTuple):
         return self.graph is graph and (self.folded, self.unfolded, self.is_full) == folding
 
     def is_resized(self, other: LayoutRequest) -> bool:
-        """Whether another request is for the same graph in the same folding, of whatever size."""
+        """Whether another request is for the same graph in the same folding, of any size."""
         foldings = ((request.folded, request.unfolded, request.is_full) for request in (self, other))
         return self.graph is other.graph and len(set(foldings)) == 1
 
@@ -99,7 +99,7 @@ class GraphPicture(NamedTuple):
     """The row and column to scroll to."""
     commands: Mapping[str, str]
     nodes: Mapping[str, str]
-    """`commands` and `nodes` are those of the layout."""
+    """`commands` and `nodes` belong to the layout."""
     subtitle: str = ""
     highlighted_rows: Mapping[int, frozenset[str]] = {}
     """The highlighted boxes, by row."""

@@ -53,7 +53,7 @@ def inspector_page(session: Session, width: int = DEFAULT_WIDTH) -> PanePage:
 
 
 def header_rows(node: GraphNode, width: int) -> Iterator[PageRow]:
-    """The node: its op, its line of source, and what it does."""
+    """The node: its op, its line of source, and the op's description."""
     about = {"node": str(node), "command": ""}
     yield build_row(PageSpan(str(node), BOX_LOOKS[kind_of(node.op)].colour, True), (f"  {node.op}", ""), **about)
     where = f"{node.location}" if node.location else "no line of source"

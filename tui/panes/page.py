@@ -121,7 +121,7 @@ class PanePage(NamedTuple):
     target_row: int | None = None
     """The row to scroll to."""
     is_target_first: bool = False
-    """Whether that row is to be the first visible one."""
+    """Whether that row should be the first visible one."""
     width: int | None = None
     """The length of the longest row, if known: measuring 1,000 rows takes 1 ms."""
 

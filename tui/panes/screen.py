@@ -122,7 +122,7 @@ class ScreenPresenter:
         """The zoom of the graph, as in LayoutRequest."""
 
     def do(self, line: str, panes: Callable[[str | None], Mapping[str, PaneSize]]) -> ScreenSnapshot:
-        """Run a command and take a snapshot; `panes` returns the visible panes, given the one that has the answer.
+        """Run a command and take a snapshot; `panes` returns the visible panes, given the pane that has the answer.
         After an interrupt it has no panes: they may take long, and the user must see at once that the command has
         stopped."""
         reply = self.session.execute(line)
@@ -183,7 +183,7 @@ class ScreenPresenter:
         return snapshot if session.other_run is None else self.add_other_run(snapshot, panes)
 
     def draw_graph(self, pane: str, panes: Mapping[str, PaneSize]) -> tuple[GraphPicture | None, LayoutRequest | None]:
-        """The picture of the current run's graph for a pane, if it has a layout, and the layout that is to be made."""
+        """The picture of the current run's graph for a pane, if it has a layout, and the pending layout."""
         request = self._layout_request(panes.get(pane))
         if request is None:
             return None, None

@@ -2,7 +2,7 @@
 
 Activations are numbered in the order in which they open, from the first known event on: `main` is #1. So the number of
 an activation is the same at every position of a run, and in its forks; neighbours have different colours. The colour of
-the current activation is bright, those of others are faded.
+the current activation is bright, the colours of others are faded.
 """
 
 from __future__ import annotations

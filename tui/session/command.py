@@ -137,7 +137,8 @@ class CommandResult:
 
 @dataclass(frozen=True, slots=True)
 class CommandReply:
-    """The reply to a command line. `ok` says whether the command succeeded; if not, the text is that of the error."""
+    """The reply to a command line. `ok` says whether the command succeeded; if not, the text is the text of the
+    error."""
 
     command: str
     """The command line."""

@@ -289,7 +289,7 @@ def all_activations_result(session: Session) -> CommandResult:
 
 
 def describe_open_activations(records: dict[Tag, ActivationRecord], current_tag: Tag) -> Iterator[str]:
-    """A line for each open activation, below the one around it. Without recursion, because tags may be very deep."""
+    """A line for each open activation, below its parent. Without recursion, because tags may be very deep."""
     stack = [ROOT] if ROOT in records else []
     while stack:
         tag = stack.pop()

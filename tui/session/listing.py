@@ -103,7 +103,7 @@ def position_data(name: str, history: History) -> dict[str, Any]:
 
 
 def is_position(data: Mapping[str, Any]) -> bool:
-    """Whether the data of a reply describe a position, as those of step commands do."""
+    """Whether the data of a reply describe a position, as with step commands."""
     return "position" in data
 
 
@@ -379,9 +379,9 @@ def list_activations(session: Session) -> list[ActivationEntry | OmittedActivati
 
 
 def visible_siblings(children: list[tuple[int, Tag]], position: int, middle: int | None) -> tuple[list[Tag], int]:
-    """Select the siblings to list: at most MAX_SIBLINGS of those that opened up to `position`, around the one that
-    opened at `middle`, or else the last ones. Returns these and the number of the others. `children` has each with the
-    position at which it opened, ascending.
+    """Select the siblings to list: at most MAX_SIBLINGS of the activations that opened up to `position`, around the
+    activation that opened at `middle`, or else the last ones. Returns these and the number of the others. `children`
+    has each with the position at which it opened, ascending.
 
     >>> visible_siblings([(number, ROOT) for number in range(20)], position=15, middle=None) == ([ROOT] * 12, 4)
     True

@@ -30,7 +30,7 @@ class _FalseTests:
         self.graph, self.firings, self.sources = graph, firings, graph.sources()
 
     def find_in_loop(self, site: Site) -> list[int]:
-        """The tests that ended a loop; none if it goes on, or its predicate comes from outside."""
+        """The tests that ended a loop; none if it continues, or its predicate comes from outside."""
         exits = (number for number, node in enumerate(self.graph.nodes) if node.op == "exit" and node.site == site)
         for number in exits:
             switch = self.source(number, 0)

@@ -74,7 +74,7 @@ def describe_effect(node: GraphNode) -> str:
 
 
 def parse_node_and_tag(session: Session, words: CommandArguments) -> tuple[str, Tag]:
-    """Take NODE [TAG] from a command: the node's name, and the tag; without TAG, that of `last_firing_tag`."""
+    """Take NODE [TAG] from a command: the node's name, and the tag; without TAG, the tag of `last_firing_tag`."""
     name, text = words.next_word("a node"), words.optional_word()
     words.expect_end()
     session.find_node(name)
@@ -95,7 +95,7 @@ def last_firing_tag(session: Session, name: str) -> Tag:
 
 
 def inspected_tag(session: Session, number: int) -> Tag:
-    """The tag under which a node is inspected: the selected one, or that of its last firing."""
+    """The tag under which a node is inspected: the selected tag, or the tag of its last firing."""
     text, graph = session.focus.node_tag, session.history.graph
     try:
         if text is not None and session.focus.node_name == str(graph.nodes[number]):

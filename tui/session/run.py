@@ -97,7 +97,7 @@ class SessionRun:
     name: str
     history: History
     start: RunRequest | None
-    """The start; for a fork, that of its parent; None if no file is known."""
+    """The start; for a fork, the start of its parent; None if no file is known."""
     parent: str | None = None
     fork_position: int = 0
     """The first event that a fork does not share."""

@@ -50,7 +50,7 @@ class ActivationSummary:
     """The activations directly below, each with the position at which it opened, ascending."""
 
     computations: list[int] = field(default_factory=list)
-    """The numbers of the events at which nodes computed values in it, ascending: all firings but those of routing
+    """The numbers of the events at which nodes computed values in it, ascending: all firings except firings of routing
     ops."""
 
     def as_of(self, position: int) -> ActivationSummary:
@@ -68,7 +68,7 @@ class ActivationSummary:
 
 
 def merge_summaries(parts: Sequence[ActivationSummary]) -> ActivationSummary:
-    """The summary of one activation from those of consecutive segments of events."""
+    """The summary of one activation, from its summaries for consecutive segments of events."""
     if len(parts) == 1:
         return parts[0]
     opened, number = next(

@@ -243,7 +243,7 @@ class Session:
 
     @property
     def shown_difference(self) -> RunDifference | None:
-        """The first difference of the current run and the one beside it, if these were compared."""
+        """The first difference between the current run and the run beside it, if they were compared."""
         last, other = self._state.difference, self.other_run
         if last is None or other is None or {last.first, last.second} != {self.run.name, other.name}:
             return None
@@ -273,7 +273,7 @@ class Session:
         return self.add_run(start.history(self.world), start)
 
     def add_run(self, history: History, start: RunRequest | None = None, name: str | None = None) -> SessionRun:
-        """Add a history as a run, and switch to it. If the program has breakpoints of its own, set a breakpoint for
+        """Add a history as a run, and switch to it. If the program has `tl.breakpoint` nodes, set a breakpoint for
         them, unless there is one."""
         run = SessionRun(self.unique_run_name(name or history.name), history, start)
         self.enter_run(run)
@@ -311,7 +311,7 @@ class Session:
 
     @property
     def current_tag(self) -> Tag:
-        """The current activation: that of the last event, or the innermost open one around it."""
+        """The current activation: the activation of the last event, or the innermost open activation around it."""
         history = self.history
         tag: Tag | None = history.last_event.token.tag if history.last_event is not None else ROOT
         while tag is not None and tag not in history.state.records:
@@ -348,8 +348,8 @@ class Session:
 
     @property
     def current_node(self) -> int | None:
-        """The current node: the one that received the last token; at the beginning, the one that will receive the
-        first; None in a run without events."""
+        """The current node: the node that received the last token; at the beginning, the node that will receive the
+        first token; None in a run without events."""
         history = self.history
         if history.last_event is not None:
             return history.last_event.token.node

@@ -129,7 +129,7 @@ def undo(session: Session, words: CommandArguments) -> CommandResult:
 
 
 def count_undone_effects(before: SessionState, after: SessionState) -> int:
-    """The number of effects in events that `undo` removed: those of choices by hand at the end of a run."""
+    """The number of effects in events that `undo` removed: the effects of choices by hand at the end of a run."""
     pairs = ((run.history, after.find_run(run.name)) for run in before.runs)
     removed = [history for history, run in pairs if run is not None and run.history is history.parent]
     return sum(len(history.effects(history.fork_position)) for history in removed)

@@ -5,8 +5,9 @@ its kind; its reverse moves to the last stop before the position. The beginning 
 from a stop, a step and its reverse return there. Known events are not recomputed; after them the run continues by its
 schedule, within its limits.
 
-The current activation is that of the last event, or, if it has closed, the innermost open one around it. The iterations
-of a loop count as one scope: so `over` goes from one iteration to the next, and `out` leaves all of them.
+The current activation is the activation of the last event or, if that has closed, the innermost open activation around
+it. The iterations of a loop count as one scope: so `over` goes from one iteration to the next, and `out` leaves all of
+them.
 """
 
 from __future__ import annotations
@@ -169,7 +170,7 @@ def node_back(session: Session, words: CommandArguments) -> CommandResult:
 
 
 def step_by_tag(session: Session, words: CommandArguments, step: StepFunction) -> CommandResult:
-    """Step to an event under the given tag, or under that of the current activation."""
+    """Step to an event under the given tag, or under the tag of the current activation."""
     text = words.optional_word()
     words.expect_end()
     tag = session.current_tag if text is None else parse_tag(session.history.graph, text)

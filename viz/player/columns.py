@@ -99,7 +99,7 @@ class PlayerColumns:
         return self.values.intern((abbreviate_value(value), cut))
 
     def intern_tag(self, tag: Tag) -> int:
-        """The number of a tag, assigned after those of its ancestors."""
+        """The number of a tag, assigned after the numbers of its ancestors."""
         new = []
         ancestor: Tag | None = tag
         while ancestor is not None and ancestor not in self.tags:

@@ -46,7 +46,7 @@ class PlayerPlan(NamedTuple):
     view: View
     """The drawn view; large graphs have folded functions and loops."""
     drawn_boxes: dict[str, str]
-    """For each box of the graph, the box drawn for it: itself, or the one that it is folded into."""
+    """For each box of the graph, the box drawn for it: itself, or the box that it is folded into."""
     arrow_numbers: dict[tuple[str, str, int], int]
     """The number of the arrow from a box of the graph to a port of another, if it is drawn."""
 

@@ -70,8 +70,8 @@ def build_live_page(
     seed: int = 0,
     bound: int | None = None,
 ) -> PlayerPage:
-    """The page that runs a graph in the browser, first on these arguments and by this schedule. `choice` gives the most
-    events of a run, and what is drawn.
+    """The page that runs a graph in the browser, first on these arguments and by this schedule. `choice` has the
+    largest number of events of a run, and the drawing's options.
 
     Raises Usage where the machine in the page cannot run the graph.
     """

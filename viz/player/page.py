@@ -86,7 +86,7 @@ class PlayerSelection(NamedTuple):
 
 
 class PlayerSummary(NamedTuple):
-    """The summary of the whole run on a page; `status` is empty if the run goes on after the known events."""
+    """The summary of the whole run on a page; `status` is empty if the run continues after the known events."""
 
     call: str
     """The call, with as many arguments as fit in a title."""
@@ -144,7 +144,7 @@ def page_of_history(
 def page_of_beginning(
     history: History, choice: PlayerSelection | None = None, progress: ProgressCallback | None = None
 ) -> PlayerPage:
-    """The page of a run that has not begun: the run goes on up to the last event that the page shows, and no further,
+    """The page of a run that has not begun: the run continues up to the last event that the page shows, and no further,
     and the page says whether it is over then."""
     choice = choice or PlayerSelection()
     history.forward_to(*stop_of_page(history, choice))
@@ -288,7 +288,7 @@ def read_asset(name: str) -> str:
 
 
 def colour_css() -> str:
-    """The colours of the pictures as CSS variables: the palette, and those of the light and dark themes."""
+    """The colours of the pictures as CSS variables: the palette, and the palettes of the light and dark themes."""
     palette = ";".join(f"--c{number}:{colour}" for number, colour in enumerate(PALETTE))
     dark = f'@media screen and (prefers-color-scheme: dark){{:root:not([data-theme="light"]){{{theme_css(DARK)}}}}}'
     dark_css = f'@media screen{{:root[data-theme="dark"]{{{theme_css(DARK)}}}}}'

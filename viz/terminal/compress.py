@@ -72,7 +72,7 @@ def removal_costs(row: Sequence[GridCell], along: int) -> list[int]:
 def passable_columns(
     above: Sequence[GridCell], row: Sequence[GridCell], up: int, down: int
 ) -> tuple[list[bool], list[bool]]:
-    """Whether a seam can step to each column from the one on its left, and back to that one.
+    """Whether a seam can step to each column from the column on its left, and back.
 
     The cells that it steps over move in only one of the two rows. They must neither be joined to the other row, nor
     seem joined to it after the move.

@@ -83,8 +83,8 @@ def draw_cells(view: View, *, width: int = WIDTH, height: int = HEIGHT, style_co
 
 
 def redraw(drawing: Drawing, view: View, positions: CellPositions | None = None) -> Drawing:
-    """Replace the badges of a drawing by those of `view`, which must have the same boxes and arrows as the drawn view.
-    `positions` are the cells of the drawing without badges, computed if not given."""
+    """Replace the badges of a drawing by the badges of `view`, which must have the same boxes and arrows as the drawn
+    view. `positions` are the cells of the drawing without badges, computed if not given."""
     return drawing._replace(rows=draw_badges(drawing.base_rows, view, positions))
 
 

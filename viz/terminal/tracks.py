@@ -68,7 +68,7 @@ def assign_tracks(channel: Channel, *, separates_heads: bool) -> int:
 
 
 def max_overlap(channel: Channel) -> int:
-    """The largest number of trunks across one column, each of which needs a row."""
+    """The largest number of trunks across one column; each trunk needs a row."""
     counts = Counter[int]()
     for trunk in channel.trunks:
         if not trunk.is_straight:

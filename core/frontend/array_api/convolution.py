@@ -60,9 +60,9 @@ def conv(
 
     `padding` zeros are added on both sides of the spatial axes first; it may also be a pair of numbers, before and
     after, for each spatial axis, or "VALID" (none), or "SAME": as many as give ceil(size / stride) windows, the odd one
-    after.
-    `strides` is the distance of windows, `dilations` that of the elements in a window, `input_dilations` that of the
-    elements of x, between which there are zeros; all are 1 by default, and an integer, or one for each spatial axis.
+    after. `strides` is the distance between windows, `dilations` the distance between elements in a window, and
+    `input_dilations` the distance between elements of x, with zeros between them; all are 1 by default, and an integer,
+    or one for each spatial axis.
 
     Raises Invalid (V4) for other numbers of axes, weights of unknown size, channels that the groups do not divide, and
     different numbers of channels, which trap where they are open; and for "SAME" with strides where sizes are unknown.

@@ -328,7 +328,7 @@ def _diagonal_number(k: Any) -> int:
 
 
 def _diagonal_offsets(x: Any) -> Any:
-    """For each element of a matrix the number of its diagonal; that of the main diagonal is 0."""
+    """For each element of a matrix the number of its diagonal; the main diagonal is 0."""
     if rank_of(x) < 2:
         raise Usage("this is not a matrix", where=user_location(), required="2 axes or more", got=type_of(x))
     columns, rows = (iota(element_count(x, axis)) for axis in (-1, -2))

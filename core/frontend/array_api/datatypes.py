@@ -123,8 +123,8 @@ def isdtype(dtype: DType, kind: Any) -> builtins.bool:
 
 
 def can_cast(from_: Any, to: DType, /) -> builtins.bool:
-    """Whether a dtype, or that of an array, promotes to the dtype `to` by type promotion alone. int64 does not promote
-    to float64.
+    """Whether a dtype, or the dtype of an array, promotes to the dtype `to` by type promotion alone. int64 does not
+    promote to float64.
 
     >>> can_cast(dtypes.int8, dtypes.int16), can_cast(dtypes.int64, dtypes.float64)
     (True, False)

@@ -61,7 +61,7 @@ def einsum(subscripts: str, /, *operands: Any) -> Any:
 
 def read_subscripts(subscripts: Any, operands: tuple[Any, ...]) -> tuple[list[tuple[str, ...]], tuple[str, ...]]:
     """The labels of each operand and of the result. An ellipsis becomes labels that no text contains, the last axis
-    first, so that those of several operands broadcast."""
+    first, so that the ellipses of several operands broadcast."""
     if not isinstance(subscripts, str) or not operands:
         required = 'as in tl.einsum("ij,jk->ik", a, b)'
         raise Usage(

@@ -92,8 +92,8 @@ def tensordot(x1: Any, x2: Any, /, *, axes: Any = 2) -> Any:
     """The tensor contraction of two arrays: sums of products over pairs of axes.
 
     `axes` is a number n, for the last n axes of x1 and the first n of x2; or a pair of tuples, the axes of x1 and those
-    of x2. The result has the other axes of x1, then those of x2. Raises Usage for other `axes`, Invalid (V4) where
-    paired axes differ in size, or a size is not static.
+    of x2. The result has the other axes of x1, then the other axes of x2. Raises Usage for other `axes`, Invalid (V4)
+    where paired axes differ in size, or a size is not static.
 
     >>> tensordot([[1, 2], [3, 4]], [5, 6], axes=1).tolist()
     [17, 39]
@@ -240,7 +240,7 @@ def trace(x: Any, /, *, offset: int = 0, dtype: DType | None = None) -> Any:
 
 
 def matrix_power(x: Any, n: int, /) -> Any:
-    """The n-th power of a square matrix of floats; for a negative n, that of its inverse. `n` is a static integer.
+    """The n-th power of a square matrix of floats; for a negative n, the power of its inverse. `n` is a static integer.
 
     Raises Invalid (V4) for a matrix that is not square, of unknown size, or not of floats.
 

@@ -58,7 +58,7 @@ class TracedCall(NamedTuple):
     operands: list[TracedOperand]
     """The leaves as operands, converted to the declared types."""
     operand_names: list[str]
-    """The names of the operands, followed by those of the captures."""
+    """The names of the operands, followed by the names of the captures."""
     results: list[TracedValue]
     treedef: TreeDef
     captures: dict[Resource, TracedOperand]
@@ -237,8 +237,8 @@ def pullback_spec(
     attributes: Attributes = (),
 ) -> FunctionSpec:
     """The function (*arguments, adjoint) -> adjoints of the float arguments, with `Rows` for the operands in `rows`.
-    With `captures`, which must be all that the function captures, the adjoint is a pair, of the results and of the
-    assigned variables, and the adjoints of the captures follow those of the arguments.
+    With `captures`, which must be all captures of the function, the adjoint is a pair: the adjoints of the results and
+    those of the assigned variables. The adjoints of the captures then follow the adjoints of the arguments.
     """
 
     def trace_adjoints(*arguments: Any) -> Any:
@@ -289,7 +289,7 @@ def _convert_number(adjoint: Any, result: TracedValue) -> Any:
 
 
 def _split_adjoints(call: TracedCall, adjoints: Sequence[Any]) -> Adjoints:
-    """Split the adjoints of all operands into those of the arguments and those of the captures."""
+    """Split the adjoints of all operands into the adjoints of the arguments and those of the captures."""
     count = len(call.leaves)
     return list(adjoints[:count]), dict(zip(call.captures, adjoints[count:], strict=True))
 
@@ -479,7 +479,7 @@ def split_aux(spec: FunctionSpec, value: Any) -> tuple[Any, Any]:
 
 
 def symbolic_zeros(value: Any) -> Any:
-    """A zero adjoint for a symbolic value, nested as it is; 0 for a leaf that is not of floats."""
+    """A zero adjoint for a symbolic value, with the same structure; 0 for a leaf that is not of floats."""
     leaves, structure = flatten(value, by_reference=True, is_leaf=None)
     zeros = [instantiate_adjoint(None, leaf) if is_float(to_operand(leaf).type) else 0 for leaf in leaves]
     return unflatten(structure, map(number_to_numpy, zeros))

@@ -347,7 +347,7 @@ class Tape:
         source_arrays: Sequence[TapeArray],
         tables: set[Any],
     ) -> dict[Any, Any]:
-        """The reverse pass, from the last step to the first; the adjoints by identity, also those of
+        """The reverse pass, from the last step to the first; the adjoints by identity, also the adjoints of
         `source_arrays`."""
         sources = {self._identity_key(leaf) for leaf in source_arrays}
         dependent = set(sources)

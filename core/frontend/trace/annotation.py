@@ -196,7 +196,7 @@ class FunctionSpec:
         ]
 
     def resolve_types(self, argument_types: Sequence[TreeType | None]) -> tuple[TreeType, ...]:
-        """The parameters' types: as annotated, else those of the arguments."""
+        """The parameters' types: as annotated, otherwise the types of the arguments."""
         self.check_argument_count(len(argument_types))
         types = []
         for (name, declared), argument_type in zip(self.declared_parameters, argument_types, strict=True):

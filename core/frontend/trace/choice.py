@@ -1,4 +1,4 @@
-"""Choices: one of several Python values, of which the program chooses by a number."""
+"""Choices: one of several Python values; a number of the program chooses it."""
 
 from __future__ import annotations
 

@@ -121,7 +121,7 @@ def trace_into_region(
 def placeholder_results(
     region: RegionBuilder, structure: TreeDef, types: Sequence[Type], leaves: Sequence[object]
 ) -> Any:
-    """Placeholders for the results of a cond or loop, one part of which has no types yet.
+    """Placeholders for the results of a cond or loop with a part that has no types yet.
 
     They never reach a program: the function is traced again when more types are known. A leaf that is a Python number
     becomes a weak value.
@@ -328,7 +328,8 @@ assign."""
 
 
 def loop_attributes(parallel_iterations: int | None) -> Attributes:
-    """The attributes of a loop that runs at most so many iterations at once; raises Usage for what is no bound."""
+    """The attributes of a loop that runs at most so many iterations at once; raises Usage for a value that is no
+    bound."""
     if parallel_iterations is None:
         return ()
     if type(parallel_iterations) is not int or parallel_iterations < 1:

@@ -8,9 +8,9 @@ is one of its functions, `RegionBuilder` a region of a function, `TracedValue` a
 `emit_program` assembles the program.
 
 Each function is traced once per list of argument types (a `Specialization`), and its result types are inferred to a
-fixpoint. A function starts with no result types, gets those of the branches that return without needing them, and then
-the narrowest types that admit every result. It is traced again when the signature of a function that it calls has
-changed, until nothing changes. This terminates, because types only widen, and a Python number whose type is settled
+fixpoint. A function starts with no result types. It gets the types of the branches that return without needing them,
+and then the narrowest types that admit every result. It is traced again when the signature of a function that it calls
+has changed, until nothing changes. This terminates, because types only widen, and a Python number whose type is settled
 keeps it. A trace that fails with a type error yields no result types; the error is raised if the fixpoint still has it.
 So the result types of a function depend on the function and its callees, not on its callers or the order of tracing.
 """
@@ -96,7 +96,7 @@ class ProgramBuilder:
     ) -> None:
         """`make_symbol` wraps a value as a symbol; `may_create_variables` says whether the functions may create
         variables while they are traced. `prepare` returns the function to call for the body of a function of the
-        program, and `convert` the one to call for a branch or the part of a loop."""
+        program, and `convert` returns the function to call for a branch or a part of a loop."""
         self.make_symbol, self.prepare, self.convert = make_symbol, prepare, convert
         self.may_create_variables = may_create_variables
         self.created_variables: list[Resource] = []
@@ -353,9 +353,9 @@ class ProgramBuilder:
     def _fit_number(
         self, function_spec: FunctionSpec, argument_types: tuple[TreeType, ...], numbers: WeakTypes, position: int
     ) -> tuple[tuple[TreeType, ...], WeakTypes]:
-        """The argument types, and the remaining weak values. The number at this position gets the one other dtype of
-        its kind that the function has, if the results then have the types that they have for a weak value, and do not
-        have them for the number's own type."""
+        """The argument types, and the remaining weak values. The number at this position gets the only other dtype of
+        its kind in the function, if with this dtype the results have the same types as for a weak value, and with the
+        number's own type they do not."""
         without_number = (*numbers[:position], None, *numbers[position + 1 :])
         weak_callee = self._trace_alone(function_spec, argument_types, numbers)
         own_callee = self._trace_alone(function_spec, argument_types, without_number)

@@ -180,7 +180,7 @@ def entered_scopes() -> list[tuple[FrameType | None, ScopeEntry]]:
 
 
 def helper_name(frame: FrameType) -> str:
-    """The name of the function of a frame; for a call of a layer or another object, that of its class."""
+    """The name of the function of a frame; for a call of a layer or another object, the name of its class."""
     name = frame.f_code.co_name
     if name != "__call__" or not frame.f_code.co_argcount:
         return name
@@ -199,7 +199,7 @@ def has_traced(file: str) -> bool:
 
 
 def describe_construct() -> tuple[str, str]:
-    """The construct in user code that needs a truth value, and a hint on what to write instead."""
+    """The construct in user code that needs a truth value, and a hint for a replacement."""
     frame = user_frame()
     if frame is None:
         return "this code", _CONSTRUCT_HINTS[ast.If]

@@ -27,7 +27,7 @@ from .python_operations import fail_as_python
 from .source_location import describe_construct, user_location
 
 API_VERSIONS = ("2021.12", "2022.12", "2023.12", "2024.12")
-"""The versions of the standard that `__array_namespace__` accepts; the last is the one implemented."""
+"""The versions of the standard that `__array_namespace__` accepts; the last one is implemented."""
 CPU = "cpu"
 """The only device."""
 UFUNC_OPS: dict[np.ufunc, str] = {
@@ -282,7 +282,7 @@ class ArrayOperators:
     if not TYPE_CHECKING:  # which is to report unknown attributes
 
         def __getattr__(self, name: str) -> NoReturn:
-            """Raises Usage, an AttributeError, which says what to write for the methods of other libraries' arrays."""
+            """Raises Usage, an AttributeError, which names the replacement for methods of other libraries' arrays."""
             if name.startswith("_"):  # asked for by protocols
                 raise AttributeError(name)
             hint = METHOD_HINTS.get(name) or describe_call(FUNCTIONS_OF_NUMPY.get(name, name))

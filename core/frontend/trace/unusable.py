@@ -6,7 +6,7 @@ from typing import NoReturn
 
 
 class UnusableValue:
-    """A value of which every operation calls `fail`, which raises an error. Its class says what `repr` gives."""
+    """A value whose every operation calls `fail`, which raises an error. Its class defines the result of `repr`."""
 
     __slots__ = ()
 

@@ -1,7 +1,8 @@
 """The call buffer: the memory that a run shares with generated code. It holds the state, the results, the arguments and
-the steps of a tag; the records of tapes have an arena of their own.
+the steps of a tag; the records of tapes have a separate arena.
 
-The memory for steps and records is kept for the next run; the system commits only what generated code touches.
+The memory for steps and records is kept for the next run; the system commits only the pages that generated code
+touches.
 """
 
 from __future__ import annotations
@@ -150,7 +151,7 @@ def call_layout(parameters: Sequence[Type], results: int, operands: int) -> Call
 
 class CallBuffer:
     """The memory of one run; jit.state defines the words of its state. Results and arguments follow the state, so that
-    a run allocates memory once. The steps of a tag, of at most `depth` levels, are in a block of their own."""
+    a run allocates memory once. The steps of a tag, of at most `depth` levels, are in a separate block."""
 
     def __init__(self, arguments: Sequence[Value], layout: CallLayout, depth: int, seed: int) -> None:
         self._layout = layout

@@ -13,9 +13,8 @@ too. Results are meaningless after that. While they return, functions record the
 these are the steps of the tag.
 
 A function checks depth and stack before its first call; a request to stop fails the check of the stack, so a recursion
-stops on its way down, too. An operation that may take long is followed by a poll. Each
-phase of a function is a generated function of its own, which reads what earlier phases saved from a record
-(`layout.TapeLayout`).
+stops on its way down, too. An operation that may take long is followed by a poll. Each phase of a function is a
+separate generated function, which reads the values that earlier phases saved from a record (`layout.TapeLayout`).
 
 The first phase of a loop runs it and counts its iterations; later phases replay them, alternately from last to first
 and from first to last. A loop polls the state after each iteration or, where it only counts, after STRIP_ITERATIONS of

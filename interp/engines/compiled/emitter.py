@@ -48,7 +48,7 @@ class TypedExpression(NamedTuple):
 
 
 class Transposed(TypedExpression):
-    """A matrix to be read transposed; its type is that of the transpose."""
+    """A matrix to be read transposed; its type is the type of the transpose."""
 
 
 class TrapSite(NamedTuple):
@@ -133,7 +133,7 @@ class GeneratedModule:
     outlined_functions: dict[str, str] = field(default_factory=dict)
     """The names of outlined loop functions, by their text with normalized variable names."""
     outline_aliases: dict[str, str] = field(default_factory=dict)
-    """For the name of each outlined function, that of the emitted one with the same text."""
+    """For the name of each outlined function, the name of the emitted function with the same text."""
 
     constants: dict[str, str] = field(default_factory=dict)
     """The names of large array literals, which are global constants of the module, by the text of their value."""

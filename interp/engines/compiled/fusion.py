@@ -1,5 +1,5 @@
 """Loop fusion: a chain of elementwise ops on arrays of one shape becomes one loop, which reads each element of each
-operand once and writes only what is used elsewhere.
+operand once and writes only the results that are used elsewhere.
 
 Operands and results of NumPy's own loops (jit.numpy_loops) are kept in blocks that fit into the first-level cache, so a
 chain that calls such loops runs several loops over each block: its stages. The run polls between blocks.
@@ -211,7 +211,7 @@ def build_loop(
     outputs: Set[Operand],
     dependencies: Mapping[Operand, DependencySet],
 ) -> FusedLoop:
-    """Build the loop that computes these results from those of earlier loops."""
+    """Build the loop that computes these results from the results of earlier loops."""
     live = set(results)
     for node in reversed(nodes):
         if node.name in live:

@@ -100,7 +100,7 @@ def emit_matmul(emitter: FunctionEmitter, node: Node, inputs: Sequence[TypedExpr
 
 
 def emit_transposed_matmul(emitter: FunctionEmitter, result: Type, factors: Sequence[TypedExpression]) -> str | None:
-    """Emit a product of two matrices, one of which is transposed; None if neither is."""
+    """Emit a product of a matrix and a transposed matrix, in either order; None if neither is."""
     texts, name = ", ".join(value.text for value in factors), numba_dtype(result.dtype)
     if isinstance(factors[0], Transposed):
         return emitter.assign(f"matmul_transposed_left_{name}(s, {texts})")
@@ -250,7 +250,7 @@ def static_element_count(type_: Type) -> int | None:
 
 
 def is_accumulation(uses: DefUseChains, node: Node, accumulations: set[str]) -> bool:
-    """Whether a node adds two arrays of its own shape, outside of fused loops, and only such sums use the result."""
+    """Whether a node adds two arrays of the result's shape, outside fused loops, and only such sums use the result."""
     if node.op != "add" or len({input_ for input_ in node.inputs if isinstance(input_, str)}) != 2:
         return False
     result = node.results[0].type

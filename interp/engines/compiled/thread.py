@@ -42,7 +42,7 @@ CALLER_STACK_BYTES = 2**21
 _MAX_IDLE_THREADS = 4
 _idle_threads: list[LargeStackThread] = []
 _stack_size_lock = threading.Lock()
-"""Held while the stack size of new threads differs from that of the rest of the process."""
+"""Held while new threads have another stack size than the rest of the process."""
 _madvise = getattr(ctypes.CDLL(None), "madvise", None) if sys.platform == "linux" else None
 _PAGE_BYTES, _MADV_DONTNEED = mmap.PAGESIZE, 4
 _RESIDENT_STACK_BYTES = 2**18
@@ -123,7 +123,7 @@ class LargeStackThread:
 def run_on_thread(
     buffer: CallBuffer, job: Callable[[], None], waiter: RunWaiter, *, recurs: bool
 ) -> Iterator[LargeStackThread]:
-    """A context in which a job, which must never raise, runs on a thread of its own. On exit the job is asked to stop,
+    """A context in which a job, which must never raise, runs on a separate thread. On exit the job is asked to stop,
     and the context waits for it. The thread has the largest stack available; its size is the limit in the call
     buffer."""
     try:

@@ -1,8 +1,8 @@
 """A watchdog for runs on the calling thread: it stops a run that takes too long, which then starts again on a thread of
 its own.
 
-One thread serves the whole process. It polls 50 times a second, and sleeps after it has been idle for a while. So to
-have a run watched is to append it to a list.
+One thread serves the whole process. It polls 50 times a second, and sleeps after it has been idle for a while. So a run
+is watched once it is appended to a list.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """A run by waves: the arrays of a token store on a device, and the kernels that deliver one wave after another.
 
-The store is that of `fast`, so a run can be imported from the reference, inspected after every wave, and exported. If a
-wave traps, may exceed a limit, or does not fit on the device, `fast` continues the run from the start of that wave.
+The store is the store of `fast`, so a run can be imported from the reference, inspected after every wave, and exported.
+If a wave traps, may exceed a limit, or does not fit on the device, `fast` continues the run from the start of that
+wave.
 """
 
 from __future__ import annotations

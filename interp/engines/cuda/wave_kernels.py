@@ -13,7 +13,7 @@
     advance_clock      update the registers and the profile, in one thread
 
 A kernel reads only data that earlier kernels wrote, or reads atomically. The next flight has the order of the tokens
-that completed nodes: it is that of the reference under `waves` after the same number of steps.
+that completed nodes: it equals the state of the reference under `waves` after the same number of steps.
 
 `kernels` compiles this source, with numbers for the names of columns and registers.
 """

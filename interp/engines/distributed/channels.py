@@ -1,7 +1,7 @@
 """Channels: messages between peers, each exactly once and in the order of sending, over links that promise neither.
 
 Every batch has the epoch, its sender and a number. A receiver takes the batches of a sender by their numbers: it keeps
-one that comes early, and drops one that it has had. It acknowledges them, and a sender sends again what is not
+one that comes early, and drops one that it has had. It acknowledges them, and a sender repeats batches that are not
 acknowledged.
 
 An epoch begins whenever the run is rolled back: batches of an earlier epoch are dropped, wherever they were on their
@@ -47,7 +47,7 @@ class Channels:
         """The peer takes part in epochs after `epoch`."""
         self.links, self._former_epoch = links, epoch
         self.recorder = TimelineRecorder(links.rank, links.microseconds) if has_timeline else None
-        """Records the messages, and what else the peer does; None if nobody wants to know."""
+        """Records the messages, and what else the peer does; None without a timeline."""
         self.begin_epoch(epoch)
 
     def begin_epoch(self, epoch: int) -> None:
@@ -72,7 +72,7 @@ class Channels:
                 self.recorder.record_message("send", message, peer, flow)
 
     def flush(self) -> None:
-        """Send what there is to send, and what was not acknowledged for long."""
+        """Send the pending messages, and repeat batches that were not acknowledged for long."""
         for peer, channel in self.channels.items():
             channel.flushes += 1
             if channel.outgoing_messages:

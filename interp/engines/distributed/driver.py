@@ -18,8 +18,8 @@ firing by the next checkpoint.
 **Limits.** A limit on firings is given out in shares. A worker that has used up its own waits until all others are idle
 or wait, too; then the driver takes back what the others have left, and shares it out among those that wait. So a run
 makes exactly as many firings as the limit allows. A limit on tokens at once is divided by the number of workers, and
-each keeps its part; so is one on bytes, if they are processes. The limit on depth is exact. The driver looks at the
-clock and Ctrl-C in each turn, and at its own memory now and then.
+each keeps its part; so is one on bytes, if they are processes. The limit on depth is exact. The driver checks the clock
+and Ctrl-C in each turn, and its own memory at intervals.
 """
 
 from __future__ import annotations
@@ -90,8 +90,9 @@ class Driver:
         *,
         has_timeline: bool = False,
     ) -> None:
-        """`state` is the first state of the run; its world performs the effects. A `saved_run` goes on instead.
-        `write_checkpoint` gets each checkpoint: the stores, and the results of effects that these do not contain."""
+        """`state` is the first state of the run; its world performs the effects. With a `saved_run`, that run continues
+        instead. `write_checkpoint` gets each checkpoint: the stores, and the results of effects that these do not
+        contain."""
         graph = state.graph
         self._graph, self._world, self._limits, self._monitor = graph, state.world, limits, monitor
         self._ranks, self._pool = range(worker_count), pool
@@ -111,7 +112,7 @@ class Driver:
         self._write_checkpoint = write_checkpoint
         self._checkpoint_time = pool.clock()
         self._deaths_without_progress = 0
-        """The deaths since a checkpoint that was later in the run than the one before."""
+        """The deaths since a checkpoint that was later in the run than the previous checkpoint."""
         self._is_over = False
         self._turns = 0
         self.checkpoints = self.deaths = 0
@@ -229,7 +230,7 @@ class Driver:
             self._channels.send(rank, message)
 
     def _judge(self) -> None:
-        """Decide what follows from a round of reports."""
+        """Act on a round of reports."""
         reports = self._reports.values()
         sent = self._channels.work_sent + sum(report.sent_count for report in reports)
         received = self._channels.work_received + sum(report.received_count for report in reports)
@@ -307,7 +308,8 @@ class Driver:
         return [made + extra.get(rank, 0) for rank, made in enumerate(firings)]
 
     def _share_firings(self) -> None:
-        """Take back the shares of all workers; once they are back, share out what is left among those that need it."""
+        """Take back the shares of all workers; once they are back, divide the remaining shares among the workers that
+        need them."""
         firings = [self._reports[rank].firings for rank in self._ranks]
         limit = self._limits.firings
         assert limit is not None

@@ -152,8 +152,8 @@ def refuse_contradictions(path: str | os.PathLike[str] | None) -> Iterator[None]
 
 
 def worker_limits(limits: Limits, worker_count: int, *, has_processes: bool) -> Limits:
-    """The share of a worker in the limits: on tokens, and on bytes if it has a process of its own. The driver deals out
-    firings, and watches the clock."""
+    """The share of a worker in the limits: on tokens, and on bytes if it is a process. The driver deals out firings,
+    and watches the clock."""
     tokens = None if limits.tokens is None else limits.tokens // worker_count
     memory = limits.bytes // worker_count if has_processes else limits.bytes
     return replace(limits, firings=None, seconds=None, tokens=tokens, bytes=memory)
@@ -181,7 +181,7 @@ def check_workers(workers: int | None, default: int) -> int:
 
 
 class ClusterName(NamedTuple):
-    """Where the workers are. `seed` is that of a network on which things go wrong, or None."""
+    """Where the workers are. `seed` is the seed of a network with faults, or None."""
 
     kind: Literal["network", "processes", "ray"]
     seed: int | None = None

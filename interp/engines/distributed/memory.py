@@ -2,8 +2,8 @@
 
 So any worker finds the cells of a handle without asking, as in machines whose I-structure memory is interleaved (Arvind
 and Nikhil, Executing a program on the MIT tagged-token dataflow architecture, IEEE Trans. Computers, 1990). A hash only
-chooses a worker: what is stored is found by the whole address. A get is split in two: the request goes to the memory,
-and a result comes back once the cell is full.
+chooses a worker: cells are found by their whole addresses. A get is split in two: the request goes to the memory, and a
+result comes back once the cell is full.
 """
 
 from __future__ import annotations
@@ -41,8 +41,8 @@ class CellMemory:
         self._world = World()
 
     def perform(self, client: int, request: FiringRequest) -> Iterator[tuple[int, FiringResult]]:
-        """Perform a firing; yields its result, and those of the reads that it ends, each with the rank of its client.
-        Yields nothing for a read that is deferred. Raises MemoryError where a result does not fit."""
+        """Perform a firing; yields its result, and the results of the reads that it ends, each with the rank of its
+        client. Yields nothing for a read that is deferred. Raises MemoryError where a result does not fit."""
         token, inputs, depth = request
         stores, heap = self._stores, self._stores.state.cells
         op, effect = stores.state.graph.nodes[token.node].op, self._effects[token.node]

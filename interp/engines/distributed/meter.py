@@ -35,7 +35,7 @@ class DepthMeter:
         self.tokens: Counter[int] = Counter()
         """The number of tokens, by the depth of the firing that sent them."""
         self.waiting_changes: Counter[int] = Counter()
-        """How many more tokens wait at the end of a wave than at the end of the one before."""
+        """How many more tokens wait at the end of a wave than at the end of the previous wave."""
         self.deepest_tag = 0
 
     def expect(self, tokens: Sequence[Token], depth: int) -> None:

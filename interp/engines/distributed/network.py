@@ -78,7 +78,7 @@ class NetworkLinks:
         self._round = self._ticks = 0
 
     def microseconds(self) -> float:
-        """A round is a millisecond, and the time goes on by a microsecond whenever it is looked at."""
+        """A round is a millisecond, and each look at the clock advances it by a microsecond."""
         self._ticks = self._ticks + 1 if self._round == self._network.round else 0
         self._round = self._network.round
         return 1_000.0 * self._round + self._ticks

@@ -1,14 +1,14 @@
 """Workers as processes on this host.
 
 Each process has one connected pair of sockets with the driver's process, made before it starts; nothing listens. All
-batches go through the driver's process, which passes on those for other workers: they are few, and so a process that
-replaces another has to be made known to nobody. We hand over bytes only: the graph in its JSON form, and batches.
+batches go through the driver's process, which passes on those for other workers: they are few, and so no worker needs
+to learn of a process that replaces another. We hand over bytes only: the graph in its JSON form, and batches.
 
-A process that is killed, by whatever signal, is noticed by its socket, and replaced. So is one that is stopped: a
-thread of each process sends an empty frame now and then, whatever the worker does, and a process that has sent nothing
-for long is killed. The processes end with the run. If
-the driver's process is killed, they end within `PARENT_CHECK_SECONDS`. They have a session of their own, so Ctrl-C in
-the terminal does not reach them; the driver ends them.
+If a process is killed, by any signal, its socket closes, and the process is replaced. So is one that is stopped: a
+thread of each process sends an empty frame at intervals, whatever the worker does, and a process that has sent nothing
+for long is killed. The processes end with the run. If the driver's process is killed, they end within
+`PARENT_CHECK_SECONDS`. They have a session of their own, so Ctrl-C in the terminal does not reach them; the driver ends
+them.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ class WorkerProcess:
             raise
 
     def send(self, data: bytes) -> None:
-        """Send data, and what is left of earlier data, as far as there is room."""
+        """Send the rest of earlier data, and then data, as far as there is room."""
         self.unsent += data
         with suppress(BlockingIOError, ConnectionError):  # a dead process is noticed when its socket is read
             while self.unsent:

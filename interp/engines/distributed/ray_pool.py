@@ -9,7 +9,7 @@ is replaced as a process is, and the run goes back to its last checkpoint.
 Ray notices an actor whose process has ended. One that is stopped does not answer: if a call takes long, the actor is
 asked for a sign of life in another thread, and killed if that does not come.
 
-Where the program has not started Ray, Ray joins the one that it finds, or is started on this host alone. It stays until
+If the program has not started Ray, Ray joins the cluster that it finds, or starts on this host alone. It stays until
 the program ends, since it takes seconds to start. Its processes listen on all addresses of the host: Ray replaces a
 loopback address that it is told by one that others reach.
 """
@@ -143,7 +143,7 @@ class RayPool:
         return batches
 
     def advance(self) -> Sequence[int]:
-        """Call actors, and wait a moment for what they return; returns the ranks of those that have died."""
+        """Call actors, and wait a moment for their replies; returns the ranks of those that have died."""
         now = self.clock()
         for actor in self.actors.values():
             actor.call_if_due(now)

@@ -11,7 +11,7 @@ from .links import DRIVER
 from .worker_job import STEPS_PER_TURN, build_worker, report_failure
 
 CALL_SECONDS = 0.02
-"""The longest time of a call of the actor, some ten times what a call costs by itself."""
+"""The longest time of a call of the actor, some ten times the cost of an empty call."""
 
 
 class MailboxLinks:
@@ -28,7 +28,7 @@ class MailboxLinks:
         """What the call will return."""
 
     def microseconds(self) -> float:
-        """The time; hosts have clocks of their own, which agree as far as their administrators see to it."""
+        """The time; the clocks of hosts agree as far as their administrators see to it."""
         return 1e6 * time.time()
 
     def post(self, peer: int, batch: bytes) -> None:
@@ -48,8 +48,7 @@ class RayWorker:
         self._worker = build_worker(job, self._links, epoch)
 
     def work(self, batches: Sequence[bytes]) -> tuple[bytes, bool]:
-        """Take these batches, and work for a while; returns what there is to send, as frames, and whether the worker is
-        idle."""
+        """Take these batches, and work for a while; returns the frames to send, and whether the worker is idle."""
         links, worker, deadline = self._links, self._worker, time.monotonic() + CALL_SECONDS
         links.arrived += batches
         try:

@@ -1,4 +1,4 @@
-"""Checkpoints in a file, from which a run goes on when its driver's process has died.
+"""Checkpoints in a file, from which a run continues when its driver's process has died.
 
 A file is one JSON document: a digest of the run (its graph, arguments and seed), the stores of each worker (`stores`),
 the results of the effects that a rollback may repeat, and a digest of all this. A new checkpoint takes the place of the
@@ -51,7 +51,7 @@ def run_digest(graph: Graph, arguments: Sequence[Value], seed: int) -> str:
 
 
 def prepare_path(path: str | os.PathLike[str]) -> None:
-    """Remove what killed runs left beside a file for checkpoints. Raises Usage, which is also an OSError, where none
+    """Remove leftovers of killed runs beside a file for checkpoints. Raises Usage, which is also an OSError, where none
     can be written, before a run spends time on one."""
     with path_errors(path, _UNWRITABLE):
         remove_stale_files(replaceable_path(path).parent)

@@ -73,7 +73,7 @@ def first_stores(graph: Graph, state: State) -> WorkerStores:
 
 
 def merge_stores(graph: Graph, parts: Iterable[WorkerStores]) -> WorkerStores:
-    """The stores of one machine that has what all workers have."""
+    """The stores of one machine, merged from the stores of all workers."""
     whole = first_stores(graph, State(graph, None))
     state = whole.state
     sites: Counter[Site] = Counter()

@@ -1,8 +1,8 @@
 """How the timeline of a run is recorded.
 
-Each peer records its own entries, and sends them with its stores. The driver merges those of a checkpoint by time; what
-was recorded after it goes with a rollback, as its firings do. At a checkpoint no message is on its way, so one that was
-sent has been received.
+Each peer records its own entries, and sends them with its stores. The driver merges the entries of a checkpoint by
+time; what was recorded after it goes with a rollback, as its firings do. At a checkpoint no message is on its way, so
+one that was sent has been received.
 """
 
 from __future__ import annotations

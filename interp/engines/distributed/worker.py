@@ -82,8 +82,8 @@ class Worker:
         *,
         has_timeline: bool = False,
     ) -> None:
-        """`limits` are this worker's share; `seed` seeds random numbers, and `order` is the schedule of its flight.
-        It takes part in epochs after `epoch`. `ranks` are those of the `WorkerPlacement`."""
+        """`limits` are this worker's share; `seed` seeds random numbers, and `order` is the schedule of its flight. It
+        takes part in epochs after `epoch`. `ranks` are the ranks of the `WorkerPlacement`."""
         self.graph, self.rank, self.worker_count = graph, links.rank, worker_count
         self.channels = Channels(links, epoch, has_timeline=has_timeline)
         self._recorder = self.channels.recorder
@@ -360,7 +360,7 @@ class Worker:
     # Firings elsewhere
 
     def _remote_rule(self, rule: FiringRule) -> FiringRule:
-        """The rule of a node that fires elsewhere, or has an effect, as that of a node whose result is at hand."""
+        """The rule of a node that fires elsewhere or has an effect, once its result has arrived."""
 
         def result() -> FiringResult:
             assert self._result is not None

@@ -29,7 +29,7 @@ def worker_job(
     *,
     has_timeline: bool,
 ) -> dict[str, Any]:
-    """The job of every worker of a run: `share` are its limits, and `ranks` those of the `WorkerPlacement`."""
+    """The job of every worker of a run: `share` are its limits, and `ranks` the ranks of the `WorkerPlacement`."""
     return {
         "graph": graph_to_json(graph),
         "workers": worker_count,

@@ -21,7 +21,7 @@ HEARTBEAT_SECONDS = 0.2
 
 
 class SocketLinks:
-    """The links of a worker, all of which go through the driver's process."""
+    """The links of a worker, which all go through the driver's process."""
 
     flushes_before_resending = 10_000
 

@@ -24,9 +24,9 @@ from .blocks import block_program, generate_blocks
 LOOKUP_STEPS = 2**22
 """After how many steps blocks are generated and looked for on disk: some 40 ms, as long as that takes for a few."""
 SLICE_STEPS = 2**19
-"""After how many further steps the generation goes on, or its machine code is looked for again."""
+"""The number of further steps after which generation continues, or machine code is looked for again."""
 SLICE_SECONDS = 0.005
-"""How long it goes on: as long as these steps take, so that no run takes much more than twice as long."""
+"""The longest time that it takes: as long as these steps take, so that no run takes much more than twice as long."""
 COMPILE_STEPS = 2**24
 """After how many steps they are compiled: some 0.15 s. Compiling takes a second or two of another processor core."""
 

@@ -1,4 +1,5 @@
-"""Blocks as data: their text, what their paths do, and where their machine code is. `blocks` generates them."""
+"""Blocks as data: their text, the actions of their paths, and the place of their machine code. `blocks` generates
+them."""
 
 from __future__ import annotations
 
@@ -9,7 +10,7 @@ from ...image.image import WordArray
 
 @dataclass(frozen=True, slots=True, eq=False)
 class BlockProgram:
-    """The text of the blocks of an image, and what their paths do.
+    """The text of the blocks of an image, and the actions of their paths.
 
     The function `deliver_blocks` of the text takes the same words as `deliver_scalar` and does the same. `firings` and
     `openings` have a row for each path, with the number of firings of each node and of activations opened at each site.

@@ -1,11 +1,11 @@
 """Blocks: the token machine under `lifo`, specialized to one image.
 
-Under `lifo` what a delivered token sends is delivered next. So much of what follows a delivery is known from the
-graph: which tokens are delivered in which order, which of them wait for which, and which nodes fire. A *block* is the
-code of such a chain of deliveries. It begins with a token for a certain port; tokens that are sent and delivered within
-it exist in variables only; predicates, and bits of operands that may have arrived earlier, are tests. Each *path*
-through its tests makes certain firings, which are counted by one counter. A block ends where no token of its own is
-left, and goes on with the youngest in the ring; or where it would follow an activation too far, and goes on with
+Under `lifo` the tokens that a delivered token sends are delivered next. So much of the work after a delivery follows
+from the graph: which tokens are delivered in which order, which of them wait for which, and which nodes fire. A *block*
+is the code of such a chain of deliveries. It begins with a token for a certain port; tokens that are sent and delivered
+within it exist in variables only; predicates, and bits of operands that may have arrived earlier, are tests. Each
+*path* through its tests makes certain firings, which are counted by one counter. A block ends where no token of its own
+is left, and goes on with the youngest in the ring; or where it would follow an activation too far, and goes on with
 another block.
 
 A path computes first, and then commits: it writes all frames, counts and tokens at its end, as the same steps of
@@ -158,7 +158,7 @@ class FrameFacts:
     name: str
     scope: int
     level: int
-    """The depth of its tag, relative to that of the token with which the block begins."""
+    """The depth of its tag, relative to the depth of the token with which the block begins."""
     is_fresh: bool = False
     """Whether the path has opened it."""
     is_complete: bool = False
@@ -259,7 +259,7 @@ class BlockPath:
 
 
 class BranchTest(NamedTuple):
-    """A condition that a path has to test at its next token, with the path where it holds and where it does not."""
+    """A condition that a path must test at its next token, with the path if it holds and the path if it does not."""
 
     condition: str
     holds: BlockPath
@@ -316,7 +316,8 @@ class _BlockWriter:
         """The number of paths of the current block."""
 
     def bits_of_later_firings(self, later: frozenset[int]) -> dict[int, int]:
-        """By mask word, the bits that only these nodes set: their own, and those of the operands that they send."""
+        """By mask word, the bits that only these nodes set: their own bits, and the bits of the operands that they
+        send."""
         bits: Counter[int] = Counter()
         graph = self.image.graph
         for number in later:
@@ -331,7 +332,7 @@ class _BlockWriter:
         return dict(bits)
 
     def write(self) -> BlockGeneration:
-        """Generate the blocks that tokens can begin, from those of the arguments and of what `machine` sends on. Yields
+        """Generate the blocks that tokens can begin: tokens of arguments, and tokens that `machine` sends on. Yields
         after each."""
         for ports in self.image.arguments:
             self.request_all(ports)
@@ -485,8 +486,8 @@ class _BlockWriter:
         return path.port_below is not None and path.steps <= SHORT_PATH
 
     def pop_expected(self, path: BlockPath, indent: int) -> BranchTest:
-        """Test whether the youngest token of the ring is the one that was below this block's first token when both were
-        sent."""
+        """Test whether the youngest token of the ring is the token that was below this block's first token when both
+        were sent."""
         port, holds, fails = path.port_below, path.copy(), path.copy()
         assert port is not None
         end = f"end - {path.popped + 1}"
@@ -504,8 +505,7 @@ class _BlockWriter:
         return frame.is_home and (is_first or (path.branches < MAX_BRANCHES and self.path_count < MAX_BLOCK_PATHS))
 
     def deliver(self, path: BlockPath, indent: int) -> NextTurn:
-        """Deliver the next token of a path, and say what else happens if that is not possible; then nothing of the path
-        has changed."""
+        """Deliver the next token of a path, or state what happens instead; then nothing of the path has changed."""
         port, name, word = path.stack[-1]
         frame = path.frames[name]
         if isinstance(port, str) or frame.is_found:
@@ -831,8 +831,8 @@ class _BlockWriter:
             self.emit(indent, f"poke(mem, {frame.name} + {word}, {text})")
 
     def emit_pending(self, path: BlockPath, indent: int) -> None:
-        """Write the counts of what is pending, and close activations, upwards. Frames that other tokens entered come
-        last: one may have another name here, and is still open then, since it lacks the argument."""
+        """Write the pending counts, and close activations, upwards. Frames that other tokens entered come last: one may
+        have another name here, and is still open then, since it lacks the argument."""
         pending = int(FrameHeader.PENDING)
         closed_children: dict[str, str] = {}
         """The text that subtracts the children that close, by frame."""
@@ -1038,5 +1038,5 @@ def topological_order(graph: Graph) -> Iterable[int]:
 
 
 def is_number(text: str) -> bool:
-    """Whether a text is that of an integer."""
+    """Whether a text is an integer."""
     return text.lstrip("-").isdigit()

@@ -117,7 +117,7 @@ class JournalItems(NamedTuple):
 
     offsets: IntArray
     tags: IntArray
-    """The tag of each item: that of its token or, for a CLOSE, of its activation."""
+    """The tag of each item: the tag of its token or, for a CLOSE, of its activation."""
     targets: IntArray
     """The tag that a firing sends to; else 0."""
     iterations: IntArray

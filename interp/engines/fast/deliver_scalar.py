@@ -1,5 +1,5 @@
 """The fast path of delivery: scalars only, no k-bounds, far from limits. All other tokens are left to `machine`, before
-any change. The rules and the state are those of `machine`.
+any change. The rules and the state are the same as in `machine`.
 
 `load` compiles `deliver_scalar` twice: as `deliver_scalar_lifo`, which keeps the next token in variables and the others
 in the ring, and as `deliver_scalar_fifo`.

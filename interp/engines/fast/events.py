@@ -214,7 +214,7 @@ class EventWindow(TupleLike[Event]):
         return self._decoded
 
     def _decode_between(self, begin: int, end: int) -> Iterator[Event]:
-        """The events between two positions, except those of `_earlier_events`."""
+        """The events between two positions, except `_earlier_events`."""
         begin, end = max(begin - len(self._earlier_events), 0), max(end - len(self._earlier_events), 0)
         return islice(self._events_from(self._first_step + begin), end - begin)
 
@@ -375,7 +375,8 @@ class _PortDecoder(NamedTuple):
 
 
 class JournalReader:
-    """Decodes the pages of a journal, one after another; `tags` are those of the frames that are open at the start."""
+    """Decodes the pages of a journal, one after another; `tags` are the tags of the frames that are open at the
+    start."""
 
     def __init__(self, store: TokenStore, rules: tuple[FiringRule, ...], tags: dict[int, Tag]) -> None:
         image = store.image

@@ -8,8 +8,8 @@ Room in the arrays is not checked at each step, but for many steps at once. Near
 a time, so that limits are exact. It tests one comparison of a stop condition, which rules out most steps; Python
 evaluates the rest.
 
-In all functions of the machine, `a` is the address of the address table, `o` that of the options, `r` that of the
-registers, and `mem` that of memory; `header` is the number of words of a frame header.
+In all functions of the machine, `a`, `o`, `r` and `mem` are addresses: of the address table, the options, the
+registers, and memory; `header` is the number of words of a frame header.
 
 `load` compiles this file with `frames` and `deliver_scalar`, with numbers for the names of columns and registers,
 together with `compute`, `cast` and `traps`, which `opcode_source` generates from the table of opcodes. Arrays are
@@ -521,14 +521,14 @@ def add_busy(mem: Any, frame: Any, change: Any) -> None:
 
 
 def find_older(mem: Any, frame: Any, iteration: Any) -> Any:
-    """The frame of an iteration of the same loop that is not after that of `frame`; 0 if it is not open."""
+    """The frame of an iteration of the same loop that is not after the iteration of `frame`; 0 if it is not open."""
     while frame and iteration_of(mem, frame) > iteration:
         frame = peek(mem, frame + FrameHeader.PREVIOUS)
     return frame if frame and iteration_of(mem, frame) == iteration else 0
 
 
 def find_newer(mem: Any, frame: Any, iteration: Any) -> Any:
-    """The frame of an iteration of the same loop that is not before that of `frame`; 0 if it is not open."""
+    """The frame of an iteration of the same loop that is not before the iteration of `frame`; 0 if it is not open."""
     while frame and iteration_of(mem, frame) < iteration:
         frame = peek(mem, frame + FrameHeader.NEXT)
     return frame if frame and iteration_of(mem, frame) == iteration else 0

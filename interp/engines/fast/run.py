@@ -120,7 +120,7 @@ class FastRun:
 
     @property
     def open_size(self) -> int:
-        """The number of open activations and live tokens: what exporting the state has to read."""
+        """The number of open activations and live tokens: the data that exporting the state must read."""
         return int(self.store.registers[Register.OPEN_ACTIVATIONS]) + self.store.live_tokens
 
     def meter(self, state: State) -> Meter:

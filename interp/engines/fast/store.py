@@ -412,7 +412,7 @@ class TokenStore:
         return int(self.memory[frame + FrameHeader.PARENT]) & ((1 << LOW_BITS) - 1)
 
     def frame_words(self, frame: int) -> tuple[int, int]:
-        """The two header words of a frame from which its tag follows, given that of the parent."""
+        """The two header words of a frame from which its tag follows, given the parent's tag."""
         return int(self.memory[frame + FrameHeader.PARENT]), int(self.memory[frame + FrameHeader.ITERATION])
 
     def pending_count(self, frame: int) -> int:

@@ -3,8 +3,8 @@ whether numba is available, and the progress message while it compiles.
 
 Each module has a folder, whose name is a hash of everything on which its machine code depends: its text, the source of
 all kernels, the versions of the compilers, numba's options in the environment, and the processor. So nothing on disk is
-ever out of date. A folder is used only if the checksums of all files are those of the complete module; otherwise the
-module is compiled again. One process at a time locks a folder; others wait, and then load.
+ever out of date. A folder is used only if the checksums of all files match the complete module; otherwise the module is
+compiled again. One process at a time locks a folder; others wait, and then load.
 
     <cache>/tagloom/<key>/<name>.py     the text
     <cache>/tagloom/<key>/__pycache__   the machine code, which numba puts beside it

@@ -159,7 +159,7 @@ def has_unfinished() -> bool:
 
 
 def _start_pending() -> None:
-    """Start a process for the pending requests if the one before has ended."""
+    """Start a process for the pending requests if the previous process has ended."""
     if _background and _background[0].poll() is not None:
         was_killed = _background[0].returncode != 0
         for request in _running:

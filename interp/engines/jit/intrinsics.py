@@ -83,7 +83,7 @@ def write(typing: Any, base: Any, index: Any, value: Any) -> Any:
 
 @intrinsic
 def store_array(typing: Any, base: Any, index: Any, array: Any) -> Any:
-    """Store an array in a slot, with a reference of its own."""
+    """Store an array in a slot, with a new reference."""
 
     def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         write_array(context, builder, element_pointer(builder, _WORD, *arguments[:2]), array, arguments[2])
@@ -106,7 +106,7 @@ def take_array(typing: Any, base: Any, index: Any, dtype: Any, like: Any) -> Any
 @intrinsic
 def call_host(typing: Any, base: Any, number: Any) -> Any:
     """Make the host call of this number; returns HOST_DONE, HOST_FAILED, HOST_TOO_LARGE if the result is too large, or
-    HOST_ABORTED if the run is to stop."""
+    HOST_ABORTED if the run must stop."""
 
     def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         kind = ir.FunctionType(_WORD, [_WORD])
@@ -375,7 +375,7 @@ def _row_pointer(context: Any, builder: Any, rows: Any, arguments: Any) -> Any:
 
 
 def write_array(context: Any, builder: Any, row: Any, kind: Any, array: Any) -> None:
-    """Write an array into a row, with a reference of its own."""
+    """Write an array into a row, with a new reference."""
     struct = context.make_array(kind)(context, builder, array)
     context.nrt.incref(builder, kind, array)
     sizes = [builder.extract_value(struct.shape, axis) for axis in range(kind.ndim)]
@@ -432,7 +432,7 @@ def load_array(typing: Any, record: Any, row: Any, dtype: Any, like: Any) -> Any
 
 @intrinsic
 def save_array(typing: Any, s: Any, record: Any, row: Any, array: Any) -> Any:
-    """Save an array in a row of a record, with a reference of its own."""
+    """Save an array in a row of a record, with a new reference."""
 
     def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         state, record, row, value = arguments

@@ -151,7 +151,7 @@ def native_width_format(op_name: str, operands: Sequence[DType], result: DType) 
 
 
 def cast_expression(text: str, from_lane: str | None, dtype: DType) -> str:
-    """Text that casts a number in a lane to this dtype; None is any lane but that of floats."""
+    """Text that casts a number in a lane to this dtype; None is any lane but the lane of floats."""
     result_lane = lane(dtype)
     if dtype.kind == "b":
         return text
@@ -334,7 +334,7 @@ def arity(name: str) -> int:
 
 
 UFUNC_OPS = tuple(row.name for row in OPS.values() if row.float_loop is not None)
-"""The ops for which NumPy has loops of its own on float arrays."""
+"""The ops for which NumPy has its own loops on float arrays."""
 
 
 def symbol_name(name: str) -> str:

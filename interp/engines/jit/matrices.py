@@ -41,7 +41,7 @@ BLAS_MIN_TERMS = 2**12
 """The most terms of an element of a product that is computed here. With more, BLAS computes it, by partial sums: a
 million float32 added one after another lose a hundredth."""
 _BLAS_MAX_NARROW_PRODUCTS = 2**18
-"""The most multiplications of a narrow product that BLAS computes; for more, BLAS wakes threads of its own."""
+"""The most multiplications of a narrow product that BLAS computes; for more, BLAS wakes its own threads."""
 _BLAS_BLOCK_PRODUCTS = 2**28
 """The multiplications of a block of rows of a product by BLAS, between two polls: some 30 ms on one core."""
 _BLAS_BLOCK_ROWS = 128

@@ -32,7 +32,7 @@ _UNREACHABLE_SYMBOLS = (
 )
 """Functions of numba that object code calls only to raise an exception, which no function here does."""
 WORD_CODE = "# word code"
-"""The beginning of a text that is not numba's Python, but that of `word_code`."""
+"""The beginning of a text in the Python of `word_code`, not of numba."""
 SECOND_PART = "# functions of words"
 """The line between the two parts of such a text."""
 _engines: list[Any] = []

@@ -27,7 +27,7 @@ def splitmix64(seed, number):  # type: ignore[no-untyped-def]
 
 @kernel
 def child_key(key, site, iteration):  # type: ignore[no-untyped-def]
-    """The key of a tag, from that of its parent."""
+    """The key of a tag, from the key of its parent."""
     return splitmix64(key ^ site, uint64(iteration))
 
 

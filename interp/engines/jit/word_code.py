@@ -83,7 +83,7 @@ class _WordModule:
 
 
 class _WordFunction:
-    """The code of a function. Local names are memory of its own, which LLVM turns into registers."""
+    """The code of a function. Local names are stack slots, which LLVM turns into registers."""
 
     def __init__(self, module: _WordModule, function: ir.Function, definition: ast.FunctionDef) -> None:
         self.module, self.function, self.definition = module, function, definition

@@ -174,7 +174,7 @@ def read_message(a: Any, r: Any, mem: Any, message: Any, sender: Any, header: An
 
 def note_arrival(r: Any) -> None:
     """Note the arrival of an activation. If the last one was small, double the pause before the next request: otherwise
-    a chain of calls, of which only one runs at a time, would move from core to core."""
+    a chain of calls, which run one at a time, would move from core to core."""
     is_small = peek(r, Register.FIRINGS) - peek(r, Register.FIRINGS_AT_ARRIVAL) < SMALL_ACTIVATION_FIRINGS
     poke(
         r,
