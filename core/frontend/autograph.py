@@ -70,7 +70,7 @@ def loop_options(*, parallel_iterations: int) -> None:
     """
     if current_region() is not None:
         raise Usage(
-            "loop_options is no statement of the body of a loop",
+            "loop_options is not in the body of a loop",
             where=user_location(),
             hint="write it in the body of a while or for, of a function that is converted",
         )

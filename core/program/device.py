@@ -53,6 +53,6 @@ def parse_device(text: str) -> DeviceName:
             "/job:NAME/task:NUMBER, or a part of that",
             ValueError if isinstance(text, str) else TypeError,
         )
-        raise Usage("this is no device", required=required, got=repr(text)[:80], python=python)
+        raise Usage("this is not a device", required=required, got=repr(text)[:80], python=python)
     task = match["task"]
     return DeviceName(match["job"], None if task is None else int(task))

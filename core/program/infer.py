@@ -250,7 +250,7 @@ def _candidate_operands(row: OpRow, operands: Sequence[LatticeType]) -> Iterator
 
 
 def guess_type(operands: Sequence[LatticeType]) -> LatticeType:
-    """A likely result type where a rule is broken: that of an operand."""
+    """A likely result type where a rule is broken: the type of an operand."""
     types = [type_ for type_ in operands if type_ is not HOLE]
     return types[0] if types else DEFAULT_TYPE
 

@@ -467,7 +467,7 @@ class _ProgramChecker:
     def check_branch_results(
         self, node: Node, first: list[Type], second: list[Type], where: object
     ) -> Iterator[Invalid]:
-        """The results of a cond have the joined types of what its branches yield."""
+        """The results of a cond have the joined types of the values that its branches yield."""
         if len(first) != len(second):
             yield problem(
                 "V5",
@@ -475,7 +475,7 @@ class _ProgramChecker:
                 where,
                 required=first,
                 got=second,
-                hint="cond has the results of the branch that it takes: both yield the same ones",
+                hint="a cond has the results of the branch that it takes, so both yield as many values",
             )
             return
         clashes = [
@@ -496,7 +496,7 @@ class _ProgramChecker:
         if not clashes and joined_types != variable_types(node.results):
             yield problem(
                 "V5",
-                "the types of the results of cond are not those that its branches yield",
+                "cond declares other result types than its branches yield",
                 where,
                 required=joined_types,
                 got=variable_types(node.results),

@@ -239,7 +239,7 @@ class _ExpressionCompiler:
         """Compile an operand of arithmetic; raises SyntaxFault if it is never a number."""
         evaluator = self.compile_typed(tree)
         if evaluator.kind not in ("number", "value"):
-            message = f"{_KIND_NAMES[evaluator.kind]} is no number to compute with"
+            message = f"{_KIND_NAMES[evaluator.kind]} is not a number to compute with"
             raise SyntaxFault(message, tree.position, kind=Usage, required=f"numbers beside `{sign}`", got=_quote(tree))
         return evaluator
 

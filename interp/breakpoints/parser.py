@@ -121,7 +121,7 @@ def input_fault(text: str, error: UnexpectedInput, parser: InteractiveParser) ->
     hint = None
     match terminal:
         case None if word.isdigit():
-            message, required = "this is no number", "a number, such as 3, 2.5 or 1e-3"
+            message, required = "this is not a number", "a number, such as 3, 2.5 or 1e-3"
         case None:
             required, hint = None, _SYNTAX_HINTS.get(word)
         case "$END" if required == "`)`":

@@ -90,7 +90,7 @@ class _TagAutomaton:
         match = _STEP_PATTERN.fullmatch(step)
         if match is None:
             raise SyntaxFault(
-                "this is no step of a tag", position, required="a step, such as fib, loop[3], loop[*], * or **"
+                "this is not a step of a tag", position, required="a step, such as fib, loop[3], loop[*], * or **"
             )
         name, iteration = match["name"], match["iteration"]
         sites = find_sites(name, position, tuple(self.any_iteration))

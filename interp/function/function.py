@@ -191,9 +191,9 @@ class Function(SvgReprMixin):
         .jsonl or .npz, writes them to that file while the program runs. `seed` seeds random numbers, `k` overrides the
         k-bounds of all loops, and `world` prints. `cores` is the number of cores that `fast` may use under `waves`.
         `workers` is the number of workers of `distributed`, and `cluster` says where they are: network, network:SEED,
-        processes or ray. `checkpoint` is a file for their checkpoints, and `resume` one from which a run goes on whose
-        process was killed; with `timeline`, `out.cluster.timeline` has the firings and messages of each worker, with
-        their times.
+        processes or ray. `checkpoint` is a file for their checkpoints, and `resume` is such a file of a run whose
+        process was killed, which then continues; with `timeline`, `out.cluster.timeline` has the firings and messages
+        of each worker, with their times.
 
         Other keywords are arguments of the function; one that has the name of an option is passed by position.
         """
@@ -444,7 +444,7 @@ class Function(SvgReprMixin):
         return self._annotated_program.graph
 
     def traced_for_declared_types(self) -> TracedProgram:
-        """The program, with all that a run of it needs; every parameter must be annotated or have a default."""
+        """The traced program; every parameter must be annotated or have a default."""
         return self._annotated_program
 
     @property

@@ -42,9 +42,9 @@ tuple, list or dict of these."""
 def grad(
     function: Callable[..., Any], argnums: Argnums = 0, *values: Any, rows: Argnums = (), has_aux: bool = False
 ) -> Function:
-    """A function that computes the gradient of a float-valued function by its argument at `argnums`, or by a variable.
-    For a tuple, list or dict of these it computes a tuple, list or dict of gradients. A gradient nests as its argument
-    does.
+    """A function that computes the gradient of a float-valued function with respect to its argument at `argnums`, or to
+    a variable. For a tuple, list or dict of these it computes a tuple, list or dict of gradients. A gradient nests as
+    its argument does.
 
     The result is a function like any other: it can be called, run on any engine, drawn, debugged, and differentiated
     again. The targets must be floats, of any shape.
@@ -52,7 +52,7 @@ def grad(
     With `has_aux` the function returns a pair; its first part is differentiated; the result is the gradient and the
     second, `(gradient, aux)`.
 
-    Targets that `rows` also names are tables from which the function only takes rows. The gradient by such a table is a
+    Targets that `rows` also names are tables from which the function only takes rows. The gradient of such a table is a
     `tl.Rows`, with those rows. Raises Invalid (D6) if the function uses the table otherwise.
 
     >>> import tagloom as tl
@@ -96,13 +96,12 @@ def value_and_grad(
 
 
 def jacobian(function: Callable[..., Any], argnums: Argnums = 0, *values: Any, has_aux: bool = False) -> Function:
-    """A function that computes the Jacobian of a function of floats by its argument at `argnums`, or by a variable; by
-    several for a tuple, list or dict of these, as in `grad`.
-
-    For each float of the result there is the nest of its derivatives, in the structure of the result. The derivatives
-    of a result of shape `s` by an argument of shape `t` have the shape `(*s, *t)`. Each element of a result is one
-    pullback, which computes the function again; the pullbacks run in parallel. With `has_aux` the function returns a
-    pair, as in `grad`, and the result is `(jacobian, aux)`.
+    """A function that computes the Jacobian of a function of floats with respect to its argument at `argnums`, or to a
+    variable; a tuple, list or dict of these names several, as in `grad`. The Jacobian has the structure of the result,
+    with the derivatives of each array in its place. The derivatives of a result of shape `s` with respect to an
+    argument of shape `t` have the shape `(*s, *t)`. Each element of a result is one pullback, which computes the
+    function again; the pullbacks run in parallel. With `has_aux` the function returns a pair, as in `grad`, and the
+    result is `(jacobian, aux)`.
 
     Raises Invalid (D3) for a result or target that is not of floats, (D5) for an array-valued function that draws
     random numbers or has effects, since they would be repeated.
@@ -117,9 +116,9 @@ def jacobian(function: Callable[..., Any], argnums: Argnums = 0, *values: Any, h
 
 
 def hessian(function: Callable[..., Any], argnums: Argnums = 0, *values: Any, has_aux: bool = False) -> Function:
-    """A function that computes the second derivatives of a function of floats: the Jacobian of its Jacobian, by the
-    same targets. For one float by one argument of shape `t` the shape is `(*t, *t)`. With `has_aux` the function
-    returns a pair, as in `grad`, and the result is `(hessian, aux)`.
+    """A function that computes the second derivatives of a function of floats: the Jacobian of its Jacobian, with
+    respect to the same targets. For one float and one argument of shape `t` the shape is `(*t, *t)`. With `has_aux` the
+    function returns a pair, as in `grad`, and the result is `(hessian, aux)`.
 
     >>> import tagloom as tl
     >>> hessian(lambda x: x[0] * x[0] * x[1])(tl.asarray([2.0, 3.0]))
@@ -132,8 +131,8 @@ def hessian(function: Callable[..., Any], argnums: Argnums = 0, *values: Any, ha
 
 
 def trace_jacobian(source: FunctionSpec, arguments: Sequence[Any], targets: _GradientTargets, *, has_aux: bool) -> Any:
-    """The derivatives of every result of a call by the targets, nested as the result; with `has_aux`, those of the
-    first of two results, and the second."""
+    """The derivatives of every result of a call with respect to the targets, nested as the result. With `has_aux` the
+    call returns a pair: the derivatives of its first part, and the second part."""
     results, target_adjoints = trace_target_adjoints(_current_region(), source, arguments, targets.leaves)
     value, aux = split_aux(source, results) if has_aux else (results, None)
     leaves, structure = flatten(value, by_reference=True, is_leaf=None)
@@ -189,9 +188,9 @@ def refuse_values(kind: str, values: Sequence[Any]) -> None:
     """Raises Usage for `grad(f, x, y)`: the arguments of the function belong behind `grad(f)`."""
     if values:
         raise Usage(
-            f"{kind} takes a function, and which of its arguments to differentiate by",
+            f"{kind} takes a function, and the positions of the arguments to differentiate with respect to",
             where=user_location(),
-            required=f"{kind}(f)(x, y) for the gradient by x, {kind}(f, (0, 1))(x, y) for those by x and y",
+            required=f"{kind}(f)(x, y) for the gradient with respect to x, {kind}(f, (0, 1))(x, y) for both",
             got=plural(2 + len(values), "argument"),
             python=TypeError,
         )

@@ -36,7 +36,7 @@ def check_node_tag(graph: Graph, contexts: Mapping[int, Context], number: int, t
         return
     own_context, context = contexts[number], context_of_tag(graph, tag)
     raise Usage(
-        f"{graph.nodes[number]} is no node of {context}, which runs under {tag}",
+        f"{graph.nodes[number]} is not a node of {context}, which runs under {tag}",
         required=f"a tag of {own_context}",
         got=str(tag),
         hint=suggest_tag(graph, contexts, own_context, context, tag),

@@ -224,7 +224,7 @@ class Queue:
         self.least = check_integer("the least that a queue draws from", least, 1)
         if self.least > self.capacity:
             raise Usage(
-                "the capacity of a queue cannot be below its least",
+                "the capacity of a queue cannot be below its minimum",
                 where=user_location(),
                 required=f"a capacity of {least} at least",
                 got=capacity,

@@ -70,7 +70,9 @@ def replay(session: Session, words: CommandArguments) -> CommandResult:
     file = words.next_word("a log")
     words.expect_end()
     if not is_log(file):
-        raise Usage("this is no log of events", required=f"a name that ends in {' or '.join(LOG_SUFFIXES)}", got=file)
+        raise Usage(
+            "this is not a log of events", required=f"a name that ends in {' or '.join(LOG_SUFFIXES)}", got=file
+        )
     session.load_run(RunRequest(file, (), session.options))
     return position_result(session)
 

@@ -414,7 +414,7 @@ def forward(session: Session, words: CommandArguments) -> CommandResult:
     nodes = adjoints.primal_nodes(event.token.node)
     if not nodes:
         got = f"{session.history.graph.nodes[event.token.node]} under {event.token.tag}"
-        raise Usage("this firing is no adjoint", got=got, hint="`adjoint` goes on from a forward firing")
+        raise Usage("this firing is not an adjoint", got=got, hint="`adjoint` starts from a forward firing")
     return goto_partner(session, [(node, adjoints.activation_of(event)) for node in nodes])
 
 

@@ -470,7 +470,7 @@ def split_aux(spec: FunctionSpec, value: Any) -> tuple[Any, Any]:
     if type(value) is tuple and len(value) == 2:
         return value
     raise Invalid(
-        f"{spec.name} does not return a pair, as has_aux says",
+        f"{spec.name} does not return a pair, which has_aux requires",
         rule="D3",
         where=user_location(),
         required="what to differentiate, and anything else: return loss, (accuracy, count)",

@@ -391,9 +391,9 @@ class ProgramBuilder:
         if callee.callee_signatures is None:
             if self.nesting_depth >= MAX_NESTED_LOCALS:
                 raise Invalid(
-                    f"{function_spec.name} calls itself with ever other types or objects",
+                    f"{function_spec.name} calls itself with new types or objects each time",
                     where=function_spec.location,
-                    required=f"{MAX_NESTED_LOCALS} functions at most, each in the trace of the one before",
+                    required=f"{MAX_NESTED_LOCALS} nested traces at most",
                     hint="a recursion may change numbers and arrays; a list that grows has another type in each call",
                 )
             self.nesting_depth += 1

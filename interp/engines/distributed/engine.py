@@ -147,7 +147,7 @@ def refuse_contradictions(path: str | os.PathLike[str] | None) -> Iterator[None]
     except (AssertionError, AttributeError, IndexError, KeyError, TypeError, ValueError, WorkerFailure) as error:
         if path is None or (isinstance(error, TagloomError) and not isinstance(error, WorkerFailure)):
             raise
-        message, hint = "no run goes on from this checkpoint", "its parts contradict each other"
+        message, hint = "no run can resume from this checkpoint", "its parts contradict each other"
         raise Usage(message, required=REQUIRED_FILE, got=os.fspath(path), hint=hint) from error
 
 
@@ -166,7 +166,7 @@ def count_workers(workers: int | None, placement: WorkerPlacement, saved_run: Sa
     count = check_workers(workers, default)
     require_workers(placement, count)
     if saved_run is not None and count != default:
-        raise Usage("a run goes on with as many workers as it had", required=str(default), got=str(count))
+        raise Usage("a run resumes with the same number of workers", required=str(default), got=str(count))
     return count
 
 
@@ -176,7 +176,7 @@ def check_workers(workers: int | None, default: int) -> int:
         return default
     if not isinstance(workers, int) or isinstance(workers, bool) or not 1 <= workers <= MAX_WORKERS:
         required = f"an integer from 1 to {MAX_WORKERS}"
-        raise Usage("this is no number of workers", required=required, got=repr(workers))
+        raise Usage("this is not a number of workers", required=required, got=repr(workers))
     return workers
 
 

@@ -90,7 +90,7 @@ def read_run(path: str | os.PathLike[str], graph: Graph, digest: str) -> SavedRu
     except Usage:
         raise
     except Exception:  # what a document of another form raises where it is read
-        raise Usage(f"this is no {_NOUN}", required=required, got=os.fspath(path), python=ValueError) from None
+        raise Usage(f"this is not a {_NOUN}", required=required, got=os.fspath(path), python=ValueError) from None
     return SavedRun(stores, tuple(result for result in results if isinstance(result, FiringResult)))
 
 

@@ -74,7 +74,7 @@ def emit_compute(arm: ScalarKernel) -> str:
     try:
         return pack_word(kernels.expression(arm.op, types, result, arm.attributes, operands), arm.result)
     except Exception as error:
-        UNCOMPILABLE_OPS[arm.op] = f"the column scalar is no function that can be compiled: {error!r}"
+        UNCOMPILABLE_OPS[arm.op] = f"the column scalar is not a function that can be compiled: {error!r}"
         return "0"
 
 

@@ -34,7 +34,7 @@ for _name in kernels.c_functions():
 def __getattr__(name: str) -> Any:
     """A function of the C library, created on first use."""
     if name.startswith("_") or not kernels.is_c_function(name):
-        raise AttributeError(f"math.{name} is no function of the C library")
+        raise AttributeError(f"math.{name} is not a function of the C library")
     return _external_function(name)
 
 

@@ -139,7 +139,7 @@ def test_places_are_positions_of_devices() -> None:
             partition(fib.graph, places, DEVICES)
     with pytest.raises(Usage, match="needs a device"):
         place_nodes(fib.graph, {}, [])
-    with pytest.raises(Usage, match="this is no device"):
+    with pytest.raises(Usage, match="this is not a device"):
         place_nodes(fib.graph, {"fib": 3}, DEVICES)  # type: ignore[dict-item]
 
 
@@ -187,8 +187,8 @@ def test_constraints() -> None:
         ({"fib": "/job:ps/task:7"}, r"(?s)no device is admitted.*required: fib on /job:ps/task:7"),
         ({"fib": "/job:ps", "fib.n": "/task:1"}, r"(?s)required: fib on /job:ps; fib.n on /task:1.*they are on one"),
         ({"twice.return": "/job:ps"}, r"(?s)the results on /job:worker/task:0"),
-        ({"fib": "ps:1"}, "this is no device"),
-        ({"fib": ""}, "this is no device"),
+        ({"fib": "ps:1"}, "this is not a device"),
+        ({"fib": ""}, "this is not a device"),
         ({"nothing": "/job:ps"}, "no node is called"),
     ],
 )

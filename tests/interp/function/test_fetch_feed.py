@@ -204,7 +204,7 @@ def test_a_missing_value_is_explained() -> None:
         ("main/loop/add", {}, "model.loop is a loop\n  required: loop[0], or another iteration"),
         ("main/lop[0]/add", {}, "model has no call or loop 'lop'"),
         ("main/lop[*]/add", {}, "no call or loop is called 'lop'"),
-        ("main/add", {}, "model.add is no node of model, which runs under main\n  required: a tag of model.loop"),
+        ("main/add", {}, "model.add is not a node of model, which runs under main\n  required: a tag of model.loop"),
         ("tanh", {"tanh": True}, "P1: the fed value of tanh of model: a value of the wrong type"),
         (
             "loop_s",

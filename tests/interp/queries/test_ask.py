@@ -231,15 +231,21 @@ def test_cells_have_the_name_of_their_node() -> None:
 @pytest.mark.parametrize(
     ("function", "node", "tag", "message", "hint"),
     [
-        (even, "odd.subtract", "main", "odd.subtract is no node of even, which runs under main", "main/odd"),
-        (even, "odd.n", "main", "odd.n is no node of even, which runs under main", "main/odd"),
-        (even, "even.subtract", "main/odd", "even.subtract is no node of odd, which runs under main/odd", "main"),
-        (rows, "multiply", "main", "rows.multiply is no node of rows, which runs under main", "main/loop[0]/loop_1[0]"),
+        (even, "odd.subtract", "main", "odd.subtract is not a node of even, which runs under main", "main/odd"),
+        (even, "odd.n", "main", "odd.n is not a node of even, which runs under main", "main/odd"),
+        (even, "even.subtract", "main/odd", "even.subtract is not a node of odd, which runs under main/odd", "main"),
+        (
+            rows,
+            "multiply",
+            "main",
+            "rows.multiply is not a node of rows, which runs under main",
+            "main/loop[0]/loop_1[0]",
+        ),
         (
             rows,
             "rows.return",
             "main/loop[1]",
-            "rows.return is no node of rows.loop, which runs under main/loop[1]",
+            "rows.return is not a node of rows.loop, which runs under main/loop[1]",
             "main",
         ),
     ],

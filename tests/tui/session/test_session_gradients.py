@@ -105,7 +105,7 @@ def test_firings_without_partners(session: Session) -> None:
     assert "nothing has fired yet" in session.execute("adjoint").text[0]
     session.execute("run")
     assert "this firing has no adjoint" in session.execute("adjoint less_equal main/grad_fac/fac").text[0]
-    assert "this firing is no adjoint" in session.execute("forward less_equal main/grad_fac/fac").text[0]
+    assert "this firing is not an adjoint" in session.execute("forward less_equal main/grad_fac/fac").text[0]
     refused = session.execute("adjoint multiply main/grad_fac/fac/fac/fac/fac")
     assert "has not fired" in refused.text[0] and "why-not" in refused.text[1]
 

@@ -273,7 +273,7 @@ def test_a_recursion_over_ever_other_types_is_refused() -> None:
     def longer(items, n):
         return items[0] if n <= 0 else longer([*items, n], n - 1)
 
-    with pytest.raises(tl.Invalid, match="longer calls itself with ever other types or objects"):
+    with pytest.raises(tl.Invalid, match="longer calls itself with new types or objects each time"):
         tl.function(lambda n: longer([n], n))(3)
 
 

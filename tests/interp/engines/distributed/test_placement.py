@@ -221,6 +221,6 @@ def test_refused_devices() -> None:
         model.run(3, engine="distributed", workers=2)
     assert contradiction.run(3).value == 101
     for name, error in (("ps:1", ValueError), ("", ValueError), (3, TypeError)):
-        with pytest.raises(error, match="this is no device"):
+        with pytest.raises(error, match="this is not a device"):
             tl.device(name)  # type: ignore[arg-type]
     assert str(parse_device("/task:1").or_else(parse_device("/job:a/task:0"))) == "/job:a/task:1"
