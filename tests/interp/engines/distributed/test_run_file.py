@@ -161,7 +161,7 @@ def test_files_that_are_refused(tmp_path: Path) -> None:
     strange = content.replace('"flight"', '"fight"')
     cases = {
         "is damaged": path.read_text().replace("[", "[ ", 1),
-        "is no checkpoint": f'{{"sha256":"{sha256(strange.encode()).hexdigest()}","content":{strange}}}\n',
+        "is not a checkpoint": f'{{"sha256":"{sha256(strange.encode()).hexdigest()}","content":{strange}}}\n',
         "this is not a checkpoint of a run": "a poem",
     }
     for text, data in cases.items():
