@@ -173,7 +173,7 @@ def test_files_that_are_refused(tmp_path: Path) -> None:
         fib.run(8, **options, resume=path)
     with pytest.raises(Usage, match=r"(?s)of another run"):
         sums.run(7, **options, resume=path)
-    with pytest.raises(Usage, match=r"(?s)as many workers as it had.*required: 3.*got: 2"):
+    with pytest.raises(Usage, match=r"(?s)the same number of workers.*required: 3.*got: 2"):
         fib.run(7, **options, resume=path, workers=2)
     with pytest.raises(Usage, match="cannot be read"):
         fib.run(7, **options, resume=tmp_path / "nothing.json")
