@@ -35,9 +35,9 @@ result; the second for the operands of ops whose work grows faster. Such an op t
 thread 0.1 ms."""
 MIN_MEASURED_ELEMENTS = 512
 """Operands with fewer elements together broadcast to less than half a megabyte."""
-EXIT_SECONDS = 2
+EXIT_SECONDS = 10
 """How many seconds an abandoned op may delay the end of the process where the C library has no `on_exit`. The process
-then loses its exit code: a signal ends it."""
+then loses its exit code: a signal ends it. On a busy machine, the exit of Python itself takes some seconds."""
 _abandoned_threads: list[threading.Thread] = []
 
 

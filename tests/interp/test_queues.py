@@ -219,7 +219,7 @@ def test_timeouts() -> None:
     assert isinstance(late.value, TimeoutError) and isinstance(late.value, tl.Exhausted)
     with pytest.raises(tl.QueueTimeout, match="had no place"):
         queue.enqueue_many([1, 2, 3], timeout=0.1)
-    assert queue.size() == 2 and 0.2 <= time.monotonic() - begun < 2
+    assert queue.size() == 2 and 0.2 <= time.monotonic() - begun < 20
     for wrong in (-1, "1", float("nan")):
         with pytest.raises(tl.Usage, match="timeout must be a number of seconds"):
             queue.dequeue(timeout=wrong)

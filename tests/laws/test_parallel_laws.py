@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import threading
 import time
@@ -29,7 +28,8 @@ from support.laws.parallel_laws import (
     turn_violations,
     wave_fields,
 )
-from support.observe.ctrl_c import default_ctrl_c
+from support.observe.ctrl_c import default_ctrl_c, press_in_a_run
+from support.observe.lateness import is_soon
 from support.programs.parallel_programs import careless, fib, fragile, relayed, sums, tak, twice
 from tagloom.core.errors import Usage
 from tagloom.core.frontend.trace.pytree import flat_treedef
@@ -291,7 +291,7 @@ def test_s12_limits_end_a_shared_run(limit: str, function: tl.Function, argument
     ends = {"seconds": 0.3} if limit == "seconds" else {"bytes": resident_memory() + 2**26}
     with eager_requests() as runs:
         out = function.run(argument, engine="fast", cores=3, limits=Limits(**ends))  # type: ignore[arg-type]
-    assert time.monotonic() - began < 10
+    assert time.monotonic() - began < 60
     assert (out.status, out.error.limit, out.cores) == ("Exhausted", limit, 3)  # type: ignore[union-attr]
     assert runs[0].given > 0
     assert out.firings == sum(out.stats.by_node) == sum(out.stats.profile)  # type: ignore[arg-type]
@@ -306,25 +306,20 @@ def running_cores() -> list[threading.Thread]:
 
 @pytest.mark.full
 def test_ctrl_c_ends_all_cores() -> None:
-    """Ctrl-C ends all cores within 0.2 s, in at least two of three runs, since other processes may be busy; the outcome
-    has what was done by then."""
-    pressed, took = 0.0, []
+    """Ctrl-C ends all cores within 0.2 s; the outcome has what was done by then."""
 
-    def press() -> None:
-        nonlocal pressed
-        pressed = time.monotonic()
-        os.kill(os.getpid(), signal.SIGINT)
-
-    fib.run(5, engine="fast", cores=2)
-    for _ in range(3):
+    def seconds_late() -> float:
         with default_ctrl_c():
-            threading.Timer(0.2, press).start()
+            pressed = press_in_a_run(0.2)
             out = fib.run(45, engine="fast", cores=2)
-            took.append(time.monotonic() - pressed)
+            late = time.perf_counter() - pressed[0]
         assert (out.status, out.error.limit, out.cores) == ("Exhausted", "interrupt", 2)  # type: ignore[union-attr]
         assert out.firings == sum(out.stats.by_node) > 0
         assert not running_cores()
-    assert sorted(took)[1] < 0.2
+        return late
+
+    fib.run(5, engine="fast", cores=2)
+    assert is_soon(seconds_late, 0.2)
 
 
 def press_at_the_end(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,14 +9,17 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from subprocess import PIPE
+from tempfile import mkdtemp
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 import tagloom as tl
 from support.laws.auto_laws import NEVER, FakeCompilation, code_ready_after
+from support.observe.lateness import is_soon
 from tagloom.interp.engines import auto
 from tagloom.interp.engines.fast import load
 from tagloom.interp.engines.jit.compiler_process import CompileState
@@ -195,30 +198,28 @@ def test_a_step_that_is_called_often(tmp_path: Path) -> None:
     code = """
 x = [0.0, 1.0, 2.0, 3.0]
 wanted = step.run(x, engine="reference").value
-slowest, began = 0.0, time.monotonic()
-while time.monotonic() < began + 100:
+slowest, start = 0.0, time.monotonic()
+while time.monotonic() < start + 100:
     call = time.monotonic()
     out = step.run(x, account=False)
     slowest = max(slowest, time.monotonic() - call)
     assert (out.value == wanted).all()
     if out.engine == "compiled":
         break
-began = time.monotonic()
-from tagloom.interp.engines.jit import compiler_process
-print(out.engine, slowest)
+print(out.engine, slowest / (time.monotonic() - start))
 """
     process = child(code, tmp_path)
     out, err = process.communicate(timeout=120)
     assert process.returncode == 0, err
-    engine, slowest = out.split()
-    assert engine == b"compiled" and float(slowest) < 3.0 and err == b""
+    engine, slowest_part = out.split()
+    assert engine == b"compiled" and float(slowest_part) < 0.5 and err == b""
 
 
 @pytest.mark.full
 @pytest.mark.parametrize("engine", ["fast", "compiled", "auto"])
 def test_ctrl_c_while_anything_compiles(engine: str, tmp_path: Path) -> None:
-    """Ctrl-C at any time of a compilation ends a process within 0.2 s, with a KeyboardInterrupt or an outcome that says
-    so; at most one of five presses takes longer, on a busy machine."""
+    """Ctrl-C at any time of a compilation ends a process, with a KeyboardInterrupt or an outcome that says so. It waits
+    for the import of numba, and for no compilation, which takes longer."""
     code = f"""
 limits = None if {engine!r} == "compiled" else tl.Limits(seconds=600)
 print("ready", flush=True)
@@ -231,17 +232,18 @@ except KeyboardInterrupt:
     pass
 print("ended", flush=True)
 """
-    took = []
-    for number in range(5):
-        folder = tmp_path / str(number)
-        folder.mkdir()
-        process = child(code, folder)
+
+    def seconds_late(pause: float) -> float:
+        process = child(code, Path(mkdtemp(dir=tmp_path)))
         assert process.stdout is not None and process.stdout.readline() == b"ready\n"
-        time.sleep(0.6 + 0.5 * number)
+        time.sleep(pause)
         pressed = time.monotonic()
         process.send_signal(signal.SIGINT)
         assert process.stdout.readline() == b"ended\n"
-        took.append(time.monotonic() - pressed)
-        out, err = process.communicate(timeout=20)
+        late = time.monotonic() - pressed
+        out, err = process.communicate(timeout=60)
         assert (process.returncode, out, err) == (0, b"", b"")
-    assert sorted(took)[-2] < 0.2, took
+        return late
+
+    for number in range(5):
+        assert is_soon(partial(seconds_late, 0.6 + 0.5 * number), 2)

@@ -112,9 +112,9 @@ def test_a_longer_loop_takes_no_more_memory() -> None:
 def test_the_end_of_a_deep_run_takes_linear_time(function: tl.Function, status: str) -> None:
     """S12: the end of a run takes time linear in its residue: 20,000 waiting tokens or traps, each under a tag as deep
     as its number."""
-    begun = time.perf_counter()
+    begun = time.process_time()
     out = function.run(20_000, limits=Limits(depth=20_000), engine="reference")
-    took = time.perf_counter() - begun
+    took = time.process_time() - begun
     assert out.status == status
     left = [waiting.tag for waiting in out.residue] if status == "Exhausted" else [trap.tag for trap in out.traps]
     assert len(left) >= 20_000

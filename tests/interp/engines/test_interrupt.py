@@ -11,6 +11,7 @@ import threading
 import time
 from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from subprocess import PIPE
 from typing import Any
@@ -18,7 +19,8 @@ from typing import Any
 import numpy as np
 import pytest
 import tagloom as tl
-from support.observe.ctrl_c import default_ctrl_c
+from support.observe.ctrl_c import default_ctrl_c, press_in_a_run
+from support.observe.lateness import is_soon
 from tagloom.interp.engines.fast.run import FastRun
 from tagloom.interp.engines.interrupt import (
     Interrupt,
@@ -49,16 +51,12 @@ def short(n: tl.int64) -> tl.int64:
     return n + 1
 
 
-def press_after(seconds: float) -> None:
-    threading.Timer(seconds, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
-
-
 @pytest.mark.full
 def test_seconds() -> None:
     """S12: a run ends soon after its seconds; with 0 it does not begin; with enough it is not affected."""
     begun = time.perf_counter()
     out = endless.run(1, limits=tl.Limits(seconds=0.2))
-    assert 0.2 <= time.perf_counter() - begun < 2
+    assert 0.2 <= time.perf_counter() - begun < 20
     assert (out.status, out.error and out.error.limit) == ("Exhausted", "seconds")  # type: ignore[attr-defined]
     assert str(out.error).startswith("S12: the run exceeds the limit of 0.2 on ")
     assert "--timeout N, or limits=tl.Limits(seconds=N)" in str(out.error)
@@ -135,10 +133,8 @@ def test_the_order_of_limits() -> None:
 @pytest.mark.full
 def test_ctrl_c_ends_a_run_as_data(handled: None) -> None:
     """`f.run` returns what was done before Ctrl-C, and restores the handler of Ctrl-C."""
-    press_after(0.2)
-    begun = time.perf_counter()
+    press_in_a_run(0.2)
     out = endless.run(1, keep="events")
-    assert time.perf_counter() - begun < 2
     assert (out.status, out.error and out.error.limit) == ("Exhausted", "interrupt")  # type: ignore[attr-defined]
     assert str(out.error) == "S12: the run was interrupted\n  hint: the outcome has the results so far"
     assert out.firings == sum(event.is_firing for event in out.events) > 0
@@ -148,7 +144,7 @@ def test_ctrl_c_ends_a_run_as_data(handled: None) -> None:
 @pytest.mark.full
 def test_ctrl_c_raises_in_a_call(handled: None) -> None:
     """`f(...)` raises KeyboardInterrupt, as Python's own functions do."""
-    press_after(0.2)
+    press_in_a_run(0.2)
     with pytest.raises(KeyboardInterrupt):
         endless(1)
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
@@ -162,12 +158,12 @@ def test_a_second_ctrl_c_ends_a_callback(handled: None) -> None:
     def blocking(n: tl.int64) -> tl.int64:
         return tl.callback(lambda x: time.sleep(30) or 1, n, returns=tl.int64)
 
-    press_after(0.2)
-    press_after(0.5)
+    press_in_a_run(0.2)
+    press_in_a_run(0.5)
     begun = time.perf_counter()
     with pytest.raises(KeyboardInterrupt):
         blocking.run(1)
-    assert 0.4 < time.perf_counter() - begun < 5
+    assert 0.4 < time.perf_counter() - begun < 25
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
@@ -176,9 +172,11 @@ def test_other_handlers_of_ctrl_c_are_kept() -> None:
     """Another handler of Ctrl-C is kept, and runs outside the main thread install none."""
     mine: list[int] = []
     before = signal.signal(signal.SIGINT, lambda number, frame: mine.append(number))
+    press = threading.Timer(0.1, lambda: os.kill(os.getpid(), signal.SIGINT))
     try:
-        press_after(0.1)
+        press.start()
         out = endless.run(1, limits=tl.Limits(seconds=0.5))
+        press.join()
         assert (mine, out.error and out.error.limit) == ([signal.SIGINT], "seconds")  # type: ignore[attr-defined]
     finally:
         signal.signal(signal.SIGINT, before)
@@ -207,18 +205,24 @@ def ready(n):
 
 @pytest.mark.full
 def test_ctrl_c_ends_a_process(tmp_path: Path) -> None:
-    """`python -m tagloom run` says that it was interrupted, within half a second, and exits with 1: no traceback."""
+    """`python -m tagloom run` says that it was interrupted, and exits with 1: no traceback. That takes half a second
+    with the exit of Python, on a machine that does nothing else."""
     (tmp_path / "endless.py").write_text(ENDLESS)
-    command = [sys.executable, "-m", "tagloom", "run", "endless.py", "1"]
-    with subprocess.Popen(command, stdout=PIPE, stderr=PIPE, cwd=tmp_path) as process:
-        assert process.stdout is not None and process.stdout.readline() == b"ready\n"
-        time.sleep(0.2)
-        begun = time.perf_counter()
-        process.send_signal(signal.SIGINT)
-        out, err = process.communicate(timeout=30)
-        assert time.perf_counter() - begun < 0.5
-    assert (process.returncode, out) == (1, b"")
-    assert err.startswith(b"S12: the run was interrupted") and b"Traceback" not in err
+
+    def seconds_until_it_ends() -> float:
+        command = [sys.executable, "-m", "tagloom", "run", "endless.py", "1"]
+        with subprocess.Popen(command, stdout=PIPE, stderr=PIPE, cwd=tmp_path) as process:
+            assert process.stdout is not None and process.stdout.readline() == b"ready\n"
+            time.sleep(0.2)
+            begun = time.perf_counter()
+            process.send_signal(signal.SIGINT)
+            out, err = process.communicate(timeout=60)
+            took = time.perf_counter() - begun
+        assert (process.returncode, out) == (1, b"")
+        assert err.startswith(b"S12: the run was interrupted") and b"Traceback" not in err
+        return took
+
+    assert is_soon(seconds_until_it_ends, 5)
 
 
 @tl.function
@@ -241,7 +245,8 @@ def is_reported(run: Callable[[], tl.Outcome]) -> bool:
 
 
 def time_until_reported(run: Callable[[], tl.Outcome], seconds: float) -> float:
-    """The time until one of several successive runs reports a Ctrl-C that is sent after this many seconds."""
+    """The time until one of several successive runs reports a Ctrl-C that is sent after this many seconds. It is lost
+    if none does so for 20 s."""
     pressed: list[float] = []
 
     def press() -> None:
@@ -251,9 +256,8 @@ def time_until_reported(run: Callable[[], tl.Outcome], seconds: float) -> float:
     with default_ctrl_c():
         try:
             threading.Timer(seconds, press).start()
-            while not pressed or time.monotonic() < pressed[0] + 1:
-                if is_reported(run):
-                    break
+            while not is_reported(run):
+                assert not pressed or time.monotonic() < pressed[0] + 20, "Ctrl-C is lost"
         except KeyboardInterrupt:
             pass
     return time.monotonic() - pressed[0]
@@ -271,11 +275,14 @@ LOOPS: list[tuple[tl.Function, str, dict[str, Any]]] = [
 @pytest.mark.inner(first=2)
 @pytest.mark.parametrize(("function", "engine", "asked"), LOOPS)
 def test_no_ctrl_c_is_lost(function: tl.Function, engine: str, asked: dict[str, Any]) -> None:
-    """A Ctrl-C during short runs is reported within 0.2 s whenever it comes; one in a few may take longer on a busy
-    machine."""
-    function.run(1, engine=engine)
-    took = sorted(time_until_reported(lambda: function.run(1, engine=engine, **asked), at / 997) for at in range(1, 9))
-    assert took[-2] < 0.2 and took[-1] < 1
+    """A Ctrl-C during short runs is reported within 0.2 s whenever it comes."""
+
+    def run() -> tl.Outcome:
+        return function.run(1, engine=engine, **asked)
+
+    run()
+    for at in range(1, 9):
+        assert is_soon(partial(time_until_reported, run, at / 997), 0.2)
 
 
 @pytest.mark.inner(first=2)

@@ -166,11 +166,11 @@ def test_bad_limits_are_refused(limit: str, number: Any) -> None:
 def test_a_diverging_program_ends_soon(function: tl.Function, limits: Limits) -> None:
     """A program that never ends is Exhausted by the limit that it reaches, and its residue is computed within about a
     second, however deep it is."""
-    begun = time.perf_counter()
+    begun = time.process_time()
     out = function.run(1, limits=limits)
     assert (out.status, out.missing) == ("Exhausted", (0,))
     assert all(waiting.node in range(len(out.graph.nodes)) for waiting in out.residue)
-    assert time.perf_counter() - begun < 10
+    assert time.process_time() - begun < 10
 
 
 def test_only_depth_and_memory_are_limited_by_default() -> None:

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import gc
+import os
 import signal
+import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -21,6 +24,22 @@ def default_ctrl_c() -> Iterator[None]:
     finally:
         signal.signal(signal.SIGINT, before)
         gc.callbacks[:] = callbacks
+
+
+def press_in_a_run(seconds: float) -> list[float]:
+    """Send Ctrl-C once, so many seconds after a run has begun, which replaces the handler of SIGINT: earlier, Ctrl-C
+    would end the tests. The list gets the time of `time.perf_counter` when it is sent."""
+    before, pressed = signal.getsignal(signal.SIGINT), list[float]()
+
+    def press() -> None:
+        while signal.getsignal(signal.SIGINT) is before:
+            time.sleep(0.001)
+        time.sleep(seconds)
+        pressed.append(time.perf_counter())
+        os.kill(os.getpid(), signal.SIGINT)
+
+    threading.Thread(target=press, daemon=True).start()
+    return pressed
 
 
 @contextmanager

@@ -14,6 +14,8 @@ sys.path[:0] = {paths!r}
 import pytest, tagloom as tl
 from tagloom.interp.engines.compiled.run import run_compiled
 from tagloom.interp.engines.limits import Limits
+from support.observe.ctrl_c import press_in_a_run
+from support.observe.lateness import is_soon
 from support.programs.compiled_programs import *
 from test_ending import run, DEEP
 signal.signal(signal.SIGINT, signal.default_int_handler)  # not ignored, as in the background of a shell

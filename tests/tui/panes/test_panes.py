@@ -589,10 +589,11 @@ def test_another_thread_is_interrupted(folder: Path) -> None:
     replies = []
     thread = threading.Thread(target=lambda: replies.append(session.execute("run")))
     thread.start()
-    time.sleep(0.3)
+    while session.history.position <= 100:
+        time.sleep(0.01)
     assert thread.ident is not None
     interrupt_thread(thread.ident)
-    thread.join(20)
+    thread.join(60)
     assert not thread.is_alive() and "interrupted" in replies[0].text[0]
     assert session.execute("step").data["position"] > 100
 

@@ -313,7 +313,7 @@ def test_functions_that_never_agree(name: str) -> None:
     """If no type fits, tracing ends soon with an error that has both types and the user's line."""
     python, text = DISAGREEING[name]
     SEEN.clear()
-    began = time.monotonic()
+    began = time.process_time()
 
     @tl.function
     def f(n: tl.int64):  # type: ignore[no-untyped-def]
@@ -321,7 +321,7 @@ def test_functions_that_never_agree(name: str) -> None:
 
     with pytest.raises(tl.Invalid, match=text) as refused:
         f.program  # noqa: B018
-    assert time.monotonic() - began < 2
+    assert time.process_time() - began < 2
     assert "test_inference.py:" in str(refused.value.where)
     assert refused.value.required is not None and refused.value.got is not None
 
@@ -361,10 +361,10 @@ def test_types_that_grow_without_end() -> None:
     def doubling(n):  # type: ignore[no-untyped-def]
         return tl.cond(True, lambda: 1, lambda: doubling((n, n)))
 
-    began = time.monotonic()
+    began = time.process_time()
     with pytest.raises(tl.Invalid, match="more than 10,000 leaves") as refused:
         doubling.trace(1)
-    assert time.monotonic() - began < 10 and "test_inference.py" in str(refused.value.where)
+    assert time.process_time() - began < 10 and "test_inference.py" in str(refused.value.where)
     with pytest.raises(tl.Invalid, match="more than 1,000 functions"):
         first_function().program  # noqa: B018
     with pytest.raises(tl.Invalid, match="nested deeper than 64"):

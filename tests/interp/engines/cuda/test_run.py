@@ -21,6 +21,7 @@ from support.generators.generator import Case
 from support.generators.scalar_cases import scalar_cases
 from support.laws.fast_laws import comparable_fields
 from support.observe.kernel_tables import ELEMENTARY
+from support.observe.lateness import is_soon
 from tagloom.core.graph.graph import Graph
 from tagloom.core.graph.lower import lower
 from tagloom.core.graph.validate import graph_problems
@@ -270,10 +271,16 @@ def test_a_run_that_moves_has_the_remaining_seconds(monkeypatch: pytest.MonkeyPa
 
     endless.run(1, engine="fast", limits=Limits(firings=1))
     monkeypatch.setattr(WaveRun, "run_wave", slow)
-    begun = time.monotonic()
-    out = endless.run(1, engine="cuda", limits=Limits(seconds=0.5))
-    assert (out.status, out.error and out.error.limit) == ("Exhausted", "seconds")  # type: ignore[attr-defined]
-    assert out.firings > 0 and 0.5 <= time.monotonic() - begun < 0.8
+
+    def seconds_of_a_run() -> float:
+        begun = time.monotonic()
+        out = endless.run(1, engine="cuda", limits=Limits(seconds=0.5))
+        took = time.monotonic() - begun
+        assert (out.status, out.error and out.error.limit) == ("Exhausted", "seconds")  # type: ignore[attr-defined]
+        assert out.firings > 0 and took >= 0.5
+        return took
+
+    assert is_soon(seconds_of_a_run, 0.8)
 
 
 REFUSALS: list[tuple[Any, dict[str, Any], str]] = [

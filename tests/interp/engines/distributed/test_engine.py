@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import json
-import os
-import signal
-import threading
 from typing import Any
 
 import pytest
 import tagloom as tl
 from support.laws.distributed_laws import distributed_run
+from support.observe.ctrl_c import default_ctrl_c, press_in_a_run
 from support.programs.parallel_programs import fib, sums
 from tagloom.core.errors import Usage
 from tagloom.interp.engines.distributed import driver as driver_module
@@ -107,8 +105,9 @@ def test_other_limits() -> None:
 def test_ctrl_c_ends_a_run() -> None:
     """Ctrl-C ends a run between two messages."""
     assert endless.graph  # traced before
-    threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT)).start()
-    out = endless.run(0, engine="distributed", cluster="network:1")
+    with default_ctrl_c():
+        press_in_a_run(0.5)
+        out = endless.run(0, engine="distributed", cluster="network:1")
     assert (out.status, out.error.limit) == ("Exhausted", "interrupt")
 
 

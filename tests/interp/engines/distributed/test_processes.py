@@ -105,7 +105,7 @@ def test_processes_act_as_one_machine(pools: list[ProcessPool]) -> None:
     """Results, firings, profiles, traps and effects are the reference's; afterwards no process is left."""
     assert list(violations(table.graph, [5], 2, "processes")) == []
     (pool,) = pools
-    assert wait_for(lambda: not running([each.process.pid for each in pool.processes.values()]), 5)
+    assert wait_for(lambda: not running([each.process.pid for each in pool.processes.values()]), 60)
 
 
 @pytest.mark.parametrize("seed", range(2))
@@ -163,7 +163,7 @@ def test_a_stopped_worker_is_replaced(pools: list[ProcessPool], monkeypatch: Mon
     stopper.join()
     assert (outcome.results, outcome.firings) == ((987,), 23945)
     assert outcome.cluster.deaths >= 1  # type: ignore[union-attr]
-    assert wait_for(lambda: not running(stopped), 5)
+    assert wait_for(lambda: not running(stopped), 60)
 
 
 @pytest.fixture
@@ -185,7 +185,7 @@ def test_ctrl_c_ends_the_processes(endless_run: tuple[subprocess.Popen[str], lis
     assert process.stdout is not None
     assert process.stdout.readline() == "Exhausted\n"
     print(time.monotonic() - start, "s")
-    assert wait_for(lambda: not running(pids), 5)
+    assert wait_for(lambda: not running(pids), 60)
 
 
 def test_workers_end_with_a_driver_that_is_killed(endless_run: tuple[subprocess.Popen[str], list[int]]) -> None:
@@ -193,7 +193,7 @@ def test_workers_end_with_a_driver_that_is_killed(endless_run: tuple[subprocess.
     process, pids = endless_run
     assert len(running(pids)) == 2
     process.kill()
-    assert wait_for(lambda: not running(pids), 10)
+    assert wait_for(lambda: not running(pids), 60)
 
 
 @pytest.mark.parametrize("delay", [0.0, 0.5])
@@ -217,7 +217,7 @@ def test_a_worker_that_fails_ends_the_run(delay: float, pools: list[ProcessPool]
     with pytest.raises(tl.Crash, match="a worker failed"):
         random_number.run(5, engine="distributed", cluster="processes")
     (pool,) = pools
-    assert wait_for(lambda: not running([each.process.pid for each in pool.processes.values()]), 5)
+    assert wait_for(lambda: not running([each.process.pid for each in pool.processes.values()]), 60)
 
 
 def test_processes_that_cannot_be_started(monkeypatch: MonkeyPatch) -> None:

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import signal
-import threading
 from collections.abc import Iterator, Sequence
 from itertools import pairwise, product
 from pathlib import Path
@@ -13,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 import tagloom as tl
-from support.observe.ctrl_c import default_ctrl_c
+from support.observe.ctrl_c import ctrl_c_after
 from support.observe.event_bits import bits
 from tagloom.core import dtypes
 from tagloom.core.text import parse
@@ -207,12 +204,10 @@ def test_events_are_decoded_from_the_end(monkeypatch: pytest.MonkeyPatch) -> Non
 @pytest.mark.full
 def test_ctrl_c_while_events_are_decoded() -> None:
     """Ctrl-C while events are decoded is an ordinary KeyboardInterrupt, and the next access gets them all."""
-    with default_ctrl_c():
-        out = fib.run(18, keep=10**6, engine="fast")
-        last = out.events[-1]
-        threading.Timer(0.1, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
-        with pytest.raises(KeyboardInterrupt):
-            list(out.events)
+    out = fib.run(18, keep=10**6, engine="fast")
+    last = out.events[-1]
+    with pytest.raises(KeyboardInterrupt), ctrl_c_after(0.02):
+        list(out.events)
     expected = fib.run(18, keep="events", engine="reference").events
     assert (out.first_kept, len(out.events), out.events[-1] is last) == (0, len(expected), True)
     assert lines_of(out.events) == lines_of(expected)
