@@ -6,7 +6,8 @@ import io
 import sys
 import traceback
 from collections.abc import Sequence
-from contextlib import redirect_stderr, redirect_stdout
+from contextlib import chdir, nullcontext, redirect_stderr, redirect_stdout
+from pathlib import Path
 from typing import NamedTuple
 
 from tagloom.tui.cli.main import main
@@ -30,13 +31,13 @@ class CommandResult(NamedTuple):
     raised: str
 
 
-def run_words(words: Sequence[str], lines: Sequence[str] = ()) -> CommandResult:
-    """Run a command with these words, and with these lines on stdin."""
+def run_words(words: Sequence[str], lines: Sequence[str] = (), folder: Path | None = None) -> CommandResult:
+    """Run a command with these words, and with these lines on stdin, in a folder if there is one."""
     out, err, stdin = TerminalStream(), TerminalStream(), sys.stdin
     code, raised = 0, ""
     sys.stdin = io.StringIO("".join(f"{line}\n" for line in lines))
     try:
-        with redirect_stdout(out), redirect_stderr(err):
+        with redirect_stdout(out), redirect_stderr(err), nullcontext() if folder is None else chdir(folder):
             try:
                 main(list(words))
             except SystemExit as ended:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import io
 import json
+import os
 import random
 import signal
 import sys
@@ -17,15 +18,19 @@ import traceback
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from functools import cache
+from hashlib import sha256
 from html.parser import HTMLParser
+from importlib.util import find_spec
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from types import FrameType
 from typing import Any
+from unittest.mock import patch
 from xml.etree import ElementTree
 
 import numpy as np
 import tagloom as tl
+from attack.command_line import run_words
 from attack.displays import begin_display, command_lines, display_violations
 from attack.flat_graphs import graph_and_arguments
 from attack.hostile_names import HOSTILE, MARK, faults, rename
@@ -36,6 +41,7 @@ from support.generators.json_edits import (
     corrupt_text,
     documents,
     edit_lines,
+    fib,
     mutate_data,
 )
 from tagloom.core.files import read_array
@@ -43,6 +49,8 @@ from tagloom.core.graph.graph import Graph
 from tagloom.core.graph.lower import lower
 from tagloom.core.program.program import Program
 from tagloom.core.program.validate import program_problems
+from tagloom.interp.oracle.report import compare_reports
+from tagloom.tui.cli.conform_report import read_report
 from tagloom.tui.session.commands import new_session
 from tagloom.viz.pictures import PICTURES
 
@@ -134,6 +142,88 @@ def attack_array(dice: random.Random, folder: Path) -> None:
     tl.asarray(read_array(folder / "a.npy"))
 
 
+@cache
+def _run_checkpoint() -> bytes:
+    with TemporaryDirectory() as folder:
+        path = Path(folder, "run.json")
+        fib.run(8, engine="distributed", checkpoint=path, limits=tl.Limits(firings=200))
+        return path.read_bytes()
+
+
+def attack_run_checkpoint(dice: random.Random, folder: Path) -> None:
+    """Damaged bytes, or a forged content with the digest that it must have."""
+    content = _run_checkpoint()
+    if dice.random() < 0.3:
+        content = corrupt_text(dice, content)
+    else:
+        forged = json.dumps(mutate_data(dice, json.loads(content)["content"], dice.choice([1, 1, 2, 5])))
+        content = f'{{"sha256":"{sha256(forged.encode()).hexdigest()}","content":{forged}}}\n'.encode()
+    (folder / "run.json").write_bytes(content)
+    limits = tl.Limits(firings=2_000, seconds=MAX_SECONDS / 2)
+    fib.run(8, engine="distributed", resume=folder / "run.json", limits=limits)
+
+
+JSON_FILES: dict[str, tuple[Any, list[str]]] = {
+    "script.json": (
+        {"tagloom": "schedule", "version": 1, "positions": [0, 1, 0, 2], "then": "waves"},
+        ["run", "program.tl", "3", "--schedule", "hand:script.json"],
+    ),
+    "finding.json": (
+        {"backend": "numpy", "function": "fib", "words": ["3"], "first_difference": {"events": 5}},
+        ["debug", ".", "--headless"],
+    ),
+}
+"""Other files that commands read: each with a content, and a command on it in its folder."""
+
+
+def _damaged_json(dice: random.Random, document: Any) -> bytes:
+    text = json.dumps(mutate_data(dice, document, dice.choice([1, 1, 2, 5]))).encode()
+    return text if dice.random() < 0.6 else corrupt_text(dice, text)
+
+
+def attack_json_file(dice: random.Random, folder: Path) -> None:
+    name = dice.choice(list(JSON_FILES))
+    document, words = JSON_FILES[name]
+    (folder / "program.tl").write_text(tl.print_program(fib.trace(3).program))
+    (folder / name).write_bytes(_damaged_json(dice, document))
+    with patch.dict(os.environ, {"NO_COLOR": "1", "TAGLOOM_PROGRESS": "off"}):  # those are control sequences of our own
+        command = run_words([str(folder) if word == "." else word for word in words], ["run"], folder)
+    assert not command.raised, command.raised
+    problems = [*faults(command.out), *faults(command.err)]
+    assert not problems, problems
+
+
+REPORT = {
+    "report": 1,
+    "backends": [
+        {
+            "backend": "numpy", "settings": {"ops": "all", "programs": "seed 1"},
+            "cases": {"ops": {"add": ["wrong value", "1 is 2"]}, "programs": {"3": ["error", "it ended"]}},
+        },
+    ],
+}  # fmt: skip
+
+
+def attack_report(dice: random.Random, folder: Path) -> None:
+    (folder / "report.json").write_bytes(_damaged_json(dice, REPORT))
+    report = read_report(folder / "report.json")
+    list(compare_reports(report, REPORT)), list(compare_reports(REPORT, report))
+
+
+def attack_model(dice: random.Random, folder: Path) -> None:
+    from onnx import TensorProto, helper
+
+    kinds, sizes = (TensorProto.FLOAT, TensorProto.INT64, TensorProto.BOOL), ("n", 3, 2**40)
+    kind, size = dice.choice(kinds), dice.choice(sizes)
+    nodes = [
+        helper.make_node(dice.choice(["Add", "Loop", "If", "Gather", "Relu"]), ["x", "y"], [dice.choice(["z", ""])])
+    ]
+    values = [helper.make_tensor_value_info(dice.choice([name, *HOSTILE]), kind, [size]) for name in "xyz"]
+    model = helper.make_model(helper.make_graph(nodes, dice.choice(["g", *HOSTILE]), values[:2], values[2:]))
+    (folder / "a.onnx").write_bytes(corrupt_text(dice, model.SerializeToString()))
+    tl.from_onnx(folder / "a.onnx")
+
+
 def attack_metrics(dice: random.Random, folder: Path) -> None:
     lines = [json.dumps({"step": step, "loss": dice.choice([0.5, "nan", 1e308, step])}) for step in range(5)]
     content = corrupt_text(dice, "".join(f"{line}\n" for line in lines).encode())
@@ -211,11 +301,16 @@ SURFACES: dict[str, tuple[str, Attack, float]] = {
     "checkpoint": ("checkpoints (.safetensors)", attack_checkpoint, 1),
     "array": ("arrays (.npy)", attack_array, 1),
     "metrics": ("metrics, drawn by `curve`", attack_metrics, 1),
+    "run_checkpoint": ("checkpoints of runs of the engine `distributed`", attack_run_checkpoint, 0.5),
+    "json_file": ("schedules by hand, and findings of `tagloom conform`", attack_json_file, 0.2),
+    "report": ("reports of `tagloom conform`, compared", attack_report, 1),
     "session": ("ten lines of session commands, with hostile words", attack_session, 0.2),
     "notebook": ("pictures and pages of a notebook, with markup in names", attack_notebook, 0.05),
     "displays": ("graphs of any shape, in all pictures, the player and the session", attack_displays, 0.03),
 }
 """For each surface: what it is, one attack, and the share of COUNT that the table's run has of it."""
+if find_spec("onnx") is not None:
+    SURFACES["model"] = ("models (.onnx), with hostile names, checked by another process", attack_model, 0.02)
 
 
 def attack_failure(name: str, seed: int, folder: Path) -> str:

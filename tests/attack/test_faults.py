@@ -82,6 +82,14 @@ def test_broken_metrics(number: str, key: str, folder: Path) -> None:
     assert "this is not a line of a metrics file" in assert_refused(["curve", "m.jsonl"])
 
 
+@pytest.mark.parametrize("content", ["[1]", "7", "null", "[" * 100_000, '{"a": 1}', "", "\udcff"])
+def test_broken_findings(content: str, folder: Path) -> None:
+    """A finding of `tagloom conform` that is no JSON object, or lacks a part, is refused by each command on it."""
+    (folder / "finding.json").write_text(content, errors="surrogateescape")
+    for command in ("debug", "conform"):
+        assert "this finding cannot be read" in assert_refused([command, str(folder)])
+
+
 @pytest.mark.inner(first=3)
 @pytest.mark.parametrize(
     "words",

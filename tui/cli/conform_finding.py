@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from pathlib import Path
+from typing import Any
 
 from ...core.errors import Usage
 from ...core.files import read_file
@@ -23,18 +24,33 @@ def open_finding(folder: Path, args: list[str] | None) -> tuple[str, list[str], 
     """
     if args:
         raise Usage("a finding already has its arguments", got=" ".join(args), hint=f"tagloom debug {folder}")
+    finding = read_finding(folder)
     try:
-        finding = json.loads(read_file(folder / "finding.json"))
         difference = finding.get("first_wrong_token") or finding["first_difference"]
         events = 0 if difference is None else int(difference["events"])
         return f"{folder / 'program.tl'}:{finding['function']}", list(map(str, finding["words"])), events
     except (ValueError, KeyError, TypeError, OverflowError) as error:
-        raise Usage("this finding cannot be read", got=folder / "finding.json") from error
+        raise unreadable_finding(folder) from error
 
 
 def finding_backend(folder: Path) -> str:
     """The backend that a finding is about. Raises Usage if the finding cannot be read."""
     try:
-        return str(json.loads(read_file(folder / "finding.json"))["backend"])
-    except (ValueError, KeyError, TypeError) as error:
-        raise Usage("this finding cannot be read", got=folder / "finding.json") from error
+        return str(read_finding(folder)["backend"])
+    except KeyError as error:
+        raise unreadable_finding(folder) from error
+
+
+def read_finding(folder: Path) -> dict[str, Any]:
+    """The JSON object of a finding. Raises Usage if the file has none."""
+    try:
+        finding = json.loads(read_file(folder / "finding.json"))
+    except (ValueError, RecursionError) as error:
+        raise unreadable_finding(folder) from error
+    if not isinstance(finding, dict):
+        raise unreadable_finding(folder)
+    return finding
+
+
+def unreadable_finding(folder: Path) -> Usage:
+    return Usage("this finding cannot be read", got=folder / "finding.json")
