@@ -274,10 +274,21 @@ def type_of(value: object) -> Type:
             "this is not a value of a program",
             got=f"{reprlib.repr(value)}, of type {type(value).__name__}",
             required="a bool, int or float, or an array of them",
-            hint=getattr(type(value), "VALUE_HINT", None),
+            hint=getattr(type(value), "VALUE_HINT", None) or _value_hint(value, array.dtype),
             python=TypeError,
         )
     return type_
+
+
+def _value_hint(value: object, dtype: np.dtype[np.generic]) -> str | None:
+    """What to write for a collection that is no value, and for numbers of a dtype that exists in NumPy only."""
+    if isinstance(value, dict):
+        return "dict(x) is a plain dict of values"
+    if isinstance(value, set | frozenset):
+        return "sorted(x) is a list of the elements, in order"
+    if dtype.kind == "c":
+        return "there are no complex dtypes; x.real and x.imag are floats"
+    return f"there is no {dtype.name}; write x.astype(np.float32) or np.float64" if dtype.kind == "f" else None
 
 
 @functools.lru_cache(MAX_INTERNED)

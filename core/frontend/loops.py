@@ -40,7 +40,7 @@ def map(function: Callable[..., Any], /, *arrays: Any) -> Any:
     """
     check_branch(function, len(arrays))
     function = convert_in_trace(function)
-    return _scan_arrays(lambda _, elements: ((), function(*elements)), (), arrays)[1]
+    return _scan_arrays(lambda _, elements: ((), function(*elements)), (), arrays, "map(function, *arrays)")[1]
 
 
 def scan(function: Callable[[Any, Any], Any], initial: Any, arrays: Any, /) -> tuple[Any, Any]:
@@ -64,7 +64,7 @@ def scan(function: Callable[[Any, Any], Any], initial: Any, arrays: Any, /) -> t
             raise Usage("the function of scan does not return two results", where=user_location(), required=required)
         return results[:1], results[1]
 
-    (carry,), outputs = _scan_arrays(step, (initial,), (arrays,))
+    (carry,), outputs = _scan_arrays(step, (initial,), (arrays,), "scan(function, initial, arrays)")
     return carry, outputs
 
 
@@ -79,7 +79,7 @@ def foldl(function: Callable[[Any, Any], Any], initial: Any, arrays: Any, /) -> 
     """
     check_branch(function, 2)
     leaves, structure = flatten(arrays)
-    count, function = _leading_size(leaves), convert_in_trace(function)
+    count, function = _leading_size(leaves, "foldl(function, initial, arrays)"), convert_in_trace(function)
     return fori_loop(0, count, lambda k, carry: function(carry, _element_at(leaves, structure, k)), initial)
 
 
@@ -91,7 +91,7 @@ def foldr(function: Callable[[Any, Any], Any], initial: Any, arrays: Any, /) -> 
     """
     check_branch(function, 2)
     leaves, structure = flatten(arrays)
-    count, function = _leading_size(leaves), convert_in_trace(function)
+    count, function = _leading_size(leaves, "foldr(function, initial, arrays)"), convert_in_trace(function)
     return fori_loop(0, count, lambda k, carry: function(carry, _element_at(leaves, structure, count - 1 - k)), initial)
 
 
@@ -129,12 +129,14 @@ def fori_loop(lower: Any, upper: Any, body: Callable[[Any, Any], Any], initial: 
     return while_loop(lambda i, _: i < upper, next_carry, first, initial)[1]
 
 
-def _leading_size(leaves: Sequence[Any]) -> Any:
-    """The common length of the arrays' first axes; raises Usage or Invalid (V4) where there is none."""
+def _leading_size(leaves: Sequence[Any], call: str) -> Any:
+    """The common length of the first axes of arrays, which are parameters of a call; raises Usage or Invalid (V4) where
+    there is none."""
     if not leaves or not all(shape_of(leaf) for leaf in leaves):
         raise Usage(
             "these are not arrays with axes",
             where=user_location(),
+            required=f"arrays: {call}",
             got=" and ".join(str(type_of(leaf)) for leaf in leaves),
         )
     lengths = {shape_of(leaf)[0] for leaf in leaves} - {None}
@@ -150,10 +152,12 @@ def _element_at(leaves: Sequence[Any], structure: TreeDef, k: Any) -> Any:
     return unflatten(structure, [apply("take", leaf, k, axis=0) for leaf in leaves])
 
 
-def _scan_arrays(step: ScanBody, initial: tuple[Any, ...], arrays: tuple[Any, ...]) -> tuple[tuple[Any, ...], Any]:
-    """`scan_elements` over the first axes of arrays."""
+def _scan_arrays(
+    step: ScanBody, initial: tuple[Any, ...], arrays: tuple[Any, ...], call: str
+) -> tuple[tuple[Any, ...], Any]:
+    """`scan_elements` over the first axes of arrays, which are parameters of a call."""
     leaves, structure = flatten(arrays)
-    return scan_elements(step, initial, _leading_size(leaves), lambda k: _element_at(leaves, structure, k))
+    return scan_elements(step, initial, _leading_size(leaves, call), lambda k: _element_at(leaves, structure, k))
 
 
 def scan_elements(

@@ -207,6 +207,7 @@ def elementwise_type_rule(kinds: str, result: DType | None = None) -> TypeRule:
                 required=" or ".join(_KIND_NAMES[kind] for kind in kinds),
                 got=", ".join(map(str, operands)),
                 hint=_convert_hint(dtype, kinds),
+                python=TypeError,
             )
         return Type(result or dtype, broadcast_shape([operand.shape for operand in operands]))
 

@@ -203,6 +203,8 @@ class _ExpressionCompiler:
         for row in NAMES.values():
             if row.graph_names is not None and name in self.lookup_words(row):
                 hint = f"a text stands in quotes, as in `{row.name} == '{name}'`"
+                if row.name == "node":
+                    hint += f"; `node == '{name}' and value == 0` asks for its value"
                 raise SyntaxFault(f"{name!r} is a {row.name}, and no name", position, kind=Usage, hint=hint)
         fault = unknown_name(f"there is no name {abbreviate(name)!r}", name, position, list(NAMES))
         fault.hint = _NAME_HINTS.get(name.lower(), fault.hint)

@@ -117,7 +117,11 @@ def isdtype(dtype: DType, kind: Any) -> builtins.bool:
         return dtype is kind
     if not isinstance(kind, str) or kind not in DTYPE_KINDS:
         raise Usage(
-            "there is no such kind of dtypes", where=user_location(), required=", ".join(DTYPE_KINDS), got=repr(kind)
+            "there is no such kind of dtypes",
+            where=user_location(),
+            required=", ".join(DTYPE_KINDS),
+            got=repr(kind),
+            python=ValueError if isinstance(kind, str) else TypeError,
         )
     return dtype.kind in DTYPE_KINDS[kind] and dtype.kind in "biuf"
 
@@ -166,6 +170,7 @@ def result_type(*arrays_and_dtypes: Any) -> DType:
             where=user_location(),
             got=arrays_and_dtypes,
             hint=hint,
+            python=TypeError,
         )
     return common
 

@@ -80,6 +80,7 @@ def silu(x: Any, /) -> Any:
     >>> silu([0.0, 1000.0]).tolist()
     [0.0, 1000.0]
     """
+    check_floating(x, "silu")
     return apply("multiply", x, sigmoid(x))
 
 
@@ -267,6 +268,18 @@ def dropout(x: Any, rate: float, /) -> Any:
     return apply("where", is_kept, apply("divide", x, 1.0 - share), 0.0)
 
 
+def _check_same_size(axes: str, first: Any, second: Any, axis: int) -> None:
+    """Raises Invalid (V4) where an axis of two arrays has two sizes."""
+    if len({shape_of(first)[axis], shape_of(second)[axis]} - {None}) > 1:
+        raise Invalid(
+            f"{axes} differ",
+            rule="V4",
+            where=user_location(),
+            required="one size",
+            got=f"{type_of(first)} and {type_of(second)}",
+        )
+
+
 def dot_product_attention(
     query: Any, key: Any, value: Any, /, *, mask: Any = None, causal: bool = False, scale: float | None = None
 ) -> Any:
@@ -275,6 +288,7 @@ def dot_product_attention(
     Shapes: query `(..., n, d)`, key `(..., m, d)`, value `(..., m, e)`, result `(..., n, e)`; a mask of bools
     broadcasts to `(..., n, m)`, and is true where a query may attend. With `causal` query i attends to keys up to i
     only. `scale` multiplies the products, by default with 1/sqrt(d). A query that may attend to nothing gets NaN.
+    Raises Invalid (V4) for other shapes, and for arrays that are not of floats.
 
     >>> dot_product_attention([[1.0, 0.0]], [[1.0, 0.0], [1.0, 0.0]], [[2.0], [4.0]]).tolist()
     [[3.0]]
@@ -286,6 +300,8 @@ def dot_product_attention(
             raise Invalid(
                 "attention needs matrices", rule="V4", where=user_location(), required=required, got=type_of(operand)
             )
+    _check_same_size("the last axes of query and key", query, key, -1)
+    _check_same_size("the second last axes of key and value", key, value, -2)
     products, size = apply("matmul", query, matrix_transpose(key)), element_count(query, -1)
     if scale is not None:
         products = apply("multiply", products, static_number(scale, "scale"))

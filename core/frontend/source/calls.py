@@ -37,7 +37,7 @@ from .state import (
     record_lasting_effect,
     staging_depth,
 )
-from .texts import SymbolicText, check_text, text_parts
+from .texts import SymbolicText, check_text, field, text_parts
 from .trees import is_rebuilt, is_symbolic
 from .user_code import is_convertible
 from .writes import announce_attribute, announce_items
@@ -204,6 +204,10 @@ def _str(*arguments: Any, **keywords: Any) -> Any:
     return perform(str, *arguments, **keywords)
 
 
+def _format(value: Any, specification: Any = "", /) -> Any:
+    return format(value, specification) if current_region() is None else field(value, "", specification)
+
+
 def _repr(value: Any) -> Any:
     return _text(value, is_quoted=True)
 
@@ -231,6 +235,7 @@ BUILTINS: dict[Any, Callable[..., Any]] = {
     print: _print,
     str: _str,
     repr: _repr,
+    format: _format,
     sum: _sum,
 }
 """The builtins that need to know the program under trace."""

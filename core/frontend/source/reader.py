@@ -130,7 +130,8 @@ def _may_be(node: FunctionNode, code: CodeType) -> bool:
         return False
     if isinstance(node, ast.FunctionDef):
         return True
-    start, end = (node.lineno, node.col_offset), (node.end_lineno, node.end_col_offset)
+    body = node.body  # not the lambda itself: a lambda that only returns a lambda has no position outside of the latter
+    start, end = (body.lineno, body.col_offset), (body.end_lineno, body.end_col_offset)
     positions = [
         (line, column, end_line, end_column)
         for line, end_line, column, end_column in code.co_positions()

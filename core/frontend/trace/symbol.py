@@ -75,12 +75,32 @@ ELEMENT_METHODS = (
 )
 """The methods that need elements: concrete arrays have them, symbols refuse them, variables forward them."""
 FUNCTIONS_OF_NUMPY = {
-    "transpose": "permute_dims",
-    "swapaxes": "moveaxis",
-    "dot": "matmul",
-    "cumsum": "cumulative_sum",
-    "cumprod": "cumulative_prod",
+    **{f"arc{name}": f"a{name}" for name in ("sin", "cos", "tan", "tan2", "sinh", "cosh", "tanh")},
+    "absolute": "abs",
+    "around": "round",
+    "average": "mean",
     "concatenate": "concat",
+    "cumprod": "cumulative_prod",
+    "cumsum": "cumulative_sum",
+    "dot": "matmul",
+    "fix": "trunc",
+    "fliplr": "flip",
+    "flipud": "flip",
+    "fmax": "maximum",
+    "fmin": "minimum",
+    "hstack": "concat",
+    "inner": "vecdot",
+    "invert": "bitwise_invert",
+    "left_shift": "bitwise_left_shift",
+    "norm": "linalg.vector_norm",
+    "power": "pow",
+    "right_shift": "bitwise_right_shift",
+    "rint": "round",
+    "swapaxes": "moveaxis",
+    "transpose": "permute_dims",
+    "unique": "unique_values",
+    "vdot": "vecdot",
+    "vstack": "concat",
 }
 """The functions whose names in NumPy differ."""
 METHOD_HINTS = {
@@ -101,12 +121,18 @@ def array_namespace() -> Any:
 
 
 def describe_call(name: str) -> str | None:
-    """A hint to call the function of this name in the namespace of arrays; None where there is none.
+    """A hint to call the function that has this name in NumPy, of the namespace of arrays or of its `linalg`; None
+    where there is none.
 
-    >>> describe_call("reshape")
-    'write tl.reshape(x, shape)'
+    >>> describe_call("reshape"), describe_call("inv")
+    ('write tl.reshape(x, shape)', 'write tl.linalg.inv(x)')
     """
-    function = getattr(array_namespace(), name, None)
+    name = FUNCTIONS_OF_NUMPY.get(name, name)
+    namespace = array_namespace()
+    if not name.startswith("linalg.") and not isinstance(getattr(namespace, name, None), FunctionType):
+        name = f"linalg.{name}"
+    module = namespace.linalg if name.startswith("linalg.") else namespace
+    function = getattr(module, name.removeprefix("linalg."), None)
     if not isinstance(function, FunctionType):
         return None
     parameters = inspect.signature(function).parameters.values()
@@ -285,7 +311,7 @@ class ArrayOperators:
             """Raises Usage, an AttributeError, which names the replacement for methods of other libraries' arrays."""
             if name.startswith("_"):  # asked for by protocols
                 raise AttributeError(name)
-            hint = METHOD_HINTS.get(name) or describe_call(FUNCTIONS_OF_NUMPY.get(name, name))
+            hint = METHOD_HINTS.get(name) or describe_call(name)
             raise Usage(f"arrays have no attribute {name}", where=user_location(), hint=hint, python=AttributeError)
 
     def __pos__(self) -> Any:
@@ -333,7 +359,7 @@ _REDUCTIONS = {
 """The NumPy functions that reduce by a ufunc, by its name and method."""
 MAX_UNROLLED_ELEMENTS = 1000
 """The most elements of the first axis that iterating over a symbol gives: each is a node of the program."""
-_NUMPY_HINT = "use tagloom's function of that name, as in tl.sqrt(x)"
+_NO_FUNCTION_HINT = "tagloom has no function of that name; tl.callback(function, x, returns=tl.float64) calls Python"
 
 
 class Symbol(ArrayOperators):
@@ -375,13 +401,12 @@ class Symbol(ArrayOperators):
             return getattr(array_namespace(), self.resolve_op(UFUNC_OPS[function]))(*operands)
         name = f"{function.__name__}.{method}" if method != "__call__" else function.__name__
         name = _REDUCTIONS.get(name, name)
-        hint = describe_call(name) or _NUMPY_HINT
-        raise _concrete_value_error(self, f"np.{name}", hint)
+        raise _concrete_value_error(self, f"np.{name}", describe_call(name) or _NO_FUNCTION_HINT)
 
     def __array_function__(self, function: Any, *call: object) -> NoReturn:
         """Refuse a NumPy function that is no ufunc, and name it."""
         name = function.__name__
-        hint = describe_call(FUNCTIONS_OF_NUMPY.get(name, name)) or _NUMPY_HINT
+        hint = METHOD_HINTS.get(name) or describe_call(name) or _NO_FUNCTION_HINT
         module = function.__module__.replace("numpy", "np", 1)
         raise _concrete_value_error(self, f"{module}.{name}", hint)
 
@@ -406,18 +431,28 @@ class Symbol(ArrayOperators):
     __dlpack__ = __dlpack_device__ = _refusing_method("DLPack", "return it from the function, and export the result")
     __contains__ = _refusing_method("`in`", "write tl.any(x == a)")
 
+    def _check_axes(self, construct: str, hint: str | None = None) -> None:
+        """Raises Usage, a TypeError, for a number, which has no axes."""
+        if current_region() is not None and self._type.is_scalar and not isinstance(self._type.dtype, HandleType):
+            raise Usage(
+                f"a number has no {construct}", where=user_location(), got=repr(self), hint=hint, python=TypeError
+            )
+
     def __iter__(self) -> Iterator[Any]:
-        """The elements along the first axis. Raises Invalid (F1) where their number is not static, or is large."""
+        """The elements along the first axis. Raises Usage for a number; Invalid (F1) where their number is not static, or
+        is large."""
+        self._check_axes("elements to iterate over or to unpack", "range(n) counts to an integer n")
         size = self._type.shape[0] if self._type.shape else None
         if size is None or size > MAX_UNROLLED_ELEMENTS:
-            hint = "loop with tl.while_loop, tl.map or tl.foldl"
+            hint = "loop with tl.while_loop, tl.map or tl.foldl; tl.sum(x) adds all elements, x[0] is the first"
             if size is not None:
                 hint = f"up to {MAX_UNROLLED_ELEMENTS:,} elements are unrolled; {hint}"
             raise _concrete_value_error(self, "iterating, or unpacking,", hint)
         return (self[at] for at in range(size))
 
     def __len__(self) -> int:
-        """The size of the first axis. Raises Invalid (F1) where it is not static."""
+        """The size of the first axis. Raises Usage for a number, Invalid (F1) where the size is not static."""
+        self._check_axes("len()")
         size = self._type.shape[0] if self._type.shape else None
         if size is None:
             hint = "x.shape[0] is a symbolic size; the number of cells is what tl.cells was given"
@@ -446,7 +481,10 @@ class Symbol(ArrayOperators):
         """`cells[i]`, or an element or slice of an array."""
         return array_namespace().get(self, key) if isinstance(self.dtype, HandleType) else super().__getitem__(key)
 
-    __array__ = _refusing_method("a NumPy function", _NUMPY_HINT)
+    __array__ = _refusing_method(
+        "a NumPy function",
+        "use tagloom's function of that name, as in tl.sqrt(x); tl.stack([x, y]) makes an array of values",
+    )
     __round__ = __floor__ = __ceil__ = __trunc__ = _refusing_method(
         "rounding", "write tl.round(x), tl.floor(x), tl.ceil(x) or tl.trunc(x)"
     )

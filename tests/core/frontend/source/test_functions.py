@@ -367,3 +367,16 @@ def test_called_objects_have_the_name_of_their_class() -> None:
 
     out = net.run(1.5)
     assert out.value == 12.0 and out.activations() == {"net": 1, "Scaled": 2, "Scaled_1": 1}
+
+
+def test_lambdas_that_only_return_lambdas() -> None:
+    """Of nested lambdas on one line, the one that was passed is converted, whatever the outer one returns."""
+    outer = lambda x: lambda y: x - y if y > 0 else x  # noqa: E731
+    inner = tl.function(lambda x: outer(x)(5))
+    assert inner(7) == 2 and tl.function(outer(7))(5) == 2
+    with pytest.raises(tl.Usage, match="this is not a value of a program"):
+        tl.function(outer)(7)
+    thunk = lambda: lambda: lambda: 3  # noqa: E731
+    with pytest.raises(tl.Usage, match="this is not a value of a program"):
+        tl.function(thunk)()
+    assert tl.function(thunk()())() == 3

@@ -6,6 +6,7 @@ import copy
 import dataclasses
 import random
 from collections.abc import Callable
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -37,6 +38,11 @@ def annotated_by_str(x: str) -> Any:
 
 def generate(x: Any) -> Any:
     yield x
+
+
+def unpack(x: Any) -> Any:
+    a, b, c = x
+    return a * b + c
 
 
 MESSAGES: dict[str, tuple[Callable[..., Any], Any, str, str]] = {
@@ -76,7 +82,7 @@ MESSAGES: dict[str, tuple[Callable[..., Any], Any, str, str]] = {
     "np.dot": (lambda x: np.dot(x, x), VECTOR, "np.dot needs a concrete value", "write tl.matmul(x, y)"),
     "np.concatenate": (lambda x: np.concatenate([x, x]), VECTOR, "np.concatenate needs", "write tl.concat(arrays)"),
     "np.linalg.norm": (
-        lambda x: np.linalg.norm(x), VECTOR, "np.linalg.norm needs a concrete value", "tagloom's function of that name",
+        lambda x: np.linalg.norm(x), VECTOR, "np.linalg.norm needs a concrete value", "write tl.linalg.vector_norm(x)",
     ),
     "a dtype of NumPy": (lambda x: tl.astype(x, np.float32), VECTOR, "this is not a dtype", "write tl.float32"),
     "a dtype of Python": (lambda x: tl.astype(x, int), VECTOR, "this is not a dtype", "write tl.int64"),
@@ -100,9 +106,26 @@ MESSAGES: dict[str, tuple[Callable[..., Any], Any, str, str]] = {
     "np.max": (lambda x: np.max(x), VECTOR, "np.max needs a concrete value", "write tl.max"),
     "np.exp": (lambda x: np.exp(x), VECTOR, "np.exp needs a concrete value", "write tl.exp"),
     "np.multiply.accumulate": (
-        lambda x: np.multiply.accumulate(x), VECTOR, "np.multiply.accumulate needs", "tagloom's function of that name",
+        lambda x: np.multiply.accumulate(x), VECTOR, "np.multiply.accumulate needs", "has no function of that name",
     ),
-    "iterating over a scalar": (lambda x: sum(x), 2.0, "iterating, or unpacking, needs", "tl.foldl"),
+    "np.median": (lambda x: np.median(x), VECTOR, "np.median needs a concrete value", "tl.callback"),
+    "np.arcsin": (lambda x: np.arcsin(x), VECTOR, "np.arcsin needs a concrete value", "write tl.asin(x)"),
+    "np.array": (lambda x: np.array([x, x]), 2.0, "a NumPy function needs a concrete value", "tl.stack([x, y])"),
+    "iterating over a number": (lambda x: sum(x), 2.0, "a number has no elements to iterate over", "range(n)"),
+    "unpacking a number": (lambda x: unpack(x), 2.0, "a number has no elements", "got: <symbolic x: float64>"),
+    "the length of a number": (lambda x: len(x), 2.0, "a number has no len()", "got: <symbolic x: float64>"),
+    "a float16": (lambda x: x + np.float16(1), 2.0, "this is not a value of a program", "there is no float16"),
+    "a complex number": (lambda x: x * 1j, 2.0, "this is not a value of a program", "there are no complex dtypes"),
+    "arrays before the initial value": (
+        lambda x: tl.foldr(lambda s, v: s + v, x, 0.0), VECTOR, "these are not arrays", "foldr(function, initial,",
+    ),
+    "silu of integers": (lambda n: tl.silu(n), 3, "silu: these are not floats", "tl.astype(x, tl.float64)"),
+    "keys of another size": (
+        lambda x: tl.dot_product_attention(x[None, :], x[None, :2], x[None, :2]),
+        VECTOR,
+        "the last axes of query and key differ",
+        "float64[1, 3] and float64[1, 2]",
+    ),
     "a callback without returns": (
         lambda x: tl.callback(failing, x), 2.0, "callback needs the type of its result", "returns=tl.float64",
     ),
@@ -118,11 +141,6 @@ def test_messages_say_what_to_write(name: str) -> None:
     text = str(caught.value)
     assert message in text and advice in text and "test_messages.py" in text
     assert isinstance(caught.value, AttributeError) == ("no attribute" in str(caught.value))
-
-
-def unpack(x: Any) -> Any:
-    a, b, c = x
-    return a * b + c
 
 
 ITERATIONS: dict[str, tuple[Callable[..., Any], float]] = {
@@ -269,3 +287,31 @@ def test_branches_take_operands() -> None:
     assert (choose(True, 2.0), choose(False, 2.0)) == (6.0, -1.0)
     assert tl.cond(True, lambda x: x + 1, lambda x: x, 4) == 5
     assert tl.grad(choose, 1)(True, 2.0) == 3.0
+
+
+def is_dispatched(function: Any) -> bool:
+    """Whether NumPy calls `__array_ufunc__` or `__array_function__` for this function."""
+    return isinstance(function, np.ufunc) or (callable(function) and hasattr(function, "__wrapped__"))
+
+
+def test_hints_about_functions_of_numpy_name_functions_that_exist() -> None:
+    """F1: for each function of NumPy, the hint names a function of tagloom, or says that there is none."""
+    functions = {
+        f"{module.__name__}.{name}": function
+        for module in (np, np.linalg)
+        for name, function in vars(module).items()
+        if is_dispatched(function)
+    }
+    assert len(functions) > 300
+    hints = {name: symbol.describe_call(function.__name__) for name, function in functions.items()}
+    for hint in filter(None, hints.values()):
+        path = hint.removeprefix("write tl.").partition("(")[0]
+        assert callable(attrgetter(path)(tl)), hint
+    assert sum(hint is not None for hint in hints.values()) > 120
+    for name, call in {
+        "numpy.linalg.inv": "tl.linalg.inv(x)",
+        "numpy.arctan2": "tl.atan2(x, y)",
+        "numpy.trace": "tl.linalg.trace(x)",
+    }.items():
+        assert hints[name] == f"write {call}"
+    assert hints["numpy.median"] is None
