@@ -439,8 +439,8 @@ class Symbol(ArrayOperators):
             )
 
     def __iter__(self) -> Iterator[Any]:
-        """The elements along the first axis. Raises Usage for a number; Invalid (F1) where their number is not static, or
-        is large."""
+        """The elements along the first axis. Raises Usage for a number; Invalid (F1) for a size that is large, or not
+        static."""
         self._check_axes("elements to iterate over or to unpack", "range(n) counts to an integer n")
         size = self._type.shape[0] if self._type.shape else None
         if size is None or size > MAX_UNROLLED_ELEMENTS:

@@ -323,7 +323,11 @@ MISTAKES = {
     "site == 'loop'": ("the graph has no site 'loop'", 9, None),
     "nod == 'add'": ("there is no name 'nod'", 1, "do you mean node?"),
     "fired and tag.dept > 3": ("there is no name 'tag.dept'", 11, "do you mean tag.depth?"),
-    "node == add": ("'add' is a node, and no name", 9, "a text stands in quotes, as in `node == 'add'`"),
+    "node == add": (
+        "'add' is a node, and no name",
+        9,
+        "a text stands in quotes, as in `node == 'add'`; `node == 'add' and value == 0` asks for its value",
+    ),
     "value == nan": ("there is no name 'nan'", 10, "nothing equals nan: `value != value` holds of nan only"),
     "fired == True": ("there is no name 'True'", 10, "write `true`"),
     "depth > '3'": ("a number cannot be compared with a text", 7, "numbers stand without quotes"),
