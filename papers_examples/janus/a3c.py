@@ -1,12 +1,12 @@
 """An episode of an actor and a critic (after Mnih and others, 2016, with one worker) on a linear cart-pole of our own.
 
-    python papers_examples/janus/ways.py a3c
+    python papers_examples/janus/a3c.py
 
 The episode ends when the pole has fallen: its length depends on the data. The environment is a Python object.
 """
 
 import tagloom as tl
-from layers import Dense, random_array
+from layers import Dense, random_array, train
 
 MOST = 12
 
@@ -76,3 +76,7 @@ make = Agent
 
 def inputs(number):
     return tl.asarray([0.0, 0.0, 0.02 * (number % 5 - 2), 0.0]), random_array((MOST,), number, 0.5) + 0.5
+
+
+if __name__ == "__main__":
+    train(make, inputs)

@@ -1,13 +1,13 @@
 """A GAN (Goodfellow and others, 2014) on points of a ring: two networks, two optimizers, steps in turn.
 
-python papers_examples/janus/ways.py gan
+python papers_examples/janus/gan.py
 """
 
 import itertools
 import math
 
 import tagloom as tl
-from layers import Dense, random_array
+from layers import Dense, random_array, train
 
 
 class Network:
@@ -61,3 +61,7 @@ def inputs(number):
     angles = [0.7 * number + 1.1 * k for k in range(6)]
     points = [[0.8 * math.cos(angle), 0.8 * math.sin(angle)] for angle in angles]
     return tl.asarray(points), random_array((6, 2), number, 1.0)
+
+
+if __name__ == "__main__":
+    train(make, inputs)

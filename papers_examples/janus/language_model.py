@@ -1,10 +1,10 @@
 """A language model: an LSTM that keeps its state from batch to batch, in attributes, and clips its gradients.
 
-python papers_examples/janus/ways.py language_model
+python papers_examples/janus/language_model.py
 """
 
 import tagloom as tl
-from layers import Dense, LSTMCell, cross_entropy, random_array
+from layers import Dense, LSTMCell, cross_entropy, random_array, train
 
 
 class LanguageModel:
@@ -47,3 +47,7 @@ make = LanguageModel
 
 def inputs(number):
     return (tl.asarray([[(3 * number + 5 * row + 7 * k * k) % 12 for k in range(6)] for row in range(2)]),)
+
+
+if __name__ == "__main__":
+    train(make, inputs)

@@ -1,4 +1,4 @@
-"""Layers for the models of this folder, and random numbers by seed."""
+"""What the models of this folder share: layers, random numbers by seed, and the training of a model."""
 
 import random
 
@@ -83,3 +83,12 @@ class LSTMCell:
 def cross_entropy(logits, labels):
     """The mean cross-entropy of logits, with labels as rows of probabilities."""
     return -tl.mean(tl.sum(labels * tl.log_softmax(logits, axis=1), axis=1))
+
+
+def train(make, inputs, steps=8):
+    """Train a new model by speculated steps; print their losses, and how they ran."""
+    model = make()
+    step = tl.speculate(type(model).step)
+    for number in range(steps):
+        print(f"step {number + 1}: {float(step(model, *inputs(number))):.6f}")
+    print(step.counts)

@@ -1,10 +1,10 @@
 """A small LeNet (LeCun and others, 1998) on 8 x 8 images, whose rate falls with the steps.
 
-python papers_examples/janus/ways.py lenet
+python papers_examples/janus/lenet.py
 """
 
 import tagloom as tl
-from layers import Conv, Dense, cross_entropy, random_array
+from layers import Conv, Dense, cross_entropy, random_array, train
 
 
 class LeNet:
@@ -39,3 +39,7 @@ make = LeNet
 def inputs(number):
     labels = tl.one_hot(tl.asarray([(number + k) % 4 for k in range(3)]), 4)
     return random_array((3, 1, 8, 8), number, 1.0), labels
+
+
+if __name__ == "__main__":
+    train(make, inputs)

@@ -1,10 +1,10 @@
 """An LSTM that classifies sequences, with a Python loop over time.
 
-python papers_examples/janus/ways.py lstm
+python papers_examples/janus/lstm.py
 """
 
 import tagloom as tl
-from layers import Dense, LSTMCell, cross_entropy, random_array
+from layers import Dense, LSTMCell, cross_entropy, random_array, train
 
 
 class Classifier:
@@ -35,3 +35,7 @@ make = Classifier
 def inputs(number):
     labels = tl.one_hot(tl.asarray([(number + k) % 2 for k in range(4)]), 2)
     return random_array((4, 6, 3), number, 1.0), labels
+
+
+if __name__ == "__main__":
+    train(make, inputs)

@@ -1,10 +1,10 @@
 """A small pix2pix (Isola and others, 2017): a generator with a shortcut, and a critic that judges patches of images.
 
-python papers_examples/janus/ways.py pix2pix
+python papers_examples/janus/pix2pix.py
 """
 
 import tagloom as tl
-from layers import Conv, random_array
+from layers import Conv, random_array, train
 
 
 class Generator:
@@ -66,3 +66,7 @@ make = Pix2pix
 def inputs(number):
     x = random_array((2, 1, 4, 4), number, 1.0)
     return x, tl.abs(x) - 0.5
+
+
+if __name__ == "__main__":
+    train(make, inputs)

@@ -1,11 +1,11 @@
 """Proximal policy optimisation (Schulman and others, 2017) of a choice among three actions: several epochs on the same
 batch, which end early when the policy has moved too far.
 
-python papers_examples/janus/ways.py ppo
+python papers_examples/janus/ppo.py
 """
 
 import tagloom as tl
-from layers import Dense, random_array
+from layers import Dense, random_array, train
 
 
 class Policy:
@@ -43,3 +43,7 @@ def inputs(number):
     states = random_array((5, 4), number, 1.0)
     actions = tl.one_hot(tl.asarray([(number + 2 * k) % 3 for k in range(5)]), 3)
     return states, actions, random_array((5,), number + 100, 1.0)
+
+
+if __name__ == "__main__":
+    train(make, inputs)

@@ -1,10 +1,10 @@
 """A small residual network (He and others, 2016): blocks in a list, with batch normalisation that learns and is used.
 
-python papers_examples/janus/ways.py resnet
+python papers_examples/janus/resnet.py
 """
 
 import tagloom as tl
-from layers import BatchNorm, Conv, Dense, cross_entropy, random_array
+from layers import BatchNorm, Conv, Dense, cross_entropy, random_array, train
 
 
 class Block:
@@ -62,3 +62,7 @@ make = ResNet
 def inputs(number):
     labels = tl.one_hot(tl.asarray([(number + k) % 3 for k in range(3)]), 3)
     return random_array((3, 2, 5, 5), number, 1.0), labels
+
+
+if __name__ == "__main__":
+    train(make, inputs)

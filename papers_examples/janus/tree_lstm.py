@@ -1,12 +1,12 @@
 """A TreeLSTM (Tai and others, 2015) over Python node objects, trained on trees of any shape by one graph.
 
-python papers_examples/janus/ways.py tree_lstm
+python papers_examples/janus/tree_lstm.py
 """
 
 import random
 
 import tagloom as tl
-from layers import Dense, random_array
+from layers import Dense, random_array, train
 
 UNITS = 4
 
@@ -62,3 +62,7 @@ def random_tree(draw, leaves):
 
 def inputs(number):
     return random_tree(random.Random(number), 2 + number % 5), 1.0 if number % 2 else -1.0
+
+
+if __name__ == "__main__":
+    train(make, inputs)

@@ -1,9 +1,10 @@
-"""Every program of papers_examples/recursion prints its results when it is run as `python FILE`."""
+"""Every program of papers_examples prints its results when it is run as `python FILE`."""
 
 from __future__ import annotations
 
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from support.programs.papers import EXAMPLES
@@ -14,9 +15,27 @@ TRAINED = {"tree_lstm", "tree_rnn"}
 FILES = sorted(path.stem for path in FOLDER.glob("*.py") if path.stem not in TRAINED)
 
 
-def output_of(name: str) -> str:
-    command = [sys.executable, str(FOLDER / f"{name}.py")]
+SHARED = {"layers"}
+"""Modules that only others import."""
+
+
+def output_of(name: str, folder: Path = FOLDER) -> str:
+    command = [sys.executable, str(folder / f"{name}.py")]
     return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+
+
+@pytest.mark.parametrize("file", sorted(EXAMPLES.glob("*/*.py")), ids=lambda file: f"{file.parent.name}/{file.name}")
+def test_every_program_has_a_part_for_the_command_line(file: Path) -> None:
+    """`python FILE` does something, unless the file is only imported."""
+    assert ('if __name__ == "__main__":' in file.read_text()) == (file.stem not in SHARED)
+
+
+@pytest.mark.full
+def test_a_model_prints_its_losses() -> None:
+    """The models of papers_examples/janus print the loss of each step, and how the steps ran."""
+    lines = output_of("lstm", EXAMPLES / "janus").splitlines()
+    assert [line.partition(":")[0] for line in lines[:-1]] == [f"step {number}" for number in range(1, 9)]
+    assert lines[-1] == "8 calls: 3 watched, 5 in the graph, 0 in Python"
 
 
 @pytest.mark.full(first=4)
