@@ -13,14 +13,15 @@ import inspect
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from types import FunctionType, GeneratorType
-from typing import Any
+from typing import Any, NoReturn
 
-from ...errors import Invalid
+from ...errors import Invalid, Usage
 from ..effects import FormattedValue, print_joined
 from ..trace.captures import read_variable
 from ..trace.choice import Choice
+from ..trace.numbers import number_kind
 from ..trace.program_builder import current_region
-from ..trace.python_operations import perform
+from ..trace.python_operations import fail_as_python, perform
 from ..trace.pytree import is_static
 from ..trace.source_location import is_internal_file, user_location
 from ..trace.stacked_items import has_stacked_items
@@ -34,6 +35,8 @@ from .state import (
     ItemsPlace,
     NotIsolated,
     active_journal,
+    commit,
+    open_journal,
     record_lasting_effect,
     staging_depth,
 )
@@ -83,28 +86,45 @@ def is_plain_class(kind: type) -> bool:
 def call_opaque(function: Any, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
     """Call what is not converted. A string that it makes of a symbolic value is refused."""
     operands = *arguments, *keywords.values()
+    owner, method = getattr(function, "__self__", None), getattr(function, "__func__", None)
+    if type(method) is functools._lru_cache_wrapper:
+        return call_opaque(method, (owner, *arguments), keywords)
     if any(type(each) is Choice for each in operands):
         count = len(arguments)
         return choose_operands(
             lambda *each: call_opaque(function, each[:count], dict(zip(keywords, each[count:], strict=True))), *operands
         )
-    if current_region() is not None:
-        _refuse_cached_print(function)
-    result = _call_recorded(function, arguments, keywords)
+    is_cached = type(function) is functools._lru_cache_wrapper and type(function.__wrapped__) is FunctionType
+    perform_call = _call_cached if is_cached and current_region() is not None else _call_recorded
+    result = perform_call(function, arguments, keywords)
     return check_text(result) if type(result) is str and current_region() is not None else result
 
 
-def _refuse_cached_print(function: Any) -> None:
-    """Raises Invalid (F4) for a cached function that prints: Python prints at the first call only, which a symbolic
-    condition may skip."""
-    code = getattr(function.__wrapped__, "__code__", None) if type(function) is functools._lru_cache_wrapper else None
-    if code is not None and "print" in code.co_names:
-        raise Invalid(
-            f"{function.__wrapped__.__name__} prints, and its results are cached",
-            rule="F4",
-            where=user_location(),
-            hint="print outside of it, or leave out the cache",
-        )
+def _call_cached(function: Any, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
+    """Call a function whose results `functools.cache` keeps; with symbolic arguments, without its cache. Raises Invalid
+    (F4) where it prints or changes state: Python does so at the first call only, which a symbolic condition may
+    skip."""
+    wrapped = function.__wrapped__
+    if "print" in getattr(getattr(wrapped, "__code__", None), "co_names", ()):
+        _refuse_cached(wrapped, "prints")
+    if not any(is_symbolic(read_variable(operand)) for operand in (*arguments, *keywords.values())):
+        return _call_recorded(function, arguments, keywords)
+    with open_journal(0) as journal:
+        result = call_function(wrapped, arguments, keywords)
+    if journal.originals or journal.lasting_effect:
+        journal.undo()
+        _refuse_cached(wrapped, "changes state")
+    commit(journal)
+    return result
+
+
+def _refuse_cached(function: Any, effect: str) -> NoReturn:
+    raise Invalid(
+        f"{function.__name__} {effect}, and its results are cached",
+        rule="F4",
+        where=user_location(),
+        hint="leave out the cache, or do this outside of the function",
+    )
 
 
 def _call_recorded(function: Any, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
@@ -227,6 +247,17 @@ def count_items(items: Any, /) -> Any:
     """`len(items)`."""
     if has_stacked_items(items):
         return item_count(items)
+    if is_symbolic(items) and number_kind(items):
+        fail_as_python(
+            Usage(
+                "a number has no len()",
+                where=user_location(),
+                required="a list, a string or an array",
+                got=items,
+                hint="len(x) counts the items of x, for example in a loop: for i in range(len(x))",
+                python=TypeError,
+            )
+        )
     return items.length() if isinstance(items, SymbolicRange) else perform(len, items)
 
 

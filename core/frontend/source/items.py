@@ -8,7 +8,7 @@ conversion of numbers.
 from __future__ import annotations
 
 import operator
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
@@ -24,12 +24,20 @@ from ..trace.source_location import user_location
 from ..trace.stacked_items import has_stacked_items
 from ..trace.symbol import array_namespace
 from .choices import unify_options
-from .open_lists import DifferentItems, assign_open_item, get_open_item, item_origin, sort_open_items, write_back
+from .open_lists import (
+    DifferentItems,
+    assign_open_item,
+    column_positions,
+    get_open_item,
+    item_origin,
+    sort_open_items,
+    write_back,
+)
 from .raising import raised, stage_assertion
 from .staging import stage_branch
 from .state import ItemsPlace, Variables, record_write, register_created
 from .trees import is_symbolic, split
-from .writes import announce_items
+from .writes import announce_items, replace_items
 from .writes import set_item as set_known_item
 
 MAX_ASSIGNED_ITEMS = 256
@@ -49,6 +57,8 @@ def get_item(container: Any, index: Any) -> Any:
     """`container[index]`, where the index is symbolic. Raises Invalid (F4) where the items have different structures or
     types, and for a string."""
     container, index = read_variable(container), read_variable(index)
+    if type(container) is deque:
+        container = list(container)
     if has_stacked_items(container) or (type(container) in (list, tuple) and type(index) is slice):
         return get_open_item(container, index)
     if isinstance(container, Counter):
@@ -84,7 +94,13 @@ def select(items: Sequence[Any], index: Any) -> Any:
         trees = [split(item) for item in unify_options(list(map(read_variable, items)))]
     except DifferentItems:
         _refuse("items of different structures are indexed by a symbolic value", "compare the index: if i == 0: ...")
-    columns = [_column(leaves) for leaves in zip(*(tree.leaves for tree in trees), strict=True)]
+    rows = column_positions(trees[0].treedef)
+    columns = list(zip(*(tree.leaves for tree in trees), strict=True))
+    if any(len({to_operand(leaf).type.shape for leaf in columns[k]}) > 1 for k in rows):
+        return trees[0].rebuild(
+            [_select_row(leaves, index) if k in rows else _column(leaves)[index] for k, leaves in enumerate(columns)]
+        )
+    columns = list(map(_column, columns))
     if not columns:  # equal objects
         columns = [array_namespace().zeros(len(items), dtype=dtypes.bool)]
         columns[0][index]
@@ -113,6 +129,20 @@ def _column(leaves: Sequence[Any]) -> Any:
     return array_namespace().stack(list(leaves))
 
 
+def _select_row(rows: Sequence[Any], index: Any) -> Any:
+    """The array of this number among several of different lengths."""
+    namespace = array_namespace()
+    lengths = [row.shape[0] for row in rows]
+    if not all(type(length) is int for length in lengths) or len({to_operand(row).type.dtype for row in rows}) > 1:
+        _refuse("items of different types are indexed by a symbolic value", "give them one dtype and shape")
+    most = max(lengths)
+    padded = [
+        namespace.concat([row, namespace.zeros((most - length, *row.shape[1:]), dtype=row.dtype)])
+        for row, length in zip(rows, lengths, strict=True)
+    ]
+    return namespace.stack(padded)[index][: namespace.asarray(np.array(lengths))[index]]
+
+
 def find_key(table: dict[Any, Any], key: Any) -> tuple[Any, Any]:
     """The position of a symbolic key among those of a dict, and whether it is there; 0 where it is not."""
     key = read_variable(key)
@@ -139,8 +169,8 @@ def get_or_default(table: dict[Any, Any], key: Any, default: Any = None) -> Any:
 
 
 def set_item(value: Any, container: Any, key: Any) -> None:
-    """`container[index] = value`; where the index is symbolic, each item may be the one. Raises Invalid (F4) for a long
-    list, and for a symbolic key that a dict may not have."""
+    """`container[index] = value`; where the index is symbolic, each item may be the one. A symbolic key that is not
+    among those of a dict is a trap: a NotImplementedError. Raises Invalid (F4) for a long list and an empty dict."""
     origin = item_origin(container)
     if origin is not None:
         changed = register_created(list(container))
@@ -152,14 +182,19 @@ def set_item(value: Any, container: Any, key: Any) -> None:
         return
     if has_stacked_items(container) and type(key) is not slice:
         announce_items(container)
-        container[:] = assign_open_item(container, key, value)
+        replace_items(container, assign_open_item(list(container), key, value))
         return
     if not is_symbolic_index(key) and not (has_stacked_items(container) and type(key) is slice):
         set_known_item(value, container, key)
         return
     index = read_variable(key)
-    if isinstance(container, dict):
-        _refuse("an item of a dict is assigned at a symbolic key", "the dict may grow; use a list, or an array")
+    if isinstance(container, dict) and not container:
+        _refuse("an item of a dict is assigned at a symbolic key", "give the dict its keys before, or use a list")
+    elif isinstance(container, dict):
+        position, is_there = find_key(container, index)
+        words = "an item of a dict is assigned at a symbolic key that is not among its keys: the dict would grow"
+        stage_assertion(is_there, raised(NotImplementedError(words)))
+        keys = list(container)
     elif isinstance(container, list) and type(key) is slice:
         _refuse("a slice of a list of symbolic length is assigned", "assign its items in a loop")
     elif isinstance(container, list) and is_symbolic(index):
@@ -176,8 +211,8 @@ def set_item(value: Any, container: Any, key: Any) -> None:
             f"one of {len(keys)} items is assigned at a symbolic index",
             f"up to {MAX_ASSIGNED_ITEMS} are chosen one by one; use an array, and x = tl.scatter(x, value, i)",
         )
-    for number in keys:
-        set_known_item(_choose(position == number, value, container[number]), container, number)
+    for number, known_key in enumerate(keys):
+        set_known_item(_choose(position == number, value, container[known_key]), container, known_key)
 
 
 def _choose(test: Any, then: Any, otherwise: Any) -> Any:

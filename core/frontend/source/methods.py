@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import math
+from collections import deque
 from collections.abc import Callable
 from types import GeneratorType
 from typing import Any
@@ -25,7 +26,7 @@ from .sequences import PushedItems, collect_items, is_counted, push_all
 from .state import register_created
 from .texts import format_fields, join_strings
 from .trees import is_symbolic
-from .writes import announce_items
+from .writes import announce_items, replace_items
 
 
 def call_symbolic(operators: Operators, function: Any, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
@@ -45,14 +46,14 @@ def call_symbolic(operators: Operators, function: Any, arguments: tuple[Any, ...
     return NotImplemented
 
 
-_KNOWN_TO_PYTHON = ("append", "clear", "copy", "extend")
-"""The methods of lists whose Python implementation is right even if only the run knows the length."""
+_KNOWN_TO_PYTHON = ("append", "appendleft", "clear", "copy", "extend")
+"""The methods of lists and deques whose Python implementation is right even if only the run knows the length."""
 
 
 def _check_lengths(function: Any, owner: Any, arguments: tuple[Any, ...]) -> None:
     """Raises Invalid (F4) where code that is not converted gets a list whose length only the run knows."""
     name = getattr(function, "__name__", type(function).__name__)
-    is_safe = type(owner) is list and name in _KNOWN_TO_PYTHON
+    is_safe = type(owner) in (list, deque) and name in _KNOWN_TO_PYTHON
     if not is_safe and any(map(has_stacked_items, (owner, *arguments))) and function not in (id, print, repr, str):
         raise Invalid(
             f"{name}() takes no list whose length only the run knows",
@@ -132,11 +133,12 @@ def _extend(operators: Operators, items: list[Any], iterable: Any) -> Any:
     return convert(library.extend_items)(items, iterable)  # type: ignore[arg-type]
 
 
-def _pop(operators: Operators, items: list[Any], index: Any = -1) -> Any:
+def _pop(operators: Operators, items: list[Any] | deque[Any], index: Any = -1) -> Any:
     if not (has_stacked_items(items) or is_symbolic(read_variable(index))):
         return NotImplemented
     announce_items(items)
-    item, items[:] = delete_open_item(items, index)
+    item, rest = delete_open_item(list(items), index)
+    replace_items(items, rest)
     return item
 
 
@@ -172,6 +174,8 @@ def _join(operators: Operators, separator: str, texts: Any) -> Any:
 
 
 _METHODS: dict[tuple[type, str], Callable[..., Any]] = {
+    (deque, "pop"): _pop,
+    (deque, "popleft"): lambda operators, items: _pop(operators, items, 0),
     (dict, "get"): _get,
     (list, "count"): _in_python(library.count_item),
     (list, "extend"): _extend,

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from types import BuiltinFunctionType, FunctionType
 from typing import Any
 
+from ...errors import Usage
 from ..trace.captures import read_variable
 from ..trace.choice import OPERATIONS, Choice
 from ..trace.numbers import number_kind
@@ -33,7 +34,7 @@ def choose(perform_known: Callable[[Any], Any], choice: Choice) -> Any:
         try:
             return perform_known(option)
         except _REFUSALS as error:
-            raise raised(error) if is_of_user(error) else error from None
+            raise _as_python(error) from None
 
     number, count = read_variable(choice.number), len(choice.options)
     if not is_symbolic(number):
@@ -79,7 +80,14 @@ def _operate_known(operation: Callable[..., Any], *operands: Any) -> Any:
                 return result  # a number and something else are never equal
         return perform(operation, *operands)
     except _REFUSALS as error:
-        raise raised(error) if is_of_user(error) else error from None
+        raise _as_python(error) from None
+
+
+def _as_python(error: Exception) -> Any:
+    """The exception that Python raises, marked as one that the user's code raises; a refusal or a fault unchanged."""
+    if not is_of_user(error):
+        return error
+    return raised(error.joined_python(error.message) if isinstance(error, Usage) else error)  # type: ignore[attr-defined]
 
 
 def _examples(operands: Sequence[Any]) -> list[Any] | None:

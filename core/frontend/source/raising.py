@@ -110,10 +110,10 @@ def handlers(classes: Callable[[], Any]) -> Iterator[None]:
     if issubclass(ZeroDivisionError, classes_caught):
         for node in _quotients(region.nodes[start:]):
             raise Invalid(
-                f"{node.op} by zero raises no exception in a program: it gives an infinity or NaN",
+                f"{_quotient_name(node)} raises no exception in a program: it gives an infinity or NaN",
                 rule="F4",
                 where=node.location or user_location(),
-                hint="test the divisor by an `if` in place of the `try`",
+                hint="test the operands by an `if` in place of the `try`",
             )
     for node, trap in _traps(region.nodes[start:], region.specialization, set()):
         if issubclass(trap, classes_caught):
@@ -125,15 +125,30 @@ def handlers(classes: Callable[[], Any]) -> Iterator[None]:
             )
 
 
+_QUOTIENTS: dict[str, Callable[[Any], Any]] = {
+    "divide": lambda divisor: divisor != 0,
+    "floor_divide": lambda divisor: divisor != 0,
+    "remainder": lambda divisor: divisor != 0,
+    "pow": lambda exponent: exponent >= 0,
+}
+"""The ops for which Python raises ZeroDivisionError, each with the test of its last operand that rules this out."""
+
+
 def _quotients(nodes: Sequence[Node]) -> Iterator[Node]:
-    """The divisions of floats among these nodes, and in what they contain, whose divisor may be 0."""
+    """The quotients of floats among these nodes, and in what they contain, that may divide by 0."""
     for node in nodes:
         for region in node.regions:
             yield from _quotients(region.nodes)
-        is_quotient = node.op in ("divide", "floor_divide", "remainder") and node.results[0].type.dtype.kind == "f"
-        divisor = node.inputs[-1] if is_quotient else None
-        if is_quotient and not (isinstance(divisor, Literal) and np.all(np.asarray(divisor.value) != 0)):
+        is_safe = _QUOTIENTS.get(node.op)
+        if is_safe is None or node.results[0].type.dtype.kind != "f":
+            continue
+        last = node.inputs[-1]
+        if not (isinstance(last, Literal) and np.all(is_safe(np.asarray(last.value)))):
             yield node
+
+
+def _quotient_name(node: Node) -> str:
+    return "a negative power of zero" if node.op == "pow" else f"{node.op} by zero"
 
 
 def unwind(number: Any, error: Callable[[], Any]) -> Any:

@@ -245,24 +245,22 @@ def next_item(operators: Operators, generator: PushedItems, *default: Any) -> An
 
 
 def extremum(operators: Operators, name: str, generator: PushedItems, key: Any, default: tuple[Any, ...]) -> Any:
-    """`max` or `min` of a generator expression of numbers: of several that are equal, the first."""
-    total = register_created(_Total(False))
-    if key is not None:
-        raise Invalid(f"{name}() of symbolic items takes no key", rule="F4", where=user_location(), hint="write a loop")
+    """`max` or `min` of a generator expression: of several items with equal keys, the first."""
+    total = register_created(_Total((False, False)))
+    symbol = ">" if name == "max" else "<"
 
     def add(item: Any) -> None:
-        best = total.value
-        is_better = item > best if name == "max" else item < best
-        is_taken = operators.or_(operators.not_(total.has_items), lambda: is_better)
-        set_attribute(operators.if_exp(is_taken, lambda: item, lambda: best), total, "value")
+        pair, best = (item, item if key is None else operators.call(key, item)), total.value
+        is_taken = operators.or_(operators.not_(total.has_items), lambda: operators.binary(symbol, pair[1], best[1]))
+        set_attribute(operators.if_exp(is_taken, lambda: pair, lambda: best), total, "value")
         set_attribute(True, total, "has_items")
 
     generator.push(generator.iterable, add)
     if default:
-        return operators.if_exp(total.has_items, lambda: total.value, lambda: default[0])
+        return operators.if_exp(total.has_items, lambda: total.value[0], lambda: default[0])
     empty = ValueError(f"{name}() arg is an empty sequence")
     if is_symbolic(total.has_items):
         stage_assertion(total.has_items, raised(empty))
     elif not total.has_items:
         raise raised(empty)
-    return total.value
+    return total.value[0]

@@ -190,8 +190,9 @@ class ItemsPlace:
         return f"a {type(self.container).__name__}"
 
     def read(self) -> Any:
-        if type(self.container) is list:
-            return list(self.container)  # which may become one whose length only the run knows
+        is_unbounded = type(self.container) is deque and self.container.maxlen is None
+        if type(self.container) is list or is_unbounded:
+            return list(self.container)  # its length may become one that only the run knows
         return tuple(self.container) if isinstance(self.container, list | deque) else self.container.copy()
 
     def write(self, content: Any) -> None:

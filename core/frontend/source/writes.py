@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, NoReturn
 
 import numpy as np
@@ -81,7 +81,14 @@ def delete_item(container: Any, key: Any) -> None:
             hint="keep the other items: x = x[:i] + x[j:]",
         )
     else:
-        container[:] = delete_open_item(container, key)[1]
+        replace_items(container, delete_open_item(list(container), key)[1])
+
+
+def replace_items(container: Any, items: Iterable[Any]) -> None:
+    """Give a list or deque, which has announced it, other items."""
+    content = list(items)
+    container.clear()
+    container.extend(content)
 
 
 def refuse_rebuilt(container: Any, hint: str) -> NoReturn:

@@ -62,6 +62,7 @@ from .pytree import (
     unflatten,
 )
 from .source_location import definition_location, traced_user_location, user_location, user_name_of
+from .stacked_items import StackedItems, has_stacked_items
 from .unusable import UnusableValue
 
 MAX_LITERAL_ELEMENTS = 64
@@ -1134,6 +1135,8 @@ def to_operand(value: object, expected: Type | None = None) -> TracedOperand:
     symbolic = getattr(value, "_tagloom_value", None)
     if isinstance(symbolic, TracedValue):
         return symbolic
+    if has_stacked_items(value):
+        next(item for item in value if type(item) is StackedItems).fail()  # type: ignore[attr-defined]
     constant, region = to_literal(value, expected), current_region()
     resource = None if region is None else region.specialization.program_builder.capture_constant(value, constant)
     return constant if region is None or resource is None else region.read_resource(resource)

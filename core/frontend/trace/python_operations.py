@@ -28,9 +28,10 @@ _PERFORMING = (perform.__code__, fail_as_python.__code__)
 
 def is_of_user(error: BaseException) -> bool:
     """Whether the user's code raises an exception, perhaps by an operation that tagloom performs for it."""
+    codes = raising_codes(error)
     if hasattr(error, RAISED_AT) or isinstance(error, TagloomError):
-        return hasattr(error, RAISED_AT)
-    for code in reversed(raising_codes(error)):
+        return hasattr(error, RAISED_AT) or codes[-1:] == [fail_as_python.__code__]
+    for code in reversed(codes):
         if not is_installed_file(code.co_filename):
             return code in _PERFORMING or not is_tagloom_file(code.co_filename)
     return True

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
@@ -35,5 +36,5 @@ class StackedItems(UnusableValue):
 
 
 def has_stacked_items(container: Any) -> bool:
-    """Whether a list or tuple has stacked items, so that only the run knows its length."""
-    return type(container) in (list, tuple) and any(type(item) is StackedItems for item in container)
+    """Whether a list, tuple or deque has stacked items, so that only the run knows its length."""
+    return type(container) in (list, tuple, deque) and any(type(item) is StackedItems for item in container)

@@ -11,6 +11,7 @@ import pytest
 import tagloom as tl
 from support.laws.python_laws import RUNS, disagreements, is_refusal
 from support.programs.everyday import (
+    algorithms,
     collections_of_numbers,
     mixed,
     numbers,
@@ -23,7 +24,7 @@ from support.programs.everyday import (
 from support.programs.everyday.table import EVERYDAY
 from support.programs.reference.table import Entry
 
-SUBJECTS = (collections_of_numbers, mixed, numbers, objects, operators, searches, sequences, simulations)
+SUBJECTS = (algorithms, collections_of_numbers, mixed, numbers, objects, operators, searches, sequences, simulations)
 assert SUBJECTS, "they fill the table"
 ENTRIES = sorted(EVERYDAY, key=lambda entry: entry.name)
 """The table, in an order that does not depend on which of its modules is imported first."""

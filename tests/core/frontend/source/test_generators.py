@@ -70,8 +70,8 @@ def longer_log(n):
     return len(log)
 
 
-def longer_deque(n):
-    items = deque([1])
+def longer_window(n):
+    items = deque([1], maxlen=3)
     if n > 0:
         items.append(n)
     return len(items)
@@ -84,7 +84,7 @@ def changed_bytes(n):
     return data[0]
 
 
-@pytest.mark.parametrize("function", (longer_log, longer_deque, changed_bytes))
+@pytest.mark.parametrize("function", (longer_log, longer_window, changed_bytes))
 def test_refused(function: Callable[[Any], Any]) -> None:
     """What cannot be merged is refused, with the variable's class."""
     with pytest.raises(tl.Invalid, match="different structures after the arms"):

@@ -541,7 +541,7 @@ def memo_fib(n):
     return n if n < 2 else memo_fib(n - 1) + memo_fib(n - 2)
 
 
-@everyday((10,), (1,), refusal="F1: hashing")
+@everyday((10,), (1,))
 def use_memo(n):
     return memo_fib(n)
 
