@@ -203,6 +203,18 @@ def test_sizes_of_rows(modules: dict[str, ModuleType]) -> None:
 
 
 @pytest.mark.full
+def test_the_cost_of_speculation_that_never_pays_is_measured() -> None:
+    """The benchmark of losses prints a row for each function, with the reason why it is given up. Its exit status
+    depends on times, so it is not looked at."""
+    command = [sys.executable, str(FOLDER / "losses.py"), "--calls", "3"]
+    ran = subprocess.run(command, capture_output=True, text=True)
+    _, _, *lines = ran.stdout.splitlines()
+    cells = [line.strip("| ").split(" | ") for line in lines]
+    assert [row[0] for row in cells] == ["overflow", "search", "generate"], ran.stdout + ran.stderr
+    assert all(float(row[2].removesuffix(" times")) > 0 and row[3] != "None" for row in cells)
+
+
+@pytest.mark.full
 def test_models_on_objects_are_measured() -> None:
     """The benchmark of speculation compares results, and prints a row for each way."""
     command = [sys.executable, str(FOLDER / "objects.py"), "--seconds", "0.01", "--only", "TreeRNN"]

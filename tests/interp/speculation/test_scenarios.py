@@ -124,6 +124,25 @@ def test_function_that_never_pays_stays_in_python() -> None:
     assert double.counts.graph == 0
     assert double.counts.fallbacks == 3
     assert "broke an assumption" in double.reason
+    assert f"it stays in Python, since {double.reason}" in double.explain()
+
+
+def test_function_that_stays_in_python_is_called_as_it_is() -> None:
+    """Once a function is given up, a call neither watches nor matches: it runs the function itself."""
+    sign = tl.speculate(engine="reference")(_sign)
+    for n in (1, -1, 1, *[2**70] * 3):
+        sign(n)
+    counts, misses, python = dict(sign.recorder.counts), list(sign.misses), sign.counts.python
+    assert sign.reason is not None and counts
+    assert [sign(5), sign(-5)] == [True, False]
+    assert (dict(sign.recorder.counts), list(sign.misses)) == (counts, misses)
+    assert sign.counts.python == python + 2
+
+
+def _sign(n):
+    if n + n > 0:  # noqa: SIM103 (a test that is watched)
+        return True
+    return False
 
 
 @pytest.mark.parametrize("wrong", [0, "3"])
