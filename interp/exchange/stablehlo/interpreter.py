@@ -135,13 +135,13 @@ class ModuleInterpreter:
         result: TreeType | None,
         evaluate: Callable[..., Any],
         names: Sequence[str] | None = None,
+        definition: Callable[..., Any] | None = None,
     ) -> Function:
         """A function of this name, with parameters of these types, that computes what `evaluate` does for the name of a
-        function of the module and the arguments."""
+        function of the module and the arguments. It is defined where `definition` is, or else in the module's text."""
         found, body = self.body_of(name)
-        python = DerivedFunction(
-            own_name, self.listing.definition(found.place.line), lambda *arguments: evaluate(name, *arguments)
-        )
+        definition = definition or self.listing.definition(found.place.line)
+        python = DerivedFunction(own_name, definition, lambda *arguments: evaluate(name, *arguments))
         parameters = tuple(zip(names or parameter_names(body.names), types, strict=True))
         signature = Signature([Parameter(parameter, Parameter.POSITIONAL_OR_KEYWORD) for parameter, _ in parameters])
         spec = FunctionSpec(python, parameters, result, signature=signature)

@@ -35,7 +35,10 @@ def import_function(function: Callable[..., Any], arguments: Sequence[Any]) -> F
         leaves = [leaf for tree in nested for leaf in flatten(tree, is_leaf=None)[0]]
         return jax.tree_util.tree_unflatten(lowered.out_tree, interpreter.results_of(entry, leaves))
 
-    return interpreter.make_function(entry, name, trees, None, evaluate, argument_names(function, len(arguments)))
+    original = inspect.unwrap(function)
+    definition = original if hasattr(original, "__code__") else None
+    names = argument_names(function, len(arguments))
+    return interpreter.make_function(entry, name, trees, None, evaluate, names, definition)
 
 
 def structure_of(argument: Any) -> Any:

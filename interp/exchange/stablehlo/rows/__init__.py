@@ -1,3 +1,12 @@
 """The rows of StableHLO's operations, a file a family. Importing this package registers them."""
 
-from . import control_flow, elementwise, indexing, products, reductions, shapes, sorting  # noqa: F401
+from . import (  # noqa: F401
+    control_flow,
+    elementwise,
+    indexing,
+    linear_algebra,
+    products,
+    reductions,
+    shapes,
+    sorting,
+)

@@ -8,9 +8,8 @@ from typing import Any
 import numpy as np
 
 from .....core.types import Type
-from ...refusals import identifier
 from ..interpreter import OperationCall, Splat
-from ..operations import row, tl, unsupported
+from ..operations import row, tl
 from .common import known_shape, move_axes, rank_of, sizes_of, to_dtype
 
 SMALL = 64
@@ -126,13 +125,3 @@ def padded(x: Any, value: Any, low: Sequence[int], high: Sequence[int], interior
 @row("get_dimension_size")
 def get_dimension_size(x: Any, *, dimension: int) -> Any:
     return np.asarray(sizes_of(x)[dimension], np.int32)
-
-
-@row("custom_call")
-def custom_call(*operands: Any, call_target_name: str) -> Any:
-    """Calls that only say how values are spread over devices leave them as they are."""
-    if call_target_name in ("Sharding", "SPMDFullToShardShape", "SPMDShardToFullShape", "annotate_device_placement"):
-        return operands
-    raise unsupported(
-        "op", f"a call of {identifier(call_target_name, 'code')}, code outside the module, is not imported"
-    )

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import itertools
+import json
+import os
 import random
 import re
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from random import Random
@@ -25,6 +29,7 @@ from tagloom.interp.exchange.export.stablehlo import to_stablehlo  # noqa: E402
 from tagloom.interp.exchange.export.walker import Refusal  # noqa: E402
 from tagloom.interp.exchange.stablehlo.model import module_function  # noqa: E402
 from tagloom.interp.exchange.stablehlo.module import read_module  # noqa: E402
+from tagloom.interp.exchange.stablehlo.parse import __file__ as parse_file  # noqa: E402
 from tagloom.interp.exchange.stablehlo.parse import parse  # noqa: E402
 from tagloom.interp.oracle.generate import FuzzCase, FuzzWriter  # noqa: E402
 
@@ -198,6 +203,15 @@ def second_derivatives(x):
     return jax.jacfwd(jax.grad(lambda v: jnp.sum(jnp.sin(v) * v**2)))(x[0]), jax.jvp(jnp.tanh, (x,), (x,))
 
 
+@case(floats(2, 4, 4), floats(4, 3))
+def linear_algebra(x, b):
+    symmetric = x @ x.swapaxes(-1, -2) + jnp.eye(4)
+    factor = jnp.linalg.cholesky(symmetric)
+    return (factor, jnp.linalg.solve(symmetric[0], b), jnp.linalg.inv(symmetric), jnp.linalg.det(x),
+            jax.scipy.linalg.solve_triangular(factor[0], b, lower=True, trans=1),
+            jax.grad(lambda x: jnp.linalg.slogdet(x)[1])(symmetric[0]), jax.scipy.linalg.lu(x[0]))  # fmt: skip
+
+
 def check_agrees(required: Any, got: Any) -> None:
     """Raises where results differ in structure, dtypes or shapes, or by more than rounding."""
     leaves, structure = jax.tree_util.tree_flatten(required)
@@ -353,31 +367,73 @@ def damage(text: str, dice: Random) -> str:
     return " ".join(words)
 
 
+PARSE_ALL = """
+import json, sys
+from parse import limit_resources, parse
+limit_resources()
+for text in json.load(sys.stdin):
+    try:
+        print(json.dumps(parse(text.encode())), flush=True)
+    except Exception as error:
+        print(json.dumps(type(error).__name__), flush=True)
+"""
+
+
+def parse_apart(texts: list[str]) -> list[Any]:
+    """What the parser says of texts, in one process: a document of each, or the class of its error."""
+    command = [sys.executable, "-c", PARSE_ALL]
+    folder = str(Path(parse_file).parent)
+    options: dict[str, Any] = {"env": {**os.environ, "PYTHONPATH": folder}, "timeout": 1200}
+    ran = subprocess.run(command, input=json.dumps(texts), capture_output=True, text=True, **options)
+    lines = ran.stdout.splitlines()
+    assert ran.returncode == 0, f"the parser crashes on {texts[len(lines)]}\n{ran.stderr}"
+    return list(map(json.loads, lines))
+
+
 def check_damaged(count: int, seed: int) -> None:
-    """Raises where a damaged text raises something that is no error of ours."""
+    """Raises where a damaged text crashes the parser, or raises something that is no error of ours."""
     dice, ends, text = random.Random(seed), set(), TEXT.read_text()
-    for _ in range(count):
+    for parsed in parse_apart([damage(text, dice) for _ in range(count)]):
+        if isinstance(parsed, str):
+            ends.add(parsed)
+            continue
         try:
-            imported = tl.from_stablehlo(damage(text, dice))
+            imported = module_function(read_module(parsed))
             ends.add(str(imported.run(6, engine="reference", limits=tl.Limits(firings=2_000)).status))
         except tl.TagloomError as error:
             assert not isinstance(error, tl.Crash), error
             ends.add(type(error).__name__)
-    assert "Malformed" in ends
+    assert len(ends) > 1
 
 
 @pytest.mark.full
-def test_damaged_texts() -> None:
-    """A damaged text runs, or is refused by an error of ours, which says where."""
-    check_damaged(5, 1)
+def test_damaged_texts(tmp_path: Path) -> None:
+    """A damaged text runs, or is refused by an error of ours, which says where; so is one from a file, at the command
+    line."""
+    check_damaged(40, 1)
     with pytest.raises(tl.Malformed, match="expected operation name"):
         tl.from_stablehlo("module {")
+    file = tmp_path / "damaged.mlir"
+    for content in (b"", b"\xff\xfe", TEXT.read_bytes()[:900], b"ML\xefR" + TEXT.read_bytes()):
+        file.write_bytes(content)
+        result = run_words(["show", str(file)])
+        assert not result.raised and "Traceback" not in result.err and result.code in (1, 2)
 
 
 @pytest.mark.heavy
 def test_many_damaged_texts() -> None:
     """The same, for 2,000 texts."""
     check_damaged(2_000, 2)
+
+
+@pytest.mark.full
+def test_a_function_of_a_file(tmp_path: Path) -> None:
+    """An imported function counts as defined where the function of JAX is, so that commands find it."""
+    file = tmp_path / "squares.py"
+    file.write_text("import tagloom as tl\n\n\ndef square(x):\n    return x * x\n\n\nmain = tl.from_jax(square, 1.0)\n")
+    assert run_words(["run", str(file), "3"]).out == "float32(9.0)\n"
+    shown = run_words(["show", str(file), "--form", "program"])
+    assert "multiply x, x" in shown.out
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,96 @@
+"""Triangular systems and factors of matrices: StableHLO's operations, and the calls of LAPACK that JAX makes on the
+CPU."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import numpy as np
+
+from ...refusals import identifier
+from ..interpreter import OperationCall
+from ..operations import row, tl, unsupported
+from .common import numeric, sizes_of
+
+UNMOVED = frozenset({"Sharding", "SPMDFullToShardShape", "SPMDShardToFullShape", "annotate_device_placement"})
+"""Calls that only say how values are spread over devices."""
+
+
+@row("cholesky")
+def cholesky(x: Any, *, lower: bool = False) -> Any:
+    return tl.linalg.cholesky(x, upper=not lower)
+
+
+@row("triangular_solve")
+def triangular_solve(a: Any, b: Any, *, left_side: bool, lower: bool, unit_diagonal: bool, transpose_a: str) -> Any:
+    """Complex numbers, for which an adjoint is no transpose, are not imported."""
+    return solve(a, b, left_side, lower, unit_diagonal, "NO_TRANSPOSE" not in transpose_a)
+
+
+def solve(a: Any, b: Any, left_side: bool, lower: bool, unit_diagonal: bool, transpose: bool) -> Any:
+    """x of `a @ x = b`, or of `x @ a = b`, for a triangular a or its transpose."""
+    if left_side:
+        return tl.linalg.triangular_solve(a, b, lower=lower, transpose_a=transpose, unit_diagonal=unit_diagonal)
+    turned = tl.matrix_transpose(b)
+    options = {"lower": lower, "transpose_a": not transpose, "unit_diagonal": unit_diagonal}
+    return tl.matrix_transpose(tl.linalg.triangular_solve(a, turned, **options))
+
+
+@row("custom_call")
+def custom_call(*operands: Any, operation: OperationCall, call_target_name: str) -> Any:
+    """A call of code outside the module, of which some are known by name."""
+    if call_target_name in UNMOVED:
+        return operands
+    routine = re.fullmatch(r"lapack_[sd](potrf|trsm|getrf)_ffi", call_target_name)
+    if routine is None:
+        name = identifier(call_target_name, "code")
+        raise unsupported("op", f"a call of {name}, code outside the module, is not imported")
+    options = lapack_options(operation.operation.attributes["mhlo.backend_config"])
+    if routine[1] == "getrf":
+        return lu_factors(operands[0])
+    if routine[1] == "potrf":
+        factor = tl.linalg.cholesky(operands[0], upper=options["uplo"] == "U")
+        return factor, np.zeros(sizes_of(factor)[:-2], np.int32)
+    flags = (options["side"] == "L", options["uplo"] == "L", options["diag"] == "U", options["trans_x"] != "N")
+    return solve(operands[0], operands[1], *flags)
+
+
+def lapack_options(attribute: str) -> dict[str, str]:
+    """The letters that say what a routine of LAPACK does.
+
+    >>> lapack_options("{diag = 78 : ui8, uplo = 76 : ui8}")
+    {'diag': 'N', 'uplo': 'L'}
+    """
+    return {name: chr(int(code)) for name, code in re.findall(r"(\w+) = (\d+) : ui8", attribute)}
+
+
+def lu_factors(x: Any) -> tuple[Any, Any, Any]:
+    """The triangular factors of a matrix with its rows exchanged, in one matrix; with which row each is exchanged, from
+    1; and 0, or the number of the first column without a pivot."""
+    *batch, height, width = sizes_of(x)
+    count = min(height, width)
+    rows, columns, steps = np.arange(height), np.arange(width), np.arange(count)
+    zero = numeric(0, x)
+
+    def eliminate(k: Any, matrix: Any, pivots: Any, first_failure: Any) -> Any:
+        column = tl.take(matrix, k, axis=-1)
+        size = tl.where(tl.greater_equal(rows, k), tl.abs(column), numeric(-1, x))
+        place = tl.expand_dims(tl.argmax(size, axis=-1), axis=-1)
+        order = tl.where(tl.equal(rows, k), place, tl.where(tl.equal(rows, place), k, rows))
+        exchanged = tl.take_along_axis(matrix, tl.expand_dims(order, axis=-1), axis=-2)
+        own_row, column = tl.take(exchanged, k, axis=-2), tl.take(exchanged, k, axis=-1)
+        pivot = tl.expand_dims(tl.take(column, k, axis=-1), axis=-1)
+        is_singular = tl.equal(pivot, zero)
+        quotients = tl.divide(column, tl.where(is_singular, numeric(1, x), pivot))
+        factors = tl.expand_dims(tl.where(tl.greater(rows, k), quotients, zero), axis=-1)
+        product = tl.multiply(factors, tl.expand_dims(tl.where(tl.greater(columns, k), own_row, zero), axis=-2))
+        is_factor = tl.logical_and(tl.greater(tl.expand_dims(rows, axis=-1), k), tl.equal(columns, k))
+        following = tl.where(is_factor, factors, tl.subtract(exchanged, product))
+        pivots = tl.where(tl.equal(steps, k), tl.astype(tl.add(place, 1), tl.int32), pivots)
+        is_first = tl.logical_and(tl.squeeze(is_singular, -1), tl.equal(first_failure, np.int32(0)))
+        return k + 1, following, pivots, tl.where(is_first, tl.astype(k + 1, tl.int32), first_failure)
+
+    shape = tuple(batch)
+    starts = np.int64(0), x, np.zeros((*shape, count), np.int32), np.zeros(shape, np.int32)
+    return tuple(tl.while_loop(lambda k, *_: tl.less(k, np.int64(count)), eliminate, *starts)[1:])
