@@ -72,6 +72,16 @@ def test_blocks_make_a_table() -> None:
 
 
 @pytest.mark.heavy
+def test_trees_make_a_table() -> None:
+    """The benchmark of trees prints a row, after it has compared the values of all systems."""
+    ran = subprocess.run([sys.executable, str(FOLDER / "trees.py"), "--quick"], capture_output=True, text=True)
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    _, table = ran.stdout.split("\n\n")
+    header, _, line = table.strip().splitlines()
+    assert "fast without batches" in header and line.startswith("| treernn, 2 | ")
+
+
+@pytest.mark.heavy
 def test_auto_keeps_its_promise() -> None:
     """Where nothing is compiled, a thousand calls of a training step take 1.3 times what `compiled` takes, and what the
     reference takes while it is compiled, at most."""

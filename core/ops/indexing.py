@@ -21,7 +21,7 @@ from .. import dtypes
 from ..errors import Invalid
 from ..types import Type, broadcast_shape
 from .gradient_rules import Term, adjoint_rule, iota, movement_rule, scatter_back, zeros_like
-from .op import DynamicSizes, OpBuilder, TrapCondition, op
+from .op import DynamicSizes, OpBuilder, Stacking, TrapCondition, op
 from .type_rules import Sizes, check_numeric, check_rank, describe_shapes, promote_operands, require_sizes, resolve_axis
 
 KeyEntry: TypeAlias = int | slice | EllipsisType | None
@@ -419,12 +419,25 @@ def index_trap(predicate: Callable[..., Any]) -> TrapCondition:
     return TrapCondition(predicate, "an index is out of range", error=IndexError)
 
 
+def index_stacking(x: Type, key: str) -> Stacking | None:
+    """A key with an entry for the axis of the stack."""
+    return None if OPEN_BOUND in key else Stacking((len(x.shape or ()),), {"key": f":, {key}" if key.strip() else ":"})
+
+
+def scatter_index_stacking(x: Type, values: Type, key: str) -> Stacking | None:
+    single = index_stacking(x, key)
+    if single is None or values.is_scalar:
+        return None
+    return Stacking((*single.ranks, len(index_type(x, key).shape or ())), single.attributes, broadcasts=False)
+
+
 op(
     "index",
     arity=1,
     type_rule=index_type,
     numpy=lambda x, key: np.asarray(x)[parse_key(key)],
     specialize_numpy=lambda _, key: operator.itemgetter(parse_key(key)),
+    stacking=index_stacking,
     attributes=("key",),
     shape_rule=None,
     is_data_movement=True,
@@ -579,6 +592,7 @@ op(
     arity=2,
     type_rule=scatter_index_type,
     numpy=scatter_index_array,
+    stacking=scatter_index_stacking,
     attributes=("key",),
     dynamic_sizes=KEY_BOUNDS,
     shape_rule=None,

@@ -9,7 +9,7 @@ import numpy as np
 from ..errors import Invalid
 from ..types import Shape, Type, broadcast_shape
 from .gradient_rules import Term, adjoint_rule, column_vector, rank, row_vector, transpose
-from .op import op
+from .op import Stacking, op
 from .type_rules import elementwise_type_rule, promote_operands
 
 _numeric = elementwise_type_rule("if")
@@ -52,6 +52,13 @@ def matmul_kernel(x: Type, y: Type) -> Any:
     return np.ndarray.dot if is_plain and sizes[0] * sizes[-1] <= MAX_DOT_ELEMENTS else np.matmul
 
 
+def matmul_stacking(x: Type, y: Type) -> Stacking | None:
+    """A row times a matrix: for each element of a stack NumPy calls the function of BLAS that it calls for one, a
+    matrix times a vector. Products of larger matrices may take another way."""
+    is_row = len(x.shape or ()) == 1 or (len(x.shape or ()) == 2 and (x.shape or ())[0] == 1)
+    return Stacking((2, 2)) if is_row and len(y.shape or ()) == 2 else None
+
+
 def matmul_error_bound(x: Any, y: Any) -> Any:
     """The bound of a sum of n products in any order: Higham, Accuracy and Stability of Numerical Algorithms, 3.5."""
     dtype, magnitudes = np.result_type(x, y), (np.abs(np.asarray(operand, np.float64)) for operand in (x, y))
@@ -91,6 +98,7 @@ op(
     numpy=np.matmul,
     numpy_float32=np.matmul,
     specialize_numpy=matmul_kernel,
+    stacking=matmul_stacking,
     shape_rule=matmul_shape,
     shape_mismatch="do not multiply",
     has_superlinear_work=True,

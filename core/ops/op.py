@@ -61,7 +61,8 @@ that broadcasts, the adjoint may have the shape of the result: the caller sums i
 class TrapCondition:
     """The operands for which an op has no value, and the message of the trap. `predicate` takes the operands, scalars
     or arrays, and the attributes by keyword, except those of an op with a `scalar` column; it is called only where the
-    dtype of the last operand is of one of `dtype_kinds`."""
+    dtype of the last operand is of one of `dtype_kinds`. Unless floats are among these kinds, only the shapes of float
+    operands matter."""
 
     predicate: Callable[..., Any]
     message: str | Callable[..., str]
@@ -85,6 +86,18 @@ class DynamicSizes:
     """The number of sizes that a value of the attribute leaves open."""
     fill: Callable[[Any, Sequence[int]], Any]
     """The attribute with these sizes; raises Invalid with the message of a trap, or MemoryError."""
+
+
+class Stacking(NamedTuple):
+    """How an op computes stacks of operands. A stack has one more axis, in front, for which the op is computed as for
+    each element alone, to the bit."""
+
+    ranks: tuple[int, ...]
+    """For each operand, how many axes it has behind that of the stack, once axes of size 1 are inserted in front."""
+    attributes: Mapping[str, Any] = MappingProxyType({})
+    """The attributes of the op on stacks."""
+    broadcasts: bool = True
+    """Whether the op broadcasts an operand that is the same for the whole stack."""
 
 
 class ScalarFunction(NamedTuple):
@@ -155,6 +168,8 @@ class Op:
       A method of NumPy's arrays is one that fills a new array. With `accepts_float32` it widens float32 by itself; in a
       row with `numpy_float32` it takes float32 unchanged.
     - `numpy_scalar`: the same as `numpy`, for a single number.
+    - `stacking`: how the op computes stacks, a function of the types of the operands, all of whose sizes are known, and
+      of the attributes by keyword; or None where it does not. Ops with a `scalar` column compute stacks anyway.
     """
 
     name: str
@@ -184,6 +199,7 @@ class Op:
     specialize_numpy: Callable[..., Callable[..., Any] | None] | None = None
     accepts_float32: bool = False
     numpy_scalar: Callable[[Any], Any] | None = None
+    stacking: Callable[..., Stacking | None] | None = None
     gradient: Gradient | None = None
     faults: tuple[str, ...] = ()
     """Why the row cannot be used, each naming a column; set by `op`."""
@@ -252,7 +268,8 @@ def _column_faults(columns: Mapping[str, Any]) -> Iterator[str]:
     for name in ("type_rule", "numpy"):
         if name in columns and not callable(columns[name]):
             yield f"the column {name} is not a function"
-    for name in ("gradient", "error_bound", "numpy_float32", "shape_rule", "specialize_numpy", "numpy_scalar"):
+    functions = "gradient", "error_bound", "numpy_float32", "shape_rule", "specialize_numpy", "numpy_scalar", "stacking"
+    for name in functions:
         if columns.get(name) is not None and not callable(columns[name]):
             yield f"the column {name} is not a function"
     if scalar is not None and not isinstance(scalar, ScalarByDtype) and not callable(scalar):
@@ -576,12 +593,17 @@ def trap_message(row: Op, operands: tuple[Value, ...], attributes: Attributes = 
             raise MemoryError(f"an array of shape {shape}")
         if 0 in shape and row.scalar is not None:
             return None
+    return row.trap_condition.describe(attributes) if is_undefined(row, operands, attributes) else None  # type: ignore[union-attr]
+
+
+def is_undefined(row: Op, operands: tuple[Value, ...], attributes: Attributes = ()) -> bool:
+    """Whether the condition of a row says that the op has no value for these operands, whose shapes fit."""
     undefined = row.trap_condition
     if undefined is None or np.asarray(operands[-1]).dtype.kind not in undefined.dtype_kinds:
-        return None
+        return False
     try:
         keywords = {} if row.scalar is not None else dict(attributes)
-        return undefined.describe(attributes) if np.any(undefined.predicate(*operands, **keywords)) else None
+        return bool(np.any(undefined.predicate(*operands, **keywords)))
     except (TagloomError, MemoryError):
         raise
     except Exception as error:

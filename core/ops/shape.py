@@ -15,7 +15,7 @@ from .. import dtypes
 from ..errors import Invalid
 from ..types import Type, broadcast_shape
 from .gradient_rules import Term, adjoint_rule, movement_rule
-from .op import OpBuilder, op
+from .op import OpBuilder, Stacking, op
 from .type_rules import (
     ATTRIBUTE_INTEGER_BOUND,
     SHAPE_SIZES,
@@ -214,6 +214,20 @@ def concat_gradient(builder: OpBuilder, index: int, adjoint: Any, result: Any, *
     return adjoint_rule(part)(builder, index, adjoint, result, *operands, axis=axis)
 
 
+def concat_stacking(*operands: Type, axis: int) -> Stacking:
+    ranks = tuple(len(require_sizes(operand)) for operand in operands)
+    return Stacking(ranks, {"axis": resolve_axis(axis, operands[0]) + 1}, broadcasts=False)
+
+
+def permute_dims_stacking(x: Type, axes: Any) -> Stacking:
+    order = resolve_axes(axes if isinstance(axes, tuple) else (axes,), x)
+    return Stacking((len(order),), {"axes": (0, *(axis + 1 for axis in order))})
+
+
+def broadcast_like_stacking(x: Type, y: Type) -> Stacking:
+    return Stacking((len(require_sizes(broadcast_like_type(x, y))),) * 2)
+
+
 def movement_op(
     name: str, arity: int | None, types: Any, numpy: Any, attributes: tuple[str, ...], doc: str, **columns: Any
 ) -> None:
@@ -241,6 +255,7 @@ op(
     arity=2,
     type_rule=broadcast_like_type,
     numpy=lambda x, y: np.broadcast_to(x, np.broadcast_shapes(np.shape(x), np.shape(y))),
+    stacking=broadcast_like_stacking,
     same_dtype_operands=(0, 1),
     has_innocuous_rounding=True,
     gradient=adjoint_rule(lambda g, z, x, y: g.sum_like(x), None),
@@ -294,6 +309,7 @@ movement_op(
 [[1], [2], [3]]
 """,
     specialize_numpy=lambda _, axes: methodcaller("transpose", axes),
+    stacking=permute_dims_stacking,
     gradient=adjoint_rule(permute_dims_adjoint),
 )
 movement_op(
@@ -335,6 +351,7 @@ Traps if sizes along other axes differ. Dtypes promote.
 >>> tl.concat([[1, 2], [3]]).tolist()
 [1, 2, 3]
 """,
+    stacking=concat_stacking,
     gradient=concat_gradient,
 )
 movement_op(

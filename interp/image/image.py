@@ -120,7 +120,8 @@ class NodeColumn(IntEnum):
     CAST = 12
     """The number of the cast of its result; 0 for none."""
     BOXED_FLAGS = 13
-    """Flags: 1 if output 0 is an object, 2 if the trigger is, 4 if the operand at port 0 is a literal."""
+    """Flags: 1 if output 0 is an object, 2 if the trigger is, 4 if the operand at port 0 is a literal; 8, 16 and 32 if
+    operand 0, 1 and 2 of a node that leaves the loop are objects."""
     BOUND = 14
     """The k-bound of its loop, for a next_iteration; 0 for none."""
     IS_SPECIAL = 15
@@ -474,6 +475,9 @@ class _ImageBuilder:
             row[NodeColumn.BOXED_FLAGS] |= 2
         if node.ports and node.ports[0] is not None:
             row[NodeColumn.BOXED_FLAGS] |= 4
+        if row[NodeColumn.CODE] == Opcode.FALLBACK:
+            for port, type_ in enumerate(node_types[:3]):
+                row[NodeColumn.BOXED_FLAGS] |= is_boxed(type_) * (8 << port)
         row[NodeColumn.IS_SPECIAL] = any(
             (
                 row[NodeColumn.CAST],

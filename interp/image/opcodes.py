@@ -38,9 +38,11 @@ class Opcode(IntEnum):
     """Stop before the node fires. No image has this opcode; a run sets it for the nodes to stop at."""
     REENTER = 9
     BACK = 10
+    FUTURE = 11
+    """Send a future, and note the firing for a batch (`fast.futures`). No image has this opcode; a run sets it."""
 
 
-FIRST_KERNEL = 11
+FIRST_KERNEL = 12
 
 _ROUTING_OPCODES = {
     "merge": Opcode.PASS,

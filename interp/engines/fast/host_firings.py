@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from ....core.ops.effects import EFFECT_OPS, resource_of
+from ....core.ops.op import OPS, dynamic_size_count, is_undefined
 from ....core.tag import Tag
 from ....core.value import Value
 from ...image.image import PORT_BITS, NodeColumn, PortColumn, SiteColumn, is_boxed
@@ -21,6 +22,7 @@ from ...machine.fire import FiringRule
 from ...machine.state import State
 from ...outcome.outcome import limit_exceeded
 from ..long_ops import compute_abandonable, exceeds_memory, may_take_long
+from .futures import Futures, has_few_elements
 from .registers import HostResult, HostResultKind, MachineOption, Register
 from .store import TokenStore
 
@@ -60,6 +62,7 @@ class HostFirings:
         self.traps: list[Event] = []
         self.deferred_words: dict[tuple[int, int, Tag], tuple[int, int]] = {}
         """The two words of the token of each deferred read, by node, port and tag."""
+        self._small_nodes: dict[int, bool] = {}
         self.notes: list[HostFiringNote] = []
         """The notes on the host firings in the journal, if there is a journal."""
 
@@ -68,16 +71,26 @@ class HostFirings:
         """The rules of all nodes, computed on first use."""
         return self._state.rules
 
-    def current_delivery(self) -> HostDelivery:
-        """The token at which the machine stopped."""
+    def current_token(self) -> HostDelivery:
+        """The token at which the machine stopped, without operands."""
         store, image = self.store, self.store.image
         r = store.registers
         position = int(r[Register.STOP_POSITION])
         token, word = store.ring[(r[Register.FLIGHT_HEAD] + position) & (len(store.ring) - 1)].tolist()
         port_index, frame = token & (1 << PORT_BITS) - 1, token >> PORT_BITS
         number = int(image.ports[port_index, PortColumn.NODE])
+        return HostDelivery(number, port_index - image.first_port[number], frame, word, position, ())
+
+    def current_delivery(self) -> HostDelivery:
+        """The token at which the machine stopped, with the operands of its node."""
+        return self.with_operands(self.current_token())
+
+    def with_operands(self, delivery: HostDelivery) -> HostDelivery:
+        """A token with the operands of its node."""
+        store, image = self.store, self.store.image
+        number, port, frame, word, *_ = delivery
         first, rule = image.first_port[number], self._state.rules[number]
-        port = port_index - first
+        port_index = first + port
         if rule.operands is None:
             inputs: list[Any] = [store.to_value(word, image.port_types[port_index])]
         else:
@@ -90,12 +103,21 @@ class HostFirings:
                 else literal
                 for operand_port, literal in enumerate(rule.operands)
             ]
-        return HostDelivery(number, port, frame, word, position, tuple(inputs))
+        return delivery._replace(inputs=tuple(inputs))
+
+    def send_future(self, token: HostDelivery, futures: Futures) -> bool:
+        """Have the machine send a future for the firing of this token, if it may; returns whether it does."""
+        operands = futures.find_operands(token.node, self._port_index(token), token.frame, token.word)
+        if operands is None:
+            return False
+        self.check_limits(self._state.rules[token.node], token, 1)
+        self._write_result(HostResultKind.ONE_OUTPUT, futures.note(token.node, operands))
+        return True
 
     def fire(self, delivery: HostDelivery) -> None:
         """Perform the firing and pass its outputs to the machine; raises MemoryError if the result does not fit."""
         rule, store = self._state.rules[delivery.node], self.store
-        tag = store.tag(delivery.frame) if rule.effect or rule.find_trap or draws_random(rule) else None
+        tag = store.tag(delivery.frame) if rule.effect or draws_random(rule) else None
         token = Token(delivery.node, delivery.port, tag, store.to_value(delivery.word, self._port_type(delivery)))  # type: ignore[arg-type]
         if resource_of(rule.node.op) is not None:
             self.check_limits(rule, delivery, len(rule.edges))
@@ -115,7 +137,9 @@ class HostFirings:
                 self._write_result(HostResultKind.DEFERRED_READ)
                 return
         else:
-            trap, outputs = self._compute(rule, delivery.inputs, tag)
+            trap, outputs = self._compute(rule, delivery.node, delivery.inputs, tag)
+            if trap is not None:
+                token = token._replace(tag=store.tag(delivery.frame))
         self.check_limits(rule, delivery, len(outputs))
         if trap is not None or rule.effect is not None:
             self._apply_effects(rule, token, delivery, outputs, trap, woken_tokens)
@@ -124,10 +148,14 @@ class HostFirings:
         self._wake(woken_tokens)
         self._return_outputs(rule, delivery, outputs)
 
-    def _compute(self, rule: FiringRule, inputs: tuple[Value, ...], tag: Tag | None) -> tuple[str | None, Outputs]:
+    def _compute(
+        self, rule: FiringRule, node: int, inputs: tuple[Value, ...], tag: Tag | None
+    ) -> tuple[str | None, Outputs]:
         """Why a firing without effects traps, if it does, and its outputs; raises OpAbandoned if a limit or Ctrl-C ends
         the run meanwhile."""
-
+        row = OPS.get(rule.node.op)
+        if row is not None and self._has_few_elements(node) and not is_undefined(row, inputs, rule.node.attributes):
+            return None, rule.compute(inputs, tag)  # type: ignore[arg-type]
         if exceeds_memory(rule.node, inputs, self.memory_limit):
             raise MemoryError
 
@@ -138,6 +166,18 @@ class HostFirings:
         if not may_take_long(rule.node.op, inputs, rule.node.outputs[0].type):
             return compute()
         return compute_abandonable(compute, self.stop_reason)
+
+    def _has_few_elements(self, node: int) -> bool:
+        """Whether a node of an op computes few elements, and its operands have the sizes that their types say: it does
+        not take long, and traps only for its values."""
+        if node not in self._small_nodes:
+            image, graph_node = self.store.image, self.store.image.graph.nodes[node]
+            first = image.first_port[node]
+            types = *image.port_types[first : first + len(graph_node.ports)], graph_node.outputs[0].type
+            is_small = not graph_node.has_trigger and all(map(has_few_elements, types))
+            is_dynamic = dynamic_size_count(OPS[graph_node.op], dict(graph_node.attributes)) > 0
+            self._small_nodes[node] = is_small and not is_dynamic and not OPS[graph_node.op].has_superlinear_work
+        return self._small_nodes[node]
 
     def _add_note(self, note: HostFiringNote) -> None:
         if self.store.retired_objects is not None:

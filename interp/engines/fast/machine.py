@@ -58,6 +58,7 @@ from .registers import (
     ComparisonColumn,
     DeliveryOrder,
     ExitReason,
+    FutureColumn,
     HostResult,
     HostResultKind,
     JournalHead,
@@ -127,6 +128,30 @@ def run(a: Any, budget: Any, header: Any) -> Any:
             exit_reason = deliver(a, steps, header)
             budget -= steps
     return exit_reason
+
+
+FUTURE_BYTES = 8 * len(FutureColumn)
+
+
+def write_future(a: Any, o: Any, r: Any, mem: Any, frame: Any, port: Any, number: Any, boxed_flags: Any) -> Any:
+    """Write the row of a firing whose result is a future, behind the others; returns the number of the result, or -1 if
+    there is no room. The row counts once the firing is sure to happen."""
+    count = peek(r, Register.FUTURES)
+    if count >= peek(a, Address.FUTURES_SIZE) or peek(r, Register.FUTURE_BYTES) > peek(
+        o, MachineOption.FUTURE_BYTES_LIMIT
+    ):
+        return -1
+    row, levels, level = peek(a, Address.FUTURES) + count * FUTURE_BYTES, peek(a, Address.LEVELS), 0
+    for position in range(3):
+        word = operand(mem, frame, peek(port, PortColumn.OPERAND_0 + position))
+        poke(row, FutureColumn.OPERAND_0 + position, word)
+        if boxed_flags & (8 << position):
+            level = max(level, peek(levels, word))
+    result = peek(row, FutureColumn.RESULT)
+    poke(row, FutureColumn.NODE, number)
+    poke(row, FutureColumn.LEVEL, level + 1)
+    poke(levels, result, level + 1)
+    return result
 
 
 def find_target(mem: Any, frame: Any, node: Any) -> Any:
@@ -335,6 +360,11 @@ def deliver(a: Any, budget: Any, header: Any) -> Any:
                 elif code == Opcode.FALLBACK:
                     exit_reason = ExitReason.STOP_CONDITION if may_stop else ExitReason.HOST_FIRING
                     break
+                elif code == Opcode.FUTURE:
+                    out = write_future(a, o, r, mem, frame, port, number, peek(node, NodeColumn.BOXED_FLAGS))
+                    if out < 0:
+                        exit_reason = ExitReason.FUTURES_FULL
+                        break
                 if may_stop and should_stop(a, mem, token, number, 0, out, firings, steps):
                     exit_reason = ExitReason.STOP_CONDITION
                     break
@@ -371,6 +401,10 @@ def deliver(a: Any, budget: Any, header: Any) -> Any:
                     waiting -= required - 1
                     firings += 1
                     poke(counts, number, peek(counts, number) + 1)
+                    if code == Opcode.FUTURE:
+                        poke(r, Register.FUTURES, peek(r, Register.FUTURES) + 1)
+                        more = peek(peek(a, Address.RESULT_BYTES), number)
+                        poke(r, Register.FUTURE_BYTES, peek(r, Register.FUTURE_BYTES) + more)
                     if HAS_JOURNAL:
                         flags += JournalHead.OPENS_ACTIVATION * (target == 0) + JournalHead.IS_THROTTLED * is_held
                         outputs = host_kind if host_kind != HostResultKind.NO_OUTPUT else 0
@@ -426,7 +460,8 @@ def deliver(a: Any, budget: Any, header: Any) -> Any:
                             or host_kind == HostResultKind.ONE_OUTPUT
                             or host_kind == HostResultKind.TWO_OUTPUTS
                         ):
-                            own_reference = 0 if host_kind != HostResultKind.ABSENT or boxed_flags & 4 else 1
+                            is_new = host_kind != HostResultKind.ABSENT or code == Opcode.FUTURE
+                            own_reference = 0 if is_new or boxed_flags & 4 else 1
                             adjust_references(
                                 a,
                                 r,

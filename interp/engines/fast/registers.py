@@ -68,6 +68,10 @@ class Register(IntEnum):
     REQUEST_DELAY = 32
     RESUME_STEP = 33
     """The step at which stop conditions are ignored, since the run has just stopped there; or -1."""
+    FUTURES = 34
+    """The number of firings whose results are futures."""
+    FUTURE_BYTES = 35
+    """The bytes that these results will have."""
 
 
 class Address(IntEnum):
@@ -123,6 +127,27 @@ class Address(IntEnum):
     """The address of the function `deliver_blocks` of the image; 0 if there is none, or if it must not be used."""
     PATH_COUNTS = 39
     """How often each path of a block was made."""
+    FUTURES = 40
+    """The firings whose results are futures, as rows of `FutureColumn`."""
+    FUTURES_SIZE = 41
+    LEVELS = 42
+    """By object, the level of a future; 0 for a value."""
+    RESULT_BYTES = 43
+    """By node, the bytes of a result, where that is a future."""
+
+
+class FutureColumn(IntEnum):
+    """The columns of a firing whose result is a future."""
+
+    NODE = 0
+    RESULT = 1
+    """The number of the object that the result will be. It is there before the firing."""
+    LEVEL = 2
+    """The level of the result: one more than the highest of an operand. Futures of one level do not need each other."""
+    OPERAND_0 = 3
+    """The words of the operands."""
+    OPERAND_1 = 4
+    OPERAND_2 = 5
 
 
 class ProfileColumn(IntEnum):
@@ -183,6 +208,8 @@ class MachineOption(IntEnum):
     """The maximal number of words that a closing activation adds."""
     STOPS_AT_WAITING = 12
     """Whether the run may stop before a token that does not fire its node."""
+    FUTURE_BYTES_LIMIT = 13
+    """The bytes of futures from which on they must be computed first."""
 
 
 class DeliveryOrder(IntEnum):
@@ -237,6 +264,8 @@ class ExitReason(IntEnum):
     """A second token arrived at a port, against S4: no valid graph does that."""
     IDLE = 10
     """This core of a parallel run has no work."""
+    FUTURES_FULL = 11
+    """There is no room for more futures."""
 
 
 class ComparisonColumn(IntEnum):

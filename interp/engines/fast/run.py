@@ -43,6 +43,7 @@ from ..reference import admit_arguments, first_state, out_of_memory_error
 from .block_loader import block_loader
 from .columns import ColumnKeeper
 from .events import EventKeeper, LastEventKeeper, forward_events, without_gc
+from .futures import Futures
 from .host_firings import HostFirings
 from .lazy_sequences import IntegerSeries, TupleLike
 from .load import MachineVariant, load_machine
@@ -105,6 +106,9 @@ class FastRun:
         self._page_start = self.steps
         """The number of steps when a page was last turned before it was full."""
         self._may_use_blocks = False
+        self._futures = Futures(self.store, lambda: state.rules, limits.bytes) if keeper is None else None
+        """None for a run that keeps events: these have the values."""
+        self._install_futures()
         if keeper is not None:
             keeper.attach(self.store, self.host)
 
@@ -137,9 +141,11 @@ class FastRun:
             self._set_stop_conditions(stops or StopConditions())
             if stop_error is None:
                 try:
-                    stop_error = self._run_bursts(steps, interrupt)
+                    stop_error = self._run_bursts(steps, interrupt) or self._compute_futures()
                 finally:
                     self.store.count_paths()  # not after each burst: each firing by Python ends one
+                    if self._futures is not None:
+                        self._futures.stop_reason = lambda: None
             self._set_stop_conditions(StopConditions())
             if self._keeper is not None:
                 self._keeper.on_pause()
@@ -169,8 +175,27 @@ class FastRun:
         if stop_points != self._stop_points:
             install_stop_points(store, stop_points)
             self._stop_points = stop_points
+            self._install_futures()
         depths = (self.limits.depth, MAX_DEPTH, self.limits.depth if stops.depth is None else stops.depth - 1)
         store.options[MachineOption.DEPTH_LIMIT] = min(depths)
+
+    def _install_futures(self) -> None:
+        """Have nodes send futures, unless the run keeps events or may stop at nodes, where conditions read values."""
+        if self._futures is not None:
+            if self._stop_points:
+                self._futures.uninstall()
+            else:
+                self._futures.install()
+
+    def _compute_futures(self) -> TagloomError | None:
+        """Compute all futures at the end of a run; returns the error that ended the run meanwhile, if any."""
+        try:
+            self.store.compute_futures()
+        except OpAbandoned as abandoned:
+            return external_limit_error(str(abandoned), self.limits)
+        except MemoryError:
+            return out_of_memory(self.origin_state.graph.name)
+        return None
 
     def _step_past_stop(self) -> Exhausted | None:
         """Make sure that the stop at which the run is does not stop it again; returns the error if the next step would
@@ -191,6 +216,8 @@ class FastRun:
         if store.live_tokens > self.limits.max_tokens:
             return limit_exceeded("tokens at once", "tokens", self.limits.max_tokens)
         self.host.stop_reason, self.host.memory_limit = monitor.stop_reason, self.limits.bytes
+        if self._futures is not None:
+            self._futures.stop_reason = monitor.stop_reason
         end_step = None if steps is None else int(store.registers[Register.STEPS]) + steps
         self._choose_blocks(0)
         exceeded_limit = monitor.exceeded_limit(store)
@@ -277,6 +304,8 @@ class FastRun:
                 raise Crash("the machine failed on a valid graph", where=self.store.image.graph.name)
             case ExitReason.HOST_FIRING:
                 return self._fire_on_host()
+            case ExitReason.FUTURES_FULL:
+                self._make_room_for_futures()
         return False
 
     def _is_stop_hit(self) -> bool:
@@ -298,15 +327,31 @@ class FastRun:
         except MemoryError:
             raise out_of_memory(self.origin_state.graph.name) from None
 
+    def _make_room_for_futures(self) -> None:
+        assert self._futures is not None, "only a run with futures fills their table"
+        try:
+            self._futures.make_room()
+        except OpAbandoned as abandoned:
+            raise external_limit_error(str(abandoned), self.limits) from None
+        except MemoryError:
+            raise out_of_memory(self.origin_state.graph.name) from None
+
     def _fire_on_host(self) -> bool:
         trap_count = len(self.host.traps)
-        delivery = self.host.current_delivery()
         try:
+            token = self.host.current_token()
+            if self._futures is not None and self.host.send_future(token, self._futures):
+                return False
+            delivery = self.host.with_operands(token)
             self.host.fire(delivery)
         except OpAbandoned as abandoned:
             raise external_limit_error(str(abandoned), self.limits) from None
         except MemoryError:
-            raise out_of_memory_error(self.state(), delivery.position) from None
+            try:
+                state = self.state()
+            except MemoryError:  # the futures do not fit either
+                raise out_of_memory(self.origin_state.graph.name) from None
+            raise out_of_memory_error(state, token.position) from None
         if len(self.host.traps) == trap_count:
             return False
         r = self.store.registers

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, TypeVar
 
 import numpy as np
@@ -35,6 +35,7 @@ from .registers import (
     Address,
     ComparisonColumn,
     DeliveryOrder,
+    FutureColumn,
     HostResult,
     JournalWord,
     MachineOption,
@@ -104,6 +105,11 @@ class TokenStore:
         self.objects: list[Value | None] = list(image.objects)
         self.reference_counts = np.full(max(len(self.objects), 1), _PINNED_REFERENCES, np.int64)
         self.unused_objects: list[int] = []
+        self.futures = np.zeros((0, len(FutureColumn)), np.int64)
+        self.object_levels = np.zeros(len(self.reference_counts), np.int64)
+        self.result_bytes = np.zeros(1, np.int64)
+        self.compute_futures: Callable[[], None] = lambda: None
+        """Computes all objects that are futures."""
         self.allocated_bytes = 0
         """The bytes of the arrays that were allocated since the last check of memory."""
         self.dead_objects = np.zeros(4 * 2 * SLACK_STEPS, np.int64)
@@ -168,6 +174,9 @@ class TokenStore:
             Address.STATE_WORDS: self.state_words,
             Address.COMPARISONS: self.comparisons,
             Address.PATH_COUNTS: self.path_counts,
+            Address.FUTURES: self.futures,
+            Address.LEVELS: self.object_levels,
+            Address.RESULT_BYTES: self.result_bytes,
         }
         table = np.zeros(len(Address), np.int64)
         for entry, array in rows.items():
@@ -180,6 +189,7 @@ class TokenStore:
             Address.DEAD_OBJECTS_SIZE: self.dead_objects,
             Address.THROTTLED_SIZE: self.throttled,
             Address.JOURNAL_SIZE: self.journal,
+            Address.FUTURES_SIZE: self.futures,
         }
         for entry, array in sizes.items():
             table[entry] = len(array)
@@ -319,26 +329,35 @@ class TokenStore:
         """The word of a value. An object gets a number, and `references` as its count of references from tokens."""
         if not is_boxed(type_):
             return encode_word(value, type_.dtype)
-        if not self.unused_objects:
-            self.unused_objects = list(
-                range(len(self.objects) + len(self.objects) // 2 + 16, len(self.objects) - 1, -1)
-            )
-            self.objects += [None] * len(self.unused_objects)
-            reference_counts = np.zeros(len(self.objects), np.int64)
-            reference_counts[: len(self.reference_counts)] = self.reference_counts
-            self.reference_counts = reference_counts
-            self._is_address_table_stale = True
-        number = self.unused_objects.pop()
+        number = self.take_numbers(1)[0]
         self.objects[number] = value
         self.allocated_bytes += getattr(value, "nbytes", 0)
         self.reference_counts[number] = references
         return number
 
+    def take_numbers(self, count: int) -> list[int]:
+        """This many numbers of objects that are not in use."""
+        lacking = count - len(self.unused_objects)
+        if lacking > 0:
+            old_count = len(self.objects)
+            new_count = old_count + max(lacking, old_count // 2 + 17)
+            self.unused_objects = [*range(new_count - 1, old_count - 1, -1), *self.unused_objects]
+            self.objects += [None] * (new_count - old_count)
+            self.reference_counts = np.concatenate([self.reference_counts, np.zeros(new_count - old_count, np.int64)])
+            self.object_levels = np.concatenate([self.object_levels, np.zeros(new_count - old_count, np.int64)])
+            self._is_address_table_stale = True
+        numbers = self.unused_objects[len(self.unused_objects) - count :]
+        del self.unused_objects[len(self.unused_objects) - count :]
+        return numbers
+
     def to_value(self, word: int, type_: Type) -> Value:
-        """The value of a word."""
+        """The value of a word; computes all futures if it is one."""
         if not is_boxed(type_):
             return decode_word(word, type_.dtype)
         value = self.objects[word]
+        if value is None:
+            self.compute_futures()
+            value = self.objects[word]
         assert value is not None
         return value
 

@@ -1,0 +1,446 @@
+"""Futures: results of ops on arrays that the machine sends on before they are computed, so that many firings are
+computed at once.
+
+A *future* is the number of an object whose value is still to come. The machine fires a node on arrays as ever, with
+every count and every token in its place; but instead of a value it sends a future, and notes the firing in a row of a
+table. When a value is needed, all futures are computed, level by level. On one level, firings of ops with the same
+operand types form a batch, whatever their nodes and tags are: their operands are stacked, and one call of NumPy
+computes all results. The first such batches were those of TensorFlow Fold (Looks et al., 2017) and DyNet (Neubig et
+al., 2017).
+
+The result of a firing does not depend on its batch. Only ops that compute an element of a stack to the bit as they
+compute it alone have a stacked kernel (`core.ops.stacking`); other firings are computed one by one. A firing whose
+result is a future never traps: sizes are known, and where the values of integers decide, they are tested first.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+from weakref import WeakKeyDictionary
+
+import numpy as np
+import numpy.typing as npt
+
+from ....core.graph.graph import GraphNode
+from ....core.ops.op import OPS, Op, dynamic_size_count, is_undefined
+from ....core.ops.stacking import StackedKernel, build_stacked_kernel
+from ....core.tag import ROOT
+from ....core.types import Type
+from ....core.value import Value
+from ...image.image import SCRATCH_WORD, Image, NodeColumn, PortColumn, WordArray, is_boxed
+from ...image.opcodes import Opcode
+from ...machine.fire import FiringRule
+from ..limits import resident_memory
+from ..long_ops import OpAbandoned
+from .registers import FutureColumn, MachineOption, Register
+from .store import TokenStore
+
+MAX_OPERANDS = 3
+"""A node of more operands is left to Python. The columns of a port locate as many."""
+MAX_ELEMENTS = 2**16
+"""A result or operand of more elements is not part of a firing whose result is a future: it would take long."""
+MAX_STACKED_ELEMENTS = 2**12
+"""An array of more elements is not stacked: its elements outweigh a call of NumPy."""
+MAX_BATCH_ELEMENTS = 2**20
+"""A batch is computed in parts of this many elements, between which limits are checked."""
+MIN_BATCH_FIRINGS, MIN_BATCHED_FUTURES = 3, 24
+"""Fewer firings are computed one by one, in a batch or in the whole table: stacking costs more."""
+FIRST_ROOM, MAX_ROOM = 2**10, 2**17
+"""The number of rows of the table at first, and at most."""
+MAX_FUTURE_BYTES, MIN_FUTURE_BYTES = 2**26, 2**20
+"""When results of this many bytes are still to come, they are computed; sooner if the limit on memory is near."""
+NO_POOL = -1
+"""The pool of arrays that are not stacked."""
+
+Array = npt.NDArray[Any]
+
+
+@dataclass(eq=False)
+class Signature:
+    """What the firings of a batch have in common: an op with its attributes, and the types of operands and result."""
+
+    row: Op
+    operands: tuple[Type, ...]
+    result: Type
+    attributes: tuple[tuple[str, Any], ...]
+    pools: tuple[int, ...]
+    """The pool of each operand."""
+    result_pool: int
+
+    @cached_property
+    def kernel(self) -> StackedKernel | None:
+        """The kernel on stacks; None if the firings are computed one by one."""
+        if self.result_pool == NO_POOL:
+            return None
+        return build_stacked_kernel(self.row, self.operands, self.result, self.attributes)
+
+    @cached_property
+    def batch_size(self) -> int:
+        """The most firings of a part of a batch."""
+        sizes = [math.prod(type_.shape or ()) for type_ in (*self.operands, self.result)]  # type: ignore[arg-type]
+        return max(1, MAX_BATCH_ELEMENTS // max(sizes))
+
+
+class FuturePlan:
+    """Which nodes of an image send futures, and how these are computed."""
+
+    def __init__(self, image: Image) -> None:
+        graph = image.graph
+        self.signatures: list[Signature] = []
+        self.pool_types: list[Type] = []
+        """The type of the arrays of each pool."""
+        self.signature_of_node = np.full(len(graph.nodes), -1, np.int64)
+        self.result_bytes = np.zeros(len(graph.nodes), np.int64)
+        self.machine_nodes: list[int] = []
+        """The nodes that never trap: the machine sends their futures."""
+        self.tested_nodes: set[int] = set()
+        """The nodes that trap for some values of operands that are no floats: Python tests these first."""
+        numbers, pools = dict[Any, int](), dict[Type, int]()
+        for number, node in enumerate(graph.nodes):
+            first = image.first_port[number]
+            types = image.port_types[first : first + len(node.ports)]
+            if image.nodes[number, NodeColumn.CODE] != Opcode.FALLBACK or not can_send_future(node, types):
+                continue
+            row, result = OPS[node.op], node.outputs[0].type
+            key = row.name, node.attributes, types, result
+            if key not in numbers:
+                numbers[key] = len(self.signatures)
+                all_pools = [self._pool(type_, pools) for type_ in (*types, result)]
+                signature = Signature(row, types, result, node.attributes, tuple(all_pools[:-1]), all_pools[-1])
+                self.signatures.append(signature)
+            self.signature_of_node[number] = numbers[key]
+            self.result_bytes[number] = math.prod(result.shape or ()) * result.dtype.numpy.itemsize  # type: ignore[arg-type]
+            if may_trap(row, types):
+                self.tested_nodes.add(number)
+            else:
+                self.machine_nodes.append(number)
+        pads = [(NO_POOL,) * (MAX_OPERANDS - len(signature.pools)) for signature in self.signatures]
+        flags = [tuple(map(is_boxed, signature.operands)) for signature in self.signatures]
+        self.operand_pools = np.array(
+            [(*signature.pools, *pad) for signature, pad in zip(self.signatures, pads, strict=True)], np.int64
+        )
+        self.result_pools = np.array([signature.result_pool for signature in self.signatures], np.int64)
+        self.are_objects = np.array(
+            [(*row_flags, *[False] * len(pad)) for row_flags, pad in zip(flags, pads, strict=True)], np.bool_
+        )
+
+    def _pool(self, type_: Type, pools: dict[Type, int]) -> int:
+        if type_.is_scalar or math.prod(type_.shape or ()) > MAX_STACKED_ELEMENTS:  # type: ignore[arg-type]
+            return NO_POOL
+        if type_ not in pools:
+            pools[type_] = len(self.pool_types)
+            self.pool_types.append(type_)
+        return pools[type_]
+
+
+_plans: WeakKeyDictionary[Image, FuturePlan] = WeakKeyDictionary()
+
+
+def future_plan(image: Image) -> FuturePlan:
+    """The plan of an image, cached."""
+    plan = _plans.get(image)
+    if plan is None:
+        plan = _plans[image] = FuturePlan(image)
+    return plan
+
+
+def can_send_future(node: GraphNode, operands: Sequence[Type]) -> bool:
+    """Whether the result of a node that fires on the host may be a future: an array of known size, of an op on operands
+    of known sizes, and of few elements."""
+    row = OPS.get(node.op)
+    if (
+        row is None
+        or node.has_trigger
+        or len(operands) > MAX_OPERANDS
+        or dynamic_size_count(row, dict(node.attributes))
+    ):
+        return False
+    condition = row.trap_condition
+    if condition is not None and "f" in condition.dtype_kinds:
+        return False
+    result = node.outputs[0].type
+    return not result.is_scalar and all(map(has_few_elements, (*operands, result)))
+
+
+def has_few_elements(type_: Type) -> bool:
+    """Whether values of this type are no handles, and have a known number of elements, which is not large."""
+    sizes = type_.shape
+    if sizes is None or type_.dtype.kind == "h":
+        return False
+    return None not in sizes and math.prod(sizes) <= MAX_ELEMENTS  # type: ignore[arg-type]
+
+
+def may_trap(row: Op, operands: Sequence[Type]) -> bool:
+    """Whether an op may trap on operands of these types, whose sizes are known and fit."""
+    condition = row.trap_condition
+    return condition is not None and operands[-1].dtype.kind in condition.dtype_kinds
+
+
+class Futures:
+    """The futures of a run, and their computation."""
+
+    def __init__(self, store: TokenStore, rules: Callable[[], Sequence[FiringRule]], memory_limit: int) -> None:
+        self._store, self._rules, self._memory_limit = store, rules, memory_limit
+        self._plan = future_plan(store.image)
+        self._is_installed = False
+        self.stop_reason: Callable[[], str | None] = lambda: None
+        """What ends the run while futures are computed, if anything does."""
+        store.result_bytes = self._plan.result_bytes
+        store.compute_futures = self.compute
+        store.mark_moved()
+
+    def install(self) -> None:
+        """Have all nodes send futures that can, until the codes of the store change."""
+        if not self._plan.signatures:
+            return
+        if not len(self._store.futures):
+            self._extend_table(FIRST_ROOM)
+        self._store.codes[self._plan.machine_nodes] = Opcode.FUTURE
+        self._is_installed = True
+
+    def uninstall(self) -> None:
+        """Note that the codes of the store have changed: no node sends futures."""
+        self._is_installed = False
+
+    def make_room(self) -> None:
+        """Make room for more futures, in a larger table or by computing them all."""
+        store = self._store
+        is_large = store.registers[Register.FUTURE_BYTES] > store.options[MachineOption.FUTURE_BYTES_LIMIT]
+        if is_large or len(store.futures) >= MAX_ROOM:
+            self.compute()
+        else:
+            self._extend_table(4 * len(store.futures))
+
+    def _extend_table(self, size: int) -> None:
+        store, old = self._store, self._store.futures
+        table = np.zeros((size, len(FutureColumn)), np.int64)
+        table[: len(old)] = old
+        table[len(old) :, FutureColumn.RESULT] = self._take_results(size - len(old))
+        store.futures = table
+        self._limit_bytes()
+        store.mark_moved()
+
+    def _take_results(self, count: int) -> list[int]:
+        """Numbers of objects for results. The rows of the table refer to them."""
+        numbers = self._store.take_numbers(count)
+        self._store.reference_counts[numbers] = 1
+        return numbers
+
+    def _limit_bytes(self) -> None:
+        room = (self._memory_limit - resident_memory()) // 4
+        self._store.options[MachineOption.FUTURE_BYTES_LIMIT] = min(MAX_FUTURE_BYTES, max(MIN_FUTURE_BYTES, room))
+
+    def find_operands(self, node: int, port: int, frame: int, word: int) -> list[int] | None:
+        """The words of the operands of a firing that the machine leaves to Python, whose last token has this word and
+        comes to this port of the image; None if the node sends no futures, or the firing may trap."""
+        if not self._is_installed or node not in self._plan.tested_nodes:
+            return None
+        store = self._store
+        signature = self._plan.signatures[self._plan.signature_of_node[node]]
+        columns = slice(PortColumn.OPERAND_0, PortColumn.OPERAND_0 + len(signature.operands))
+        offsets = store.image.ports[port, columns].tolist()
+        words = [
+            word if offset == ~SCRATCH_WORD else int(store.memory[frame + offset if offset >= 0 else ~offset])
+            for offset in offsets
+        ]
+        operands = list[Value]()
+        for operand, type_ in zip(words, signature.operands, strict=True):
+            is_future = is_boxed(type_) and store.object_levels[operand] > 0
+            if is_future and type_.dtype.kind != "f":
+                return None
+            operands.append(placeholder(type_) if is_future else store.to_value(operand, type_))
+        return None if is_undefined(signature.row, tuple(operands), signature.attributes) else words
+
+    def note(self, node: int, operands: Sequence[int]) -> int:
+        """Note a firing of a node on operands with these words; returns the number of its result, a future. Raises
+        OpAbandoned and MemoryError as `compute` does."""
+        store, r = self._store, self._store.registers
+        if r[Register.FUTURES] >= len(store.futures):
+            self.make_room()
+        row = store.futures[r[Register.FUTURES]]
+        result, types = (
+            int(row[FutureColumn.RESULT]),
+            self._plan.signatures[self._plan.signature_of_node[node]].operands,
+        )
+        levels = [
+            int(store.object_levels[word]) for word, type_ in zip(operands, types, strict=True) if is_boxed(type_)
+        ]
+        row[[FutureColumn.NODE, FutureColumn.LEVEL]] = node, max(levels, default=0) + 1
+        row[FutureColumn.OPERAND_0 : FutureColumn.OPERAND_0 + len(operands)] = operands
+        store.object_levels[result] = row[FutureColumn.LEVEL]
+        r[Register.FUTURES] += 1
+        r[Register.FUTURE_BYTES] += self._plan.result_bytes[node]
+        return result
+
+    def compute(self) -> None:
+        """Compute all futures. Raises OpAbandoned if a limit ends the run meanwhile, and MemoryError; the futures are
+        to come then as before."""
+        store, plan = self._store, self._plan
+        r = store.registers
+        count = int(r[Register.FUTURES])
+        if not count:
+            return
+        table = store.futures[:count]
+        batch = self._compute_in_order if count < MIN_BATCHED_FUTURES else self._compute_in_batches
+        signatures = plan.signature_of_node[table[:, FutureColumn.NODE]]
+        results, operands = table[:, FutureColumn.RESULT], table[:, FutureColumn.OPERAND_0 :]
+        operands = operands[plan.are_objects[signatures]]
+        remaining = store.reference_counts - np.bincount(operands, minlength=len(store.reference_counts))
+        remaining[results] -= 1
+        values = batch(table, signatures, remaining)
+        store.reference_counts[:] = remaining
+        for number, value in values.items():
+            store.objects[number] = value
+            store.allocated_bytes += getattr(value, "nbytes", 0)
+        store.object_levels[results] = 0
+        for number in np.unique(operands[remaining[operands] == 0]).tolist():
+            if store.objects[number] is not None:  # not a result, whose number the table keeps
+                store.objects[number] = None
+                store.unused_objects.append(number)
+        is_used = remaining[results] > 0
+        table[is_used, FutureColumn.RESULT] = self._take_results(int(is_used.sum()))
+        store.reference_counts[results[~is_used]] = 1
+        r[[Register.FUTURES, Register.FUTURE_BYTES]] = 0
+        self._limit_bytes()
+
+    def _compute_in_order(self, table: WordArray, signatures: WordArray, remaining: WordArray) -> dict[int, Value]:
+        """The values of the results that tokens refer to, computed one by one; `remaining` has the references to each
+        object that are left then."""
+        store, rules, values = self._store, self._rules(), dict[int, Value]()
+        for (node, result, _, *operands), number in zip(table.tolist(), signatures.tolist(), strict=True):
+            types = self._plan.signatures[number].operands
+            inputs = [
+                values[word] if is_boxed(type_) and word in values else store.to_value(word, type_)
+                for word, type_ in zip(operands, types, strict=False)
+            ]
+            values[result] = compute_alone(rules[node], tuple(inputs))
+        return {number: value for number, value in values.items() if remaining[number]}
+
+    def _compute_in_batches(self, table: WordArray, signatures: WordArray, remaining: WordArray) -> dict[int, Value]:
+        """The same, in batches."""
+        order = np.lexsort((signatures, table[:, FutureColumn.LEVEL]))
+        table, signatures = table[order], signatures[order]
+        levels = table[:, FutureColumn.LEVEL]
+        pools = Pools(self._store, self._plan, table, signatures, remaining)
+        begins = np.flatnonzero((np.diff(levels, prepend=0) != 0) | (np.diff(signatures, prepend=-1) != 0)).tolist()
+        rules = self._rules()
+        for begin, end in zip(begins, [*begins[1:], len(table)], strict=True):
+            signature = self._plan.signatures[signatures[begin]]
+            for first in range(begin, end, signature.batch_size):
+                last = min(first + signature.batch_size, end)
+                reason = self.stop_reason()
+                if reason is not None:
+                    raise OpAbandoned(reason)
+                if last - first < MIN_BATCH_FIRINGS or not pools.compute_batch(signature, first, last):
+                    pools.compute_one_by_one(signature, rules, first, last)
+        return pools.results()
+
+
+def placeholder(type_: Type) -> Value:
+    """An array of this type, for a test that reads only the shapes of floats."""
+    return np.broadcast_to(np.zeros((), type_.dtype.numpy), type_.shape)  # type: ignore[arg-type]
+
+
+def compute_alone(rule: FiringRule, inputs: tuple[Value, ...]) -> Value:
+    """The result of a firing of an op, which does not depend on its tag."""
+    ((_, value),) = rule.compute(inputs, ROOT)
+    return value
+
+
+class Pools:
+    """The arrays of one computation of futures. A pool has the small ones of one type, one behind the other, so that
+    operands are stacked by their rows; larger arrays are kept one by one, until the last firing that needs them."""
+
+    def __init__(
+        self, store: TokenStore, plan: FuturePlan, table: WordArray, signatures: WordArray, remaining: WordArray
+    ) -> None:
+        self._store, self._plan, self._remaining = store, plan, remaining
+        self._nodes, self._results = table[:, FutureColumn.NODE], table[:, FutureColumn.RESULT]
+        self._operands = table[:, FutureColumn.OPERAND_0 :]
+        self._result_pools = plan.result_pools[signatures]
+        are_objects, operand_pools = plan.are_objects[signatures], plan.operand_pools[signatures]
+        are_values = are_objects & (store.object_levels[np.where(are_objects, self._operands, 0)] == 0)
+        self._rows = np.full(len(store.objects), -1, np.int64)
+        self._pools: list[Array] = []
+        for number, type_ in enumerate(plan.pool_types):
+            own = self._results[self._result_pools == number]
+            values = np.unique(self._operands[are_values & (operand_pools == number)])
+            shape: Any = type_.shape
+            pool = np.empty((len(values) + len(own), *shape), type_.dtype.numpy)
+            if len(values):
+                np.stack([store.objects[value] for value in values.tolist()], out=pool[: len(values)])
+            self._rows[values], self._rows[own] = np.arange(len(values)), np.arange(len(values), len(pool))
+            self._pools.append(pool)
+        large = self._operands[are_objects & ~are_values & (operand_pools == NO_POOL)]
+        self._uses = dict(zip(*(array.tolist() for array in np.unique(large, return_counts=True)), strict=True))
+        self._large: dict[int, Value] = {}
+
+    def _value(self, word: int, type_: Type, pool: int) -> Value:
+        if pool != NO_POOL:
+            value: Value = self._pools[pool][self._rows[word]]
+            return value
+        return self._large[word] if word in self._large and is_boxed(type_) else self._store.to_value(word, type_)
+
+    def compute_batch(self, signature: Signature, first: int, last: int) -> bool:
+        """Compute these firings at once, if they have a kernel for stacks; returns whether it does."""
+        kernel = signature.kernel
+        if kernel is None:
+            return False
+        columns = self._operands[first:last].T
+        operands, is_stack = list[Any](), False
+        for words, type_, pool in zip(columns, signature.operands, signature.pools, strict=False):
+            if (words == words[0]).all():
+                operands.append(self._value(int(words[0]), type_, pool))
+            elif pool == NO_POOL:
+                return False
+            else:
+                operands.append(self._pools[pool].take(self._rows[words], axis=0))
+                is_stack = True
+        if not is_stack:
+            return False
+        row = self._rows[self._results[first]]
+        self._pools[signature.result_pool][row : row + last - first] = kernel(last - first, *operands)
+        self._release(signature, first, last)
+        return True
+
+    def compute_one_by_one(self, signature: Signature, rules: Sequence[FiringRule], first: int, last: int) -> None:
+        """Compute these firings; those with the same operands once."""
+        known = dict[tuple[int, ...], Value]()
+        pool = signature.result_pool
+        columns = (column[first:last].tolist() for column in (self._nodes, self._results, self._operands))
+        for node, result, words in zip(*columns, strict=True):
+            key = tuple(words[: len(signature.operands)])
+            if key not in known:
+                inputs = tuple(map(self._value, key, signature.operands, signature.pools))
+                known[key] = compute_alone(rules[node], inputs)
+            if pool == NO_POOL:
+                self._large[result] = known[key]
+            else:
+                self._pools[pool][self._rows[result]] = known[key]
+        self._release(signature, first, last)
+
+    def _release(self, signature: Signature, first: int, last: int) -> None:
+        """Drop large arrays that neither later firings nor tokens need."""
+        if NO_POOL not in signature.pools:
+            return
+        for position, pool in enumerate(signature.pools):
+            if pool == NO_POOL and is_boxed(signature.operands[position]):
+                for word in self._operands[first:last, position].tolist():
+                    if word in self._uses:
+                        self._uses[word] -= 1
+                        if not self._uses[word] and not self._remaining[word]:
+                            self._large.pop(word, None)
+
+    def results(self) -> dict[int, Value]:
+        """The values of the results that tokens refer to."""
+        values = {number: value for number, value in self._large.items() if self._remaining[number]}
+        is_used = (self._remaining[self._results] > 0) & (self._result_pools != NO_POOL)
+        for number, pool in zip(self._results[is_used].tolist(), self._result_pools[is_used].tolist(), strict=True):
+            value = self._pools[pool][self._rows[number]].copy()
+            value.setflags(False)
+            values[number] = value
+        return values

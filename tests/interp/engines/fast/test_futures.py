@@ -1,0 +1,310 @@
+"""Futures: a run whose firings are computed in batches agrees with the reference, and the laws catch broken batches."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from random import Random
+from typing import Any
+
+import numpy as np
+import pytest
+import tagloom as tl
+from hypothesis import Phase, given, settings
+from hypothesis import strategies as st
+from pytest import MonkeyPatch
+from support.generators.effect_programs import Witness, act_cases
+from support.generators.generator import Case, cases
+from support.laws.fast_laws import SCHEDULES, comparable_fields, option_violations, run_fast, violations
+from support.twins.broken_twin import Break, broken
+from tagloom.core.graph.lower import lower
+from tagloom.interp.engines.fast import futures
+from tagloom.interp.engines.fast.futures import Futures, Pools, Signature
+from tagloom.interp.engines.fast.registers import FutureColumn, Register
+from tagloom.interp.engines.limits import Limits
+from tagloom.interp.engines.long_ops import OpAbandoned
+from tagloom.interp.engines.reference import run_graph
+
+WIDTH = 4
+ROW = tl.Array[tl.float32, WIDTH]
+
+
+@tl.function
+def leaf_or_pair(n: tl.int64, x: ROW, w: tl.Array[tl.float32, WIDTH, WIDTH], words: tl.Array[tl.float32, 3, WIDTH]):  # type: ignore[no-untyped-def,valid-type]
+    """The state of a node of a full tree: of a word, or of two children."""
+
+    def pair() -> Any:
+        left = leaf_or_pair(n - 1, x + 1.0, w, words)
+        right = leaf_or_pair(n - 1, x * 0.5, w, words)
+        return tl.tanh((left + right) @ w) + x
+
+    return tl.cond(n <= 0, lambda: tl.take(words, n % 3, axis=0) * x, pair)
+
+
+@tl.function
+def slope(n: tl.int64, x: ROW, w: tl.Array[tl.float32, WIDTH, WIDTH], words: tl.Array[tl.float32, 3, WIDTH]):  # type: ignore[no-untyped-def,valid-type]
+    """The loss of a tree, and its gradients."""
+    return tl.value_and_grad(lambda x, w, words: tl.sum(leaf_or_pair(n, x, w, words)), argnums=(0, 1, 2))(x, w, words)
+
+
+def tree_arguments(depth: int) -> list[Any]:
+    draw = np.random.default_rng(3)
+    return [depth, *(draw.standard_normal(shape).astype(np.float32) for shape in ((4,), (4, 4), (3, 4)))]
+
+
+TREE = Case(slope.program, tree_arguments(5))
+
+
+@pytest.fixture
+def small_batches(monkeypatch: MonkeyPatch) -> None:
+    """Batches of any number of firings, so that small programs have some."""
+    batch_everything(monkeypatch)
+
+
+def batch_everything(patch: MonkeyPatch) -> None:
+    patch.setattr(futures, "MIN_BATCHED_FUTURES", 1)
+    patch.setattr(futures, "MIN_BATCH_FIRINGS", 2)
+
+
+def tree_violations(case: Case) -> list[str]:
+    """How runs of a program differ from the reference's, under all schedules."""
+    graph, differences = lower(case.program), list[str]()
+    for name in SCHEDULES:
+        expected = comparable_fields(run_graph(graph, case.arguments, schedule=name, world=Witness()))
+        actual = comparable_fields(run_fast(graph, case.arguments, name, Limits(), Witness()))
+        differences += [f"{name}: {key}" for key, value in expected.items() if actual[key] != value]
+    return differences
+
+
+@pytest.mark.full
+def test_a_tree_has_the_reference_results() -> None:
+    """A recursion over a tree, and its gradients, has the reference's results to the bit, its firings by node, critical
+    path, profile and store, under every schedule."""
+    assert tree_violations(TREE) == []
+
+
+def count_batches(depth: int) -> tuple[int, int, list[int]]:
+    """The firings that are computed, the batches, and the futures of each computation, of the tree of this depth."""
+    computed, batches, sizes = 0, 0, list[int]()
+    with MonkeyPatch.context() as patch:
+        one_batch, some_alone, compute = Pools.compute_batch, Pools.compute_one_by_one, Futures.compute
+
+        def count_batch(self: Pools, signature: Signature, first: int, last: int) -> bool:
+            nonlocal computed, batches
+            is_batch = one_batch(self, signature, first, last)
+            computed, batches = computed + is_batch * (last - first), batches + is_batch
+            return is_batch
+
+        def count_alone(self: Pools, signature: Signature, rules: Any, first: int, last: int) -> None:
+            nonlocal computed
+            computed += last - first
+            some_alone(self, signature, rules, first, last)
+
+        def count_futures(self: Futures) -> None:
+            sizes.append(int(self._store.registers[Register.FUTURES]))
+            compute(self)
+
+        patch.setattr(Pools, "compute_batch", count_batch)
+        patch.setattr(Pools, "compute_one_by_one", count_alone)
+        patch.setattr(Futures, "compute", count_futures)
+        outcome = leaf_or_pair.run(*tree_arguments(depth), engine="fast", schedule="waves")
+    assert outcome.status == "Returned"
+    return computed, batches, [size for size in sizes if size]
+
+
+@pytest.mark.full
+def test_a_level_of_a_tree_is_a_batch(small_batches: None) -> None:
+    """Of a full tree of depth 6, with 64 leaves, the values are computed once, at the end: the operands of all nodes
+    first, then level by level. The number of batches grows with the depth, that of firings with the size."""
+    firings, batches, sizes = count_batches(6)
+    more_firings, more_batches, _ = count_batches(7)
+    assert sizes == [firings]
+    # 63 pairs have two operands to compute, and then a sum, product, tanh and sum; 64 leaves a word and a product
+    assert firings == 63 * 6 + 64 * 2
+    assert more_firings == 127 * 6 + 128 * 2
+    assert more_batches - batches <= 8
+
+
+@pytest.mark.full
+@settings(max_examples=15, phases=[Phase.generate], deadline=None)
+@given(cases(arrays=True), st.integers(0, 2**32 - 1).map(Random))
+def test_programs_of_arrays(case: Case, dice: Random) -> None:
+    """Programs of arrays, computed in batches of any size, have the reference's results, traps, residue and statistics;
+    every limit ends them at the same step, and they can be handed over at any step."""
+    with MonkeyPatch.context() as patch:
+        batch_everything(patch)
+        assert list(violations(case, ("waves", dice.choice(SCHEDULES[1:])), handovers=(0, 40))) == []
+        assert list(option_violations(case, dice, 2)) == []
+
+
+@pytest.mark.full
+@settings(max_examples=10, phases=[Phase.generate], deadline=None)
+@given(act_cases(bounded=False))
+def test_programs_with_effects(case: Case) -> None:
+    """Programs with cells, effects and random numbers, computed in batches of any size, agree with the reference."""
+    with MonkeyPatch.context() as patch:
+        batch_everything(patch)
+        assert list(violations(case, ("waves",), handovers=(0, 40))) == []
+
+
+@pytest.mark.heavy
+@pytest.mark.timeout(7200)
+def test_many_programs_of_arrays() -> None:
+    """The same on 250 programs of arrays."""
+
+    @settings(max_examples=250, deadline=None)
+    @given(cases(arrays=True), st.integers(0, 2**32 - 1).map(Random))
+    def check(case: Case, dice: Random) -> None:
+        assert list(violations(case, SCHEDULES, handovers=(0, 7, 40))) == []
+        assert list(option_violations(case, dice, 2)) == []
+
+    with MonkeyPatch.context() as patch:
+        batch_everything(patch)
+        check()
+
+
+@pytest.mark.full
+def test_a_trap_behind_futures(small_batches: None) -> None:
+    """An index that the run computes traps at its node with its operands, which are computed for that; the firings of
+    the same node with other indices send futures."""
+
+    @tl.function
+    def picked(n: tl.int64, x: ROW) -> ROW:
+        def pick(i: Any, y: Any) -> Any:
+            return i + 1, y + tl.take(tl.stack([y, y * 2.0]), i // 3, axis=0)
+
+        return tl.while_loop(lambda i, y: i < n, pick, 0, x)[1]
+
+    x = np.arange(4, dtype=np.float32)
+    case = Case(picked.program, [5, x])
+    assert tree_violations(case) == []
+    case.arguments[0] = 9
+    assert tree_violations(case) == []
+    outcome = picked.run(9, x, engine="fast", schedule="waves")
+    assert "an index is out of range" in str(outcome.traps[0])
+
+
+@pytest.mark.full
+def test_limits_are_exact_with_futures(small_batches: None) -> None:
+    """Limits on firings, tokens and depth end a run at the same firing as on the reference, with the same residue."""
+    graph = lower(TREE.program)
+    for limits in (Limits(firings=400), Limits(firings=1_007), Limits(tokens=40), Limits(depth=3)):
+        expected = run_graph(graph, TREE.arguments, limits=limits, world=Witness())
+        actual = run_fast(graph, TREE.arguments, "waves", limits, Witness())
+        assert comparable_fields(actual) == comparable_fields(expected), limits
+
+
+def test_few_bytes_of_futures_are_kept() -> None:
+    """A loop over arrays of 256 KB computes them whenever the results to come have some megabytes: the memory of a run
+    grows with the limit on futures, not with its length."""
+    sizes = list[int]()
+
+    @tl.function
+    def loop(n: tl.int64, x: tl.Array[tl.float64, 2**15]) -> tl.Array[tl.float64, 2**15]:  # type: ignore[valid-type]
+        return tl.while_loop(lambda i, y: i < n, lambda i, y: (i + 1, y + 1.0), 0, x)[1]
+
+    with MonkeyPatch.context() as patch:
+        compute = Futures.compute
+        patch.setattr(futures, "MAX_FUTURE_BYTES", 2**20)
+        patch.setattr(
+            Futures,
+            "compute",
+            lambda self: (sizes.append(int(self._store.registers[Register.FUTURE_BYTES])), compute(self))[1],
+        )
+        outcome = loop.run(100, np.zeros(2**15), engine="fast", schedule="waves")
+    assert outcome.value[0] == 100.0  # type: ignore[index]
+    assert max(sizes) <= 2**20 + 2**18 and len(sizes) > 15
+
+
+@pytest.mark.full
+def test_a_limit_ends_the_computation(small_batches: None) -> None:
+    """A limit on time ends a run while futures are computed; its outcome has the values of the tokens that are left."""
+    graph = lower(TREE.program)
+    with MonkeyPatch.context() as patch:
+        true_batch, calls = Pools.compute_batch, list[int]()
+
+        def stop(self: Pools, *given: Any) -> bool:
+            calls.append(1)
+            if len(calls) == 5:
+                raise OpAbandoned("seconds")
+            return true_batch(self, *given)
+
+        patch.setattr(Pools, "compute_batch", stop)
+        outcome = run_fast(graph, TREE.arguments, "waves", Limits(seconds=60), Witness())
+        assert outcome.status == "Exhausted" and "seconds" in str(outcome.error)
+        assert all(isinstance(each.value, np.ndarray | float | int | np.generic) for each in outcome.residue)
+    assert len(calls) > 5
+
+
+@dataclass(frozen=True)
+class BrokenBatches:
+    """Broken batches, with a description."""
+
+    description: str
+    break_code: Break
+
+    def __str__(self) -> str:
+        return self.description
+
+
+def mix_tags(patch: MonkeyPatch) -> None:
+    """Each result of a batch goes to the firing under the next tag."""
+    true_batch = Pools.compute_batch
+
+    def compute_batch(self: Pools, signature: Signature, first: int, last: int) -> bool:
+        is_batch = true_batch(self, signature, first, last)
+        if is_batch:
+            rows = self._rows[self._results[first:last]]
+            pool = self._pools[signature.result_pool]
+            pool[rows] = pool[np.roll(rows, 1)]
+        return is_batch
+
+    patch.setattr(Pools, "compute_batch", compute_batch)
+
+
+def share_first_operands(patch: MonkeyPatch) -> None:
+    """All firings of a batch get the operands of the first."""
+    true_batch = Pools.compute_batch
+
+    def compute_batch(self: Pools, signature: Signature, first: int, last: int) -> bool:
+        self._operands = self._operands.copy()
+        self._operands[first:last, 1:] = self._operands[first, 1:]
+        return true_batch(self, signature, first, last)
+
+    patch.setattr(Pools, "compute_batch", compute_batch)
+
+
+def ignore_levels(patch: MonkeyPatch) -> None:
+    """A batch does not wait for the batches of its operands."""
+    true_batches = Futures._compute_in_batches
+
+    def compute_in_batches(self: Futures, table: Any, *given: Any) -> Any:
+        table = table.copy()
+        table[:, FutureColumn.LEVEL] = 1
+        return true_batches(self, table, *given)
+
+    patch.setattr(Futures, "_compute_in_batches", compute_in_batches)
+
+
+def keep_references(patch: MonkeyPatch) -> None:
+    """Operands of a batch are never freed, and results that no token needs are kept."""
+    patch.setattr(Pools, "results", lambda self: {})
+
+
+TWINS = [
+    BrokenBatches("a batch mixes tags", mix_tags),
+    BrokenBatches("a batch shares the second operand", share_first_operands),
+    BrokenBatches("levels are ignored", ignore_levels),
+    BrokenBatches("no result is kept", keep_references),
+]
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("twin", TWINS, ids=lambda twin: str(twin).replace(" ", "_"))
+def test_broken_batches_are_caught(twin: BrokenBatches, small_batches: None) -> None:
+    """The tree shows each broken computation of batches: its results differ, or the run fails."""
+    with broken(twin.break_code):
+        try:
+            differences = tree_violations(TREE)
+        except (AssertionError, tl.TagloomError):
+            return
+        assert differences, f"no law caught this: {twin}"
