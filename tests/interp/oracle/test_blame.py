@@ -40,7 +40,7 @@ def test_each_single_cure_is_named() -> None:
 
 
 def test_what_no_flag_cures_is_not_the_optimisers() -> None:
-    """If a program is wrong without all optimisations, no flag is blamed, after one run."""
+    """If a program is wrong with all optimisations disabled, no flag is blamed, after one run."""
     blame = find_blame(FLAGS, lambda off: False)
     assert (blame.sets, blame.runs) == ((), 1) and "front end, the kernels" in str(blame)
     assert find_blame((), lambda off: True).runs == 0

@@ -7,7 +7,7 @@ from random import Random
 
 import pytest
 from tagloom.interp.oracle.adapters import backend_command, backend_names
-from tagloom.interp.oracle.backend_process import Backend
+from tagloom.interp.oracle.backend_process import Backend, Timeouts
 from tagloom.interp.oracle.fuzz import judge_case
 from tagloom.interp.oracle.generate import FuzzWriter
 
@@ -27,6 +27,8 @@ MODULES = {
     "stablehlo": "jaxlib",
 }
 """The module that each backend of this package needs."""
+PATIENT = Timeouts(600.0, 600.0, 600.0)
+"""Imports and compilers take long beside other work."""
 COMPILERS = ("jax", "tensorflow-xla", "torch-compiled", "tensorflow-function")
 """Backends with optimisers, in which failures are findings."""
 
@@ -43,7 +45,7 @@ def test_generated_programs(name: str) -> None:
     that it refuses do not count."""
     if find_spec(MODULES[name]) is None:
         pytest.skip(f"{MODULES[name]} is not installed")
-    with Backend(backend_command(name)) as backend:
+    with Backend(backend_command(name), timeouts=PATIENT) as backend:
         judgements = [judge_case(backend, FuzzWriter(Random(f"2:{number}")).write_case()) for number in range(25)]
     verdicts = [found.verdict for found in judgements if found is not None and found.verdict != "refused"]
     assert len(verdicts) > 15 and verdicts.count("alike") >= len(verdicts) - 3 * (name in COMPILERS), verdicts
