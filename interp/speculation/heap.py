@@ -303,7 +303,7 @@ class FollowPlan(NamedTuple):
     """The attributes of the objects, or the dicts themselves."""
     references: Sequence[tuple[FieldKey, str, frozenset[type], bool, Callable[[int], None]]]
     """The fields of references: each with its name, its classes, whether it may be None, and what adds an index."""
-    others: Sequence[FieldKey]
+    nested_fields: Sequence[FieldKey]
     """Fields whose values may lead to objects, such as tuples."""
     columns: Sequence[FieldKey]
     """The fields of numbers and arrays."""

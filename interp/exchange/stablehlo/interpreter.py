@@ -31,7 +31,7 @@ from ....core.types import Type
 from ...function.function import Function
 from ..listing import Listing
 from ..refusals import identifier, tl, unsupported
-from .module import Block, ForeignModule, ModuleFunction, Operation, constant_elements
+from .module import ForeignModule, ModuleFunction, Operation, OperationBlock, constant_elements
 from .operations import ROWS, HloRow
 
 MAX_FOLDED_ELEMENTS = 1024
@@ -70,7 +70,7 @@ class HloRegion:
     values around it."""
 
     interpreter: ModuleInterpreter
-    block: Block
+    block: OperationBlock
     environment: Environment
 
     def __call__(self, *arguments: Any) -> list[Any]:
@@ -96,10 +96,10 @@ class ModuleInterpreter:
             result: operation for body in bodies for operation in body.walk() for result in operation.results
         }
         """The operations that give the values of the module."""
-        self.used: set[int] = set()
+        self.used_values: set[int] = set()
         """The values that results depend on; operations that give no other ones are left out."""
         for body in bodies:
-            find_used(body, self.used)
+            find_used(body, self.used_values)
         self.value_names = {
             number: name for body in bodies for number, name in zip(body.parameters, body.names, strict=True)
         }
@@ -109,7 +109,7 @@ class ModuleInterpreter:
         self.resources: list[Resource] = []
         """Keeps the resources of large constants, with their names, while the module lives."""
 
-    def body_of(self, name: str) -> tuple[ModuleFunction, Block]:
+    def body_of(self, name: str) -> tuple[ModuleFunction, OperationBlock]:
         """A function of the module and its body; raises Malformed where there is none."""
         found = self.module.functions.get(name)
         if found is None or found.body is None:
@@ -160,10 +160,10 @@ class ModuleInterpreter:
         environment: Environment = ChainMap(dict(zip(body.parameters, arguments, strict=True)))
         return list(map(as_array, self.evaluate_block(body, environment)))
 
-    def evaluate_block(self, block: Block, environment: Environment) -> list[Any]:
+    def evaluate_block(self, block: OperationBlock, environment: Environment) -> list[Any]:
         """The results of a block, whose parameters the environment has."""
         for operation in block.operations[:-1]:
-            if self.used.isdisjoint(operation.results):
+            if self.used_values.isdisjoint(operation.results):
                 continue
             place = operation.place
             evaluate = functools.partial(self.evaluate_operation, operation, environment)
@@ -220,7 +220,7 @@ class ModuleInterpreter:
             keywords["regions"] = [HloRegion(self, block, environment) for block in operation.regions]
         return keywords
 
-    def lift_block(self, block: Block, environment: Environment) -> list[Any]:
+    def lift_block(self, block: OperationBlock, environment: Environment) -> list[Any]:
         """The results of a block for scalars, whose parameters are arrays in the environment."""
         for operation in block.operations[:-1]:
             found = find_row(operation)
@@ -303,7 +303,7 @@ def fold(compute: Any, operands: Sequence[Any]) -> Sequence[Any]:
         return list(map(np.asarray, compute()))
 
 
-def find_used(block: Block, used: set[int]) -> None:
+def find_used(block: OperationBlock, used: set[int]) -> None:
     """Add the values that the results of a block depend on, in its regions too."""
     used.update(block.results)
     for operation in reversed(block.operations[:-1]):

@@ -56,14 +56,14 @@ class Operation:
     name: str
     operands: tuple[int, ...]
     attributes: Mapping[str, Any]
-    regions: tuple[Block, ...]
+    regions: tuple[OperationBlock, ...]
     results: tuple[int, ...]
     types: tuple[ForeignType, ...]
     place: SourcePlace
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Block:
+class OperationBlock:
     """The block of a region or function: its parameters, and its operations, of which the last returns values."""
 
     names: tuple[str, ...]
@@ -89,7 +89,7 @@ class ModuleFunction:
 
     name: str
     is_public: bool
-    body: Block | None
+    body: OperationBlock | None
     results: tuple[ForeignType, ...]
     place: SourcePlace
 
@@ -114,9 +114,11 @@ def _read_function(document: Mapping[str, Any]) -> ModuleFunction:
     return ModuleFunction(document["name"], document["is_public"], body, _read_types(document["results"]), place)
 
 
-def _read_block(document: Mapping[str, Any]) -> Block:
+def _read_block(document: Mapping[str, Any]) -> OperationBlock:
     operations = tuple(map(_read_operation, document["operations"]))
-    return Block(tuple(document["names"]), tuple(document["parameters"]), _read_types(document["types"]), operations)
+    return OperationBlock(
+        tuple(document["names"]), tuple(document["parameters"]), _read_types(document["types"]), operations
+    )
 
 
 def _read_operation(document: Mapping[str, Any]) -> Operation:

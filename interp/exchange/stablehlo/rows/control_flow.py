@@ -43,7 +43,7 @@ GENERIC = re.compile(r"iterArg(_\d+)?|arg\d+|")
 
 
 @row("while")
-def while_(*starts: Any, operation: OperationCall, regions: list[HloRegion]) -> Any:
+def evaluate_while(*starts: Any, operation: OperationCall, regions: list[HloRegion]) -> Any:
     """A variable that the body passes on as it is, as JAX does with all values that a body uses, is no loop variable,
     but a value of the surroundings. The others have the names of the parameters of the body."""
     test, body = regions

@@ -96,8 +96,8 @@ class StartIndices:
         self.batch_axes = dict(zip(numbers.get(other_batch, []), numbers.get(own_batch, []), strict=True))
         sizes = sizes_of(starts)
         self.has_vector = self.vector_axis < rank
-        self.kept = [axis for axis in range(rank) if axis != self.vector_axis]
-        self.batch_sizes = tuple(sizes[axis] for axis in self.kept)
+        self.index_axes = [axis for axis in range(rank) if axis != self.vector_axis]
+        self.batch_sizes = tuple(sizes[axis] for axis in self.index_axes)
 
     def has(self, axis: int) -> bool:
         return axis in self.axes or axis in self.batch_axes
@@ -110,7 +110,7 @@ class StartIndices:
             part: Any = (*[slice(None)] * self.vector_axis, self.axes.index(axis))
             return np.asarray(self.starts[part]) if isinstance(self.starts, np.ndarray) else tl.index(self.starts, part)
         if axis in self.batch_axes:
-            place = self.kept.index(self.batch_axes[axis])
+            place = self.index_axes.index(self.batch_axes[axis])
             shape = [size if k == place else 1 for k, size in enumerate(self.batch_sizes)]
             return np.broadcast_to(np.arange(self.batch_sizes[place]).reshape(shape), self.batch_sizes).copy()
         return np.zeros((), np.int64)

@@ -10,7 +10,7 @@ import numpy as np
 
 from .....core.dtypes import DType
 from ..interpreter import HloRegion, OperationCall
-from ..module import Block, constant_elements
+from ..module import OperationBlock, constant_elements
 from ..operations import row, tl, unsupported
 from .common import check_room, dtype_of, move_axes, numeric, rank_of, sizes_of
 from .regions import chooses_largest, single_operations
@@ -86,7 +86,7 @@ def reduce(*operands: Any, operation: OperationCall, regions: list[HloRegion], d
     count = len(operands) // 2
     arrays, starts = operands[:count], operands[count:]
     axes = tuple(dimensions)
-    needs_values = operation.operation.results[0] in operation.interpreter.used
+    needs_values = operation.operation.results[0] in operation.interpreter.used_values
     return reduce_arrays(
         arrays, starts, regions[0], axes, has_places=has_places(operation, axes), needs_values=needs_values
     )
@@ -287,7 +287,7 @@ def select_and_scatter(
     return combine_start("add", start, result)
 
 
-def single_comparison(block: Block) -> str | None:
+def single_comparison(block: OperationBlock) -> str | None:
     """The direction of the comparison of its two parameters that a block is; None for another block."""
     if len(block.operations) != 2 or block.operations[0].name != "stablehlo.compare":
         return None

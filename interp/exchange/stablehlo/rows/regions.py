@@ -12,7 +12,7 @@ import numpy as np
 from .....core.dtypes import DType
 from .....core.frontend.trace.program_builder import suspend_tracing
 from ..interpreter import HloRegion
-from ..module import Block, constant_elements
+from ..module import OperationBlock, constant_elements
 
 ORDERING = frozenset({
     "stablehlo.and", "stablehlo.compare", "stablehlo.constant", "stablehlo.maximum", "stablehlo.minimum",
@@ -21,7 +21,7 @@ ORDERING = frozenset({
 """Operations whose results depend on their operands' order alone."""
 
 
-def single_operations(block: Block) -> list[str] | None:
+def single_operations(block: OperationBlock) -> list[str] | None:
     """For a block of pairs of parameters, the k-th and the (n + k)-th: the operation that each result applies to its
     pair, without its dialect. None for another block."""
     count = len(block.results)
@@ -37,7 +37,7 @@ def single_operations(block: Block) -> list[str] | None:
     return names if len(block.operations) == count + 1 else None
 
 
-def depends_on_order(block: Block) -> bool:
+def depends_on_order(block: OperationBlock) -> bool:
     """Whether the results of a block depend on nothing but the order of its parameters, 0 and NaN among them."""
     own = {*block.parameters, *(result for operation in block.operations for result in operation.results)}
     for operation in block.operations:
