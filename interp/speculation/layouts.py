@@ -30,8 +30,9 @@ MAX_CLASSES = 4
 """The most classes that the objects at one place may have."""
 MAX_HEIGHT = 16
 """The most layouts that one place takes, one after the other."""
-MAX_TEMPLATES = 64
-"""The most templates of a string that is computed."""
+MAX_TEMPLATES = 24
+"""The most templates of a string that is computed. A string that grows in a loop or recursion has one more in each
+round of inference, and the time of a round grows with their square."""
 MAX_OPTIONS = 4
 """The most layouts between which a value may vary."""
 

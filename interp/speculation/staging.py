@@ -88,6 +88,8 @@ RUNNING, BREAK, CONTINUE, RETURN = range(4)
 """The ways in which a block ends: at its last statement, or by a statement that leaves it."""
 MAX_VERSIONS = 12
 """The most functions of a program for one Python function, each for other layouts of the arguments."""
+MAX_LOOP_TEMPLATES = 8
+"""The most templates of a string that a loop changes: where each trip adds to it, every round would find another."""
 MAX_UNROLLED = 64
 """The most trips of a loop over a tuple, which is unrolled."""
 
@@ -866,6 +868,8 @@ class Staging:
                     continue
                 first = before.get(key, StagedValue(MISSING, ())).layout
                 layout = join(carried.get(key, widened(first)), widened(other.layout))
+                if isinstance(layout, TextLayout) and len(layout.templates) > MAX_LOOP_TEMPLATES:
+                    raise NotSpeculable("a string grows in a loop")
                 if carried.get(key) != layout:
                     carried[key], grown = layout, True
             if not grown:

@@ -944,3 +944,26 @@ def attributes_that_may_be_missing(speculate):
         return owner, has_parts, size, hasattr(task, "priority")
 
     return rank, [(tasks[k % 2], k) for k in range(12)]
+
+
+@program
+def growing_texts(speculate):
+    class Report:
+        def __init__(self):
+            self.text = ""
+
+    def repeat(n):
+        return "" if n == 0 else repeat(n - 1) + "x"
+
+    report = Report()
+
+    @speculate
+    def write(report, n):
+        for k in range(n):
+            report.text += str(k)
+        line = ""
+        for k in range(n):
+            line += f"{k},"
+        return report.text, line, repeat(n)
+
+    return write, [(report, n) for n in range(8)]

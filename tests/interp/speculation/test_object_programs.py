@@ -24,6 +24,7 @@ IN_PYTHON = {
     "sorted_by_key": "a key of `sort`",
     "equality_in_lists": "`in` a list of objects with `__eq__`",
     "methods_as_values": "bound methods as values",
+    "growing_texts": "strings to which each trip of a loop adds",
 }
 """The programs that stay in Python for good, with the reason."""
 
