@@ -83,6 +83,7 @@ class Debugger(AsciiApp):
         self._pending_commands = 0
         self._pending_layout: LayoutRequest | None = None
         self._failed_layouts: dict[str, LayoutRequest] = {}
+        self._other_run: str | None = None
         """The last layout of each pane, if it failed or was stopped."""
         self._is_layout_stopped = False
         """Whether the user has stopped the layout."""
@@ -302,6 +303,11 @@ class Debugger(AsciiApp):
 
     @on(Pane.CommandRequested)
     def _run_requested_command(self, event: Pane.CommandRequested) -> None:
+        """Run the command of a pane; one from a pane of the run beside the current one makes that run the current
+        one."""
+        if event.pane in OTHER_PANES and self._other_run is not None:
+            self.do(f"switch {self._other_run}")
+            self.screen.set_focus(self.panes()[event.pane.removeprefix("other ")])  # that run's pane from now on
         self.do(event.line)
 
     def do(self, line: str) -> None:
@@ -387,15 +393,16 @@ class Debugger(AsciiApp):
             self.pane_layout.bring_to_front(snapshot.front_pane)
         if snapshot.is_stopped:
             return
-        if snapshot.has_other != self.pane_layout.has_other:
-            self.pane_layout.has_other = snapshot.has_other
+        self._other_run, has_other = snapshot.other_run, snapshot.other_run is not None
+        if has_other != self.pane_layout.has_other:
+            self.pane_layout.has_other = has_other
             self.pane_layout.place_panes()
             self.request_snapshot()
         for name, page in snapshot.pages.items():
             panes[name].show_content(page)
         if "graph" in self.pane_layout.sizes and (snapshot.picture is not None or "graph" in snapshot.layout_requests):
             panes["graph"].show_content(snapshot.picture)
-        if snapshot.has_other:
+        if has_other:
             other_pane = panes[OTHER_PANES[0]]
             assert isinstance(other_pane, GraphPane)
             other_pane.show_content(snapshot.other_picture)

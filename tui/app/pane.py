@@ -22,10 +22,10 @@ class Pane(ScrollView, can_focus=True):
     """A scrollable widget that shows one aspect of the session."""
 
     class CommandRequested(Message):
-        """A request to run a command."""
+        """A request to run a command, from a pane."""
 
-        def __init__(self, line: str) -> None:
-            self.line = line
+        def __init__(self, pane: str, line: str) -> None:
+            self.pane, self.line = pane, line
             super().__init__()
 
     def __init__(self, pane: str) -> None:
@@ -74,7 +74,7 @@ class Pane(ScrollView, can_focus=True):
     def request_command(self, line: str) -> None:
         """Post a request to run a command."""
         if line:
-            self.post_message(self.CommandRequested(line))
+            self.post_message(self.CommandRequested(self.pane, line))
 
     def set_virtual_size(self, width: int, height: int) -> None:
         """Set the size of the content. Textual then lays out the screen, which takes 10 ms, only if a scroll bar

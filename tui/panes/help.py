@@ -58,9 +58,9 @@ ended it. g goes to the next event under the tag at the cursor, G to the previou
 compared, the node at which they first differ is lit in both graphs, and named in the borders.
 
 | shows another run, or hides it again; m (switch) makes it the current one, so that keys step it; D goes to the first
-difference in both.""",
+difference in both. A click acts on that run, and makes it the current one: the two change places.""",
     "other tags": """The tree of activations of the run that is shown beside the current one. ≠ marks the activation in
-which the two first differ.""",
+which the two first differ. Enter or a click acts on that run, and makes it the current one.""",
     "inspector": """One node: what its op does, its ports under a tag, its last firings, and its values across tags.
 
 It shows the current node until `select` (Enter or a click elsewhere) picks another; * clears the selection. Enter on

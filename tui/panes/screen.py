@@ -99,8 +99,8 @@ class ScreenSnapshot(NamedTuple):
     """The layouts that are still to be made, by pane."""
     other_picture: GraphPicture | None = None
     """The graph of the run beside the current one."""
-    has_other: bool = False
-    """Whether a run is shown beside the current one."""
+    other_run: str | None = None
+    """The name of the run beside the current one, if there is one."""
     front_pane: str | None = None
     """The pane with the answer to the command."""
     is_stopped: bool = False
@@ -205,12 +205,16 @@ class ScreenPresenter:
         """The snapshot with the panes of the run beside the current one."""
         session, (graph_pane, tags_pane) = self.session, OTHER_PANES
         with session.swap_runs():
+            other_run = session.run.name
             session.run.index.catch_up(session.history)
             picture, request = self.draw_graph(graph_pane, panes)
             pages = {tags_pane: tags_page(session)} if tags_pane in panes else {}
         requests = {**snapshot.layout_requests, **({} if request is None else {graph_pane: request})}
         return snapshot._replace(
-            pages={**snapshot.pages, **pages}, layout_requests=requests, other_picture=picture, has_other=True
+            pages={**snapshot.pages, **pages},
+            layout_requests=requests,
+            other_picture=picture,
+            other_run=other_run,
         )
 
     def build_page(self, pane: str, size: PaneSize) -> PanePage:

@@ -482,6 +482,35 @@ def test_two_runs_side_by_side(folder: Path, size: tuple[int, int]) -> None:
     shown(script, "fib.py:fib", "5", size=size)
 
 
+def test_a_click_beside_acts_on_that_run(folder: Path) -> None:
+    """A click in a pane of the run beside the current one makes that run the current one, and acts on it: its node is
+    selected even if the other run has no such node, and its activation is shown alone."""
+    (folder / "sum.py").write_text(
+        "import tagloom as tl\n\n@tl.function\ndef sums(n):\n    return 0 if n < 1 else n * n + sums(n - 1)\n"
+    )
+
+    async def script(screen: Screen) -> None:
+        await screen.do("step 30", "load sum.py:sums 2", "step 30", "beside fib", "switch fib")
+        session, graph = screen.app.session, screen.app.panes()["other graph"]
+        assert isinstance(graph, GraphPane) and graph.picture is not None and session.run.name == "fib"
+        number = next(name for name, node in graph.picture.nodes.items() if node == "sums.multiply")
+        size = graph.scrollable_content_region.size
+        cells = [Offset(x, y) for y in range(size.height) for x in range(size.width)]
+        cell = next(cell for cell in cells if number in graph.cell_at(cell).owners)
+        await screen.pilot.click(graph, offset=cell + Offset(1, 1))  # the border is one cell
+        await screen.still()
+        assert session.run.name == "sums" and session.other_run is not None and session.other_run.name == "fib"
+        assert session.focus.node_name == "sums.multiply"
+        assert screen.app.focused is screen.app.panes()["graph"]
+        tree = screen.text("other tags").splitlines()
+        row = next(at for at, line in enumerate(tree) if "fib(1)" in line)
+        await screen.pilot.click("#other-tags", offset=(4, row + 1))
+        await screen.still()
+        assert session.run.name == "fib" and session.focus.root_tag == "main/fib/fib"
+
+    shown(script, "fib.py:fib", "3", size=SIZES[2])
+
+
 @pytest.mark.full
 def test_a_difference_that_never_fired_is_lit(folder: Path) -> None:
     """A node that fired in one run only is lit in the graph of the other, which is at its end."""
