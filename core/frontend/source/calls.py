@@ -89,10 +89,11 @@ def call_opaque(function: Any, arguments: tuple[Any, ...], keywords: dict[str, A
     owner, method = getattr(function, "__self__", None), getattr(function, "__func__", None)
     if type(method) is functools._lru_cache_wrapper:
         return call_opaque(method, (owner, *arguments), keywords)
-    if any(type(each) is Choice for each in operands):
+    if any(type(operand) is Choice for operand in operands):
         count = len(arguments)
         return choose_operands(
-            lambda *each: call_opaque(function, each[:count], dict(zip(keywords, each[count:], strict=True))), *operands
+            lambda *options: call_opaque(function, options[:count], dict(zip(keywords, options[count:], strict=True))),
+            *operands,
         )
     is_cached = type(function) is functools._lru_cache_wrapper and type(function.__wrapped__) is FunctionType
     perform_call = _call_cached if is_cached and current_region() is not None else _call_recorded

@@ -44,7 +44,7 @@ def unify_options(
     kind = type(values[0])
     if all(type(value) is kind for value in values) and kind in (tuple, list, dict):
         keys = [list(value) if kind is dict else list(range(len(value))) for value in values]
-        if all(each == keys[0] for each in keys) and not any(map(has_stacked_items, values)):
+        if all(part_keys == keys[0] for part_keys in keys) and not any(map(has_stacked_items, values)):
             parts = [unify_options([value[key] for value in values], scopes, own_keys) for key in keys[0]]
             rows = list(zip(*parts, strict=True))
             return [dict(zip(keys[0], row, strict=True)) if kind is dict else kind(row) for row in rows]
@@ -105,15 +105,15 @@ def _options(value: Any) -> Sequence[Any]:
 def _option_number(option: Any, options: list[Any], scope: Scope, own_keys: Collection[tuple[Any, ...]]) -> int:
     """The number of an option among these, to which it is added if it is new."""
     structure = split(option).treedef
-    for number, each in enumerate(options):
-        if split(each).treedef == structure:
+    for number, known_option in enumerate(options):
+        if split(known_option).treedef == structure:
             return number
     if is_unassigned(option):
         raise DifferentItems
     if _nesting(structure) > MAX_NESTING:
         raise DifferentItems
     with scope():
-        if not all(_is_outer(each, own_keys) for each in static_objects(option)):
+        if not all(_is_outer(part, own_keys) for part in static_objects(option)):
             raise DifferentItems
     options.append(option)
     return len(options) - 1
@@ -129,13 +129,13 @@ def created_attributes(contents: Iterable[Any], created: Collection[int]) -> lis
     """The attributes of instances of the user's classes among these pieces of state that are among the created objects,
     and of those that they refer to."""
     places, seen = list[AttributePlace](), set[int]()
-    pending = [each for content in contents if not is_unassigned(content) for each in static_objects(content)]
-    for each in pending:  # a worklist: the loop appends to it
-        if id(each) not in created or id(each) in seen or not _has_attributes(each):
+    pending = [instance for content in contents if not is_unassigned(content) for instance in static_objects(content)]
+    for instance in pending:  # a worklist: the loop appends to it
+        if id(instance) not in created or id(instance) in seen or not _has_attributes(instance):
             continue
-        seen.add(id(each))
-        for name, content in vars(each).items():
-            places.append(AttributePlace(each, name, f"attribute {name} of a {type(each).__name__}"))
+        seen.add(id(instance))
+        for name, content in vars(instance).items():
+            places.append(AttributePlace(instance, name, f"attribute {name} of a {type(instance).__name__}"))
             pending += static_objects(content)
     return places
 
@@ -144,16 +144,16 @@ def _is_outer(value: Any, own_keys: Collection[tuple[Any, ...]]) -> bool:
     """Whether an object refers to no value that the region under trace computes, as far as it is known what it refers
     to."""
     region, pending, seen = current_region(), [value], set[int]()
-    for each in pending:  # a worklist: the loop appends to it
-        if id(each) in seen:
+    for part in pending:  # a worklist: the loop appends to it
+        if id(part) in seen:
             continue
-        seen.add(id(each))
-        traced_value = getattr(each, "_tagloom_value", None)
+        seen.add(id(part))
+        traced_value = getattr(part, "_tagloom_value", None)
         if isinstance(traced_value, TracedValue):
             if traced_value.region is region:
                 return False
             continue
-        parts = _references(each, own_keys)
+        parts = _references(part, own_keys)
         if parts is None:
             return False
         pending += parts

@@ -51,7 +51,7 @@ UNARY: dict[str, tuple[Callable[[Any], Any], str]] = {
     "+": (operator.pos, "__pos__"),
     "~": (operator.invert, "__invert__"),
 }
-_METHODS = {name for each in BINARY.values() for name in each[1:]} | {name for _, name in UNARY.values()}
+_METHODS = {name for row in BINARY.values() for name in row[1:]} | {name for _, name in UNARY.values()}
 
 
 def user_method(value: Any, name: str) -> FunctionType | None:
@@ -86,7 +86,7 @@ def equal_fields(left: Any, right: Any) -> tuple[tuple[Any, ...], tuple[Any, ...
     method = kind.__eq__
     if type(method) is not FunctionType or not method.__code__.co_filename.startswith("<"):
         return None
-    names = [each.name for each in dataclasses.fields(kind) if each.compare]
+    names = [field.name for field in dataclasses.fields(kind) if field.compare]
     return tuple(getattr(left, name) for name in names), tuple(getattr(right, name) for name in names)
 
 
@@ -106,13 +106,16 @@ class OperatorClasses(NamedTuple):
             for method in node.body
             if isinstance(method, ast.FunctionDef)
         ]
-        decorators = {each.name: each.decorator_list for each in methods if each.decorator_list}
+        decorators = {method.name: method.decorator_list for method in methods if method.decorator_list}
         own = (
             name
             for name, found in decorators.items()
-            if any(getattr(each, "attr", getattr(each, "id", "")) in ("property", "cached_property") for each in found)
+            if any(
+                getattr(decorator, "attr", getattr(decorator, "id", "")) in ("property", "cached_property")
+                for decorator in found
+            )
         )
-        has_operators = self.has_operators or any(each.name in _METHODS for each in methods)
+        has_operators = self.has_operators or any(method.name in _METHODS for method in methods)
         return OperatorClasses(has_operators, self.properties | frozenset(own))
 
 
@@ -145,10 +148,10 @@ def _reachable_classes(function: FunctionType) -> Iterator[type]:
             contents.append(cell.cell_contents)
         except ValueError:  # it has no value yet
             continue
-    for each in contents:
-        if isinstance(each, ModuleType):
-            file = getattr(each, "__file__", None)
+    for content in contents:
+        if isinstance(content, ModuleType):
+            file = getattr(content, "__file__", None)
             if file is not None and not is_installed_file(file) and not is_internal_file(file):
-                yield from (inner for inner in list(vars(each).values()) if inspect.isclass(inner))
+                yield from (inner for inner in list(vars(content).values()) if inspect.isclass(inner))
         else:
-            yield each if isinstance(each, type) else type(each)
+            yield content if isinstance(content, type) else type(content)

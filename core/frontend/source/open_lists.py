@@ -249,7 +249,7 @@ def refuse_items() -> Invalid:
         rule="F4",
         where=user_location(),
         required="numbers, arrays of one dtype and shape, or tuples and lists of these, all alike",
-        hint="a list that grows under a symbolic condition becomes an array: use two lists, or equal structures",
+        hint="such a list is stored as arrays: use two lists, or give all items one structure",
     )
 
 

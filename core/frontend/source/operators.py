@@ -110,7 +110,7 @@ class Operators(ABC):
             abs: functools.partial(self._call_method, abs, "__abs__"),
             iter: functools.partial(self._call_method, iter, "__iter__"),
             setattr: lambda owner, name, value: self.set_attribute(value, owner, name),
-            **{each: functools.partial(_call_frame_reader, each) for each in _FRAME_READERS},
+            **{builtin: functools.partial(_call_frame_reader, builtin) for builtin in _FRAME_READERS},
         }
         """What is called in place of a builtin that needs concrete values."""
 
@@ -299,10 +299,10 @@ class Operators(ABC):
         return self.binary(symbol, left, right) if has_methods else augment(self.operate, symbol, left, right)
 
     @by_option(2)
-    def _call_method(self, function: Callable[..., Any], name: str, value: Any, /, *others: Any) -> Any:
+    def _call_method(self, function: Callable[..., Any], name: str, value: Any, /, *arguments: Any) -> Any:
         """What `function(value)` returns, by the method of this name if the user has written it."""
-        method = None if others else user_method(value, name)
-        return perform(function, value, *others) if method is None else self.call(method, value)
+        method = None if arguments else user_method(value, name)
+        return perform(function, value, *arguments) if method is None else self.call(method, value)
 
     def count_items(self, value: Any) -> Any:
         """`len(value)`."""
@@ -418,9 +418,12 @@ class Operators(ABC):
         if isinstance(container, CountedRange) or (isinstance(container, range) and self.is_symbolic(item)):
             return self._in_range(item, container)
         if isinstance(container, list | tuple | set | frozenset | dict) and any(
-            self.is_symbolic(each) or type(each) is Choice or user_method(each, "__eq__") for each in (item, *container)
+            self.is_symbolic(member) or type(member) is Choice or user_method(member, "__eq__")
+            for member in (item, *container)
         ):
-            return self.or_(False, *(lambda each=each: each is item or self.equal(each, item) for each in container))
+            return self.or_(
+                False, *(lambda member=member: member is item or self.equal(member, item) for member in container)
+            )
         return perform(operator.contains, container, item)
 
     def _in_range(self, item: Any, numbers: range | CountedRange) -> Any:
@@ -536,16 +539,16 @@ class Operators(ABC):
     def known_subject(self, subject: Any) -> Any:
         """The subject of a `match` that Python decides. Raises Invalid (F4) where a part of it is symbolic."""
         pending = [subject]
-        for each in pending:  # a worklist: the loop appends to it
-            if self.is_symbolic(each) or type(each) is Choice:
+        for part in pending:  # a worklist: the loop appends to it
+            if self.is_symbolic(part) or type(part) is Choice:
                 raise Invalid(
                     "this `match` has a symbolic subject",
                     rule="F4",
                     where=user_location(),
                     hint="write a case for each alternative of `|` that assigns names, and no `match` in a generator",
                 )
-            if type(each) in (list, tuple, dict):
-                pending += each.values() if type(each) is dict else each
+            if type(part) in (list, tuple, dict):
+                pending += part.values() if type(part) is dict else part
         return subject
 
     def not_in(self, item: Any, container: Any) -> Any:
@@ -741,7 +744,7 @@ class Operators(ABC):
     def call(self, function: Any, /, *arguments: Any, **keywords: Any) -> Any:
         """`function(*arguments, **keywords)`."""
         if type(function) is Choice:
-            return self.choose(lambda each: self.call(each, *arguments, **keywords), function)
+            return self.choose(lambda option: self.call(option, *arguments, **keywords), function)
         if type(function) is FunctionType:
             return self.call_function(function, arguments, keywords)
         if type(function) is MethodType and type(function.__func__) is FunctionType:
@@ -750,10 +753,12 @@ class Operators(ABC):
             return self.call(function.func, *function.args, *arguments, **{**function.keywords, **keywords})
         if not isinstance(function, type) or function in self.builtins:
             operands = *arguments, *keywords.values()
-            if any(type(each) is Choice for each in operands):
+            if any(type(operand) is Choice for operand in operands):
                 count = len(arguments)
                 return self.choose(
-                    lambda *each: self.call(function, *each[:count], **dict(zip(keywords, each[count:], strict=True))),
+                    lambda *options: self.call(
+                        function, *options[:count], **dict(zip(keywords, options[count:], strict=True))
+                    ),
                     *operands,
                 )
         try:
@@ -919,7 +924,7 @@ def _call_frame_reader(builtin: Callable[..., Any], *arguments: Any, **keywords:
 
 def _are_tuples(*values: Any) -> bool:
     """Whether values are compared as tuples: named ones, too."""
-    return all(isinstance(each, tuple) and type(each).__eq__ is tuple.__eq__ for each in values)
+    return all(isinstance(value, tuple) and type(value).__eq__ is tuple.__eq__ for value in values)
 
 
 def _identity(value: Any) -> Any:

@@ -68,7 +68,7 @@ def choose_operands(perform: Callable[..., Any], *operands: Any) -> Any:
 
 def operate(operation: Callable[..., Any], *operands: Any) -> Any:
     """What an operation of Python returns for operands of which some are choices."""
-    return choose_operands(lambda *each: _operate_known(operation, *each), *operands)
+    return choose_operands(lambda *options: _operate_known(operation, *options), *operands)
 
 
 def _operate_known(operation: Callable[..., Any], *operands: Any) -> Any:
@@ -94,12 +94,16 @@ def _examples(operands: Sequence[Any]) -> list[Any] | None:
     """Operands of which some are symbolic numbers and others are values of Python's own classes, with an example in
     place of each number: Python raises the same for them. None for all others, such as a tuple of symbolic values,
     which the operation itself refuses."""
-    if not any(type(each) in _CLASSES for each in operands):  # first, since the class of a variable reads its value
+    if not any(
+        type(operand) in _CLASSES for operand in operands
+    ):  # first, since the class of a variable reads its value
         return None
-    if any(type(each) is tuple and any(map(is_symbolic, each)) for each in operands):
+    if any(type(operand) is tuple and any(map(is_symbolic, operand)) for operand in operands):
         return None
-    if all(type(each) in _CLASSES or number_kind(each) for each in operands) and any(map(is_symbolic, operands)):
-        return [_EXAMPLES[str(number_kind(each))] if is_symbolic(each) else each for each in operands]
+    if all(type(operand) in _CLASSES or number_kind(operand) for operand in operands) and any(
+        map(is_symbolic, operands)
+    ):
+        return [_EXAMPLES[str(number_kind(operand))] if is_symbolic(operand) else operand for operand in operands]
     return None
 
 

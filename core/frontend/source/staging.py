@@ -179,25 +179,24 @@ def stage_branch(test: Any, then: Callable[[], Any], otherwise: Callable[[], Any
         pair = to_operand(arms[0].failure), to_operand(arms[1].failure)
         return raise_from_here(region, Symbol(emit_cond(region, predicate, branches, [pair], [name])[0]), arms[0].error)
     merger = _Merger(region, name, branches, predicate)
-    one, other = arms
-    keys = list(dict.fromkeys([*(one.contents if one else ()), *(other.contents if other else ())]))
-    places = {**(one.places if one else {}), **(other.places if other else {})}
-    if one is None or other is None:
+    keys = list(dict.fromkeys([*(then_arm.contents if then_arm else ()), *(else_arm.contents if else_arm else ())]))
+    places = {**(then_arm.places if then_arm else {}), **(else_arm.places if else_arm else {})}
+    if then_arm is None or else_arm is None:
         merged = {key: _placeholder(region, typed_arm.contents[key]) for key in keys}
     else:
         originals = {key: place.read() for key, place in places.items()}
-        for own_place in (*one.own_places.values(), *other.own_places.values()):
+        for own_place in (*then_arm.own_places.values(), *else_arm.own_places.values()):
             register_created(own_place.instance)
         for key in keys:
             label = places[key].label if key in places else "the result"
-            if one.failure is not None or other.failure is not None:
+            if then_arm.failure is not None or else_arm.failure is not None:
                 merger.add_unreached(key, label, typed_arm.contents[key], branches, arms)
                 continue
-            contents = [arm.contents.get(key, originals.get(key)) for arm in (one, other)]
-            for position, arm in enumerate((one, other)):
+            contents = [arm.contents.get(key, originals.get(key)) for arm in (then_arm, else_arm)]
+            for position, arm in enumerate((then_arm, else_arm)):
                 if key in arm.own_places:
                     contents[1 - position] = zeros_like(contents[position])
-            merger.add(key, label, contents[0], contents[1], one, other)
+            merger.add(key, label, contents[0], contents[1], then_arm, else_arm)
         merged = merger.emit(predicate, branches)
     for key, place in places.items():
         if not isinstance(place, CellPlace) or variables.places.get(place.label) is not place:
@@ -239,14 +238,14 @@ def is_assumed(condition: tuple[Any, bool] | None) -> bool:
     )
 
 
-def _is_same_value(one: TracedOperand | None, other: TracedOperand | None, depth: int = 4) -> bool:
+def _is_same_value(left: TracedOperand | None, right: TracedOperand | None, depth: int = 4) -> bool:
     """Whether two operands are one value, or pure ops compute both from the same values."""
-    if not isinstance(one, TracedValue) or not isinstance(other, TracedValue):
-        return isinstance(one, Literal) and one == other
-    one, other = _origin(one), _origin(other)
-    if one is other:
+    if not isinstance(left, TracedValue) or not isinstance(right, TracedValue):
+        return isinstance(left, Literal) and left == right
+    left, right = _origin(left), _origin(right)
+    if left is right:
         return True
-    nodes = _defining_node(one), _defining_node(other)
+    nodes = _defining_node(left), _defining_node(right)
     if depth == 0 or nodes[0] is None or nodes[1] is None or nodes[0].op not in OPS:
         return False
     is_alike = nodes[0].op == nodes[1].op and nodes[0].attributes == nodes[1].attributes
@@ -254,7 +253,7 @@ def _is_same_value(one: TracedOperand | None, other: TracedOperand | None, depth
         is_alike
         and len(nodes[0].inputs) == len(nodes[1].inputs)
         and all(
-            _is_same_value(_input_value(one.region, first), _input_value(other.region, second), depth - 1)
+            _is_same_value(_input_value(left.region, first), _input_value(right.region, second), depth - 1)
             for first, second in zip(nodes[0].inputs, nodes[1].inputs, strict=True)
         )
     )
@@ -267,7 +266,9 @@ def _origin(value: TracedValue) -> TracedValue:
 
 
 def _defining_node(value: TracedValue) -> Node | None:
-    return next((each for each in value.region.nodes if any(one.name == value.name for one in each.results)), None)
+    return next(
+        (node for node in value.region.nodes if any(result.name == value.name for result in node.results)), None
+    )
 
 
 def _input_value(region: RegionBuilder, operand: Operand) -> TracedOperand | None:
@@ -291,7 +292,7 @@ def trace_arm(
             places: dict[tuple[Any, ...], Place] = {place.key: place for place in variables.live.values()}
             places |= {key: place for key, (place, _) in changed.items() if key not in own}
             contents = {_RESULT: result} | {key: place.read() for key, place in places.items()}
-            own_places = {each.key: each for each in created_attributes(contents.values(), journal.created_objects)}
+            own_places = {place.key: place for place in created_attributes(contents.values(), journal.created_objects)}
             places |= own_places
             contents |= {key: place.read() for key, place in own_places.items()}
         except NoTypeYet:
@@ -347,40 +348,48 @@ class _Merger:
         self.conditions: dict[tuple[Any, ...], tuple[TracedOperand, bool]] = {}
         """The arm that assigns such a piece, by the predicate."""
 
-    def add(self, key: tuple[Any, ...], label: str, one: Any, other: Any, then: Arm, otherwise: Arm) -> None:
+    def add(
+        self, key: tuple[Any, ...], label: str, then_value: Any, else_value: Any, then: Arm, otherwise: Arm
+    ) -> None:
         """Merge a piece of state; `label` names it in messages. Raises Invalid (V5) where the arms have structures or
         types between which a program cannot choose."""
-        if is_same(one, other):
-            self.pieces[key] = one
+        if is_same(then_value, else_value):
+            self.pieces[key] = then_value
             return
-        missing = [(side, arm) for side, arm in ((one, then), (other, otherwise)) if is_unassigned(side)]
+        missing = [(side, arm) for side, arm in ((then_value, then), (else_value, otherwise)) if is_unassigned(side)]
         if missing:
             side, arm = missing[0]
             reason = side.reason if isinstance(side, Undefined) else f"the arm at {arm.location} does not assign it"
             self.reasons[key] = label, reason
-            if len(missing) == 1 and not isinstance(one if missing[0][1] is otherwise else other, Undefined):
+            if len(missing) == 1 and not isinstance(
+                then_value if missing[0][1] is otherwise else else_value, Undefined
+            ):
                 self.conditions[key] = self.predicate, missing[0][1] is otherwise
-            one, other = (side.value if isinstance(side, MaybeUnassigned) else side for side in (one, other))
-            if is_unassigned(one):
-                one = zeros_like(other, older_containers(other, otherwise.is_new))
-            elif is_unassigned(other):
-                other = zeros_like(one, older_containers(one, then.is_new))
-            if is_unassigned(one) or is_unassigned(other):
+            then_value, else_value = (
+                side.value if isinstance(side, MaybeUnassigned) else side for side in (then_value, else_value)
+            )
+            if is_unassigned(then_value):
+                then_value = zeros_like(else_value, older_containers(else_value, otherwise.is_new))
+            elif is_unassigned(else_value):
+                else_value = zeros_like(then_value, older_containers(then_value, then.is_new))
+            if is_unassigned(then_value) or is_unassigned(else_value):
                 self.pieces[key] = UNBOUND
                 return
-            if is_same(one, other):
-                self.pieces[key] = one
+            if is_same(then_value, else_value):
+                self.pieces[key] = then_value
                 return
-        shared = shared_containers(one, other)  # one object on both paths, whose items are a place of their own
-        note_rebuilt([one, other], shared)
-        one, other = then.view(one, shared), otherwise.view(other, shared)
+        shared = shared_containers(
+            then_value, else_value
+        )  # one object on both paths, whose items are a place of their own
+        note_rebuilt([then_value, else_value], shared)
+        then_value, else_value = then.view(then_value, shared), otherwise.view(else_value, shared)
         scopes = [functools.partial(enter_region, branch) for branch in self.branches]
         with suppress(DifferentItems):
             own_keys = {*then.own_places, *otherwise.own_places}
-            unified = unify_options([one, other], scopes, own_keys)
+            unified = unify_options([then_value, else_value], scopes, own_keys)
             if key[0] is not ItemsPlace or not isinstance(unified[0], Choice):
-                one, other = unified
-        trees = self._unify_numbers(split(one, shared), split(other, shared))
+                then_value, else_value = unified
+        trees = self._unify_numbers(split(then_value, shared), split(else_value, shared))
         if trees[0].treedef != trees[1].treedef:
             raise different_structures(label, trees[0].treedef, trees[1].treedef, then.location, otherwise.location)
         results = [
@@ -407,20 +416,20 @@ class _Merger:
             )
         self.pieces[key] = Tree(leaves, trees[0].treedef)
 
-    def _unify_numbers(self, one: Tree, other: Tree) -> tuple[Tree, Tree]:
+    def _unify_numbers(self, then_tree: Tree, else_tree: Tree) -> tuple[Tree, Tree]:
         """Two pieces of state whose numbers are of one kind, as far as one arm may have a lower one."""
-        if one.treedef != other.treedef:
-            return one, other
+        if then_tree.treedef != else_tree.treedef:
+            return then_tree, else_tree
         leaves: tuple[list[Any], list[Any]] = ([], [])
-        columns = column_positions(one.treedef)
-        for position, pair in enumerate(zip(one.leaves, other.leaves, strict=True)):
+        columns = column_positions(then_tree.treedef)
+        for position, pair in enumerate(zip(then_tree.leaves, else_tree.leaves, strict=True)):
             kind = unify_numbers(*pair)
             for branch, leaf, converted in zip(self.branches, pair, leaves, strict=True):
                 with enter_region(branch):
                     if position in columns:
                         leaf = lift(leaf, *map(leaf_kind, pair))
                     converted.append(leaf if kind is None else to_kind(leaf, kind))
-        return Tree(leaves[0], one.treedef), Tree(leaves[1], other.treedef)
+        return Tree(leaves[0], then_tree.treedef), Tree(leaves[1], else_tree.treedef)
 
     def add_unreached(
         self,
@@ -470,7 +479,7 @@ class _Merger:
             for label in self.names or [""]:
                 names.append(self.region.names.fresh(label) if label else self.name if not numbers else "")
                 numbers += not label
-            names = [each or self.region.names.fresh(f"{self.name}_{k}") for k, each in enumerate(names)]
+            names = [name or self.region.names.fresh(f"{self.name}_{k}") for k, name in enumerate(names)]
             results = emit_cond(self.region, predicate, branches, pairs, names)
             for result, weak in zip(results, self.weak_values, strict=False):
                 result.weak_value = weak
@@ -495,7 +504,7 @@ class _Merger:
         is_computed = any(branch.nodes or branch.store for branch in branches) or any(
             isinstance(operand, TracedValue) and operand.region in branches for operand in operands
         )
-        if is_computed or not all(one.type == other.type and one.type.is_scalar for one, other in self.pairs):
+        if is_computed or not all(first.type == second.type and first.type.is_scalar for first, second in self.pairs):
             return []
         symbols: list[Any] = []
         for pair, weak in zip(self.pairs, self.weak_values, strict=True):
@@ -558,8 +567,8 @@ class _StateGrew(BaseException):
 
 
 class _StructureChanges(BaseException):
-    """Raised where a trip changes the length of a list, or gives a variable another option of a choice: the loop is
-    traced again, and starts with the items stacked, or the choice, that has the structure of `model`, too."""
+    """Raised where a trip changes the length of a list, or gives a variable another option of a choice. The loop is
+    traced again; it starts with stacked items, or with a choice, whose structure is that of `model`, too."""
 
     def __init__(self, place: Place, model: Any) -> None:
         super().__init__()
@@ -602,8 +611,8 @@ def stage_loop(
         staged = _StagedLoop(test, body, variables, start, carried, constants, location)
         snapshot = region.snapshot()
         try:
-            leaves = [leaf for each in carried.values() for leaf in each.tree.leaves]
-            signature = _signature([name for each in carried.values() for name in each.names])
+            leaves = [leaf for part in carried.values() for leaf in part.tree.leaves]
+            signature = _signature([name for part in carried.values() for name in part.names])
             parts = LoopPart(staged.evaluate_test, signature), LoopPart(staged.run_body, signature)
 
             def trace(parts: tuple[LoopPart, LoopPart] = parts, leaves: list[Any] = leaves) -> tuple[Any, ...]:
@@ -652,7 +661,7 @@ def stage_loop(
                     f"a loop changes more than {MAX_PLACES} objects",
                     rule="F4",
                     where=location,
-                    hint="objects that the body creates in each trip seem to escape from it",
+                    hint="the body seems to keep objects that it creates in each trip",
                 ) from None
         finally:
             variables.write(start)
@@ -661,10 +670,10 @@ def stage_loop(
         is_live_constant = name in variables.live and place.key in constants and place.key not in carried
         if is_live_constant and is_unassigned(start[name]) and place.key in staged.changed_keys:
             place.write(Undefined(name, f"the loop at {location} assigns it, and may make no trip"))
-    for each in carried.values():
-        if not any(each.place is place for place in variables.places.values()):
-            record_write(each.place)
-        each.place.write(staged.partial(each, each.tree.rebuild([next(remaining) for _ in each.tree.leaves])))
+    for part in carried.values():
+        if not any(part.place is place for place in variables.places.values()):
+            record_write(part.place)
+        part.place.write(staged.partial(part, part.tree.rebuild([next(remaining) for _ in part.tree.leaves])))
 
 
 def stage_rest(
@@ -779,7 +788,7 @@ class _StagedLoop:
                 self._check_places(journal.originals)
                 for key in self.constants.keys() & journal.originals.keys():
                     self._check_constant(*journal.originals[key])
-                next_leaves = [leaf for each in self.carried_state.values() for leaf in self._next_leaves(each)]
+                next_leaves = [leaf for part in self.carried_state.values() for leaf in self._next_leaves(part)]
                 for name, place in self.variables.places.items():
                     self._check_uncarried(name, place)
             finally:
@@ -790,12 +799,12 @@ class _StagedLoop:
     def _enter(self, leaves: Sequence[Any]) -> None:
         remaining = iter(leaves)
         self.variables.write(self.start)
-        for each in self.carried_state.values():
-            record_write(each.place)
-            own_leaves = [next(remaining) for _ in each.tree.leaves]
-            self.variable_leaves[each.place.key] = own_leaves
-            value = each.tree.rebuild(own_leaves)
-            each.place.write(self.partial(each, value))
+        for part in self.carried_state.values():
+            record_write(part.place)
+            own_leaves = [next(remaining) for _ in part.tree.leaves]
+            self.variable_leaves[part.place.key] = own_leaves
+            value = part.tree.rebuild(own_leaves)
+            part.place.write(self.partial(part, value))
 
     def partial(self, state: LoopState, value: Any) -> Any:
         """The content of a variable: one without a value before the loop may have none."""
@@ -870,7 +879,7 @@ class _StagedLoop:
         unified = unify_options([start, content])[1]
         journal = active_journal()
         assert journal is not None, "the body of a loop has one"
-        is_created = any(id(each) in journal.created_objects for each in static_objects(unified))
+        is_created = any(id(item) in journal.created_objects for item in static_objects(unified))
         if is_created or (isinstance(place, ItemsPlace) and isinstance(unified, Choice)):
             raise DifferentItems
         return unified

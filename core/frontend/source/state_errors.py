@@ -20,7 +20,7 @@ def different_structures(label: str, first: TreeDef, second: TreeDef, *arms: Loc
         where=user_location(),
         required=describe_with_location(required, arms[0]),
         got=describe_with_location(got, arms[1]),
-        hint="a symbolic condition can choose between values, words, functions and instances of your classes",
+        hint="a symbolic condition can choose between values, strings, functions and instances of your classes",
     )
 
 
@@ -33,7 +33,7 @@ def changed_structure(label: str, before: TreeDef, after: TreeDef, loop: Locatio
         where=loop,
         required=required,
         got=got,
-        hint="in a loop whose condition is symbolic, a list keeps its length, and an object stays the same",
+        hint="give it one structure before the loop, which carries no objects that its body creates",
     )
 
 
@@ -57,5 +57,5 @@ def changed_constant(label: str, before: Any, after: Any, loop: Location | None)
         where=loop,
         required=repr(before)[:200],
         got=f"{after!r} after a trip"[:200],
-        hint="such a loop can change numbers and arrays, and lists of a fixed length",
+        hint="such a loop can change numbers, arrays, and the items of lists and of deques without maxlen",
     )

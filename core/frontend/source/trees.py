@@ -56,7 +56,7 @@ def static_objects(state: Any) -> list[Any]:
     return [leaf.value for leaf in expose_static_leaves(split(state).treedef)[1] if isinstance(leaf, StaticLeaf)]
 
 
-def shared_containers(one: Any, other: Any) -> set[int]:
+def shared_containers(first_state: Any, second_state: Any) -> set[int]:
     """The identities of the lists and dicts that stand at the same places, and only there, in two pieces of state.
 
     >>> items = []
@@ -64,19 +64,19 @@ def shared_containers(one: Any, other: Any) -> set[int]:
     (True, set())
     """
     same, different = set[int](), set[int]()
-    pending = [(one, other)]
+    pending = [(first_state, second_state)]
     for pair in pending:  # a worklist: the loop appends to it
         first, second = pair
         if first is second:
             same |= older_containers(first, lambda _: False)
             continue
-        different |= {id(each) for each in pair}
+        different |= {id(part) for part in pair}
         if type(first) is type(second) is dict and first.keys() == second.keys():
             pending += [(first[key], second[key]) for key in first]
         elif type(first) is type(second) and type(first) in (list, tuple) and len(first) == len(second):
             pending += zip(first, second, strict=True)
         else:
-            different |= {key for each in pair for key in older_containers(each, lambda _: False)}
+            different |= {identity for part in pair for identity in older_containers(part, lambda _: False)}
     return same - different
 
 
@@ -106,7 +106,7 @@ def older_containers(state: Any, is_new: Callable[[Any], bool]) -> set[int]:
     if type(state) in (list, dict) and not is_new(state):
         return {id(state)}
     parts = state.values() if type(state) is dict else state if type(state) in (list, tuple) else ()
-    return {each for part in parts for each in older_containers(part, is_new)}
+    return {identity for part in parts for identity in older_containers(part, is_new)}
 
 
 def note_rebuilt(state: Any, shared: Collection[int] = ()) -> Any:
@@ -114,19 +114,19 @@ def note_rebuilt(state: Any, shared: Collection[int] = ()) -> Any:
     identities; returns it."""
     region = current_region()
     pending, seen = [state] if region is not None else [], set(shared)
-    for each in pending:  # a worklist: the loop appends to it
-        if id(each) in seen:
+    for part in pending:  # a worklist: the loop appends to it
+        if id(part) in seen:
             continue
-        seen.add(id(each))
-        if type(each) in (list, dict):
+        seen.add(id(part))
+        if type(part) in (list, dict):
             assert region is not None, "only a trace has pending state"
-            region.specialization.rebuilt_containers[id(each)] = each
-        if type(each) in (list, tuple):
-            pending += each
-        elif type(each) is dict:
-            pending += each.values()
-        elif type(each) is Choice:
-            pending += each.options
+            region.specialization.rebuilt_containers[id(part)] = part
+        if type(part) in (list, tuple):
+            pending += part
+        elif type(part) is dict:
+            pending += part.values()
+        elif type(part) is Choice:
+            pending += part.options
     return state
 
 
@@ -136,20 +136,20 @@ def is_rebuilt(container: Any) -> bool:
     return region is not None and id(container) in region.specialization.rebuilt_containers
 
 
-def is_same(one: Any, other: Any) -> bool:
+def is_same(first: Any, second: Any) -> bool:
     """Whether two pieces of state are the same, so that nothing has to choose between them: one object, one symbolic
-    value, or equal numbers or strings of one class.
+    value, or equal numbers or strings of first class.
 
     >>> is_same(1, 1), is_same(1, 1.0), is_same("a", "a"), is_same([], [])
     (True, False, True, False)
     """
-    if one is other:
+    if first is second:
         return True
-    if type(one) is not type(other) or isinstance(one, Undefined):
+    if type(first) is not type(second) or isinstance(first, Undefined):
         return False
-    value = getattr(one, "_tagloom_value", None)
+    value = getattr(first, "_tagloom_value", None)
     if isinstance(value, TracedValue):
-        return value is other._tagloom_value
-    if isinstance(one, VariableBase) or not (type(one) in (bool, int, float) or is_static(one)):
+        return value is second._tagloom_value
+    if isinstance(first, VariableBase) or not (type(first) in (bool, int, float) or is_static(first)):
         return False
-    return StaticLeaf(one) == StaticLeaf(other)
+    return StaticLeaf(first) == StaticLeaf(second)

@@ -81,17 +81,19 @@ class Choice:
     __eq__, __ne__ = _method(operator.eq), _method(operator.ne)
     __lt__, __le__ = _method(operator.lt), _method(operator.le)
     __gt__, __ge__ = _method(operator.gt), _method(operator.ge)
-    __add__, __radd__ = _method(operator.add), _method(operator.add, is_reflected=True)
-    __sub__, __rsub__ = _method(operator.sub), _method(operator.sub, is_reflected=True)
-    __mul__, __rmul__ = _method(operator.mul), _method(operator.mul, is_reflected=True)
-    __truediv__, __rtruediv__ = _method(operator.truediv), _method(operator.truediv, is_reflected=True)
-    __floordiv__, __rfloordiv__ = _method(operator.floordiv), _method(operator.floordiv, is_reflected=True)
-    __mod__, __rmod__ = _method(operator.mod), _method(operator.mod, is_reflected=True)
-    __pow__, __rpow__ = _method(operator.pow), _method(operator.pow, is_reflected=True)
-    __and__, __rand__ = _method(operator.and_), _method(operator.and_, is_reflected=True)
-    __or__, __ror__ = _method(operator.or_), _method(operator.or_, is_reflected=True)
-    __xor__, __rxor__ = _method(operator.xor), _method(operator.xor, is_reflected=True)
-    __lshift__, __rlshift__ = _method(operator.lshift), _method(operator.lshift, is_reflected=True)
-    __rshift__, __rrshift__ = _method(operator.rshift), _method(operator.rshift, is_reflected=True)
     __neg__, __pos__, __abs__ = _method(operator.neg), _method(operator.pos), _method(abs)
     __invert__, __getitem__ = _method(operator.invert), _method(operator.getitem)
+
+
+def _define_binary_operators() -> None:
+    operations: tuple[Callable[..., Any], ...] = (
+        operator.add, operator.sub, operator.mul, operator.matmul, operator.truediv, operator.floordiv, operator.mod,
+        operator.pow, operator.and_, operator.or_, operator.xor, operator.lshift, operator.rshift,
+    )  # fmt: skip
+    for operation in operations:
+        name = operation.__name__.strip("_")
+        setattr(Choice, f"__{name}__", _method(operation))
+        setattr(Choice, f"__r{name}__", _method(operation, is_reflected=True))
+
+
+_define_binary_operators()

@@ -142,7 +142,7 @@ class _Expressions(NodeTransformer):
         walrus = _walrus_names(node.values[1:])
         first, *rest = node.values
         call = expression(f"ag__.{name}(first)", node, first=self.visit(first))
-        call.args += [expression("lambda: operand", each, operand=self._operand(each)) for each in rest]
+        call.args += [expression("lambda: operand", value, operand=self._operand(value)) for value in rest]
         if walrus:
             state = expression(f"lambda: ({', '.join(walrus)},)", node)
             call.keywords = [ast.copy_location(ast.keyword("state", state), node)]
@@ -175,15 +175,15 @@ class _Expressions(NodeTransformer):
         if is_format:
             return expression("ag__.format_percent(text, values)", node, text=node.left, values=node.right)  # type: ignore[no-any-return]
         if isinstance(node.op, ast.Mult) and any(map(_is_new_list, (node.left, node.right))):
-            return expression("ag__.multiply(one, other)", node, one=node.left, other=node.right)  # type: ignore[no-any-return]
+            return expression("ag__.multiply(left, right)", node, left=node.left, right=node.right)  # type: ignore[no-any-return]
         return self._binary(node, AUGMENTED_SYMBOLS[type(node.op)], node.left, node.right)
 
-    def _binary(self, node: ast.expr, symbol: str, one: ast.expr, other: ast.expr) -> ast.expr:
+    def _binary(self, node: ast.expr, symbol: str, left: ast.expr, right: ast.expr) -> ast.expr:
         """A binary operator, which a class may define."""
-        if not self.classes.has_operators or (_is_constant(one) and _is_constant(other)):
+        if not self.classes.has_operators or (_is_constant(left) and _is_constant(right)):
             return node
-        template = "ag__.binary(symbol, one, other)"
-        return expression(template, node, symbol=ast.Constant(symbol), one=one, other=other)  # type: ignore[no-any-return]
+        template = "ag__.binary(symbol, left, right)"
+        return expression(template, node, symbol=ast.Constant(symbol), left=left, right=right)  # type: ignore[no-any-return]
 
     def visit_Subscript(self, node: ast.Subscript) -> ast.AST:
         self.generic_visit(node)
@@ -200,14 +200,14 @@ class _Expressions(NodeTransformer):
             self.generic_visit(node)
             if isinstance(node.ops[0], ast.Eq | ast.NotEq) and not any(map(_is_constant, _operands(node))):
                 name = _COMPARISONS[type(node.ops[0])]
-                return expression(f"ag__.{name}(one, other)", node, one=node.left, other=node.comparators[0])  # type: ignore[no-any-return]
+                return expression(f"ag__.{name}(left, right)", node, left=node.left, right=node.comparators[0])  # type: ignore[no-any-return]
             if isinstance(node.ops[0], ast.Is | ast.IsNot | ast.In | ast.NotIn):
                 name = _COMPARISONS[type(node.ops[0])]
                 return expression(f"ag__.{name}(item, items)", node, item=node.left, items=node.comparators[0])  # type: ignore[no-any-return]
             symbol = _SYMBOLS.get(type(node.ops[0]))
             if symbol in ("<", "<=", ">", ">=") and any(map(self._is_sequence, _operands(node))):
                 name = _COMPARISONS[type(node.ops[0])]
-                return expression(f"ag__.{name}(one, other)", node, one=node.left, other=node.comparators[0])  # type: ignore[no-any-return]
+                return expression(f"ag__.{name}(left, right)", node, left=node.left, right=node.comparators[0])  # type: ignore[no-any-return]
             return node if symbol is None else self._binary(node, symbol, node.left, node.comparators[0])
         walrus = _walrus_names(node.comparators[1:])
         call = expression("ag__.chain(left)", node, left=self.visit(node.left))
@@ -221,11 +221,11 @@ class _Expressions(NodeTransformer):
 
     def _operand(self, node: ast.expr) -> ast.expr:
         """An operand inside of a generated function: its assignment expressions assign outside."""
-        for each in walk_scope([node]):
-            if isinstance(each, ast.Yield | ast.YieldFrom):
+        for inner in walk_scope([node]):
+            if isinstance(inner, ast.Yield | ast.YieldFrom):
                 raise NotConvertible("it has a `yield` that may be skipped in an expression")
-            if isinstance(each, ast.NamedExpr):
-                each.is_inner = True  # type: ignore[attr-defined]
+            if isinstance(inner, ast.NamedExpr):
+                inner.is_inner = True  # type: ignore[attr-defined]
         return self.visit(node)  # type: ignore[no-any-return]
 
     def visit_NamedExpr(self, node: ast.NamedExpr) -> ast.AST:
@@ -240,7 +240,7 @@ class _Expressions(NodeTransformer):
 
     def visit_Assert(self, node: ast.Assert) -> ast.AST:
         message = [] if node.msg is None else [node.msg]
-        test, parts = self.visit(node.test), ast.Tuple([self._operand(each) for each in message], ast.Load())
+        test, parts = self.visit(node.test), ast.Tuple([self._operand(part) for part in message], ast.Load())
         return statements("ag__.assert_(test, lambda: message)", node, test=test, message=parts)[0]
 
     def visit_JoinedStr(self, node: ast.JoinedStr) -> ast.AST:
@@ -280,7 +280,7 @@ class _Expressions(NodeTransformer):
     def visit_Try(self, node: ast.Try) -> ast.AST:
         self.generic_visit(node)
         if node.handlers:
-            kinds = [copy_tree(each.type) for each in node.handlers if each.type is not None]
+            kinds = [copy_tree(handler.type) for handler in node.handlers if handler.type is not None]
             caught = (
                 ast.Tuple(kinds, ast.Load()) if len(kinds) == len(node.handlers) else ast.Name("Exception", ast.Load())
             )
@@ -304,8 +304,8 @@ def mark_test(node: ast.expr) -> None:
         mark_test(node.body)
     elif isinstance(node, ast.BoolOp):
         node.is_test = True  # type: ignore[attr-defined]
-        for each in node.values:
-            mark_test(each)
+        for operand in node.values:
+            mark_test(operand)
     elif isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
         mark_test(node.operand)
 
@@ -343,10 +343,14 @@ def _is_operator(node: ast.expr) -> bool:
 
 def _sequence_names(node: FunctionNode) -> frozenset[str]:
     """The variables that a function assigns a display of a tuple or list."""
-    assignments = (each for each in walk_nodes([node]) if isinstance(each, ast.Assign) and _is_display(each.value))
-    targets = (target for each in assignments for target in each.targets)
+    assignments = (
+        statement
+        for statement in walk_nodes([node])
+        if isinstance(statement, ast.Assign) and _is_display(statement.value)
+    )
+    targets = (target for statement in assignments for target in statement.targets)
     return frozenset(target.id for target in targets if isinstance(target, ast.Name))
 
 
 def _walrus_names(nodes: list[ast.expr]) -> list[str]:
-    return sorted({each.target.id for each in walk_scope(nodes) if isinstance(each, ast.NamedExpr)})
+    return sorted({walrus.target.id for walrus in walk_scope(nodes) if isinstance(walrus, ast.NamedExpr)})

@@ -33,7 +33,7 @@ def convert_matches(node: FunctionNode) -> FunctionNode:
     """The function, changed in place, without matches of such patterns; nested functions stay as they are."""
     if isinstance(node, ast.FunctionDef):
         matches = _Matches()
-        node.body = [part for each in node.body for part in _as_list(matches.visit(each))]
+        node.body = [part for statement in node.body for part in _as_list(matches.visit(statement))]
     return node
 
 
@@ -76,8 +76,8 @@ def _is_capture(pattern: ast.pattern) -> bool:
 
 def _is_plain(pattern: ast.pattern) -> bool:
     """Whether no pattern assigns names in alternatives."""
-    alternatives = [each for each in ast.walk(pattern) if isinstance(each, ast.MatchOr)]
-    return not any(written_names([each]) for each in alternatives)
+    alternatives = [alternative for alternative in ast.walk(pattern) if isinstance(alternative, ast.MatchOr)]
+    return not any(written_names([alternative]) for alternative in alternatives)
 
 
 def _tests(pattern: ast.pattern, subject: ast.expr) -> list[ast.expr]:
@@ -88,7 +88,7 @@ def _tests(pattern: ast.pattern, subject: ast.expr) -> list[ast.expr]:
         case ast.MatchSingleton():
             return [expression(f"subject is {pattern.value}", pattern, subject=subject)]
         case ast.MatchOr():
-            parts = [_conjunction(_tests(each, copy_tree(subject)), each) for each in pattern.patterns]
+            parts = [_conjunction(_tests(part, copy_tree(subject)), part) for part in pattern.patterns]
             return [ast.copy_location(ast.BoolOp(ast.Or(), parts), pattern)]
         case ast.MatchAs():
             tests = [] if pattern.pattern is None else _tests(pattern.pattern, copy_tree(subject))
@@ -106,27 +106,27 @@ def _tests(pattern: ast.pattern, subject: ast.expr) -> list[ast.expr]:
 
 def _sequence_tests(pattern: ast.MatchSequence, subject: ast.expr) -> list[ast.expr]:
     count = len(pattern.patterns)
-    star = next((k for k, each in enumerate(pattern.patterns) if isinstance(each, ast.MatchStar)), None)
+    star = next((k for k, part in enumerate(pattern.patterns) if isinstance(part, ast.MatchStar)), None)
     template = f"ag__.has_items(subject, {count})"
     if star is not None:
         template = f"ag__.has_items(subject, {count - 1}, True)"
     tests = [expression(template, pattern, subject=subject)]
-    for position, each in enumerate(pattern.patterns):
-        if isinstance(each, ast.MatchStar):
-            if each.name is not None:
+    for position, part in enumerate(pattern.patterns):
+        if isinstance(part, ast.MatchStar):
+            if part.name is not None:
                 items = f"ag__.inner_items(subject, {position}, {count - position - 1})"
-                tests.append(expression(f"({each.name} := {items}, True)[1]", each, subject=copy_tree(subject)))
+                tests.append(expression(f"({part.name} := {items}, True)[1]", part, subject=copy_tree(subject)))
             continue
         index = position if star is None or position < star else position - count
-        tests += _tests(each, expression(f"subject[{index}]", each, subject=copy_tree(subject)))
+        tests += _tests(part, expression(f"subject[{index}]", part, subject=copy_tree(subject)))
     return tests
 
 
 def _mapping_tests(pattern: ast.MatchMapping, subject: ast.expr) -> list[ast.expr]:
     keys = ast.copy_location(ast.Tuple(list(pattern.keys), ast.Load()), pattern)
     tests = [expression("ag__.has_keys(subject, keys)", pattern, subject=subject, keys=copy_tree(keys))]
-    for key, each in zip(pattern.keys, pattern.patterns, strict=True):
-        tests += _tests(each, expression("subject[key]", each, subject=copy_tree(subject), key=copy_tree(key)))
+    for key, part in zip(pattern.keys, pattern.patterns, strict=True):
+        tests += _tests(part, expression("subject[key]", part, subject=copy_tree(subject), key=copy_tree(key)))
     if pattern.rest is not None:
         template = f"({pattern.rest} := ag__.other_items(subject, keys), True)[1]"
         tests.append(expression(template, pattern, subject=copy_tree(subject), keys=copy_tree(keys)))
@@ -136,11 +136,11 @@ def _mapping_tests(pattern: ast.MatchMapping, subject: ast.expr) -> list[ast.exp
 def _class_tests(pattern: ast.MatchClass, subject: ast.expr) -> list[ast.expr]:
     template = f"ag__.has_class(subject, kind, {len(pattern.patterns)}, {tuple(pattern.kwd_attrs)})"
     tests = [expression(template, pattern, subject=subject, kind=pattern.cls)]
-    for position, each in enumerate(pattern.patterns):
+    for position, inner in enumerate(pattern.patterns):
         part = f"ag__.positional_part(subject, kind, {position})"
-        tests += _tests(each, expression(part, each, subject=copy_tree(subject), kind=copy_tree(pattern.cls)))
-    for name, each in zip(pattern.kwd_attrs, pattern.kwd_patterns, strict=True):
-        tests += _tests(each, expression(f"subject.{name}", each, subject=copy_tree(subject)))
+        tests += _tests(inner, expression(part, inner, subject=copy_tree(subject), kind=copy_tree(pattern.cls)))
+    for name, inner in zip(pattern.kwd_attrs, pattern.kwd_patterns, strict=True):
+        tests += _tests(inner, expression(f"subject.{name}", inner, subject=copy_tree(subject)))
     return tests
 
 
