@@ -7,6 +7,8 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from .....core.types import Type
 from ..operations import require, row, tl, unsupported
 from .common import dimension_numbers, known_shape, move_axes, numeric, rank_of, sizes_of, to_dtype
@@ -65,6 +67,8 @@ def convolution(
     feature_group_count: int = 1,
     batch_group_count: int = 1,
 ) -> Any:
+    if 0 in known_shape(result):
+        return tl.broadcast_to(np.zeros((), result.dtype.numpy), known_shape(result))
     layout = re.search(r"\[(.*?)\]x\[(.*?)\]->\[(.*?)\]", dimension_numbers)
     require(layout is not None, "the layout of a convolution cannot be read")
     assert layout is not None

@@ -111,15 +111,16 @@ def padded(x: Any, value: Any, low: Sequence[int], high: Sequence[int], interior
     sizes = sizes_of(x)
     if any(interior):
         spread = tuple(max(size + (size - 1) * inner, 0) for size, inner in zip(sizes, interior, strict=True))
-        if 0 not in sizes:
-            key = tuple(slice(None, None, inner + 1 if inner else None) for inner in interior)
-            x = tl.scatter_index(tl.broadcast_to(value, spread), x, key)
-        sizes = spread
-    if min([*low, *high], default=0) < 0:
-        ends = zip(sizes, low, high, strict=True)
-        x = tl.index(x, tuple(slice_of(max(-a, 0), max(size - max(-b, 0), 0), 1, size) for size, a, b in ends))
+        key = tuple(slice(None, None, inner + 1 if inner else None) for inner in interior)
+        filled = tl.broadcast_to(value, spread)
+        x, sizes = filled if 0 in sizes else tl.scatter_index(filled, x, key), spread
     widths = tuple((max(a, 0), max(b, 0)) for a, b in zip(low, high, strict=True))
-    return tl.pad(x, widths, value=value) if any(map(any, widths)) else x
+    if any(map(any, widths)):
+        x = tl.pad(x, widths, value=value)
+    if min([*low, *high], default=0) < 0:
+        ends = zip(sizes_of(x), low, high, strict=True)
+        x = tl.index(x, tuple(slice_of(max(-a, 0), max(size - max(-b, 0), 0), 1, size) for size, a, b in ends))
+    return x
 
 
 @row("get_dimension_size")

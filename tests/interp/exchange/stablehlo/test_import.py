@@ -242,6 +242,40 @@ def test_functions_of_jax_compiled(name: str) -> None:
     )
 
 
+def check_operations(seeds: range) -> None:
+    """Raises where an operation with drawn dimension numbers does not compute what JAX computes."""
+    from support.generators.jax_operations import OPERATIONS
+
+    compared = 0
+    for seed in seeds:
+        draw = OPERATIONS[seed % len(OPERATIONS)]
+        try:
+            function, arguments = draw(Random(seed))
+            required = jax.jit(function)(*arguments)
+        except (TypeError, ValueError):
+            continue  # against JAX's rules
+        with np.errstate(all="ignore"):
+            got = tl.from_jax(function, *arguments).run(*arguments, engine="reference").value
+        pairs = zip(jax.tree_util.tree_leaves(required), jax.tree_util.tree_leaves(got), strict=True)
+        for one, other in ((np.asarray(one), np.asarray(other)) for one, other in pairs):
+            assert (one.dtype, one.shape) == (other.dtype, other.shape), (draw, seed)
+            np.testing.assert_allclose(other, one, rtol=2e-5, atol=1e-4, err_msg=f"{draw.__name__}, seed {seed}")
+        compared += 1
+    assert compared > len(seeds) / 2
+
+
+@pytest.mark.full
+def test_operations_with_drawn_dimensions() -> None:
+    """Operations with drawn shapes, dimension numbers and options compute what JAX computes."""
+    check_operations(range(20))
+
+
+@pytest.mark.heavy
+def test_many_operations_with_drawn_dimensions() -> None:
+    """The same, for 1,000."""
+    check_operations(range(20, 1020))
+
+
 @pytest.mark.full
 def test_gradients() -> None:
     """tagloom differentiates an imported function as JAX differentiates the original."""
