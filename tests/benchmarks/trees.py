@@ -1,9 +1,10 @@
-"""Trees a second in training: `python tests/benchmarks/trees.py [--quick] [--batches N...]` prints a table.
+"""Trees a second in training: `python tests/benchmarks/trees.py [--quick] [--batches N...] [--systems NAME...]`
+prints a table.
 
 A step of TreeRNN and TreeLSTM (rows of `training.py`), by `compiled`, by `fast` with and without batches, op by op, and
 by PyTorch, if it is installed. All systems take turns in one process, each on one thread; the least processor time of
 three steps counts. Values are compared first. `--quick` takes one batch of one row and neither `compiled` nor PyTorch,
-for trials."""
+for trials; `--systems` names others than all of them."""
 
 from __future__ import annotations
 
@@ -11,7 +12,7 @@ import argparse
 import importlib.util
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import date
 from typing import Any
 
@@ -26,6 +27,7 @@ RUNS = 3
 ROWS = ("treernn", "treelstm")
 BATCHES = (1, 5, 50)
 WITH_BATCHES, WITHOUT_BATCHES = "fast", "fast without batches"
+SYSTEMS = (WITH_BATCHES, WITHOUT_BATCHES, "eager", "compiled", "PyTorch")
 
 Step = Callable[[], tuple[Any, ...]]
 
@@ -56,27 +58,23 @@ def without_batches(step: Step) -> Step:
     return computed_one_by_one
 
 
-def steps_of(row: str, batch: int, is_quick: bool) -> dict[str, Step]:
-    """A step by each system."""
-    steps = {
-        WITH_BATCHES: staged_step(row, batch, "fast"),
-        WITHOUT_BATCHES: without_batches(staged_step(row, batch, "fast")),
-        "eager": tagloom_training.eager(row, batch),
-    }
-    if not is_quick:
-        steps["compiled"] = staged_step(row, batch, "compiled")
-        if importlib.util.find_spec("torch"):
-            import torch
-            from systems import torch_training
+def build_step(system: str, row: str, batch: int) -> Step:
+    """A step by a system."""
+    if system == "eager":
+        return tagloom_training.eager(row, batch)
+    if system == "PyTorch":
+        import torch
+        from systems import torch_training
 
-            torch.set_num_threads(1)
-            steps["PyTorch"] = torch_training.step(row, batch)
-    return steps
+        torch.set_num_threads(1)
+        return torch_training.step(row, batch)
+    step = staged_step(row, batch, "compiled" if system == "compiled" else "fast")
+    return without_batches(step) if system == WITHOUT_BATCHES else step
 
 
-def measure(row: str, batch: int, is_quick: bool) -> dict[str, float]:
+def measure(row: str, batch: int, systems: Sequence[str]) -> dict[str, float]:
     """The seconds of processor time of a step, by system."""
-    steps, best = steps_of(row, batch, is_quick), dict[str, float]()
+    steps, best = {system: build_step(system, row, batch) for system in systems}, dict[str, float]()
     expected = [np.asarray(value) for value in steps[WITH_BATCHES]()]
     for name, step in steps.items():
         for value, other in zip(expected, step(), strict=True):
@@ -94,11 +92,16 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--batches", nargs="+", type=int, default=BATCHES, metavar="N", help="trees of a step")
+    parser.add_argument("--systems", nargs="+", choices=SYSTEMS, default=SYSTEMS, metavar="NAME", help=str(SYSTEMS))
     options = parser.parse_args()
-    rows, batches = (ROWS[:1], (2,)) if options.quick else (ROWS, options.batches)
+    rows, batches, systems = ROWS, options.batches, [WITH_BATCHES, *options.systems]
+    if options.quick:
+        rows, batches, systems = ROWS[:1], (2,), list(SYSTEMS[:3])
+    if not importlib.util.find_spec("torch"):
+        systems = [system for system in systems if system != "PyTorch"]
+    names = list(dict.fromkeys(systems))
     print(f"{processor()}, {date.today()}, load {os.getloadavg()[0]:.1f}; trees a second, and seconds as of `fast`\n")
-    results = {(row, batch): measure(row, batch, options.quick) for row in rows for batch in batches}
-    names = list(next(iter(results.values())))
+    results = {(row, batch): measure(row, batch, names) for row in rows for batch in batches}
     lines = [
         [
             f"{row}, {batch}",
