@@ -83,7 +83,11 @@ def repeat_elements(x: Any, repeats: Any, axis: int) -> int:
 
 
 def sum_of_counts(counts: Any) -> int:
-    """The sum of an array of integers, as one of Python: the sums of the halves of 32 bits do not overflow."""
+    """The sum of an array of integers, as one of Python. Where it could overflow, the sums of the halves of 32 bits do
+    not."""
+    largest = max(abs(int(counts.max(initial=0))), abs(int(counts.min(initial=0))))
+    if largest * counts.size < 2**63:
+        return int(counts.sum())
     wide = counts if counts.dtype == np.uint64 else counts.astype(np.int64)
     return (int((wide >> 32).sum()) << 32) + int((wide & 0xFFFFFFFF).sum())
 
