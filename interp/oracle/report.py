@@ -1,5 +1,5 @@
-"""Reports of conformance: what came of every case on every backend, as JSON, as XML of JUnit, and as a page of HTML.
-The page has a matrix of constructs, ops and dtypes by backends. Two reports are compared case by case.
+"""Reports of conformance: what came of every case on every backend, as JSON, as XML of JUnit, as a page of HTML, and as
+badges. The page has a matrix of constructs, ops and dtypes by backends. Two reports are compared case by case.
 
 JSON lists the cases that are not alike, and the counts of all. Every percentage stands beside its count and beside what
 was refused.
@@ -241,6 +241,54 @@ def report_to_junit(reports: Iterable[BackendReport]) -> bytes:
 def printable(text: str) -> str:
     """A text without the control characters that XML forbids."""
     return "".join(letter if letter.isprintable() else "?" for letter in text)
+
+
+BADGE_HEIGHT, LETTER_WIDTH, BADGE_PADDING = 20, 7, 8
+"""Sizes of a badge in pixels. The text is as wide as its letters together, whatever the font is."""
+BADGE = """<g transform="translate(0 {top})">
+<rect width="{label_width}" height="{height}" fill="#444"/>
+<rect x="{label_width}" width="{result_width}" height="{height}" fill="{colour}"/>
+<text x="{padding}" y="14" textLength="{label_length}">{label}</text>
+<text x="{result_x}" y="14" textLength="{result_length}">{result}</text>
+</g>
+"""
+
+
+def report_to_badges(report: Mapping[str, Any]) -> str:
+    """A badge for each backend as SVG, one below the other: its name and version, and how many cases are alike, fail
+    or are refused."""
+    badges, width = [], 0
+    for position, backend in enumerate(report["backends"]):
+        counts = Counter[str]()
+        for part_counts in backend["counts"].values():
+            counts.update(part_counts)
+        failures = sum(counts[verdict] for verdict in FAILURES)
+        label = backend["label"]
+        result = f"{counts['alike']:,} alike, {failures:,} failing, {counts['refused']:,} refused"
+        lengths = [LETTER_WIDTH * len(text) for text in (label, result)]
+        widths = [length + 2 * BADGE_PADDING for length in lengths]
+        width = max(width, sum(widths))
+        badges.append(
+            BADGE.format(
+                top=position * (BADGE_HEIGHT + 4),
+                height=BADGE_HEIGHT,
+                padding=BADGE_PADDING,
+                label=escape(label),
+                result=escape(result),
+                label_width=widths[0],
+                result_width=widths[1],
+                label_length=lengths[0],
+                result_length=lengths[1],
+                result_x=widths[0] + BADGE_PADDING,
+                colour="#b3261e" if failures or counts["not run"] else "#2e7d32",
+            )
+        )
+    height = len(badges) * (BADGE_HEIGHT + 4)
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" role="img">\n'
+        f"<title>Conformance, {escape(report['date'])}</title>\n"
+        f'<g font-family="monospace" font-size="12" fill="#fff">\n{"".join(badges)}</g>\n</svg>\n'
+    )
 
 
 PAGE = """<!doctype html>

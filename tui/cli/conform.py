@@ -75,7 +75,9 @@ def conform(
     ] = None,
     report: Annotated[
         list[Path] | None,
-        typer.Option(help="Write what came of all parts as .json, .html (a matrix) or .xml (JUnit); repeatable."),
+        typer.Option(
+            help="Write what came of all parts as .json, .html (a matrix), .xml (JUnit) or .svg (badges); repeatable."
+        ),
     ] = None,
     compare: Annotated[
         Path | None, typer.Option(help="With --report: an older .json report; exit 1 only if something broke.")

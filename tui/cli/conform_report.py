@@ -24,6 +24,7 @@ from ...interp.oracle.report import (
     is_report,
     op_results,
     program_results,
+    report_to_badges,
     report_to_html,
     report_to_json,
     report_to_junit,
@@ -53,8 +54,8 @@ def write_report(
     """Run the parts on each backend, on so many at a time, print their counts, write the files whenever a backend is
     through, and return the exit code."""
     for file in files:
-        if file.suffix not in (".json", ".html", ".xml"):
-            raise Usage("reports have no such format", required=".json, .html or .xml", got=file.name)
+        if file.suffix not in (".json", ".html", ".xml", ".svg"):
+            raise Usage("reports have no such format", required=".json, .html, .xml or .svg", got=file.name)
         with path_errors(file, "this file cannot be written"):
             file.parent.mkdir(parents=True, exist_ok=True)
     before = None if older is None else read_report(older)
@@ -95,6 +96,8 @@ def write_files(reports: Sequence[BackendReport], data: dict[str, Any], files: S
                 write_file(file, (json.dumps(data, indent=1) + "\n").encode())
             case ".html":
                 write_file(file, report_to_html(data).encode())
+            case ".svg":
+                write_file(file, report_to_badges(data).encode())
             case _:
                 write_file(file, report_to_junit(reports))
 

@@ -1,8 +1,9 @@
-"""Reports of conformance: their counts, their three formats, and the comparison of two."""
+"""Reports of conformance: their counts, their four formats, and the comparison of two."""
 
 from __future__ import annotations
 
 import json
+from collections import Counter
 from typing import Any
 from xml.etree import ElementTree
 
@@ -21,11 +22,13 @@ from tagloom.interp.oracle.report import (
     corpus_results,
     op_results,
     program_results,
+    report_to_badges,
     report_to_html,
     report_to_json,
     report_to_junit,
 )
 
+SVG = "{http://www.w3.org/2000/svg}"
 TEXT = """
 func main(n: int64) -> int64 {
   m = while_loop n {
@@ -111,6 +114,23 @@ def test_the_page() -> None:
     assert cell({"alike": 999, "different": 1}).startswith('<td class="failing">99 % of 1000')
     assert cell({"refused": 2}) == '<td class="refused">–<small>2 refused</small></td>'
     assert cell({}) == '<td class="refused">–</td>'
+
+
+def test_badges() -> None:
+    """There is a badge for each backend, with its label and the counts of its verdicts; only one without failures, of a
+    backend that starts, is green."""
+    reports = [report_of(RightBackend(), "<b>"), report_of(AtLeastOneTrip()), report_of(RightBackend(), "yours")]
+    reports[2].parts["ops"].append(CaseResult("add", "not run", "", ()))
+    root = ElementTree.fromstring(report_to_badges(report_to_json(reports, "0")))
+    texts, fills = (list(root.iter(f"{SVG}{name}")) for name in ("text", "rect"))
+    counts = [Counter(result.verdict for results in report.parts.values() for result in results) for report in reports]
+    words = [
+        f"{count['alike']} alike, {sum(count[verdict] for verdict in FAILURES)} failing, {count['refused']} refused"
+        for count in counts
+    ]
+    assert [text.text for text in texts] == ["<b> 1.0", words[0], "mine 1.0", words[1], "yours 1.0", words[2]]
+    assert "0 failing" in words[0] and "0 failing" not in words[1]
+    assert [rect.attrib["fill"] == "#2e7d32" for rect in fills[1::2]] == [True, False, False]
 
 
 def test_constructs() -> None:

@@ -113,7 +113,9 @@ def test_a_report(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "texts" / "two.tl").write_text(TWO)
     words = ["conform", "--corpus", str(tmp_path / "texts"), "--ops", "--op", "logical_and"]
     old, new = tmp_path / "old.json", tmp_path / "new.html"
-    assert run_command([*words, "--report", str(old), "--report", str(tmp_path / "x.xml")]) == 0
+    files = [old, tmp_path / "x.xml", tmp_path / "x.svg"]
+    assert run_command([*words, *(word for file in files for word in ("--report", str(file)))]) == 0
+    assert files[2].read_text().startswith("<svg")
     assert f"numpy {np.__version__}, corpus: 1 alike" in capsys.readouterr().out
     wrong = f"{sys.executable} {BAD} right"  # which answers 1
     assert run_command([*words, "--backend", "numpy", "--backend", wrong, "--report", str(new)]) == 1
