@@ -168,6 +168,13 @@ class Crash(TagloomError):
     """The program on which an engine failed, if it is known; its text form is a note of the error."""
 
 
+def require_class(value: object, required_class: type, *, how: str) -> None:
+    """Raise Usage, which is also a TypeError, if a value is not of this class; `how` says how to get one that is."""
+    if not isinstance(value, required_class):
+        message = f"this is not a {required_class.__name__}"
+        raise Usage(message, got=f"a {type(value).__name__}", hint=how, python=TypeError)
+
+
 def plural(number: int, noun: str) -> str:
     """A count with its noun.
 

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 from ...deprecation import renamed_attributes
 from ..display import SvgReprMixin
-from ..errors import Usage
+from ..errors import Usage, require_class
 from ..program.program import PHASE, Location, UniqueNames
 from ..tag import ENVIRONMENT, Site
 from ..types import Type
@@ -253,3 +253,8 @@ class GraphBuilder:
 
 
 __getattr__ = renamed_attributes(__name__, OutputPort="NodeOutput")
+
+
+def require_graph(value: object) -> None:
+    """Raise Usage, which is also a TypeError, if this is not a graph."""
+    require_class(value, Graph, how="f.trace(10).graph is the graph of a function f")

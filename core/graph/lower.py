@@ -47,6 +47,7 @@ from ..program.program import (
     Region,
     Var,
     defined_names,
+    require_program,
     used_names,
 )
 from ..tag import ENVIRONMENT, Site
@@ -297,6 +298,7 @@ class LoopLowering:
 
 def lower(program: Program) -> Graph:
     """The graph of a program: of the functions reachable from its entry."""
+    require_program(program)
     return _ProgramLowering(program).build_graph()
 
 

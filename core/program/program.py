@@ -27,7 +27,7 @@ from types import CodeType
 from typing import Any, NamedTuple, TypeAlias
 
 from ..display import SvgReprMixin
-from ..errors import Usage
+from ..errors import Usage, require_class
 from ..escape import escape_line
 from ..tag import Site
 from ..types import Type
@@ -358,3 +358,8 @@ def used_names(region: Region) -> set[str]:
     phases = list(region.phases())
     operands = [operand for phase in phases for node in phase.nodes for operand in node.inputs]
     return {*operand_names(operands), *operand_names(result for phase in phases for result in phase.results)}
+
+
+def require_program(value: object) -> None:
+    """Raise Usage, which is also a TypeError, if this is not a program."""
+    require_class(value, Program, how="f.trace(10).program is the program of a function f")

@@ -28,7 +28,7 @@ from itertools import chain, islice, repeat
 
 from ..dtypes import DType
 from ..errors import Usage
-from ..graph.graph import Edge, Graph, GraphNode, OutputRef
+from ..graph.graph import Edge, Graph, GraphNode, OutputRef, require_graph
 from ..graph.infer import nodes_needing_types
 from ..ops.routing import ROUTING_OPS
 from ..ops.type_rules import format_attribute
@@ -43,6 +43,7 @@ from ..program.program import (
     Operand,
     Program,
     Region,
+    require_program,
 )
 from ..tag import ENVIRONMENT, Site
 from ..types import HandleType, Type, check_element_type
@@ -155,6 +156,7 @@ def print_program(program: Program, *, locations: bool = True) -> str:
     `locations` adds the source line of each node. Raises Usage for programs that the text form cannot write: a name
     that is not an identifier, a node without results, an attribute that is not a number, string or dtype.
     """
+    require_program(program)
     writer, types = TextWriter(locations=locations), infer_node_types(program)
     if not program.functions or program.functions[0].name != program.entry:
         writer.add_line(f"entry {format_name(program.entry)}")
@@ -267,6 +269,7 @@ def print_graph(graph: Graph, *, locations: bool = True) -> str:
     `locations` adds the source line of each node. Raises Usage for graphs that the text form cannot write: an edge to a
     port that does not exist, two nodes of one name, a result that is not a node, hidden arguments that do not exist.
     """
+    require_graph(graph)
     return str(_GraphPrinter(graph).write(TextWriter(locations=locations)))
 
 

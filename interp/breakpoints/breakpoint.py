@@ -14,7 +14,7 @@ from math import inf
 from typing import NamedTuple
 
 from ...core.errors import Usage, plural
-from ...core.graph.graph import Graph
+from ...core.graph.graph import Graph, require_graph
 from ...deprecation import RenamedAttribute
 from ..machine.event import Event
 from ..machine.state import State
@@ -59,6 +59,7 @@ class Breakpoint:
 def breakpoint_on(graph: Graph, condition: str, *, ignore: int = 0, log: str | None = None) -> Breakpoint:
     """Compile a breakpoint for a graph from the texts of its condition and log line; raises Malformed and Usage if one
     is invalid."""
+    require_graph(graph)
     template = None if log is None else compile_template(log, graph)
     return Breakpoint(compile_condition(condition, graph), ignore, template)
 

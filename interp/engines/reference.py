@@ -10,7 +10,7 @@ from typing import Any
 from ...core.errors import Broken, Crash, Exhausted, Invalid, TagloomError, Usage
 from ...core.frontend.trace.pytree import LEAF, TreeDef, flat_treedef
 from ...core.frontend.trace.source_location import user_location
-from ...core.graph.graph import Graph, GraphNode
+from ...core.graph.graph import Graph, GraphNode, require_graph
 from ...core.graph.validate import graph_problems
 from ...core.ops.effects import resource_of
 from ...core.types import type_of
@@ -185,6 +185,7 @@ def run_graph(
 
 def breaks_rules(graph: Graph, *, unchecked: bool) -> bool:
     """Whether a graph breaks a rule. Raises Invalid if it breaks V7 or V15, and, unless `unchecked`, for any rule."""
+    require_graph(graph)
     problems = graph_problems(graph)
     fatal_problems = [problem for problem in problems if problem.rule in ("V7", "V15")]
     if fatal_problems or (problems and not unchecked):

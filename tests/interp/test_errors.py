@@ -72,6 +72,12 @@ PYTHON_CLASSES: dict[str, tuple[Callable[[], Any], type[Exception]]] = {
     "a script file that is not there": (lambda: fib.run(3, schedule=f"hand:{MISSING}"), FileNotFoundError),
     "processors that are no number": (lambda: time_on(fib.graph, (), "two"), TypeError),  # type: ignore[arg-type]
     "no processors": (lambda: time_on(fib.graph, (), 0), ValueError),
+    "a function that is printed as a program": (lambda: tl.print_program(fib), TypeError),  # type: ignore[arg-type]
+    "a trace that is printed as a graph": (lambda: tl.print_graph(fib.trace(3)), TypeError),  # type: ignore[arg-type]
+    "a trace that is lowered": (lambda: tl.lower(fib.trace(3)), TypeError),  # type: ignore[arg-type]
+    "a program that is run as a graph": (lambda: tl.run_graph(fib.program, [3]), TypeError),  # type: ignore[arg-type]
+    "a history of a function": (lambda: History(fib, [3]), TypeError),  # type: ignore[arg-type]
+    "a breakpoint on a function": (lambda: tl.breakpoint_on(fib, "fired"), TypeError),  # type: ignore[arg-type]
     # Functions.
     "a method of a class with slots": (lambda: Slotted().method(1), TypeError),
     "most_tracings that is no integer": (lambda: tl.function(most_tracings="all"), TypeError),  # type: ignore[call-overload]
