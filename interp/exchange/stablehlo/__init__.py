@@ -15,10 +15,10 @@ from ...function.function import Function
 def from_stablehlo(source: str | os.PathLike[str] | bytes, /) -> Function:
     """The function that a module of StableHLO computes: its function `main`, or its only public one.
 
-    `source` is the text of a module in MLIR, its bytecode, or the path of a file with either (a `pathlib.Path`). The
-    other functions of the module are functions of the program, a `stablehlo.while` is one `while_loop`. Arrays of more
-    than 64 elements become hidden arguments. jaxlib parses the module, in a process of its own: `pip install
-    "tagloom[jax]"`.
+    `source` is the text of a module in MLIR, its bytecode, or the path of a file with either, whose name ends in .mlir
+    if it is not a `pathlib.Path`. The other functions of the module are functions of the program, a `stablehlo.while`
+    is one `while_loop`. Arrays of more than 64 elements become hidden arguments. jaxlib parses the module, in a process
+    of its own: `pip install "tagloom[jax]"`.
 
     Raises Usage for a file that cannot be read, Malformed for a module that breaks the rules of MLIR or StableHLO, and,
     when the function is traced, Usage for what tagloom lacks.

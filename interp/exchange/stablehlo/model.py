@@ -17,6 +17,8 @@ from . import rows  # noqa: F401 - registers the operations
 from .interpreter import ModuleInterpreter
 from .module import ForeignModule, read_module
 
+SUFFIX = ".mlir"
+"""How the name of a file ends; no module does."""
 MAX_MODULE_BYTES = 2**30
 PARSE_SECONDS = 120.0
 """How long the process that parses a module may take."""
@@ -25,6 +27,8 @@ PARSE_SECONDS = 120.0
 def import_module(source: str | os.PathLike[str] | bytes) -> Function:
     """`from_stablehlo`, where the package that parses modules is installed."""
     file = None
+    if isinstance(source, str) and source.endswith(SUFFIX) and "\n" not in source:
+        source = Path(source)
     if isinstance(source, os.PathLike):
         file = os.path.abspath(source)
         source = read_bytes(Path(source))

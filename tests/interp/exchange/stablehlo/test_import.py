@@ -338,6 +338,9 @@ def test_commands(tmp_path: Path) -> None:
     file = tmp_path / "collatz.mlir"
     file.write_bytes(TEXT.read_bytes())
     assert run_words(["run", str(file), "6"]).out == "int32(8)\nint32(41)\n"
+    assert tl.from_stablehlo(file)(6) == tl.from_stablehlo(str(file))(6) == (8, 41)
+    with pytest.raises(tl.Usage, match="cannot be read"):
+        tl.from_stablehlo("none.mlir")
     shown = run_words(["show", str(file), "--form", "program"])
     assert shown.code == 0 and "while_loop" in shown.out
     assert "agrees" in run_words(["check", str(file), "3"]).out
