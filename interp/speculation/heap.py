@@ -806,8 +806,12 @@ def _changed_rows(before: Sequence[Any], after: Sequence[Any]) -> list[int]:
     positions = set[int]()
     for old, new in zip(before, after, strict=True):
         old, new = np.asarray(old), np.asarray(new)
-        different = (old != new) | (np.signbit(old) != np.signbit(new)) if old.dtype.kind == "f" else old != new
-        positions.update(np.flatnonzero(different.any(axis=tuple(range(1, different.ndim)))).tolist())
+        if old.dtype.kind == "f":  # by bits, since -0.0 is not 0.0
+            old, new = old.view(f"i{old.itemsize}"), new.view(f"i{new.itemsize}")
+        different = old != new
+        if different.ndim > 1:
+            different = different.any(axis=tuple(range(1, different.ndim)))
+        positions.update(different.nonzero()[0].tolist())
     return sorted(positions)
 
 
