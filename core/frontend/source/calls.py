@@ -24,7 +24,7 @@ from ..trace.program_builder import current_region
 from ..trace.python_operations import fail_as_python, perform
 from ..trace.pytree import is_static
 from ..trace.source_location import is_internal_file, user_location
-from ..trace.stacked_items import has_stacked_items
+from ..trace.stacked_items import StackedItems, has_stacked_items
 from .convert import convert, is_converted
 from .functions import call_recursively, call_traced, may_be_function, run_in_caller
 from .open_lists import item_count
@@ -58,6 +58,9 @@ def call_function(function: FunctionType, arguments: tuple[Any, ...], keywords: 
     if region is None or not is_convertible(function):
         return call_opaque(function, arguments, keywords)
     converted, code = convert(function), function.__code__
+    for argument in arguments[: code.co_argcount]:
+        if type(argument) is StackedItems:  # `f(*items)`: only the run knows which parameters get an item
+            argument.fail()
     if not is_converted(converted):
         return call_opaque(function, arguments, keywords)
     if code.co_flags & inspect.CO_GENERATOR:  # it runs where its items are taken

@@ -489,6 +489,10 @@ class Operators(ABC):
             return self.not_(self.equal(left, right))
         return self.binary("!=", left, right)
 
+    def unpack(self, value: Any, before: int, after: int) -> Any:
+        """What `a, *b, c = value` unpacks, with this many variables before and after the starred one."""
+        return value
+
     # Patterns
 
     @by_option(0)

@@ -291,6 +291,16 @@ class ProgramOperators(Operators):
             return items.get_item(container, index)
         return super().get_item(container, index)
 
+    def unpack(self, value: Any, before: int, after: int) -> Any:
+        if not has_stacked_items(value):
+            return value
+        is_enough = open_lists.item_count(value) >= before + after
+        raising.stage_assertion(is_enough, raising.raised(ValueError("not enough values to unpack")))
+        values = list(value)
+        part = open_lists.get_open_item(values, slice(before, -after or None))
+        first = [open_lists.get_open_item(values, k) for k in range(before)]
+        return [*first, *part, *(open_lists.get_open_item(values, k - after) for k in range(after))]
+
     @by_option(0, 1)
     def in_(self, item: Any, container: Any) -> Any:
         """`item in container`; also in an array."""

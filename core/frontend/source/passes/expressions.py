@@ -238,6 +238,17 @@ class _Expressions(NodeTransformer):
         setters[node.target.id] = node
         return expression("setter(value)", node, setter=f"set_{node.target.id}_", value=node.value)  # type: ignore[no-any-return]
 
+    def visit_Assign(self, node: ast.Assign) -> ast.AST:
+        self.generic_visit(node)
+        for target in node.targets:
+            elements = target.elts if isinstance(target, ast.Tuple | ast.List) else []
+            star = next((k for k, element in enumerate(elements) if isinstance(element, ast.Starred)), None)
+            if star is not None:
+                before, after = ast.Constant(star), ast.Constant(len(elements) - star - 1)
+                template = "ag__.unpack(value, before, after)"
+                node.value = expression(template, node, value=node.value, before=before, after=after)
+        return node
+
     def visit_Assert(self, node: ast.Assert) -> ast.AST:
         message = [] if node.msg is None else [node.msg]
         test, parts = self.visit(node.test), ast.Tuple([self._operand(part) for part in message], ast.Load())

@@ -10,9 +10,12 @@ from typing import Any
 import numpy as np
 import pytest
 import tagloom as tl
+from pytest import MonkeyPatch
 from support.generators.list_programs import write_list_program
 from support.generators.python_programs import load_program
 from support.laws.python_laws import RUNS, disagreements, python_ending
+from support.twins.broken_twin import broken
+from tagloom.core.frontend.source.program_operators import ProgramOperators
 
 SEEDS = 300
 """The programs of the heavy part."""
@@ -124,3 +127,53 @@ def test_refused_uses(function: Callable[[int], object]) -> None:
     with pytest.raises(tl.Invalid, match="only the run knows") as caught:
         tl.function(function)(np.int64(4))
     assert caught.value.rule == "F4" and caught.value.hint
+
+
+def first_and_rest(n):
+    items = [4]
+    for i in range(n):
+        items.append(i)
+    first, *rest = items
+    *start, last = items
+    return first, len(rest), sum(start), last
+
+
+def two_around_the_rest(n):
+    first, *rest, last = [i for i in range(n) if i != 1]
+    return first, rest, last
+
+
+STARRED: list[tuple[Callable[[int], object], list[tuple[int]]]] = [
+    (first_and_rest, [(0,), (3,)]),
+    (two_around_the_rest, [(1,), (3,), (6,)]),
+]
+"""Functions that unpack a list of symbolic length to a starred variable."""
+
+
+@pytest.mark.parametrize(("function", "inputs"), STARRED, ids=lambda value: getattr(value, "__name__", ""))
+def test_starred_targets(function: Callable[[int], object], inputs: list[tuple[int]]) -> None:
+    """A starred variable gets the items that the others leave; too few items are a ValueError."""
+    assert list(disagreements(function, inputs, RUNS[:1])) == []
+
+
+def test_unpacking_stacked_items_as_one_is_caught() -> None:
+    """Broken: the items that only the run counts are unpacked as one."""
+
+    def patch(monkeypatch: MonkeyPatch) -> None:
+        monkeypatch.setattr(ProgramOperators, "unpack", lambda self, value, before, after: value)
+
+    with broken(patch):
+        assert list(disagreements(first_and_rest, [(3,)], RUNS[:1]))
+
+
+def test_parameters_take_no_items_of_symbolic_number() -> None:
+    """`f(*items)` is refused if only the run knows which parameter gets an item."""
+
+    def count(first, *rest):
+        return len(rest)
+
+    def entry(n):
+        return count(*[i for i in range(n) if i != 1])
+
+    with pytest.raises(tl.Invalid, match="its length must be known"):
+        tl.function(entry)(3)
