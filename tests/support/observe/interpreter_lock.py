@@ -12,7 +12,7 @@ LOOK_SECONDS = 0.001
 def seconds_without_other_threads(job: Callable[[], object]) -> float:
     """The most processor time that a job takes between two looks of the caller, in seconds. Other processes, which
     delay the caller, hardly count: they take processor time from both."""
-    has_begun, has_ended = threading.Event(), threading.Event()
+    has_begun, has_ended, may_exit = threading.Event(), threading.Event(), threading.Event()
 
     def run() -> None:
         has_begun.wait()
@@ -20,14 +20,18 @@ def seconds_without_other_threads(job: Callable[[], object]) -> float:
             job()
         finally:
             has_ended.set()
+            may_exit.wait()  # the clock of a thread ends with it
 
     worker = threading.Thread(target=run)
     worker.start()
     assert worker.ident is not None
     clock, longest, last = time.pthread_getcpuclockid(worker.ident), 0.0, 0.0
     has_begun.set()
-    while not has_ended.wait(LOOK_SECONDS):
-        now = time.clock_gettime(clock)
-        longest, last = max(longest, now - last), now
-    worker.join()
+    try:
+        while not has_ended.wait(LOOK_SECONDS):
+            now = time.clock_gettime(clock)
+            longest, last = max(longest, now - last), now
+    finally:
+        may_exit.set()
+        worker.join()
     return longest
