@@ -119,7 +119,7 @@ def abbreviations() -> str:
 
 
 def on_page_content(html: str, **_: Any) -> str:
-    """Explain each term once on a page, and not in headings: called by MkDocs."""
+    """Explain each term once on a page, and not in headings, and make a page usable by everybody: called by MkDocs."""
     explained = set[str]()
 
     def keep_first(match: re.Match[str]) -> str:
@@ -131,7 +131,17 @@ def on_page_content(html: str, **_: Any) -> str:
         return match[0]
 
     pattern = r'(?P<heading><h\d.*?</h\d>)|<abbr title="[^"]*">(?P<term>[^<]*)</abbr>'
-    return re.sub(pattern, keep_first, html, flags=re.DOTALL)
+    return improve_access(re.sub(pattern, keep_first, html, flags=re.DOTALL))
+
+
+def improve_access(html: str) -> str:
+    """The page for readers with a keyboard or a screen reader: code can be scrolled by keys, and the empty corner of a
+    table is no header.
+
+    >>> improve_access("<pre><span></span><code>a</code></pre><th></th>")
+    '<pre tabindex="0"><span></span><code>a</code></pre><td></td>'
+    """
+    return html.replace("<pre>", '<pre tabindex="0">').replace("<th></th>", "<td></td>")
 
 
 def describe_obstacle(folder: Path) -> str:
