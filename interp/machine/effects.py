@@ -1,8 +1,8 @@
 """Effects: what a firing does to cells or to the outside world, and draws of random numbers.
 
 S14 An effect happens when its node fires: `print` prints a line; `callback` calls a Python function, and traps if the
-function raises or returns a value of another type. The result is recorded in the event; replay and stepping back never
-    repeat the effect.
+    function raises or returns a value of another type. The result is recorded in the event; replay and stepping back
+    never repeat the effect.
 S15 A draw of random numbers has the key splitmix64(tag ^ name, seed), of the key of the tag, the key of the node's
     name, and the seed of the run. It depends neither on the schedule nor on any other draw.
 """

@@ -124,7 +124,6 @@ def test_a_level_of_a_tree_is_a_batch(small_batches: None) -> None:
     assert more_batches - batches <= 8
 
 
-@pytest.mark.full
 @settings(max_examples=15, phases=[Phase.generate], deadline=None)
 @given(cases(arrays=True), st.integers(0, 2**32 - 1).map(Random))
 def test_programs_of_arrays(case: Case, dice: Random) -> None:
@@ -136,7 +135,6 @@ def test_programs_of_arrays(case: Case, dice: Random) -> None:
         assert list(option_violations(case, dice, 2)) == []
 
 
-@pytest.mark.full
 @settings(max_examples=10, phases=[Phase.generate], deadline=None)
 @given(act_cases(bounded=False))
 def test_programs_with_effects(case: Case) -> None:
