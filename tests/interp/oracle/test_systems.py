@@ -6,10 +6,15 @@ from importlib.util import find_spec
 from random import Random
 
 import pytest
+from tagloom.core import dtypes
+from tagloom.core.dtypes import DType
+from tagloom.core.errors import Invalid
+from tagloom.core.types import Type
 from tagloom.interp.oracle.adapters import backend_command, backend_names
 from tagloom.interp.oracle.backend_process import Backend, Timeouts
 from tagloom.interp.oracle.fuzz import judge_case
 from tagloom.interp.oracle.generate import FuzzWriter
+from tagloom.interp.oracle.sweep import ORDINARY, OpSample, op_samples, run_group, sample_vector
 
 MODULES = {
     "numpy": "numpy",
@@ -49,3 +54,40 @@ def test_generated_programs(name: str) -> None:
         judgements = [judge_case(backend, FuzzWriter(Random(f"2:{number}")).write_case()) for number in range(25)]
     verdicts = [found.verdict for found in judgements if found is not None and found.verdict != "refused"]
     assert len(verdicts) > 15 and verdicts.count("alike") >= len(verdicts) - 3 * (name in COMPILERS), verdicts
+
+
+def takes_indices(sample: OpSample, dtype: DType) -> bool:
+    """Whether an op on float64 takes indices or counts of this dtype."""
+    operands = [Type(dtypes.float64, (4,)), *(Type(dtype, (4,)) for _ in sample.operand_dtypes[1:])]
+    try:
+        sample.row.type_rule(*operands, **dict(sample.attributes))
+    except Invalid:
+        return False
+    return True
+
+
+@pytest.mark.heavy
+@pytest.mark.parametrize("name", ["numpy", "jax", "torch", "tensorflow", "onnxruntime", "onnx-reference"])
+def test_indices_of_every_dtype(name: str) -> None:
+    """An op that a system computes with indices of int64 it computes with indices of every integer dtype."""
+    if find_spec(MODULES[name]) is None:
+        pytest.skip(f"{MODULES[name]} is not installed")
+    samples = [each for each in op_samples() if each.operand_dtypes[:2] == (dtypes.float64, dtypes.int64)]
+    computed, failures = set(), []
+    with Backend(backend_command(name), timeouts=PATIENT) as backend:
+        for sample in samples:
+            for dtype in (
+                dtypes.int64,
+                *(each for each in dtypes.ALL if each.is_integer and takes_indices(sample, each)),
+            ):
+                vectors = [
+                    sample_vector(dtypes.float64, 0),
+                    *(sample_vector(dtype, 1) for _ in sample.operand_dtypes[1:]),
+                ]
+                narrow = sample._replace(operand_dtypes=(dtypes.float64, *(dtype for _ in vectors[1:])))
+                result = run_group(backend, narrow, ORDINARY, vectors)
+                if result.verdict == "alike":
+                    computed.add(sample.label)
+                elif sample.label in computed:
+                    failures.append((narrow.label, result.verdict, result.reason))
+    assert computed and not failures, failures
