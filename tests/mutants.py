@@ -1,7 +1,10 @@
 """Random mutants: `python tests/mutants.py [N] [SEED] [SUBJECT]` makes N, tests each, and prints the score.
 
-A mutant is the package with one change to the syntax of one file of its subject below. It is killed if a test of that
-subject fails or does not end. Mutants that survive are printed: each is a hole in the tests, or equivalent code.
+A mutant is the package with one change to the syntax of one file of its subject below. It is detected if a test of
+that subject fails. Mutants that survive are printed: each is a hole in the tests, or equivalent code. The unchanged
+package is tested first, and its times are the measure: a mutant one of whose tests takes four times as long as the
+slowest test did counts neither as detected nor as a survivor. It is printed as too long: the change may have made an
+endless loop, or the machine may be busy.
 """
 
 from __future__ import annotations
@@ -14,10 +17,13 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import NamedTuple
+from xml.etree import ElementTree
 
 ROOT = Path(__file__).resolve().parents[1]
 SPARED = {"snapshot", "duplicate_token"}
@@ -364,17 +370,44 @@ def _code(node: ast.AST) -> Iterator[ast.AST]:
                 yield from _code(item)
 
 
-def dies(mutant: Mutant, tests: Sequence[str], compiled: str) -> bool:
-    """Whether a test fails, hangs or crashes on the package with this change. All mutants share one cache of compiled
-    code, whose keys include everything that the code depends on."""
+class TimeLimits(NamedTuple):
+    """The seconds that one test may take, and all tests of a subject together."""
+
+    test: int
+    run: int
+
+
+class SubjectRun(NamedTuple):
+    """What came of the tests of a subject: the pytest exit code, or None if they took too long; and the seconds of the
+    slowest test and of all together."""
+
+    code: int | None
+    slowest: float
+    seconds: float
+
+
+UNCHANGED_LIMITS = TimeLimits(3600, 7200)
+"""The limits of the unchanged package, whose times set those of mutants."""
+
+
+def limits_of(unchanged: SubjectRun) -> TimeLimits:
+    """Four times what the unchanged package takes, since other work on the machine slows tests."""
+    return TimeLimits(max(60, round(4 * unchanged.slowest)), max(600, round(4 * unchanged.seconds)))
+
+
+def run_tests(mutant: Mutant, tests: Sequence[str], compiled: str, limits: TimeLimits) -> SubjectRun:
+    """Run the tests, up to the first that fails, on the package with this change. All mutants share one cache of
+    compiled code, whose keys include everything that the code depends on."""
     with tempfile.TemporaryDirectory() as folder:
-        package = Path(folder) / "tagloom"
+        package, times = Path(folder) / "tagloom", Path(folder) / "times.xml"
         shutil.copytree(
             ROOT, package, ignore=shutil.ignore_patterns(".*", "*.egg-info", "__pycache__", "build", "dist")
         )
         (package / mutant.file).write_text(mutant.source)
         # Also the parametrisations that only `full(first=N)` makes heavy.
-        options = ["-x", "-q", "--tb=no", "-n", "0", "-m", "full or not heavy", "--timeout", "120"]
+        options = ["-x", "-q", "--tb=no", "-n", "0", "-m", "full or not heavy", f"--junitxml={times}"]
+        # This method ends the process; the other raises an exception, which Hypothesis takes for a failing example.
+        options += ["--timeout", str(limits.test), "--timeout-method", "thread"]
         command = [sys.executable, "-m", "pytest", *options, *tests]
         environment = {
             **os.environ,
@@ -383,37 +416,52 @@ def dies(mutant: Mutant, tests: Sequence[str], compiled: str) -> bool:
             "HYPOTHESIS_PROFILE": "mutants",
             "TAGLOOM_CACHE": compiled,
         }
+        start = time.monotonic()
         try:
-            run = subprocess.run(command, cwd=package, env=environment, capture_output=True, timeout=1200, check=False)
+            run = subprocess.run(
+                command, cwd=package, env=environment, capture_output=True, timeout=limits.run, check=False
+            )
         except subprocess.TimeoutExpired:
-            return True
+            return SubjectRun(None, 0.0, time.monotonic() - start)
+        seconds = time.monotonic() - start
+        if b"+ Timeout +" in run.stdout + run.stderr:
+            return SubjectRun(None, 0.0, seconds)
         if run.returncode > 2:
             raise RuntimeError(f"pytest could not run: {run.stdout.decode()[-2000:]}")
-        return run.returncode != 0
+        cases = ElementTree.parse(times).iter("testcase") if times.exists() else ()
+        return SubjectRun(run.returncode, max((float(case.get("time", 0)) for case in cases), default=0.0), seconds)
 
 
 def main(count: int, seed: int, name: str) -> int:
-    """Test a sample of mutants; 0 if the unchanged package passes and at most one mutant in ten survives (of few
-    mutants, one)."""
+    """Test a sample of mutants; 0 if the unchanged package passes and at most one in ten of the mutants that end
+    survives (of few mutants, one)."""
     files, tests = SUBJECTS[name]
     every = [mutant for file in files for mutant in mutants(file)]
     chosen = random.Random(seed).sample(every, min(count, len(every)))
-    died = 0
+    counts = Counter[str]()
     with tempfile.TemporaryDirectory() as compiled, ThreadPoolExecutor(max_workers=os.cpu_count()) as pool:
-        as_it_is = pool.submit(dies, Mutant(files[0], 0, "", "", (ROOT / files[0]).read_text()), tests, compiled)
-        outcomes = pool.map(lambda mutant: dies(mutant, tests, compiled), chosen)
-        for number, (mutant, dead) in enumerate(zip(chosen, outcomes, strict=True), 1):
-            died += dead
-            if not dead:
-                print(f"survived: {describe(mutant)}")
-            if number % 10 == 0:
-                print(f"{died} of the first {number} died", flush=True)
-        if as_it_is.result():
+        unchanged = run_tests(
+            Mutant(files[0], 0, "", "", (ROOT / files[0]).read_text()), tests, compiled, UNCHANGED_LIMITS
+        )
+        if unchanged.code != 0:
             print("the tests fail, or do not run, on the package as it is")
             return 1
-    print(f"{died} of {len(chosen)} mutants of the {name} died (of {len(every)} there are; seed {seed})")
-    allowed = max(len(chosen) // 10, 1 if len(chosen) >= 4 else 0)
-    return 0 if len(chosen) - died <= allowed else 1
+        allowed = limits_of(unchanged)
+        print(f"the package as it is takes {unchanged.seconds:.0f} s; a test of a mutant may take {allowed.test} s")
+        outcomes = pool.map(lambda mutant: run_tests(mutant, tests, compiled, allowed), chosen)
+        for number, (mutant, outcome) in enumerate(zip(chosen, outcomes, strict=True), 1):
+            verdict = {None: "too long", 0: "survived"}.get(outcome.code, "detected")
+            counts[verdict] += 1
+            if verdict != "detected":
+                print(f"{verdict}: {describe(mutant)}")
+            if number % 10 == 0:
+                print(f"{counts['detected']} of the first {number} detected, {counts['too long']} too long", flush=True)
+    ended = len(chosen) - counts["too long"]
+    print(
+        f"{counts['detected']} of {ended} mutants of the {name} detected, {counts['too long']} more took too long "
+        f"(of {len(every)} there are; seed {seed})"
+    )
+    return 0 if counts["survived"] <= max(ended // 10, 1 if ended >= 4 else 0) else 1
 
 
 def describe(mutant: Mutant) -> str:
