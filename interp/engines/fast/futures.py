@@ -45,14 +45,22 @@ MAX_ELEMENTS = 2**16
 """A result or operand of more elements is not part of a firing whose result is a future: it would take long."""
 MAX_STACKED_ELEMENTS = 2**12
 """An array of more elements is not stacked: its elements outweigh a call of NumPy."""
+MAX_SUPERLINEAR_ELEMENTS = 2**12
+"""The same as MAX_ELEMENTS for an op without a kernel on stacks whose work grows faster than its operands."""
 MAX_BATCH_ELEMENTS = 2**20
 """A batch is computed in parts of this many elements, between which limits are checked."""
+MAX_BATCH_COST = 2**23
+"""A part takes roughly this many nanoseconds at most."""
 MIN_BATCH_FIRINGS, MIN_BATCHED_FUTURES = 3, 24
 """Fewer firings are computed one by one, in a batch or in the whole table: stacking costs more."""
-FIRST_ROOM, MAX_ROOM = 2**10, 2**17
+FIRST_ROOM, MAX_ROOM = 2**8, 2**17
 """The number of rows of the table at first, and at most."""
-MAX_FUTURE_BYTES, MIN_FUTURE_BYTES = 2**26, 2**20
-"""When results of this many bytes are still to come, they are computed; sooner if the limit on memory is near."""
+MAX_FUTURE_COST, MIN_FUTURE_COST = 2**25, 2**20
+"""When futures have this cost together, they are computed; sooner if the limit on memory is near. The cost of a firing
+is the bytes of its result, or the nanoseconds that it may take, whichever are more: so the memory that futures take is
+bounded, and the time that computing them takes after a limit or Ctrl-C."""
+FIRING_NANOSECONDS, STACKED_FIRING_NANOSECONDS = 2**11, 2**8
+"""What a firing takes at least, alone and in a batch."""
 NO_POOL = -1
 """The pool of arrays that are not stacked."""
 
@@ -81,8 +89,9 @@ class Signature:
     @cached_property
     def batch_size(self) -> int:
         """The most firings of a part of a batch."""
-        sizes = [math.prod(type_.shape or ()) for type_ in (*self.operands, self.result)]  # type: ignore[arg-type]
-        return max(1, MAX_BATCH_ELEMENTS // max(sizes))
+        cost = firing_cost(self.row, (*self.operands, self.result))
+        sizes = map(element_count, (*self.operands, self.result))
+        return max(1, min(MAX_BATCH_ELEMENTS // max(sizes), MAX_BATCH_COST // cost))
 
 
 class FuturePlan:
@@ -94,7 +103,7 @@ class FuturePlan:
         self.pool_types: list[Type] = []
         """The type of the arrays of each pool."""
         self.signature_of_node = np.full(len(graph.nodes), -1, np.int64)
-        self.result_bytes = np.zeros(len(graph.nodes), np.int64)
+        self.costs = np.zeros(len(graph.nodes), np.int64)
         self.machine_nodes: list[int] = []
         """The nodes that never trap: the machine sends their futures."""
         self.tested_nodes: set[int] = set()
@@ -106,14 +115,14 @@ class FuturePlan:
             if image.nodes[number, NodeColumn.CODE] != Opcode.FALLBACK or not can_send_future(node, types):
                 continue
             row, result = OPS[node.op], node.outputs[0].type
-            key = row.name, node.attributes, types, result
+            key = row.name, repr(node.attributes), types, result  # 0.0 and -0.0 are equal
             if key not in numbers:
                 numbers[key] = len(self.signatures)
                 all_pools = [self._pool(type_, pools) for type_ in (*types, result)]
                 signature = Signature(row, types, result, node.attributes, tuple(all_pools[:-1]), all_pools[-1])
                 self.signatures.append(signature)
             self.signature_of_node[number] = numbers[key]
-            self.result_bytes[number] = math.prod(result.shape or ()) * result.dtype.numpy.itemsize  # type: ignore[arg-type]
+            self.costs[number] = firing_cost(row, (*types, result))
             if may_trap(row, types):
                 self.tested_nodes.add(number)
             else:
@@ -129,7 +138,7 @@ class FuturePlan:
         )
 
     def _pool(self, type_: Type, pools: dict[Type, int]) -> int:
-        if type_.is_scalar or math.prod(type_.shape or ()) > MAX_STACKED_ELEMENTS:  # type: ignore[arg-type]
+        if type_.is_scalar or element_count(type_) > MAX_STACKED_ELEMENTS:
             return NO_POOL
         if type_ not in pools:
             pools[type_] = len(self.pool_types)
@@ -163,7 +172,28 @@ def can_send_future(node: GraphNode, operands: Sequence[Type]) -> bool:
     if condition is not None and "f" in condition.dtype_kinds:
         return False
     result = node.outputs[0].type
-    return not result.is_scalar and all(map(has_few_elements, (*operands, result)))
+    if result.is_scalar or not all(map(has_few_elements, (*operands, result))):
+        return False
+    is_linear = row.stacking is not None or not row.has_superlinear_work
+    return is_linear or sum(map(element_count, operands)) <= MAX_SUPERLINEAR_ELEMENTS
+
+
+def element_count(type_: Type) -> int:
+    """The number of elements of a type whose sizes are known."""
+    return math.prod(type_.shape or ())  # type: ignore[arg-type]
+
+
+def firing_cost(row: Op, types: Sequence[Type]) -> int:
+    """The cost of a firing of an op on operands and a result of these types: bytes or nanoseconds. If the work grows
+    faster than the operands, it is that of a product of matrices, m times n times k, or of a decomposition, the third
+    power of the size; decompositions take several operations for each."""
+    counts = [element_count(type_) for type_ in types]
+    is_stacked = row.stacking is not None or row.scalar is not None
+    nanoseconds = (STACKED_FIRING_NANOSECONDS if is_stacked else FIRING_NANOSECONDS) + sum(counts)
+    if row.has_superlinear_work:
+        work = math.prod(counts) ** (1.5 / len(counts))
+        nanoseconds += round(work if row.stacking is not None else 8 * work)
+    return max(counts[-1] * types[-1].dtype.numpy.itemsize, nanoseconds)
 
 
 def has_few_elements(type_: Type) -> bool:
@@ -171,7 +201,7 @@ def has_few_elements(type_: Type) -> bool:
     sizes = type_.shape
     if sizes is None or type_.dtype.kind == "h":
         return False
-    return None not in sizes and math.prod(sizes) <= MAX_ELEMENTS  # type: ignore[arg-type]
+    return None not in sizes and element_count(type_) <= MAX_ELEMENTS
 
 
 def may_trap(row: Op, operands: Sequence[Type]) -> bool:
@@ -189,7 +219,7 @@ class Futures:
         self._is_installed = False
         self.stop_reason: Callable[[], str | None] = lambda: None
         """What ends the run while futures are computed, if anything does."""
-        store.result_bytes = self._plan.result_bytes
+        store.future_costs = self._plan.costs
         store.compute_futures = self.compute
         store.mark_moved()
 
@@ -209,11 +239,14 @@ class Futures:
     def make_room(self) -> None:
         """Make room for more futures, in a larger table or by computing them all."""
         store = self._store
-        is_large = store.registers[Register.FUTURE_BYTES] > store.options[MachineOption.FUTURE_BYTES_LIMIT]
-        if is_large or len(store.futures) >= MAX_ROOM:
+        if self._is_costly() or len(store.futures) >= MAX_ROOM:
             self.compute()
         else:
             self._extend_table(4 * len(store.futures))
+
+    def _is_costly(self) -> bool:
+        store = self._store
+        return bool(store.registers[Register.FUTURE_COST] > store.options[MachineOption.FUTURE_COST_LIMIT])
 
     def _extend_table(self, size: int) -> None:
         store, old = self._store, self._store.futures
@@ -221,7 +254,7 @@ class Futures:
         table[: len(old)] = old
         table[len(old) :, FutureColumn.RESULT] = self._take_results(size - len(old))
         store.futures = table
-        self._limit_bytes()
+        self._limit_cost()
         store.mark_moved()
 
     def _take_results(self, count: int) -> list[int]:
@@ -230,9 +263,9 @@ class Futures:
         self._store.reference_counts[numbers] = 1
         return numbers
 
-    def _limit_bytes(self) -> None:
+    def _limit_cost(self) -> None:
         room = (self._memory_limit - resident_memory()) // 4
-        self._store.options[MachineOption.FUTURE_BYTES_LIMIT] = min(MAX_FUTURE_BYTES, max(MIN_FUTURE_BYTES, room))
+        self._store.options[MachineOption.FUTURE_COST_LIMIT] = min(MAX_FUTURE_COST, max(MIN_FUTURE_COST, room))
 
     def find_operands(self, node: int, port: int, frame: int, word: int) -> list[int] | None:
         """The words of the operands of a firing that the machine leaves to Python, whose last token has this word and
@@ -259,7 +292,7 @@ class Futures:
         """Note a firing of a node on operands with these words; returns the number of its result, a future. Raises
         OpAbandoned and MemoryError as `compute` does."""
         store, r = self._store, self._store.registers
-        if r[Register.FUTURES] >= len(store.futures):
+        if r[Register.FUTURES] >= len(store.futures) or self._is_costly():
             self.make_room()
         row = store.futures[r[Register.FUTURES]]
         result, types = (
@@ -273,7 +306,7 @@ class Futures:
         row[FutureColumn.OPERAND_0 : FutureColumn.OPERAND_0 + len(operands)] = operands
         store.object_levels[result] = row[FutureColumn.LEVEL]
         r[Register.FUTURES] += 1
-        r[Register.FUTURE_BYTES] += self._plan.result_bytes[node]
+        r[Register.FUTURE_COST] += self._plan.costs[node]
         return result
 
     def compute(self) -> None:
@@ -283,6 +316,7 @@ class Futures:
         r = store.registers
         count = int(r[Register.FUTURES])
         if not count:
+            r[Register.FUTURE_COST] = 0
             return
         table = store.futures[:count]
         batch = self._compute_in_order if count < MIN_BATCHED_FUTURES else self._compute_in_batches
@@ -304,14 +338,17 @@ class Futures:
         is_used = remaining[results] > 0
         table[is_used, FutureColumn.RESULT] = self._take_results(int(is_used.sum()))
         store.reference_counts[results[~is_used]] = 1
-        r[[Register.FUTURES, Register.FUTURE_BYTES]] = 0
-        self._limit_bytes()
+        r[[Register.FUTURES, Register.FUTURE_COST]] = 0
+        self._limit_cost()
 
     def _compute_in_order(self, table: WordArray, signatures: WordArray, remaining: WordArray) -> dict[int, Value]:
         """The values of the results that tokens refer to, computed one by one; `remaining` has the references to each
         object that are left then."""
         store, rules, values = self._store, self._rules(), dict[int, Value]()
         for (node, result, _, *operands), number in zip(table.tolist(), signatures.tolist(), strict=True):
+            reason = self.stop_reason()
+            if reason is not None:
+                raise OpAbandoned(reason)
             types = self._plan.signatures[number].operands
             inputs = [
                 values[word] if is_boxed(type_) and word in values else store.to_value(word, type_)

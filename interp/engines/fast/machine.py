@@ -130,18 +130,18 @@ def run(a: Any, budget: Any, header: Any) -> Any:
     return exit_reason
 
 
-FUTURE_BYTES = 8 * len(FutureColumn)
+FUTURE_ROW_BYTES = 8 * len(FutureColumn)
 
 
 def write_future(a: Any, o: Any, r: Any, mem: Any, frame: Any, port: Any, number: Any, boxed_flags: Any) -> Any:
     """Write the row of a firing whose result is a future, behind the others; returns the number of the result, or -1 if
     there is no room. The row counts once the firing is sure to happen."""
     count = peek(r, Register.FUTURES)
-    if count >= peek(a, Address.FUTURES_SIZE) or peek(r, Register.FUTURE_BYTES) > peek(
-        o, MachineOption.FUTURE_BYTES_LIMIT
+    if count >= peek(a, Address.FUTURES_SIZE) or peek(r, Register.FUTURE_COST) > peek(
+        o, MachineOption.FUTURE_COST_LIMIT
     ):
         return -1
-    row, levels, level = peek(a, Address.FUTURES) + count * FUTURE_BYTES, peek(a, Address.LEVELS), 0
+    row, levels, level = peek(a, Address.FUTURES) + count * FUTURE_ROW_BYTES, peek(a, Address.LEVELS), 0
     for position in range(3):
         word = operand(mem, frame, peek(port, PortColumn.OPERAND_0 + position))
         poke(row, FutureColumn.OPERAND_0 + position, word)
@@ -403,8 +403,8 @@ def deliver(a: Any, budget: Any, header: Any) -> Any:
                     poke(counts, number, peek(counts, number) + 1)
                     if code == Opcode.FUTURE:
                         poke(r, Register.FUTURES, peek(r, Register.FUTURES) + 1)
-                        more = peek(peek(a, Address.RESULT_BYTES), number)
-                        poke(r, Register.FUTURE_BYTES, peek(r, Register.FUTURE_BYTES) + more)
+                        cost = peek(peek(a, Address.FUTURE_COSTS), number)
+                        poke(r, Register.FUTURE_COST, peek(r, Register.FUTURE_COST) + cost)
                     if HAS_JOURNAL:
                         flags += JournalHead.OPENS_ACTIVATION * (target == 0) + JournalHead.IS_THROTTLED * is_held
                         outputs = host_kind if host_kind != HostResultKind.NO_OUTPUT else 0

@@ -70,8 +70,8 @@ class Register(IntEnum):
     """The step at which stop conditions are ignored, since the run has just stopped there; or -1."""
     FUTURES = 34
     """The number of firings whose results are futures."""
-    FUTURE_BYTES = 35
-    """The bytes that these results will have."""
+    FUTURE_COST = 35
+    """The sum of the costs of these firings, and the bytes of values that became objects meanwhile."""
 
 
 class Address(IntEnum):
@@ -132,8 +132,8 @@ class Address(IntEnum):
     FUTURES_SIZE = 41
     LEVELS = 42
     """By object, the level of a future; 0 for a value."""
-    RESULT_BYTES = 43
-    """By node, the bytes of a result, where that is a future."""
+    FUTURE_COSTS = 43
+    """By node, the cost of a firing whose result is a future."""
 
 
 class FutureColumn(IntEnum):
@@ -208,8 +208,8 @@ class MachineOption(IntEnum):
     """The maximal number of words that a closing activation adds."""
     STOPS_AT_WAITING = 12
     """Whether the run may stop before a token that does not fire its node."""
-    FUTURE_BYTES_LIMIT = 13
-    """The bytes of futures from which on they must be computed first."""
+    FUTURE_COST_LIMIT = 13
+    """The cost of futures from which on they must be computed first."""
 
 
 class DeliveryOrder(IntEnum):

@@ -66,6 +66,10 @@ def delivery_order(schedule: str) -> tuple[DeliveryOrder, int] | None:
     return None if seed is None else (DeliveryOrder.RANDOM, seed)
 
 
+MIN_HOST_FIRINGS = 16
+"""From this firing on the host on, a run sends futures: a short run does not need a table of them."""
+
+
 class FastRun:
     """A run of the fast machine, which can be driven, inspected and exported."""
 
@@ -106,9 +110,9 @@ class FastRun:
         self._page_start = self.steps
         """The number of steps when a page was last turned before it was full."""
         self._may_use_blocks = False
-        self._futures = Futures(self.store, lambda: state.rules, limits.bytes) if keeper is None else None
-        """None for a run that keeps events: these have the values."""
-        self._install_futures()
+        self._futures: Futures | None = None
+        """None before MIN_HOST_FIRINGS, and for a run that keeps events: these have the values."""
+        self._host_firings = 0
         if keeper is not None:
             keeper.attach(self.store, self.host)
 
@@ -178,6 +182,11 @@ class FastRun:
             self._install_futures()
         depths = (self.limits.depth, MAX_DEPTH, self.limits.depth if stops.depth is None else stops.depth - 1)
         store.options[MachineOption.DEPTH_LIMIT] = min(depths)
+
+    def _start_futures(self) -> None:
+        self._futures = Futures(self.store, lambda: self.origin_state.rules, self.limits.bytes)
+        self._futures.stop_reason = self.host.stop_reason
+        self._install_futures()
 
     def _install_futures(self) -> None:
         """Have nodes send futures, unless the run keeps events or may stop at nodes, where conditions read values."""
@@ -337,6 +346,10 @@ class FastRun:
             raise out_of_memory(self.origin_state.graph.name) from None
 
     def _fire_on_host(self) -> bool:
+        self._host_firings += 1
+        if self._futures is None and self._keeper is None and self._host_firings >= MIN_HOST_FIRINGS:
+            self._start_futures()
+            return False  # the machine may fire this node itself
         trap_count = len(self.host.traps)
         try:
             token = self.host.current_token()

@@ -57,6 +57,8 @@ PAGE_WORDS = 2**17
 """The size of a journal page, in words, without the reserve. With 2**15, turning pages costs 10 ns more per step."""
 PAGE_TURN_BYTES = 2**24
 """A page is turned once it keeps dead arrays of this many bytes alive."""
+MIN_COUNTED_BYTES = 2**8
+"""Smaller values do not count for the cost of futures: their number bounds them."""
 _PINNED_REFERENCES = 2**40
 """The reference count of a literal: so high that no run brings it to 0."""
 
@@ -107,7 +109,7 @@ class TokenStore:
         self.unused_objects: list[int] = []
         self.futures = np.zeros((0, len(FutureColumn)), np.int64)
         self.object_levels = np.zeros(len(self.reference_counts), np.int64)
-        self.result_bytes = np.zeros(1, np.int64)
+        self.future_costs = np.zeros(1, np.int64)
         self.compute_futures: Callable[[], None] = lambda: None
         """Computes all objects that are futures."""
         self.allocated_bytes = 0
@@ -176,7 +178,7 @@ class TokenStore:
             Address.PATH_COUNTS: self.path_counts,
             Address.FUTURES: self.futures,
             Address.LEVELS: self.object_levels,
-            Address.RESULT_BYTES: self.result_bytes,
+            Address.FUTURE_COSTS: self.future_costs,
         }
         table = np.zeros(len(Address), np.int64)
         for entry, array in rows.items():
@@ -331,7 +333,10 @@ class TokenStore:
             return encode_word(value, type_.dtype)
         number = self.take_numbers(1)[0]
         self.objects[number] = value
-        self.allocated_bytes += getattr(value, "nbytes", 0)
+        size = getattr(value, "nbytes", 0)
+        self.allocated_bytes += size
+        if size >= MIN_COUNTED_BYTES and len(self.futures):  # futures may keep it alive after the last token
+            self.registers[Register.FUTURE_COST] += size
         self.reference_counts[number] = references
         return number
 

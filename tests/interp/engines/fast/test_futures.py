@@ -17,12 +17,15 @@ from support.generators.generator import Case, cases
 from support.laws.fast_laws import SCHEDULES, comparable_fields, option_violations, run_fast, violations
 from support.twins.broken_twin import Break, broken
 from tagloom.core.graph.lower import lower
-from tagloom.interp.engines.fast import futures
-from tagloom.interp.engines.fast.futures import Futures, Pools, Signature
+from tagloom.core.ops.op import OPS
+from tagloom.core.types import Type
+from tagloom.interp.engines.fast import futures, run
+from tagloom.interp.engines.fast.futures import FuturePlan, Futures, Pools, Signature, firing_cost
 from tagloom.interp.engines.fast.registers import FutureColumn, Register
 from tagloom.interp.engines.limits import Limits
 from tagloom.interp.engines.long_ops import OpAbandoned
 from tagloom.interp.engines.reference import run_graph
+from tagloom.interp.image.image import cached_image
 
 WIDTH = 4
 ROW = tl.Array[tl.float32, WIDTH]
@@ -61,6 +64,7 @@ def small_batches(monkeypatch: MonkeyPatch) -> None:
 
 
 def batch_everything(patch: MonkeyPatch) -> None:
+    patch.setattr(run, "MIN_HOST_FIRINGS", 1)
     patch.setattr(futures, "MIN_BATCHED_FUTURES", 1)
     patch.setattr(futures, "MIN_BATCH_FIRINGS", 2)
 
@@ -202,15 +206,52 @@ def test_few_bytes_of_futures_are_kept() -> None:
 
     with MonkeyPatch.context() as patch:
         compute = Futures.compute
-        patch.setattr(futures, "MAX_FUTURE_BYTES", 2**20)
+        patch.setattr(futures, "MAX_FUTURE_COST", 2**20)
         patch.setattr(
             Futures,
             "compute",
-            lambda self: (sizes.append(int(self._store.registers[Register.FUTURE_BYTES])), compute(self))[1],
+            lambda self: (sizes.append(int(self._store.registers[Register.FUTURE_COST])), compute(self))[1],
         )
-        outcome = loop.run(100, np.zeros(2**15), engine="fast", schedule="waves")
-    assert outcome.value[0] == 100.0  # type: ignore[index]
+        outcome = loop.run(150, np.zeros(2**15), engine="fast", schedule="waves")
+    assert outcome.value[0] == 150.0  # type: ignore[index]
     assert max(sizes) <= 2**20 + 2**18 and len(sizes) > 15
+
+
+@pytest.mark.full
+def test_futures_keep_few_bytes_alive() -> None:
+    """A loop that draws large arrays and reads a few elements of each keeps few of them alive, although the firings
+    that read them are still to be computed."""
+
+    @tl.function
+    def loop(n: tl.int64, x: tl.Array[tl.float64, 4]) -> tl.Array[tl.float64, 4]:  # type: ignore[valid-type]
+        return tl.while_loop(lambda i, y: i < n, lambda i, y: (i + 1, y + tl.uniform((2**15,))[0:4]), 0, x)[1]
+
+    most, compute = list[int](), Futures.compute
+
+    def measure(self: Futures) -> None:
+        most.append(sum(getattr(value, "nbytes", 0) for value in self._store.objects))
+        compute(self)
+
+    with MonkeyPatch.context() as patch:
+        patch.setattr(futures, "MAX_FUTURE_COST", 2**20)
+        patch.setattr(Futures, "compute", measure)
+        outcome = loop.run(100, np.zeros(4), engine="fast", schedule="waves")
+    assert outcome.status == "Returned" and max(most) <= 2**21
+
+
+def test_the_cost_of_futures_bounds_the_time_of_their_computation() -> None:
+    """A firing that computes long, and has a small result, costs its time: a limit on time or Ctrl-C may have to wait
+    for all futures, since the tokens that are left have values. Long decompositions are no futures."""
+    wide, tall, small = (Type(tl.float64, shape) for shape in ((16, 4096), (4096, 16), (16, 16)))
+    assert firing_cost(OPS["matmul"], (wide, tall, small)) >= 2**20
+    assert firing_cost(OPS["add"], (small, small, small)) == 256 * 8
+
+    @tl.function
+    def factors(x: tl.Array[tl.float64, 8, 8], y: tl.Array[tl.float64, 128, 128]) -> Any:  # type: ignore[valid-type]
+        return tl.linalg.qr(x)[0], tl.linalg.qr(y)[0]
+
+    plan = FuturePlan(cached_image(factors.graph, {}))
+    assert {signature.operands[0].shape for signature in plan.signatures} == {(8, 8)}
 
 
 @pytest.mark.full
