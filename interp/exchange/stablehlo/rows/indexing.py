@@ -145,8 +145,11 @@ def scatter(
         if not function:
             raise unsupported("op", "scatter whose region is neither one operation nor the update is not imported")
     numbers = dimension_numbers(scatter_dimension_numbers)
-    sizes, rank = sizes_of(x), rank_of(x)
     inserted = {*numbers.get("inserted_window_dims", []), *numbers.get("input_batching_dims", [])}
+    is_scalar = rank_of(x) == 0
+    if is_scalar:  # a vector of one element
+        x, inserted = tl.reshape(x, (1,)), {0}
+    sizes, rank = sizes_of(x), rank_of(x)
     index = StartIndices(
         starts, numbers, "scatter_dims_to_operand_dims", "scatter_indices_batching_dims", "input_batching_dims"
     )
@@ -186,7 +189,7 @@ def scatter(
     result = getattr(tl, function)(moved, updates, *places)
     if checks:
         result = tl.index(result, slice(None, sizes[indexed[0]]))
-    return move_axes(result, [order.index(axis) for axis in range(rank)])
+    return tl.reshape(result, ()) if is_scalar else move_axes(result, [order.index(axis) for axis in range(rank)])
 
 
 def is_inside(first: Any, limit: int) -> Any | None:

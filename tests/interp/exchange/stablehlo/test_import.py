@@ -277,6 +277,17 @@ def test_many_operations_with_drawn_dimensions() -> None:
 
 
 @pytest.mark.full
+@pytest.mark.parametrize("x", [np.float32(3), np.array([3], np.float32)], ids=["scalar", "vector"])
+def test_scatter_with_empty_index_vectors(x: Any) -> None:
+    """Every update counts, as in StableHLO's interpreter; XLA's CPU backend applies the last one only, or fails."""
+    axes = tuple(range(np.ndim(x)))
+    numbers = lax.ScatterDimensionNumbers((), inserted_window_dims=axes, scatter_dims_to_operand_dims=())
+    places, updates = np.zeros((4, 0), np.int32), np.array([-1, 2, 5, -3], np.float32)
+    text = jax.jit(lambda x, u: lax.scatter_mul(x, places, u, numbers)).lower(x, updates).as_text()
+    np.testing.assert_array_equal(np.asarray(tl.from_stablehlo(text)(x, updates)), x * 30, strict=True)
+
+
+@pytest.mark.full
 def test_gradients() -> None:
     """tagloom differentiates an imported function as JAX differentiates the original."""
 
