@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
-from types import CellType, FunctionType
+from types import CellType, FunctionType, GeneratorType
 from typing import Any, NoReturn, Protocol
 
 from ...core.errors import Invalid
@@ -27,6 +27,7 @@ from ...core.frontend.source.state import (
     is_unassigned,
     open_journal,
     record_write,
+    register_created,
 )
 from ...core.frontend.source.state_errors import (
     changed_constant,
@@ -166,7 +167,8 @@ class BackendOperators(Operators):
         converted = convert(function, self.cell) if is_convertible(function) else function
         if not is_converted(converted):
             return self.call_opaque(function, arguments, keywords)
-        return self.backend.call(function, converted, arguments, keywords)
+        result = self.backend.call(function, converted, arguments, keywords)
+        return register_created(result) if type(result) is GeneratorType else result
 
     def call_opaque(self, function: Any, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
         python = getattr(function, "_python", None)

@@ -9,13 +9,15 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import gc
 import inspect
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from types import FunctionType, GeneratorType
+from types import CellType, FunctionType, MethodType
 from typing import Any, NoReturn
 
 from ...errors import Invalid, Usage
+from ...ops.effects import EFFECT_OPS
 from ..effects import FormattedValue, print_joined
 from ..trace.captures import read_variable
 from ..trace.choice import Choice
@@ -38,6 +40,7 @@ from .state import (
     commit,
     open_journal,
     record_lasting_effect,
+    register_created,
     staging_depth,
 )
 from .texts import SymbolicText, check_text, field, text_parts
@@ -47,6 +50,10 @@ from .writes import announce_attribute, announce_items
 
 _MANAGER_CODE = contextlib.contextmanager(lambda: iter(())).__code__
 """The code of the functions that `contextmanager` makes."""
+
+
+_KEEPERS = (enumerate, zip, map, filter, reversed, iter, id, isinstance, type, print, str, repr)
+"""The builtins that do not advance an iterator when they are called."""
 
 
 def call_function(function: FunctionType, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
@@ -64,7 +71,7 @@ def call_function(function: FunctionType, arguments: tuple[Any, ...], keywords: 
     if not is_converted(converted):
         return call_opaque(function, arguments, keywords)
     if code.co_flags & inspect.CO_GENERATOR:  # it runs where its items are taken
-        return perform(converted, *arguments, **keywords)
+        return register_created(perform(converted, *arguments, **keywords))
     outer = next((call for call in reversed(region.specialization.python_calls) if call.code is code), None)
     if outer is not None and outer.depth < staging_depth():
         return call_recursively(region, function, converted, outer, arguments, keywords)
@@ -179,17 +186,95 @@ def _items(container: Any) -> list[Any]:
 
 def announce_iteration(iterable: Any) -> None:
     """Announce a loop over an iterable. An iterator from before cannot be given back its items, so that it must not be
-    advanced under a symbolic condition."""
+    advanced under a symbolic condition. Raises Invalid (F4) for one of which only the run knows how far it is."""
+    check_iterators(iterable)
     if not is_fresh(iterable):
         record_lasting_effect(f"a {type(iterable).__name__} is advanced")
+
+
+def announce_arguments(function: Any, arguments: Sequence[Any]) -> None:
+    """Announce what a call does to the iterators among its arguments: Python's own functions advance them, but for
+    those that make an iterator."""
+    for argument in arguments:
+        if _is_iterator(argument):
+            keeps = type(function) in (FunctionType, MethodType) or any(function is each for each in _KEEPERS)
+            (check_iterators if keeps else announce_iteration)(argument)
 
 
 def is_fresh(iterable: Any) -> bool:
     """Whether a loop over an iterable changes nothing that exists already: it is no iterator, or a new one."""
     journal = active_journal()
-    if not isinstance(iterable, Iterator) or journal is None or id(iterable) in journal.created_objects:
-        return True
-    return isinstance(iterable, GeneratorType) and inspect.getgeneratorstate(iterable) == inspect.GEN_CREATED
+    return not _is_iterator(iterable) or journal is None or id(iterable) in journal.created_objects
+
+
+def note_advanced(iterable: Any) -> None:
+    """Note that a symbolic condition decides how many items an iterator, and those that it takes its own from, give."""
+    region = current_region()
+    if region is not None:
+        region.specialization.program_builder.advanced_iterators.update(
+            {id(part): part for part in _iterators(iterable)}
+        )
+
+
+def check_iterators(*values: Any) -> None:
+    """Raises Invalid (F4) for an iterator of which only the run knows how many items it has given."""
+    region = current_region()
+    advanced = {} if region is None else region.specialization.program_builder.advanced_iterators
+    if not advanced:
+        return
+    for value in values:
+        if any(id(part) in advanced for part in _iterators(value)):
+            raise Invalid(
+                f"a {type(value).__name__} is used after a loop over it that a symbolic condition ends early",
+                rule="F4",
+                where=user_location(),
+                got="an iterator that has given as many items as the run says",
+                hint="make a list of it before the loop, and count its items",
+            )
+
+
+def _iterators(iterable: Any) -> list[Any]:
+    """The iterators that a loop over this iterable advances: it, and those that it takes its items from."""
+    found = {id(iterable): iterable} if _is_iterator(iterable) else {}
+    pending = list(found.values())
+    for part in pending:  # a worklist: the loop appends to it
+        for inner in gc.get_referents(part):
+            is_path = _is_iterator(inner) or (type(inner) in (tuple, CellType) and _is_iterator(part))
+            if is_path and id(inner) not in found:
+                found[id(inner)] = inner
+                pending.append(inner)
+    return [part for part in found.values() if _is_iterator(part)]
+
+
+def _is_iterator(value: Any) -> bool:
+    return issubclass(type(value), Iterator)  # no isinstance: values that may be one of several refuse it
+
+
+def take_conditional_item(iterator: Any) -> Any:
+    """The next item of an iterator, where a symbolic condition decides whether Python takes it. Raises StopIteration;
+    Invalid (F4) where the code of a generator prints, asserts or changes something for it."""
+    note_advanced(iterator)
+    region, is_over, item = current_region(), False, None
+    if region is None:
+        return perform(next, iterator)
+    start = len(region.nodes)
+    with open_journal(0) as journal:
+        try:
+            item = perform(next, iterator)
+        except StopIteration:
+            is_over = True
+    commit(journal)
+    if journal.originals or any(node.op in EFFECT_OPS or node.op == "assert" for node in region.nodes[start:]):
+        raise Invalid(
+            "a generator prints, asserts or changes something after a symbolic condition may have ended its loop",
+            rule="F4",
+            where=user_location(),
+            got=type(iterator).__name__,
+            hint="make a list of its items before the loop",
+        )
+    if is_over:
+        raise StopIteration
+    return item
 
 
 def _range(*bounds: Any) -> Any:

@@ -26,6 +26,7 @@ from ..trace.symbol import array_namespace
 from .choices import unify_options
 from .open_lists import (
     DifferentItems,
+    as_position,
     assign_open_item,
     column_positions,
     get_open_item,
@@ -74,12 +75,13 @@ def get_item(container: Any, index: Any) -> Any:
     if isinstance(container, np.ndarray):
         return array_namespace().asarray(container)[index]
     if isinstance(container, range):
-        return container.start + array_namespace().asarray(np.arange(len(container)))[index] * container.step
-    if isinstance(container, list | tuple) and is_symbolic(index):
+        position = as_position(index)
+        return container.start + array_namespace().asarray(np.arange(len(container)))[position] * container.step
+    if isinstance(container, list | tuple | str) and is_symbolic(index):
         return select(container, index)
     if isinstance(container, list | tuple | str):
         _refuse(
-            f"a {type(container).__name__} is sliced, or a string indexed, by a symbolic value",
+            f"a {type(container).__name__} is sliced by a symbolic value",
             "tl.asarray(x)[a:b] takes a part of an array",
         )
     return perform(operator.getitem, container, index)
@@ -87,6 +89,7 @@ def get_item(container: Any, index: Any) -> Any:
 
 def select(items: Sequence[Any], index: Any) -> Any:
     """The item of this number, by arrays of the leaves of all. An index out of range is a trap: an IndexError."""
+    index = as_position(index)
     _check_index(index)
     if not items:
         raise raised(IndexError("list index out of range"))
@@ -153,7 +156,8 @@ def find_key(table: dict[Any, Any], key: Any) -> tuple[Any, Any]:
     if not positions:
         return 0, False
     keys = [entry for entry in table if type(entry) in (bool, int, float)]
-    is_equal = namespace.equal(namespace.asarray(np.array(keys)), key * 1)
+    kind = higher_kind("i", *(number_kind(each) or "i" for each in (key, *keys)))
+    is_equal = namespace.equal(namespace.asarray(np.array(keys, DTYPES[kind].numpy)), to_kind(key, kind))
     number = namespace.argmax(namespace.astype(is_equal, dtypes.int64))
     if positions != list(range(len(table))):
         number = namespace.asarray(np.array(positions))[number]
@@ -198,6 +202,7 @@ def set_item(value: Any, container: Any, key: Any) -> None:
     elif isinstance(container, list) and type(key) is slice:
         _refuse("a slice of a list of symbolic length is assigned", "assign its items in a loop")
     elif isinstance(container, list) and is_symbolic(index):
+        index = as_position(index)
         _check_index(index)
         keys = list(range(len(container)))
         if not keys:

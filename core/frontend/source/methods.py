@@ -153,7 +153,9 @@ def _insert(operators: Operators, items: list[Any], index: Any, value: Any) -> A
 def _remove(operators: Operators, items: list[Any], value: Any) -> Any:
     if not any(is_symbolic(read_variable(operand)) for operand in (value, *items)) and not has_stacked_items(items):
         return NotImplemented
-    _pop(operators, items, operators.call(items.index, value))
+    index = operators.call(items.index, value)
+    announce_items(items)
+    replace_items(items, delete_open_item(list(items), index)[1])
     return None
 
 

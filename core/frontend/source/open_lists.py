@@ -25,7 +25,7 @@ from ..trace.pytree import TreeDef, unflatten
 from ..trace.source_location import user_location
 from ..trace.stacked_items import StackedItems, has_stacked_items
 from ..trace.symbol import Symbol, array_namespace
-from .raising import stage_assertion
+from .raising import raised, stage_assertion
 from .state import register_created
 from .trees import note_rebuilt, split
 
@@ -272,6 +272,14 @@ def gather(stacked: StackedItems, positions: Any) -> StackedItems:
     return StackedItems(unflatten(tree.treedef, [namespace.take(leaf, positions, axis=0) for leaf in tree.leaves]))
 
 
+def as_position(index: Any) -> Any:
+    """An index of a list, or a slice, with integers in place of bools: `x[True]` is `x[1]`."""
+    if type(index) is slice:
+        return slice(*map(as_position, (index.start, index.stop, index.step)))
+    index = read_variable(index)
+    return to_kind(index, "i") if number_kind(index) == "b" else index
+
+
 def _known_position(container: Any, index: Any) -> bool:
     """Whether an item is not stacked, and no stacked one is between it and the end from which it is counted."""
     if type(index) is not int:
@@ -282,16 +290,34 @@ def _known_position(container: Any, index: Any) -> bool:
 
 def get_open_item(container: Any, index: Any) -> Any:
     """`container[index]`, of a list or tuple with stacked items, or with a symbolic slice."""
+    index = as_position(index)
     if type(index) is slice:
         part = [take_slice(stack_items(container), index)] if len(container) else []
         return register_created(part) if type(container) is list else tuple(part)
-    index = read_variable(index)
     if _known_position(container, index):
         return container[index]
     item = take_item(stack_items(container), index)
     if type(item) is list and type(container) is list:
         _note_origin(item, container, index)
     return item
+
+
+def unpack_items(container: Any, shape: Sequence[Any]) -> list[Any]:
+    """The items of a list that are assigned to as many variables as a target has; `...` in its shape takes any number
+    of items. Another number is a trap: a ValueError."""
+    if not has_stacked_items(container):
+        return list(container)
+    values, count = list(container), item_count(container)
+    before = shape.index(...) if ... in shape else len(shape)
+    after = len(shape) - before - 1 if ... in shape else 0
+    stage_assertion(count >= before + after, raised(ValueError("not enough values to unpack")))
+    if ... not in shape:
+        words = f"too many values to unpack (expected {before})"
+        stage_assertion(count <= before, raised(ValueError(words)))
+        return [get_open_item(values, k) for k in range(before)]
+    part = get_open_item(values, slice(before, -after or None))
+    first = [get_open_item(values, k) for k in range(before)]
+    return [*first, *part, *(get_open_item(values, k - after) for k in range(after))]
 
 
 class ItemOrigin(NamedTuple):
@@ -327,7 +353,7 @@ def write_back(origin: ItemOrigin) -> None:
 
 def assign_open_item(container: list[Any], index: Any, value: Any) -> list[Any]:
     """The items of a list with stacked items after `container[index] = value`."""
-    index = read_variable(index)
+    index = as_position(index)
     if _known_position(container, index):
         items = list(container)
         items[index] = value
@@ -347,7 +373,7 @@ def assign_open_item(container: list[Any], index: Any, value: Any) -> list[Any]:
 
 def delete_open_item(container: Sequence[Any], index: Any) -> tuple[Any, list[Any]]:
     """The item at an index, and the items of the list without it."""
-    index = read_variable(index)
+    index = as_position(index)
     if _known_position(container, index):
         items = list(container)
         item = items.pop(index)
@@ -364,7 +390,7 @@ def delete_open_item(container: Sequence[Any], index: Any) -> tuple[Any, list[An
 
 def insert_open_item(container: Sequence[Any], index: Any, value: Any) -> list[Any]:
     """The items of a list after `container.insert(index, value)`."""
-    index = read_variable(index)
+    index = as_position(index)
     if type(index) is int and index == 0:
         return [value, *container]
     stacked = stack_items(container)

@@ -13,7 +13,7 @@ import inspect
 import math
 import operator
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import FunctionType, MethodType
 from typing import Any, Literal, TypeAlias
 
@@ -22,7 +22,7 @@ from ..trace.choice import Choice
 from ..trace.program_builder import NoTypeYet
 from ..trace.python_operations import fail_as_python, perform
 from ..trace.source_location import user_location
-from .calls import announce_iteration, is_fresh, is_plain_class
+from .calls import announce_iteration, is_fresh, is_plain_class, note_advanced, take_conditional_item
 from .classes import BINARY, UNARY, equal_fields, operate, user_method
 from .contexts import ConvertedContext
 from .raising import handlers, raised
@@ -50,6 +50,8 @@ Thunk: TypeAlias = Callable[[], Any]
 LoopForm: TypeAlias = Literal["plain", "break", "exit", "exits"]
 """What the body of a loop returns: nothing; whether the loop goes on; that, and whether an exit was taken; that, and
 the number of the exit taken, 0 if none."""
+TargetShape: TypeAlias = tuple[Any, ...]
+"""The shape of a target that unpacks: None for a variable, `...` for one with a star, and shapes of parts."""
 
 _ITERATORS = (enumerate, zip, map, filter, reversed)
 _SELF_MATCHING = (bool, bytearray, bytes, dict, float, frozenset, int, list, set, str, tuple)
@@ -418,13 +420,18 @@ class Operators(ABC):
         if isinstance(container, CountedRange) or (isinstance(container, range) and self.is_symbolic(item)):
             return self._in_range(item, container)
         if isinstance(container, list | tuple | set | frozenset | dict) and any(
-            self.is_symbolic(member) or type(member) is Choice or user_method(member, "__eq__")
-            for member in (item, *container)
+            map(self._has_own_equality, (item, *container))
         ):
             return self.or_(
                 False, *(lambda member=member: member is item or self.equal(member, item) for member in container)
             )
         return perform(operator.contains, container, item)
+
+    def _has_own_equality(self, value: Any) -> bool:
+        """Whether Python cannot compare a value, or a part of it, by itself."""
+        if type(value) in (list, tuple):
+            return any(map(self._has_own_equality, value))
+        return self.is_symbolic(value) or type(value) is Choice or user_method(value, "__eq__") is not None
 
     def _in_range(self, item: Any, numbers: range | CountedRange) -> Any:
         """`item in range(...)`, by arithmetic. Raises Invalid (F4) for a symbolic step."""
@@ -453,7 +460,7 @@ class Operators(ABC):
     ) -> Any:
         """A generator expression over an iterable: `native` makes it, `push(iterable, add)` calls `add` on each item.
         `has_choices` says that it has further loops, or conditions, `may_stop` that `push` ends where `add` is true."""
-        return native(iterable)
+        return register_created(native(iterable))
 
     def list_comprehension(
         self, iterable: Any, native: Callable[[Any], Any], push: Callable[..., Any], has_choices: bool
@@ -478,7 +485,9 @@ class Operators(ABC):
             return self.binary("==", left, right)
         if len(left) != len(right):
             return False
-        return self.and_(True, *(lambda pair=pair: self.equal(*pair) for pair in zip(left, right, strict=True)))
+        return self.and_(
+            True, *(lambda pair=pair: pair[0] is pair[1] or self.equal(*pair) for pair in zip(left, right, strict=True))
+        )
 
     def not_equal(self, left: Any, right: Any) -> Any:
         """`left != right`."""
@@ -489,8 +498,9 @@ class Operators(ABC):
             return self.not_(self.equal(left, right))
         return self.binary("!=", left, right)
 
-    def unpack(self, value: Any, before: int, after: int) -> Any:
-        """What `a, *b, c = value` unpacks, with this many variables before and after the starred one."""
+    def unpack(self, value: Any, shape: TargetShape) -> Any:
+        """What `a, (*b, c) = value` unpacks; the shape has `...` for the variable with a star, and tuples for parts
+        that are unpacked, too."""
         return value
 
     # Patterns
@@ -671,8 +681,9 @@ class Operators(ABC):
         announce_iteration(iterable)
         iterator = perform(iter, iterable)
         while True:
+            is_conditional = self.is_symbolic(loop.go_on) and type(iterable) is not UnrolledItems
             try:
-                item = perform(next, iterator)
+                item = take_conditional_item(iterator) if is_conditional else perform(next, iterator)
             except StopIteration:
                 return loop.exit_number
 
@@ -836,7 +847,7 @@ class Operators(ABC):
         return best[0]
 
     def _quantify(self, decisive: bool, items: Any, /) -> Any:
-        """`any`, which True decides, or `all`, which False decides. Nothing is taken from an iterator after it."""
+        """`any`, which True decides, or `all`, which False decides."""
         announce_iteration(items)
         iterator = perform(iter, items)
 
@@ -846,6 +857,7 @@ class Operators(ABC):
         def rest() -> Any:
             for item in iterator:
                 if self.is_symbolic(item):
+                    note_advanced(iterator)
                     return self.if_exp(item, *((decided, rest) if decisive else (rest, decided)))
                 if bool(item) is decisive:
                     return decisive
@@ -892,6 +904,16 @@ class Operators(ABC):
         """Announce a write to a global variable, which `read` reads."""
         (name,) = read.__code__.co_names
         record_write(GlobalPlace(read.__globals__, name))
+
+
+class UnrolledItems:
+    """The items of a loop that is unrolled; to take one may stage the rest of the loop."""
+
+    def __init__(self, items: Iterator[Any]) -> None:
+        self.items = items
+
+    def __iter__(self) -> Iterator[Any]:
+        return self.items
 
 
 class ExitLoop:

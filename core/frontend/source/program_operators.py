@@ -24,7 +24,7 @@ from ..trace.symbol import Symbol, array_namespace
 from . import calls, items, library, methods, open_lists, option_operations, raising, sequences, staging, texts, trees
 from .classes import user_method
 from .convert import OPERATORS, convert
-from .operators import ExitLoop, LoopForm, Operators, Thunk, by_option
+from .operators import ExitLoop, LoopForm, Operators, TargetShape, Thunk, UnrolledItems, by_option
 from .ranges import CountedRange
 from .state import Place, Variables, register_created
 from .writes import refuse_rebuilt
@@ -133,6 +133,11 @@ class ProgramOperators(Operators):
             region.specialization.program_builder.inlined_codes.add(function.__code__)
         return super().call_constructor(function, arguments, keywords)
 
+    def call(self, function: Any, /, *arguments: Any, **keywords: Any) -> Any:
+        calls.announce_arguments(function, (*arguments, *keywords.values()))
+        result = super().call(function, *arguments, **keywords)
+        return register_created(result) if function is iter and result is not arguments[0] else result
+
     def call_opaque(self, function: Any, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
         result = methods.call_symbolic(self, function, arguments, keywords)
         return calls.call_opaque(function, arguments, keywords) if result is NotImplemented else result
@@ -201,7 +206,8 @@ class ProgramOperators(Operators):
                 position += 1
                 yield numbers[position - 1]
 
-        super().for_stmt(known_numbers(), target, body, state, live, form, last, parallel_iterations, loop)
+        known = UnrolledItems(known_numbers())
+        super().for_stmt(known, target, body, state, live, form, last, parallel_iterations, loop)
         return loop.exit_number
 
     def stages_rest(self, start: Any, variables: Variables, stage: Thunk, conditional_trips: int = 0) -> bool:
@@ -233,7 +239,8 @@ class ProgramOperators(Operators):
         exit_number: Any = False
         names = [*live, *([last] if last else [])]
         if not has_stacked_items(items[:1]):
-            exit_number = super().for_stmt(known_items(), target, body, state, live, form, last, parallel_iterations)
+            known = UnrolledItems(known_items())
+            exit_number = super().for_stmt(known, target, body, state, live, form, last, parallel_iterations)
         if not has_stacked_items(items):
             return exit_number
         if form != "plain" and position:
@@ -291,15 +298,15 @@ class ProgramOperators(Operators):
             return items.get_item(container, index)
         return super().get_item(container, index)
 
-    def unpack(self, value: Any, before: int, after: int) -> Any:
-        if not has_stacked_items(value):
+    def unpack(self, value: Any, shape: TargetShape) -> Any:
+        if current_region() is None:
             return value
-        is_enough = open_lists.item_count(value) >= before + after
-        raising.stage_assertion(is_enough, raising.raised(ValueError("not enough values to unpack")))
-        values = list(value)
-        part = open_lists.get_open_item(values, slice(before, -after or None))
-        first = [open_lists.get_open_item(values, k) for k in range(before)]
-        return [*first, *part, *(open_lists.get_open_item(values, k - after) for k in range(after))]
+        calls.check_iterators(value)
+        if sequences.is_counted(value) or isinstance(value, sequences.PushedItems):
+            value = open_lists.unpack_items(self.call(list, value), shape)
+        if type(value) not in (list, tuple) or len(value) != len(shape) or not any(shape) or ... in shape:
+            return value
+        return [self.unpack(item, part) if part else item for item, part in zip(value, shape, strict=True)]
 
     @by_option(0, 1)
     def in_(self, item: Any, container: Any) -> Any:

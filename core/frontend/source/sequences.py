@@ -19,21 +19,43 @@ from ..trace.source_location import user_location
 from ..trace.stacked_items import has_stacked_items
 from ..trace.symbol import Symbol
 from . import items, library, open_lists
+from .calls import announce_iteration, check_iterators
 from .classes import user_method
 from .convert import convert
 from .operators import Operators
 from .raising import raised, stage_assertion
 from .ranges import CountedRange, SymbolicRange
-from .state import register_created
+from .state import active_journal, record_lasting_effect, register_created
 from .trees import is_symbolic
 from .writes import announce_items, set_attribute
 
 
-class SymbolicSequence:
+class SingleUse:
+    """What gives its items once, as an iterator does."""
+
+    is_consumed = False
+
+    def begin(self) -> None:
+        """Announce that the items are taken. Raises Invalid (F4) where they were before."""
+        if self.is_consumed:
+            raise Invalid(
+                "an iterator or a generator expression is gone through a second time",
+                rule="F4",
+                where=user_location(),
+                hint="it has no items left; make a list of it before",
+            )
+        journal = active_journal()
+        if journal is not None and id(self) not in journal.created_objects:
+            record_lasting_effect("an iterator is advanced")
+        self.is_consumed = True
+
+
+class SymbolicSequence(SingleUse):
     """Items by their positions, which a `for` loop counts through. The length may be symbolic."""
 
     def __init__(self, length: Any, item: Callable[[Any], Any]) -> None:
         self.length, self.item = length, item
+        register_created(self)
 
     def positions(self) -> Any:
         """The range of the positions."""
@@ -83,6 +105,7 @@ def as_sequence(iterable: Any) -> SymbolicSequence:
     """The items of a range, array, list or tuple by their positions. Raises Invalid (F4) for other iterables."""
     iterable = read_variable(iterable)
     if isinstance(iterable, SymbolicSequence):
+        iterable.begin()
         return iterable
     if isinstance(iterable, SymbolicRange):
         return SymbolicSequence(iterable.length(), lambda position: iterable.start + position * iterable.step)
@@ -140,19 +163,26 @@ def reverse_items(iterable: Any) -> Any:
     return SymbolicSequence(sequence.length, lambda position: sequence.item(sequence.length - 1 - position))
 
 
-class PushedItems:
+class PushedItems(SingleUse):
     """A generator expression: `push(iterable, add)` calls `add` on each item, in loops that may be of the program, and
     iterating it makes Python's own generator."""
 
     def __init__(
         self, iterable: Any, native: Callable[[Any], Any], push: Callable[..., Any], may_stop: bool = False
     ) -> None:
-        self.iterable, self.native, self.push = iterable, native, push
+        self.iterable, self.native, self._push = iterable, native, push
         self.may_stop = may_stop
         """Whether `push` ends where `add` returns a true value."""
+        register_created(self)
+
+    def push(self, add: Callable[[Any], Any]) -> Any:
+        """Call `add` on each item."""
+        self.begin()
+        return self._push(self.iterable, add)
 
     def __iter__(self) -> Iterator[Any]:
-        return iter(self.native(self.iterable))
+        self.begin()
+        return register_created(iter(self.native(self.iterable)))  # type: ignore[no-any-return]
 
 
 class _Total:
@@ -169,12 +199,14 @@ def create_generator(
     """A generator expression; Python's own where the number of its items is known."""
     if current_region() is not None and (has_choices or is_counted(iterable)):
         return PushedItems(iterable, native, push, may_stop)
-    return native(iterable)
+    check_iterators(iterable)
+    return register_created(native(iterable))
 
 
 def create_list(iterable: Any, native: Callable[[Any], Any], push: Callable[..., Any], has_choices: bool) -> Any:
     """A list comprehension; Python's own where the number of its items is known."""
     if current_region() is None or not (has_choices or is_counted(iterable) or isinstance(iterable, PushedItems)):
+        announce_iteration(iterable)
         return native(iterable)
     return collect_items(PushedItems(iterable, native, push))
 
@@ -187,7 +219,7 @@ def collect_items(generator: PushedItems) -> Any:
         announce_items(result)
         result.append(item)
 
-    generator.push(generator.iterable, add)
+    generator.push(add)
     return result
 
 
@@ -207,13 +239,13 @@ def sum_items(binary: Callable[[str, Any, Any], Any], iterable: Any, /, start: A
     if not isinstance(iterable, PushedItems):
         return perform(sum, iterable, start)
     total = register_created(_Total(start))
-    iterable.push(iterable.iterable, lambda item: set_attribute(total.value + item, total, "value"))
+    iterable.push(lambda item: set_attribute(total.value + item, total, "value"))
     return total.value
 
 
 def quantify(operators: Operators, decisive: bool, generator: PushedItems) -> Any:
     """`any`, which True decides, or `all`, which False decides, of a generator expression."""
-    is_decided = generator.push(generator.iterable, (lambda item: item) if decisive else operators.not_)
+    is_decided = generator.push((lambda item: item) if decisive else operators.not_)
     return is_decided if decisive else operators.not_(is_decided)
 
 
@@ -234,7 +266,7 @@ def next_item(operators: Operators, generator: PushedItems, *default: Any) -> An
         set_attribute(True, first, "has_items")
         return True
 
-    generator.push(generator.iterable, add)
+    generator.push(add)
     if default:
         return operators.if_exp(first.has_items, lambda: first.value, lambda: default[0])
     if operators.is_symbolic(first.has_items):
@@ -255,7 +287,7 @@ def extremum(operators: Operators, name: str, generator: PushedItems, key: Any, 
         set_attribute(operators.if_exp(is_taken, lambda: pair, lambda: best), total, "value")
         set_attribute(True, total, "has_items")
 
-    generator.push(generator.iterable, add)
+    generator.push(add)
     if default:
         return operators.if_exp(total.has_items, lambda: total.value[0], lambda: default[0])
     empty = ValueError(f"{name}() arg is an empty sequence")

@@ -118,6 +118,8 @@ class ProgramBuilder:
         """The local functions that calls use, by the code that they come from; equal ones are there once."""
         self.inlined_codes: set[CodeType] = set()
         """The code of Python functions whose calls cannot be calls of the program."""
+        self.advanced_iterators: dict[int, Any] = {}
+        """The iterators of which only the run knows how many items they have given, by identity."""
         self.nesting_depth = 0
 
     def infer_entry_types(

@@ -100,6 +100,7 @@ class _Generators(NodeTransformer):
         self.definitions.append(definition)
         native = copy.copy(node)
         native.generators = [copy.copy(generator) for generator in node.generators]
+        native.is_native = True  # type: ignore[union-attr]
         native.generators[0].iter = ast.copy_location(ast.Name(items, ast.Load()), node)
         is_list = isinstance(node, ast.ListComp)
         has_inner = is_list and any(isinstance(child, COMPREHENSIONS) for child in ast.walk(node.elt))

@@ -19,11 +19,16 @@ return ag__.less((a, b), c)
 return ag__.in_(a, ag__.created([b, c]))
 >>> show("a[b] + a[0]")
 return ag__.get_item(a, b) + ag__.get_item(a, 0)
+
+>>> (function,) = ast.parse("def f(a): (b, c), *d = a").body
+>>> print(ast.unparse(convert_expressions(function).body[-1]))
+(b, c), *d = ag__.unpack(a, ((None, None), ...))
 """
 
 from __future__ import annotations
 
 import ast
+from typing import Any
 
 from ..classes import NO_CLASSES, OperatorClasses
 from ..nodes import NodeTransformer, walk_nodes
@@ -238,16 +243,35 @@ class _Expressions(NodeTransformer):
         setters[node.target.id] = node
         return expression("setter(value)", node, setter=f"set_{node.target.id}_", value=node.value)  # type: ignore[no-any-return]
 
-    def visit_Assign(self, node: ast.Assign) -> ast.AST:
+    def visit_Assign(self, node: ast.Assign) -> Any:
         self.generic_visit(node)
+        whole = next((target for target in node.targets if isinstance(target, ast.Name)), None)
+        if whole is None or len(node.targets) == 1:
+            return self._unpack(node)
+        others = []
         for target in node.targets:
-            elements = target.elts if isinstance(target, ast.Tuple | ast.List) else []
-            star = next((k for k, element in enumerate(elements) if isinstance(element, ast.Starred)), None)
-            if star is not None:
-                before, after = ast.Constant(star), ast.Constant(len(elements) - star - 1)
-                template = "ag__.unpack(value, before, after)"
-                node.value = expression(template, node, value=node.value, before=before, after=after)
+            if target is not whole:
+                (assignment,) = statements("x = name", node, name=whole.id)
+                assert isinstance(assignment, ast.Assign)
+                assignment.targets = [target]
+                others.append(self._unpack(assignment))
+        node.targets = [whole]
+        return [node, *others]
+
+    def _unpack(self, node: ast.Assign) -> ast.Assign:
+        """An assignment whose value may be a list of symbolic length."""
+        shapes = {ast.unparse(shape) for shape in map(_unpacked_shape, node.targets)}
+        target, shape = node.targets[0], _unpacked_shape(node.targets[0])
+        is_flat_display = _is_display(node.value) and all(
+            isinstance(part, ast.Constant) and part.value is None for part in getattr(shape, "elts", [])
+        )
+        if isinstance(target, ast.Tuple | ast.List) and len(shapes) == 1 and not is_flat_display:
+            node.value = expression("ag__.unpack(value, shape)", node, value=node.value, shape=shape)
         return node
+
+    def visit_GeneratorExp(self, node: ast.GeneratorExp) -> ast.AST:
+        self.generic_visit(node)
+        return node if getattr(node, "is_native", False) else expression("ag__.created(value)", node, value=node)
 
     def visit_Assert(self, node: ast.Assert) -> ast.AST:
         message = [] if node.msg is None else [node.msg]
@@ -365,3 +389,13 @@ def _sequence_names(node: FunctionNode) -> frozenset[str]:
 
 def _walrus_names(nodes: list[ast.expr]) -> list[str]:
     return sorted({walrus.target.id for walrus in walk_scope(nodes) if isinstance(walrus, ast.NamedExpr)})
+
+
+def _unpacked_shape(target: ast.expr) -> ast.expr:
+    """The shape of a target, as an argument of `ag__.unpack`: a tuple for one that unpacks, with `...` for a starred
+    variable, and None for all else."""
+    if isinstance(target, ast.Starred):
+        return ast.copy_location(ast.Constant(...), target)
+    if isinstance(target, ast.Tuple | ast.List):
+        return ast.copy_location(ast.Tuple(list(map(_unpacked_shape, target.elts)), ast.Load()), target)
+    return ast.copy_location(ast.Constant(None), target)

@@ -443,7 +443,7 @@ def insertion_sort(a, b, c):
     return xs
 
 
-@everyday((3, 1, 2), (1, 2, 3), (9, 8, 7), refusal="F4: a list whose length only the run knows is used")
+@everyday((3, 1, 2), (1, 2, 3), (9, 8, 7))
 def quick_sort(a, b, c):
     def sort(xs):
         if len(xs) <= 1:
