@@ -116,15 +116,21 @@ class ModuleInterpreter:
             raise Malformed(f"the module has no body of a function {name!r}", where=user_location())
         return found, found.body
 
+    def signature_of(self, name: str) -> tuple[list[Type], list[Type]]:
+        """The types of the parameters and of the results of a function of the module; an error names its line."""
+        found, body = self.body_of(name)
+        place = found.place.line, found.place.column
+        return self.listing.call_at(  # type: ignore[no-any-return]
+            place, ["func"], lambda: ([each.type for each in body.types], [each.type for each in found.results])
+        )
+
     def function(self, name: str) -> Function:
         """The function of the program that stands for one of the module."""
         if name not in self.functions:
-            found, body = self.body_of(name)
-            parameters = [leaf_type(type_.type) for type_ in body.types]
-            results = [type_.type for type_ in found.results]
+            parameters, results = self.signature_of(name)
             result = leaf_type(results[0]) if len(results) == 1 else flat_tuple_type(results)
-            own_name = identifier(found.name, "function")
-            self.functions[name] = self.make_function(name, own_name, parameters, result, self.evaluate_function)
+            own_name, trees = identifier(name, "function"), list(map(leaf_type, parameters))
+            self.functions[name] = self.make_function(name, own_name, trees, result, self.evaluate_function)
         return self.functions[name]
 
     def make_function(
@@ -158,7 +164,11 @@ class ModuleInterpreter:
         if not found.results:
             raise unsupported("construct", f"function {name!r} of the module has no results")
         environment: Environment = ChainMap(dict(zip(body.parameters, arguments, strict=True)))
-        return list(map(as_array, self.evaluate_block(body, environment)))
+        results = self.evaluate_block(body, environment)
+        place = body.operations[-1].place
+        return self.listing.call_at(  # type: ignore[no-any-return]
+            (place.line, place.column), ["return"], lambda: list(map(as_array, results))
+        )
 
     def evaluate_block(self, block: OperationBlock, environment: Environment) -> list[Any]:
         """The results of a block, whose parameters the environment has."""

@@ -26,9 +26,8 @@ def import_function(function: Callable[..., Any], arguments: Sequence[Any]) -> F
     module = read_module(describe_module(lowered.compiler_ir("stablehlo"), None))
     name = identifier(getattr(function, "__name__", ""), "function")
     interpreter, entry = ModuleInterpreter(module, None, name), entry_of(module)
-    _, body = interpreter.body_of(entry)
-    structures = [structure_of(argument) for argument in arguments]
-    types = iter([type_.type for type_ in body.types])
+    parameters, _ = interpreter.signature_of(entry)
+    structures, types = [structure_of(argument) for argument in arguments], iter(parameters)
     trees = [TreeType(structure, tuple(next(types) for _ in range(structure.size))) for structure in structures]
 
     def evaluate(entry: str, *nested: Any) -> Any:

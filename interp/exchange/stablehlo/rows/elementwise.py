@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -16,8 +17,7 @@ SAME = {
     "abs": "abs", "atan2": "atan2", "cbrt": "cbrt", "ceil": "ceil", "cosine": "cos", "exponential": "exp",
     "exponential_minus_one": "expm1", "floor": "floor", "is_finite": "isfinite", "log": "log",
     "log_plus_one": "log1p", "logistic": "sigmoid", "negate": "negative", "round_nearest_even": "round",
-    "select": "where", "sign": "sign", "sine": "sin", "sqrt": "sqrt", "subtract": "subtract", "tan": "tan",
-    "tanh": "tanh",
+    "select": "where", "sine": "sin", "sqrt": "sqrt", "subtract": "subtract", "tan": "tan", "tanh": "tanh",
 }  # fmt: skip
 """The operations that are a function of tagloom."""
 SAME_CHLO = {
@@ -54,9 +54,46 @@ def register_logical(name: str, logical: str, numeric: str) -> None:
 for _name, _logical, _bitwise in (
     ("and", "logical_and", "bitwise_and"), ("or", "logical_or", "bitwise_or"), ("xor", "logical_xor", "bitwise_xor"),
     ("not", "logical_not", "bitwise_invert"), ("add", "logical_or", "add"), ("multiply", "logical_and", "multiply"),
-    ("maximum", "logical_or", "maximum"), ("minimum", "logical_and", "minimum"),
 ):  # fmt: skip
     register_logical(_name, _logical, _bitwise)
+
+
+@row("maximum", is_elementwise=True)
+def maximum(x: Any, y: Any) -> Any:
+    """-0.0 is less than 0.0, as IEEE 754 says of its operation of this name."""
+    if dtype_of(x).kind == "b":
+        return tl.logical_or(x, y)
+    return extremum(tl.maximum, x, y, first_sign=1.0)
+
+
+@row("minimum", is_elementwise=True)
+def minimum(x: Any, y: Any) -> Any:
+    """-0.0 is less than 0.0, as IEEE 754 says of its operation of this name."""
+    if dtype_of(x).kind == "b":
+        return tl.logical_and(x, y)
+    return extremum(tl.minimum, x, y, first_sign=-1.0)
+
+
+def extremum(function: Callable[[Any, Any], Any], x: Any, y: Any, *, first_sign: float) -> Any:
+    """The larger or smaller of two numbers. tagloom's functions choose the first of two zeros: so a zero with the sign
+    of `first_sign` comes first."""
+    if dtype_of(x).kind != "f":
+        return function(x, y)
+    for constant, other in ((x, y), (y, x)):
+        if isinstance(constant, np.ndarray):
+            signs = np.copysign(1.0, constant[constant == 0])
+            if np.all(signs == first_sign):
+                return function(constant, other) if signs.size else function(x, y)
+            if np.all(signs == -first_sign):
+                return function(other, constant)
+    is_first = tl.equal(tl.copysign(numeric(1, x), x), numeric(first_sign, x))
+    return tl.where(is_first, function(x, y), function(y, x))
+
+
+@row("sign", is_elementwise=True)
+def sign(x: Any) -> Any:
+    """The sign of -0.0 is -0.0."""
+    return tl.copysign(tl.sign(x), x) if dtype_of(x).kind == "f" else tl.sign(x)
 
 
 @row("rsqrt", is_elementwise=True)
@@ -123,7 +160,7 @@ def power(x: Any, y: Any) -> Any:
 
 @row("clamp", is_elementwise=True)
 def clamp(low: Any, x: Any, high: Any) -> Any:
-    return tl.minimum(tl.maximum(x, low), high)
+    return minimum(maximum(x, low), high)
 
 
 @row("round_nearest_afz", is_elementwise=True)

@@ -184,7 +184,8 @@ def reduce_window(
     window_dilations: Sequence[int] | None = None,
     padding: Any = None,
 ) -> Any:
-    """A reduction over windows. One that ends, or begins, with each element in turn is cumulative."""
+    """A reduction over windows. One that ends, or begins, with each element in turn is cumulative. The start of a sum
+    or product counts once in a window, as in XLA, which does not look at places outside the array."""
     count = len(operands) // 2
     arrays, starts = operands[:count], operands[count:]
     rank = rank_of(arrays[0])
@@ -199,7 +200,10 @@ def reduce_window(
     parts = []
     for array, start in zip(arrays, starts, strict=True):
         low, high = zip(*pairs, strict=True) if rank else ((), ())
-        full = padded(array, start, low, high, [each - 1 for each in spread])
+        fill = start
+        if count == 1 and names is not None and names[0] in COMBINATIONS:
+            fill = numeric(neutral_element(names[0], dtype_of(array)), array)
+        full = padded(array, fill, low, high, [each - 1 for each in spread])
         counts = [
             max((size - ((width - 1) * gap + 1)) // step + 1, 0)
             for size, width, gap, step in zip(sizes_of(full), window_dimensions, dilations, strides, strict=True)

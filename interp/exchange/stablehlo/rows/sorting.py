@@ -8,7 +8,8 @@ import numpy as np
 
 from ..interpreter import HloRegion, OperationCall
 from ..operations import row, tl
-from .common import check_room, dtype_of, rank_of, sizes_of
+from .common import check_room, dtype_of, rank_of, sizes_of, to_dtype
+from .elementwise import total_order
 from .regions import sorts_descending
 
 
@@ -20,10 +21,11 @@ def sort(*operands: Any, operation: OperationCall, regions: list[HloRegion], dim
     if sizes_of(first)[axis] < 2:
         return operands
     descending = sorts_descending(regions[0], dtype_of(first))
+    keys = to_dtype(first, tl.uint8) if dtype_of(first).kind == "b" else first
     if descending is not None and len(operands) == 1:
-        return tl.sort(first, axis=axis, descending=descending)
+        return to_dtype(tl.sort(keys, axis=axis, descending=descending), dtype_of(first))
     if descending is not None:
-        order = tl.argsort(first, axis=axis, descending=descending)
+        order = tl.argsort(keys, axis=axis, descending=descending)
     else:
         order = order_by(regions[0], operands, axis)
     return tuple(tl.take_along_axis(operand, order, axis=axis) for operand in operands)
@@ -49,6 +51,8 @@ def order_by(comparator: HloRegion, operands: Any, axis: int) -> Any:
 
 @row("top_k", dialect="chlo")
 def top_k(x: Any, *, k: int, largest: bool = True) -> Any:
-    order = tl.argsort(x, axis=-1, descending=bool(largest))
+    """Floats are in the total order of IEEE 754, as in XLA: 0.0 comes before -0.0."""
+    keys = total_order(x) if dtype_of(x).kind == "f" else x
+    order = tl.argsort(keys, axis=-1, descending=bool(largest))
     indices = tl.index(order, (..., slice(None, k)))
     return tl.take_along_axis(x, indices, axis=-1), tl.astype(indices, tl.int32)

@@ -166,6 +166,28 @@ def integers(i):
             lax.bitcast_convert_type(i, jnp.float32), i.astype(jnp.uint8), i.astype(jnp.float32))  # fmt: skip
 
 
+ZEROS = np.array([0.0, -0.0, 0.0, -0.0, 1, -1], np.float32)
+
+
+@case(ZEROS, np.array([0.0, 0.0, -0.0, -0.0, 1, 2], np.float32))
+def signed_zeros(x, y):
+    return (jnp.maximum(x, y), jnp.minimum(x, y), jnp.maximum(x, 0.0), jnp.minimum(x, 0.0), jnp.maximum(-0.0, x),
+            jnp.minimum(-0.0, x), jnp.maximum(0.0, x), jax.nn.relu(x), jnp.clip(x, -0.0, 0.0), lax.clamp(0.0, x, 6.0),
+            jnp.sign(x), lax.top_k(x, 4), jax.grad(lambda x: jnp.maximum(x, y).sum())(x))  # fmt: skip
+
+
+@case(np.array([[True, False, True], [True, True, False]]))
+def sorted_bools(b):
+    return jnp.sort(b), jnp.argsort(b, axis=1), jnp.sort(b, axis=0, descending=True)
+
+
+@case(X)
+def windows_with_a_start(x):
+    return (lax.reduce_window(x, np.float32(0.5), lax.add, (2, 3), (1, 2), "SAME"),
+            lax.reduce_window(x, np.float32(2), lax.mul, (2, 2), (1, 1), [(1, 0), (0, 1)], base_dilation=(2, 1)),
+            lax.reduce_window(x, np.float32(0), lax.max, (2, 2), (1, 1), "SAME"))  # fmt: skip
+
+
 @case(V)
 def elementwise(x):
     return (jnp.floor(x), jnp.round(x * 3), lax.round(x * 2), x % 1.5, lax.rem(x, jnp.float32(0.3)), jnp.exp2(x),
@@ -213,13 +235,16 @@ def linear_algebra(x, b):
 
 
 def check_agrees(required: Any, got: Any) -> None:
-    """Raises where results differ in structure, dtypes or shapes, or by more than rounding."""
+    """Raises where results differ in structure, dtypes or shapes, in the signs of zeros, or by more than rounding."""
     leaves, structure = jax.tree_util.tree_flatten(required)
     own_leaves, own_structure = jax.tree_util.tree_flatten(got)
     assert structure == own_structure
     for one, other in zip(map(np.asarray, leaves), map(np.asarray, own_leaves), strict=True):
         assert (one.dtype, one.shape) == (other.dtype, other.shape)
         np.testing.assert_allclose(other, one, rtol=2e-5, atol=2e-6)
+        if one.dtype.kind == "f":
+            are_zero = (one == 0) & (other == 0)
+            np.testing.assert_array_equal(np.signbit(one[are_zero]), np.signbit(other[are_zero]))
 
 
 @pytest.mark.full
@@ -233,7 +258,7 @@ def test_functions_of_jax(name: str) -> None:
 
 
 @pytest.mark.full
-@pytest.mark.parametrize("name", ["while_loop", "fori_loop", "scan"])
+@pytest.mark.parametrize("name", ["while_loop", "fori_loop", "scan", "signed_zeros"])
 def test_functions_of_jax_compiled(name: str) -> None:
     """So does it, compiled."""
     function, arguments = CASES[name]
@@ -499,6 +524,18 @@ def test_refusals(line: str, words: str) -> None:
     text = f"func.func @main(%x: tensor<2xf32>) -> tensor<2xf32> {{\n{line}\nreturn %y : tensor<2xf32>\n}}"
     with pytest.raises(tl.Usage, match=words) as raised:
         from_text(text).program  # noqa: B018
+    assert re.search(r"\(main(_\d+)?\.mlir:2\)", str(raised.value))
+
+
+@pytest.mark.full
+@pytest.mark.parametrize(
+    "element, words", [("?xf32", "sizes that only the run knows"), ("complex<f32>", "no values of MLIR's type complex")]
+)
+def test_refused_parameters(element: str, words: str) -> None:
+    """A parameter of a type that tagloom lacks is refused with the line of its function."""
+    text = f"\nfunc.func @main(%x: tensor<{element}>) -> tensor<{element}> {{\nreturn %x : tensor<{element}>\n}}"
+    with pytest.raises(tl.Usage, match=words) as raised:
+        from_text(text)
     assert re.search(r"\(main(_\d+)?\.mlir:2\)", str(raised.value))
 
 
