@@ -90,8 +90,8 @@ class Signature:
     def batch_size(self) -> int:
         """The most firings of a part of a batch."""
         cost = firing_cost(self.row, (*self.operands, self.result))
-        sizes = map(element_count, (*self.operands, self.result))
-        return max(1, min(MAX_BATCH_ELEMENTS // max(sizes), MAX_BATCH_COST // cost))
+        size = max(1, *map(element_count, (*self.operands, self.result)))
+        return max(1, min(MAX_BATCH_ELEMENTS // size, MAX_BATCH_COST // cost))
 
 
 class FuturePlan:

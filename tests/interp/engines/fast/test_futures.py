@@ -186,6 +186,18 @@ def test_a_trap_behind_futures(small_batches: None) -> None:
 
 
 @pytest.mark.full
+def test_arrays_without_elements(small_batches: None) -> None:
+    """Batches of arrays without elements."""
+
+    @tl.function
+    def loop(n: tl.int64, x: tl.Array[tl.float64, 2, 0]) -> tl.Array[tl.float64, 2, 0]:  # type: ignore[valid-type]
+        turned = lambda y: tl.permute_dims(tl.permute_dims(y, (1, 0)) + 1.0, (1, 0))  # noqa: E731
+        return tl.while_loop(lambda i, y: i < n, lambda i, y: (i + 1, turned(y)), 0, x)[1]
+
+    assert tree_violations(Case(loop.program, [30, np.zeros((2, 0))])) == []
+
+
+@pytest.mark.full
 def test_limits_are_exact_with_futures(small_batches: None) -> None:
     """Limits on firings, tokens and depth end a run at the same firing as on the reference, with the same residue."""
     graph = lower(TREE.program)
