@@ -3,6 +3,8 @@ every op of the registry on large operands, and for recursions that hold arrays
 (`tests/support/programs/limit_child.py` measures Ctrl-C and bytes, too).
 
     PYTHONPATH=tests python tests/lateness.py [-e ENGINE]... [OP...]
+
+Without `-e`, it runs the engines of the law in `tests/interp/engines/test_lateness.py`.
 """
 
 from __future__ import annotations
@@ -123,7 +125,7 @@ def measure_alone(name: str, engine: str) -> Lateness:
 
 def main(words: list[str]) -> None:
     engines = [after for before, after in itertools.pairwise(words) if before == "-e"] or list(ENGINES)
-    names = [word for word in words if word != "-e" and word not in ENGINES]
+    names = [word for word in words if word != "-e" and word not in engines]
     print("| op, or recursion | " + " | ".join(f"`{engine}`" for engine in engines) + " |")
     print("|---|" + "---|" * len(engines))
     worst = dict.fromkeys(engines, ("", 0.0))

@@ -51,6 +51,7 @@ from .messages import (
     Resume,
     Save,
     SavedStores,
+    WorkerFailure,
 )
 from .pool import WorkerPool
 from .run_file import SavedRun
@@ -60,10 +61,6 @@ from .timeline import read_timeline
 MAX_DEATHS_WITHOUT_PROGRESS = 10
 """If more workers die before a checkpoint contains another step, the run fails: the program itself may be the
 reason."""
-
-
-class WorkerFailure(Crash):
-    """An exception in a worker's own process; `got` is its traceback."""
 
 
 class Phase(Enum):

@@ -16,7 +16,8 @@ from ..interrupt import interrupt_at_once, interrupt_between_steps
 from ..limits import LimitMonitor, Limits, resolve_limits
 from ..protocol import Job, RunOptions
 from ..reference import admit_arguments, first_state
-from .driver import Driver, WorkerFailure
+from .driver import Driver
+from .messages import WorkerFailure
 from .network import NetworkLinks, NetworkPool
 from .placement import WorkerPlacement, find_placement, require_workers
 from .pool import WorkerPool

@@ -7,6 +7,8 @@ import struct
 
 _HEADER = struct.Struct("<iQ")
 _READ_BYTES = 2**18
+_MAX_READS = 64
+"""The most reads at a time, 16 MiB in all: between them, a reader does other things."""
 
 
 def frame(receiver: int, batch: bytes) -> bytes:
@@ -31,7 +33,8 @@ def split_frames(data: bytes | bytearray) -> tuple[list[tuple[int, bytes]], int]
         end = start + size + length
         if len(data) < end:
             break
-        frames.append((receiver, bytes(data[start + size : end])))
+        with memoryview(data) as view:
+            frames.append((receiver, bytes(view[start + size : end])))
         start = end
     return frames, start
 
@@ -47,9 +50,12 @@ class FrameReader:
         """The frames that have arrived completely, as receiver and batch, and whether the other end is still open."""
         is_open = True
         try:
-            while data := self._connection.recv(_READ_BYTES):
+            for _ in range(_MAX_READS):
+                data = self._connection.recv(_READ_BYTES)
+                if not data:
+                    is_open = False
+                    break
                 self._buffer += data
-            is_open = False
         except BlockingIOError:
             pass
         except ConnectionError:

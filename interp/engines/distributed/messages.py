@@ -1,7 +1,8 @@
 """The messages of a distributed run, and their form as bytes.
 
-A batch is a JSON document with its messages and one table of all tags that they mention, so that a deep tag is written
-once. A message is a list: the name of its class, then its fields. Values are in the form of the project's documents.
+A batch is a document with its messages and one table of all tags that they mention, so that a deep tag is written
+once. A message is a list: the name of its class, then its fields. Scalars are in the form of the project's documents;
+arrays are themselves, and become bytes where the batch does (`packing`).
 
 Work messages move a run forward; how many of them were sent and received decides whether it is over (`driver`). The
 others ask for work, or are between the driver and the workers.
@@ -9,10 +10,12 @@ others ask for work, or are between the driver and the workers.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from typing import Any, NamedTuple, TypeAlias
 
+import numpy as np
+
+from ....core.errors import Crash
 from ....core.json.cursor import JsonCursor
 from ....core.json.value import JsonValue, read_type, read_value, site_to_json, type_to_json, value_to_json
 from ....core.tag import Site, Tag
@@ -21,6 +24,11 @@ from ....core.value import Value
 from ...machine.effects import Outputs
 from ...machine.event import Token
 from ...records.documents import TagTable, read_tags
+from .packing import pack, unpack
+
+
+class WorkerFailure(Crash):
+    """An exception in a worker's own process, of which `got` is the traceback; or bytes from it that are no batch."""
 
 
 class TokenTransfer(NamedTuple):
@@ -168,15 +176,21 @@ def encode_batch(batch: Batch) -> bytes:
     """A batch as bytes."""
     table = TagTable(())
     messages = [message_to_json(table, message) for message in batch.messages]
-    return json.dumps([*batch[:-1], messages, *table_to_json(table)], separators=(",", ":")).encode()
+    return pack([*batch[:-1], messages, *table_to_json(table)])
 
 
 def decode_batch(data: bytes) -> Batch:
-    """The batch that `encode_batch` wrote."""
-    *header, messages, sites, tags = json.loads(data)
-    names = read_names(sites, tags)
-    epoch, sender, number, acknowledged = header
-    return Batch(epoch, sender, number, acknowledged, tuple(read_message(names, message) for message in messages))
+    """The batch that `encode_batch` wrote; raises WorkerFailure for other bytes."""
+    try:
+        epoch, sender, number, acknowledged, messages, sites, tags = unpack(data)
+        if any(type(field) is not int for field in (epoch, sender, number, acknowledged)):
+            raise TypeError("the numbers of a batch are integers")
+        names = read_names(sites, tags)
+        return Batch(epoch, sender, number, acknowledged, tuple(read_message(names, message) for message in messages))
+    except MemoryError:
+        raise
+    except Exception as error:  # what bytes of another form raise where they are read
+        raise WorkerFailure("a peer has sent bytes that are no batch", got=str(error)[:80]) from error
 
 
 class TagNames(NamedTuple):
@@ -198,15 +212,17 @@ def read_names(sites: object, tags: object) -> TagNames:
     return TagNames(read_tags(cursor, JsonCursor(tags)), [Site(**site_fields) for site_fields in fields])  # type: ignore[arg-type]
 
 
-def value_to_data(table: TagTable, value: Value) -> JsonValue:
-    """A value as JSON, with the tag of a handle by its number."""
+def value_to_data(table: TagTable, value: Value) -> Any:
+    """A value as a part of a document: an array is itself, and the tag of a handle is its number."""
     if isinstance(value, Handle):
         return [value.node, table.add(value.tag), value.size, type_to_json(element_type(Type(value.dtype)))]
-    return value_to_json(value)
+    return value if isinstance(value, np.ndarray) else value_to_json(value)
 
 
 def read_data(names: TagNames, data: Any) -> Value:
-    """The value that `value_to_data` wrote."""
+    """The value that `value_to_data` wrote. In files, arrays are JSON like other values."""
+    if isinstance(data, np.ndarray):
+        return data
     if type(data) is list:
         node, tag, size, element = data
         return Handle(node, names.tags[tag], size, handle_type(read_type(JsonCursor(element))).dtype)
@@ -214,7 +230,7 @@ def read_data(names: TagNames, data: Any) -> Value:
 
 
 def token_to_json(table: TagTable, token: Token) -> JsonValue:
-    """A token as JSON."""
+    """A token as a list."""
     return [token.node, token.port, table.add(token.tag), value_to_data(table, token.value)]
 
 
@@ -242,11 +258,11 @@ _READERS: dict[str, Callable[[TagNames, Any], Any]] = {
     "inputs": lambda names, data: tuple(read_data(names, value) for value in data),
     "outputs": lambda names, data: tuple((number, read_data(names, value)) for number, value in data),
 }
-"""How the fields of messages are written and read, by name; all others are JSON already."""
+"""How the fields of messages are written and read, by name; all others are parts of documents already."""
 
 
 def message_to_json(table: TagTable, message: Message) -> list[JsonValue]:
-    """A message as JSON: the name of its class, and its fields."""
+    """A message as a list: the name of its class, and its fields."""
     fields = zip(message._fields, message, strict=True)
     return [
         type(message).__name__,

@@ -63,10 +63,11 @@ def write_run(path: str | os.PathLike[str], digest: str, stores: list[Any], resu
     table = TagTable(())
     effects = [message_to_json(table, result) for result in results]
     names = table_to_json(table)
-    content = json.dumps({"run": digest, "stores": stores, "effects": [effects, *names]}, separators=(",", ":"))
-    document = f'{{"sha256":"{sha256(content.encode()).hexdigest()}","content":{content}}}\n'
+    document = {"run": digest, "stores": stores, "effects": [effects, *names]}
+    content = json.dumps(document, separators=(",", ":"), default=value_to_json)  # arrays are no data for JSON
+    text = f'{{"sha256":"{sha256(content.encode()).hexdigest()}","content":{content}}}\n'
     with path_errors(path, _UNWRITABLE):
-        write_atomically(Path(path), document.encode())
+        write_atomically(Path(path), text.encode())
 
 
 def read_run(path: str | os.PathLike[str], graph: Graph, digest: str) -> SavedRun:

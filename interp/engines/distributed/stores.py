@@ -1,7 +1,8 @@
 """The stores of a worker: all that a checkpoint contains, and its form as a document.
 
-A document is plain data for JSON. The stores of all workers at one moment, at which no message is on its way, are the
-run at that moment: a run begins from such documents, is rolled back to them, and its outcome is read from the last.
+A document is data for JSON, in which arrays may occur as well (`packing`). The stores of all workers at one moment, at
+which no message is on its way, are the run at that moment: a run begins from such documents, is rolled back to them,
+and its outcome is read from the last.
 """
 
 from __future__ import annotations

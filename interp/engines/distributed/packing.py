@@ -1,0 +1,128 @@
+"""Documents with arrays, as bytes.
+
+A packed document is the length of a JSON text (8 bytes, little-endian), the text, and all arrays, one after another:
+their elements in C order, little-endian. Spaces end the text, and zeros each array, so that each array begins at a
+multiple of 16 bytes. In the text, an array is a reference `{"array": [dtype, shape, position]}`; the position counts
+from the end of the text. An array that occurs several times is written once. No other object of a document may have
+`array` as its only key.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import struct
+from collections.abc import Sequence
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from ....core.dtypes import BY_NAME
+from ....core.json.value import JsonValue
+from ....core.types import MAX_AXES
+
+Array: TypeAlias = npt.NDArray[np.generic]
+_LENGTH = struct.Struct("<Q")
+_KEY = "array"
+_ALIGNMENT = 16
+"""Arrays begin at multiples of this: NumPy and compiled code need aligned elements, and bytes objects have this
+alignment."""
+MAX_SHARES = 8
+"""An array shares the memory of the data that it comes from if it is at least this part of them: it keeps all of them
+in memory as long as it lives."""
+
+
+def pack(document: Any) -> bytes:
+    """A document as bytes: data for JSON, in which arrays may occur as well.
+
+    >>> data = pack([np.array([1, 2], np.int16)])
+    >>> data[8:48], data[48:].hex(" ", 2)
+    (b'[{"array":["int16",[2],0]}]             ', '0100 0200 0000 0000 0000 0000 0000 0000')
+    """
+    arrays: list[Array] = []
+    references: dict[int, JsonValue] = {}
+    end = 0
+
+    def refer(array: object) -> JsonValue:
+        nonlocal end
+        if not isinstance(array, np.ndarray):
+            raise TypeError(f"{type(array).__name__} is not data for JSON")
+        if id(array) not in references:
+            references[id(array)] = {_KEY: [array.dtype.name, list(array.shape), end]}
+            arrays.append(array)
+            end += _padded(array.nbytes)
+        return references[id(array)]
+
+    text = json.dumps(document, separators=(",", ":"), default=refer).encode()
+    text = text.ljust(_padded(_LENGTH.size + len(text)) - _LENGTH.size)
+    parts: list[Any] = [_LENGTH.pack(len(text)), text]
+    for elements in element_bytes(arrays):
+        parts += elements, bytes(_padded(elements.nbytes) - elements.nbytes)
+    return b"".join(parts)
+
+
+def _padded(size: int) -> int:
+    """The least multiple of the alignment that is not below a size."""
+    return size + -size % _ALIGNMENT
+
+
+def element_bytes(arrays: Sequence[Array]) -> list[npt.NDArray[np.uint8]]:
+    """The bytes of the elements of each array, without a copy if they are in this order already."""
+    ordered = (array.astype(array.dtype.newbyteorder("<"), order="C", copy=False) for array in arrays)
+    return [array.reshape(-1).view(np.uint8) for array in ordered]
+
+
+def unpack(data: bytes) -> Any:
+    """The document that `pack` wrote; its arrays are read-only. They take no more memory than the data, whatever these
+    are. Raises ValueError, LookupError or TypeError where the data have another form.
+
+    >>> unpack(pack([7, np.array([1, 2], np.int16)]))
+    [7, array([1, 2], dtype=int16)]
+    """
+    if len(data) < _LENGTH.size:
+        raise ValueError("the data end before the text begins")
+    (length,) = _LENGTH.unpack_from(data)
+    start = _LENGTH.size + length
+    if start > len(data):
+        raise ValueError("the data end before the text does")
+    arrays = _ArrayReader(memoryview(data)[start:])
+    document = json.loads(data[_LENGTH.size : start], object_hook=arrays.replace_reference)
+    if arrays.end != len(data) - start:
+        raise ValueError("there are bytes of no array")
+    return document
+
+
+class _ArrayReader:
+    """Reads the arrays of a document in the order of their references."""
+
+    def __init__(self, data: memoryview) -> None:
+        self._data = data
+        self.end = 0
+        """Where the next array begins."""
+        self._arrays: dict[JsonValue, Array] = {}
+        """The arrays that were read, by what their references say."""
+
+    def replace_reference(self, mapping: dict[str, Any]) -> Any:
+        """The array to which a reference refers; any other object as it is."""
+        if len(mapping) != 1 or _KEY not in mapping:
+            return mapping
+        name, shape, position = mapping[_KEY]
+        key = name, tuple(shape), position
+        if key not in self._arrays:
+            self._arrays[key] = self._read(*key)
+        return self._arrays[key]
+
+    def _read(self, name: str, shape: tuple[int, ...], position: int) -> Array:
+        if len(shape) > MAX_AXES or any(type(size) is not int or size < 0 for size in shape):
+            raise ValueError("this is not a shape")
+        dtype = BY_NAME[name].numpy
+        end = self.end + _padded(math.prod(shape) * dtype.itemsize)
+        if position != self.end or end > len(self._data):
+            raise ValueError("an array is not where the one before it ends, or ends after the data")
+        view = np.ndarray(shape, dtype.newbyteorder("<"), self._data, position)
+        shares = view.flags.aligned and MAX_SHARES * view.nbytes >= len(self._data)
+        array = view.astype(dtype, copy=not shares)
+        array.setflags(write=False)
+        self.end = end
+        return array
