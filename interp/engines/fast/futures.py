@@ -55,11 +55,11 @@ MIN_BATCH_FIRINGS, MIN_BATCHED_FUTURES = 3, 24
 """Fewer firings are computed one by one, in a batch or in the whole table: stacking costs more."""
 FIRST_ROOM, MAX_ROOM = 2**8, 2**17
 """The number of rows of the table at first, and at most."""
-MAX_FUTURE_COST, MIN_FUTURE_COST = 2**25, 2**20
+MAX_FUTURE_COST, MIN_FUTURE_COST = 2**24, 2**20
 """When futures have this cost together, they are computed; sooner if the limit on memory is near. The cost of a firing
 is the bytes of its result, or the nanoseconds that it may take, whichever are more: so the memory that futures take is
 bounded, and the time that computing them takes after a limit or Ctrl-C."""
-FIRING_NANOSECONDS, STACKED_FIRING_NANOSECONDS = 2**11, 2**8
+FIRING_NANOSECONDS, STACKED_FIRING_NANOSECONDS = 2**11, 2**9
 """What a firing takes at least, alone and in a batch."""
 NO_POOL = -1
 """The pool of arrays that are not stacked."""
@@ -186,13 +186,15 @@ def element_count(type_: Type) -> int:
 def firing_cost(row: Op, types: Sequence[Type]) -> int:
     """The cost of a firing of an op on operands and a result of these types: bytes or nanoseconds. If the work grows
     faster than the operands, it is that of a product of matrices, m times n times k, or of a decomposition, the third
-    power of the size; decompositions take several operations for each."""
+    power of the size; decompositions take several operations for each, and BLAS makes several at once."""
     counts = [element_count(type_) for type_ in types]
     is_stacked = row.stacking is not None or row.scalar is not None
-    nanoseconds = (STACKED_FIRING_NANOSECONDS if is_stacked else FIRING_NANOSECONDS) + sum(counts)
+    nanoseconds = STACKED_FIRING_NANOSECONDS if is_stacked else FIRING_NANOSECONDS
     if row.has_superlinear_work:
         work = math.prod(counts) ** (1.5 / len(counts))
-        nanoseconds += round(work if row.stacking is not None else 8 * work)
+        nanoseconds += round(work / 4 if row.stacking is not None else 8 * work)
+    else:
+        nanoseconds += sum(counts)
     return max(counts[-1] * types[-1].dtype.numpy.itemsize, nanoseconds)
 
 

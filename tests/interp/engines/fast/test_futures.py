@@ -255,7 +255,7 @@ def test_the_cost_of_futures_bounds_the_time_of_their_computation() -> None:
     """A firing that computes long, and has a small result, costs its time: a limit on time or Ctrl-C may have to wait
     for all futures, since the tokens that are left have values. Long decompositions are no futures."""
     wide, tall, small = (Type(tl.float64, shape) for shape in ((16, 4096), (4096, 16), (16, 16)))
-    assert firing_cost(OPS["matmul"], (wide, tall, small)) >= 2**20
+    assert firing_cost(OPS["matmul"], (wide, tall, small)) >= 2**18
     assert firing_cost(OPS["add"], (small, small, small)) == 256 * 8
 
     @tl.function
