@@ -247,9 +247,9 @@ def static_attribute(owner: type, name: str, default: Any = None) -> Any:
     return default
 
 
-SPECIAL_ATTRIBUTES = ("__getattribute__", "__getattr__", "__setattr__", "__delattr__")
-"""Attributes of a class that change what an access to an attribute of an instance does."""
-_PLAIN_SPECIALS = (object.__getattribute__, None, object.__setattr__, object.__delattr__)
+SPECIAL_ATTRIBUTES = ("__getattribute__", "__getattr__", "__setattr__", "__delattr__", "__del__")
+"""Attributes of a class that run code where an attribute of an instance is accessed, or an instance is dropped."""
+_PLAIN_SPECIALS = (object.__getattribute__, None, object.__setattr__, object.__delattr__, None)
 
 
 def class_problem(owner: type) -> str | None:
@@ -274,7 +274,8 @@ def class_problem(owner: type) -> str | None:
 def layout_of(value: Any) -> Layout:
     """The lowest layout of a Python value, apart from constants: a number is one of its class.
 
-    An object that cannot be in a table is a constant: code that needs more than its identity is refused later."""
+    An object that cannot be in a table is a constant: code that needs more than its identity is refused later. Raises
+    NotSpeculable for an object with a finalizer, which Python calls in the middle of a call."""
     kind = NUMBER_CLASSES.get(type(value))
     if kind is not None:
         return NumberLayout(kind) if kind != "i" or abs(value) < MAX_INTEGER else ConstantLayout(value)
@@ -286,6 +287,8 @@ def layout_of(value: Any) -> Layout:
         return TupleLayout(tuple(map(layout_of, value)))
     if is_object(value):
         return ReferenceLayout(frozenset([type(value)]), False)
+    if static_attribute(type(value), "__del__") is not None:
+        raise NotSpeculable(f"{type(value).__qualname__} has __del__")
     return ConstantLayout(value)
 
 

@@ -497,6 +497,7 @@ class SpeculativeFunction(SpeculativeFunctionBase):
         self._observation, self._requirements = Observation(), Requirements()
         if self.attempts >= MAX_ATTEMPTS:
             self.reason = reason
+            self._samples.clear()
         self.misses.append(f"no graph is made, since {reason}")
 
     def _note_failure(self, graph: SpeculativeGraph, outcome: Outcome, leaves: Sequence[Any]) -> None:
@@ -654,6 +655,10 @@ class SpeculativeFunction(SpeculativeFunctionBase):
             self.graph.encode(roots)
         except LayoutMiss as miss:
             return Forecast("new graph", str(miss))
+        except ShapesDiffer as error:
+            return Forecast("python" if self._observation.has_static_objects else "new graph", str(error))
+        except NotSpeculable as error:
+            return Forecast("python", str(error))
         count = plural(len(self.graph.assumptions), "assertion")
         return Forecast("graph", f"all layouts hold; the run checks {count}")
 

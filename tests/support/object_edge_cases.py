@@ -954,5 +954,77 @@ def strings_that_may_be_empty(speculate):
     return f, [*calls, ("u", "u", 7), ("", "", 1)]
 
 
+@edge_case
+def finalizer_of_dropped_objects(speculate):
+    log = []
+
+    class Handle:
+        def __init__(self, n):
+            self.n = n
+
+        def __del__(self):
+            log.append(self.n)
+
+    @speculate
+    def f(n):
+        handle = Handle(n)
+        before = len(log)
+        handle = None
+        return before, len(log), handle
+
+    return f, [(n,) for n in range(8)]
+
+
+@edge_case
+def finalizer_that_a_class_gets(speculate):
+    log = []
+
+    class Handle:
+        def __init__(self, n):
+            self.n = n
+
+    @speculate
+    def f(n):
+        if n == 4:
+            enable()
+        handle = Handle(n)
+        handle = None
+        return len(log), handle
+
+    def enable():
+        Handle.__del__ = lambda handle: log.append(handle.n)
+
+    return f, [(n,) for n in range(8)]
+
+
+@edge_case
+def finalizer_of_a_replaced_attribute(speculate):
+    log = []
+
+    class Handle:
+        def __init__(self, n):
+            self.n = n
+
+        def __del__(self):
+            log.append(self.n)
+
+    class Owner:
+        pass
+
+    owner = Owner()
+
+    @speculate
+    def f(owner):
+        owner.handle = None
+        return len(log), owner
+
+    def calls():
+        for n in range(8):
+            owner.handle = Handle(n)
+            yield (owner,)
+
+    return f, calls()
+
+
 ALL = {**SCENARIOS, **EDGE_CASES, **PROGRAMS}
 """All scenarios, edge cases and programs by name."""

@@ -76,6 +76,30 @@ def speculated_sum(tree: object) -> int:
     return result
 
 
+def test_forecast_of_a_call_without_a_graph() -> None:
+    """`explain` with arguments tells how a call would run that no layout fits: it raises nothing."""
+
+    class Leaf:
+        def __init__(self, *weights: float) -> None:
+            self.weights = tl.asarray([*weights])
+
+    class Handle:
+        def __del__(self) -> None:
+            pass
+
+    @tl.speculate(engine="reference")
+    def add(leaf: Any, other: Any) -> Any:
+        return tl.sum(leaf.weights) + tl.sum(other.weights)
+
+    for _ in range(4):
+        add(Leaf(1.0, 2.0), Leaf(3.0, 4.0))
+    add(Leaf(1.0), Leaf(2.0))
+    assert add.counts.graph == 2
+    assert "different shapes" in add.explain(Leaf(1.0), Leaf(2.0, 3.0))
+    forecast = add.explain(Leaf(1.0), Handle(), format="json")["forecast"]
+    assert (forecast["way"], forecast["reason"]) == ("python", f"{Handle.__qualname__} has __del__")
+
+
 def test_explanation() -> None:
     """`explain` has a row for each assumption, as text and as JSON, and says why calls ran in Python."""
     double = tl.speculate(engine="reference")(speculated_scenarios.double)

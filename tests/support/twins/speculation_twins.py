@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 from pytest import MonkeyPatch
-from tagloom.interp.speculation import arithmetic, containers, speculative_function
+from tagloom.interp.speculation import arithmetic, containers, heap, speculative_function, staging
 from tagloom.interp.speculation.generation import Generation
 from tagloom.interp.speculation.heap import LIMIT, AllocationKey, ObjectTable
 from tagloom.interp.speculation.layouts import ConstantLayout, NumberLayout, UnionLayout, zero_leaves
@@ -281,7 +281,14 @@ def _attributes_always_there(patch: MonkeyPatch) -> None:
     patch.setattr(Generation, "find_attribute", find)
 
 
+def _finalizers_ignored(patch: MonkeyPatch) -> None:
+    patch.setattr(heap, "_PLAIN_SPECIALS", heap._PLAIN_SPECIALS[:-1])
+    for module in (heap, staging):
+        patch.setattr(module, "SPECIAL_ATTRIBUTES", heap.SPECIAL_ATTRIBUTES[: len(heap._PLAIN_SPECIALS)])
+
+
 OBJECT_TWINS = {
+    "finalizers ignored": Twin(_finalizers_ignored, "finalizer_of_dropped_objects"),
     "attributes always there": Twin(_attributes_always_there, "attributes_that_may_be_missing"),
     "one new object": Twin(_one_new_object, "list_build"),
     "no new objects": Twin(_no_new_objects, "tree_copy"),
