@@ -15,6 +15,7 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+import numpy as np
 import pytest
 import tagloom as tl
 from hypothesis import HealthCheck, Phase, given, settings
@@ -147,6 +148,25 @@ def test_the_law_catches_broken_files(how: Any, tmp_path: Path, monkeypatch: Mon
         found = repr(error)
     assert found
     print(found)
+
+
+@tl.function
+def decays(n: tl.int64, x: Any) -> Any:
+    """A loop that changes an array."""
+    return tl.while_loop(lambda i, s: i < n, lambda i, s: (i + 1, s * 0.5 + x), 0, x)[1]
+
+
+@pytest.mark.full
+def test_files_have_arrays_as_json(tmp_path: Path) -> None:
+    """In a file, an array is a value as in all documents of the project; a run goes on with the same bits."""
+    path, x = tmp_path / "run.json", np.array([[1.0, -0.0], [np.nan, np.inf]])
+    expected = decays.run(100, x)
+    limited = decays.run(100, x, engine="distributed", checkpoint=path, limits=tl.Limits(firings=300))
+    assert (limited.status, limited.firings) == ("Exhausted", 300)
+    assert '{"dtype":"float64","shape":[2,2],"data":[' in path.read_text()
+    outcome = decays.run(100, x, engine="distributed", cluster="network:5", resume=path)
+    assert outcome.firings == expected.firings
+    assert outcome.value.tobytes() == expected.value.tobytes()
 
 
 def test_files_that_are_refused(tmp_path: Path) -> None:
