@@ -401,7 +401,8 @@ class SpeculativeFunction(SpeculativeFunctionBase):
         text = StringIO()
         if self._match_or_note(roots) is None:
             return None, roots, ""
-        variables = self._changeable_variables()
+        # a graph assigns no variable that is not there
+        variables = [key for key in self._changeable_variables() if key.read() is not UNASSIGNED]
         before = [key.read() for key in variables]
         assert self.graph is not None
         constants = {id(value): value for value in self.graph.constants()}

@@ -52,6 +52,37 @@ def _ending(function: Any, arguments: Any) -> Any:
 
 
 @pytest.mark.full
+def test_checked_call_without_a_variable() -> None:
+    """A checked call leaves a variable of a class unassigned that was unassigned before."""
+
+    class Base:
+        limit = 1
+
+    class Derived(Base):
+        limit = 2
+
+    def read(use_derived: bool) -> int:
+        return Derived.limit if use_derived else Base.limit
+
+    speculated = tl.speculate(engine="reference", check=True)(read)
+    assert [speculated(n % 2 == 0) for n in range(4)] == [2, 1, 2, 1]
+    del Derived.limit
+    assert [speculated(n % 2 == 0) for n in range(4)] == [1, 1, 1, 1]
+    assert "limit" not in Derived.__dict__
+    cell = 0
+
+    def count(is_reading: bool) -> int:
+        return cell if is_reading else -1
+
+    speculated = tl.speculate(engine="reference", check=True)(count)
+    assert [speculated(n != 2) for n in range(5)] == [0, 0, -1, 0, 0]
+    del cell
+    assert speculated(False) == -1
+    with pytest.raises(NameError, match="cell"):
+        speculated(True)
+
+
+@pytest.mark.full
 @pytest.mark.parametrize("name", ["no commit", "arms exchanged", "stale fields", "lost items", "commit of one object"])
 def test_checked_calls_of_broken_code(name: str) -> None:
     """A twin that is wrong on purpose disagrees, and the error names a difference."""
