@@ -35,7 +35,7 @@ def copy_objects(values: Any, constants: Mapping[int, Any]) -> Any:
     return copied
 
 
-def first_difference(one: Mapping[str, Any], other: Mapping[str, Any]) -> str | None:
+def first_difference(in_graph: Mapping[str, Any], in_python: Mapping[str, Any]) -> str | None:
     """Where values of the same names, or what they reach, differ first, in words: numbers, classes, keys, or which
     objects are the same. None where they do not.
 
@@ -43,7 +43,7 @@ def first_difference(one: Mapping[str, Any], other: Mapping[str, Any]) -> str | 
     "result[1]['a'] is 2.0 in the graph, 3.0 in Python"
     """
     partners: dict[int, Any] = {}
-    pending = [(value, other[name], name) for name, value in one.items()]
+    pending = [(value, in_python[name], name) for name, value in in_graph.items()]
     for first, second, place in pending:  # a worklist: the loop appends to it
         texts = f"{_describe(first)} in the graph, {_describe(second)} in Python"
         if type(first) is not type(second) or not _is_equal(first, second):

@@ -72,7 +72,7 @@ def test_checked_call_without_a_variable() -> None:
     cell = 0
 
     def count(is_reading: bool) -> int:
-        return cell if is_reading else -1
+        return cell if is_reading else -1  # noqa: F821 - it is deleted below
 
     speculated = tl.speculate(engine="reference", check=True)(count)
     assert [speculated(n != 2) for n in range(5)] == [0, 0, -1, 0, 0]
