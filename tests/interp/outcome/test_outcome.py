@@ -103,7 +103,7 @@ def test_s12_exhausted(monkeypatch: pytest.MonkeyPatch) -> None:
         "  hint: if the program ends, raise the limit: --max-depth N, or limits=tl.Limits(depth=N)",
     ]
     assert out.open_activations == 4
-    monkeypatch.setattr("tagloom.interp.engines.limits.Limits", lambda: tl.Limits(firings=10))
+    monkeypatch.setattr("tagloom.interp.engines.limits.default_limits", lambda: tl.Limits(firings=10))
     monkeypatch.setenv("TAGLOOM_ENGINE", "reference")
     with pytest.raises(tl.Exhausted, match="limit of 10 on firings"):
         endless(1)
