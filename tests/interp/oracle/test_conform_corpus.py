@@ -88,7 +88,7 @@ def test_the_reference_conforms_to_the_corpus() -> None:
 ELEMENTWISE = frozenset(name for name, row in OPS.items() if row.scalar is not None)
 NUMBERS = frozenset(dtypes.BY_NAME)
 LEVELS: dict[str, frozenset[str]] = {
-    "sums of int64": frozenset({"int64", "add"}),
+    "addition of int64": frozenset({"int64", "add"}),
     "int64 and bool, element by element": frozenset({"bool"}) | ELEMENTWISE,
     "conds and loops": frozenset({"cond", "while_loop", "nested loops"}),
     "calls and recursion": frozenset({"call", "recursion"}),
