@@ -526,6 +526,8 @@ def _mask_non_floats(adjoint: Any) -> Any:
 @overload
 def function(python: Callable[..., Any]) -> Function: ...
 @overload
+def function(python: classmethod[Any, ..., Any]) -> ClassMethod: ...
+@overload
 def function(
     *, input_signature: Sequence[Any] | None = None, relax_shapes: bool = False, most_tracings: int = DEFAULT_CAPACITY
 ) -> Callable[[Callable[..., Any]], Function]: ...
@@ -546,6 +548,8 @@ def function(
     `input_signature` gives the types of all arguments, as annotations would, so that there is one program.
     `relax_shapes` makes one program for shapes that differ only in sizes. At most `most_tracings` tracings are kept.
 
+    Above `@classmethod`, it gives each class a function of its own.
+
     Raises Usage for a callable without Python code, such as a builtin.
     """
     if isinstance(python, Function):
@@ -561,8 +565,27 @@ def function(
     read = (
         read_function_spec if input_signature is None else partial(read_function_spec, signature=tuple(input_signature))
     )
-    wrap = partial(Function, read=read, capacity=most_tracings, relax_shapes=relax_shapes)
+
+    def wrap(python: Any) -> Function | ClassMethod:
+        if isinstance(python, classmethod):
+            return ClassMethod(wrap(python.__func__))
+        return Function(python, read, capacity=most_tracings, relax_shapes=relax_shapes)
+
     return wrap if python is ... else wrap(python)
+
+
+class ClassMethod:
+    """A class method: a descriptor that gives each class its bound method of a `Function`. `classmethod` above a
+    descriptor does so before Python 3.13 only."""
+
+    __slots__ = ("_function",)
+
+    def __init__(self, function: Any) -> None:
+        self._function = function
+
+    def __get__(self, instance: object, owner: type | None = None) -> Function:
+        method: Function = self._function.__get__(type(instance) if owner is None else owner)
+        return method
 
 
 _ATTRIBUTE = "_tagloom_methods"

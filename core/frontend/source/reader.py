@@ -57,9 +57,11 @@ def read_source(code: CodeType) -> FunctionSource:
         linecache.checkcache(code.co_filename)  # the file may have been edited, and then imported again
         matches = _matching_functions(code)
     if not matches:
-        if not linecache.getlines(code.co_filename):
+        has_candidates = bool(_candidates(code))
+        # From Python 3.13 on, `<string>` may be the text of `python -c`, which is not that of exec.
+        if not linecache.getlines(code.co_filename) or (not has_candidates and code.co_filename.startswith("<")):
             raise NotConvertible(f"it has no source: it was made by exec or typed in ({code.co_filename})")
-        if not _candidates(code):
+        if not has_candidates:
             raise NotConvertible(f"its source is not in {code.co_filename}")
         raise NotConvertible(f"{code.co_filename} has changed since it was imported")
     return matches[-1]  # of nested lambdas on one line, the innermost that has all positions
