@@ -218,7 +218,8 @@ class Function(SvgReprMixin):
     def run_arguments(self, arguments: Sequence[Any], options: RunOptions, engine: str | None = None) -> Outcome:
         """`run`, with one argument for each declared parameter, as `FunctionSpec.bind` returns them."""
         traced_program, leaves = self._resolve_call("run", arguments)
-        options = options._replace(world=resolve_world(options.world, traced_program.callbacks))
+        if options.world is not None or traced_program.callbacks:
+            options = options._replace(world=resolve_world(options.world, traced_program.callbacks))
         outcome = self._run(traced_program, traced_program.all_arguments(leaves), options, engine)
         if outcome.error is None:
             traced_program.assign(outcome.results)

@@ -250,7 +250,9 @@ def run_compiled(
     else:
         results = tuple([buffer.take_result(index, type_) for index, type_ in enumerate(program.main.results)])
     structure = default_structure(graph) if structure is None else structure
-    outcome = build_outcome(compiled.module, graph, run._replace(error=error), results, structure)
+    if error is not run.error:
+        run = run._replace(error=error)
+    outcome = build_outcome(compiled.module, graph, run, results, structure)
     buffer.recycle()
     return outcome
 
