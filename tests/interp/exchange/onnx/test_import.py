@@ -6,6 +6,7 @@ import re
 import warnings
 from collections.abc import Callable
 from importlib import import_module
+from importlib.util import find_spec
 from random import Random
 from typing import Any
 
@@ -144,11 +145,13 @@ def test_a_sample_of_the_node_tests(module: str) -> None:
 
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
-        import_module(f"onnx.backend.test.case.node.{module}")
-        cases = import_module("onnx.backend.test.case.node")._NodeTestCases
+        package = "onnx.backend.test.case.node"
+        has_module = find_spec(f"{package}.{module}") is not None  # early versions call it `if`
+        import_module(f"{package}.{module if has_module else module.strip('_')}")
+        cases = import_module(package)._NodeTestCases
         chosen = [case for case in cases if case.name.startswith(f"test_{module.strip('_')}")]
         results = [run_case(case, prepare_tagloom) for case in chosen]
-    assert len(results) > 2
+    assert len(results) >= 2
     for result in results:
         assert result.verdict == "passed" or "no values of ONNX's type" in result.reason, result
 
@@ -438,7 +441,7 @@ def test_conditions_that_only_the_run_knows() -> None:
     inputs = [value("x", FLOAT, "n", 3), value("z", FLOAT, "m", 3)]
     sums = model([node], inputs, [value("y", FLOAT, "n", 3)])
     check_agrees(top, x=X[0], k=np.array([2]))
-    check_agrees(sums, x=X, z=X)
+    check_agrees(sums, X + X, x=X, z=X)  # the evaluator of onnx 1.19 takes the first row only
     for graph, arguments, words in (
         (top, (X[0], np.array([4])), "more elements than there are"),
         (top, (X[0], np.array([-1])), "a negative number of elements"),
