@@ -11,7 +11,7 @@ P3  A value is needed if it is fetched, or if a needed node takes it. A node of 
     that contribute only to results that are not needed, unless they have effects or may put to cells.
 P4  If cells are needed, so is everything that may put to them. If a phase of a call, cond or loop is needed, so are all
     phases before it.
-P5 Random draws are the same as in the whole program.
+P5  Random draws are the same as in the whole program.
 
 A name inside a loop or a called function has many values in a run, one for each tag. `interp.function.fetch_feed`
 fetches these.

@@ -1,5 +1,5 @@
-"""Parsers of other systems, each in a process of its own, with bounds on its time and memory: whatever a file makes a
-parser do, it does not do to this process.
+"""Parsers of other systems. Each runs in a separate process, with bounds on time and memory, so that a damaged file
+cannot harm this process.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from ..engines.child_process import ChildProcess
 def run_parser(
     script: Path, arguments: Sequence[str], content: bytes, message: str, where: str | None, seconds: float
 ) -> bytes:
-    """What a script writes to its standard output, which reads `content`. The script imports no tagloom, bounds its
-    memory itself, and is killed after `seconds`. Raises Malformed with this message where it does not end with status
-    0; its last line on standard error says why."""
+    """Run a script that reads `content`, and return its standard output. The script does not import tagloom; it limits
+    its memory itself, and is killed after `seconds`. If it does not end with status 0, raises Malformed with this
+    message; its last line on standard error is the reason."""
     command = [sys.executable, "-P", str(script), *arguments]
     pipes: dict[str, Any] = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
     with ChildProcess(command, start_new_session=True, **pipes) as process:

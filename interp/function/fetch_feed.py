@@ -390,7 +390,7 @@ def location_types(graph: Graph, location: ValueLocation) -> list[Type]:
 
 
 def has_name(graph: Graph, number: int, name: str) -> bool:
-    """Whether a node has a name: its own type, or the type of its loop variable."""
+    """Whether a node has this name, or is the merge of a loop variable that has it."""
     node = graph.nodes[number]
     return name in (node.name, str(node)) or (node.op == "merge" and node.name.endswith(f".{name}"))
 

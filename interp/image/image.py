@@ -110,7 +110,7 @@ class NodeColumn(IntEnum):
     SECOND_EDGES_BEGIN = 6
     EDGES_END = 7
     ROUTE = 8
-    """The position in `routes` where the edges by site (S10) of output 0 begin, or -1; ROUTE_SECOND is the route of
+    """The position in `routes` where the edges by site (S10) of output 0 begin, or -1; ROUTE_SECOND is the same for
     output 1."""
     ROUTE_SECOND = 9
     SITE = 10

@@ -1,9 +1,10 @@
 """Schedules: which token in flight is delivered next. Results do not depend on the schedule; the order of events does.
 
-fifo         the oldest lifo         the youngest waves        the oldest, with a clock: all that can fire, fires, then
-the clock ticks. The ideal machine. random:SEED the token at splitmix64(SEED, number of the step) modulo the length of
-the flight hand:FILE    by hand, as a script says: a JSON document with the position in the flight for each step; after
-its end
+fifo         the oldest
+lifo         the youngest
+waves        the oldest, with a clock: all that can fire, fires, then the clock ticks. The ideal machine.
+random:SEED  the token at splitmix64(SEED, number of the step) modulo the length of the flight
+hand:FILE    by hand, as a script says: a JSON document with the position in the flight for each step; after its end
              another schedule continues
 
 The flight is a queue: taking a token leaves the order of the others unchanged.

@@ -1,8 +1,7 @@
-"""The process that reads a model's file before anybody else does: `python check.py FILE` writes the model to its
-standard output, with the tensors of other files in it, if it keeps ONNX's rules.
+"""The process that reads a model's file first: if the model keeps ONNX's rules, `python check.py FILE` writes it to its
+standard output, with the tensors of other files in it.
 
-Whatever a file makes the parser or the checker do, happens here, under bounds on memory and time. To start quickly,
-this file imports nothing of tagloom.
+Parser and checker run here, under bounds on memory and time. To start quickly, this file imports nothing of tagloom.
 """
 
 from __future__ import annotations

@@ -195,8 +195,7 @@ def names(attributes: Any) -> list[str]:
 
 
 def tensor_type(type_: Any) -> list[Any]:
-    """A type: that of the elements, and the sizes, None for one that is not static. The sizes of what is no array are
-    None."""
+    """The element type and the sizes of a type; an open size is None, and so are the sizes of a type without arrays."""
     try:
         ranked = ir.RankedTensorType(type_)
     except (ValueError, TypeError):
