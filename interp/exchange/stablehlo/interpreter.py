@@ -111,17 +111,19 @@ class ModuleInterpreter:
 
     def body_of(self, name: str) -> tuple[ModuleFunction, OperationBlock]:
         """A function of the module and its body; raises Malformed where there is none."""
-        found = self.module.functions.get(name)
-        if found is None or found.body is None:
+        module_function = self.module.functions.get(name)
+        if module_function is None or module_function.body is None:
             raise Malformed(f"the module has no body of a function {name!r}", where=user_location())
-        return found, found.body
+        return module_function, module_function.body
 
     def signature_of(self, name: str) -> tuple[list[Type], list[Type]]:
         """The types of the parameters and of the results of a function of the module; an error names its line."""
-        found, body = self.body_of(name)
-        place = found.place.line, found.place.column
+        module_function, body = self.body_of(name)
+        place = module_function.place.line, module_function.place.column
         return self.listing.call_at(  # type: ignore[no-any-return]
-            place, ["func"], lambda: ([each.type for each in body.types], [each.type for each in found.results])
+            place,
+            ["func"],
+            lambda: ([each.type for each in body.types], [each.type for each in module_function.results]),
         )
 
     def function(self, name: str) -> Function:
@@ -145,8 +147,8 @@ class ModuleInterpreter:
     ) -> Function:
         """A function of this name, with parameters of these types, that computes what `evaluate` does for the name of a
         function of the module and the arguments. It is defined where `definition` is, or else in the module's text."""
-        found, body = self.body_of(name)
-        definition = definition or self.listing.definition(found.place.line)
+        module_function, body = self.body_of(name)
+        definition = definition or self.listing.definition(module_function.place.line)
         python = DerivedFunction(own_name, definition, lambda *arguments: evaluate(name, *arguments))
         parameters = tuple(zip(names or parameter_names(body.names), types, strict=True))
         signature = Signature([Parameter(parameter, Parameter.POSITIONAL_OR_KEYWORD) for parameter, _ in parameters])
@@ -160,8 +162,8 @@ class ModuleInterpreter:
 
     def results_of(self, name: str, arguments: Sequence[Any]) -> list[Any]:
         """The results of a function of the module, as arrays."""
-        found, body = self.body_of(name)
-        if not found.results:
+        module_function, body = self.body_of(name)
+        if not module_function.results:
             raise unsupported("construct", f"function {name!r} of the module has no results")
         environment: Environment = ChainMap(dict(zip(body.parameters, arguments, strict=True)))
         results = self.evaluate_block(body, environment)
@@ -183,65 +185,65 @@ class ModuleInterpreter:
 
     def evaluate_operation(self, operation: Operation, environment: Environment) -> Sequence[Any]:
         """The results of an operation, of the types that it declares."""
-        found = find_row(operation)
+        row = find_row(operation)
         types = [type_.type for type_ in operation.types]
         operands = [environment[number] for number in operation.operands]
-        keywords = self.row_keywords(found, operation, environment, types)
+        keywords = self.row_keywords(row, operation, environment, types)
 
         def compute(*values: Any) -> Sequence[Any]:
-            results = call_row(found, values, keywords)
+            results = call_row(row, values, keywords)
             if len(results) != len(types):
-                raise Malformed(f"{found.name} gives another number of results", where=user_location())
+                raise Malformed(f"{row.name} gives another number of results", where=user_location())
             return results
 
         shape = types[0].shape if types else ()
-        if found.is_elementwise and any(isinstance(operand, Splat) for operand in operands):
+        if row.is_elementwise and any(isinstance(operand, Splat) for operand in operands):
             others = [operand for operand in operands if not isinstance(operand, Splat)]
             scalars = [operand.value if isinstance(operand, Splat) else operand for operand in operands]
             if any(shape_of(operand) == shape for operand in others):
-                return [check_type(found, each, type_) for each, type_ in zip(compute(*scalars), types, strict=True)]
+                return [check_type(row, each, type_) for each, type_ in zip(compute(*scalars), types, strict=True)]
             if all(shape_of(operand) == () for operand in others):
                 sizes = tuple(int(size or 0) for size in shape or ())
                 return [Splat(value, sizes) for value in fold(lambda: compute(*scalars), scalars)]
-        arrays = operands if found.takes_splats else list(map(as_array, operands))
+        arrays = operands if row.takes_splats else list(map(as_array, operands))
         if (
-            found.takes_regions
-            or found.takes_operation
-            or found.takes_splats
+            row.takes_regions
+            or row.takes_operation
+            or row.takes_splats
             or sum(map(size_of, types)) > MAX_FOLDED_ELEMENTS
         ):
             results = compute(*arrays)
         else:
             results = fold(lambda: compute(*arrays), arrays)
-        return [check_type(found, each, type_) for each, type_ in zip(results, types, strict=True)]
+        return [check_type(row, each, type_) for each, type_ in zip(results, types, strict=True)]
 
     def row_keywords(
-        self, found: HloRow, operation: Operation, environment: Environment, types: Sequence[Type]
+        self, row: HloRow, operation: Operation, environment: Environment, types: Sequence[Type]
     ) -> dict[str, Any]:
         """The keyword arguments of a row."""
         keywords: dict[str, Any] = {
-            name: operation.attributes[name] for name in found.attributes if name in operation.attributes
+            name: operation.attributes[name] for name in row.attributes if name in operation.attributes
         }
-        if found.takes_result:
+        if row.takes_result:
             keywords["result"] = types[0]
-        if found.takes_operation:
+        if row.takes_operation:
             keywords["operation"] = OperationCall(self, operation, environment)
-        if found.takes_regions:
+        if row.takes_regions:
             keywords["regions"] = [HloRegion(self, block, environment) for block in operation.regions]
         return keywords
 
     def lift_block(self, block: OperationBlock, environment: Environment) -> list[Any]:
         """The results of a block for scalars, whose parameters are arrays in the environment."""
         for operation in block.operations[:-1]:
-            found = find_row(operation)
+            row = find_row(operation)
             operands = [environment[number] for number in operation.operands]
             if operation.name in SCALAR_IDENTITIES:
                 results: Sequence[Any] = operands
             elif operation.name in ("func.call", "stablehlo.constant"):
                 results = self.lift_other(operation, operands)
-            elif found.is_elementwise:
+            elif row.is_elementwise:
                 types = [type_.type for type_ in operation.types]
-                results = call_row(found, operands, self.row_keywords(found, operation, environment, types))
+                results = call_row(row, operands, self.row_keywords(row, operation, environment, types))
             else:
                 message = f"a region of a reduction, a sort or a map that uses {operation.name} is not imported"
                 raise unsupported("op", message)
@@ -284,23 +286,23 @@ class OperationCall:
 
 def find_row(operation: Operation) -> HloRow:
     """The row of an operation; raises Unsupported where there is none."""
-    found = ROWS.get(operation.name)
-    if found is None:
+    row = ROWS.get(operation.name)
+    if row is None:
         raise unsupported("op", f"tagloom has no operation {operation.name}")
-    return found
+    return row
 
 
-def call_row(found: HloRow, operands: Sequence[Any], keywords: Mapping[str, Any]) -> Sequence[Any]:
+def call_row(row: HloRow, operands: Sequence[Any], keywords: Mapping[str, Any]) -> Sequence[Any]:
     """The results of a row. Raises Malformed where it does not take the operands."""
     try:
-        result = found.compute(*operands, **keywords)
+        result = row.compute(*operands, **keywords)
     except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
         if isinstance(error, TagloomError):
             raise
         details = f"{type(error).__name__}: {error}"
-        raise Malformed(f"{found.name} does not take these operands", where=user_location(), got=details) from error
+        raise Malformed(f"{row.name} does not take these operands", where=user_location(), got=details) from error
     except MemoryError as error:
-        raise unsupported("limit", f"{found.name} needs more memory than there is", got=error) from None
+        raise unsupported("limit", f"{row.name} needs more memory than there is", got=error) from None
     return result if isinstance(result, tuple | list) else (result,)
 
 
@@ -323,7 +325,7 @@ def find_used(block: OperationBlock, used: set[int]) -> None:
             used.update(operation.operands)
 
 
-def check_type(found: HloRow, value: Any, type_: Type) -> Any:
+def check_type(row: HloRow, value: Any, type_: Type) -> Any:
     """A result, None if nobody uses it; raises Malformed where it does not have the type that the module declares."""
     if value is None:
         return None
@@ -331,7 +333,7 @@ def check_type(found: HloRow, value: Any, type_: Type) -> Any:
     shape, dtype = actual or (shape_of(value), type_of(value).dtype)
     if (tuple(shape), dtype) != (type_.shape, type_.dtype):
         got = Type(dtype, tuple(shape))
-        raise Malformed(f"{found.name} has another type than the module says", where=user_location(),
+        raise Malformed(f"{row.name} has another type than the module says", where=user_location(),
                         required=type_, got=got)  # fmt: skip
     return value
 
