@@ -1,4 +1,5 @@
-"""The glossary is one list of terms, which docs/glossary.md and F1 show; links on all pages lead somewhere."""
+"""The glossary is one list of terms, which docs/glossary.md and F1 show; links on all pages lead somewhere, and their
+tables and lists are whole."""
 
 from __future__ import annotations
 
@@ -58,6 +59,43 @@ def test_links_lead_somewhere(page: Path) -> None:
         file = (page.parent / path).resolve() if path else page
         assert file.exists(), target
         assert not anchor or anchor in anchors(file), target
+
+
+def layout_faults(text: str) -> list[str]:
+    """Lines of a page that a reflow has damaged: rows without their first bar, tables without a header, runs of spaces
+    within a line, and items of lists that follow a sentence, or whose predecessor is missing."""
+    faults, previous, item = [], "", 0
+    for line in re.sub(r"^ *```.*?^ *```", "", text, flags=re.MULTILINE | re.DOTALL).splitlines():
+        is_row, number = line.startswith("|"), re.match(r"(\d+)\. ", line)
+        is_out_of_order = number is not None and int(number[1]) not in (1, item + 1)
+        item = int(number[1]) if number else item
+        if (
+            is_out_of_order
+            or (line.endswith("|") and not is_row)
+            or (line.startswith("|---") and not previous.startswith("|"))
+            or (not is_row and re.search(r"\S {3,}\S|\. - [A-Z]", line.strip()))
+        ):
+            faults.append(line)
+        previous = line
+    return faults
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_tables_and_lists_are_whole(page: Path) -> None:
+    """No page has a table or list that runs into a paragraph."""
+    assert layout_faults(page.read_text(encoding="utf-8")) == []
+
+
+def test_damaged_tables_and_lists_are_caught() -> None:
+    """Each kind of damage is reported once."""
+    damage = [
+        "rooms.  | room | owns |",
+        "|---|---|",
+        "a while. - Systems",
+        "afterwards 4. `add` compares",
+        "of   these",
+    ]
+    assert layout_faults("\n".join(damage)) == [line for line in damage if line != "after it"]
 
 
 def anchors(file: Path) -> set[str]:
