@@ -220,7 +220,7 @@ def test_the_cost_of_speculation_that_never_pays_is_measured() -> None:
     ran = subprocess.run(command, capture_output=True, text=True)
     _, _, *lines = ran.stdout.splitlines()
     cells = [line.strip("| ").split(" | ") for line in lines]
-    assert [row[0] for row in cells] == ["overflow", "search", "generate"], ran.stdout + ran.stderr
+    assert [row[0] for row in cells] == ["overflow", "search", "generate", "add_up"], ran.stdout + ran.stderr
     assert all(float(row[2].removesuffix(" times")) > 0 and row[3] != "None" for row in cells)
 
 

@@ -22,10 +22,14 @@ class CallCounts:
     """All other calls: they ran in Python, for any reason."""
     fallbacks: int = 0
     """Those of them that broke an assumption."""
+    timed: int = 0
+    """Those of them that were timed, to be compared with the graph."""
 
     def __str__(self) -> str:
         total = self.watch + self.graph + self.python
-        return f"{plural(total, 'call')}: {self.watch} watched, {self.graph} in the graph, {self.python} in Python"
+        timed = f" ({self.timed} to compare times)" if self.timed else ""
+        ways = f"{self.watch} watched, {self.graph} in the graph, {self.python} in Python{timed}"
+        return f"{plural(total, 'call')}: {ways}"
 
 
 @dataclass(frozen=True)
@@ -82,6 +86,8 @@ class Explanation:
     """The last runs that broke an assertion."""
     forecast: Forecast | None = None
     """How a call with the arguments that were given would run."""
+    seconds: tuple[float, float] | None = None
+    """The time of a call in the graph and in Python, where they were compared."""
 
     def to_json(self) -> dict[str, Any]:
         """The explanation as JSON values."""
@@ -92,6 +98,9 @@ class Explanation:
         lines += [f"{self.name}: {self.counts}", f"graphs made: {self.builds} of at most {self.build_bound}"]
         if self.python_reason is not None:
             lines.append(f"it stays in Python, since {self.python_reason}")
+        elif self.seconds is not None:
+            graph, python = (f"{1000 * seconds:.3g} ms" for seconds in self.seconds)
+            lines.append(f"time of a call: {graph} in the graph, {python} in Python")
         rows = [row for row in self.rows if row.assumption != "nothing"]  # that an attribute is not there
         width = min(max((len(row.source) for row in rows), default=0), MAX_SOURCE_WIDTH)
         for checked, group in groupby(rows, key=lambda row: row.checked):

@@ -32,7 +32,9 @@ from ..function.function import Function
 from ..function.trace_cache import TracedProgram
 from ..history.history import History
 from ..outcome.outcome import Outcome
+from . import call_times
 from .assumptions import Assumption, number_in
+from .call_times import CallTimes
 from .comparison import copy_objects, first_difference
 from .explanation import AssumptionRow, CallCounts, Explanation, Failure, Forecast
 from .generation import Generation
@@ -323,6 +325,8 @@ class SpeculativeFunction(SpeculativeFunctionBase):
         self._observation, self._requirements = Observation(), Requirements()
         self._samples: list[dict[str, Any]] = []
         """The arguments of watched calls, until there is a graph."""
+        self._times: CallTimes | None = None if engine is not None or check else CallTimes()
+        """The times of calls; None where a graph may be slower: its engine was chosen, or calls are checked."""
         self._broken: tuple[int | None, SpeculativeGraph | None, SpeculativeGraph] | None = None
         """The graph with an assertion that fails, by its number and the sound graph."""
         self._lock = RLock()
@@ -354,11 +358,40 @@ class SpeculativeFunction(SpeculativeFunctionBase):
         with self._lock:
             if self.checks:
                 return self._run_both(roots, arguments, keywords)
-            attempt = self._run_graph(roots)
+            times = None if broken_number() is not None else self._times
+            is_timed = times is not None and self.graph is not None and times.is_python_next()
+            start = call_times.read_clock()
+            attempt = None if is_timed else self._run_graph(roots)
+            if attempt is not None and times is not None:
+                self._note_time(times, True, call_times.read_clock() - start)
+        if is_timed:
+            return self._run_timed(arguments, keywords)
         if attempt is None:
             self.counts.python += 1
             return self._run_python(arguments, keywords)
         return attempt[0]
+
+    def _run_timed(self, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
+        """Run the call in Python, unwatched, to compare its time with that of the graph."""
+        self.counts.python += 1
+        self.counts.timed += 1
+        token = _RUNNING.set(_RUNNING.get() | {id(self)})
+        start = call_times.read_clock()
+        try:
+            value = self.python(*arguments, **keywords)
+        finally:
+            seconds = call_times.read_clock() - start
+            _RUNNING.reset(token)
+        with self._lock:
+            if self._times is not None:
+                self._note_time(self._times, False, seconds)
+        return value
+
+    def _note_time(self, times: CallTimes, is_graph: bool, seconds: float) -> None:
+        """Note the time of a call. A function whose graph is slower than Python stays in Python."""
+        times.note(is_graph, seconds)
+        if times.is_too_slow and self.reason is None:
+            self.reason = f"a call takes {times}"
 
     def _run_python(self, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
         """Run the call in Python, and record what it does."""
@@ -568,6 +601,8 @@ class SpeculativeFunction(SpeculativeFunctionBase):
             if self.builds >= self.build_bound:
                 raise NotSpeculable(f"its graph was already made {self.builds} times, which is the bound")
             self.builds += 1
+            if self._times is not None:
+                self._times.begin_again()
         observation, requirements = self._observation, self._requirements
 
         def observe() -> bool:
@@ -723,4 +758,5 @@ class SpeculativeFunction(SpeculativeFunctionBase):
             tuple(self.misses),
             tuple(Failure(each.call, each.claim, each.tag) for each in self.failed_runs),
             forecast,
+            None if self._times is None else self._times.medians,
         )

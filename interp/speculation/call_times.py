@@ -1,0 +1,84 @@
+"""Times of calls: whether a call takes longer in the graph of a function than in Python.
+
+Now and then, a round of calls is timed, in the graph and in Python in turn. A function stays in Python once two rounds
+in a row find its graph more than `MAX_RATIO` times as slow; a round in which the graph is the faster one, or as fast,
+starts the count again. The next round comes sooner after a slow one, and later after each other one.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+from statistics import median
+
+MAX_RATIO = 1.2
+"""How many times as long as in Python a call may take in the graph."""
+ROUND_CALLS = 5
+"""How many calls of a round run in the graph, and as many in Python."""
+MAX_SLOW_ROUNDS = 2
+"""After how many slow rounds in a row a function stays in Python."""
+FIRST_GAP, MAX_GAP = 16, 4096
+"""How many calls run in the graph before the first round, and at most between two rounds."""
+
+read_clock = time.perf_counter
+"""The time in seconds."""
+
+
+@dataclass
+class CallTimes:
+    """The times of the calls of a round, in seconds, and when the next round begins."""
+
+    graph: list[float] = field(default_factory=list)
+    python: list[float] = field(default_factory=list)
+    gap: int = FIRST_GAP
+    remaining: int = FIRST_GAP
+    """How many calls still run in the graph before the round begins."""
+    slow_rounds: int = 0
+    medians: tuple[float, float] | None = None
+    """The times of a call in the graph and in Python, in the last whole round."""
+
+    def begin_again(self) -> None:
+        """Drop what was measured: the graph is another one."""
+        self.graph, self.python, self.gap, self.remaining, self.slow_rounds = [], [], FIRST_GAP, FIRST_GAP, 0
+
+    def is_python_next(self) -> bool:
+        """Whether the next call runs in Python, to be timed."""
+        return self.remaining == 0 and len(self.python) < len(self.graph)
+
+    def note(self, is_graph: bool, seconds: float) -> None:
+        """Note the time of a call; the last one of a round ends it.
+
+        >>> times = CallTimes(remaining=0)
+        >>> for _ in range(5):
+        ...     times.note(True, 0.003)
+        ...     times.note(False, 0.002)
+        >>> times.medians, times.slow_rounds, times.remaining
+        ((0.003, 0.002), 1, 16)
+        """
+        if self.remaining:
+            self.remaining -= is_graph
+            return
+        (self.graph if is_graph else self.python).append(seconds)
+        if len(self.python) == ROUND_CALLS:
+            self._end_round()
+
+    def _end_round(self) -> None:
+        graph, python = self.medians = median(self.graph), median(self.python)
+        if graph > MAX_RATIO * python:
+            self.slow_rounds += 1
+            self.gap = FIRST_GAP
+        else:
+            self.slow_rounds *= graph > python  # between 1 and MAX_RATIO, the count stays
+            self.gap = min(2 * self.gap, MAX_GAP)
+        self.graph, self.python, self.remaining = [], [], self.gap
+
+    @property
+    def is_too_slow(self) -> bool:
+        """Whether the function should stay in Python."""
+        return self.slow_rounds >= MAX_SLOW_ROUNDS
+
+    def __str__(self) -> str:
+        if self.medians is None:
+            return "not measured"
+        graph, python = (f"{1000 * seconds:.3g} ms" for seconds in self.medians)
+        return f"{graph} in the graph, {python} in Python"
