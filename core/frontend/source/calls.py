@@ -31,6 +31,7 @@ from .convert import convert, is_converted
 from .functions import call_recursively, call_traced, may_be_function, run_in_caller
 from .open_lists import item_count
 from .option_operations import choose_operands
+from .raising import is_raised, possible_traps
 from .ranges import SymbolicRange
 from .state import (
     CONTAINERS,
@@ -263,7 +264,13 @@ def take_conditional_item(iterator: Any) -> Any:
             item = perform(next, iterator)
         except StopIteration:
             is_over = True
+        except Exception as error:
+            if not is_raised(error):
+                raise
+            raise _conditional_trap(iterator, type(error)) from None
     commit(journal)
+    for _, trap in possible_traps(region.nodes[start:], region.specialization):
+        raise _conditional_trap(iterator, trap)
     if journal.originals or any(node.op in EFFECT_OPS or node.op == "assert" for node in region.nodes[start:]):
         raise Invalid(
             "a generator prints, asserts or changes something after a symbolic condition may have ended its loop",
@@ -275,6 +282,15 @@ def take_conditional_item(iterator: Any) -> Any:
     if is_over:
         raise StopIteration
     return item
+
+
+def _conditional_trap(iterator: Any, error: type[Exception]) -> Invalid:
+    return Invalid(
+        f"a {type(iterator).__name__} may raise {error.__name__} after a symbolic condition may have ended its loop",
+        rule="F4",
+        where=user_location(),
+        hint="make a list of its items before the loop, or compute them in the loop",
+    )
 
 
 def _range(*bounds: Any) -> Any:

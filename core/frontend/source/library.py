@@ -65,6 +65,25 @@ def greatest_common_divisor(a, b):
     return a
 
 
+def round_integer(n, unit):
+    """`round(n, digits)`, with `unit` equal to 10 to the power of `-digits`."""
+    quotient, rest = n // unit, n % unit
+    if 2 * rest > unit or (2 * rest == unit and quotient % 2 == 1):
+        quotient += 1
+    return quotient * unit
+
+
+def reduced(function, items, *start):
+    """`functools.reduce(function, items, *start)`."""
+    values = items if start else list(items)
+    if not start and not values:
+        raise TypeError("reduce() of empty iterable with no initial value")
+    total = start[0] if start else values[0]
+    for item in values if start else values[1:]:
+        total = function(total, item)
+    return total
+
+
 def factorial(n):
     """`math.factorial(n)`."""
     if n < 0:

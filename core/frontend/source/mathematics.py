@@ -7,11 +7,13 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from ... import dtypes
+from ..trace.captures import read_variable
 from ..trace.numbers import number_kind, to_kind
 from ..trace.symbol import array_namespace
 from . import library
 from .convert import convert
 from .raising import raised, stage_assertion
+from .trees import is_symbolic
 
 
 class MathFunction(NamedTuple):
@@ -68,6 +70,67 @@ PYTHON_IMPLEMENTATIONS: dict[Callable[..., Any], Callable[..., Any]] = {
 """The functions of `math` that are written in Python, by the number of parameters of those."""
 
 
+def check_power(base: Any, exponent: Any) -> None:
+    """Stage the assertion that `base ** exponent`, of integers, is no negative power of 0: a ZeroDivisionError."""
+    base, exponent = read_variable(base), read_variable(exponent)
+    kinds = number_kind(base), number_kind(exponent)
+    if not (is_symbolic(base) or is_symbolic(exponent)) or None in kinds or "f" in kinds:
+        return
+    if (not is_symbolic(base) and base != 0) or (not is_symbolic(exponent) and exponent >= 0):
+        return
+    is_defined = base != 0 if is_symbolic(base) else exponent >= 0
+    if is_symbolic(base) and is_symbolic(exponent):
+        is_defined |= exponent >= 0
+    stage_assertion(is_defined, raised(ZeroDivisionError("0.0 cannot be raised to a negative power")))
+
+
+def round_to_digits(number: Any, digits: int) -> Any:
+    """`round(number, digits)` of a symbolic number, as Python rounds: to the decimal number that is nearest to the
+    exact value; of two, to the one whose last digit is even.
+
+    What the product with the power of ten, or the quotient, loses is computed exactly, and decides where it is halfway
+    between two integers. From 2**53 on, the power of ten is below the precision of the number.
+    """
+    namespace, size = array_namespace(), 10 ** abs(digits)
+    if number_kind(number) != "f":
+        return to_kind(number, "i") if digits >= 0 else convert(library.round_integer)(number, size)  # type: ignore[arg-type]
+    scale = float(size)
+    scaled = number * scale if digits >= 0 else number / scale
+    if digits >= 0:
+        rest = _product_error(number, scale, scaled)
+    else:
+        product = scaled * scale
+        rest = (number - product) - _product_error(scaled, scale, product)
+    is_half = abs(scaled - namespace.trunc(scaled)) == 0.5
+    nearest = namespace.round(scaled)
+    rounded = namespace.where(is_half & (rest > 0), namespace.ceil(scaled), nearest)
+    rounded = namespace.where(is_half & (rest < 0), namespace.floor(scaled), rounded)
+    result = rounded / scale if digits >= 0 else rounded * scale
+    return namespace.where(abs(scaled) < 2.0**53, result, number)
+
+
+def _product_error(left: Any, right: Any, product: Any) -> Any:
+    """What a product of floats loses by its rounding (Dekker, Numerische Mathematik 18, 1971)."""
+    (left_high, left_low), (right_high, right_low) = _halves(left), _halves(right)
+    rest = left_high * right_high - product + left_high * right_low + left_low * right_high
+    return rest + left_low * right_low
+
+
+def _halves(number: Any) -> tuple[Any, Any]:
+    """Two floats of half the precision whose sum is a float."""
+    scaled = number * 134217729.0
+    high = scaled - (scaled - number)
+    return high, number - high
+
+
+def _float_remainder(x: Any, y: Any) -> Any:
+    """`math.fmod(x, y)`."""
+    namespace = array_namespace()
+    is_defined = namespace.logical_not(_is_infinite(x)) & (y != 0)
+    stage_assertion(is_defined, raised(ValueError("math domain error")))
+    return namespace.copysign(abs(x) % abs(y), x)
+
+
 def apply_math(function: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
     """A function of `math` of numbers, some of which are symbolic. Returns NotImplemented where there is no op for it,
     or for an argument that is no number."""
@@ -79,6 +142,8 @@ def apply_math(function: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
         takes_floats = implementation in (library.degrees, library.radians)
         is_applicable = len(arguments) == implementation.__code__.co_argcount and (takes_floats or "f" not in kinds)
         return convert(implementation)(*arguments) if is_applicable else NotImplemented  # type: ignore[arg-type]
+    if function is math.fmod and len(arguments) == 2:
+        return _float_remainder(*(to_kind(argument, "f") for argument in arguments))
     row = FUNCTIONS.get(function)
     if row is None:
         return NotImplemented

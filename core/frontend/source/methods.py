@@ -19,7 +19,7 @@ from ..trace.stacked_items import has_stacked_items
 from . import library
 from .convert import convert
 from .items import get_or_default, sort_items
-from .mathematics import apply_math
+from .mathematics import apply_math, check_power
 from .open_lists import delete_open_item, get_open_item, insert_open_item
 from .operators import Operators
 from .sequences import PushedItems, collect_items, is_counted, push_all
@@ -83,6 +83,8 @@ def sort(operators: Operators, items: Any, /, *, key: Any = None, reverse: Any =
 def power(base: Any, exponent: Any, modulus: Any = None) -> Any:
     """`pow(base, exponent, modulus)`."""
     numbers = [read_variable(operand) for operand in (base, exponent, modulus)]
+    if modulus is None:
+        check_power(base, exponent)
     if modulus is None or not any(map(is_symbolic, numbers)):
         return perform(pow, base, exponent, modulus)
     return convert(library.power_modulo)(*numbers)  # type: ignore[arg-type]

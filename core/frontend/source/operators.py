@@ -281,6 +281,10 @@ class Operators(ABC):
             lambda: self._order(symbol, left[0], right[0]),
         )
 
+    def power(self, base: Any, exponent: Any) -> Any:
+        """`base ** exponent`."""
+        return self.binary("**", base, exponent)
+
     less, less_equal = functools.partialmethod(binary, "<"), functools.partialmethod(binary, "<=")
     greater, greater_equal = functools.partialmethod(binary, ">"), functools.partialmethod(binary, ">=")
 

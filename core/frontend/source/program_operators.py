@@ -16,12 +16,26 @@ from ..array_api.datatypes import astype
 from ..eager.apply import apply
 from ..trace.captures import read_variable
 from ..trace.choice import Choice
+from ..trace.numbers import number_kind
 from ..trace.program_builder import current_region, to_operand, unwrap_weak
 from ..trace.python_operations import perform
 from ..trace.source_location import user_location
 from ..trace.stacked_items import has_stacked_items
 from ..trace.symbol import Symbol, array_namespace
-from . import calls, items, library, methods, open_lists, option_operations, raising, sequences, staging, texts, trees
+from . import (
+    calls,
+    items,
+    library,
+    mathematics,
+    methods,
+    open_lists,
+    option_operations,
+    raising,
+    sequences,
+    staging,
+    texts,
+    trees,
+)
 from .classes import user_method
 from .convert import OPERATORS, convert
 from .operators import ExitLoop, LoopForm, Operators, TargetShape, Thunk, UnrolledItems, by_option
@@ -50,6 +64,7 @@ class ProgramOperators(Operators):
         self.builtins |= {
             enumerate: sequences.enumerate_items,
             filter: convert(library.filtered),  # type: ignore[arg-type]
+            functools.reduce: functools.partial(self._library_call, library.reduced),
             map: convert(library.mapped),  # type: ignore[arg-type]
             pow: methods.power,
             reversed: sequences.reverse_items,
@@ -59,6 +74,9 @@ class ProgramOperators(Operators):
             list: functools.partial(methods.create_list, self),
             tuple: functools.partial(methods.create_tuple, self),
         }
+
+    def _library_call(self, function: Any, *arguments: Any, **keywords: Any) -> Any:
+        return self.call(convert(function), *arguments, **keywords)
 
     def join_text(self, *parts: Any) -> Any:
         return self.choose(texts.join_text, *parts)
@@ -92,7 +110,10 @@ class ProgramOperators(Operators):
 
     def round_symbolic(self, value: Any, *digits: Any) -> Any:
         number = read_variable(value)
-        if digits not in ((), (None,)) or not number._tagloom_value.type.is_scalar:
+        is_number = number._tagloom_value.type.is_scalar
+        if is_number and number_kind(number) and digits and type(digits[0]) is int and abs(digits[0]) <= 22:
+            return mathematics.round_to_digits(number, digits[0])
+        if digits not in ((), (None,)) or not is_number:
             return round(number, *digits)
         kind = number._tagloom_value.type.dtype.kind
         rounded = array_namespace().round(number) if kind == "f" else number
@@ -117,6 +138,18 @@ class ProgramOperators(Operators):
             if type(container) is list and container and is_counted and self.is_integer(count):
                 return open_lists.repeat_items(container, count)
         return perform(operator.mul, left, right)
+
+    @by_option(0, 1)
+    def power(self, base: Any, exponent: Any) -> Any:
+        """`base ** exponent`; a negative power of the integer 0 is a trap."""
+        mathematics.check_power(base, exponent)
+        return super().power(base, exponent)
+
+    @by_option(1, 2)
+    def augment(self, symbol: str, left: Any, right: Any) -> Any:
+        if symbol == "**":
+            mathematics.check_power(left, right)
+        return super().augment(symbol, left, right)
 
     @by_option(0, 1)
     def equal(self, left: Any, right: Any) -> Any:

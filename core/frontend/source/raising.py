@@ -76,7 +76,7 @@ def is_raised_after_effects(region: RegionBuilder, error: Exception) -> bool:
     of the program that may trap: then it is part of the program, too, since these come first."""
     if not is_raised(error):
         return False
-    traps = _traps(region.nodes, region.specialization, set())
+    traps = possible_traps(region.nodes, region.specialization)
     return any(map(_may_come_first, region.nodes)) or next(traps, None) is not None
 
 
@@ -115,7 +115,7 @@ def handlers(classes: Callable[[], Any]) -> Iterator[None]:
                 where=node.location or user_location(),
                 hint="test the operands by an `if` in place of the `try`",
             )
-    for node, trap in _traps(region.nodes[start:], region.specialization, set()):
+    for node, trap in possible_traps(region.nodes[start:], region.specialization):
         if issubclass(trap, classes_caught):
             raise Invalid(
                 f"{node.op} may raise {trap.__name__} in a `try`, when the program runs",
@@ -167,7 +167,7 @@ def check_traps(start: tuple[RegionBuilder, int] | None, names: tuple[str, ...])
     region = current_region()
     if start is None or region is not start[0] or sys.exc_info()[0] is not None:
         return
-    for node, error in _traps(region.nodes[start[1] :], region.specialization, set()):
+    for node, error in possible_traps(region.nodes[start[1] :], region.specialization):
         raise Invalid(
             f"{node.op} may raise {error.__name__} in a `try` that assigns {names[0]}, which its `finally` reads",
             rule="F4",
@@ -187,9 +187,13 @@ def perform_certainly(compute: Callable[[], Any]) -> Any:
     return result
 
 
-def _traps(nodes: Sequence[Node], function: Specialization, seen: set[str]) -> Iterator[tuple[Node, type[Exception]]]:
+def possible_traps(nodes: Sequence[Node], function: Specialization) -> Iterator[tuple[Node, type[Exception]]]:
     """The nodes of a function that may trap, with their exceptions: among these nodes, in their regions, and in the
     functions that they call."""
+    return _traps(nodes, function, set())
+
+
+def _traps(nodes: Sequence[Node], function: Specialization, seen: set[str]) -> Iterator[tuple[Node, type[Exception]]]:
     builder = function.program_builder
     for node in nodes:
         if any(result.name in function.certain_results for result in node.results):

@@ -207,7 +207,10 @@ def describe_construct() -> tuple[str, str]:
     reason = unconverted_reason(frame.f_code)
     prefix = "" if reason is None else f"{reason}; "
     if not kinds:
-        return "this line", prefix + _CONSTRUCT_HINTS[ast.If]
+        return (
+            "this line",
+            f"{prefix}write a loop or an `if` in place of a function that asks; or {_CONSTRUCT_HINTS[ast.If][6:]}",
+        )
     return _CONSTRUCT_NAMES[kinds[-1]], prefix + _CONSTRUCT_HINTS[kinds[-1]]
 
 
@@ -232,7 +235,7 @@ _CONSTRUCT_HINTS: dict[type[ast.AST], str] = {
     ast.UnaryOp: "write ~p, or tl.logical_not(p)",
     ast.Compare: "write (a < b) & (b < c)",
     ast.Assert: 'write tl.assert_(p, "a message")',
-    ast.comprehension: "write tl.where(p, x, y) to choose between values",
+    ast.comprehension: "write a for loop with an `if`, or tl.where(p, x, y) to choose between values",
     ast.In: "write (x == a) | (x == b)",
     ast.Match: "write tl.cond(x == a, lambda: ..., lambda: ...)",
     ast.Call: "write tl.maximum(x, y), tl.minimum(x, y), or tagloom's function of that name",

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import ast
 import copy
+from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
@@ -33,17 +34,23 @@ def convert_comprehensions(
     node: FunctionNode, convert_function: Callable[[ast.FunctionDef], FunctionNode]
 ) -> FunctionNode:
     """The function, changed in place, with functions for its generator expressions and list comprehensions, to which
-    `convert_function` is applied. Those in lambdas, in comprehensions of dicts and sets, and with `:=` or `await` stay
-    as they are."""
+    `convert_function` is applied. Those in lambdas, in comprehensions of dicts and sets, with `await`, and with `:=` to
+    a variable that is used outside of them, stay as they are."""
     if isinstance(node, ast.FunctionDef):
-        generators = _Generators(convert_function)
+        names = [name.id for name in ast.walk(node) if isinstance(name, ast.Name)]
+        declared = {
+            name for part in ast.walk(node) if isinstance(part, ast.Nonlocal | ast.Global) for name in part.names
+        }
+        generators = _Generators(convert_function, Counter([*names, *declared]))
         node.body = [part for statement in node.body for part in generators.convert(statement)]
     return node
 
 
 class _Generators(NodeTransformer):
-    def __init__(self, convert_function: Callable[[ast.FunctionDef], FunctionNode]) -> None:
+    def __init__(self, convert_function: Callable[[ast.FunctionDef], FunctionNode], uses: Counter[str]) -> None:
         self.convert_function = convert_function
+        self.uses = uses
+        """How often the function uses each name."""
         self.definitions: list[ast.stmt] = []
         self.count = 0
 
@@ -72,9 +79,13 @@ class _Generators(NodeTransformer):
         return self.generic_visit(node)
 
     def _convert(self, node: ast.GeneratorExp | ast.ListComp, *, may_stop: bool) -> ast.expr:
-        if any(isinstance(child, ast.NamedExpr | ast.Await | ast.Yield) for child in walk_nodes([node])) or any(
+        if any(isinstance(child, ast.Await | ast.Yield) for child in walk_nodes([node])) or any(
             generator.is_async for generator in node.generators
         ):
+            return node
+        own = Counter(child.id for child in ast.walk(node) if isinstance(child, ast.Name))
+        assigned = (child.target.id for child in ast.walk(node) if isinstance(child, ast.NamedExpr))
+        if any(self.uses[name] > own[name] for name in assigned):
             return node
         first = node.generators[0]
         first.iter = self.visit(first.iter)

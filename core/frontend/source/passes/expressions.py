@@ -181,6 +181,8 @@ class _Expressions(NodeTransformer):
             return expression("ag__.format_percent(text, values)", node, text=node.left, values=node.right)  # type: ignore[no-any-return]
         if isinstance(node.op, ast.Mult) and any(map(_is_new_list, (node.left, node.right))):
             return expression("ag__.multiply(left, right)", node, left=node.left, right=node.right)  # type: ignore[no-any-return]
+        if isinstance(node.op, ast.Pow) and not isinstance(node.right, ast.Constant):
+            return expression("ag__.power(base, exponent)", node, base=node.left, exponent=node.right)  # type: ignore[no-any-return]
         return self._binary(node, AUGMENTED_SYMBOLS[type(node.op)], node.left, node.right)
 
     def _binary(self, node: ast.expr, symbol: str, left: ast.expr, right: ast.expr) -> ast.expr:

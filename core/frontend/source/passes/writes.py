@@ -115,8 +115,15 @@ class _Writes(NodeTransformer):
 
     def _replace(self, target: ast.expr, later_statements: list[ast.stmt]) -> ast.expr:
         """The target, with names instead of its attributes and items, which `later_statements` assign, and of the
-        variables after them: Python assigns from left to right, and the variables may determine which attribute or
-        item is meant."""
+        variables and parts after them: Python assigns from left to right, and the variables may determine which
+        attribute or item is meant; the items may be those that a part unpacks."""
+        if isinstance(target, ast.Tuple | ast.List) and later_statements:
+            name = self.names.fresh("item")
+            (assignment,) = statements("x = name", target, name=name)
+            assert isinstance(assignment, ast.Assign)
+            assignment.targets = [target]
+            later_statements += self.convert(assignment)
+            return ast.copy_location(ast.Name(name, ast.Store()), target)
         if isinstance(target, ast.Tuple | ast.List):
             target.elts = [self._replace(element, later_statements) for element in target.elts]
         elif isinstance(target, ast.Starred):

@@ -93,6 +93,22 @@ def writes_later(n, m):
     return first_above(source(), 2), seen
 
 
+def divides_later(n, m):
+    def source():
+        yield n
+        yield 8 // m
+
+    return first_above(source(), 2)
+
+
+def fails_later(n, m):
+    def source():
+        yield n
+        yield {5: 6}[2]
+
+    return first_above(source(), 2)
+
+
 REFUSED: dict[Function, str] = {
     left_early: "used after a loop over it that a symbolic condition ends early",
     left_by_any: "used after a loop over it that a symbolic condition ends early",
@@ -104,6 +120,8 @@ REFUSED: dict[Function, str] = {
     in_a_trip: "is advanced in code that runs under a symbolic condition",
     prints_later: "a generator prints, asserts or changes something",
     writes_later: "a generator prints, asserts or changes something",
+    divides_later: "may raise ZeroDivisionError after a symbolic condition",
+    fails_later: "may raise KeyError after a symbolic condition",
 }
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 import operator
 from collections.abc import Callable
@@ -12,8 +13,98 @@ import tagloom as tl
 from hypothesis import assume, given
 from hypothesis import strategies as st
 from pytest import MonkeyPatch
+from support.laws.python_laws import RUNS, disagreements
 from support.twins.broken_twin import broken
+from tagloom.core.frontend.source import mathematics
 from tagloom.core.frontend.trace import numbers
+
+
+def rounded(x, n):
+    return (
+        [round(x, digits) for digits in (0, 1, 2, 3, 9, -1, -2)],
+        round(n, -1),
+        round(n, -3),
+        round(n, 2),
+        round(n > 3, 1),
+    )
+
+
+ROUNDED = [
+    2.675, 1.115, 0.145, 5.015, 1e-9, -0.04, 2.5, -12.5, 250.0, 150.0, -5.0, 1e22, 2.0**52 + 0.5, 4503599627370497.5,
+    9007199254740993.0, 123456789012.345, 1e308, 0.5e-9, -1499.999999999999, 1500.0,
+]  # fmt: skip
+
+
+@pytest.mark.full
+def test_rounding_to_digits() -> None:
+    """`round(x, digits)` rounds the exact value to the nearest decimal number, and halves to an even digit."""
+    inputs = [(x, n) for x, n in zip(ROUNDED, (15, 25, -15, -2500, 3500, 0, 7, 4, 1, 49) * 2, strict=True)]
+    assert list(disagreements(rounded, inputs, [*RUNS, ("compiled", "waves")])) == []
+
+
+def test_rounding_by_a_product_alone_is_caught() -> None:
+    """Broken: what the product with the power of ten loses does not count."""
+    with broken(lambda patch: patch.setattr(mathematics, "_product_error", lambda left, right, product: 0.0)):
+        assert list(disagreements(rounded, [(1.115, 15)], RUNS[:1]))
+
+
+def powers(n, m):
+    total = n**m + 2**m if m >= 0 else 0
+    return total, n**-2, pow(n, -1)
+
+
+def augmented_power(n, m):
+    n **= -m
+    return n
+
+
+def remainders(x, y):
+    return math.fmod(x, y), math.fmod(-x, y)
+
+
+@pytest.mark.parametrize(
+    ("function", "inputs"),
+    [
+        (powers, [(2, 3), (0, 1), (-3, 0)]),
+        (augmented_power, [(0, 1)]),
+        (remainders, [(5.5, 2.0), (1e18, 0.7), (0.0, -3.0), (1.0, math.inf), (1.0, 0.0), (math.inf, 2.0)]),
+    ],
+    ids=lambda value: getattr(value, "__name__", ""),
+)
+def test_powers_and_remainders(function: Callable[..., Any], inputs: list[tuple[Any, ...]]) -> None:
+    """A negative power of the integer 0 is a ZeroDivisionError; `math.fmod` is exact."""
+    assert list(disagreements(function, inputs, RUNS[:1])) == []
+
+
+def test_powers_without_the_check_are_caught() -> None:
+    """Broken: a negative power of 0 is infinite."""
+    with broken(lambda patch: patch.setattr(mathematics, "check_power", lambda base, exponent: None)):
+        assert list(disagreements(augmented_power, [(0, 1)], RUNS[:1]))
+
+
+def walrus_in_comprehensions(n, m):
+    squares = [square for k in range(n) if (square := k * m) > 2]
+    return (
+        squares,
+        sum(twice for k in (n, m) if (twice := 2 * k) % 3),
+        any((last := k) > 3 and last < 9 for k in range(n)),
+    )
+
+
+def reductions(n, m):
+    largest, total = functools.reduce(max, [n, m, 2]), functools.reduce(lambda a, b: a * 3 + b, range(n), m)
+    return largest, total, functools.reduce(operator.add, [k for k in range(n) if k % 2], 0)
+
+
+def empty_reduction(n, m):
+    return functools.reduce(operator.mul, [k for k in range(n) if k > m])
+
+
+@pytest.mark.parametrize("function", (walrus_in_comprehensions, reductions, empty_reduction))
+def test_library_calls(function: Callable[..., Any]) -> None:
+    """`functools.reduce` and `:=` in comprehensions take symbolic values."""
+    assert list(disagreements(function, [(5, 2), (0, 3), (4, -1)], RUNS[:2])) == []
+
 
 BINARY: dict[str, Callable[[Any, Any], Any]] = {
     "+": operator.add, "-": operator.sub, "*": operator.mul, "/": operator.truediv, "//": operator.floordiv,

@@ -36,6 +36,13 @@ def position_before_item(n):
     return xs, i, rest
 
 
+def item_before_a_part(n):
+    xs, i = [1, (2, 3)], 0
+    xs[i], (p, q) = n, xs
+    (xs[0], (i, xs[1])), y = (7, (n, i)), xs
+    return xs, p, q, i, y
+
+
 def items_of_a_loop(n):
     counts, xs, total = {"k": -1}, [0, 0], 0
     for counts["k"], (xs[1], y) in enumerate(zip(range(n), range(5, 5 + n), strict=True)):
@@ -81,7 +88,8 @@ def attribute_of_a_class(n):
 
 
 FUNCTIONS: list[Callable[[Any], Any]] = [
-    reversed_links, position_before_item, items_of_a_loop, attribute_of_a_loop, parts_of_a_with, attribute_of_a_class,
+    reversed_links, position_before_item, item_before_a_part, items_of_a_loop, attribute_of_a_loop, parts_of_a_with,
+    attribute_of_a_class,
 ]  # fmt: skip
 
 

@@ -751,7 +751,7 @@ def message(n):
     return "one item" if n == 1 else f"{n} items"
 
 
-@everyday((3, 0.5), (0, 2.0), refusal="F1: rounding")
+@everyday((3, 0.5), (0, 2.0))
 def round_up(n, q):
     return round(n * q, 1), math.ceil(n / q), divmod(n, 2)
 
