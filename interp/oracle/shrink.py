@@ -1,7 +1,7 @@
 """Makes a program smaller while a symptom stays. A part of it stands alone, on the values that the rest computed for
 it: a node, the inside of a branch, of an iteration, or of a call. A loop becomes its starts, a cond one of its
-branches, a node an operand or a literal, an operand a literal; loop variables are dropped, merged or made invariant;
-literals become smaller, and unused parts go one by one.
+branches, a node an operand, a literal or a parameter, an operand a literal; loop variables are dropped, merged or made
+invariant; literals become smaller, and unused parts go one by one.
 
 A candidate that breaks a rule of programs is never tried.
 """
@@ -190,6 +190,7 @@ def smaller_cases(case: FuzzCase) -> Iterator[FuzzCase]:
             functions = tuple(smaller if candidate is function else candidate for candidate in program.functions)
             yield FuzzCase(replace(program, functions=functions), arguments)
     main = program.main
+    yield from cases_with_parameters(case)
     for position, parameter in enumerate(main.body.parameters):
         rest = arguments[:position] + arguments[position + 1 :]
         body = substitute(main.body, {parameter.name: Literal(arguments[position], parameter.type)})
@@ -198,6 +199,24 @@ def smaller_cases(case: FuzzCase) -> Iterator[FuzzCase]:
         yield FuzzCase(replace(program, functions=functions), rest)
         for value in smaller_values(arguments[position]):
             yield FuzzCase(program, (*arguments[:position], value, *arguments[position + 1 :]))
+
+
+def cases_with_parameters(case: FuzzCase) -> Iterator[FuzzCase]:
+    """Parameters of main, with the values that they have, in place of the results of one of its nodes: a compiler does
+    not know them, as it would know literals."""
+    program, arguments = case
+    main = program.main
+    results = [result for node in main.body.nodes for result in node.results]
+    state = region_values(program, main.body, arguments)
+    if state is None:
+        return
+    values = dict(zip((result.name for result in results), state, strict=True))
+    for node in reversed(main.body.nodes):
+        nodes = tuple(other for other in main.body.nodes if other is not node)
+        body = replace(main.body, parameters=(*main.body.parameters, *node.results), nodes=nodes)
+        functions = tuple(replace(main, body=body) if function is main else function for function in program.functions)
+        added = tuple(values[result.name] for result in node.results)
+        yield FuzzCase(replace(program, functions=functions), (*arguments, *added))
 
 
 def smaller_functions(function: FunctionDef, *, is_entry: bool) -> Iterator[FunctionDef]:
