@@ -1,4 +1,6 @@
-"""Random mutants: `python tests/mutants.py [N] [SEED] [SUBJECT]` makes N, tests each, and prints the score.
+"""Random mutants: `python tests/mutants.py [N] [SEED] [SUBJECT] [FIRST-LAST]` makes N, tests each, prints the score.
+With FIRST-LAST, as 51-100, it tests only those of the N. Runs on parts of one sample add up if the files are the same,
+which the digest in the last line shows.
 
 A mutant is the package with one change to the syntax of one file of its subject below. It is detected if a test of
 that subject fails. Mutants that survive are printed: each is a hole in the tests, or equivalent code. The unchanged
@@ -11,6 +13,7 @@ from __future__ import annotations
 
 import ast
 import copy
+import hashlib
 import os
 import random
 import shutil
@@ -432,14 +435,17 @@ def run_tests(mutant: Mutant, tests: Sequence[str], compiled: str, limits: TimeL
         return SubjectRun(run.returncode, max((float(case.get("time", 0)) for case in cases), default=0.0), seconds)
 
 
-def main(count: int, seed: int, name: str) -> int:
-    """Test a sample of mutants; 0 if the unchanged package passes and at most one in ten of the mutants that end
-    survives (of few mutants, one)."""
+def main(count: int, seed: int, name: str, positions: str = "") -> int:
+    """Test a sample of mutants, or those at positions of it, as "51-100"; 0 if the unchanged package passes and at most
+    one in ten of the mutants that end survives (of few mutants, one)."""
     files, tests = SUBJECTS[name]
     every = [mutant for file in files for mutant in mutants(file)]
-    chosen = random.Random(seed).sample(every, min(count, len(every)))
+    sample = random.Random(seed).sample(every, min(count, len(every)))
+    first, last = map(int, (positions or f"1-{len(sample)}").split("-"))
+    chosen = sample[first - 1 : last]
+    digest = hashlib.sha256(b"".join((ROOT / file).read_bytes() for file in files)).hexdigest()[:8]
     counts = Counter[str]()
-    with tempfile.TemporaryDirectory() as compiled, ThreadPoolExecutor(max_workers=os.cpu_count()) as pool:
+    with tempfile.TemporaryDirectory() as compiled, ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
         unchanged = run_tests(
             Mutant(files[0], 0, "", "", (ROOT / files[0]).read_text()), tests, compiled, UNCHANGED_LIMITS
         )
@@ -449,17 +455,19 @@ def main(count: int, seed: int, name: str) -> int:
         allowed = limits_of(unchanged)
         print(f"the package as it is takes {unchanged.seconds:.0f} s; a test of a mutant may take {allowed.test} s")
         outcomes = pool.map(lambda mutant: run_tests(mutant, tests, compiled, allowed), chosen)
-        for number, (mutant, outcome) in enumerate(zip(chosen, outcomes, strict=True), 1):
+        for position, (mutant, outcome) in enumerate(zip(chosen, outcomes, strict=True), first):
             verdict = {None: "too long", 0: "survived"}.get(outcome.code, "detected")
             counts[verdict] += 1
             if verdict != "detected":
-                print(f"{verdict}: {describe(mutant)}")
-            if number % 10 == 0:
-                print(f"{counts['detected']} of the first {number} detected, {counts['too long']} too long", flush=True)
+                print(f"{position} {verdict}: {describe(mutant)}")
+            if counts.total() % 10 == 0:
+                words = f"{counts['detected']} of {first} to {position} detected, {counts['too long']} too long"
+                print(words, flush=True)
     ended = len(chosen) - counts["too long"]
     print(
         f"{counts['detected']} of {ended} mutants of the {name} detected, {counts['too long']} more took too long "
-        f"(of {len(every)} there are; seed {seed})"
+        f"({first} to {first + len(chosen) - 1} of a sample of {len(sample)} of {len(every)} there are; seed {seed}, "
+        f"files {digest})"
     )
     return 0 if counts["survived"] <= max(ended // 10, 1 if ended >= 4 else 0) else 1
 
@@ -472,5 +480,5 @@ def describe(mutant: Mutant) -> str:
 
 
 if __name__ == "__main__":
-    count, seed, name = [*sys.argv[1:], *("100", "1", "machine")[len(sys.argv) - 1 :]]
-    sys.exit(main(int(count), int(seed), name))
+    count, seed, name, *positions = [*sys.argv[1:], *("100", "1", "machine")[len(sys.argv) - 1 :]]
+    sys.exit(main(int(count), int(seed), name, *positions))
