@@ -1,8 +1,8 @@
 """Writes programs of few ops on edge values: zeros with either sign, NaN, infinities, denormals, the ends of ranges.
 
 The ops stand in a row, in a branch of a cond, or in the body of a loop; operands are literals, which an optimiser
-computes with, or parameters. Ops that systems round in different ways are left out, and so no result is within a
-window.
+computes with, or parameters. The operands of some ops are all of one group of the policy, such as MIN and -1. Ops that
+systems round in different ways are left out, and so no result is within a window.
 """
 
 from __future__ import annotations
@@ -20,13 +20,15 @@ from ...core.program.program import FunctionDef, Node, Operand, Program, Region,
 from ...core.types import Type
 from ...core.value import Literal, Value, admit
 from .policy import window_of
-from .sweep import OpSample, edge_values, op_samples
+from .sweep import TRAP, OpSample, edge_values, op_samples, operand_groups
 
 COMMON_DTYPES = (dtypes.int32, dtypes.int64, dtypes.float32, dtypes.float64)
 """The dtypes that every system has kernels for; four in five programs begin with one of them."""
 BOOL, COUNTER = Type(dtypes.bool), Type(dtypes.int64)
-EDGE_FLOATS = (0.0, -0.0, 1.0, -1.0, np.nan, np.inf, -np.inf)
+EDGE_FLOATS = (0.0, -0.0, 0.5, 1.0, -1.0, np.nan, np.inf, -np.inf)
 MAX_OPS, MAX_TRIPS = 3, 2
+GROUP_SHARE = 0.25
+"""The share of ops whose operands are of one group of the policy."""
 
 
 @cache
@@ -37,6 +39,12 @@ def exact_samples() -> dict[DType, dict[str, list[OpSample]]]:
         if sample.row.scalar is not None and not window_of(sample.row.name, list(map(Type, sample.operand_dtypes))):
             samples[sample.operand_dtypes[-1]][sample.row.name].append(sample)
     return samples
+
+
+@cache
+def sample_groups(sample: OpSample) -> list[list[tuple[Value, ...]]]:
+    """The operands of an op on which it does not trap, by the group of the policy."""
+    return [operand_tuples for group, operand_tuples in operand_groups(sample).items() if group != TRAP]
 
 
 def write_edge_program(random: Random) -> tuple[Program, tuple[Value, ...]]:
@@ -68,19 +76,30 @@ class _EdgeWriter:
         sample = self.random.choice(self.random.choice(list(exact_samples()[dtype].values())))
         types = [Type(operand_dtype, self.shape) for operand_dtype in sample.operand_dtypes]
         result = Var(f"v{len(self.nodes)}", sample.row.type_rule(*types, **dict(sample.attributes)))
-        inputs = tuple(map(self.operand, types))
+        is_grouped = self.random.random() < GROUP_SHARE
+        inputs = self.grouped_operands(sample, types) if is_grouped else tuple(map(self.operand, types))
         self.nodes.append(Node(sample.row.name, inputs, (result,), attributes=sample.attributes))
         return result.type.dtype
 
     def operand(self, type_: Type) -> Operand:
         """An earlier result of this type, a literal, or a new parameter."""
         names = [result.name for node in self.nodes for result in node.results if result.type == type_]
-        chance = self.random.random()
-        if names and chance < 0.5:
+        if names and self.random.random() < 0.5:
             return self.random.choice(names)
-        if chance < 0.75:
-            return Literal(self.edge_value(type_), type_)
-        return self.parameter(type_, self.edge_value(type_))
+        return self.source(type_, self.edge_value(type_))
+
+    def grouped_operands(self, sample: OpSample, types: Sequence[Type]) -> tuple[Operand, ...]:
+        """Operands whose elements are all of one group of the policy."""
+        operand_tuples = self.random.choice(sample_groups(sample))
+        rows = [self.random.choice(operand_tuples) for _ in range(3)]
+        columns = zip(*rows, strict=True)
+        return tuple(
+            self.source(type_, shape_value(type_, column)) for type_, column in zip(types, columns, strict=True)
+        )
+
+    def source(self, type_: Type, value: Value) -> Operand:
+        """A value as a literal, or as the argument of a new parameter."""
+        return Literal(value, type_) if self.random.random() < 0.5 else self.parameter(type_, value)
 
     def parameter(self, type_: Type, argument: Value) -> str:
         """The name of a new parameter."""
@@ -94,8 +113,7 @@ class _EdgeWriter:
         edges = edge_values(dtype)
         few = edges[:2] if dtype.kind == "b" else EDGE_FLOATS if dtype.kind == "f" else (0, 1, *dtype.range)
         elements = [self.random.choice(few if self.random.random() < 0.5 else edges) for _ in range(3)]
-        array = np.array(elements, dtype.numpy)
-        return admit(array if type_.shape else array[0])
+        return shape_value(type_, elements)
 
     def place_in_main(self, region: Region, results: Sequence[Var]) -> Region:
         """The region as the body of main."""
@@ -139,6 +157,12 @@ class _EdgeWriter:
         outer = prefix_names("r", results)
         structured = Node(node.op, node.inputs, (*node.results, *outer, *unused), node.regions)
         return Region(tuple(self.parameters), (structured,), tuple(result.name for result in outer))
+
+
+def shape_value(type_: Type, elements: Sequence[object]) -> Value:
+    """The value of a type with these elements; a scalar is the first one."""
+    array = np.array(elements, type_.dtype.numpy)
+    return admit(array if type_.shape else array[0])
 
 
 def prefix_names(prefix: str, variables: Sequence[Var]) -> tuple[Var, ...]:

@@ -74,6 +74,8 @@ class FuzzReport:
     discarded: int = 0
     refusals: Counter[str] = field(default_factory=Counter)
     """How often the backend refused a program, by the kind and the message."""
+    undecided: Counter[str] = field(default_factory=Counter)
+    """How often the policy leaves a difference open, by the condition."""
     findings: list[FuzzFinding] = field(default_factory=list)
     seconds: float = 0.0
     levels: tuple[Level, ...] = ()
@@ -143,6 +145,7 @@ def try_number(backend: Backend, options: FuzzOptions, number: int, report: Fuzz
     with lock:
         report.verdicts[judgement.verdict] += 1
         report.refusals[judgement.reason] += judgement.verdict == "refused"
+        report.undecided[judgement.reason.rpartition(" meets ")[2]] += judgement.verdict == "undecided"
         is_reported = judgement.verdict == "error" and any(finding.symptom == symptom for finding in report.findings)
     if judgement.verdict not in FAILURES or is_reported:
         return

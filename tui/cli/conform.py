@@ -39,8 +39,8 @@ DEFAULT_MEMORY = 8 * 2**30
 START_FACTOR = 3
 """The factor by which the time limit for starting a backend exceeds the limit for running a program: imports of large
 systems take long."""
-MOST_REFUSALS, MAX_REASON = 3, 100
-"""How many of the most frequent reasons of refusals are printed, and how many characters of each."""
+MOST_REASONS, MAX_REASON = 3, 100
+"""How many of the most frequent reasons of a verdict are printed, and how many characters of each."""
 INCOMPATIBLE_WITH_REPORT = ("minutes", "findings", "referee", "output", "as_json", "blame", "probe")
 """Options that mean nothing for a report."""
 
@@ -301,14 +301,14 @@ def report_corpus(backend: str, process: Backend, folder: Path) -> int:
                 print_text(f"{backend:16} not run   {judgement.reason}")
                 return 2
     print_text(f"{backend_label(backend, process)}: {format_counts(counts)}")
-    print_refusals(refusals)
+    print_reasons("refused", refusals)
     return exit_code(counts)
 
 
-def print_refusals(refusals: Counter[str]) -> None:
-    """Print the most frequent reasons of refusals."""
-    for reason, count in (+refusals).most_common(MOST_REFUSALS):
-        print_text(f"  refused {count:,}: {reason[:MAX_REASON]}")
+def print_reasons(verdict: str, reasons: Counter[str]) -> None:
+    """Print the most frequent reasons of a verdict."""
+    for reason, count in (+reasons).most_common(MOST_REASONS):
+        print_text(f"  {verdict} {count:,}: {reason[:MAX_REASON]}")
 
 
 def verdict_at(finding: FuzzFinding, lower_levels: Mapping[Level, Backend], level: Level) -> str:
@@ -365,5 +365,6 @@ def report_fuzz(
                 print_text(f"  {blame}")
     counts = format_counts(report.verdicts) or "no program was compared"
     print_text(f"{backend}: {counts}, {report.discarded:,} discarded, {report.seconds:.0f} s")
-    print_refusals(report.refusals)
+    print_reasons("refused", report.refusals)
+    print_reasons("undecided", report.undecided)
     return exit_code(report.verdicts)

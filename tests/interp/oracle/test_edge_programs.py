@@ -1,4 +1,4 @@
-"""Programs on edge values are valid and repeatable, meet the edges, and show wrong ops."""
+"""Programs on edge values are valid and repeatable, and meet the edges."""
 
 from __future__ import annotations
 
@@ -9,16 +9,12 @@ from typing import Any
 import numpy as np
 import pytest
 import tagloom as tl
-from support.twins.wrong_backends import WRONG_OPS, FlushedDenormals, RightBackend
+from support.twins.wrong_backends import RightBackend
 from tagloom.core.program.validate import program_problems
 from tagloom.core.value import Literal
 from tagloom.interp.oracle.edge_programs import exact_samples, write_edge_program
 from tagloom.interp.oracle.fuzz import judge_case
 from tagloom.interp.oracle.generate import EDGE_INTERVAL, FuzzCase, generate_case
-from tagloom.interp.oracle.judge import FAILURES
-
-MOST_PROGRAMS = 3_000
-"""Each wrong op must show within so many programs on edge values."""
 
 
 def edge_case(number: int) -> FuzzCase:
@@ -70,14 +66,3 @@ def test_one_in_five_programs_is_of_edge_values() -> None:
         edge_program, _ = write_edge_program(Random(f"3:{number}"))
         is_edge_program = tl.print_program(program) == tl.print_program(edge_program)
         assert is_edge_program == (number % EDGE_INTERVAL == EDGE_INTERVAL // 2)
-
-
-@pytest.mark.heavy
-@pytest.mark.parametrize("twin", [twin for twin in WRONG_OPS if twin is not FlushedDenormals], ids=lambda t: t.__name__)
-def test_a_wrong_op_is_caught(twin: type[RightBackend]) -> None:
-    """An op that is wrong at edge values shows in a generated program. (Where denormals count as zero is open.)"""
-    for number in range(MOST_PROGRAMS):
-        judgement = judge_case(twin(), edge_case(number))  # type: ignore[arg-type]
-        if judgement is not None and judgement.verdict in FAILURES:
-            return
-    pytest.fail(f"{twin.__doc__} was not caught")

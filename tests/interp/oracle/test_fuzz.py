@@ -8,29 +8,43 @@ import subprocess
 import sys
 from pathlib import Path
 from random import Random
+from threading import Lock
 from typing import Any
 
 import pytest
 import tagloom as tl
 from support.twins.wrong_backends import (
+    FAULTY_OPS,
     WRONG_BACKENDS,
     WRONG_OPS,
-    AtLeastOneTrip,
-    LostHandover,
-    OneTripLess,
+    FlushedDenormals,
     RightBackend,
 )
+from tagloom.core.ops.op import OPS
+from tagloom.core.program.program import Program
 from tagloom.core.program.validate import program_problems
-from tagloom.interp.oracle.fuzz import FuzzOptions, describe_symptom, first_difference, fuzz, judge_case, write_finding
-from tagloom.interp.oracle.generate import FuzzCase, generate_case
+from tagloom.interp.oracle.blame import find_blame, find_first_level
+from tagloom.interp.oracle.fuzz import (
+    FuzzFinding,
+    FuzzOptions,
+    FuzzReport,
+    describe_symptom,
+    first_difference,
+    fuzz,
+    judge_case,
+    try_number,
+    write_finding,
+)
+from tagloom.interp.oracle.generate import COMPARISONS, EDGE_INTERVAL, FuzzCase, generate_case
 from tagloom.interp.oracle.judge import FAILURES
-from tagloom.interp.oracle.protocol import Answer
+from tagloom.interp.oracle.protocol import Answer, Level
 from tagloom.interp.oracle.shrink import count_nodes, shrink, smaller_cases
 from tagloom.interp.oracle.sweep import op_samples, sweep
 
-MOST_PROGRAMS = 400
-"""Each wrong backend must fail within so many programs."""
+MOST_PROGRAMS, MOST_EDGE_PROGRAMS = 400, 2_000
+"""Each backend whose control flow is wrong must fail within so many programs, and each with a wrong op."""
 MOST_NODES = 6
+LEVELS = tuple(Level(name, f"the part of {name}") for name in ("eager", "traced", "compiled"))
 
 
 def judged(backend: Any, case: FuzzCase) -> str:
@@ -38,38 +52,122 @@ def judged(backend: Any, case: FuzzCase) -> str:
     return "discarded" if judgement is None else describe_symptom(judgement)
 
 
-def first_failure(twin: type[RightBackend]) -> tuple[FuzzCase, str]:
-    """The first generated program on which a twin fails, and its symptom."""
-    for number in range(MOST_PROGRAMS):
-        case = generate_case(0, number)
-        symptom = judged(twin(), case)
-        if symptom.partition(" ")[0] in FAILURES:
-            return case, symptom
+def first_finding(twin: type[RightBackend], most_programs: int) -> FuzzFinding:
+    """What fuzzing reports of the first generated program on which a twin fails."""
+    for number in range(most_programs):
+        if judged(twin(), generate_case(0, number)).partition(" ")[0] in FAILURES:
+            report, backend = FuzzReport(), twin()
+            try_number(backend, FuzzOptions(), number, report, Lock())  # type: ignore[arg-type]
+            (finding,) = report.findings
+            return finding
     pytest.fail(f"{twin.__doc__} was not caught")
 
 
-@pytest.mark.heavy
-@pytest.mark.parametrize("twin", WRONG_BACKENDS, ids=lambda twin: twin.__name__)
-def test_a_wrong_backend_is_caught(twin: type[RightBackend]) -> None:
-    """A backend that is wrong in one way fails within 400 generated programs, on one that a right backend computes."""
-    case, _ = first_failure(twin)
-    assert judged(RightBackend(), case) == "alike"
+def sender_op(program: Program, name: str) -> str:
+    """The op of the node that sends a probed value; of a variable of a loop the loop."""
+    function, _, variable = name.partition(".")
+    for node in program[function].body.walk():
+        parameters = (parameter for region in node.regions for parameter in region.parameters)
+        if variable in {var.name for var in (*node.results, *parameters)}:
+            return node.op
+    raise AssertionError(name)
+
+
+TWINS = [
+    *(pytest.param(twin, id=twin.__name__) for twin in WRONG_BACKENDS),
+    *(
+        pytest.param(twin, id=twin.__name__, marks=pytest.mark.heavy)
+        for twin in WRONG_OPS
+        if twin is not FlushedDenormals
+    ),
+]
 
 
 @pytest.mark.full
-@pytest.mark.parametrize("twin", [OneTripLess, AtLeastOneTrip, LostHandover], ids=lambda twin: twin.__name__)
-def test_a_failure_is_shrunk(twin: type[RightBackend]) -> None:
-    """The failure of a backend whose loops are wrong shrinks to at most 6 nodes, on which it fails in the same way, and
-    a right backend does not."""
-    case, symptom = first_failure(twin)
-    smallest = shrink(case, lambda candidate: judged(twin(), candidate) == symptom)
-    assert judged(twin(), smallest) == symptom and judged(RightBackend(), smallest) == "alike"
-    assert count_nodes(smallest.program) <= MOST_NODES, tl.print_program(smallest.program)
+@pytest.mark.parametrize("twin", TWINS)
+def test_a_wrong_backend_is_found_shrunk_and_blamed(twin: type[RightBackend]) -> None:
+    """Fuzzing finds a backend that is wrong in one way within a fixed number of programs, and shrinks the failure to at
+    most 6 nodes, on which a right backend is alike. The first wrong token is of an op that the backend computes
+    wrongly; of all optimisations the one with the fault is blamed, and of three levels the one that adds it."""
+    finding = first_finding(twin, MOST_PROGRAMS if twin in WRONG_BACKENDS else MOST_EDGE_PROGRAMS)
+    program, symptom = finding.case.program, finding.symptom
+    text = tl.print_program(program)
+    assert judged(twin(), finding.case) == symptom and judged(RightBackend(), finding.case) == "alike"
+    assert count_nodes(program) <= MOST_NODES, text
+
+    fault = FAULTY_OPS.get(twin)
+    if fault is not None:
+        assert fault in (*finding.ops.split(), "", *(node.op for node in program.main.body.walk())), text
+    if symptom == "different":
+        assert finding.probes is not None and finding.probes.first is not None, text
+        op = sender_op(program, finding.probes.first.node)
+        assert op == fault or (fault == "compare" and op in COMPARISONS) or (fault is None and op in OPS), text
+
+    def verdict_with(*, is_wrong: bool) -> str:
+        return judged(twin() if is_wrong else RightBackend(), finding.case).partition(" ")[0]
+
+    flags = [each.__name__ for each in (*WRONG_BACKENDS, *WRONG_OPS)]
+    blame = find_blame(flags, lambda off: verdict_with(is_wrong=twin.__name__ not in off) == "alike")
+    assert blame.sets == ((twin.__name__,),)
+    for first in LEVELS:
+        wrong_levels = LEVELS[LEVELS.index(first) :]
+        blamed = find_first_level(LEVELS, lambda level, wrong=wrong_levels: verdict_with(is_wrong=level in wrong))  # type: ignore[misc]
+        assert blamed.first == first
+
+
+@pytest.mark.full
+def test_flushed_denormals_are_undecided() -> None:
+    """A backend that takes denormals for zero differs where the policy leaves that open: fuzzing counts it."""
+    backend: Any = FlushedDenormals()
+    report = FuzzReport()
+    for number in range(2, 800, EDGE_INTERVAL):
+        try_number(backend, FuzzOptions(), number, report, Lock())
+    assert not report.findings and report.verdicts["undecided"] == report.undecided.total()
+    assert sum(count for reason, count in report.undecided.items() if reason.startswith("denormal: ")) > 5
 
 
 def test_there_are_enough_wrong_backends() -> None:
     """There are at least 25 backends that are wrong in the control flow of programs or in their ops."""
     assert len(WRONG_BACKENDS) + len(WRONG_OPS) >= 25
+
+
+DISTANCE = """
+func main() -> int64 {
+  b = cond true, 3 {
+    then(n: int64) {
+      k = while_loop n {
+        while(k: int64) {
+          p = less k, 5
+          yield p
+        }
+        do(k: int64) {
+          j = add k, 1
+          yield j
+        }
+      }
+      yield k
+    }
+    else(n: int64) { yield n }
+  }
+  d = subtract b, 1
+  return d
+}
+"""
+"""The difference is wrong only if an operand is not a constant."""
+
+
+@pytest.mark.full
+def test_a_node_becomes_a_parameter() -> None:
+    """What computes an operand goes, even if the failure needs an operand that is no constant."""
+    program = tl.parse(DISTANCE).program
+    assert program is not None
+
+    def has_variable_difference(case: FuzzCase) -> bool:
+        nodes = case.program.main.body.walk()
+        return any(node.op == "subtract" and isinstance(node.inputs[0], str) for node in nodes)
+
+    smallest = shrink(FuzzCase(program, ()), has_variable_difference)
+    assert count_nodes(smallest.program) == 1 and len(smallest.arguments) == 1
 
 
 @pytest.mark.full

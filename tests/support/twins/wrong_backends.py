@@ -368,6 +368,19 @@ class LostHandover(RightBackend):
 
 
 WRONG_BACKENDS: tuple[type[RightBackend], ...] = tuple(RightBackend.__subclasses__())
+FAULTY_OPS: dict[type[RightBackend], str] = {
+    **dict.fromkeys(WRONG_BACKENDS, "while_loop"),
+    **dict.fromkeys((BothBranches, NegatedConstant, SharedResult, ConstantCondCrash), "cond"),
+    ForgottenArguments: "call",
+    WrongFolding: "add",
+    CommutedComparison: "compare",
+    CommutedSubtraction: "subtract",
+    LooseBound: "less",
+    ExchangedSelection: "where",
+    TruncatedRemainder: "remainder",
+    WideCounters: "",
+}
+"""The op that each of these twins computes wrongly; none if it computes all rightly, and `compare` for comparisons."""
 
 
 class FlushedDenormals(RightBackend):
