@@ -1,7 +1,8 @@
-"""Arithmetic: what Python's operators and builtins do with numbers, as ops of a program.
+"""Arithmetic: Python's operators and builtins on numbers, as ops of a program.
 
-Only what is exact is here. An int has at most 62 bits, which each operation asserts; a division by zero, or a power
-that Python computes otherwise, is asserted or refused. Operators with an array on one side are those of eager arrays.
+Only exact operations have a graph. An int has at most 62 bits, which each operation asserts; a division by zero, or a
+power that Python computes differently, is asserted or refused. Operators with an array operand are those of eager
+arrays.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ SPECIAL_METHODS = {
 }
 """The names of the special methods of operators, without `__`."""
 EXACT_INTEGER = 2**53
-"""Integers up to this size are floats."""
+"""All integers up to this size are exact as floats."""
 _PYTHON: dict[str, Callable[..., Any]] = {
     "Add": operator.add,
     "Sub": operator.sub,
@@ -89,29 +90,30 @@ _ARRAY_OPS = {
     "UAdd": "positive",
     "Invert": "logical_not",
 }
-"""What an operator does with eager arrays: the op, before the dtype of the array decides."""
+"""The op of each operator with eager arrays, before the dtype of the array decides between ops."""
 MAX_POWER = 64
 """The largest exponent of a power of an int that is computed by products."""
 
 
 def as_kind(staging: Staging, value: StagedValue, kind: str) -> Any:
-    """The value of a number as one of a kind that is not lower: a Python number, or a symbol."""
-    leaf, own = staging.leaf_of(value), number_kind(value.layout)
-    if own == kind:
+    """A number converted to its own kind or a higher one: a Python number or a symbol."""
+    leaf, own_kind = staging.leaf_of(value), number_kind(value.layout)
+    if own_kind == kind:
         return leaf
     if isinstance(value.layout, ConstantLayout):
         return {"b": bool, "i": int, "f": float}[kind](leaf)
     return staging.emit("astype", leaf, dtype=dtypes.float64 if kind == "f" else dtypes.int64)
 
 
-def binary(staging: Staging, name: str, one: StagedValue, other: StagedValue, node: ast.AST) -> StagedValue:
-    """A binary operator; `name` is that of its syntax. Raises NotSpeculable where it has no exact meaning."""
-    layouts = one.layout, other.layout
-    if any(isinstance(each, ArrayLayout) for each in layouts):
-        return _on_arrays(staging, name, one, other)
-    kinds = [number_kind(each) for each in layouts]
-    if all(isinstance(each, ConstantLayout) for each in layouts):
-        return _fold(staging, name, [one, other], node)
+def binary(staging: Staging, name: str, left: StagedValue, right: StagedValue, node: ast.AST) -> StagedValue:
+    """A binary operator; `name` is the class name of its syntax, such as `Add`. Raises NotSpeculable if it has no exact
+    meaning."""
+    layouts = left.layout, right.layout
+    if any(isinstance(layout, ArrayLayout) for layout in layouts):
+        return _on_arrays(staging, name, left, right)
+    kinds = [number_kind(layout) for layout in layouts]
+    if all(isinstance(layout, ConstantLayout) for layout in layouts):
+        return _fold(staging, name, [left, right], node)
     if None in kinds:
         raise NotSpeculable(f"`{name}` of {layouts[0]} and {layouts[1]} has no graph")
     emit = staging.emit
@@ -119,28 +121,28 @@ def binary(staging: Staging, name: str, one: StagedValue, other: StagedValue, no
         if "f" in kinds:
             raise NotSpeculable(f"`{name}` of floats")
         if kinds == ["b", "b"]:
-            leaves = (staging.leaf_of(one), staging.leaf_of(other))
+            leaves = (staging.leaf_of(left), staging.leaf_of(right))
             return staging.number("b", emit(f"logical_{_BITS[name]}", *leaves))
-        operands = (as_kind(staging, one, "i"), as_kind(staging, other, "i"))
+        operands = (as_kind(staging, left, "i"), as_kind(staging, right, "i"))
         return staging.integer(emit(f"bitwise_{_BITS[name]}", *operands), node)
     if name in ("LShift", "RShift", "MatMult"):
         raise NotSpeculable(f"`{name}` of numbers has no graph")
     kind = "f" if "f" in kinds else "i"
     if name == "Pow":
-        return _power(staging, one, other, kind, node)
-    operands = (as_kind(staging, one, kind), as_kind(staging, other, kind))
+        return _power(staging, left, right, kind, node)
+    operands = (as_kind(staging, left, kind), as_kind(staging, right, kind))
     if name in ("Div", "FloorDiv", "Mod"):
         if kind == "f" and name != "Div":
             raise NotSpeculable(f"`{name}` of floats has no exact graph")
-        is_known = isinstance(other.layout, ConstantLayout)
-        is_not_zero = bool(other.layout.value) if is_known else emit("not_equal", operands[1], 0)  # type: ignore[union-attr]
+        is_known = isinstance(right.layout, ConstantLayout)
+        is_not_zero = bool(right.layout.value) if is_known else emit("not_equal", operands[1], 0)  # type: ignore[union-attr]
         staging.check(is_not_zero, node, "the divisor is not 0", "Python raises ZeroDivisionError where it is")
         if name == "Div":
             if kind == "i":
-                for each in (one, other):
-                    if isinstance(each.layout, NumberLayout) and each.layout.kind == "i":
-                        _check_exact(staging, each, node)
-                operands = (as_kind(staging, one, "f"), as_kind(staging, other, "f"))
+                for operand in (left, right):
+                    if isinstance(operand.layout, NumberLayout) and operand.layout.kind == "i":
+                        _check_exact(staging, operand, node)
+                operands = (as_kind(staging, left, "f"), as_kind(staging, right, "f"))
             return staging.number("f", emit("divide", *operands))
         divisor = operands[1] if is_known else emit("where", is_not_zero, operands[1], 1)
         return staging.number("i", emit(_OPS[name], operands[0], divisor))
@@ -148,27 +150,28 @@ def binary(staging: Staging, name: str, one: StagedValue, other: StagedValue, no
         return staging.number("f", emit(_OPS[name], *operands))
     if name == "Mult":
         floats = [
-            float(each) if isinstance(each, int) else emit("astype", each, dtype=dtypes.float64) for each in operands
+            float(operand) if isinstance(operand, int) else emit("astype", operand, dtype=dtypes.float64)
+            for operand in operands
         ]
         product = emit("multiply", *floats)
-        within = emit("less", emit("abs", product), float(MAX_INTEGER))
-        staging.check(within, node, "the integer has at most 62 bits", "an int of Python has no bound")
+        is_within = emit("less", emit("abs", product), float(MAX_INTEGER))
+        staging.check(is_within, node, "the integer has at most 62 bits", "an int of Python has no bound")
         return staging.number("i", emit("multiply", *operands))
     return staging.integer(emit(_OPS[name], *operands), node)
 
 
 def _check_exact(staging: Staging, value: StagedValue, node: ast.AST) -> None:
-    within = staging.emit("less_equal", staging.emit("abs", value.leaves[0]), EXACT_INTEGER)
-    staging.check(within, node, "the int is exact as a float", "Python compares and divides ints exactly")
+    is_exact = staging.emit("less_equal", staging.emit("abs", value.leaves[0]), EXACT_INTEGER)
+    staging.check(is_exact, node, "the int is exact as a float", "Python compares and divides ints exactly")
 
 
-def _power(staging: Staging, one: StagedValue, other: StagedValue, kind: str, node: ast.AST) -> StagedValue:
-    exponent = other.layout.value if isinstance(other.layout, ConstantLayout) else None
+def _power(staging: Staging, left: StagedValue, right: StagedValue, kind: str, node: ast.AST) -> StagedValue:
+    exponent = right.layout.value if isinstance(right.layout, ConstantLayout) else None
     if kind != "i" or type(exponent) is not int or not 0 <= exponent <= MAX_POWER:
         raise NotSpeculable("a power other than of an int, by a small constant, has no exact graph")
     if exponent == 0:
         return staging.constant(1)
-    result = base = staging.number("i", as_kind(staging, one, "i"))
+    result = base = staging.number("i", as_kind(staging, left, "i"))
     for _ in range(exponent - 1):
         result = binary(staging, "Mult", result, base, node)
     return result
@@ -177,10 +180,10 @@ def _power(staging: Staging, one: StagedValue, other: StagedValue, kind: str, no
 def _fold(staging: Staging, name: str, values: list[StagedValue], node: ast.AST) -> StagedValue:
     """The result of an operator on constants."""
     constants = [value.layout.value for value in values]  # type: ignore[union-attr]
-    if any(type(each) not in (*NUMBER_CLASSES, str) for each in constants):
-        raise NotSpeculable(f"`{name}` of {', '.join(type(each).__name__ for each in constants)} has no graph")
+    if any(type(constant) not in (*NUMBER_CLASSES, str) for constant in constants):
+        raise NotSpeculable(f"`{name}` of {', '.join(type(constant).__name__ for constant in constants)} has no graph")
     if name in ("Pow", "LShift", "RShift") and not all(
-        abs(each) <= MAX_POWER for each in constants if type(each) is int
+        abs(constant) <= MAX_POWER for constant in constants if type(constant) is int
     ):
         raise NotSpeculable(f"`{name}` of large constants")
     if name not in _PYTHON:
@@ -198,19 +201,19 @@ def _fold(staging: Staging, name: str, values: list[StagedValue], node: ast.AST)
 
 
 def _on_arrays(staging: Staging, name: str, *values: StagedValue) -> StagedValue:
-    """An operator of eager arrays. The operators of symbols would be wrong: they take a scalar for a Python number,
-    which has another promotion."""
+    """An operator of eager arrays. The operators of symbols would be wrong: to them a scalar is a Python number, which
+    promotes differently."""
     if name not in _ARRAY_OPS:
         raise NotSpeculable(f"`{name}` of arrays has no graph")
     operands = [_operand(staging, value, values) for value in values]
-    array = next(each for each in operands if isinstance(each, ArrayOperators))
+    array = next(operand for operand in operands if isinstance(operand, ArrayOperators))
     function = getattr(array_namespace(), array.resolve_op(_ARRAY_OPS[name]))
     return staging.wrap_array(staging.located(lambda: function(*operands)))
 
 
 def _operand(staging: Staging, value: StagedValue, values: Sequence[StagedValue]) -> Any:
-    """An operand beside an array. A number that is computed takes the dtype of the array, where that is exact."""
-    array_dtypes = {each.layout.type.dtype for each in values if isinstance(each.layout, ArrayLayout)}
+    """An operand of an operator with an array. A computed number takes the dtype of the array if that is exact."""
+    array_dtypes = {operand.layout.type.dtype for operand in values if isinstance(operand.layout, ArrayLayout)}
     kind = value.layout.kind if isinstance(value.layout, NumberLayout) else ""
     if array_dtypes == {dtypes.float64} and kind in ("i", "f"):
         return as_kind(staging, value, "f")
@@ -220,7 +223,7 @@ def _operand(staging: Staging, value: StagedValue, values: Sequence[StagedValue]
 
 
 def unary(staging: Staging, name: str, value: StagedValue, node: ast.AST) -> StagedValue:
-    """A unary operator but `not`."""
+    """A unary operator other than `not`."""
     kind = number_kind(value.layout)
     if isinstance(value.layout, ArrayLayout):
         return _on_arrays(staging, name, value)
@@ -238,24 +241,24 @@ def unary(staging: Staging, name: str, value: StagedValue, node: ast.AST) -> Sta
     return staging.integer(staging.emit("bitwise_invert", leaf), node)
 
 
-def compare(staging: Staging, name: str, one: StagedValue, other: StagedValue, node: ast.AST) -> StagedValue:
+def compare(staging: Staging, name: str, left: StagedValue, right: StagedValue, node: ast.AST) -> StagedValue:
     """A comparison of numbers, or with an array."""
-    layouts = one.layout, other.layout
-    if any(isinstance(each, ArrayLayout) for each in layouts):
-        return _on_arrays(staging, name, one, other)
-    if all(isinstance(each, ConstantLayout) for each in layouts):
-        return _fold(staging, name, [one, other], node)
-    kinds = [number_kind(each) or "" for each in layouts]
+    layouts = left.layout, right.layout
+    if any(isinstance(layout, ArrayLayout) for layout in layouts):
+        return _on_arrays(staging, name, left, right)
+    if all(isinstance(layout, ConstantLayout) for layout in layouts):
+        return _fold(staging, name, [left, right], node)
+    kinds = [number_kind(layout) or "" for layout in layouts]
     kind = "f" if "f" in kinds else "i" if "i" in kinds else "b"
     if kind == "f":
-        for each in (one, other):
-            if isinstance(each.layout, NumberLayout) and each.layout.kind == "i":
-                _check_exact(staging, each, node)
-            elif number_kind(each.layout) == "i" and abs(each.layout.value) > EXACT_INTEGER:  # type: ignore[union-attr]
+        for operand in (left, right):
+            if isinstance(operand.layout, NumberLayout) and operand.layout.kind == "i":
+                _check_exact(staging, operand, node)
+            elif number_kind(operand.layout) == "i" and abs(operand.layout.value) > EXACT_INTEGER:  # type: ignore[union-attr]
                 raise NotSpeculable("a large int is compared with a float")
     if kind == "b":
         kind = "i"
-    operands = [as_kind(staging, each, kind) for each in (one, other)]
+    operands = [as_kind(staging, operand, kind) for operand in (left, right)]
     return staging.number("b", staging.emit(_COMPARISONS[name], *operands))
 
 
@@ -279,11 +282,11 @@ def _extremum(comparison: str) -> Callable[..., StagedValue]:
         best = values[0]
         for value in values[1:]:
 
-            def go_on(best: StagedValue, value: StagedValue = value) -> StagedValue:
+            def choose_between(best: StagedValue, value: StagedValue = value) -> StagedValue:
                 wins = staging.truth(compare(staging, comparison, value, best, node), node)
                 return staging.branch(wins, lambda: value, lambda: best)
 
-            best = staging.dispatch(best, go_on)
+            best = staging.dispatch(best, choose_between)
         return best
 
     return choose
@@ -305,16 +308,16 @@ def _convert(kind: str) -> Callable[..., StagedValue]:
             dtype = dtypes.float64 if kind == "f" else dtypes.int64
             leaf = staging.emit("astype", value.leaves[0], dtype=dtype)
             return staging.number("f", leaf) if kind == "f" else staging.integer(leaf, node)
-        own = number_kind(value.layout)
-        if own is None:
+        own_kind = number_kind(value.layout)
+        if own_kind is None:
             raise NotSpeculable(f"a conversion of a {value.layout} has no graph")
-        if kind == "i" and own == "f":
+        if kind == "i" and own_kind == "f":
             if isinstance(value.layout, ConstantLayout):
                 raise NotSpeculable("int() of a constant float")
             leaf = value.leaves[0]
-            within = staging.emit("less", staging.emit("abs", leaf), float(MAX_INTEGER))
-            staging.check(within, node, "the integer has at most 62 bits", "an int of Python has no bound")
-            safe = staging.emit("where", within, leaf, 0.0)
+            is_within = staging.emit("less", staging.emit("abs", leaf), float(MAX_INTEGER))
+            staging.check(is_within, node, "the integer has at most 62 bits", "an int of Python has no bound")
+            safe = staging.emit("where", is_within, leaf, 0.0)
             return staging.number("i", staging.emit("astype", staging.emit("trunc", safe), dtype=dtypes.int64))
         leaf = as_kind(staging, value, kind)
         return staging.constant(leaf) if isinstance(value.layout, ConstantLayout) else staging.number(kind, leaf)
@@ -351,4 +354,4 @@ BUILTINS: dict[Any, Callable[..., StagedValue]] = {
     len: _length,
     math.sqrt: _square_root,
 }
-"""The builtins that a graph may call, each with what it does with numbers and objects."""
+"""The builtins that a graph may call, each with its implementation for numbers and objects."""

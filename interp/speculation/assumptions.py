@@ -1,4 +1,4 @@
-"""Assumptions: what a graph takes for granted, where, and how it is checked."""
+"""Assumptions of graphs: their claims, their places in the source, and how they are checked."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from .heap import Room
 
 @dataclass
 class Assumption:
-    """An assertion of a graph. All of them are checked before any change is committed."""
+    """An assumption that the graph asserts. All assertions pass before any change is committed."""
 
     number: int
     """Its number in the graph, from 0, for `tl.testing.break_assumption`."""
@@ -19,13 +19,13 @@ class Assumption:
     source: str
     """The source of the expression."""
     claim: str
-    """What is assumed, in words."""
+    """The assumption, in words."""
     reason: str
-    """Why it must be checked, in words."""
+    """The reason for the check, in words."""
     grows: Room | None = None
-    """What must have more room where the assertion fails."""
+    """The list pool or class that gets more room if the assertion fails."""
     broken_count: int = 0
-    """How many runs ended at it."""
+    """The number of runs that it ended."""
 
 
 _LABEL = re.compile(r"assumption (\d+): ")

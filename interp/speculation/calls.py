@@ -56,12 +56,12 @@ from .staging import (
 
 
 class Calls(PythonOperators):
-    """The generation of calls, whose arguments are evaluated already."""
+    """Generates calls whose arguments are already evaluated."""
 
     def _call_nested(
         self, nested: NestedFunction, arguments: list[StagedValue], keywords: dict[str, StagedValue], node: ast.AST
     ) -> StagedValue:
-        """A call of a nested function, in place: it has the variables of the function around it."""
+        """Inline a call of a nested function, which has the variables of the function around it."""
         frame = self.stack[-1]
         if frame.numbers[: len(nested.frame.numbers)] != nested.frame.numbers:
             raise NotSpeculable("a nested function is called outside of the function around it")
@@ -70,11 +70,13 @@ class Calls(PythonOperators):
         if len(self.stack) > MAX_INLINED:
             raise NotSpeculable("a nested function is recursive")
         tree, name = nested.node.args, getattr(nested.node, "name", "lambda")
-        if any(not isinstance(each, ast.Constant) for each in (*tree.defaults, *tree.kw_defaults) if each):
+        if any(not isinstance(default, ast.Constant) for default in (*tree.defaults, *tree.kw_defaults) if default):
             raise NotSpeculable("a nested function with a default that is no constant has no graph")
-        positional = [each.arg for each in (*tree.posonlyargs, *tree.args)]
+        positional = [parameter.arg for parameter in (*tree.posonlyargs, *tree.args)]
         defaults = dict(zip(positional[::-1], tree.defaults[::-1], strict=False))
-        defaults |= {each.arg: value for each, value in zip(tree.kwonlyargs, tree.kw_defaults, strict=True) if value}
+        defaults |= {
+            parameter.arg: value for parameter, value in zip(tree.kwonlyargs, tree.kw_defaults, strict=True) if value
+        }
         values = {key: self.constant(default.value) for key, default in defaults.items()}  # type: ignore[attr-defined]
         bound = self._bind(name, tree, values, arguments, keywords, node)
         local_names = function_scope(nested.node).local_names
@@ -85,7 +87,7 @@ class Calls(PythonOperators):
         self.state.exit, self.state.result = self.constant(RUNNING), StagedValue(MISSING, ())
         function: Any = nested.frame.function
         value = self._run_function(function, nested.node, nested.frame)
-        variables = {key: each for key, each in self.state.variables.items() if key not in local_names}
+        variables = {key: value for key, value in self.state.variables.items() if key not in local_names}
         self.state.variables = variables | hidden
         self.state.exit, self.state.result = outer.exit, outer.result
         return value
@@ -93,20 +95,20 @@ class Calls(PythonOperators):
     def _call_on_list(self, function: Any, items: StagedValue) -> StagedValue:
         """A call of a builtin that takes a list."""
         assert isinstance(items.layout, ReferenceLayout)
-        if not all(issubclass(each, ListPool) for each in items.layout.classes):
+        if not all(issubclass(pool, ListPool) for pool in items.layout.classes):
             raise NotSpeculable(f"{function.__name__}() of a {items.layout} has no graph")
         if function is sorted:
-            kinds = {number_kind(self.layout_of_key(FieldKey(each, ITEMS))) for each in items.layout.classes}
+            kinds = {number_kind(self.layout_of_key(FieldKey(pool, ITEMS))) for pool in items.layout.classes}
             if not kinds <= {"i", "f", "b"}:
                 raise NotSpeculable("sorted() of what are not numbers of one class has no graph")
         value = self.call_library(_LIBRARY[function], [items])
         if function is sum and sys.version_info >= (3, 12):
-            if any(number_kind(each) not in ("i", "b") for each in options_of(value.layout)):
+            if any(number_kind(option) not in ("i", "b") for option in options_of(value.layout)):
                 raise NotSpeculable("the sum of floats is compensated")
         return value
 
     def _call_print(self, arguments: list[StagedValue], keywords: dict[str, StagedValue], node: ast.AST) -> StagedValue:
-        """`print`: the text joins the list of those that are printed after the commit."""
+        """`print`: the text is appended to those that are printed after the commit."""
         options = {"sep": " ", "end": "\n"}
         for name, value in keywords.items():
             if not isinstance(value.layout, ConstantLayout) or name not in (*options, "flush"):
@@ -123,7 +125,7 @@ class Calls(PythonOperators):
             key = VariableKey(self.requirements.effects, PRINTED_TEXT)
             lines = StagedValue(self.layout_of_key(key), self.leaves_of(key))
             return self.for_each_class(
-                lines, node, lambda pool, each: containers.call_method(self, pool, each, "append", [line], node)
+                lines, node, lambda pool, owner: containers.call_method(self, pool, owner, "append", [line], node)
             )
 
         return self.dispatch_all(arguments, append)
@@ -138,7 +140,7 @@ class Calls(PythonOperators):
         target = function.layout.value
         python = python_function(target)
         if python in _ARRAY_FUNCTIONS_BY_IDENTITY:
-            return self._call_array_function(python, [self.read_variable(each) for each in arguments], keywords)
+            return self._call_array_function(python, [self.read_variable(argument) for argument in arguments], keywords)
         if type(python) is FunctionType:
             return self.call_python(python, arguments, keywords, node)
         if python is isinstance and len(arguments) == 2 and not keywords:
@@ -151,7 +153,7 @@ class Calls(PythonOperators):
             return self._call_print(arguments, keywords, node)
         if (python is str or python is repr) and len(arguments) == 1 and not keywords:
             conversion = "s" if python is str else "r"
-            return self.dispatch(arguments[0], lambda each: text.text_of(self, each, Slot("", conversion), node))
+            return self.dispatch(arguments[0], lambda option: text.text_of(self, option, Slot("", conversion), node))
         if python is list and not arguments and not keywords and not self.observation.has_static_objects:
             return containers.new_list(self, [], node)
         is_builtin = type(python) in (BuiltinFunctionType, type) and not keywords
@@ -174,40 +176,40 @@ class Calls(PythonOperators):
         raise NotSpeculable(f"a call of {function.layout} has no graph")
 
     def _call_on_attribute(self, function: Any, arguments: Sequence[StagedValue], node: ast.expr) -> StagedValue:
-        """`getattr`, `hasattr` or `setattr`, of a name that is a constant."""
-        names = [each.layout.value for each in arguments[1:2] if isinstance(each.layout, ConstantLayout)]
+        """`getattr`, `hasattr` or `setattr` with a constant name."""
+        names = [argument.layout.value for argument in arguments[1:2] if isinstance(argument.layout, ConstantLayout)]
         counts = {getattr: (2, 3), hasattr: (2,), setattr: (3,)}
         if not names or type(names[0]) is not str or len(arguments) not in counts[function]:
             raise NotSpeculable(f"`{ast.unparse(node)}` has no graph")
-        owner, name, rest = arguments[0], names[0], arguments[2:]
+        owner, name, extra_arguments = arguments[0], names[0], arguments[2:]
         if function is setattr:
-            self.write_attribute(owner, name, rest[0], node)
+            self.write_attribute(owner, name, extra_arguments[0], node)
             return StagedValue(NONE, ())
         if function is hasattr:
             return self.find_attribute(owner, name, node, lambda _: self.constant(True), lambda: self.constant(False))
-        if not rest:
+        if not extra_arguments:
             return self.read_attribute(owner, name, node)
-        return self.find_attribute(owner, name, node, lambda value: value, lambda: rest[0])
+        return self.find_attribute(owner, name, node, lambda value: value, lambda: extra_arguments[0])
 
     def _call_array_function(
         self, function: Any, arguments: list[StagedValue], keywords: dict[str, StagedValue]
     ) -> StagedValue:
-        """A call of a function on arrays: what its arguments need is as in eager code."""
-        leaves = [leaf for each in (*arguments, *keywords.values()) for leaf in training.flatten(self, each)]
+        """A call of a function on arrays, with arguments as in eager code."""
+        leaves = [leaf for argument in (*arguments, *keywords.values()) for leaf in training.flatten(self, argument)]
         types = [leaf.layout.type for leaf in leaves if isinstance(leaf.layout, ArrayLayout)]
         if not types:
             raise NotSpeculable(f"tl.{function.__name__} of what is no array")
         takes_floats = {type_.dtype for type_ in types if type_.dtype.kind != "b"} == {dtypes.float64}
-        operands = [self._array_argument(each, takes_floats) for each in arguments]
-        options = {name: self._array_argument(each, takes_floats) for name, each in keywords.items()}
+        operands = [self._array_argument(argument, takes_floats) for argument in arguments]
+        options = {name: self._array_argument(option, takes_floats) for name, option in keywords.items()}
         return self.wrap_array(self.located(lambda: function(*operands, **options)))
 
     def _array_argument(self, value: StagedValue, takes_floats: bool) -> Any:
-        """An argument of a function on arrays: an array, a constant, or a nest of such. A float that is computed has
-        the dtype float64, which only arrays of float64 take without a change."""
+        """An argument of a function on arrays: an array, a constant, or a nest of them. A computed float has the dtype
+        float64, so only float64 arrays take it unchanged."""
         value = self.read_variable(value)
         if isinstance(value.layout, TupleLayout) or self.is_static(value, list):
-            items = [self._array_argument(each, takes_floats) for each in self.items(value)]
+            items = [self._array_argument(item, takes_floats) for item in self.items(value)]
             return tuple(items) if isinstance(value.layout, TupleLayout) and value.layout.kind is tuple else items
         if isinstance(value.layout, ConstantLayout):
             return value.layout.value
@@ -218,15 +220,15 @@ class Calls(PythonOperators):
     def _isinstance(self, values: list[StagedValue], node: ast.AST) -> StagedValue:
         value, classes = values
         targets = self.items(classes) if isinstance(classes.layout, TupleLayout) else [classes]
-        kinds = tuple(each.layout.value for each in targets if isinstance(each.layout, ConstantLayout))
-        if len(kinds) != len(targets) or any(type(each) is not type for each in kinds):
+        kinds = tuple(target.layout.value for target in targets if isinstance(target.layout, ConstantLayout))
+        if len(kinds) != len(targets) or any(type(kind) is not type for kind in kinds):
             raise NotSpeculable("isinstance() with classes that are not known, or have a metaclass")
         layout, number = value.layout, number_kind(value.layout)
         if isinstance(layout, TextLayout | TupleLayout):
             return self.constant(issubclass(str if isinstance(layout, TextLayout) else layout.kind, kinds))
         if number is not None:
-            own = next(each for each, kind in NUMBER_CLASSES.items() if kind == number)
-            return self.constant(issubclass(own, kinds))
+            own_class = next(number_class for number_class, kind in NUMBER_CLASSES.items() if kind == number)
+            return self.constant(issubclass(own_class, kinds))
         if isinstance(layout, ConstantLayout) and type(layout.value) in (str, type(None)):
             return self.constant(isinstance(layout.value, kinds))
         if not isinstance(layout, ReferenceLayout | StaticLayout):
@@ -256,21 +258,21 @@ class Calls(PythonOperators):
         return self.branch(is_object, of_object, lambda: self.constant(issubclass(type(None), kinds)))
 
 
-class _Identities:
-    """The functions on arrays that code may call, by identity: those that only compute."""
+class _ArrayFunctions:
+    """The functions on arrays that code may call, by identity: those without effects or random numbers."""
 
     def __init__(self) -> None:
         modules = (convolution, creation, datatypes, einsum, indexing, linalg, manipulation, neural_network, numeric)
         functions = [getattr(op_functions, name) for name in op_functions.__all__]
         for module in (*modules, padding):
-            functions += [each for each in vars(module).values() if type(each) is FunctionType]
-        self.functions = {id(each): each for each in functions if each is not neural_network.dropout}
+            functions += [member for member in vars(module).values() if type(member) is FunctionType]
+        self.functions = {id(function): function for function in functions if function is not neural_network.dropout}
 
     def __contains__(self, value: object) -> bool:
         return id(value) in self.functions
 
 
-_ARRAY_FUNCTIONS_BY_IDENTITY = _Identities()
+_ARRAY_FUNCTIONS_BY_IDENTITY = _ArrayFunctions()
 _LIBRARY = {
     sum: library.total,
     max: library.largest,
@@ -280,4 +282,4 @@ _LIBRARY = {
     list: library.copy,
     sorted: library.sort,
 }
-"""Builtins that take a list, each with the function that says what it does."""
+"""Builtins that take a list, each with its implementation in `library`."""

@@ -1,7 +1,7 @@
-"""Containers: what Python's operations on lists and dicts do, as ops of a program.
+"""Containers: Python's operations on lists and dicts, as ops of a program.
 
-A list has a length, and its items are a stretch of the vector that all lists of its place share. A key of a dict is a
-field. An index is asserted to be in range. A list that grows has room for some items more; where that is not enough,
+A list has a length, and its items are a slice of the vector that all lists of its place share. A key of a dict is a
+field. An index is asserted to be in range. A list that grows has room for a number of new items; if that is too small,
 the graph runs again with more room.
 """
 
@@ -54,12 +54,12 @@ def read_cell(staging: Staging, pool: type, owner: StagedValue, position: Any) -
         assert staging.current_node is not None
         staging.check(False, staging.current_node, "it is not reached", "all lists of this place were empty")
     cell = _cell(staging, pool, owner, position)
-    leaves = tuple(staging.emit("take", each, cell, axis=0) for each in staging.leaves_of(key))
+    leaves = tuple(staging.emit("take", leaf, cell, axis=0) for leaf in staging.leaves_of(key))
     return StagedValue(layout, leaves)
 
 
 def _position(staging: Staging, pool: type, owner: StagedValue, index: StagedValue, node: ast.AST) -> Any:
-    """The position of an index, which is assumed to be in range."""
+    """The position of an index, which is asserted to be in range."""
     if number_kind(index.layout) not in ("i", "b"):
         raise NotSpeculable(f"an item of a list under a {index.layout} has no graph")
     count, position = length(staging, pool, owner), arithmetic.as_kind(staging, index, "i")
@@ -143,7 +143,7 @@ def _clear(
 
 
 def new_list(staging: Staging, items: Sequence[StagedValue], node: ast.expr) -> StagedValue:
-    """A new list of these items; all lists that are made at a place of the source are of one pool."""
+    """A new list of these items. All lists that one expression of the source creates share a pool."""
     pool = staging.pool_of_site(list, node)
     value = staging.allocate(pool, node)
     for item in items:
@@ -180,7 +180,7 @@ LIBRARY: dict[tuple[str, int], Callable[..., Any]] = {
     ("copy", 0): library.copy,
     ("reverse", 0): library.reverse,
 }
-"""More methods by number of arguments, each with the function that says in Python what it does."""
+"""More methods, by name and number of arguments, each with its implementation in Python."""
 
 
 def call_method(
@@ -219,21 +219,21 @@ class Iteration:
 
 
 def iterate_list(staging: Staging, owner: StagedValue, node: ast.AST) -> Iteration:
-    """The iteration of a list. As in Python, its length is asked for each item."""
+    """The iteration of a list. As in Python, its length is read before each item."""
 
     def has_item(position: Any) -> Any:
-        def is_before_end(pool: type, each: StagedValue) -> StagedValue:
-            return staging.number("b", staging.emit("less", position, length(staging, pool, each)))
+        def is_before_end(pool: type, instance: StagedValue) -> StagedValue:
+            return staging.number("b", staging.emit("less", position, length(staging, pool, instance)))
 
         return staging.for_each_class(owner, node, is_before_end).leaves[0]
 
     def item(position: Any) -> StagedValue:
-        return staging.for_each_class(owner, node, lambda pool, each: read_cell(staging, pool, each, position))
+        return staging.for_each_class(owner, node, lambda pool, instance: read_cell(staging, pool, instance, position))
 
     return Iteration(has_item, item)
 
 
-def enumerated(staging: Staging, inner: Iteration) -> Iteration:
+def enumerate_items(staging: Staging, inner: Iteration) -> Iteration:
     """The iteration of `enumerate`."""
 
     def item(position: Any) -> StagedValue:
@@ -243,7 +243,7 @@ def enumerated(staging: Staging, inner: Iteration) -> Iteration:
     return Iteration(inner.has_item, item)
 
 
-def zipped(staging: Staging, parts: Sequence[Iteration]) -> Iteration:
+def zip_items(staging: Staging, parts: Sequence[Iteration]) -> Iteration:
     """The iteration of `zip`: it ends where the first of its parts ends."""
 
     def has_item(position: Any) -> Any:

@@ -1,4 +1,4 @@
-"""The methods of dataclasses, which have no source: what they do is what the fields say."""
+"""The methods of dataclasses: they have no source, and the fields determine what they do."""
 
 from __future__ import annotations
 
@@ -11,11 +11,12 @@ from typing import Any
 
 __all__ = ["MISSING_DEFAULT", "Field", "dataclass_fields", "dataclass_of", "fields_of"]
 _OPTIONS = {"__init__": "init", "__eq__": "eq", "__setattr__": "frozen", "__delattr__": "frozen"}
-"""The methods that `@dataclass` writes, each with the option that asks for it."""
+"""The methods that `@dataclass` generates, each with the option that requests it."""
 
 
 def dataclass_of(owner: type, name: str) -> Any:
-    """The dataclass that has written a method which a class has, itself or by inheritance; None if none has.
+    """The dataclass whose decorator generated the method `name` of a class, inherited ones included; None if there is
+    none.
 
     >>> @dataclasses.dataclass
     ... class Point:
@@ -23,7 +24,7 @@ def dataclass_of(owner: type, name: str) -> Any:
     >>> dataclass_of(Point, "__eq__") is Point, dataclass_of(Point, "__repr__"), dataclass_of(int, "__eq__")
     (True, None, None)
     """
-    definer = next((each for each in owner.__mro__ if name in each.__dict__), object)
+    definer = next((base for base in owner.__mro__ if name in base.__dict__), object)
     parameters = definer.__dict__.get("__dataclass_params__")
     code = getattr(definer.__dict__.get(name), "__code__", None)
     is_written = name in _OPTIONS and parameters is not None and getattr(parameters, _OPTIONS[name])
@@ -31,7 +32,7 @@ def dataclass_of(owner: type, name: str) -> Any:
 
 
 def dataclass_fields(owner: type) -> Sequence[Field[Any]] | None:
-    """The fields that the `__init__` of a class assigns; None where `@dataclass` has not written it, or where it takes
+    """The fields that the `__init__` of a class assigns; None if `@dataclass` did not generate it, or if it takes
     parameters that are no fields.
 
     >>> @dataclasses.dataclass
@@ -44,7 +45,7 @@ def dataclass_fields(owner: type) -> Sequence[Field[Any]] | None:
     definer = dataclass_of(owner, "__init__")
     if definer is None:
         return None
-    every = definer.__dict__["__dataclass_fields__"].values()
-    if any(each._field_type is dataclasses._FIELD_INITVAR for each in every):  # type: ignore[attr-defined]
+    all_fields = definer.__dict__["__dataclass_fields__"].values()
+    if any(field._field_type is dataclasses._FIELD_INITVAR for field in all_fields):  # type: ignore[attr-defined]
         return None
     return fields_of(definer)

@@ -9,21 +9,21 @@ from typing import Any
 from ...core.errors import plural
 
 MAX_SOURCE_WIDTH = 60
-"""How many characters of the source of an expression a line has."""
+"""The largest number of characters of an expression's source in a line."""
 
 
 @dataclass
 class CallCounts:
-    """How many calls were watched, ran in the graph, and ran in Python."""
+    """The numbers of calls that were watched, ran in the graph, and ran in Python."""
 
     watch: int = 0
     graph: int = 0
     python: int = 0
     """All other calls: they ran in Python, for any reason."""
     fallbacks: int = 0
-    """Those of them that broke an assumption."""
+    """The calls among these that broke an assumption."""
     timed: int = 0
-    """Those of them that were timed, to be compared with the graph."""
+    """The calls among these that were timed, to be compared with the graph."""
 
     def __str__(self) -> str:
         total = self.watch + self.graph + self.python
@@ -43,7 +43,7 @@ class AssumptionRow:
     checked: str
     """When it is checked: "before each run", "when the graph is made" or "in the graph"."""
     broken: int
-    """How often it broke."""
+    """The number of times it broke."""
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ class Failure:
 
 @dataclass(frozen=True)
 class Forecast:
-    """How a call would run."""
+    """A prediction of how a call would run."""
 
     way: str
     """"watched", "graph", "new graph" or "python"."""
@@ -72,7 +72,7 @@ class Forecast:
 
 @dataclass(frozen=True)
 class Explanation:
-    """How the calls of a speculated function ran, and what its graph assumes."""
+    """How the calls of a speculated function ran, and the assumptions of its graph."""
 
     name: str
     counts: CallCounts
@@ -81,13 +81,13 @@ class Explanation:
     python_reason: str | None
     rows: tuple[AssumptionRow, ...]
     events: tuple[str, ...]
-    """Why calls ran in Python, and why the graph was made again: the last ones, in order."""
+    """The last reasons, in order, for which calls ran in Python or the graph was made again."""
     failures: tuple[Failure, ...] = ()
     """The last runs that broke an assertion."""
     forecast: Forecast | None = None
-    """How a call with the arguments that were given would run."""
+    """The prediction for a call with the given arguments."""
     seconds: tuple[float, float] | None = None
-    """The time of a call in the graph and in Python, where they were compared."""
+    """The times of a call in the graph and in Python, if they were compared."""
 
     def to_json(self) -> dict[str, Any]:
         """The explanation as JSON values."""

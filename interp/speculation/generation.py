@@ -1,8 +1,8 @@
 """Generation: the syntax tree of a Python function becomes a program, under assumptions.
 
-Only syntax that is listed here is in a program; nothing runs "as is". `NotSpeculable` is raised for all that has no
-exact meaning: then Python runs the call. Values, state, branches and loops are in `staging`, the functions of
-the program in `program_functions`, operations on values in `object_operations`, `operators` and `calls`.
+Only the syntax that has a method here can be part of a program. Everything without an exact meaning raises
+NotSpeculable, and Python runs the call. Values, state, branches and loops are in `staging`, the functions of the
+program in `program_functions`, operations on values in `object_operations`, `operators` and `calls`.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ from .staging import (
 
 
 class Emission(ast.expr):
-    """An expression that generation makes up: its value is what an action returns."""
+    """A synthetic expression whose value `action` returns."""
 
     _fields = ()
 
@@ -66,7 +66,7 @@ class Emission(ast.expr):
 
 
 class Generation(Calls):
-    """The generation of one program: that of `function`, for what was observed."""
+    """Generates the program of `function` for the observed layouts."""
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
@@ -75,7 +75,8 @@ class Generation(Calls):
     # Statements
 
     def run_block(self, statements: Sequence[ast.stmt]) -> None:
-        """Generate statements in order; after an exit, nothing more of them."""
+        """Generate statements in order; those after a `break`, `continue` or `return` run only if the block was not
+        left."""
         for position, statement in enumerate(statements):
             exit_ = self.state.exit
             if isinstance(exit_.layout, ConstantLayout):
@@ -84,12 +85,12 @@ class Generation(Calls):
             else:
                 rest = statements[position:]
 
-                def go_on(rest: Sequence[ast.stmt] = rest) -> StagedValue:
+                def run_rest(rest: Sequence[ast.stmt] = rest) -> StagedValue:
                     self.state.exit = self.constant(RUNNING)
                     self.run_block(rest)
                     return StagedValue(NONE, ())
 
-                self.branch(self.emit("equal", exit_.leaves[0], RUNNING), go_on, lambda: StagedValue(NONE, ()))
+                self.branch(self.emit("equal", exit_.leaves[0], RUNNING), run_rest, lambda: StagedValue(NONE, ()))
                 return
             if isinstance(statement, ast.If) and find_exits([statement]):
                 rest = statements[position + 1 :]
@@ -176,8 +177,8 @@ class Generation(Calls):
     def choose(
         self, test: ast.expr, then: Callable[[], StagedValue], otherwise: Callable[[], StagedValue]
     ) -> StagedValue:
-        """The value of an arm, by a test. An arm that has no graph is replaced by an assertion, unless no other was
-        taken."""
+        """The value of the arm that a test chooses. An arm that has no graph becomes an assertion that the other arm is
+        taken, unless watched calls took only this arm."""
         predicate = self.evaluate_test(test)
         self.note_truth(test, bool(predicate) if isinstance(predicate, bool | np.bool_) else None)
         key = (self.stack[-1].function.__code__, test.lineno, test.col_offset)
@@ -189,9 +190,9 @@ class Generation(Calls):
                 self.narrow(test, is_true)
                 narrow = dict(self.state.variables)
                 value = run_arm()
-                for name, each in before.items():
+                for name, old_value in before.items():
                     if self.state.variables.get(name) is narrow[name]:
-                        self.state.variables[name] = each
+                        self.state.variables[name] = old_value
                 return value
 
             def run_arm() -> StagedValue:
@@ -211,7 +212,7 @@ class Generation(Calls):
         return self.branch(predicate, guarded(True, then), guarded(False, otherwise))
 
     def evaluate_test(self, test: ast.expr) -> Any:
-        """The truth of a test. As in Python, each operand of `and`, `or` and `not` is asked once for its own."""
+        """The truth of a test. As in Python, the truth of each operand of `and`, `or` and `not` is evaluated once."""
         match test:
             case ast.UnaryOp(op=ast.Not(), operand=operand):
                 truth = self.evaluate_test(operand)
@@ -219,27 +220,27 @@ class Generation(Calls):
             case ast.BoolOp(op=op, values=operands):
                 is_and = isinstance(op, ast.And)
 
-                def go(position: int) -> Any:
+                def evaluate_from(position: int) -> Any:
                     predicate = self.evaluate_test(operands[position])
                     if position == len(operands) - 1:
                         return predicate
 
-                    def rest() -> StagedValue:
+                    def next_operand() -> StagedValue:
                         self.narrow(operands[position], is_and)
-                        return self.predicate_value(go(position + 1))
+                        return self.predicate_value(evaluate_from(position + 1))
 
-                    def decided() -> StagedValue:
+                    def decided_value() -> StagedValue:
                         return self.constant(not is_and)
 
-                    arms = (rest, decided) if is_and else (decided, rest)
+                    arms = (next_operand, decided_value) if is_and else (decided_value, next_operand)
                     return self.truth(self.branch(predicate, *arms), test)
 
-                return go(0)
+                return evaluate_from(0)
         return self.truth(self.evaluate(test), test)
 
     def narrow(self, test: ast.expr, is_true: bool) -> None:
-        """Narrow the variables that a test has tested, in an arm; not where the test itself may assign variables, with
-        `:=` or in a nested function that it calls."""
+        """In an arm, narrow the layouts of the variables that its test has tested. Does nothing if the test may assign
+        variables, by `:=` or in a nested function that it calls."""
         if not any(isinstance(node, ast.NamedExpr) for node in ast.walk(test)) and not self._calls_nested(test):
             self._narrow(test, is_true)
 
@@ -255,11 +256,11 @@ class Generation(Calls):
             case ast.UnaryOp(op=ast.Not(), operand=operand):
                 self._narrow(operand, not is_true)
             case ast.BoolOp(op=ast.And(), values=values) if is_true:
-                for each in values:
-                    self._narrow(each, True)
+                for value in values:
+                    self._narrow(value, True)
             case ast.BoolOp(op=ast.Or(), values=values) if not is_true:
-                for each in values:
-                    self._narrow(each, False)
+                for value in values:
+                    self._narrow(value, False)
             case ast.Compare(
                 left=ast.Name(id=name), ops=[ast.Is() | ast.IsNot() as op], comparators=[ast.Constant(value=None)]
             ):
@@ -277,7 +278,7 @@ class Generation(Calls):
             narrow = StagedValue(ReferenceLayout(layout.classes, False), value.leaves)
             self.state.variables[name] = StagedValue(NONE, ()) if is_none else narrow
         elif isinstance(layout, UnionLayout) and NONE in layout.options:
-            options = [each for each in layout.options if each != NONE]
+            options = [option for option in layout.options if option != NONE]
             if is_none:
                 self.state.variables[name] = StagedValue(NONE, ())
             elif len(options) == 1:
@@ -296,7 +297,7 @@ class Generation(Calls):
         self._run_cleanup(lambda: self.run_block(statement.finalbody))
 
     def _run_cleanup(self, action: Callable[[], object]) -> None:
-        """Do what follows a block, however it is left; an exit of its own replaces that of the block."""
+        """Run `action` after a block, however the block ends; an exit of `action` replaces that of the block."""
         exit_, result = self.state.exit, self.state.result
         self.state.exit = self.constant(RUNNING)
         action()
@@ -310,7 +311,7 @@ class Generation(Calls):
         """`with tl.Tape() as tape`."""
         if call.args or find_exits(statement.body):
             raise NotSpeculable("`with` of a tape that is left by return, break or continue has no graph")
-        is_persistent = [self.evaluate(each.value) for each in call.keywords if each.arg == "persistent"]
+        is_persistent = [self.evaluate(keyword.value) for keyword in call.keywords if keyword.arg == "persistent"]
         if len(is_persistent) < len(call.keywords):
             raise NotSpeculable("these options of tl.Tape have no graph")
         tape = training.open_tape(self, is_persistent, statement)
@@ -374,7 +375,7 @@ class Generation(Calls):
     def _run_for(self, statement: ast.For) -> None:
         call = statement.iter
         if isinstance(call, ast.Call) and self._is_builtin(call.func, range) and not call.keywords:
-            self._run_range(statement, [self.evaluate(each) for each in call.args])
+            self._run_range(statement, [self.evaluate(argument) for argument in call.args])
             return
         iteration = self._iteration(statement.iter)
         if isinstance(iteration, containers.Iteration):
@@ -390,12 +391,12 @@ class Generation(Calls):
             self.run_block(statement.body)
 
     def _iteration(self, node: ast.expr) -> containers.Iteration | list[StagedValue]:
-        """The iteration of a list of the table; the items of a tuple, a static list or a new one; and of `enumerate`,
-        `zip` or `reversed` of such."""
-        if isinstance(node, ast.Call) and not any(isinstance(each, ast.Starred) for each in node.args):
+        """The iteration of an expression. A list of the table has an Iteration; a tuple, a static list or a new list
+        has a list of items. `zip`, `enumerate` and `reversed` combine them."""
+        if isinstance(node, ast.Call) and not any(isinstance(argument, ast.Starred) for argument in node.args):
             for function in (zip, enumerate, reversed):
                 if not node.keywords and node.args and self._is_builtin(node.func, function):
-                    parts = [self._iteration(each) for each in node.args]
+                    parts = [self._iteration(argument) for argument in node.args]
                     if function is zip or len(parts) == 1:
                         return self._combine(function, parts, node)
         value = self.evaluate(node)
@@ -418,7 +419,7 @@ class Generation(Calls):
             raise NotSpeculable(f"`{ast.unparse(node)}` has no graph")
         if iterations:
             is_zip = function is zip
-            return containers.zipped(self, iterations) if is_zip else containers.enumerated(self, iterations[0])
+            return containers.zip_items(self, iterations) if is_zip else containers.enumerate_items(self, iterations[0])
         if function is reversed:
             return lists[0][::-1]
         if function is enumerate:
@@ -438,7 +439,7 @@ class Generation(Calls):
         self.state.variables.pop(name, None)
 
     def _run_range(self, statement: ast.For, bounds: list[StagedValue]) -> None:
-        if not 1 <= len(bounds) <= 3 or any(number_kind(each.layout) not in ("i", "b") for each in bounds):
+        if not 1 <= len(bounds) <= 3 or any(number_kind(bound.layout) not in ("i", "b") for bound in bounds):
             raise NotSpeculable("range() of what is not an int")
         start, stop = (self.constant(0), bounds[0]) if len(bounds) == 1 else bounds[:2]
         step = bounds[2].layout if len(bounds) == 3 else ConstantLayout(1)
@@ -475,8 +476,8 @@ class Generation(Calls):
             if isinstance(exit_.layout, ConstantLayout):
                 return test() if exit_.layout.value == RUNNING else False
             is_running = self.emit("equal", exit_.leaves[0], RUNNING)
-            go_on = self.branch(is_running, lambda: self.predicate_value(test()), lambda: self.constant(False))
-            return self.truth(go_on, statement)
+            continues = self.branch(is_running, lambda: self.predicate_value(test()), lambda: self.constant(False))
+            return self.truth(continues, statement)
 
         def run_body() -> None:
             self.state.exit = self.constant(RUNNING)
@@ -506,7 +507,9 @@ class Generation(Calls):
 
             self.branch(no_break, run_else, lambda: StagedValue(NONE, ()))
             exit_ = self.state.exit
-        if not any(isinstance(each, ast.Return) for each in exits) and not find_exits(statement.orelse):
+        if not any(isinstance(exit_statement, ast.Return) for exit_statement in exits) and not find_exits(
+            statement.orelse
+        ):
             self.state.exit = outer
             return
         if not isinstance(exit_.layout, ConstantLayout):
@@ -527,12 +530,12 @@ class Generation(Calls):
             case ast.Attribute(value=owner, attr=name):
                 self.write_attribute(self.evaluate_owner(owner), name, value, target)
             case ast.Tuple(elts=targets) | ast.List(elts=targets):
-                if any(isinstance(each, ast.Starred) for each in targets):
+                if any(isinstance(item, ast.Starred) for item in targets):
                     raise NotSpeculable("a starred target has no graph")
                 if not isinstance(value.layout, TupleLayout) or len(value.layout.items) != len(targets):
                     raise NotSpeculable(f"a {value.layout} is unpacked into {len(targets)} targets")
-                for each, item in zip(targets, self.items(value), strict=True):
-                    self.assign(each, item)
+                for item_target, item in zip(targets, self.items(value), strict=True):
+                    self.assign(item_target, item)
             case ast.Subscript(value=owner, slice=index):
                 self.write_item(self.evaluate(owner), self.evaluate(index), value, target)
             case _:
@@ -551,8 +554,9 @@ class Generation(Calls):
         return self._as_static(value)
 
     def _as_static(self, value: StagedValue) -> StagedValue:
-        """A value that was read. A variable or optimizer must be static."""
-        kinds = [type(each.value) for each in options_of(value.layout) if isinstance(each, ConstantLayout)]
+        """A value that was read. A variable or optimizer must be static: if it is not, generation restarts with static
+        objects, or raises NotSpeculable."""
+        kinds = [type(option.value) for option in options_of(value.layout) if isinstance(option, ConstantLayout)]
         if any(issubclass(kind, Variable | Optimizer) for kind in kinds):
             self.require_static_objects()
             raise NotSpeculable("a variable or optimizer of objects that are not static has no graph")
@@ -576,13 +580,15 @@ class Generation(Calls):
         """The value of a variable; a local one that may be unassigned is assumed to be assigned."""
         function, local_names = self.stack[-1][:2]
         if name in local_names:
-            return self.present(self.state.variables.get(name, StagedValue(MISSING, ())), node, f"{name} is assigned")
+            return self.require_assigned(
+                self.state.variables.get(name, StagedValue(MISSING, ())), node, f"{name} is assigned"
+            )
         key = self._variable_key(function, name)
         if isinstance(key, VariableKey):
             value = StagedValue(self.layout_of_key(key), self.leaves_of(key))
             if value.layout == MISSING:  # it is no variable of the module, so a builtin
                 return self._read_builtin(function, name)
-            return self.present(value, node, f"{name} is assigned")
+            return self.require_assigned(value, node, f"{name} is assigned")
         return key
 
     def _read_builtin(self, function: FunctionType, name: str) -> StagedValue:
@@ -603,12 +609,13 @@ class Generation(Calls):
         return self.read_attribute(self.evaluate_owner(node.value), node.attr, node)
 
     def evaluate_owner(self, node: ast.expr) -> StagedValue:
-        """The value of an expression of which only an attribute is used, so an object in `__init__` stays private."""
+        """The value of an expression whose attribute is accessed. The access does not publish an object under
+        construction."""
         return self._as_static(self.read_name(node.id, node)) if isinstance(node, ast.Name) else self.evaluate(node)
 
     def _evaluate_binop(self, node: ast.BinOp) -> StagedValue:
-        one = self.evaluate(node.left)
-        return self.binary(node.op, one, self.evaluate(node.right), node)
+        left = self.evaluate(node.left)
+        return self.binary(node.op, left, self.evaluate(node.right), node)
 
     def _evaluate_unaryop(self, node: ast.UnaryOp) -> StagedValue:
         value = self.evaluate(node.operand)
@@ -616,52 +623,52 @@ class Generation(Calls):
             truth = self.truth(value, node.operand)
             return self.predicate_value(not truth if isinstance(truth, bool) else self.emit("logical_not", truth))
         name = type(node.op).__name__
-        return self.dispatch(self.read_variable(value), lambda each: arithmetic.unary(self, name, each, node))
+        return self.dispatch(self.read_variable(value), lambda operand: arithmetic.unary(self, name, operand, node))
 
     def _evaluate_boolop(self, node: ast.BoolOp) -> StagedValue:
-        def go(values: list[ast.expr]) -> StagedValue:
-            one = self.evaluate(values[0])
+        def evaluate_from(values: list[ast.expr]) -> StagedValue:
+            first = self.evaluate(values[0])
             if len(values) == 1:
-                return one
-            if isinstance(values[0], ast.BoolOp) and any(map(self._has_own_truth, options_of(one.layout))):
+                return first
+            if isinstance(values[0], ast.BoolOp) and any(map(self._has_own_truth, options_of(first.layout))):
                 raise NotSpeculable(
                     "`and` and `or` of objects with a truth of their own, in one another, have no graph"
                 )
-            predicate = self.truth(one, values[0])
+            predicate = self.truth(first, values[0])
 
-            def rest(is_true: bool) -> StagedValue:
+            def evaluate_rest(is_true: bool) -> StagedValue:
                 self.narrow(values[0], is_true)
-                return go(values[1:])
+                return evaluate_from(values[1:])
 
             if isinstance(node.op, ast.And):
-                return self.branch(predicate, lambda: rest(True), lambda: one)
-            return self.branch(predicate, lambda: one, lambda: rest(False))
+                return self.branch(predicate, lambda: evaluate_rest(True), lambda: first)
+            return self.branch(predicate, lambda: first, lambda: evaluate_rest(False))
 
-        return go(node.values)
+        return evaluate_from(node.values)
 
     def _evaluate_ifexp(self, node: ast.IfExp) -> StagedValue:
         return self.choose(node.test, lambda: self.evaluate(node.body), lambda: self.evaluate(node.orelse))
 
     def _evaluate_compare(self, node: ast.Compare) -> StagedValue:
-        def go(one: StagedValue, ops: Sequence[ast.cmpop], operands: Sequence[ast.expr]) -> StagedValue:
-            other = self.evaluate(operands[0])
-            result = self.compare(ops[0], one, other, node)
+        def compare_from(left: StagedValue, ops: Sequence[ast.cmpop], operands: Sequence[ast.expr]) -> StagedValue:
+            right = self.evaluate(operands[0])
+            result = self.compare(ops[0], left, right, node)
             if len(ops) == 1:
                 return result
             predicate = self.truth(result, node)
-            return self.branch(predicate, lambda: go(other, ops[1:], operands[1:]), lambda: result)
+            return self.branch(predicate, lambda: compare_from(right, ops[1:], operands[1:]), lambda: result)
 
-        return go(self.evaluate(node.left), node.ops, node.comparators)
+        return compare_from(self.evaluate(node.left), node.ops, node.comparators)
 
     def _evaluate_tuple(self, node: ast.Tuple) -> StagedValue:
-        if any(isinstance(each, ast.Starred) for each in node.elts):
+        if any(isinstance(element, ast.Starred) for element in node.elts):
             raise NotSpeculable("a starred item has no graph")
-        return self.tuple_of([self.evaluate(each) for each in node.elts])
+        return self.tuple_of([self.evaluate(element) for element in node.elts])
 
     def _evaluate_list(self, node: ast.List) -> StagedValue:
-        if any(isinstance(each, ast.Starred) for each in node.elts):
+        if any(isinstance(element, ast.Starred) for element in node.elts):
             raise NotSpeculable("a starred item has no graph")
-        items = [self.evaluate(each) for each in node.elts]
+        items = [self.evaluate(element) for element in node.elts]
         self.current_node = node
         if self.observation.has_static_objects:
             return self.tuple_of(items, list)
@@ -687,21 +694,26 @@ class Generation(Calls):
             item = self.evaluate(node.elt)
             items = self.state.variables[name]
             return self.for_each_class(
-                items, node, lambda pool, each: containers.call_method(self, pool, each, "append", [item], node)
+                items, node, lambda pool, instance: containers.call_method(self, pool, instance, "append", [item], node)
             )
 
         self._run_comprehension(node, ast.Expr(Emission(append)))
         return self.state.variables.pop(name)
 
     def _run_comprehension(self, node: ast.ListComp | ast.GeneratorExp, body: ast.stmt) -> None:
-        """The loops of a comprehension, whose variables are its own; `body` uses its item."""
-        names = {each.id for part in node.generators for each in ast.walk(part.target) if isinstance(each, ast.Name)}
+        """Generate the loops of a comprehension, whose variables are its own; `body` uses its item."""
+        names = {
+            name_node.id
+            for part in node.generators
+            for name_node in ast.walk(part.target)
+            if isinstance(name_node, ast.Name)
+        }
         if any(part.is_async for part in node.generators):
             raise NotSpeculable("an asynchronous comprehension has no graph")
         later_names = set(names)
         for position, part in enumerate(node.generators):
             self._require_no_name(part.iter if position else None, later_names)
-            later_names -= {each.id for each in ast.walk(part.target) if isinstance(each, ast.Name)}
+            later_names -= {name_node.id for name_node in ast.walk(part.target) if isinstance(name_node, ast.Name)}
             for test in part.ifs:
                 self._require_no_name(test, later_names)
         statement: ast.stmt = body
@@ -721,11 +733,13 @@ class Generation(Calls):
 
     def _require_no_name(self, node: ast.expr | None, names: set[str]) -> None:
         """Raises NotSpeculable if an expression reads a variable of a comprehension that is assigned later."""
-        if node is not None and any(isinstance(each, ast.Name) and each.id in names for each in ast.walk(node)):
+        if node is not None and any(
+            isinstance(name_node, ast.Name) and name_node.id in names for name_node in ast.walk(node)
+        ):
             raise NotSpeculable("a variable of a comprehension is read before it is assigned")
 
     def _fixed_comprehension(self, node: ast.ListComp | ast.GeneratorExp) -> StagedValue:
-        """A comprehension of one loop, which is unrolled."""
+        """Unroll a comprehension of one loop."""
         if len(node.generators) > 1 or node.generators[0].ifs:
             raise NotSpeculable(f"`{ast.unparse(node)}` has no graph beside a tape")
         values = list[StagedValue]()
@@ -751,9 +765,10 @@ class Generation(Calls):
 
     def _evaluate_slice(self, node: ast.Slice) -> StagedValue:
         parts = [
-            self.constant(None) if each is None else self.evaluate(each) for each in (node.lower, node.upper, node.step)
+            self.constant(None) if bound is None else self.evaluate(bound)
+            for bound in (node.lower, node.upper, node.step)
         ]
-        bounds = [each.layout.value for each in parts if isinstance(each.layout, ConstantLayout)]
+        bounds = [part.layout.value for part in parts if isinstance(part.layout, ConstantLayout)]
         if len(bounds) < len(parts):
             raise NotSpeculable("a slice with computed bounds has no graph")
         return self.constant(slice(*bounds))
@@ -761,7 +776,9 @@ class Generation(Calls):
     # Calls
 
     def _evaluate_call(self, node: ast.Call) -> StagedValue:
-        if any(isinstance(each, ast.Starred) for each in node.args) or any(each.arg is None for each in node.keywords):
+        if any(isinstance(argument, ast.Starred) for argument in node.args) or any(
+            argument.arg is None for argument in node.keywords
+        ):
             raise NotSpeculable("a call with * or ** has no graph")
         if isinstance(node.func, ast.Attribute):
             if self._is_super(node.func.value):
@@ -771,11 +788,11 @@ class Generation(Calls):
             if training.has_methods(owner):
                 if node.keywords:
                     raise NotSpeculable(f"`{ast.unparse(node)}` has keywords")
-                values = [self.evaluate(each) for each in node.args]
+                values = [self.evaluate(argument) for argument in node.args]
                 self.current_node = node
                 return training.call_method(self, owner, method, values, node)
             if isinstance(owner.layout, ReferenceLayout | StaticLayout | UnionLayout):
-                return self.dispatch(owner, lambda each: self._call_method(each, method, node))
+                return self.dispatch(owner, lambda option: self._call_method(option, method, node))
             if isinstance(owner.layout, ConstantLayout) and type(owner.layout.value) is type:
                 member = static_attribute(owner.layout.value, method)
                 if isinstance(member, classmethod) and class_problem(owner.layout.value) is None:
@@ -792,7 +809,7 @@ class Generation(Calls):
                     return self._call_quantifier(node, node.args[0], builtin is any)
             function = self.evaluate(node.func)
         arguments, keywords = self._evaluate_arguments(node)
-        return self.dispatch(function, lambda each: self.call_value(each, arguments, keywords, node))
+        return self.dispatch(function, lambda option: self.call_value(option, arguments, keywords, node))
 
     def _call_method(self, owner: StagedValue, name: str, node: ast.Call) -> StagedValue:
         if self.is_static(owner, list, dict):
@@ -806,7 +823,7 @@ class Generation(Calls):
             if issubclass(kind, Pool):
                 if node.keywords:
                     raise NotSpeculable(f"method {name} of a {class_name(kind)} with keywords has no graph")
-                values = [self.evaluate(each) for each in node.args]
+                values = [self.evaluate(argument) for argument in node.args]
                 self.current_node = node
                 return containers.call_method(self, kind, instance, name, values, node)
             member = static_attribute(kind, name, UNASSIGNED)
@@ -822,24 +839,26 @@ class Generation(Calls):
                 return self._call_bound(function, first, node)
             value = self._read_field(kind, instance, name, node.func)
             arguments, keywords = self._evaluate_arguments(node)
-            return self.dispatch(value, lambda each: self.call_value(each, arguments, keywords, node))
+            return self.dispatch(value, lambda option: self.call_value(option, arguments, keywords, node))
 
         return self.for_each_class(owner, node.func, call)
 
     def _evaluate_arguments(self, node: ast.Call) -> tuple[list[StagedValue], dict[str, StagedValue]]:
         arguments = [
-            self._evaluate_listcomp(each)
-            if isinstance(each, ast.GeneratorExp) and self._is_consumed(node)
-            else self.evaluate(each)
-            for each in node.args
+            self._evaluate_listcomp(argument)
+            if isinstance(argument, ast.GeneratorExp) and self._is_consumed(node)
+            else self.evaluate(argument)
+            for argument in node.args
         ]
-        keywords = {each.arg: self.evaluate(each.value) for each in node.keywords if each.arg is not None}
+        keywords = {keyword.arg: self.evaluate(keyword.value) for keyword in node.keywords if keyword.arg is not None}
         self.current_node = node
         return arguments, keywords
 
     def _is_consumed(self, node: ast.Call) -> bool:
-        """Whether a call is one of a builtin that consumes a generator expression at once."""
-        return len(node.args) == 1 and any(self._is_builtin(node.func, each) for each in (sum, max, min, list, sorted))
+        """Whether a call passes a generator expression to a builtin that consumes it at once."""
+        return len(node.args) == 1 and any(
+            self._is_builtin(node.func, builtin) for builtin in (sum, max, min, list, sorted)
+        )
 
     def _evaluate_joinedstr(self, node: ast.JoinedStr) -> StagedValue:
         values, slots = list[StagedValue](), list[Slot]()
@@ -857,8 +876,8 @@ class Generation(Calls):
             slots.append(slot)
         self.current_node = node
 
-        def join_parts(chosen: list[StagedValue]) -> StagedValue:
-            parts = [text.text_of(self, *pair, node) for pair in zip(chosen, slots, strict=True)]
+        def join_parts(options: list[StagedValue]) -> StagedValue:
+            parts = [text.text_of(self, *pair, node) for pair in zip(options, slots, strict=True)]
             return text.concatenate(self, parts)
 
         return self.dispatch_all(values, join_parts)
@@ -867,7 +886,7 @@ class Generation(Calls):
         raise NotSpeculable("a generator has no graph")
 
     def _call_quantifier(self, node: ast.Call, generator: ast.GeneratorExp, is_any: bool) -> StagedValue:
-        """`any` or `all` of a generator expression: it ends at the first item that decides."""
+        """`any` or `all` of a generator expression, which ends at the first item that decides."""
         if len(generator.generators) > 1:
             raise NotSpeculable(f"`{ast.unparse(node)}` has no graph")
         name = f" quantifier {node.lineno}:{node.col_offset}"
@@ -905,7 +924,7 @@ class Generation(Calls):
         if not isinstance(instance.layout, ReferenceLayout):
             raise NotSpeculable("super() of what is no instance has no graph")
 
-        def call(kind: type, each: StagedValue) -> StagedValue:
+        def call(kind: type, receiver: StagedValue) -> StagedValue:
             self.resolution_orders[kind] = kind.__mro__
             for base in kind.__mro__[kind.__mro__.index(own_class) + 1 :]:
                 if name in base.__dict__:
@@ -918,11 +937,11 @@ class Generation(Calls):
                 return StagedValue(NONE, ())
             fields = dataclass_fields(base) if name == "__init__" else None
             if fields is not None:
-                self._initialize_dataclass(each, fields, *self._evaluate_arguments(node), node)
+                self._initialize_dataclass(receiver, fields, *self._evaluate_arguments(node), node)
                 return StagedValue(NONE, ())
             if not isinstance(python_function(member), FunctionType):
                 raise NotSpeculable(f"super().{name} has no Python code")
-            return self._call_bound(member, each, node)
+            return self._call_bound(member, receiver, node)
 
         return self.for_each_class(instance, node, call)
 

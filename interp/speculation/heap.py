@@ -79,8 +79,8 @@ class FieldKey:
 
 
 ITEMS, LENGTH, START, LIMIT = "items", "length", "start", "limit"
-"""The fields of lists: the items of all, and for each list its length, where its items begin, and where they must
-end."""
+"""The fields of lists: the items of all lists, and for each list its length, the start of its items, and the limit of
+their end."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,7 +101,7 @@ class VariableKey:
         return f"{self.container.__qualname__}.{self.name}" if isinstance(self.container, type) else self.name
 
     def read(self) -> Any:
-        """The value now, or UNASSIGNED."""
+        """The current value, or UNASSIGNED."""
         if isinstance(self.container, CellType):
             try:
                 return self.container.cell_contents
@@ -122,7 +122,8 @@ class VariableKey:
 
 @dataclass(frozen=True)
 class AllocationKey:
-    """The fresh objects of a class, lists or dicts of a pool: the index of the next one, and where they end."""
+    """The fresh objects of a class, or lists or dicts of a pool: the index of the next one, and the end of their
+    range."""
 
     owner: type
 
@@ -142,7 +143,7 @@ class PlaceKey:
         return f"{self.owner.place}[{self.name!r}]" if is_item else f"{self.owner.place}.{self.name}"
 
     def read(self, instance: Any) -> Any:
-        """The value that an object has there now, or UNASSIGNED."""
+        """The current value of this attribute or item of an object, or UNASSIGNED."""
         if type(instance) is list:
             return instance[int(self.name)]
         if type(instance) is Variable:
@@ -150,7 +151,7 @@ class PlaceKey:
         return dict.get(attributes_of(instance), self.name, UNASSIGNED)
 
     def write(self, instance: Any, value: Any) -> None:
-        """Give an object this value there."""
+        """Write this attribute or item of an object."""
         if type(instance) is list:
             instance[int(self.name)] = value
         elif type(instance) is dict:
@@ -167,8 +168,8 @@ def slot_name(optimizer: Optimizer, variable: Variable) -> str | None:
 
 
 def place_names(static: StaticObject, instance: Any, words: set[str]) -> list[str | int]:
-    """The attributes or items of a static object that code with these words may read: all items of a list, and all that
-    tagloom's objects have."""
+    """The attributes or items of a static object that code with these words may read: all items of a list, and all
+    attributes of tagloom's own objects."""
     if type(instance) is list:
         return list(range(len(instance)))
     if type(instance) is Variable:
@@ -204,27 +205,27 @@ def _is_static_place(place: object) -> bool:
 
 
 MAX_STATIC_ITEMS = 64
-"""The most items of a static list or dict: loops over it are unrolled."""
+"""The largest number of items of a static list or dict: loops over it are unrolled."""
 
 HeapKey: TypeAlias = FieldKey | VariableKey | PlaceKey | AllocationKey
-"""What a program reads and writes besides its local variables."""
+"""A location, other than a local variable, that a program reads or writes."""
 OutsideKey: TypeAlias = VariableKey | PlaceKey
-"""What of this has values of its own in a graph."""
+"""A key that has its own values in a graph, not rows of vectors."""
 
 
 def is_compact(layout: Layout) -> bool:
-    """Whether the vectors of a field have rows for the objects of its class only, since some of its values are arrays:
-    then the row of an object is looked up. Other vectors have a row for each object of the table."""
+    """Whether the vectors of a field have rows only for the objects of its class, since some of its values are arrays.
+    Then the row of an object is looked up. Other vectors have a row for each object of the table."""
     return any(not type_.is_scalar for type_ in layout.types)
 
 
 Room: TypeAlias = type | AllocationKey
-"""What must have room: the lists of a pool for items more, or the fresh objects of a class."""
+"""A pool whose lists have room for more items, or the fresh objects of a class."""
 MIN_ROOM = 8
-"""How much room there is at first."""
+"""The initial room."""
 
 _SINGLE = NumberLayout | ReferenceLayout | ArrayLayout
-"""Layouts with one value, which the columns of fields have as it is; for others they have lists of values."""
+"""Layouts with one value, which columns hold directly; for other layouts they hold lists of values."""
 
 
 class LayoutMiss(Exception):
@@ -239,30 +240,30 @@ _MISSING = object()
 
 
 def static_attribute(owner: type, name: str, default: Any = None) -> Any:
-    """What the class and its bases have under a name, without descriptors being called."""
-    for each in owner.__mro__:
-        value = each.__dict__.get(name, _MISSING)
+    """The attribute of a class, from it or a base, without a call of descriptors."""
+    for base in owner.__mro__:
+        value = base.__dict__.get(name, _MISSING)
         if value is not _MISSING:
             return value
     return default
 
 
 SPECIAL_ATTRIBUTES = ("__getattribute__", "__getattr__", "__setattr__", "__delattr__", "__del__")
-"""Attributes of a class that run code where an attribute of an instance is accessed, or an instance is dropped."""
+"""Attributes of a class that run code when an attribute of an instance is accessed, or an instance is dropped."""
 _PLAIN_SPECIALS = (object.__getattribute__, None, object.__setattr__, object.__delattr__, None)
 
 
 def class_problem(owner: type) -> str | None:
-    """Why instances of a class cannot be in a table, in words; None if they can."""
+    """The reason, in words, for which instances of a class cannot be in a table; None if they can."""
     if owner.__module__.partition(".")[0] == __name__.partition(".")[0]:
         return f"{owner.__qualname__} is tagloom's"
     if type(owner) is not type:
         return f"{owner.__qualname__} has the metaclass {type(owner).__name__}"
-    for each in owner.__mro__[:-1]:
-        if not each.__flags__ & 1 << 9:  # Py_TPFLAGS_HEAPTYPE: the class comes from a class statement
-            return f"{owner.__qualname__} derives from {each.__qualname__}"
-        if "__slots__" in each.__dict__:
-            return f"{each.__qualname__} has __slots__"
+    for base in owner.__mro__[:-1]:
+        if not base.__flags__ & 1 << 9:  # Py_TPFLAGS_HEAPTYPE: the class comes from a class statement
+            return f"{owner.__qualname__} derives from {base.__qualname__}"
+        if "__slots__" in base.__dict__:
+            return f"{base.__qualname__} has __slots__"
     if not isinstance(static_attribute(owner, "__dict__"), GetSetDescriptorType):
         return f"{owner.__qualname__} has a __dict__ of its own"
     for name, plain in zip(SPECIAL_ATTRIBUTES, _PLAIN_SPECIALS, strict=True):
@@ -272,10 +273,11 @@ def class_problem(owner: type) -> str | None:
 
 
 def layout_of(value: Any) -> Layout:
-    """The lowest layout of a Python value, apart from constants: a number is one of its class.
+    """The lowest layout of a Python value, other than a constant: for a number, that of its class.
 
     An object that cannot be in a table is a constant: code that needs more than its identity is refused later. Raises
-    NotSpeculable for an object with a finalizer, which Python calls in the middle of a call."""
+    NotSpeculable for an object with a finalizer, which Python calls in the middle of a call.
+    """
     kind = NUMBER_CLASSES.get(type(value))
     if kind is not None:
         return NumberLayout(kind) if kind != "i" or abs(value) < MAX_INTEGER else ConstantLayout(value)
@@ -298,7 +300,7 @@ def is_object(value: Any) -> bool:
 
 
 class FollowPlan(NamedTuple):
-    """How the objects of one class are followed."""
+    """A plan for following the fields of the objects of one class."""
 
     add_row: Callable[[int], None]
     """Adds the index of an object to the rows of the class."""
@@ -328,9 +330,10 @@ class ObjectTable:
         `room` for so many items more, and there are so many fresh objects for each of the `allocations`."""
         self.room, self.allocations = room, allocations
         self.fresh: dict[type, range] = {}
-        """The indices of the fresh objects of each class, which the graph may take for new ones."""
+        """The indices of the fresh objects of each class, which the graph may allocate."""
         self.texts = [*texts]
-        """The strings of which a graph knows only which one it is, after the constant ones that it compares."""
+        """The table of strings: first the constants that the graph compares, then strings that it knows only by
+        number."""
         self.text_numbers = {text: number for number, text in enumerate(texts)}
         self.static_objects: dict[StaticObject, Any] = {}
         self._static_by_id: dict[int, StaticObject] = {}
@@ -342,7 +345,7 @@ class ObjectTable:
         self.rows: dict[type, list[int]] = {}
         """The indices of the objects of each class."""
         self.cells: dict[type, int] = {}
-        """How many items the lists of each pool have."""
+        """The number of items in the lists of each pool."""
         self.columns: dict[FieldKey, list[Any]] = {key: [] for key in fields}
         """The values of each field, one for each object of its class, or for each item of its lists."""
         self.layouts, self.absent_names = fields, absent_names
@@ -351,8 +354,8 @@ class ObjectTable:
             self.keys.setdefault(key.owner, []).append(key)
 
     def index(self, instance: Any, owner: type) -> int:
-        """The index of an object of a class, which joins the table if it is new; raises LayoutMiss for a list or dict
-        that is of another pool."""
+        """The index of an object of a class, which is added to the table if it is new; raises LayoutMiss for a list or
+        dict of another pool."""
         if id(instance) in self._static_by_id:
             static = self._static_by_id[id(instance)]
             raise LayoutMiss(str(static.place), f"a {type(instance).__name__} of its own", "one that has other names")
@@ -361,7 +364,7 @@ class ObjectTable:
             self.objects.append(instance)
             self.classes.append(owner)
         elif self.classes[index] is not owner:
-            places = [each.place for each in (owner, self.classes[index]) if issubclass(each, Pool)]
+            places = [pool.place for pool in (owner, self.classes[index]) if issubclass(pool, Pool)]
             raise LayoutMiss(str(places[0]), f"a {type(instance).__name__} of its own", f"one object with {places[1]}")
         return index
 
@@ -392,8 +395,8 @@ class ObjectTable:
                     return
             case TupleLayout(items, kind):
                 if type(value) is kind is tuple and len(value) == len(items):
-                    for item, each in zip(items, value, strict=True):
-                        yield from self.encode(each, item, place)
+                    for item, element in zip(items, value, strict=True):
+                        yield from self.encode(element, item, place)
                     return
             case TextLayout(templates):
                 if type(value) is str and (value,) in templates:
@@ -415,11 +418,12 @@ class ObjectTable:
         yield from list(zero_leaves(layout))[1 + len(integers) :]
 
     def _bind(self, static: StaticObject, value: Any) -> bool:
-        """Let a static object be this one. Returns whether it can be: two are never one object, or share a dict."""
+        """Bind a static object to an instance. Returns whether that is possible: two static objects are never one
+        instance, and share no dict."""
         if type(value) is not static.owner or (type(value) is list and len(value) != static.size):
             return False
         ids = [id(value)] if type(value) in (list, dict, Variable) else [id(value), id(value.__dict__)]
-        if any(self._static_by_id.get(each, static) != static or each in self.indices for each in ids):
+        if any(self._static_by_id.get(identity, static) != static or identity in self.indices for identity in ids):
             return False
         if self.static_objects.setdefault(static, value) is not value:
             return False
@@ -427,8 +431,8 @@ class ObjectTable:
         return True
 
     def encode_place(self, key: PlaceKey, layout: Layout) -> list[Any]:
-        """The values of an attribute of a static object, whose own values are there first; zeros if it has none in
-        this call."""
+        """The values of an attribute of a static object, whose own values must be encoded before; zeros if this call
+        has no such object."""
         if key.owner not in self.static_objects:
             return list(zero_leaves(layout))
         return list(self.encode(key.read(self.static_objects[key.owner]), layout, key))
@@ -450,17 +454,18 @@ class ObjectTable:
                     raise LayoutMiss(f"the slots of {variable.place}", name, now)
 
     def check_separate_arrays(self, arguments: Iterable[Any], keys: Iterable[PlaceKey]) -> None:
-        """Raises LayoutMiss where two arguments or attributes are one array, which a tape would take for one."""
+        """Raises LayoutMiss if two arguments or attributes are the same array, since a tape identifies arrays by
+        identity."""
         arrays = [
             *arguments,
             *(key.read(self.static_objects[key.owner]) for key in keys if key.owner in self.static_objects),
         ]
-        seen = set[int]()
+        seen_ids = set[int]()
         for array in arrays:
             if type(array) is ConcreteArray:
-                if id(array) in seen:
+                if id(array) in seen_ids:
                     raise LayoutMiss("an array", "at one place", "at two")
-                seen.add(id(array))
+                seen_ids.add(id(array))
 
     def _encode_option(self, value: Any, options: Sequence[Layout], place: object) -> Iterator[Any]:
         for tag, option in enumerate(options):
@@ -469,15 +474,15 @@ class ObjectTable:
             except LayoutMiss:
                 continue
             yield tag
-            for position, each in enumerate(options):
-                yield from leaves if position == tag else zero_leaves(each)
+            for position, other_option in enumerate(options):
+                yield from leaves if position == tag else zero_leaves(other_option)
             return
         raise LayoutMiss(str(place), UnionLayout(tuple(options)), layout_of(value))
 
     def follow(self, containers: Iterable[Any] = ()) -> None:
-        """Follow the fields of all objects, those found on the way included; raises LayoutMiss. Each object passes
-        here, so references have their code in the loop; numbers and arrays are read afterwards, a column at a time.
-        `containers` have the variables that the graph reads besides."""
+        """Follow the fields of all objects, including objects found on the way; raises LayoutMiss. The loop runs for
+        each object, so it handles references inline; numbers and arrays are read afterwards, a column at a time.
+        `containers` have the other variables that the graph reads."""
         outside = {*self._static_by_id, *map(id, containers)}
         objects, classes, indices, get = self.objects, self.classes, self.indices, dict.get
         plans: dict[type, FollowPlan] = {}
@@ -488,7 +493,7 @@ class ObjectTable:
                 last_owner, is_pool = owner, issubclass(owner, Pool)
                 if owner not in plans:
                     plans[owner] = self._plan(owner)
-                add_row, dicts, references, others, _ = plans[owner]
+                add_row, dicts, references, nested_keys, _ = plans[owner]
             add_row(position)
             if is_pool and issubclass(owner, ListPool):
                 self._follow_list(instance, owner)
@@ -510,7 +515,7 @@ class ObjectTable:
                 else:
                     self._encode_rows([value], key)
                     count = len(objects)
-            for key in others:
+            for key in nested_keys:
                 self._encode_rows([get(attributes, key.name, UNASSIGNED)], key)
                 count = len(objects)
         for owner, plan in plans.items():
@@ -524,15 +529,15 @@ class ObjectTable:
             self._allocate(allocation)
 
     def _plan(self, owner: type) -> FollowPlan:
-        """How the objects of a class are followed."""
-        references, others, columns = list[Any](), list[FieldKey](), list[FieldKey]()
+        """The plan for the objects of a class."""
+        references, nested_keys, columns = list[Any](), list[FieldKey](), list[FieldKey]()
         for key in self.keys.get(owner, ()):
             layout = self.layouts[key]
             if isinstance(layout, ReferenceLayout):
                 references.append((key, key.name, layout.classes, layout.is_optional, self.columns[key].append))
             else:
-                (columns if isinstance(layout, NumberLayout | ArrayLayout) else others).append(key)
-        return FollowPlan(self.rows.setdefault(owner, []).append, [], references, others, columns)
+                (columns if isinstance(layout, NumberLayout | ArrayLayout) else nested_keys).append(key)
+        return FollowPlan(self.rows.setdefault(owner, []).append, [], references, nested_keys, columns)
 
     def _encode_column(self, key: FieldKey, dicts: Sequence[dict[Any, Any]]) -> None:
         """Append the numbers or arrays that objects have under a key, by the dicts of their attributes; dict's own
@@ -547,7 +552,7 @@ class ObjectTable:
         self._encode_rows(values, key)
 
     def _allocate(self, key: AllocationKey) -> None:
-        """Add the fresh objects of a class to the table: indices, which have objects only once a run has taken them."""
+        """Add the fresh objects of a class to the table: indices without objects, until a run has taken them."""
         count, first = max(MIN_ROOM, self.room.get(key, 0)), len(self.objects)
         self.fresh[key.owner] = indices = range(first, first + count)
         self.objects += [None] * count
@@ -557,21 +562,21 @@ class ObjectTable:
             start, room = self.cells.get(key.owner, 0), self.room_of_list(key.owner)
             self.cells[key.owner] = start + count * room
             starts = [start + k * room for k in range(count)]
-            numbers = {LENGTH: [0] * count, START: starts, LIMIT: [each + room for each in starts]}
+            numbers = {LENGTH: [0] * count, START: starts, LIMIT: [start + room for start in starts]}
             for field in self.keys.get(key.owner, ()):
                 self.columns[field] += numbers.get(field.name, ())
 
     def room_of_list(self, pool: type) -> int:
-        """How many items a list of a pool may get in a run."""
+        """The number of items that a list of a pool may get in a run."""
         return self.room.get(pool, 0) if FieldKey(pool, LIMIT) in self.layouts else 0
 
     def allocation(self, key: AllocationKey) -> list[Any]:
-        """The index of the first fresh object of a class, and where they end."""
+        """The index of the first fresh object of a class, and the end of their range."""
         indices = self.fresh[key.owner]
         return [np.int64(indices.start), np.int64(indices.stop)]
 
     def materialize(self, key: AllocationKey, end: int) -> None:
-        """Make the objects that a run has taken, those before an index."""
+        """Create the objects that a run has taken: those before an index."""
         owner, indices = key.owner, self.fresh[key.owner]
         self.fresh[owner] = range(indices.start, end)
         for index in self.fresh[owner]:
@@ -580,20 +585,20 @@ class ObjectTable:
     def _check_namespaces(self, dicts: Mapping[type, Sequence[dict[Any, Any]]], containers: Iterable[int]) -> None:
         """Raises LayoutMiss where one dict has the attributes of two objects, or is itself an object, or has variables
         of a module: its keys have several vectors, so the graph would miss a write by another name."""
-        seen, count = set(containers), 0
-        size = len(seen)
+        seen_ids, count = set(containers), 0
+        size = len(seen_ids)
         for own_dicts in dicts.values():
-            seen.update(map(id, own_dicts))
+            seen_ids.update(map(id, own_dicts))
             count += len(own_dicts)
-        if len(seen) == size + count:
+        if len(seen_ids) == size + count:
             return
-        seen = set(containers)
+        seen_ids = set(containers)
         for owner, own_dicts in dicts.items():
             for namespace in map(id, own_dicts):
-                if namespace in seen:
+                if namespace in seen_ids:
                     place = owner.place if issubclass(owner, Pool) else f"{owner.__qualname__}.__dict__"
                     raise LayoutMiss(str(place), "a dict of its own", "one that has other attributes or variables")
-                seen.add(namespace)
+                seen_ids.add(namespace)
 
     def _follow_list(self, instance: list[Any], owner: type) -> None:
         start = self.cells.get(owner, 0)
@@ -631,13 +636,13 @@ class ObjectTable:
             column += [list(self.encode(value, layout, key)) for value in values]
 
     def vectors(self, key: FieldKey) -> list[Any]:
-        """The vectors of a field, one for each of its values; an object of another class has zeros there."""
+        """The vectors of a field, one for each of its values; objects of other classes have zeros there."""
         layout, column, rows = self.layouts[key], self.columns[key], self.rows.get(key.owner, [])
         if isinstance(layout, NumberLayout):
             classes = {*map(type, column)}
             if classes - {next(c for c, kind in NUMBER_CLASSES.items() if kind == layout.kind)}:
-                wrong = next(each for each in column if NUMBER_CLASSES.get(type(each)) != layout.kind)
-                raise LayoutMiss(str(key), layout, layout_of(wrong))
+                wrong_value = next(value for value in column if NUMBER_CLASSES.get(type(value)) != layout.kind)
+                raise LayoutMiss(str(key), layout, layout_of(wrong_value))
         parts: list[list[Any]]
         if isinstance(layout, _SINGLE):
             parts = [column]
@@ -656,7 +661,7 @@ class ObjectTable:
         """The values of a column, and `fill` for the fresh objects, up to a count, in the rows of their objects."""
         sizes: tuple[Any, ...] = type_.shape or ()
         if None in sizes:
-            shapes = {np.shape(each) for each in part} or {tuple(size or 0 for size in sizes)}
+            shapes = {np.shape(array) for array in part} or {tuple(size or 0 for size in sizes)}
             if len(shapes) != 1:
                 raise ShapesDiffer(f"the arrays of {key} have different shapes in one call")
             sizes = shapes.pop()
@@ -693,7 +698,7 @@ class ObjectTable:
 
     def class_numbers(self, numbers: Mapping[type, int]) -> Any:
         """The number of the class of each object."""
-        return np.array([numbers[each] for each in self.classes], np.int64)
+        return np.array([numbers[owner] for owner in self.classes], np.int64)
 
     def decode(self, layout: Layout, leaves: Iterator[Any]) -> Any:
         """The Python value of a layout that these values stand for."""
@@ -729,21 +734,23 @@ class ObjectTable:
         return part.text_of(value)
 
     def changes(self, key: FieldKey, before: Sequence[Any], after: Sequence[Any]) -> Iterator[tuple[Any, str, Any]]:
-        """The objects whose field a graph has changed, with the name and the new value; none that are new."""
+        """The objects whose field a graph has changed, with the name and the new value; new objects are left out."""
         indices = self.rows.get(key.owner, []) if is_compact(self.layouts[key]) else range(len(self.objects))
         fresh = self.fresh.get(key.owner, ())
         for row in _changed_rows(before, after):
             if indices[row] not in fresh:
                 yield self.objects[indices[row]], key.name, self.decode_row(key, after, row)
 
-    def adds(self, key: FieldKey, before: Sequence[Any], after: Sequence[Any]) -> Iterator[int]:
-        """The identities of the objects, but for those that are new, that a graph has given an attribute."""
+    def objects_given_attribute(self, key: FieldKey, before: Sequence[Any], after: Sequence[Any]) -> Iterator[int]:
+        """The identities of the objects to which a graph has added an attribute; new objects are left out."""
         layout = self.layouts[key]
         if isinstance(layout, UnionLayout) and MISSING in layout.options:
-            absent = layout.options.index(MISSING)
+            missing_option = layout.options.index(MISSING)
             indices = self.rows.get(key.owner, []) if is_compact(layout) else range(len(self.objects))
             fresh = self.fresh.get(key.owner, ())
-            for row in np.flatnonzero((np.asarray(before[0]) == absent) & (np.asarray(after[0]) != absent)):
+            for row in np.flatnonzero(
+                (np.asarray(before[0]) == missing_option) & (np.asarray(after[0]) != missing_option)
+            ):
                 if indices[row] not in fresh:
                     yield id(self.objects[indices[row]])
 
@@ -754,9 +761,9 @@ class ObjectTable:
         late_names: Set[FieldKey],
         after: Mapping[str, Sequence[Any]],
     ) -> Iterator[tuple[Any, str, Any]]:
-        """The attributes of the new objects of a class: the object, the name and the value, in the order in which a
-        graph has assigned them. `after` has the vectors of fields by name, `orders` those in which objects begin, and
-        `late_names` what they may get later. Raises LayoutMiss where the order is not known."""
+        """The attributes of the new objects of a class, as (object, name, value), in the order in which a graph has
+        assigned them. `after` has the vectors of fields by name, `orders` the orders of the first attributes, and
+        `late_names` attributes that objects may get later. Raises LayoutMiss if the order is not known."""
         first = self.rows[owner].index(self.fresh[owner].start) if self.fresh[owner] else 0
         for position, index in enumerate(self.fresh[owner]):
             values = dict[str, Any]()
@@ -768,10 +775,10 @@ class ObjectTable:
                     values[name] = value
             possible = set[tuple[str, ...] | None]()
             for order in orders:
-                others = values.keys() - {*order}
-                are_late = all(FieldKey(owner, name) in late_names for name in others)
+                late_attributes = values.keys() - {*order}
+                are_late = all(FieldKey(owner, name) in late_names for name in late_attributes)
                 if are_late and values.keys() >= {*order}:
-                    possible.add((*order, *others) if len(others) < 2 else None)
+                    possible.add((*order, *late_attributes) if len(late_attributes) < 2 else None)
             names = possible.pop() if len(possible) == 1 else None
             if names is None:
                 raise LayoutMiss(class_name(owner), "an object whose attributes have one order", "one of several")
@@ -784,12 +791,12 @@ class ObjectTable:
     def list_changes(
         self, owner: type, before: Mapping[str, Sequence[Any]], after: Mapping[str, Sequence[Any]]
     ) -> Iterator[tuple[list[Any], list[tuple[int, Any]], int, list[Any]]]:
-        """The lists of a pool that a graph has changed: each with its new items by position, the length that it keeps
-        of its own, and the items behind that. `before` and `after` have the vectors of fields by name."""
+        """The lists of a pool that a graph has changed: each with its new items by position, the length of the part
+        that it keeps, and the items after that part. `before` and `after` have the vectors of fields by name."""
         indices = np.array(self.rows.get(owner, ()), np.int64)
         starts, lengths, new_lengths = (
-            np.asarray(each)[indices]
-            for each in (before.get(START, before[LENGTH])[0], before[LENGTH][0], after[LENGTH][0])
+            np.asarray(vector)[indices]
+            for vector in (before.get(START, before[LENGTH])[0], before[LENGTH][0], after[LENGTH][0])
         )
         rows = _changed_rows(before[ITEMS], after[ITEMS]) if ITEMS in after else []
         key = FieldKey(owner, ITEMS)
@@ -797,9 +804,9 @@ class ObjectTable:
             indices.tolist(), starts.tolist(), lengths.tolist(), new_lengths.tolist(), strict=True
         ):
             common = min(length, new_length)
-            own = rows[bisect_left(rows, start) : bisect_left(rows, start + common)]
-            if own or length != new_length:
-                items = [(row - start, self.decode_row(key, after[ITEMS], row)) for row in own]
+            own_rows = rows[bisect_left(rows, start) : bisect_left(rows, start + common)]
+            if own_rows or length != new_length:
+                items = [(row - start, self.decode_row(key, after[ITEMS], row)) for row in own_rows]
                 tail = [self.decode_row(key, after[ITEMS], start + k) for k in range(common, new_length)]
                 yield self.objects[index], items, common, tail
 
@@ -819,21 +826,21 @@ def _changed_rows(before: Sequence[Any], after: Sequence[Any]) -> list[int]:
 
 
 def write_list(instance: list[Any], items: Sequence[tuple[int, Any]], length: int, tail: Sequence[Any]) -> None:
-    """Write items of a list by position, and replace what follows a length."""
+    """Write items of a list by position, and replace the items from `length` on."""
     for position, value in items:
         instance[position] = value
     instance[length:] = tail
 
 
 class Observation:
-    """The layouts of arguments, fields and variables, joined over all that was seen."""
+    """The layouts of arguments, fields and variables, joined over all observed calls."""
 
     def __init__(self) -> None:
         self.arguments: dict[str, Layout] = {}
         self.fields: dict[FieldKey, Layout] = {}
         self.variables: dict[OutsideKey, Layout] = {}
         self.has_static_objects = False
-        """Whether objects on a path of their own are static."""
+        """Whether objects with one path are static."""
         self.general_classes: set[type] = set()
         """The classes whose instances are in the table, since the paths to them differ."""
         self.general_places: set[object] = set()
@@ -843,35 +850,39 @@ class Observation:
         self._static_by_id: dict[int, StaticObject] = {}
         self._is_outdated = False
         self.climbs = 0
-        """How often a layout has become a wider one."""
+        """The number of times that a layout was widened."""
         self.pools: dict[tuple[type, object], type] = {}
         """The pool of the lists, or dicts, of each place."""
         self.merged_pools: dict[type, type] = {}
-        """Pools that are part of another, since one list was in both."""
+        """Pools that were merged into another, since one list was in both."""
         self._pool_by_id: dict[int, type] = {}
         self.room: dict[Room, int] = {}
-        """For how many items more the lists of a pool have room, and how many fresh objects there are of a class."""
+        """The number of new items for which the lists of a pool have room, and the number of fresh objects of a
+        class."""
 
     def layout(self, key: FieldKey) -> Layout:
-        """The layout of a field; MISSING where none was seen."""
+        """The layout of a field; MISSING if none was observed."""
         if issubclass(key.owner, ListPool) and not key.is_items:
             return NumberLayout("i")
         return self.fields.get(key, MISSING)
 
     def canonical(self, owner: type) -> type:
-        """The pool that a pool is part of; another class is itself."""
+        """The pool that a pool was merged into; any other class is itself."""
         while owner in self.merged_pools:
             owner = self.merged_pools[owner]
         return owner
 
     def observe(self, roots: Mapping[str, Any], fields: Sequence[FieldKey], variables: Sequence[OutsideKey]) -> bool:
-        """Join the layouts of arguments by name, and of these fields and variables, in what they reach. Returns whether
-        all must be observed again, since some objects turned out not to be static."""
+        """Join the layouts of arguments, by name, and of these fields and variables of all objects that they reach.
+        Returns whether all must be observed again, since some objects turned out not to be static."""
         names: dict[type | StaticObject, list[Any]] = {}
-        keys: list[FieldKey | PlaceKey] = [*fields, *(each for each in variables if isinstance(each, PlaceKey))]
+        keys: list[FieldKey | PlaceKey] = [
+            *fields,
+            *(variable for variable in variables if isinstance(variable, PlaceKey)),
+        ]
         for key in keys:
             names.setdefault(key.owner, []).append(key)
-        pending, seen = list(roots.values()), set[int]()
+        worklist, seen_ids = list(roots.values()), set[int]()
         self._pool_by_id, self._static_by_id, self.instances = {}, {}, {}
         for name, value in roots.items():
             self._join(self.arguments, name, value)
@@ -879,30 +890,30 @@ class Observation:
             if isinstance(variable, VariableKey):
                 value = variable.read()
                 self._join(self.variables, variable, value)
-                pending.append(value)
-        for value in pending:  # a worklist: the loop appends to it
+                worklist.append(value)
+        for value in worklist:  # a worklist: the loop appends to it
             if type(value) is tuple:
-                pending += value
-            elif id(value) in self._static_by_id and id(value) not in seen:
-                seen.add(id(value))
+                worklist += value
+            elif id(value) in self._static_by_id and id(value) not in seen_ids:
+                seen_ids.add(id(value))
                 for key in names.get(self._static_by_id[id(value)], ()):
                     content = key.read(value)
                     self._join(self.variables, key, content)
-                    pending.append(content)
-            elif id(value) not in seen and (type(value) in POOLS or is_object(value)):
-                seen.add(id(value))
+                    worklist.append(content)
+            elif id(value) not in seen_ids and (type(value) in POOLS or is_object(value)):
+                seen_ids.add(id(value))
                 owner = self.canonical(self._pool_by_id[id(value)]) if type(value) in POOLS else type(value)
                 for key in names.get(owner, ()):
                     for content in _contents(value, key):
                         self._join(self.fields, key, content)
-                        pending.append(content)
+                        worklist.append(content)
         is_outdated, self._is_outdated = self._is_outdated, False
         if is_outdated:
             self.forget_layouts()
         return is_outdated
 
     def seek_static_objects(self) -> bool:
-        """From now on have objects with a path of their own as static ones; returns whether that is new."""
+        """From now on, treat objects with one path as static; returns whether that is new."""
         is_new = not self.has_static_objects
         if is_new:
             self.has_static_objects = True
@@ -916,7 +927,8 @@ class Observation:
             layouts.clear()
 
     def make_general(self, static: StaticObject) -> None:
-        """From now on have a static object in the table, with all of its class, or of its place for a list or dict."""
+        """From now on, keep a static object in the table, with all objects of its class, or with the lists or dicts of
+        its place."""
         if static.owner in POOLS:
             self.general_places.add(static.place)
         else:
@@ -924,7 +936,7 @@ class Observation:
         self._is_outdated = True
 
     def _find_static(self, value: Any, place: object) -> StaticObject | None:
-        """The static object that a value is, by its first path; None if it is none."""
+        """The static object that stands for a value, by its first path; None if the value is not static."""
         owner = type(value)
         if not self.has_static_objects or not _is_static_place(place):
             return None
@@ -961,14 +973,15 @@ class Observation:
         return layout_of(value)
 
     def _pool_of(self, value: Any, place: object) -> type:
-        """The pool of a list or dict: that of its place, which is merged with any other where it was seen."""
+        """The pool of a list or dict: that of its place, merged with the pools of other places that have the same list
+        or dict."""
         if id(value) in self._static_by_id:
             self.make_general(self._static_by_id[id(value)])
         pool = self.pool(type(value), place)
-        other = self.canonical(self._pool_by_id.setdefault(id(value), pool))
-        if other is not pool:
-            self.merge_pools(other, pool)
-        return other
+        known_pool = self.canonical(self._pool_by_id.setdefault(id(value), pool))
+        if known_pool is not pool:
+            self.merge_pools(known_pool, pool)
+        return known_pool
 
     def pool(self, python_class: type, place: object) -> type:
         """The pool of the lists, or of the dicts, of a place."""
@@ -978,15 +991,15 @@ class Observation:
             pool = self.pools[base, place] = type(f"{python_class.__name__} {place}", (base,), {"place": place})
         return self.canonical(pool)
 
-    def merge_pools(self, pool: type, other: type) -> None:
-        """Make a pool part of another: it is replaced in all layouts."""
-        self.merged_pools[other] = pool
+    def merge_pools(self, pool: type, merged_pool: type) -> None:
+        """Merge a pool into another, which replaces it in all layouts."""
+        self.merged_pools[merged_pool] = pool
         self.climbs += 1
         places: list[dict[Any, Layout]] = [self.arguments, self.fields, self.variables]
         for layouts in places:
             for key in list(layouts):
-                layouts[key] = replace_class(layouts[key], other, pool)
-        for key in [each for each in self.fields if each.owner is other]:
+                layouts[key] = replace_class(layouts[key], merged_pool, pool)
+        for key in [old_key for old_key in self.fields if old_key.owner is merged_pool]:
             layout, new = self.fields.pop(key), FieldKey(pool, key.name)
             self.set_layout(self.fields, new, join(self.fields[new], layout) if new in self.fields else layout)
 
@@ -995,15 +1008,15 @@ class Observation:
         layouts[key] = layout
         for reference in references(layout):
             for base in POOLS.values():
-                pools = sorted((each for each in reference.classes if issubclass(each, base)), key=str)
-                for other in pools[1:]:
-                    if self.canonical(other) is not self.canonical(pools[0]):
-                        self.merge_pools(self.canonical(pools[0]), self.canonical(other))
+                pools = sorted((owner for owner in reference.classes if issubclass(owner, base)), key=str)
+                for pool in pools[1:]:
+                    if self.canonical(pool) is not self.canonical(pools[0]):
+                        self.merge_pools(self.canonical(pools[0]), self.canonical(pool))
 
     def _join(self, layouts: dict[Any, Layout], key: Any, value: Any) -> None:
         layout = self.layout_of(value, key)
         before = layouts.get(key)
-        if type(value) is str and before is not None and any(has_any_text(each) for each in options_of(before)):
+        if type(value) is str and before is not None and any(has_any_text(option) for option in options_of(before)):
             return
         try:
             joined = layout if before is None else join(before, layout)
@@ -1016,15 +1029,16 @@ class Observation:
             self._separate(joined)
 
     def _separate(self, layout: Layout) -> None:
-        """Have all objects of a class in the table where one is, and a list whose length differs."""
+        """Keep all objects of a class in the table if one of them is there, and static lists of one place if their
+        lengths differ."""
         for reference in references(layout):
             if not self.general_classes.issuperset(reference.classes):
                 self.general_classes |= reference.classes
                 self._is_outdated = True
-        lists = [each for each in static_objects(layout) if each.owner is list]
-        for each in lists:
-            if sum(each.place == other.place for other in lists) > 1:
-                self.make_general(each)
+        lists = [static_list for static_list in static_objects(layout) if static_list.owner is list]
+        for static_list in lists:
+            if sum(static_list.place == other_list.place for other_list in lists) > 1:
+                self.make_general(static_list)
 
 
 @dataclass(frozen=True)

@@ -27,14 +27,14 @@ NUMBER_NAMES = {"b": "bool", "i": "int", "f": "float"}
 MAX_INTEGER = 2**62
 """Integers of a graph are between -MAX_INTEGER and MAX_INTEGER, so a sum of two does not wrap."""
 MAX_CLASSES = 4
-"""The most classes that the objects at one place may have."""
+"""The largest number of classes that the objects at one place may have."""
 MAX_HEIGHT = 16
-"""The most layouts that one place takes, one after the other."""
+"""The largest number of layouts that one place takes in succession."""
 MAX_TEMPLATES = 24
-"""The most templates of a string that is computed. A string that grows in a loop or recursion has one more in each
-round of inference, and the time of a round grows with their square."""
+"""The largest number of templates of a string. A string that grows in a loop or recursion has one more in each round of
+inference, and the time of a round grows with their square."""
 MAX_OPTIONS = 4
-"""The most layouts between which a value may vary."""
+"""The largest number of options of a union."""
 
 
 class NotSpeculable(BaseException):
@@ -54,13 +54,13 @@ class Pool:
 
 
 class ListPool(Pool):
-    """The lists of one place: their items are in one vector, `items`, from `start` on; `length` says how many."""
+    """The lists of one place. Their items are in one vector, `items`, from `start` on; `length` is their number."""
 
     python_class = list
 
 
 class DictPool(Pool):
-    """The dicts of one place, whose keys are strings: each key is a field, as an attribute of an object is."""
+    """The dicts of one place. Their keys are strings, and each key is a field, as an attribute of an object is."""
 
     python_class = dict
 
@@ -138,7 +138,7 @@ class ReferenceLayout:
     is_optional: bool
 
     def __str__(self) -> str:
-        names = sorted({class_name(each) for each in self.classes})
+        names = sorted({class_name(owner) for owner in self.classes})
         return " | ".join([*names, *(["None"] if self.is_optional else [])])
 
     def class_of(self, value: Any) -> type | None:
@@ -147,7 +147,7 @@ class ReferenceLayout:
         if kind in self.classes:
             return kind
         pool = POOLS.get(kind)
-        return None if pool is None else next((each for each in self.classes if issubclass(each, pool)), None)
+        return None if pool is None else next((owner for owner in self.classes if issubclass(owner, pool)), None)
 
     types = (Type(dtypes.int64),)
 
@@ -158,8 +158,8 @@ class ReferenceLayout:
 
 @dataclass(frozen=True)
 class StaticObject:
-    """An object that each call reaches by the same path, such as a layer of a model: its attributes, or its items, are
-    values of the graph of their own."""
+    """An object that each call reaches by the same path, such as a layer of a model. Each of its attributes or items
+    has values of its own in the graph."""
 
     place: object
     """The argument, variable, attribute or item that has it."""
@@ -173,7 +173,7 @@ class StaticObject:
 
 @dataclass(frozen=True)
 class StaticLayout:
-    """The one object that a path leads to, which may be another one in each call."""
+    """The object at the end of a static path; it may differ from call to call."""
 
     object: StaticObject
 
@@ -204,7 +204,7 @@ class ArrayLayout:
 
 @dataclass(frozen=True)
 class TupleLayout:
-    """A tuple of this length, or a list that was made in the call."""
+    """A tuple of this length, or a list that the call created."""
 
     items: tuple[Layout, ...]
     kind: type = tuple
@@ -242,7 +242,7 @@ class Slot:
 
 @dataclass(frozen=True)
 class TextLayout:
-    """A string that is one of these templates with values in their slots: its number, then the values."""
+    """A string made from one of these templates: the number of the template, then the values in its slots."""
 
     templates: tuple[tuple[str | Slot, ...], ...]
 
@@ -254,7 +254,7 @@ class TextLayout:
         return [part for part in self.templates[position] if isinstance(part, Slot)]
 
     def count(self, is_float: bool) -> int:
-        """How many floats, or other values, there are at most in a template."""
+        """The largest number of floats, or of other values, in a template."""
         return max(sum((s.kind == "f") == is_float for s in self.slots(k)) for k in range(len(self.templates)))
 
     @property
@@ -297,87 +297,87 @@ Layout: TypeAlias = (
 NONE = ConstantLayout(None)
 MISSING = ConstantLayout(UNASSIGNED)
 ANY_TEXT = TextLayout(((Slot("s"),),))
-"""Any string, of which a graph knows only which one it is."""
+"""Any string. A graph knows only its number in the table of strings."""
 
 
 def has_any_text(layout: Layout) -> bool:
-    """Whether any string is of a layout."""
+    """Whether a layout admits any string."""
     return isinstance(layout, TextLayout) and ANY_TEXT.templates[0] in layout.templates
 
 
 def options_of(layout: Layout) -> tuple[Layout, ...]:
-    """The layouts of which a value of this layout has one."""
+    """The options of a union; any other layout is its only option."""
     return layout.options if isinstance(layout, UnionLayout) else (layout,)
 
 
-def join(one: Layout, other: Layout) -> Layout:
-    """The least layout above two. Raises NotSpeculable where there would be too many options.
+def join(first: Layout, second: Layout) -> Layout:
+    """The least layout above both. Raises NotSpeculable if it would have too many options.
 
     >>> print(join(ConstantLayout(1), ConstantLayout(2)), join(ConstantLayout(1), NumberLayout("f")))
     int 1 | float
     """
-    if one == other:
-        return one
-    simple = _join_simple(one, other)
+    if first == second:
+        return first
+    simple = _join_simple(first, second)
     if simple is not None:
         return simple
-    options = list(options_of(one))
-    for each in options_of(other):
+    options = list(options_of(first))
+    for new_option in options_of(second):
         for position, option in enumerate(options):
-            joined = each if each == option else _join_simple(option, each)
+            joined = new_option if new_option == option else _join_simple(option, new_option)
             if joined is not None:
                 options[position] = joined
                 break
         else:
-            options.append(each)
-    texts = [each for each in options if isinstance(each, TextLayout)]
+            options.append(new_option)
+    texts = [option for option in options if isinstance(option, TextLayout)]
     if texts:
-        strings = [each for each in options if isinstance(each, ConstantLayout) and type(each.value) is str]
-        options = [each for each in options if each not in strings]
-        for each in strings:
+        strings = [option for option in options if isinstance(option, ConstantLayout) and type(option.value) is str]
+        options = [option for option in options if option not in strings]
+        for string in strings:
             position = next(k for k, option in enumerate(options) if isinstance(option, TextLayout))
-            options[position] = join(options[position], each)
+            options[position] = join(options[position], string)
     if len(options) > MAX_OPTIONS:
-        strings = [each for each in options if isinstance(each, ConstantLayout) and type(each.value) is str]
+        strings = [option for option in options if isinstance(option, ConstantLayout) and type(option.value) is str]
         if len(strings) > 1:
-            options = [*(each for each in options if each not in strings), ANY_TEXT]
+            options = [*(option for option in options if option not in strings), ANY_TEXT]
     if len(options) > MAX_OPTIONS:
         raise NotSpeculable(f"a value has more than {MAX_OPTIONS} layouts: {', '.join(map(str, options))}")
     return UnionLayout(tuple(options)) if len(options) > 1 else options[0]
 
 
-def _join_simple(one: Layout, other: Layout) -> Layout | None:
-    """The least layout above two, where that is no union; else None."""
-    kinds = number_kind(one), number_kind(other)
+def _join_simple(first: Layout, second: Layout) -> Layout | None:
+    """The least layout above both, if it is no union; else None."""
+    kinds = number_kind(first), number_kind(second)
     if kinds[0] is not None and kinds[0] == kinds[1]:
         return NumberLayout(kinds[0])
-    match one, other:
+    match first, second:
         case (ReferenceLayout(), ConstantLayout(value=None)) | (ConstantLayout(value=None), ReferenceLayout()):
-            reference = one if isinstance(one, ReferenceLayout) else other
+            reference = first if isinstance(first, ReferenceLayout) else second
             assert isinstance(reference, ReferenceLayout)
             return ReferenceLayout(reference.classes, True)
         case ReferenceLayout(), ReferenceLayout():
-            classes = one.classes | other.classes
+            classes = first.classes | second.classes
             if len(classes) > MAX_CLASSES:
                 raise NotSpeculable(f"an object may be of one of {len(classes)} classes")
-            return ReferenceLayout(classes, one.is_optional or other.is_optional)
+            return ReferenceLayout(classes, first.is_optional or second.is_optional)
         case TextLayout(), TextLayout():
-            more = tuple(each for each in other.templates if each not in one.templates)
-            if len(one.templates) + len(more) > MAX_TEMPLATES:
+            new_templates = tuple(template for template in second.templates if template not in first.templates)
+            if len(first.templates) + len(new_templates) > MAX_TEMPLATES:
                 raise NotSpeculable(f"a string has more than {MAX_TEMPLATES} templates")
-            return TextLayout(one.templates + more) if more else one
+            return TextLayout(first.templates + new_templates) if new_templates else first
         case (TextLayout(), ConstantLayout(value=str(text))) | (ConstantLayout(value=str(text)), TextLayout()):
-            layout = one if isinstance(one, TextLayout) else other
+            layout = first if isinstance(first, TextLayout) else second
             assert isinstance(layout, TextLayout)
             if has_any_text(layout):
                 return layout
             return join(layout, TextLayout(((text,),)))
         case ArrayLayout(), ArrayLayout():
-            joined = one.type.join(other.type)
+            joined = first.type.join(second.type)
             has_rank = joined is not None and joined.shape is not None
             return ArrayLayout(joined) if joined is not None and has_rank else None
-        case TupleLayout(), TupleLayout() if len(one.items) == len(other.items) and one.kind is other.kind:
-            return TupleLayout(tuple(join(*pair) for pair in zip(one.items, other.items, strict=True)), one.kind)
+        case TupleLayout(), TupleLayout() if len(first.items) == len(second.items) and first.kind is second.kind:
+            return TupleLayout(tuple(join(*pair) for pair in zip(first.items, second.items, strict=True)), first.kind)
     return None
 
 
@@ -397,7 +397,7 @@ def parts(layout: Layout) -> Iterator[Layout]:
 
 
 def is_new_list(layout: Layout) -> bool:
-    """Whether a value is a list that was made in the call, with items of their own."""
+    """Whether a value is a list that the call created, whose items have layouts of their own."""
     return isinstance(layout, TupleLayout) and layout.kind is list
 
 
@@ -412,7 +412,7 @@ def static_objects(layout: Layout) -> Iterator[StaticObject]:
 
 
 def replace_class(layout: Layout, owner: type, new: type) -> Layout:
-    """A layout whose references to one class are to another."""
+    """A layout with its references to class `owner` replaced by references to `new`."""
     match layout:
         case ReferenceLayout(classes, is_optional) if owner in classes:
             return ReferenceLayout(classes - {owner} | {new}, is_optional)
@@ -436,7 +436,7 @@ def is_within(layout: Layout, bound: Layout) -> bool:
 
 
 def zero_leaves(layout: Layout) -> Iterator[Any]:
-    """Values that stand for a value of a layout where there is none; they are never read."""
+    """Placeholders for the values of a layout where there is no value; they are never read."""
     for type_ in layout.types:
         if type_.is_scalar:
             yield type_.dtype.numpy.type(0).item()

@@ -1,7 +1,7 @@
-"""What builtins do with lists, in Python: graphs have these functions as those of the user.
+"""Builtins on lists, in Python. A graph has these functions as it has functions of the user.
 
-Each is for lists as they are in a graph, where items are compared without the identity that Python tries first: so an
-item that is not equal to itself is asserted not to be there.
+In a graph, items are compared by `==` only, while Python compares identities first. So these functions assert that they
+do not meet an item that is not equal to itself.
 """
 
 from __future__ import annotations
@@ -92,14 +92,14 @@ def copy(items: Any) -> Any:
     return [item for item in items]  # noqa: C416 (a graph calls this for `list`)
 
 
-def concatenate(one: Any, other: Any) -> Any:
+def concatenate(first: Any, second: Any) -> Any:
     """`one + other`.
 
     >>> concatenate([1], [2])
     [1, 2]
     """
-    result = [item for item in one]  # noqa: C416 (a graph calls `copy` for `list`)
-    for item in other:
+    result = [item for item in first]  # noqa: C416 (a graph calls `copy` for `list`)
+    for item in second:
         result.append(item)
     return result
 
@@ -118,7 +118,7 @@ def repeat(items: Any, count: Any) -> Any:
 
 
 def extend(items: Any, more: Any) -> Any:
-    """`items.extend(more)`, of which `more` may be `items`.
+    """`items.extend(more)`; `more` may be `items`.
 
     >>> items = [1, 2]
     >>> extend(items, items), items

@@ -40,12 +40,12 @@ from .staging import (
 
 
 class ObjectOperations(ProgramFunctions):
-    """The generation of what Python does with objects of the user's classes, lists and dicts."""
+    """Generates Python's operations on objects of the user's classes, lists and dicts."""
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
         self.is_in_init = False
-        """Whether the `__init__` of a frozen dataclass is generated."""
+        """Whether the `__init__` of a frozen dataclass is being generated."""
 
     def call_value(
         self, function: StagedValue, arguments: list[StagedValue], keywords: dict[str, StagedValue], node: ast.expr
@@ -55,7 +55,7 @@ class ObjectOperations(ProgramFunctions):
 
     def read_attribute(self, owner: StagedValue, name: str, node: ast.AST) -> StagedValue:
         """`owner.name`."""
-        return self.dispatch(owner, lambda each: self._read_attribute(each, name, node))
+        return self.dispatch(owner, lambda option: self._read_attribute(option, name, node))
 
     def _read_attribute(self, owner: StagedValue, name: str, node: ast.AST) -> StagedValue:
         match owner.layout:
@@ -108,17 +108,17 @@ class ObjectOperations(ProgramFunctions):
             return self.read_row(key, owner, node)
         row = self.row(key, owner)
         is_missing = self.emit("equal", row.leaves[0], options_of(layout).index(MISSING))
-        return self.branch(is_missing, lambda: self._read_class_attribute(kind, name), lambda: self.assigned(row))
+        return self.branch(is_missing, lambda: self._read_class_attribute(kind, name), lambda: self.drop_missing(row))
 
     def find_attribute(
         self,
         owner: StagedValue,
         name: str,
         node: ast.AST,
-        present: Callable[[StagedValue], StagedValue],
-        absent: Callable[[], StagedValue],
+        on_present: Callable[[StagedValue], StagedValue],
+        on_absent: Callable[[], StagedValue],
     ) -> StagedValue:
-        """`present` of `owner.name`, or `absent` where an object has no such attribute."""
+        """Apply `on_present` to `owner.name`, or call `on_absent` if an object has no such attribute."""
 
         def read(kind: type, instance: StagedValue) -> StagedValue:
             if (
@@ -129,16 +129,16 @@ class ObjectOperations(ProgramFunctions):
             ):
                 raise NotSpeculable(f"whether a {class_name(kind)} has {name} has no graph")
             if self.require_member(kind, name) is not UNASSIGNED:
-                return present(self._read_field(kind, instance, name, node))
+                return on_present(self._read_field(kind, instance, name, node))
             key = self.attribute_key(kind, instance, name)
             layout = self.layout_of_key(key)
             if layout == MISSING:
-                return absent()
+                return on_absent()
             row = self.row(key, instance)
             if MISSING not in options_of(layout):
-                return present(row)
+                return on_present(row)
             is_missing = self.emit("equal", row.leaves[0], options_of(layout).index(MISSING))
-            return self.branch(is_missing, absent, lambda: present(self.assigned(row)))
+            return self.branch(is_missing, on_absent, lambda: on_present(self.drop_missing(row)))
 
         def read_option(option: StagedValue) -> StagedValue:
             if not isinstance(option.layout, ReferenceLayout | StaticLayout):
@@ -148,10 +148,10 @@ class ObjectOperations(ProgramFunctions):
         return self.dispatch(owner, read_option)
 
     def _read_class_attribute(self, owner: type, name: str) -> StagedValue:
-        """`owner.name` of a class: a function, or a variable of the class that has it."""
+        """`owner.name` of a class: a function, or a variable of the class that defines it."""
         if class_problem(owner) is not None:
             raise NotSpeculable(f"attribute {name} of {owner.__qualname__} has no graph")
-        position = next((k for k, each in enumerate(owner.__mro__) if name in each.__dict__), None)
+        position = next((k for k, base in enumerate(owner.__mro__) if name in base.__dict__), None)
         if position is None:
             raise NotSpeculable(f"{owner.__qualname__} has no attribute {name}")
         definer = owner.__mro__[position]
@@ -169,8 +169,8 @@ class ObjectOperations(ProgramFunctions):
         return StagedValue(self.layout_of_key(key), self.leaves_of(key))
 
     def require_member(self, owner: type, name: str) -> Any:
-        """What a class has under the name of an attribute of instances: a descriptor, a function, a variable, whose
-        value may change, or UNASSIGNED."""
+        """The attribute of a class that has the name of an attribute of instances: a descriptor, a function, a
+        variable, whose value may change, or UNASSIGNED."""
         member = static_attribute(owner, name, UNASSIGNED)
         if member is UNASSIGNED or isinstance(member, FunctionType) or _is_data_descriptor(member):
             return self.require_class_value(owner, name)
@@ -203,17 +203,17 @@ class ObjectOperations(ProgramFunctions):
                 self.replace_new_object(new, new.assign(name))
             return StagedValue(NONE, ())
 
-        def write_each(each: StagedValue) -> StagedValue:
-            if isinstance(each.layout, ConstantLayout) and type(each.layout.value) is type:
-                self._write_class_attribute(each.layout.value, name, value, node)
+        def write_option(target: StagedValue) -> StagedValue:
+            if isinstance(target.layout, ConstantLayout) and type(target.layout.value) is type:
+                self._write_class_attribute(target.layout.value, name, value, node)
                 return StagedValue(NONE, ())
-            if not isinstance(each.layout, ReferenceLayout | StaticLayout):
-                if each.layout == NONE:
+            if not isinstance(target.layout, ReferenceLayout | StaticLayout):
+                if target.layout == NONE:
                     self.check(False, node, "it is not None", "Python raises AttributeError where it is")
-                raise NotSpeculable(f"an assignment to an attribute of {each.layout} has no graph")
-            return self.for_each_class(each, node, write)
+                raise NotSpeculable(f"an assignment to an attribute of {target.layout} has no graph")
+            return self.for_each_class(target, node, write)
 
-        self.dispatch(owner, write_each)
+        self.dispatch(owner, write_option)
 
     def _write_class_attribute(self, owner: type, name: str, value: StagedValue, node: ast.AST) -> None:
         if class_problem(owner) is not None or name not in owner.__dict__:
@@ -232,20 +232,20 @@ class ObjectOperations(ProgramFunctions):
         """`owner[index] = value`."""
 
         def write(pair: Sequence[StagedValue]) -> StagedValue:
-            one, position = pair
-            if isinstance(one.layout, StaticLayout):
-                static_containers.write_item(self, one.layout.object, position, value, node)
+            container, position = pair
+            if isinstance(container.layout, StaticLayout):
+                static_containers.write_item(self, container.layout.object, position, value, node)
                 return StagedValue(NONE, ())
-            if not isinstance(one.layout, ReferenceLayout):
-                raise NotSpeculable(f"an assignment to an item of {one.layout} has no graph")
+            if not isinstance(container.layout, ReferenceLayout):
+                raise NotSpeculable(f"an assignment to an item of {container.layout} has no graph")
 
-            def write_one(kind: type, instance: StagedValue) -> StagedValue:
+            def write_class(kind: type, instance: StagedValue) -> StagedValue:
                 if not issubclass(kind, Pool):
                     return self.call_special(instance, "__setitem__", [position, value], node)
                 containers.write_item(self, kind, instance, position, value, node)
                 return StagedValue(NONE, ())
 
-            return self.for_each_class(one, node, write_one)
+            return self.for_each_class(container, node, write_class)
 
         self.dispatch_all([owner, index], write)
 
@@ -255,10 +255,10 @@ class ObjectOperations(ProgramFunctions):
             return static_containers.read_item(self, value.layout.object, index, node)
         if isinstance(value.layout, ReferenceLayout):
 
-            def read(kind: type, each: StagedValue) -> StagedValue:
+            def read(kind: type, instance: StagedValue) -> StagedValue:
                 if not issubclass(kind, Pool):
-                    return self.call_special(each, "__getitem__", [index], node)
-                return containers.read_item(self, kind, each, index, node)
+                    return self.call_special(instance, "__getitem__", [index], node)
+                return containers.read_item(self, kind, instance, index, node)
 
             return self.for_each_class(value, node, read)
         if isinstance(value.layout, ArrayLayout):
@@ -273,7 +273,7 @@ class ObjectOperations(ProgramFunctions):
     def _array_key(self, index: StagedValue) -> Any:
         """The key of an item of an array: constants, ints and arrays."""
         if isinstance(index.layout, TupleLayout):
-            return tuple(self._array_key(each) for each in self.items(index))
+            return tuple(self._array_key(item) for item in self.items(index))
         if isinstance(index.layout, ConstantLayout):
             return index.layout.value
         if number_kind(index.layout) == "i" or isinstance(index.layout, ArrayLayout):
@@ -335,43 +335,45 @@ class ObjectOperations(ProgramFunctions):
         keywords: dict[str, StagedValue],
         node: ast.expr,
     ) -> None:
-        """What the `__init__` of a dataclass does."""
+        """Generate the `__init__` of a dataclass."""
         assert isinstance(value.layout, ReferenceLayout)
         (owner,) = value.layout.classes
-        positional = [each.name for each in fields if each.init and not each.kw_only]
-        names = [each.name for each in fields if each.init]
+        positional = [field.name for field in fields if field.init and not field.kw_only]
+        names = [field.name for field in fields if field.init]
         bound = dict(zip(positional, arguments, strict=False))
-        is_wrong = len(arguments) > len(positional) or any(each in bound or each not in names for each in keywords)
+        is_wrong = len(arguments) > len(positional) or any(
+            keyword in bound or keyword not in names for keyword in keywords
+        )
         bound |= keywords
         is_wrong |= any(
-            each.default is MISSING_DEFAULT and each.default_factory is MISSING_DEFAULT and each.name not in bound
-            for each in fields
-            if each.init
+            field.default is MISSING_DEFAULT and field.default_factory is MISSING_DEFAULT and field.name not in bound
+            for field in fields
+            if field.init
         )
         if is_wrong:
             self.check(False, node, "the call fits the parameters", "Python raises TypeError where it does not")
-        for each in fields:
-            if each.name in bound:
-                content = bound[each.name]
-            elif each.default_factory is not MISSING_DEFAULT:
-                content = self.call_value(self.constant(each.default_factory), [], {}, node)
-            elif each.init:
-                content = self._default(each.name, each.default)
+        for field in fields:
+            if field.name in bound:
+                content = bound[field.name]
+            elif field.default_factory is not MISSING_DEFAULT:
+                content = self.call_value(self.constant(field.default_factory), [], {}, node)
+            elif field.init:
+                content = self._default(field.name, field.default)
             else:
                 continue
             self.is_in_init = True
-            self.write_attribute(value, each.name, content, node)
+            self.write_attribute(value, field.name, content, node)
             self.is_in_init = False
         if self.require_class_value(owner, "__post_init__") is not UNASSIGNED:
             self.call_special(value, "__post_init__", (), node)
 
     def length(self, value: StagedValue, node: ast.AST) -> StagedValue:
-        """`len` of a list."""
+        """`len` of a list, or of an object with `__len__`."""
 
-        def length(kind: type, each: StagedValue) -> StagedValue:
+        def length(kind: type, instance: StagedValue) -> StagedValue:
             if issubclass(kind, Pool):
-                return self.number("i", containers.length(self, kind, each))
-            count = self.call_special(each, "__len__", (), node)
+                return self.number("i", containers.length(self, kind, instance))
+            count = self.call_special(instance, "__len__", (), node)
             if number_kind(count.layout) != "i":
                 raise NotSpeculable(f"{class_name(kind)}.__len__ does not return an int")
             leaf = self.leaf_of(count)
@@ -382,23 +384,23 @@ class ObjectOperations(ProgramFunctions):
         return self.for_each_class(value, node, length)
 
     def truth_of_object(self, value: StagedValue, node: ast.AST) -> Any:
-        """The truth of a list, which has items where it is true, or of an object that may have `__bool__`."""
+        """The truth of a list, which is true if it has items, or of an object that may have `__bool__` or `__len__`."""
         assert isinstance(value.layout, ReferenceLayout)
         owner = StagedValue(ReferenceLayout(value.layout.classes, False), value.leaves)
 
         def truth() -> StagedValue:
             return self.for_each_class(owner, node, truth_of_class)
 
-        def truth_of_class(kind: type, each: StagedValue) -> StagedValue:
+        def truth_of_class(kind: type, instance: StagedValue) -> StagedValue:
             if issubclass(kind, Pool):
-                return self.number("b", self.emit("greater", containers.length(self, kind, each), 0))
+                return self.number("b", self.emit("greater", containers.length(self, kind, instance), 0))
             if self.require_class_value(kind, "__bool__") is not UNASSIGNED:
-                value = self.call_special(each, "__bool__", (), node)
+                value = self.call_special(instance, "__bool__", (), node)
                 if number_kind(value.layout) != "b":
                     raise NotSpeculable(f"{class_name(kind)}.__bool__ does not return a bool")
                 return value
             if self.require_class_value(kind, "__len__") is not UNASSIGNED:
-                return self.predicate_value(self.truth(self.length(each, node), node))
+                return self.predicate_value(self.truth(self.length(instance, node), node))
             return self.constant(True)
 
         if not value.layout.is_optional:

@@ -36,72 +36,77 @@ from .staging import (
 
 
 class PythonOperators(ObjectOperations):
-    """The generation of operators and comparisons."""
+    """Generates operators and comparisons."""
 
-    def binary(self, op: ast.operator, one: StagedValue, other: StagedValue, node: ast.AST) -> StagedValue:
+    def binary(self, op: ast.operator, left: StagedValue, right: StagedValue, node: ast.AST) -> StagedValue:
         """A binary operator of Python, or an assignment with it."""
 
         def operate(pair: Sequence[StagedValue]) -> StagedValue:
             name = type(op).__name__
             if name == "Add" and all(map(text.is_text, pair)) and any(isinstance(p.layout, TextLayout) for p in pair):
                 return text.concatenate(self, pair)
-            if any(isinstance(each.layout, ReferenceLayout) for each in pair):
+            if any(isinstance(operand.layout, ReferenceLayout) for operand in pair):
                 return self._operate_on_objects(name, pair[0], pair[1], node)
             return arithmetic.binary(self, name, pair[0], pair[1], node)
 
-        return self.dispatch_all([self.read_variable(one), self.read_variable(other)], operate)
+        return self.dispatch_all([self.read_variable(left), self.read_variable(right)], operate)
 
-    def _operate_on_objects(self, name: str, one: StagedValue, other: StagedValue, node: ast.AST) -> StagedValue:
-        """A binary operator of which an operand is an object: a call of its special method, or of a list."""
+    def _operate_on_objects(self, name: str, left: StagedValue, right: StagedValue, node: ast.AST) -> StagedValue:
+        """A binary operator with an object as an operand: a call of its special method, or an operation on a list."""
         special = arithmetic.SPECIAL_METHODS[name]
-        if not isinstance(one.layout, ReferenceLayout):
-            if number_kind(one.layout) is None:
-                raise NotSpeculable(f"`{name}` of {one.layout} and {other.layout} has no graph")
-            return self.call_special(other, f"__r{special}__", [one], node)
-        if isinstance(other.layout, ReferenceLayout):
-            self.refuse_reflection(one.layout, other.layout, f"__r{special}__")
+        if not isinstance(left.layout, ReferenceLayout):
+            if number_kind(left.layout) is None:
+                raise NotSpeculable(f"`{name}` of {left.layout} and {right.layout} has no graph")
+            return self.call_special(right, f"__r{special}__", [left], node)
+        if isinstance(right.layout, ReferenceLayout):
+            self.refuse_reflection(left.layout, right.layout, f"__r{special}__")
 
         def call(kind: type, instance: StagedValue) -> StagedValue:
             if issubclass(kind, Pool):
-                return self._operate_on_list(name, instance, other, node)
+                return self._operate_on_list(name, instance, right, node)
             is_in_place = isinstance(node, ast.AugAssign)
             has_in_place = is_in_place and self.require_class_value(kind, f"__i{special}__") is not UNASSIGNED
-            return self.call_special(instance, f"__i{special}__" if has_in_place else f"__{special}__", [other], node)
+            return self.call_special(instance, f"__i{special}__" if has_in_place else f"__{special}__", [right], node)
 
-        return self.for_each_class(one, node, call)
+        return self.for_each_class(left, node, call)
 
-    def refuse_reflection(self, one: ReferenceLayout, other: ReferenceLayout, method: str) -> None:
-        """Raises NotSpeculable where Python would ask the right operand first, since its class derives from the
-        left one's."""
-        for owner in one.classes:
-            for each in other.classes:
-                is_derived = each is not owner and issubclass(each, owner)
-                if is_derived and self.require_class_value(each, method) is not UNASSIGNED:
-                    raise NotSpeculable(f"{each.__qualname__}.{method} has priority over that of {owner.__qualname__}")
+    def refuse_reflection(self, left: ReferenceLayout, right: ReferenceLayout, method: str) -> None:
+        """Raises NotSpeculable if Python would call the method of the right operand first, since its class derives from
+        that of the left one."""
+        for owner in left.classes:
+            for right_class in right.classes:
+                is_derived = right_class is not owner and issubclass(right_class, owner)
+                if is_derived and self.require_class_value(right_class, method) is not UNASSIGNED:
+                    raise NotSpeculable(
+                        f"{right_class.__qualname__}.{method} has priority over that of {owner.__qualname__}"
+                    )
 
-    def _operate_on_list(self, name: str, one: StagedValue, other: StagedValue, node: ast.AST) -> StagedValue:
-        if name == "Add" and isinstance(other.layout, ReferenceLayout):
+    def _operate_on_list(self, name: str, left: StagedValue, right: StagedValue, node: ast.AST) -> StagedValue:
+        if name == "Add" and isinstance(right.layout, ReferenceLayout):
             if isinstance(node, ast.AugAssign):
-                self.call_library(library.extend, [one, other])
-                return one
-            return self.call_library(library.concatenate, [one, other])
-        if name == "Mult" and number_kind(other.layout) in ("i", "b") and not isinstance(node, ast.AugAssign):
-            return self.call_library(library.repeat, [one, other])
-        raise NotSpeculable(f"`{name}` of a list and {other.layout} has no graph")
+                self.call_library(library.extend, [left, right])
+                return left
+            return self.call_library(library.concatenate, [left, right])
+        if name == "Mult" and number_kind(right.layout) in ("i", "b") and not isinstance(node, ast.AugAssign):
+            return self.call_library(library.repeat, [left, right])
+        raise NotSpeculable(f"`{name}` of a list and {right.layout} has no graph")
 
     def call_library(self, function: Any, arguments: Sequence[StagedValue]) -> StagedValue:
-        """A call of a function that says in Python what a builtin does."""
-        if any(isinstance(each.layout, ReferenceLayout) and self._has_comparison(each.layout) for each in arguments):
+        """A call of a function of `library`, which implements a builtin in Python."""
+        if any(
+            isinstance(argument.layout, ReferenceLayout) and self._has_comparison(argument.layout)
+            for argument in arguments
+        ):
             raise NotSpeculable(f"{function.__name__} of objects with a comparison of their own has no graph")
         assert self.current_node is not None
         return self.call_python(function, arguments, {}, self.current_node)
 
-    def compare(self, op: ast.cmpop, one: StagedValue, other: StagedValue, node: ast.AST) -> StagedValue:
+    def compare(self, op: ast.cmpop, left: StagedValue, right: StagedValue, node: ast.AST) -> StagedValue:
         """A comparison of two values."""
         name = type(op).__name__
         if name in ("In", "NotIn"):
-            return self._contains(name, one, other, node)
-        operands = [one, other] if name in ("Is", "IsNot") else [self.read_variable(one), self.read_variable(other)]
+            return self._contains(name, left, right, node)
+        operands = [left, right] if name in ("Is", "IsNot") else [self.read_variable(left), self.read_variable(right)]
         return self.dispatch_all(operands, lambda pair: self._compare(name, pair[0], pair[1], node))
 
     def _contains(self, name: str, item: StagedValue, container: StagedValue, node: ast.AST) -> StagedValue:
@@ -110,12 +115,12 @@ class PythonOperators(ObjectOperations):
             return self.constant(is_in is (name == "In"))
         if isinstance(container.layout, ReferenceLayout):
 
-            def has_item(kind: type, each: StagedValue) -> StagedValue:
+            def has_item(kind: type, instance: StagedValue) -> StagedValue:
                 if issubclass(kind, DictPool):
-                    return containers.contains_key(self, kind, each, item)
+                    return containers.contains_key(self, kind, instance, item)
                 if issubclass(kind, ListPool):
-                    return self.call_library(library.contains, [each, item])
-                truth = self.truth(self.call_special(each, "__contains__", [item], node), node)
+                    return self.call_library(library.contains, [instance, item])
+                truth = self.truth(self.call_special(instance, "__contains__", [item], node), node)
                 return self.predicate_value(truth)
 
             has_key = self.truth(self.for_each_class(container, node, has_item), node)
@@ -126,44 +131,52 @@ class PythonOperators(ObjectOperations):
             isinstance(container.layout, ConstantLayout) and type(container.layout.value) is tuple
         )
         values = (item, *(self.items(container) if is_tuple else ()))
-        if any(number_kind(option) == "f" for each in values for option in options_of(each.layout)):
+        if any(number_kind(option) == "f" for value in values for option in options_of(value.layout)):
             raise NotSpeculable("`in` with floats has no graph: NaN is itself, but not equal to itself")
         if not is_tuple:
             raise NotSpeculable(f"`in` a {container.layout} has no graph")
-        if any(self._has_own_comparison(option) for each in values for option in options_of(each.layout)):
+        if any(self._has_own_comparison(option) for value in values for option in options_of(value.layout)):
             raise NotSpeculable("`in` a tuple with objects with a comparison of their own has no graph")
-        found: Any = False
-        for each in self.items(container):
+        contains_item: Any = False
+        for candidate in self.items(container):
             equal = self.truth(
-                self.dispatch_all([item, each], lambda pair: self._compare("Eq", pair[0], pair[1], node)), node
+                self.dispatch_all([item, candidate], lambda pair: self._compare("Eq", pair[0], pair[1], node)), node
             )
             if isinstance(equal, bool):
-                found = True if equal else found
+                contains_item = True if equal else contains_item
             else:
-                found = found if found is True else equal if found is False else self.emit("logical_or", found, equal)
+                contains_item = (
+                    contains_item
+                    if contains_item is True
+                    else equal
+                    if contains_item is False
+                    else self.emit("logical_or", contains_item, equal)
+                )
         if name == "NotIn":
-            found = not found if isinstance(found, bool) else self.emit("logical_not", found)
-        return self.predicate_value(found)
+            contains_item = (
+                not contains_item if isinstance(contains_item, bool) else self.emit("logical_not", contains_item)
+            )
+        return self.predicate_value(contains_item)
 
-    def _compare(self, name: str, one: StagedValue, other: StagedValue, node: ast.AST) -> StagedValue:
-        layouts = one.layout, other.layout
-        if any(isinstance(each, ArrayLayout) for each in layouts) and name not in ("Is", "IsNot"):
-            return arithmetic.compare(self, name, one, other, node)
-        kinds = [number_kind(each) for each in layouts]
+    def _compare(self, name: str, left: StagedValue, right: StagedValue, node: ast.AST) -> StagedValue:
+        layouts = left.layout, right.layout
+        if any(isinstance(layout, ArrayLayout) for layout in layouts) and name not in ("Is", "IsNot"):
+            return arithmetic.compare(self, name, left, right, node)
+        kinds = [number_kind(layout) for layout in layouts]
         if name in ("Is", "IsNot"):
-            same = self._is_same(one, other)
+            is_same = self._is_same(left, right)
             if name == "IsNot":
-                same = not same if isinstance(same, bool) else self.emit("logical_not", same)
-            return self.predicate_value(same)
+                is_same = not is_same if isinstance(is_same, bool) else self.emit("logical_not", is_same)
+            return self.predicate_value(is_same)
         if None not in kinds:
-            return arithmetic.compare(self, name, one, other, node)
-        if any(isinstance(each, ReferenceLayout) and self._has_comparison(each) for each in layouts):
-            return self._compare_objects(name, one, other, node)
+            return arithmetic.compare(self, name, left, right, node)
+        if any(isinstance(layout, ReferenceLayout) and self._has_comparison(layout) for layout in layouts):
+            return self._compare_objects(name, left, right, node)
         is_of_texts = (
-            text.is_text(one) and text.is_text(other) and any(isinstance(each, TextLayout) for each in layouts)
+            text.is_text(left) and text.is_text(right) and any(isinstance(layout, TextLayout) for layout in layouts)
         )
         if name in ("Eq", "NotEq") and is_of_texts:
-            handles = [text.handle_of(self, each) for each in (one, other)]
+            handles = [text.handle_of(self, operand) for operand in (left, right)]
             return self.predicate_value(self.emit("equal" if name == "Eq" else "not_equal", *handles))
         if name not in ("Eq", "NotEq"):
             raise NotSpeculable(f"{layouts[0]} and {layouts[1]} are compared by order")
@@ -182,13 +195,13 @@ class PythonOperators(ObjectOperations):
                 and type(layout.value) not in (FunctionType, type)
             ):
                 raise NotSpeculable(f"`==` of a {layout} has no graph")
-        if all(isinstance(each, ConstantLayout) for each in layouts):
-            same = bool(layouts[0].value == layouts[1].value)  # type: ignore[union-attr]
+        if all(isinstance(layout, ConstantLayout) for layout in layouts):
+            is_same = bool(layouts[0].value == layouts[1].value)  # type: ignore[union-attr]
         else:
-            same = self._is_same(one, other)
+            is_same = self._is_same(left, right)
         if name == "NotEq":
-            same = not same if isinstance(same, bool) else self.emit("logical_not", same)
-        return self.predicate_value(same)
+            is_same = not is_same if isinstance(is_same, bool) else self.emit("logical_not", is_same)
+        return self.predicate_value(is_same)
 
     def _has_comparison(self, layout: ReferenceLayout) -> bool:
         """Whether a class of objects defines a comparison."""
@@ -217,77 +230,79 @@ class PythonOperators(ObjectOperations):
             return True
         return isinstance(layout, ReferenceLayout) and self._has_comparison(layout)
 
-    def _compare_objects(self, name: str, one: StagedValue, other: StagedValue, node: ast.AST) -> StagedValue:
-        """A comparison of which an operand is an object whose class defines it."""
+    def _compare_objects(self, name: str, left: StagedValue, right: StagedValue, node: ast.AST) -> StagedValue:
+        """A comparison with an object whose class defines it."""
         special = f"__{_COMPARISON_METHODS[name]}__"
         reflected = f"__{_COMPARISON_METHODS[_REFLECTED[name]]}__"
         if name == "NotEq":
-            equal = self.truth(self._compare_objects("Eq", one, other, node), node)
+            equal = self.truth(self._compare_objects("Eq", left, right, node), node)
             owners = [
-                each
-                for part in (one, other)
+                owner
+                for part in (left, right)
                 if isinstance(part.layout, ReferenceLayout)
-                for each in part.layout.classes
+                for owner in part.layout.classes
             ]
             if any(self.require_class_value(owner, "__ne__") is not object.__ne__ for owner in owners):
                 raise NotSpeculable("a class has __ne__")
             return self.predicate_value(not equal if isinstance(equal, bool) else self.emit("logical_not", equal))
-        if not isinstance(one.layout, ReferenceLayout):
-            return self.call_special(other, reflected, [one], node)
-        if isinstance(other.layout, ReferenceLayout):
-            self.refuse_reflection(one.layout, other.layout, reflected)
+        if not isinstance(left.layout, ReferenceLayout):
+            return self.call_special(right, reflected, [left], node)
+        if isinstance(right.layout, ReferenceLayout):
+            self.refuse_reflection(left.layout, right.layout, reflected)
 
         def compare(kind: type, instance: StagedValue) -> StagedValue:
             method = UNASSIGNED if issubclass(kind, Pool) else self.require_class_value(kind, special)
             is_of_dataclass = not issubclass(kind, Pool) and dataclass_of(kind, special) is not None
             if isinstance(python_function(method), FunctionType) and not is_of_dataclass:
-                return self.call_special(instance, special, [other], node)
+                return self.call_special(instance, special, [right], node)
             if name != "Eq" or not (is_of_dataclass or method is object.__eq__):
                 raise NotSpeculable(f"{class_name(kind)} has no {special} of Python code")
-            if not isinstance(other.layout, ReferenceLayout):
+            if not isinstance(right.layout, ReferenceLayout):
                 return self.constant(False)
-            return self.for_each_class(other, node, lambda owner, each: compare_with(kind, instance, owner, each))
+            return self.for_each_class(
+                right, node, lambda owner, right_instance: compare_with(kind, instance, owner, right_instance)
+            )
 
-        def compare_with(kind: type, instance: StagedValue, owner: type, each: StagedValue) -> StagedValue:
+        def compare_with(kind: type, instance: StagedValue, owner: type, right_instance: StagedValue) -> StagedValue:
             if dataclass_of(kind, special) is not None:
                 if owner is kind:
-                    return self._compare_dataclasses(kind, instance, each, node)
+                    return self._compare_dataclasses(kind, instance, right_instance, node)
                 raise NotSpeculable("`==` of dataclasses of two classes has no graph")
             method = self.require_class_value(owner, reflected)
             if method is object.__eq__:
-                return self.predicate_value(self._is_same(instance, each))
-            return self.call_special(each, reflected, [instance], node)
+                return self.predicate_value(self._is_same(instance, right_instance))
+            return self.call_special(right_instance, reflected, [instance], node)
 
-        return self.for_each_class(one, node, compare)
+        return self.for_each_class(left, node, compare)
 
-    def _compare_dataclasses(self, owner: type, one: StagedValue, other: StagedValue, node: ast.AST) -> StagedValue:
+    def _compare_dataclasses(self, owner: type, left: StagedValue, right: StagedValue, node: ast.AST) -> StagedValue:
         """`==` of two instances of a dataclass: that of tuples of their fields."""
-        names = [each.name for each in fields_of(dataclass_of(owner, "__eq__")) if each.compare]
+        names = [field.name for field in fields_of(dataclass_of(owner, "__eq__")) if field.compare]
 
-        def go(rest: list[str]) -> StagedValue:
-            if not rest:
+        def compare_from(remaining_names: list[str]) -> StagedValue:
+            if not remaining_names:
                 return self.constant(True)
-            values = [self.read_attribute(each, rest[0], node) for each in (one, other)]
-            if any(not isinstance(each.layout, NumberLayout) for each in values):
+            values = [self.read_attribute(instance, remaining_names[0], node) for instance in (left, right)]
+            if any(not isinstance(value.layout, NumberLayout) for value in values):
                 raise NotSpeculable("`==` of dataclasses with fields other than numbers has no graph")
-            for each in values:
-                if number_kind(each.layout) == "f":
-                    is_number = self.emit("equal", each.leaves[0], each.leaves[0])
+            for value in values:
+                if number_kind(value.layout) == "f":
+                    is_number = self.emit("equal", value.leaves[0], value.leaves[0])
                     self.check(is_number, node, "it is not NaN", "tuples with the same NaN are equal")
             predicate = self.truth(self._compare("Eq", values[0], values[1], node), node)
-            return self.branch(predicate, lambda: go(rest[1:]), lambda: self.constant(False))
+            return self.branch(predicate, lambda: compare_from(remaining_names[1:]), lambda: self.constant(False))
 
-        return go(names)
+        return compare_from(names)
 
-    def _is_same(self, one: StagedValue, other: StagedValue) -> Any:
+    def _is_same(self, left: StagedValue, right: StagedValue) -> Any:
         """Whether two values are one object: a Python bool, or a symbolic one."""
-        layouts = one.layout, other.layout
-        for value, layout in ((one, layouts[1]), (other, layouts[0])):
+        layouts = left.layout, right.layout
+        for value, layout in ((left, layouts[1]), (right, layouts[0])):
             if layout == NONE:
-                own = value.layout
-                if isinstance(own, ReferenceLayout):
-                    return self.emit("less", value.leaves[0], 0) if own.is_optional else False
-                return own == NONE
+                own_layout = value.layout
+                if isinstance(own_layout, ReferenceLayout):
+                    return self.emit("less", value.leaves[0], 0) if own_layout.is_optional else False
+                return own_layout == NONE
         match layouts:
             case StaticLayout(), StaticLayout():
                 return layouts[0] == layouts[1]
@@ -297,15 +312,15 @@ class PythonOperators(ObjectOperations):
             ):
                 return False
             case ReferenceLayout(), ReferenceLayout():
-                return self.emit("equal", one.leaves[0], other.leaves[0])
+                return self.emit("equal", left.leaves[0], right.leaves[0])
             case ConstantLayout(), ConstantLayout():
                 values = layouts[0].value, layouts[1].value
-                if all(isinstance(each, bool | type | FunctionType) for each in values):
+                if all(isinstance(value, bool | type | FunctionType) for value in values):
                     return values[0] is values[1]
             case NumberLayout("b"), NumberLayout("b"):
-                return self.emit("equal", one.leaves[0], other.leaves[0])
+                return self.emit("equal", left.leaves[0], right.leaves[0])
             case (NumberLayout("b"), ConstantLayout(bool())) | (ConstantLayout(bool()), NumberLayout("b")):
-                return self.emit("equal", self.leaf_of(one), self.leaf_of(other))
+                return self.emit("equal", self.leaf_of(left), self.leaf_of(right))
             case (ReferenceLayout(), NumberLayout() | ConstantLayout()) | (
                 NumberLayout() | ConstantLayout(),
                 ReferenceLayout(),

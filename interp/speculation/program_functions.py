@@ -1,7 +1,8 @@
-"""The functions of a program: one for each Python function and layouts of its arguments; and their inference.
+"""The functions of a program, one for each Python function and layouts of its arguments, and the inference of their
+results.
 
-A call of a function of the user is a call of the program. The layout of a result is inferred in rounds, until none
-changes. What the body of a function does is in `generation`.
+A call of a user's function is a call of the program. Layouts of results are inferred in rounds, until a round changes
+none. `generation` generates the bodies.
 """
 
 from __future__ import annotations
@@ -51,11 +52,11 @@ from .staging import (
     as_start,
     is_same_leaf,
     require_value,
-    widened,
+    widen_constants,
 )
 
 MAX_INLINED = 20
-"""How deep calls may be that are generated in place."""
+"""The largest depth of inlined calls."""
 
 
 @dataclass
@@ -67,9 +68,9 @@ class Callee:
     layouts: tuple[Layout, ...]
     result: Layout | None = None
     written_keys: set[HeapKey] = field(default_factory=set)
-    """What it, or a function that it calls, writes."""
+    """The keys that the function, or one that it calls, writes."""
     round: int = 0
-    """The round of inference that has visited it last."""
+    """The last round of inference that visited it."""
     spec: FunctionSpec | None = None
 
 
@@ -112,7 +113,7 @@ class ProgramFunctions(Staging):
                 f"{str(key).replace('.', '_')}_{k}" if k else str(key).replace(".", "_") for k in range(len(parts))
             ]
         unique = [
-            f"{each}_{position}" if labels.index(each) != position else each for position, each in enumerate(labels)
+            f"{label}_{position}" if labels.index(label) != position else label for position, label in enumerate(labels)
         ]
         parameters = tuple((name, leaf_type(type_)) for name, type_ in zip(unique, types, strict=True))
         derived = DerivedFunction(callee.function.__name__, callee.function, run)
@@ -132,7 +133,8 @@ class ProgramFunctions(Staging):
             self.state.heap[key] = tuple(next(remaining) for _ in self.key_types(key))
 
     def _written_keys(self, callee: Callee) -> list[HeapKey]:
-        """What a function of the program writes, which its results have; the program returns all that is written."""
+        """The keys that a function of the program writes, and therefore returns. The main function returns all keys
+        that the program writes."""
         written = self.requirements.assigned_keys if callee is self.main else callee.written_keys
         return [key for key in self.keys if key in written]
 
@@ -152,13 +154,15 @@ class ProgramFunctions(Staging):
         return tuple(leaves) or (False,)
 
     def result_types(self, callee: Callee) -> list[Type]:
-        """The types of the results of a function of the program: its value, and the fields that the program writes."""
+        """The types of the results of a function of the program: those of its value, then those of the keys that it
+        writes."""
         assert callee.result is not None
         types = [*callee.result.types, *(t for key in self._written_keys(callee) for t in self.key_types(key))]
         return types or [Type(dtypes.bool)]
 
     def _infer(self) -> None:
-        """Find the layouts of all results, in rounds, until none changes; nothing is left of the traces."""
+        """Infer the layouts of all results, in rounds, until a round changes none. The traces of the rounds are
+        dropped."""
         region = current_region()
         assert region is not None
         mark = region.mark()
@@ -197,7 +201,7 @@ class ProgramFunctions(Staging):
             callee.result, callee.written_keys, self.has_changed = joined, written, True
 
     def _changed_keys(self, callee: Callee, symbols: Sequence[Any]) -> set[HeapKey]:
-        """What has other values at the end of a function of the program than its parameters have."""
+        """The keys whose values at the end of a function of the program differ from its parameters."""
         if self.has_grown:  # generation starts again
             return set()
         count = sum(len(layout.types) for layout in callee.layouts)
@@ -236,7 +240,8 @@ class ProgramFunctions(Staging):
             self.stack.pop()
 
     def inline_function(self, function: FunctionType, arguments: dict[str, StagedValue]) -> StagedValue:
-        """A call of a Python function whose body is generated in place: it may assign attributes of a new object."""
+        """A call of a Python function whose body is inlined, so it may assign attributes of an object under
+        construction."""
         if len(self.stack) > MAX_INLINED:
             raise NotSpeculable(f"{function.__name__} is a recursion of an object that is not complete yet")
         node, outer = self._node(function), self.state
@@ -249,10 +254,10 @@ class ProgramFunctions(Staging):
         require_value(self.state.result.layout)
         exit_ = self.state.exit
         if isinstance(exit_.layout, ConstantLayout):
-            return self.assigned(self.state.result) if exit_.layout.value == RETURN else StagedValue(NONE, ())
+            return self.drop_missing(self.state.result) if exit_.layout.value == RETURN else StagedValue(NONE, ())
         predicate = self.emit("equal", exit_.leaves[0], RETURN)
         result = self.state.result
-        return self.branch(predicate, lambda: self.assigned(result), lambda: StagedValue(NONE, ()))
+        return self.branch(predicate, lambda: self.drop_missing(result), lambda: StagedValue(NONE, ()))
 
     def _node(self, function: FunctionType) -> FunctionNode:
         self.require_function(function)
@@ -271,7 +276,7 @@ class ProgramFunctions(Staging):
     def call_function(self, function: FunctionType, arguments: dict[str, StagedValue]) -> StagedValue:
         """A call of a Python function of the user: a call of the program."""
         self.require_function(function)
-        names, layouts = tuple(arguments), tuple(widened(each.layout) for each in arguments.values())
+        names, layouts = tuple(arguments), tuple(widen_constants(argument.layout) for argument in arguments.values())
         callee = self._find_callee(function, names, layouts)
         values = [self.coerce(*pair) for pair in zip(arguments.values(), callee.layouts, strict=True)]
         operands = [leaf for value in values for leaf in value.leaves]
@@ -325,10 +330,10 @@ class ProgramFunctions(Staging):
         return run
 
     def _find_callee(self, function: FunctionType, names: tuple[str, ...], layouts: tuple[Layout, ...]) -> Callee:
-        versions = [each for each in self.callees.values() if each.function is function and each.names == names]
-        for each in versions:
-            if all(is_within(*pair) for pair in zip(layouts, each.layouts, strict=True)):
-                return each
+        versions = [callee for callee in self.callees.values() if callee.function is function and callee.names == names]
+        for version in versions:
+            if all(is_within(*pair) for pair in zip(layouts, version.layouts, strict=True)):
+                return version
         if len(versions) >= MAX_VERSIONS:
             raise NotSpeculable(f"{function.__name__} is called with arguments of more than {MAX_VERSIONS} layouts")
         callee = Callee(function, names, layouts)
@@ -349,13 +354,13 @@ class ProgramFunctions(Staging):
     ) -> StagedValue:
         """A call of a function of the user."""
         tree = self._node(function).args
-        positional = [each.arg for each in (*tree.posonlyargs, *tree.args)]
+        positional = [parameter.arg for parameter in (*tree.posonlyargs, *tree.args)]
         defaults = dict(zip(positional[::-1], (function.__defaults__ or ())[::-1], strict=False))
         defaults |= function.__kwdefaults__ or {}
         taken = {*positional[: len(arguments)], *keywords}
         values = {name: self._default(name, value) for name, value in defaults.items() if name not in taken}
         bound = self._bind(function.__name__, tree, values, arguments, keywords, node)
-        is_incomplete = any(self.new_object(each) is not None for each in bound.values())
+        is_incomplete = any(self.new_object(value) is not None for value in bound.values())
         return self.inline_function(function, bound) if is_incomplete else self.call_function(function, bound)
 
     def _bind(
@@ -370,7 +375,7 @@ class ProgramFunctions(Staging):
         """The value of each parameter in a call."""
         if tree.vararg or tree.kwarg:
             raise NotSpeculable(f"{function_name} takes * or ** parameters")
-        positional = [each.arg for each in (*tree.posonlyargs, *tree.args)]
+        positional = [parameter.arg for parameter in (*tree.posonlyargs, *tree.args)]
         names = parameter_names(tree)
         bound = dict(zip(positional, arguments, strict=False))
         is_wrong = len(arguments) > len(positional) or any(name in bound or name not in names for name in keywords)
@@ -381,7 +386,7 @@ class ProgramFunctions(Staging):
 
 
 def function_key(function: FunctionType) -> tuple[Any, ...]:
-    """What a graph depends on in a function."""
+    """The parts of a function that a graph depends on: its code and its defaults."""
     keywords = sorted((function.__kwdefaults__ or {}).items(), key=lambda item: item[0])
     return function.__code__, function.__defaults__, *(part for item in keywords for part in item)
 
@@ -391,5 +396,5 @@ def _zero_of(type_: Type) -> Any:
 
 
 def _has_private_names(node: ast.AST) -> bool:
-    names = [each.attr if isinstance(each, ast.Attribute) else getattr(each, "id", "") for each in ast.walk(node)]
+    names = [part.attr if isinstance(part, ast.Attribute) else getattr(part, "id", "") for part in ast.walk(node)]
     return any(name.startswith("__") and not name.endswith("__") for name in names)

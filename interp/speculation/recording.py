@@ -1,7 +1,7 @@
-"""Recording: functions that run in Python, and note which way each test went.
+"""Recording: functions that run in Python, and record which way each test went.
 
-A watched function has the syntax of the original, with each test in a call that notes its truth. So it has the meaning,
-the frames and the lines of the original, and nothing is left out. A function whose source is not there runs unwatched.
+A watched function is the original with a call around each test that records its truth. It has the meaning, the frames
+and the lines of the original. A function without source runs unwatched.
 """
 
 from __future__ import annotations
@@ -25,18 +25,18 @@ class SpeculativeFunctionBase:
 
 
 def python_function(value: Any) -> Any:
-    """The Python function behind a value, if it is a decorated one; else the value."""
+    """The Python function behind a speculated function; any other value unchanged."""
     return (
         value.python if issubclass(type(value), SpeculativeFunctionBase) else value
     )  # no `__class__` of the user runs
 
 
 _FRAME_READERS = ("super", "locals", "vars", "dir", "eval", "exec", "breakpoint")
-"""Builtins that look at the variables of their caller, where a watched function has one more."""
+"""Builtins that read the variables of their caller; a watched function has one variable more."""
 
 
 class _Tests(ast.NodeTransformer):
-    """Puts each test into a call of `ag__.test`, and each function that is called into one of `ag__.callee`."""
+    """Wraps each test in a call of `ag__.test`, and each function that is called in one of `ag__.callee`."""
 
     def _watch_test(self, node: Any) -> Any:
         self.generic_visit(node)
@@ -51,7 +51,7 @@ class _Tests(ast.NodeTransformer):
         return node
 
     def _with_truths(self, test: ast.expr) -> ast.expr:
-        """A test whose operands of `and` and `or` are bools, so that none is asked twice for its truth."""
+        """A test whose operands of `and` and `or` are bools, so that the truth of none is evaluated twice."""
         match test:
             case ast.BoolOp():
                 test.values = [self._with_truths(_truth_of(operand)) for operand in test.values]
@@ -74,7 +74,7 @@ def _truth_of(operand: ast.expr) -> ast.expr:
 
 
 class _FunctionRecorder:
-    """What the watched code of one function calls as `ag__`."""
+    """The object `ag__` that the watched code of one function calls."""
 
     def __init__(self, recorder: Recorder, code: CodeType) -> None:
         self.recorder, self.code = recorder, code
@@ -86,7 +86,7 @@ class _FunctionRecorder:
         return bool(value)
 
     def test(self, line: int, column: int, value: Any) -> bool:
-        """The truth of a test, which is noted."""
+        """The truth of a test, which is recorded."""
         truth = bool(value)
         counts = self.recorder.counts.setdefault((self.code, line, column), [0, 0])
         counts[truth] += 1
@@ -94,20 +94,20 @@ class _FunctionRecorder:
 
 
 class Recorder:
-    """Counts which way each test went while functions ran in Python."""
+    """Counts which way each test went in functions that ran in Python."""
 
     def __init__(self) -> None:
         self.counts: dict[tuple[CodeType, int, int], list[int]] = {}
-        """How often the test at a line and column was false, and true."""
+        """The numbers of times that the test at a line and column was false, and true."""
         self._watch_codes: dict[CodeType, CodeType | None] = {}
 
     def arms_taken(self, code: CodeType, line: int, column: int) -> set[bool]:
-        """Which arms of a test were taken; empty where it was never reached."""
+        """The arms of a test that were taken; empty if it was never reached."""
         counts = self.counts.get((code, line, column), (0, 0))
         return {truth for truth in (False, True) if counts[truth]}
 
     def watch(self, function: Any) -> Any:
-        """A callable that does what `function` does, and records."""
+        """A callable that does the same as `function`, and records its tests."""
         if type(function) is MethodType:
             inner = self.watch(function.__func__)
             return function if inner is function.__func__ else MethodType(inner, function.__self__)
@@ -122,21 +122,21 @@ class Recorder:
 
 
 def _watched_code(code: CodeType) -> CodeType | None:
-    """The code of a function with its tests watched; None where that is not possible."""
+    """The code of a function with its tests watched; None if that is not possible."""
     if "__class__" in code.co_freevars:
         return None
     try:
         source = read_source(code)
     except NotConvertible:
         return None
-    if any(isinstance(each, ast.Name) and each.id in _FRAME_READERS for each in ast.walk(source.node)):
+    if any(isinstance(part, ast.Name) and part.id in _FRAME_READERS for part in ast.walk(source.node)):
         return None
     tree = mangle_names(copy.deepcopy(source.node), source.class_name)
     return _with_names(compile_tree(_Tests().visit(tree), code), code.co_qualname)
 
 
 def _with_names(code: CodeType, name: str) -> CodeType:
-    """Code whose nested functions have the qualified names that they have in the original."""
+    """The code with the qualified names that nested functions have in the original."""
     constants = list[object]()
     for constant in code.co_consts:
         if isinstance(constant, CodeType):

@@ -72,21 +72,22 @@ from .staging import PRINTED_TEXT, Requirements, Restart, Unreachable
 from .testing import broken_number
 
 MAX_LOSSES = 3
-"""After how many calls that broke an assumption a function may stay in Python: it does if they are too frequent."""
+"""A function may stay in Python after this number of calls that broke an assumption; it does if they are too
+frequent."""
 MIN_GAIN = 4
-"""How many calls must return from the graph for each that breaks an assumption."""
+"""The number of calls that must return from the graph for each that breaks an assumption."""
 INTERNAL_ERROR = "speculation met an internal error"
 """The beginning of a reason that is a fault of tagloom, not of the user."""
 MAX_ROOM = 2**22
-"""How much room all lists of a pool get at most, or how many fresh objects there are of a class."""
+"""The largest room of all lists of a pool together, and the largest number of fresh objects of a class."""
 MAX_RESTARTS = 200
-"""How often generation may start again: it does where it meets a field or variable that is new, or drops an arm."""
+"""The largest number of restarts of generation. It restarts when it finds a new field or variable, or drops an arm."""
 MAX_ATTEMPTS = 3
-"""How often generation may fail before the function stays in Python."""
+"""A function stays in Python after this number of failed generations."""
 MAX_EVENTS = 100
-"""How many of the last events, such as a broken assumption, an explanation has."""
+"""The number of events, such as broken assumptions, that an explanation has; older ones are dropped."""
 MAX_FAILED_RUNS = 8
-"""How many of the last runs that broke an assertion are kept, with their arguments, for `why`."""
+"""The number of runs with a failed assertion that are kept, with their arguments, for `why`; older ones are dropped."""
 _RUNNING: ContextVar[frozenset[int]] = ContextVar("functions running in Python", default=frozenset())
 
 
@@ -111,26 +112,26 @@ class SpeculativeGraph:
 
     @cached_property
     def allocations(self) -> list[AllocationKey]:
-        """The classes and pools of which the graph makes objects."""
+        """The classes and pools that the graph creates objects of."""
         return [key for key in self.generation.keys if isinstance(key, AllocationKey)]
 
     @cached_property
     def value_counts(self) -> list[tuple[HeapKey, int]]:
-        """How many values stand for each field and variable."""
+        """The number of values that stand for each field and variable."""
         return [(key, len(self.generation.key_types(key))) for key in self.generation.keys]
 
     @cached_property
     def job(self) -> Job:
-        """What an engine runs."""
+        """The job for an engine."""
         return Job(self.traced.graph, self.traced.structure, self.traced.program)
 
     def constants(self) -> Iterator[Any]:
-        """The values that the graph assumes."""
+        """The constants that the graph assumes."""
         for layout in (*self.arguments.values(), *self.fields.values(), *self.variables.values()):
             yield from (part.value for part in parts(layout) if isinstance(part, ConstantLayout))
 
     def check_definitions(self) -> None:
-        """Raises LayoutMiss where a class or a function has changed since the graph was made."""
+        """Raises LayoutMiss if a class or a function has changed since the graph was made."""
         for owner, order in self.generation.resolution_orders.items():
             if owner.__mro__ is not order:
                 raise LayoutMiss(f"{owner.__qualname__}.__bases__", "as it was", "changed")
@@ -146,11 +147,11 @@ class SpeculativeGraph:
                 raise LayoutMiss(f"{owner.__qualname__}.{name}", "as it was", "changed")
         for function, key in self.functions.items():
             now = function_key(function)
-            if len(now) != len(key) or any(one is not other for one, other in zip(now, key, strict=True)):
+            if len(now) != len(key) or any(old is not new for old, new in zip(now, key, strict=True)):
                 raise LayoutMiss(function.__qualname__, "as it was", "changed")
 
     def encode(self, roots: dict[str, Any]) -> tuple[ObjectTable, list[Any]]:
-        """The objects of a call, and the arguments of the program; raises LayoutMiss where one has another layout."""
+        """The objects of a call, and the arguments of the program; raises LayoutMiss if a value has another layout."""
         texts = self.generation.requirements.texts
         table = ObjectTable(self.fields, self.absent_names, self.room, self.allocations, texts)
         leaves: list[Any] = []
@@ -181,7 +182,7 @@ class SpeculativeGraph:
     def decode(
         self, table: ObjectTable, leaves: Sequence[Any], results: Sequence[Any]
     ) -> tuple[Any, list[Callable[[], None]]]:
-        """The result of the function, and what commits the changes of a run to the objects and variables."""
+        """The result of the function, and the actions that commit the changes of a run to objects and variables."""
         generation, main = self.generation, self.generation.main
         assert main.result is not None
         remaining = iter(results)
@@ -206,8 +207,8 @@ class SpeculativeGraph:
         for key in generation.requirements.assigned_keys:
             if isinstance(key, FieldKey) and not issubclass(key.owner, ListPool):
                 change = before[key], after[key]
-                writes += [partial(_writer(key.owner), *each) for each in table.changes(key, *change)]
-                additions += table.adds(key, *change)
+                writes += [partial(_writer(key.owner), *row) for row in table.changes(key, *change)]
+                additions += table.objects_given_attribute(key, *change)
             elif isinstance(key, VariableKey) and any(map(_differs, before[key], after[key])):
                 writes.append(partial(key.write, table.decode(self.variables[key], iter(after[key]))))
             elif isinstance(key, PlaceKey) and any(map(_differs, before[key], after[key])):
@@ -219,15 +220,17 @@ class SpeculativeGraph:
                 orders = generation.requirements.creation_orders.get(owner, ())
                 late_names = generation.requirements.late_names
                 attributes = table.new_attributes(owner, orders, late_names, vectors.get(owner, {}))
-                writes += [partial(_writer(owner), *each) for each in attributes]
+                writes += [partial(_writer(owner), *row) for row in attributes]
         if len({*additions}) < len(additions):  # their order is not known
             raise LayoutMiss("an object", "one that gets at most one new attribute", "one that gets several")
         for owner in {key.owner: None for key in changed if isinstance(key, FieldKey)}:
             if issubclass(owner, ListPool):
-                own = {
-                    key.name: each for key, each in before.items() if isinstance(key, FieldKey) and key.owner is owner
+                old_vectors = {
+                    key.name: vector
+                    for key, vector in before.items()
+                    if isinstance(key, FieldKey) and key.owner is owner
                 }
-                writes += [partial(write_list, *each) for each in table.list_changes(owner, own, vectors[owner])]
+                writes += [partial(write_list, *row) for row in table.list_changes(owner, old_vectors, vectors[owner])]
         return table.decode(main.result, iter(result)), writes
 
     def _split(self, leaves: Sequence[Any]) -> Iterator[tuple[HeapKey, list[Any]]]:
@@ -258,11 +261,11 @@ def _constant(value: Any, _: object) -> Any:
     return value
 
 
-def _differs(one: Any, other: Any) -> bool:
-    if isinstance(one, np.ndarray) and isinstance(other, np.ndarray):
-        return one.shape != other.shape or one.tobytes() != other.tobytes()
-    is_equal = type(one) is type(other) and type(one) in NUMBER_CLASSES and repr(one) == repr(other)
-    return one is not other and not is_equal
+def _differs(first: Any, second: Any) -> bool:
+    if isinstance(first, np.ndarray) and isinstance(second, np.ndarray):
+        return first.shape != second.shape or first.tobytes() != second.tobytes()
+    is_equal = type(first) is type(second) and type(first) in NUMBER_CLASSES and repr(first) == repr(second)
+    return first is not second and not is_equal
 
 
 def _path_order(key: OutsideKey) -> tuple[int, str]:
@@ -314,11 +317,11 @@ class SpeculativeFunction(SpeculativeFunctionBase):
         self.graph: SpeculativeGraph | None = None
         self.builds = 0
         self.reason: str | None = "it takes * or ** parameters" if _takes_stars(python.__code__) else None
-        """Why calls run in Python; None while they are speculated."""
+        """The reason for which calls run in Python; None while they are speculated."""
         self.attempts = 0
         self.misses: deque[str] = deque(maxlen=MAX_EVENTS)
         self.broken: dict[tuple[str, int, str], int] = {}
-        """How often each assumption broke, by its file, line and claim."""
+        """The number of times that each assumption broke, by its file, line and claim."""
         self.failed_runs: deque[FailedRun] = deque(maxlen=MAX_FAILED_RUNS)
         """The last runs of graphs that did not return."""
         self.last_outcome: Outcome | None = None
@@ -394,7 +397,7 @@ class SpeculativeFunction(SpeculativeFunctionBase):
             self.reason = f"a call takes {times}"
 
     def _run_python(self, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
-        """Run the call in Python, and record what it does."""
+        """Run the call in Python, and record its tests."""
         token = _RUNNING.set(_RUNNING.get() | {id(self)})
         try:
             return self.recorder.watch(self.python)(*arguments, **keywords)
@@ -402,8 +405,8 @@ class SpeculativeFunction(SpeculativeFunctionBase):
             _RUNNING.reset(token)
 
     def _run_both(self, roots: dict[str, Any], arguments: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
-        """Run the call in the graph on copies of its objects, and in Python; the effects are those of Python. Raises
-        Disagreement where the two differ."""
+        """Run the call in the graph, on copies of its objects, and in Python; the effects are those of Python. Raises
+        Disagreement if the two differ."""
         attempt, copies, printed = self._run_on_copies(roots)
         text, error, value = StringIO(), None, None
         with redirect_stdout(text):
@@ -429,8 +432,8 @@ class SpeculativeFunction(SpeculativeFunctionBase):
         return value
 
     def _run_on_copies(self, roots: dict[str, Any]) -> tuple[tuple[Any] | None, dict[str, Any], str]:
-        """Run the call in the graph on copies of its objects: its result if it returns, the copies, and what it prints.
-        Variables have their values again afterwards."""
+        """Run the call in the graph on copies of its objects. Returns its result, if it returns, the copies, and the
+        printed text. Afterwards variables have their old values."""
         text = StringIO()
         if self._match_or_note(roots) is None:
             return None, roots, ""
@@ -452,7 +455,7 @@ class SpeculativeFunction(SpeculativeFunctionBase):
         return attempt, copies, text.getvalue()
 
     def _changeable_variables(self) -> list[VariableKey]:
-        """The variables of modules and cells whose values the graph takes, not assumes."""
+        """The variables of modules and cells whose values the graph reads instead of assuming them."""
         variables = {} if self.graph is None else self.graph.variables
         return [
             key
@@ -491,7 +494,7 @@ class SpeculativeFunction(SpeculativeFunctionBase):
         return (value,)
 
     def _match_or_note(self, roots: dict[str, Any]) -> tuple[SpeculativeGraph, ObjectTable, list[Any]] | None:
-        """What `_match` returns, or None where Python must run the call, with a note of why."""
+        """The result of `_match`; None, with a note of the reason, if Python must run the call."""
         try:
             return self._match(roots)
         except (Exception, NotSpeculable) as error:
@@ -499,7 +502,7 @@ class SpeculativeFunction(SpeculativeFunctionBase):
             return None
 
     def _note_no_graph(self, error: BaseException) -> None:
-        """Note why a call has no graph; an error of another class is a fault of tagloom itself."""
+        """Note why a call has no graph; an error of any other class is a fault of tagloom itself."""
         if isinstance(error, LayoutMiss):
             self._note_loss(str(error))
         elif isinstance(error, NotSpeculable):
@@ -513,7 +516,7 @@ class SpeculativeFunction(SpeculativeFunctionBase):
         return run(graph.job, graph.traced.all_arguments(leaves), options, self.engine)
 
     def _grow_room(self, graph: SpeculativeGraph, table: ObjectTable, outcome: Outcome) -> bool:
-        """Whether a run ended since there was not enough room, and there is more now."""
+        """If a run ended for lack of room, enlarge the room; returns whether it is larger now."""
         number = None if outcome.error is None else number_in(str(getattr(outcome.error, "message", "")))
         owner = None if number is None else graph.assumptions[number].grows
         if owner is None or broken_number() is not None:
@@ -535,7 +538,7 @@ class SpeculativeFunction(SpeculativeFunctionBase):
         self.misses.append(f"no graph is made, since {reason}")
 
     def _note_failure(self, graph: SpeculativeGraph, outcome: Outcome, leaves: Sequence[Any]) -> None:
-        """Note which assumption broke in a run of the graph that has not returned."""
+        """Note which assumption broke in a run of the graph that did not return."""
         error = outcome.error
         number = number_in(str(getattr(error, "message", "")))
         if number is None:
@@ -563,8 +566,9 @@ class SpeculativeFunction(SpeculativeFunctionBase):
     def _match(self, roots: dict[str, Any]) -> tuple[SpeculativeGraph, ObjectTable, list[Any]]:
         """A graph that fits a call, with the call's objects and the arguments of the program.
 
-        Where a value does not fit its layout, the layout becomes wider, and the graph is made again. Raises
-        NotSpeculable if there is no graph, and LayoutMiss if no layout becomes wider."""
+        If a value does not fit its layout, the layout is widened, and the graph is made again. Raises NotSpeculable if
+        there is no graph, and LayoutMiss if no layout changes.
+        """
         while True:
             if self.graph is None:
                 self.graph = self._build(roots)
@@ -583,7 +587,7 @@ class SpeculativeFunction(SpeculativeFunctionBase):
                 self.graph = None
 
     def _climb(self, graph: SpeculativeGraph, roots: dict[str, Any], miss: LayoutMiss) -> None:
-        """Widen the observed layouts to those of a call; raises the LayoutMiss if that changes none."""
+        """Widen the observed layouts to those of a call; raises the LayoutMiss if none changes."""
         before = self._observation.climbs
         try:
             graph.check_definitions()
@@ -596,7 +600,7 @@ class SpeculativeFunction(SpeculativeFunctionBase):
             raise miss
 
     def _build(self, roots: dict[str, Any], broken_number: int | None = None) -> SpeculativeGraph:
-        """Make the graph, for what was observed and for this call. Raises NotSpeculable."""
+        """Make the graph for the observed layouts and this call. Raises NotSpeculable."""
         if broken_number is None:
             if self.builds >= self.build_bound:
                 raise NotSpeculable(f"its graph was already made {self.builds} times, which is the bound")
@@ -606,15 +610,15 @@ class SpeculativeFunction(SpeculativeFunctionBase):
         observation, requirements = self._observation, self._requirements
 
         def observe() -> bool:
-            """Observe what is required; returns whether that has changed a layout that was there."""
+            """Observe the requirements; returns whether a layout has changed that was there before."""
             places: list[dict[Any, Layout]] = [observation.arguments, observation.fields, observation.variables]
-            before, pool_count = [dict(each) for each in places], len(observation.merged_pools)
+            before, pool_count = [dict(layouts) for layouts in places], len(observation.merged_pools)
             fields, variables = list(requirements.fields), list(requirements.variables)
             if any(observation.observe(sample, fields, variables) for sample in (*self._samples, roots)):
                 requirements.forget_static_objects()
                 return True
             has_changed = any(
-                now.get(key) != each for now, old in zip(places, before, strict=True) for key, each in old.items()
+                now.get(key) != layout for now, old in zip(places, before, strict=True) for key, layout in old.items()
             )
             return has_changed or len(observation.merged_pools) > pool_count
 
@@ -662,23 +666,23 @@ class SpeculativeFunction(SpeculativeFunctionBase):
 
     @property
     def build_bound(self) -> int:
-        """The most graphs that can be made: each place climbs its lattice, one step a graph."""
+        """The largest number of graphs that can be made: each place climbs its lattice, one step a graph."""
         places = (
             len(_parameters(self.python.__code__)) + len(self._requirements.fields) + len(self._requirements.variables)
         )
         return 1 + MAX_HEIGHT * places + len(self._requirements.dropped_arms) + MAX_ATTEMPTS
 
     def explain(self, /, *arguments: Any, format: str = "text", **keywords: Any) -> Any:
-        """How the calls ran, what the graph assumes, and why calls ran in Python; with arguments, how a call with them
-        would run first, which nothing is done for. `format` is "text", or "json" for a dict of JSON values. Raises
-        Usage for another format."""
+        """How the calls ran, the assumptions of the graph, and why calls ran in Python. With arguments, it begins with
+        a prediction of how a call with them would run; nothing runs. `format` is "text", or "json" for a dict of JSON
+        values. Raises Usage for another format."""
         if format not in ("text", "json"):
             raise Usage("there is no such format", got=repr(format), required="text, json", where=user_location())
         explanation = self._explanation(self._forecast(arguments, keywords) if arguments or keywords else None)
         return explanation.to_json() if format == "json" else str(explanation)
 
     def _forecast(self, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> Forecast:
-        """How a call with these arguments would run."""
+        """A prediction of how a call with these arguments would run."""
         roots = bind_arguments(self.python, arguments, keywords)
         if self.reason is not None or roots is None:
             return Forecast("python", self.reason or "the arguments do not fit its parameters")
@@ -699,12 +703,12 @@ class SpeculativeFunction(SpeculativeFunctionBase):
         return Forecast("graph", f"all layouts hold; the run checks {count}")
 
     def failed_history(self, call: int | None = None) -> History:
-        """The run of a call that broke an assertion, on the machine, just before the token that makes it fail; without
-        a number, of the last such call. `explain()` has the numbers, which count from 1. Raises Usage if that call has
-        broken no assertion, or is too long ago."""
-        runs = [each for each in self.failed_runs if call is None or each.call == call]
+        """The history of a call that broke an assertion, just before the token that makes it fail, on the reference
+        machine; by default of the last such call. `explain()` lists these calls by number, from 1. Raises Usage if the
+        call broke no assertion, or is no longer kept."""
+        runs = [run for run in self.failed_runs if call is None or run.call == call]
         if not runs:
-            numbers = ", ".join(str(each.call) for each in self.failed_runs)
+            numbers = ", ".join(str(run.call) for run in self.failed_runs)
             raise Usage(
                 "there is no run that broke an assertion" + (f" in call {call}" if call else ""),
                 where=user_location(),
@@ -719,7 +723,7 @@ class SpeculativeFunction(SpeculativeFunctionBase):
 
     def why(self, call: int | None = None) -> None:
         """Open the debugger in this terminal at the token that made an assertion fail, in the call of this number, or
-        the last that broke one; returns when the user quits. No object changes.
+        in the last such call; returns when the user quits. No object changes.
 
         Raises Usage as `failed_history` does, and where there is no terminal."""
         history = self.failed_history(call)
@@ -736,14 +740,14 @@ class SpeculativeFunction(SpeculativeFunctionBase):
                 if truths == {True} or truths == {False}:
                     claim = f"it is always {truths == {True}}"
                     rows.append(AssumptionRow(str(where), source, claim, "it follows", "when the graph is made", 0))
-            for each in graph.assumptions:
-                key = (each.location.file, each.location.line, each.claim)
+            for assumption in graph.assumptions:
+                key = (assumption.location.file, assumption.location.line, assumption.claim)
                 rows.append(
                     AssumptionRow(
-                        str(each.location),
-                        each.source,
-                        each.claim,
-                        each.reason,
+                        str(assumption.location),
+                        assumption.source,
+                        assumption.claim,
+                        assumption.reason,
                         "in the graph",
                         self.broken.get(key, 0),
                     )
@@ -756,7 +760,7 @@ class SpeculativeFunction(SpeculativeFunctionBase):
             self.reason,
             tuple(rows),
             tuple(self.misses),
-            tuple(Failure(each.call, each.claim, each.tag) for each in self.failed_runs),
+            tuple(Failure(run.call, run.claim, run.tag) for run in self.failed_runs),
             forecast,
             None if self._times is None else self._times.medians,
         )

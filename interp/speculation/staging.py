@@ -1,8 +1,8 @@
-"""Staging: values, state, branches and loops of a program that is generated from Python, and its assertions.
+"""Staging: the values, state, branches, loops and assertions of a program that is generated from Python.
 
 Each expression becomes a `StagedValue`: a layout, and the symbolic values that stand for it. Local variables, fields of
-objects and variables of modules are state, which branches merge and loops carry. What a graph takes for granted becomes
-an assertion. What Python's syntax does is in `generation`.
+objects and variables of modules are state, which branches merge and loops carry. Each assumption of a graph becomes an
+assertion. `generation` handles Python's syntax.
 """
 
 from __future__ import annotations
@@ -87,11 +87,13 @@ PRINTED_TEXT = "printed text"
 RUNNING, BREAK, CONTINUE, RETURN = range(4)
 """The ways in which a block ends: at its last statement, or by a statement that leaves it."""
 MAX_VERSIONS = 12
-"""The most functions of a program for one Python function, each for other layouts of the arguments."""
+"""The largest number of functions of a program for one Python function, one for each combination of argument
+layouts."""
 MAX_LOOP_TEMPLATES = 8
-"""The most templates of a string that a loop changes: where each trip adds to it, every round would find another."""
+"""The largest number of templates of a string that a loop changes: if each trip adds to it, each round finds another
+one."""
 MAX_UNROLLED = 64
-"""The most trips of a loop over a tuple, which is unrolled."""
+"""The largest number of trips of a loop over a tuple, which is unrolled."""
 
 
 class StagedValue(NamedTuple):
@@ -110,13 +112,15 @@ class FunctionFrame(NamedTuple):
     local_names: frozenset[str]
     """Its variables, and those of the functions around it."""
     numbers: tuple[int, ...]
-    """Its number, after those of the functions around it: a nested function is called where its variables are."""
+    """The number of this frame, after those of the functions around it. A nested function can only be called while the
+    frame that has its variables is on this path."""
     hidden_names: frozenset[str] = frozenset()
-    """The variables of the functions around it, or of it around a comprehension, that its own variables hide."""
+    """Variables of the functions around it, or around a comprehension, that its own variables of the same names
+    hide."""
 
 
 class Restart(BaseException):
-    """Raised to start generation again, with requirements that it has just met."""
+    """Raised to restart generation with the requirements that it has found."""
 
 
 class Unreachable(BaseException):
@@ -125,7 +129,7 @@ class Unreachable(BaseException):
 
 @dataclass(frozen=True)
 class NewObject:
-    """An object whose `__init__` is generated, and the attributes that it has so far."""
+    """An object under construction: its `__init__` is being generated."""
 
     leaf: Any
     owner: type
@@ -138,11 +142,11 @@ class NewObject:
 
     def assign(self, name: str) -> NewObject:
         """The object after an attribute was assigned."""
-        return replace(self, orders=frozenset(each if name in each else (*each, name) for each in self.orders))
+        return replace(self, orders=frozenset(order if name in order else (*order, name) for order in self.orders))
 
     def merge(self, other: NewObject) -> NewObject:
-        """The object after a branch, of whose arms the other one leads to `other`. Raises NotSpeculable where there are
-        too many orders."""
+        """The object after a branch whose arms end with this object and with `other`. Raises NotSpeculable if its
+        attributes have too many orders."""
         orders = self.orders | other.orders
         if len(orders) > MAX_VERSIONS:
             raise NotSpeculable(f"{class_name(self.owner)}s get their attributes in more than {MAX_VERSIONS} orders")
@@ -151,7 +155,7 @@ class NewObject:
 
 @dataclass
 class StagedState:
-    """What changes while a program is generated."""
+    """The state that changes while a program is generated."""
 
     variables: dict[str, StagedValue] = field(default_factory=dict)
     heap: dict[HeapKey, tuple[Any, ...]] = field(default_factory=dict)
@@ -165,50 +169,51 @@ class StagedState:
 
 @dataclass
 class Requirements:
-    """What a graph needs of objects, classes and functions. It only grows while generation starts again."""
+    """The requirements of a graph on objects, classes and functions. They grow with each restart of generation."""
 
     fields: set[FieldKey] = field(default_factory=set)
     variables: set[OutsideKey] = field(default_factory=set)
     allocations: set[AllocationKey] = field(default_factory=set)
-    """The classes of which the graph makes instances, and the pools of lists and dicts that it makes."""
+    """The classes and pools that the graph creates objects of."""
     assigned_keys: dict[HeapKey, None] = field(default_factory=dict)
-    """What the graph writes, in the order in which generation met it."""
+    """The keys that the graph writes, in the order in which generation found them."""
     creation_orders: dict[type, set[tuple[str, ...]]] = field(default_factory=dict)
     """The orders in which new instances get their attributes, or new dicts their keys."""
     absent_names: dict[type, set[str]] = field(default_factory=dict)
     class_values: dict[tuple[type, str], Any] = field(default_factory=dict)
-    """What classes must have under a name."""
+    """The values that classes must have under these names."""
     class_variables: set[tuple[type, str]] = field(default_factory=set)
     """Names under which classes must have no descriptor: their values may change."""
     absent_class_names: set[tuple[type, str]] = field(default_factory=set)
-    """Names that classes must not have in their own body, since the graph takes what a base has."""
+    """Names that classes must not define themselves, since the graph uses the definition of a base."""
     functions: dict[FunctionType, tuple[Any, ...]] = field(default_factory=dict)
     """The code and the defaults of the functions of the program."""
     needs_rows: bool = False
-    """Whether the graph asks for the number of an object among those of its class."""
+    """Whether the graph reads the row of an object among those of its class."""
     needs_classes: bool = False
-    """Whether the graph asks for the class of an object."""
+    """Whether the graph reads the class of an object."""
     dropped_arms: dict[tuple[CodeType, int, int, bool], str] = field(default_factory=dict)
-    """The arms that the graph does not have, by the code and the position of the test, and its truth; with why."""
+    """The arms that the graph leaves out, by the code and position of the test and by its truth, each with the
+    reason."""
 
     late_names: set[FieldKey] = field(default_factory=set)
-    """The attributes and keys that objects and dicts get, or may get, after they were made."""
+    """The attributes and keys that objects and dicts get, or may get, after their creation."""
     dropped_options: dict[tuple[Any, ...], str] = field(default_factory=dict)
-    """The layouts that a value does not have where the graph uses it, by the position of the use, with why."""
+    """The layouts that the graph excludes where it uses a value, by the position of the use, each with the reason."""
     texts: list[str] = field(default_factory=list)
-    """The strings of the graph that are compared with others: their numbers in the table are those here."""
+    """The constant strings that the graph compares with others; a string's position is its number in the table."""
     effects: dict[str, list[str]] = field(default_factory=lambda: {PRINTED_TEXT: []})
-    """What a run has to do after its commit, in order: texts to print. Empty while no call runs."""
+    """The effects that a run has after its commit, in order: texts to print. Empty while no call runs."""
     static_values: dict[PlaceKey, Any] = field(default_factory=dict)
-    """What attributes of static objects must be."""
+    """The values that attributes of static objects must have."""
     slot_names: dict[tuple[StaticObject, StaticObject], str] = field(default_factory=dict)
     """The names under which optimizers have the slots of variables."""
     needs_separate_arrays: bool = False
-    """Whether no array may be at two places, since a tape identifies what it watches."""
+    """Whether each array must be at one place only, since a tape identifies arrays by identity."""
 
     def add_places(self, instances: Mapping[StaticObject, Any]) -> bool:
-        """Require what the code of the functions names of static objects, and all items of lists; returns whether that
-        is more than before. Otherwise generation would start again for each."""
+        """Require the attributes of static objects that the code of the functions names, and all items of lists;
+        returns whether any of these is new. Otherwise generation would restart for each."""
         count = len(self.variables)
         codes = [function.__code__ for function in self.functions]
         words = {word for code in codes for word in (*code.co_names, *code.co_consts) if type(word) is str}
@@ -217,7 +222,7 @@ class Requirements:
         return len(self.variables) > count
 
     def forget_static_objects(self) -> None:
-        """Drop what is required of static objects."""
+        """Drop the requirements on static objects."""
         self.variables = {key for key in self.variables if not isinstance(key, PlaceKey)}
         self.assigned_keys = {key: None for key in self.assigned_keys if not isinstance(key, PlaceKey)}
         self.static_values.clear()
@@ -244,7 +249,7 @@ class Requirements:
 
 
 class Staging:
-    """A program while it is generated: its state, and what it assumes."""
+    """A program under generation: its state and its assumptions."""
 
     def __init__(
         self,
@@ -255,8 +260,9 @@ class Staging:
         observe: Callable[[], bool],
         broken_number: int | None = None,
     ) -> None:
-        """`observe` observes what is required, and returns whether a layout has changed. `arms_taken` says which arms
-        of the test at a position were seen. The assertion with the `broken_number` fails: for tests."""
+        """`observe` observes the required fields and variables, and returns whether a layout has changed. `arms_taken`
+        returns which arms of the test at a position watched calls took. The assertion numbered `broken_number` fails,
+        for tests."""
         self.function, self.observation, self.requirements = function, observation, requirements
         self.arms_taken, self.observe, self.broken_number = arms_taken, observe, broken_number
         self.assumptions: dict[tuple[Any, ...], Assumption] = {}
@@ -268,8 +274,8 @@ class Staging:
         )
         classes = {key.owner for key in requirements.fields} | {key.owner for key in requirements.allocations}
         for layout in [*observation.arguments.values(), *observation.fields.values(), *observation.variables.values()]:
-            classes |= {owner for each in references(layout) for owner in each.classes}
-            classes |= {each.owner for each in static_objects(layout) if class_problem(each.owner) is None}
+            classes |= {owner for reference in references(layout) for owner in reference.classes}
+            classes |= {static.owner for static in static_objects(layout) if class_problem(static.owner) is None}
         for owner in sorted(classes, key=lambda owner: (owner.__module__, owner.__qualname__)):
             self.class_numbers[owner] = len(self.class_numbers)
             self.resolution_orders[owner] = owner.__mro__
@@ -286,7 +292,7 @@ class Staging:
         """The arguments of the program, while its main function is generated."""
         self.is_inferring = False
         self.has_grown = False
-        """Whether inference has met requirements that are new."""
+        """Whether inference has found new requirements."""
         self.new_leaves: dict[HeapKey, tuple[Any, ...]] = {}
         self.round = 0
         self.has_changed = False
@@ -298,9 +304,9 @@ class Staging:
 
     def layout_of_key(self, key: FieldKey | OutsideKey) -> Layout:
         """The layout of a field or variable; raises Restart where it is not observed yet."""
-        known: Any = self.requirements.fields if isinstance(key, FieldKey) else self.requirements.variables
-        if key not in known:
-            known.add(key)
+        required_keys: Any = self.requirements.fields if isinstance(key, FieldKey) else self.requirements.variables
+        if key not in required_keys:
+            required_keys.add(key)
             is_static = self.observation.has_static_objects
             self.require_restart(is_now=not self.is_inferring or is_static or self.observe())
             self.add_leaves(key)
@@ -309,14 +315,14 @@ class Staging:
         return self.observation.variables.get(key, MISSING)
 
     def require_restart(self, is_now: bool = False) -> None:
-        """Start again with requirements that are new: now, or once inference has met more of them. With static objects
-        it is now, since their places are found when generation starts."""
+        """Restart generation with new requirements: now, or once inference has found more of them. With static objects
+        it restarts now, since their places are found when generation starts."""
         if is_now or not self.is_inferring or self.observation.has_static_objects:
             raise Restart
         self.has_grown = True
 
     def add_leaves(self, key: HeapKey) -> None:
-        """Let inference go on with values for a key that it has just met, which no function has as parameters yet."""
+        """Let inference continue with placeholders for a new key, which no function has as parameters yet."""
         self.new_leaves[key] = tuple(map(self.outer_placeholder, self.key_types(key)))
 
     def leaves_of(self, key: HeapKey) -> tuple[Any, ...]:
@@ -334,11 +340,11 @@ class Staging:
         return [Type(type_.dtype, (None, *(type_.shape or ()))) for type_ in types]
 
     def emit(self, op: str, *operands: Any, **attributes: Any) -> Any:
-        """A node of an op; its location is that of the expression that is generated."""
+        """Emit a node of an op, at the location of the expression under generation."""
         return self.located(lambda: apply(op, *operands, **attributes))
 
     def located(self, emission: Callable[[], Any]) -> Any:
-        """What `emission` returns, whose nodes get the location of the expression that is generated."""
+        """The result of `emission`; the nodes that it emits get the location of the expression under generation."""
         region = current_region()
         assert region is not None
         count = len(region.nodes)
@@ -361,8 +367,8 @@ class Staging:
         self.truths.setdefault(key, set()).add(truth)
 
     def check(self, condition: Any, node: ast.AST, claim: str, reason: str, grows: Room | None = None) -> None:
-        """Assume that a condition is true: an assertion. Raises Unreachable where it is known to be false. Where it
-        fails, what `grows` gets more room."""
+        """Assert that a condition is true. Raises Unreachable if it is known to be false. If the assertion fails,
+        `grows` gets more room."""
         if isinstance(condition, bool | np.bool_) and condition:
             return
         key = (self.location_of(node), getattr(node, "col_offset", 0), getattr(node, "end_col_offset", 0), claim, grows)
@@ -380,7 +386,7 @@ class Staging:
             raise Unreachable
 
     def constant(self, value: Any) -> StagedValue:
-        """A value that is known."""
+        """A constant."""
         return StagedValue(ConstantLayout(value), ())
 
     def number(self, kind: str, leaf: Any) -> StagedValue:
@@ -388,24 +394,24 @@ class Staging:
         return StagedValue(NumberLayout(kind), (leaf,))
 
     def integer(self, leaf: Any, node: ast.AST) -> StagedValue:
-        """A symbolic integer just computed, which is assumed not to be too large."""
-        within = self.emit("less", self.emit("abs", leaf), MAX_INTEGER)
-        self.check(within, node, "the integer has at most 62 bits", "an int of Python has no bound")
+        """A symbolic integer that was computed, and is asserted not to be too large."""
+        is_within = self.emit("less", self.emit("abs", leaf), MAX_INTEGER)
+        self.check(is_within, node, "the integer has at most 62 bits", "an int of Python has no bound")
         return self.number("i", leaf)
 
     def leaf_of(self, value: StagedValue) -> Any:
-        """The one value that stands for a number, constant or not. Raises NotSpeculable for an int of over 62 bits."""
+        """The only value that stands for a number, constant or not. Raises NotSpeculable for an int of over 62 bits."""
         return _constant_leaf(value.layout) if isinstance(value.layout, ConstantLayout) else value.leaves[0]
 
     def option(self, value: StagedValue, position: int) -> StagedValue:
         """A value of a union, as one of the option at this position."""
         assert isinstance(value.layout, UnionLayout)
         options = value.layout.options
-        start = 1 + sum(len(each.types) for each in options[:position])
+        start = 1 + sum(len(option.types) for option in options[:position])
         return StagedValue(options[position], value.leaves[start : start + len(options[position].types)])
 
     def dispatch(self, value: StagedValue, action: Callable[[StagedValue], StagedValue]) -> StagedValue:
-        """`action` of a value, with a branch for each option that it may be."""
+        """Apply `action` to a value, with a branch for each option of its layout."""
         if not isinstance(value.layout, UnionLayout):
             return action(value)
 
@@ -418,7 +424,7 @@ class Staging:
         ]
 
         def use(position: int) -> StagedValue:
-            """`action` of an option, or an assertion that the value is of another, if the option has no graph."""
+            """Apply `action` to an option; if that has no graph, assert that the value is of another option."""
             key = keys[position]
             if key in dropped and not dropped.keys() >= {*keys}:
                 claim = f"it is not {'assigned' if options[position] == MISSING else f'a {options[position]}'}"
@@ -444,51 +450,53 @@ class Staging:
     ) -> StagedValue:
         """`dispatch` over several values."""
 
-        def go(rest: Sequence[StagedValue], chosen: list[StagedValue]) -> StagedValue:
-            if not rest:
+        def dispatch_from(remaining_values: Sequence[StagedValue], chosen: list[StagedValue]) -> StagedValue:
+            if not remaining_values:
                 return action(chosen)
-            return self.dispatch(rest[0], lambda value: go(rest[1:], [*chosen, value]))
+            return self.dispatch(
+                remaining_values[0], lambda value: dispatch_from(remaining_values[1:], [*chosen, value])
+            )
 
-        return go(list(values), [])
+        return dispatch_from(list(values), [])
 
     def coerce(self, value: StagedValue, layout: Layout) -> StagedValue:
-        """A value as one of a wider layout."""
+        """A value converted to a wider layout."""
         if value.layout == layout:
             return value
-        own = value.layout
+        own_layout = value.layout
         if isinstance(layout, TextLayout):
             return self.coerce_text(value, layout)
         if isinstance(layout, UnionLayout):
-            if isinstance(own, UnionLayout):
+            if isinstance(own_layout, UnionLayout):
                 return self.coerce_options(value, layout)
-            position = next(k for k, option in enumerate(layout.options) if is_within(own, option))
+            position = next(k for k, option in enumerate(layout.options) if is_within(own_layout, option))
             leaves: list[Any] = [position]
             for k, option in enumerate(layout.options):
                 leaves += self.coerce(value, option).leaves if k == position else zero_leaves(option)
             return StagedValue(layout, tuple(leaves))
-        if isinstance(own, ConstantLayout):
-            return StagedValue(layout, (-1 if own.value is None else _constant_leaf(own),))
-        if isinstance(own, TupleLayout) and isinstance(layout, TupleLayout):
+        if isinstance(own_layout, ConstantLayout):
+            return StagedValue(layout, (-1 if own_layout.value is None else _constant_leaf(own_layout),))
+        if isinstance(own_layout, TupleLayout) and isinstance(layout, TupleLayout):
             items = [self.coerce(*pair) for pair in zip(self.items(value), layout.items, strict=True)]
             return StagedValue(layout, tuple(leaf for item in items for leaf in item.leaves))
         return StagedValue(layout, value.leaves)
 
     def coerce_text(self, value: StagedValue, layout: TextLayout) -> StagedValue:
-        """A string as one of more templates."""
-        own = value.layout
-        if isinstance(own, UnionLayout):
-            options = [(k, self.coerce(self.option(value, k), layout).leaves) for k in range(len(own.options))]
+        """A string converted to a layout with more templates."""
+        own_layout = value.layout
+        if isinstance(own_layout, UnionLayout):
+            options = [(k, self.coerce(self.option(value, k), layout).leaves) for k in range(len(own_layout.options))]
             return StagedValue(layout, self.select(value.leaves[0], options))
-        if isinstance(own, ConstantLayout):
+        if isinstance(own_layout, ConstantLayout):
             zeros = list(zero_leaves(layout))
-            if (own.value,) in layout.templates:
-                return StagedValue(layout, (layout.templates.index((own.value,)), *zeros[1:]))
-            tag, number = layout.templates.index(ANY_TEXT.templates[0]), self.number_of_text(own.value)
+            if (own_layout.value,) in layout.templates:
+                return StagedValue(layout, (layout.templates.index((own_layout.value,)), *zeros[1:]))
+            tag, number = layout.templates.index(ANY_TEXT.templates[0]), self.number_of_text(own_layout.value)
             return StagedValue(layout, (tag, number, *zeros[2:]))
-        assert isinstance(own, TextLayout)
-        positions = [layout.templates.index(each) for each in own.templates]
+        assert isinstance(own_layout, TextLayout)
+        positions = [layout.templates.index(template) for template in own_layout.templates]
         tag = self.renumber(value.leaves[0], positions)
-        split = 1 + own.count(False)
+        split = 1 + own_layout.count(False)
         zeros = list(zero_leaves(layout))
         integers, floats = list(value.leaves[1:split]), list(value.leaves[split:])
         integers += zeros[1 + len(integers) : 1 + layout.count(False)]
@@ -496,18 +504,18 @@ class Staging:
         return StagedValue(layout, (tag, *integers, *floats))
 
     def select(self, tag: Any, options: Sequence[tuple[int, Sequence[Any]]]) -> tuple[Any, ...]:
-        """The values beside the number that a tag has; those of the last where it has none of them."""
+        """The values of the option whose number is `tag`; those of the last option for any other number."""
         result = tuple(options[-1][1])
         for number, leaves in reversed(options[:-1]):
             is_this = self.emit("equal", tag, number)
             result = tuple(
-                one if is_same_leaf(one, other) else self.emit("where", is_this, one, other)
-                for one, other in zip(leaves, result, strict=True)
+                leaf if is_same_leaf(leaf, default) else self.emit("where", is_this, leaf, default)
+                for leaf, default in zip(leaves, result, strict=True)
             )
         return result
 
     def renumber(self, tag: Any, positions: Sequence[int]) -> Any:
-        """The number of an option among others: `positions` has it for each."""
+        """The number of an option in another union; `positions` has it for each option."""
         if list(positions) == list(range(len(positions))):
             return tag
         if isinstance(tag, int):
@@ -518,13 +526,13 @@ class Staging:
         return new
 
     def coerce_options(self, value: StagedValue, layout: UnionLayout) -> StagedValue:
-        """A value of a union as one of another union, whose options it has."""
+        """A value of a union converted to another union, which has all its options."""
         assert isinstance(value.layout, UnionLayout)
         tag = value.leaves[0]
         positions = list[int]()
         contents: list[list[tuple[int, Sequence[Any]]]] = [[] for _ in layout.options]
         for k, option in enumerate(value.layout.options):
-            position = next((p for p, each in enumerate(layout.options) if is_within(option, each)), None)
+            position = next((p for p, target in enumerate(layout.options) if is_within(option, target)), None)
             if position is None:
                 assert option == MISSING, "a union is coerced to one that has all its options"
                 positions.append(0)  # it is known to be assigned
@@ -561,7 +569,9 @@ class Staging:
                 return value.leaves[0] if kind == "b" else self.emit("not_equal", value.leaves[0], 0)
             case TupleLayout(items=items):
                 return bool(items)
-            case TextLayout(templates) if all(any(isinstance(p, str) and p for p in each) for each in templates):
+            case TextLayout(templates) if all(
+                any(isinstance(p, str) and p for p in template) for template in templates
+            ):
                 return True
             case ReferenceLayout(classes, is_optional):
                 for owner in sorted(classes, key=str):
@@ -594,12 +604,12 @@ class Staging:
         return True
 
     def make_general(self, static: StaticObject) -> NoReturn:
-        """Have a static object in the table: generation starts again."""
+        """Move a static object into the table, and restart generation."""
         self.observation.make_general(static)
         raise Restart
 
     def keep_in_table(self, owner: type) -> None:
-        """Have no static object of a class: generation starts again, unless there is none already."""
+        """Keep all objects of a class in the table; restarts generation if some may be static."""
         general = self.observation.general_classes
         if self.observation.has_static_objects and not issubclass(owner, Pool) and owner not in general:
             general.add(owner)
@@ -607,16 +617,16 @@ class Staging:
             raise Restart
 
     def require_static_objects(self) -> None:
-        """Make objects static that have a path of their own: generation starts again, unless they are already."""
+        """Make objects with one path static, and restart generation, unless that was done before."""
         if self.observation.seek_static_objects():
             raise Restart
 
     def truth_of_object(self, value: StagedValue, node: ast.AST) -> Any:
-        """The truth of what may be a list or dict, or an object that says its truth itself."""
+        """The truth of a list, a dict, or an object that may have `__bool__` or `__len__`."""
         raise NotImplementedError
 
     def require_class_value(self, owner: type, name: str) -> Any:
-        """What a class has under a name, on which the graph then depends."""
+        """The attribute of a class, from it or a base; the graph depends on it from here on."""
         value = static_attribute(owner, name, UNASSIGNED)
         self.requirements.class_values.setdefault((owner, name), value)
         return value
@@ -624,7 +634,7 @@ class Staging:
     def branch(
         self, predicate: Any, then: Callable[[], StagedValue], otherwise: Callable[[], StagedValue]
     ) -> StagedValue:
-        """What the arm returns that a predicate chooses; the state of both arms is merged."""
+        """The result of the arm that a predicate chooses; the states of both arms are merged."""
         if isinstance(predicate, bool | np.bool_):
             return then() if predicate else otherwise()
         region = current_region()
@@ -668,13 +678,13 @@ class Staging:
             self.class_vector, self.row_vector = vectors
             region, results = current_region(), list[Any]()
             value = self.branch(predicate, then, otherwise)
-            for key, each in self._entries(value, self.state).items():
+            for key, entry in self._entries(value, self.state).items():
                 leaves: list[Any] = []
-                for leaf in each.leaves:
+                for leaf in entry.leaves:
                     is_inner = isinstance(leaf, Symbol) and leaf._tagloom_value.region is region
-                    leaves.append(_Pending(len(results)) if is_inner else leaf)
+                    leaves.append(_CondResult(len(results)) if is_inner else leaf)
                     results += [leaf] if is_inner else []
-                ends[key] = each.layout, leaves
+                ends[key] = entry.layout, leaves
             return tuple(results) or (False,)
 
         results = self.located(lambda: call_as_one_step("branch", self.function, run))
@@ -693,30 +703,36 @@ class Staging:
         ends: list[tuple[StagedValue, StagedState] | None],
         start: StagedState,
     ) -> StagedValue:
-        """Merge the values and states at the ends of two arms, of which one may never end."""
+        """Merge the values and states at the ends of two arms. An arm that never ends has None."""
         entries: list[dict[Any, StagedValue] | None] = [None if end is None else self._entries(*end) for end in ends]
-        keys = list(dict.fromkeys(key for each in entries if each is not None for key in each))
+        keys = list(dict.fromkeys(key for arm_entries in entries if arm_entries is not None for key in arm_entries))
         pairs: list[tuple[Any, Any]] = []
         merged: dict[Any, tuple[Layout, list[Any]]] = {}
         for key in keys:
-            values = [None if each is None else each.get(key, StagedValue(MISSING, ())) for each in entries]
-            present = [value for value in values if value is not None]
-            layout = present[0].layout if len(present) == 1 else join(present[0].layout, present[1].layout)
+            values = [
+                None if arm_entries is None else arm_entries.get(key, StagedValue(MISSING, ()))
+                for arm_entries in entries
+            ]
+            arm_values = [value for value in values if value is not None]
+            layout = arm_values[0].layout if len(arm_values) == 1 else join(arm_values[0].layout, arm_values[1].layout)
             sides: list[tuple[Any, ...]] = []
             for part, value in zip(branches, values, strict=True):
                 with enter_region(part):
                     sides.append(tuple(zero_leaves(layout)) if value is None else self.coerce(value, layout).leaves)
             leaves: list[Any] = []
             for position, type_ in enumerate(layout.types):
-                one, other = sides[0][position], sides[1][position]
-                alone = other if values[0] is None else one if values[1] is None else None
+                then_leaf, else_leaf = sides[0][position], sides[1][position]
+                alone = else_leaf if values[0] is None else then_leaf if values[1] is None else None
                 outer = alone if alone is not None and self._is_outer(alone, branches) else None
-                if outer is not None or is_same_leaf(one, other):
-                    leaves.append(one if outer is None else outer)
+                if outer is not None or is_same_leaf(then_leaf, else_leaf):
+                    leaves.append(then_leaf if outer is None else outer)
                 else:
-                    leaves.append(_Pending(len(pairs)))
+                    leaves.append(_CondResult(len(pairs)))
                     pairs.append(
-                        (self._operand_of(one, type_, branches[0]), self._operand_of(other, type_, branches[1]))
+                        (
+                            self._operand_of(then_leaf, type_, branches[0]),
+                            self._operand_of(else_leaf, type_, branches[1]),
+                        )
                     )
             merged[key] = layout, leaves
         results: list[Any] = []
@@ -738,7 +754,7 @@ class Staging:
         return value
 
     def _is_outer(self, leaf: Any, branches: tuple[RegionBuilder, RegionBuilder]) -> bool:
-        """Whether a value of an arm was there before the branch."""
+        """Whether a value of an arm existed before the branch."""
         return not isinstance(leaf, Symbol) or not any(
             part is leaf._tagloom_value.region or part in leaf._tagloom_value.region.enclosing_regions()
             for part in branches
@@ -763,7 +779,7 @@ class Staging:
     def _entries(self, value: StagedValue, state: StagedState) -> dict[Any, StagedValue]:
         """A value and a state as values by key."""
         entries: dict[Any, StagedValue] = {"result of the arm": value}
-        entries |= {("variable", name): each for name, each in state.variables.items()}
+        entries |= {("variable", name): value for name, value in state.variables.items()}
         entries |= {("exit",): state.exit, ("result",): state.result}
         for key, leaves in {**self.new_leaves, **state.heap}.items():
             entries["heap", key] = StagedValue(_VectorLayout(key, tuple(self.key_types(key))), leaves)  # type: ignore[arg-type]
@@ -778,14 +794,14 @@ class Staging:
                 self.state.heap[key[1]] = value.leaves
 
     def loop(self, test: Callable[[], Any], body: Callable[[], None]) -> None:
-        """A loop: what its body changes is carried. `test` returns a predicate."""
+        """Generate a loop. Everything that its body changes is carried. `test` returns a predicate."""
         region = current_region()
         assert region is not None
-        carried = self._carried_layouts(region, test, body)
+        carried_layouts = self._carried_layouts(region, test, body)
         start, node = self.state, self.current_node
         entries = self._entries(StagedValue(NONE, ()), start)
         initial: list[Any] = []
-        for key, layout in carried.items():
+        for key, layout in carried_layouts.items():
             value = self.coerce(entries.get(key, StagedValue(MISSING, ())), layout)
             initial += [as_start(leaf, type_) for leaf, type_ in zip(value.leaves, layout.types, strict=True)]
         if not initial:
@@ -793,7 +809,7 @@ class Staging:
 
         def enter(leaves: Sequence[Any]) -> None:
             self.state = start.copy()
-            self._set_entries(carried, leaves)
+            self._set_entries(carried_layouts, leaves)
 
         def run_test(*leaves: Any) -> Any:
             enter(leaves)
@@ -809,7 +825,7 @@ class Staging:
             after = self._entries(StagedValue(NONE, ()), self.state)
             new_objects.append(self.state.new_objects)
             next_leaves: list[Any] = []
-            for key, layout in carried.items():
+            for key, layout in carried_layouts.items():
                 value = self.coerce(after.get(key, StagedValue(MISSING, ())), layout)
                 next_leaves += [as_start(leaf, type_) for leaf, type_ in zip(value.leaves, layout.types, strict=True)]
             return tuple(next_leaves) or leaves
@@ -822,7 +838,7 @@ class Staging:
             assert node is not None
             self.check(False, node, "it is not reached", "the test of the loop always fails an assertion")
         self.state, self.current_node = start.copy(), node
-        self._set_entries(carried, results)
+        self._set_entries(carried_layouts, results)
         self.state.new_objects = tuple(map(NewObject.merge, start.new_objects, new_objects[-1]))
 
     def _set_entries(self, layouts: dict[Any, Layout], leaves: Sequence[Any]) -> None:
@@ -836,18 +852,20 @@ class Staging:
     def _carried_layouts(
         self, region: RegionBuilder, test: Callable[[], Any], body: Callable[[], None]
     ) -> dict[Any, Layout]:
-        """What a loop carries, with the layouts of all trips: the body is generated, and dropped, until they are
-        stable."""
+        """The state that a loop carries, with the layouts of all trips. The body is generated, and dropped, until they
+        are stable."""
         start = self.state
-        carried: dict[Any, Layout] = {}
+        carried_layouts: dict[Any, Layout] = {}
         node = self.current_node
         while True:
             mark = region.mark()
             scratch = open_subregion(region)
             self.state = start.copy()
             with enter_region(scratch):
-                placeholders = [self.placeholder(type_) for layout in carried.values() for type_ in layout.types]
-                self._set_entries(carried, placeholders)
+                placeholders = [
+                    self.placeholder(type_) for layout in carried_layouts.values() for type_ in layout.types
+                ]
+                self._set_entries(carried_layouts, placeholders)
                 state_inside = self.state.copy()
                 try:
                     test()
@@ -857,23 +875,27 @@ class Staging:
                 except (Unreachable, NoTypeYet):
                     state_after = state_inside
             before, inside, after = (
-                self._entries(StagedValue(NONE, ()), each) for each in (start, state_inside, state_after)
+                self._entries(StagedValue(NONE, ()), state) for state in (start, state_inside, state_after)
             )
             region.reset(mark)
             self.state, self.current_node = start, node
             grown = False
             for key in {**before, **after}:
-                one, other = inside.get(key), after.get(key, StagedValue(MISSING, ()))
-                if one is not None and one.layout == other.layout and all(map(is_same_leaf, one.leaves, other.leaves)):
+                before_trip, after_trip = inside.get(key), after.get(key, StagedValue(MISSING, ()))
+                if (
+                    before_trip is not None
+                    and before_trip.layout == after_trip.layout
+                    and all(map(is_same_leaf, before_trip.leaves, after_trip.leaves))
+                ):
                     continue
                 first = before.get(key, StagedValue(MISSING, ())).layout
-                layout = join(carried.get(key, widened(first)), widened(other.layout))
+                layout = join(carried_layouts.get(key, widen_constants(first)), widen_constants(after_trip.layout))
                 if isinstance(layout, TextLayout) and len(layout.templates) > MAX_LOOP_TEMPLATES:
                     raise NotSpeculable("a string grows in a loop")
-                if carried.get(key) != layout:
-                    carried[key], grown = layout, True
+                if carried_layouts.get(key) != layout:
+                    carried_layouts[key], grown = layout, True
             if not grown:
-                return carried
+                return carried_layouts
 
     def _check_no_changes(self, before: dict[Any, StagedValue]) -> None:
         """Raises NotSpeculable where the test of a loop changes the state."""
@@ -895,17 +917,17 @@ class Staging:
         assert region is not None
         return Symbol(TracedValue(region, region.names.fresh("placeholder"), type_, None))
 
-    def assigned(self, value: StagedValue) -> StagedValue:
-        """A value that is assigned for certain, without the option that it is not."""
+    def drop_missing(self, value: StagedValue) -> StagedValue:
+        """A value that is known to be assigned: its layout without the option that it is not."""
         if not isinstance(value.layout, UnionLayout) or MISSING not in value.layout.options:
             return value
-        options = [each for each in value.layout.options if each != MISSING]
+        options = [option for option in value.layout.options if option != MISSING]
         if len(options) > 1:
             return self.coerce_options(value, UnionLayout(tuple(options)))
         return self.option(value, value.layout.options.index(options[0]))
 
-    def present(self, value: StagedValue, node: ast.AST, claim: str) -> StagedValue:
-        """A value that is assumed to be assigned."""
+    def require_assigned(self, value: StagedValue, node: ast.AST, claim: str) -> StagedValue:
+        """A value that is asserted to be assigned."""
         if value.layout == MISSING:
             self.check(False, node, claim, "Python raises an error where it is not")
         if not isinstance(value.layout, UnionLayout) or MISSING not in value.layout.options:
@@ -913,7 +935,7 @@ class Staging:
         position = value.layout.options.index(MISSING)
         is_assigned = self.emit("not_equal", value.leaves[0], position)
         self.check(is_assigned, node, claim, "Python raises an error where it is not")
-        return self.assigned(value)
+        return self.drop_missing(value)
 
     def for_each_class(
         self, owner: StagedValue, node: ast.AST, action: Callable[[type, StagedValue], StagedValue]
@@ -928,7 +950,7 @@ class Staging:
             claim = f"{ast.unparse(node.value if isinstance(node, ast.Attribute) else node)} is not None"
             self.check(is_object, node, claim, "Python raises AttributeError where it is")
         numbers = self.class_numbers
-        classes = sorted(layout.classes, key=lambda each: numbers.setdefault(each, len(numbers)))
+        classes = sorted(layout.classes, key=lambda owner: numbers.setdefault(owner, len(numbers)))
         if len(classes) == 1:
             return action(classes[0], owner)
         if self.class_vector is None:
@@ -937,12 +959,14 @@ class Staging:
             self.class_vector = self.outer_placeholder(Type(dtypes.int64, (None,)))
         number = self.emit("take", self.class_vector, owner.leaves[0], axis=0)
 
-        def choose(rest: list[type]) -> StagedValue:
-            value = StagedValue(ReferenceLayout(frozenset(rest[:1]), False), owner.leaves)
-            if len(rest) == 1:
-                return action(rest[0], value)
-            is_this = self.emit("equal", number, self.class_numbers[rest[0]])
-            return self.branch(is_this, lambda: action(rest[0], value), lambda: choose(rest[1:]))
+        def choose(remaining_classes: list[type]) -> StagedValue:
+            value = StagedValue(ReferenceLayout(frozenset(remaining_classes[:1]), False), owner.leaves)
+            if len(remaining_classes) == 1:
+                return action(remaining_classes[0], value)
+            is_this = self.emit("equal", number, self.class_numbers[remaining_classes[0]])
+            return self.branch(
+                is_this, lambda: action(remaining_classes[0], value), lambda: choose(remaining_classes[1:])
+            )
 
         return choose(classes)
 
@@ -955,12 +979,12 @@ class Staging:
         return isinstance(value.layout, StaticLayout) and issubclass(value.layout.object.owner, owners)
 
     def read_place(self, static: StaticObject, name: str | int) -> StagedValue:
-        """The value of an attribute or item of a static object, as it is."""
+        """The value of an attribute or item of a static object."""
         key = PlaceKey(static, name)
         return StagedValue(self.layout_of_key(key), self.leaves_of(key))
 
     def static_value(self, static: StaticObject, name: str) -> Any:
-        """The value of an attribute of a static object, which the graph depends on."""
+        """The value of an attribute of a static object, on which the graph depends from here on."""
         key = PlaceKey(static, name)
         return self.requirements.static_values.setdefault(key, key.read(self.observation.instances[static]))
 
@@ -985,20 +1009,21 @@ class Staging:
         return self.emit("take", self.row_vector, owner.leaves[0], axis=0)
 
     def read_row(self, key: FieldKey | PlaceKey, owner: StagedValue, node: ast.AST) -> StagedValue:
-        """The value of a field of an object, which is assumed to be there."""
-        return self.present(self.row(key, owner), node, f"{key} is there")
+        """The value of a field of an object, which is asserted to be there."""
+        return self.require_assigned(self.row(key, owner), node, f"{key} is there")
 
     def row(self, key: FieldKey | PlaceKey, owner: StagedValue) -> StagedValue:
         """The value of a field of an object, which may be MISSING."""
         if isinstance(key, PlaceKey):
             return self.read_place(key.owner, key.name)
         layout, index = self.layout_of_key(key), self.index_in(key, owner)
-        return StagedValue(layout, tuple(self.emit("take", each, index, axis=0) for each in self.leaves_of(key)))
+        return StagedValue(layout, tuple(self.emit("take", leaf, index, axis=0) for leaf in self.leaves_of(key)))
 
     def widen(self, key: FieldKey | OutsideKey, layout: Layout) -> None:
-        """Let a field or variable have a wider layout: generation starts again, at once if it was in use."""
+        """Widen the layout of a field or variable, and restart generation: at once if the field or variable was in
+        use."""
         layouts: Any = self.observation.fields if isinstance(key, FieldKey) else self.observation.variables
-        if any(isinstance(each, TextLayout) for each in options_of(layout)):
+        if any(isinstance(option, TextLayout) for option in options_of(layout)):
             layout = join(layout, ANY_TEXT)  # what a call has computed is a string that the next one reads
         before, pool_count = layouts.get(key, MISSING), len(self.observation.merged_pools)
         self.observation.set_layout(layouts, key, layout)
@@ -1015,8 +1040,8 @@ class Staging:
         find_row: Callable[[], Any] | None = None,
         is_new: bool = False,
     ) -> None:
-        """Write a field of an object, whose row `find_row` returns, or a variable of a module or cell. Where `is_new`,
-        the object is new, so it needs no layout for what it had before."""
+        """Write a field of an object, whose row `find_row` returns, or a variable of a module or cell. With `is_new`,
+        the object is new, so the layout need not admit an earlier value."""
         require_value(value.layout)
         layout = self.layout_of_key(key)
         if key not in self.requirements.assigned_keys:
@@ -1028,7 +1053,7 @@ class Staging:
             raise NotSpeculable(f"a new list is stored in {key}, beside a tape")
         if isinstance(key, FieldKey) and not is_new:
             self.requirements.late_names.add(key)
-        wide = widened(value.layout)
+        wide = widen_constants(value.layout)
         is_first = layout == MISSING and (is_new or (isinstance(key, FieldKey) and key.is_items))
         if not is_within(wide, layout):
             self.widen(key, wide if is_first else join(layout, wide))
@@ -1063,11 +1088,11 @@ class Staging:
         return StagedValue(ReferenceLayout(frozenset([owner]), False), (index,))
 
     def pool_of_site(self, python_class: type, node: ast.expr) -> type:
-        """The pool of the lists, or dicts, that an expression of the source makes."""
+        """The pool of the lists, or dicts, that an expression of the source creates."""
         return self.observation.pool(python_class, SourceSite(self.location_of(node), node.col_offset))
 
     def call_library(self, function: Any, arguments: Sequence[StagedValue]) -> StagedValue:
-        """A call of a function that says in Python what a builtin does."""
+        """A call of a function of `library`, which implements a builtin in Python."""
         raise NotImplementedError
 
     def number_of_text(self, text: str) -> int:
@@ -1087,7 +1112,7 @@ class Staging:
         """The object whose `__init__` is being generated, if a value is one."""
         if not isinstance(value.layout, ReferenceLayout):
             return None
-        return next((each for each in self.state.new_objects if is_same_leaf(each.leaf, value.leaves[0])), None)
+        return next((new for new in self.state.new_objects if is_same_leaf(new.leaf, value.leaves[0])), None)
 
     def replace_new_object(self, old: NewObject, *new: NewObject) -> None:
         """Replace an object whose `__init__` is being generated, or remove it."""
@@ -1096,7 +1121,7 @@ class Staging:
         self.state.new_objects = (*objects[:position], *new, *objects[position + 1 :])
 
     def publish(self, new: NewObject) -> None:
-        """Let other code see an object whose `__init__` is being generated: what it does not have yet is optional."""
+        """Let other code see an object under construction: attributes that it lacks become optional."""
         for key in sorted(self.requirements.fields, key=str):
             if key.owner is new.owner and not new.has(key.name):
                 layout = self.layout_of_key(key)
@@ -1104,7 +1129,7 @@ class Staging:
                     self.widen(key, join(layout, MISSING))
 
     def note_creation_orders(self, new: NewObject) -> None:
-        """Note in which orders new objects of a class get their attributes, or new dicts their keys."""
+        """Note the orders in which new objects of a class get their attributes, or new dicts their keys."""
         self.requirements.creation_orders.setdefault(new.owner, set()).update(new.orders)
 
     def tuple_of(self, items: Sequence[StagedValue], kind: type = tuple) -> StagedValue:
@@ -1115,7 +1140,7 @@ class Staging:
         )
 
     def array_operand(self, value: StagedValue) -> Any:
-        """An operand of an op on arrays. A number beside an array takes its dtype only if it is known."""
+        """An operand of an op on arrays. A number takes the dtype of an array only if it is constant."""
         if isinstance(value.layout, ArrayLayout | ConstantLayout):
             return self.leaf_of(value)
         raise NotSpeculable(f"a {value.layout} that is computed is an operand beside an array")
@@ -1153,7 +1178,7 @@ def require_value(layout: Layout) -> None:
 
 @dataclass(frozen=True)
 class SourceSite:
-    """An expression of the source, as a place of lists or dicts that it makes."""
+    """An expression of the source, as the place of the lists or dicts that it creates."""
 
     location: Location
     column: int
@@ -1162,17 +1187,17 @@ class SourceSite:
         return f"made in line {self.location.line}"
 
 
-class _Pending(NamedTuple):
-    """A value that the cond of a merge computes."""
+class _CondResult(NamedTuple):
+    """The result, at this position, of the cond that a merge emits."""
 
     position: int
 
 
 def fill_results(entries: dict[Any, tuple[Layout, list[Any]]], results: Sequence[Any]) -> dict[Any, StagedValue]:
-    """Values, with results in their place."""
+    """The entries with the results of a cond in their places."""
     return {
         key: StagedValue(
-            layout, tuple(results[leaf.position] if isinstance(leaf, _Pending) else leaf for leaf in leaves)
+            layout, tuple(results[leaf.position] if isinstance(leaf, _CondResult) else leaf for leaf in leaves)
         )
         for key, (layout, leaves) in entries.items()
     }
@@ -1193,24 +1218,24 @@ def _constant_leaf(layout: ConstantLayout) -> Any:
     return layout.value
 
 
-def widened(layout: Layout) -> Layout:
-    """A layout whose numbers are no constants."""
+def widen_constants(layout: Layout) -> Layout:
+    """A layout with constant numbers widened to their classes."""
     kind = number_kind(layout)
     if kind is not None:
         return NumberLayout(kind)
     if isinstance(layout, TupleLayout):
-        return TupleLayout(tuple(map(widened, layout.items)), layout.kind)
+        return TupleLayout(tuple(map(widen_constants, layout.items)), layout.kind)
     return layout
 
 
-def is_same_leaf(one: Any, other: Any) -> bool:
-    if isinstance(one, Symbol) and isinstance(other, Symbol):
-        return one._tagloom_value is other._tagloom_value
-    if isinstance(one, Symbol) or isinstance(other, Symbol) or type(one) is not type(other):
+def is_same_leaf(first: Any, second: Any) -> bool:
+    if isinstance(first, Symbol) and isinstance(second, Symbol):
+        return first._tagloom_value is second._tagloom_value
+    if isinstance(first, Symbol) or isinstance(second, Symbol) or type(first) is not type(second):
         return False
-    return one is other or (type(one) in (bool, int) and one == other)
+    return first is second or (type(first) in (bool, int) and first == second)
 
 
 def as_start(leaf: Any, type_: Type) -> Any:
-    """A value whose dtype does not depend on what it is combined with."""
+    """A start value of a loop with a fixed dtype: a Python number becomes a NumPy scalar."""
     return type_.dtype.numpy.type(leaf) if type(leaf) in NUMBER_CLASSES else leaf

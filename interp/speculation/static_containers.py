@@ -1,4 +1,4 @@
-"""Static lists and dicts: what operations on them do. Their items are values of their own, and the length is known."""
+"""Operations on static lists and dicts. Each item has values of its own, and the length is known."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from .staging import StagedValue, Staging
 
 
 def _position(staging: Staging, static: StaticObject, index: StagedValue, node: ast.AST) -> PlaceKey:
-    """The place of an item. A list whose items are asked for by a computed index is no longer static."""
+    """The place of an item. A computed index moves the list into the table, and generation restarts."""
     value: Any = index.layout.value if isinstance(index.layout, ConstantLayout) else None
     if static.owner is list and type(value) is not int:
         staging.make_general(static)
@@ -27,7 +27,7 @@ def _position(staging: Staging, static: StaticObject, index: StagedValue, node: 
 def read_item(staging: Staging, static: StaticObject, index: StagedValue, node: ast.AST) -> StagedValue:
     """`owner[index]`."""
     key = _position(staging, static, index, node)
-    return staging.present(staging.read_place(static, key.name), node, f"{key} is there")
+    return staging.require_assigned(staging.read_place(static, key.name), node, f"{key} is there")
 
 
 def write_item(staging: Staging, static: StaticObject, index: StagedValue, value: StagedValue, node: ast.AST) -> None:
@@ -41,6 +41,6 @@ def contains_key(staging: Staging, static: StaticObject, item: StagedValue) -> b
     if static.owner is not dict or not is_key:
         staging.make_general(static)
     layout = staging.read_place(static, item.layout.value).layout  # type: ignore[union-attr]
-    if layout != MISSING and staging.assigned(StagedValue(layout, ())).layout != layout:
+    if layout != MISSING and staging.drop_missing(StagedValue(layout, ())).layout != layout:
         staging.make_general(static)
     return layout != MISSING

@@ -1,4 +1,4 @@
-"""What tests of speculated functions need: assumptions that break."""
+"""Support for tests of speculated functions: assumptions that break."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ broken_number: Callable[[], int | None] = _BROKEN_NUMBER.get
 
 @contextmanager
 def break_assumption(number: int) -> Iterator[None]:
-    """In the `with` block, the assertion of this number fails in graphs of speculated functions, where a run reaches
-    it. Then Python runs the call: for tests of what a broken assumption leaves behind.
+    """In the `with` block, the assertion of this number fails in graphs of speculated functions, if a run reaches it.
+    Then Python runs the call: for tests of the state after a broken assumption.
 
     >>> from tagloom.interp.speculation.speculate import speculate
     >>> @speculate

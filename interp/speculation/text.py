@@ -64,9 +64,9 @@ def text_of(staging: Staging, value: StagedValue, slot: Slot, node: ast.AST) -> 
 
 
 def _text_of_object(staging: Staging, value: StagedValue, slot: Slot, node: ast.AST) -> StagedValue:
-    """What `__str__` or `__repr__` of an object returns."""
+    """The string that `__str__` or `__repr__` of an object returns."""
 
-    def convert(owner: type, each: StagedValue) -> StagedValue:
+    def convert(owner: type, instance: StagedValue) -> StagedValue:
         if issubclass(owner, ListPool | DictPool):
             raise NotSpeculable("the text of a list or dict has no graph")
         if staging.require_class_value(owner, "__format__") is not object.__format__:
@@ -74,7 +74,7 @@ def _text_of_object(staging: Staging, value: StagedValue, slot: Slot, node: ast.
         name = "__repr__"
         if slot.conversion in ("", "s") and staging.require_class_value(owner, "__str__") is not object.__str__:
             name = "__str__"
-        result = staging.call_special(each, name, (), node)
+        result = staging.call_special(instance, name, (), node)
         if not is_text(result):
             raise NotSpeculable(f"{owner.__qualname__}.{name} does not return one string")
         return result
@@ -83,7 +83,8 @@ def _text_of_object(staging: Staging, value: StagedValue, slot: Slot, node: ast.
 
 
 def handle_of(staging: Staging, value: StagedValue) -> Any:
-    """The number of a string in the table: equal strings have one. Raises NotSpeculable for one that is computed."""
+    """The number of a string in the table; equal strings have the same number. Raises NotSpeculable for a computed
+    string."""
     if isinstance(value.layout, ConstantLayout):
         return staging.number_of_text(value.layout.value)
     layout = value.layout
@@ -100,17 +101,19 @@ def handle_of(staging: Staging, value: StagedValue) -> Any:
 
 
 def concatenate(staging: Staging, parts: Sequence[StagedValue]) -> StagedValue:
-    """Strings, one after the other."""
+    """The concatenation of strings."""
     position = next((k for k, part in enumerate(parts) if _template_count(part) > 1), None)
     if position is not None:
         part = parts[position]
 
         def choose(template: int) -> StagedValue:
-            single = [*parts[:position], _with_template(part, template), *parts[position + 1 :]]
+            single_template_parts = [*parts[:position], _with_template(part, template), *parts[position + 1 :]]
             if template == _template_count(part) - 1:
-                return concatenate(staging, single)
+                return concatenate(staging, single_template_parts)
             is_this = staging.emit("equal", part.leaves[0], template)
-            return staging.branch(is_this, lambda: concatenate(staging, single), lambda: choose(template + 1))
+            return staging.branch(
+                is_this, lambda: concatenate(staging, single_template_parts), lambda: choose(template + 1)
+            )
 
         return choose(0)
     pieces: list[str | Slot] = []
@@ -136,17 +139,19 @@ def _template_count(value: StagedValue) -> int:
 
 
 def _with_template(value: StagedValue, position: int) -> StagedValue:
-    """A string whose template is known, with the values of that alone."""
+    """A string with one known template, and the values of that template only."""
     layout = value.layout
     assert isinstance(layout, TextLayout)
-    single = TextLayout((layout.templates[position],))
+    single_template = TextLayout((layout.templates[position],))
     split = 1 + layout.count(False)
     integers, floats = value.leaves[1:split], value.leaves[split:]
-    return StagedValue(single, (0, *integers[: single.count(False)], *floats[: single.count(True)]))
+    return StagedValue(
+        single_template, (0, *integers[: single_template.count(False)], *floats[: single_template.count(True)])
+    )
 
 
 def _join_text(pieces: Sequence[str | Slot]) -> tuple[str | Slot, ...]:
-    """Pieces of a template, with strings that follow each other in one.
+    """The pieces of a template, with adjacent strings joined.
 
     >>> _join_text(["a", "b", Slot("i"), "", "c"])
     ('ab', Slot(kind='i', conversion='', format=''), 'c')

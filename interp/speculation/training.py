@@ -1,7 +1,7 @@
 """Training in speculated code: tapes, the values of `tl.Variable`s, and the steps of optimizers.
 
-A tape records in the trace, as it does in a `tl.function`. It knows arrays by identity, which a graph keeps for
-arguments and for attributes of static objects; others it does not watch.
+A tape records in the trace, as it does in a `tl.function`. It identifies arrays by identity, which a graph keeps for
+arguments and for attributes of static objects; a tape cannot watch other arrays.
 """
 
 from __future__ import annotations
@@ -37,15 +37,15 @@ from .staging import StagedValue, Staging, is_same_leaf
 
 @dataclass(eq=False)
 class StagedTape:
-    """The tape of a `with` statement, as it was entered last, with the values that variables had there. A statement in
-    a loop has one for all trips, so that the variable that it is assigned to has one layout."""
+    """The tape of a `with` statement, as last entered, with the values that variables had then. A statement in a loop
+    has one tape for all trips, so that the variable to which it is assigned has one layout."""
 
     tape: Tape
     variables: dict[StaticObject, StagedValue] = field(default_factory=dict)
 
 
 def open_tape(staging: Staging, options: Sequence[StagedValue], statement: ast.With) -> StagedTape:
-    """A new tape of a statement; its one option is whether it is persistent."""
+    """A new tape of a statement; its only option says whether it is persistent."""
     layouts = [option.layout for option in options]
     if not all(isinstance(layout, ConstantLayout) and type(layout.value) is bool for layout in layouts):
         raise NotSpeculable("whether a tape is persistent is not known")
@@ -58,7 +58,7 @@ def open_tape(staging: Staging, options: Sequence[StagedValue], statement: ast.W
 
 
 def record(staging: Staging, staged: StagedTape, run: Callable[[], None]) -> None:
-    """Generate what a tape records. While layouts are inferred, it records nothing."""
+    """Generate code that a tape records. While layouts are inferred, the tape records nothing."""
     for key in staging.keys:
         if isinstance(key, PlaceKey) and key.owner.owner is Variable and key.name == "value":
             staged.variables[key.owner] = staging.read_place(key.owner, "value")
@@ -73,7 +73,7 @@ def record(staging: Staging, staged: StagedTape, run: Callable[[], None]) -> Non
 
 
 def has_methods(value: StagedValue) -> bool:
-    """Whether a value has methods that are listed here."""
+    """Whether a value is a tape, a variable or an optimizer, which have the methods of METHODS."""
     is_tape = isinstance(value.layout, ConstantLayout) and type(value.layout.value) is StagedTape
     return is_tape or (isinstance(value.layout, StaticLayout) and _is_own(value.layout.object.owner))
 
@@ -108,19 +108,19 @@ def flatten(staging: Staging, value: StagedValue) -> list[StagedValue]:
     return [value]
 
 
-def _nest(staging: Staging, like: StagedValue, leaves: list[StagedValue]) -> StagedValue:
-    """Values nested as others are; takes them from the front of the list."""
-    if isinstance(like.layout, TupleLayout) or staging.is_static(like, list):
-        kind = like.layout.kind if isinstance(like.layout, TupleLayout) else list
-        return staging.tuple_of([_nest(staging, item, leaves) for item in staging.items(like)], kind)
+def _nest(staging: Staging, template: StagedValue, leaves: list[StagedValue]) -> StagedValue:
+    """Leaves, taken from the front of the list, nested as the template is."""
+    if isinstance(template.layout, TupleLayout) or staging.is_static(template, list):
+        kind = template.layout.kind if isinstance(template.layout, TupleLayout) else list
+        return staging.tuple_of([_nest(staging, item, leaves) for item in staging.items(template)], kind)
     return leaves.pop(0)
 
 
 def _check_identity(staging: Staging, value: StagedValue) -> None:
-    """Raises NotSpeculable for an array that may have other names which the graph does not know."""
+    """Raises NotSpeculable for an array that may have aliases which the graph does not know."""
     places = [staging.state.heap[key] for key in staging.keys if isinstance(key, PlaceKey)]
-    known = [leaf for leaves in places for leaf in leaves]
-    if not any(is_same_leaf(value.leaves[0], leaf) for leaf in [*known, *staging.argument_leaves]):
+    watched_leaves = [leaf for leaves in places for leaf in leaves]
+    if not any(is_same_leaf(value.leaves[0], leaf) for leaf in [*watched_leaves, *staging.argument_leaves]):
         raise NotSpeculable("a tape watches an array that is no argument, and no attribute of a static object")
 
 
@@ -181,7 +181,7 @@ def _apply(staging: Staging, owner: StagedValue, values: list[StagedValue], node
     """The step of an optimizer: `Optimizer.apply`, with the state of the graph."""
     static: StaticObject = owner.layout.object  # type: ignore[union-attr]
     gradients, variables = flatten(staging, values[0]), flatten(staging, values[1])
-    if len(gradients) != len(variables) or not all(staging.is_static(each, Variable) for each in variables):
+    if len(gradients) != len(variables) or not all(staging.is_static(variable, Variable) for variable in variables):
         raise NotSpeculable("an optimizer changes only variables, by as many gradients")
     for gradient, variable in zip(gradients, variables, strict=True):
         if gradient.layout != staging.read_variable(variable).layout:
@@ -201,14 +201,18 @@ def _step(staging: Staging, static: StaticObject, gradient: Any, variable: Stage
     staging.requirements.slot_names[static, target] = name
     value = staging.read_place(target, "value")
     own_slots = _static(staging.read_place(_static(staging.read_place(static, "slots")), name))
-    slots = {each: _static(staging.read_place(own_slots, each)) for each in instances[static].slots[name]}
-    slot_values = {each: staging.read_place(slot, "value") for each, slot in slots.items()}
+    slots = {
+        slot_name_: _static(staging.read_place(own_slots, slot_name_)) for slot_name_ in instances[static].slots[name]
+    }
+    slot_values = {slot_name_: staging.read_place(slot, "value") for slot_name_, slot in slots.items()}
     optimizer = _with_symbols(staging, static, value.layout.types[0].dtype)
-    arrays = {each: slot_value.leaves[0] for each, slot_value in slot_values.items()}
+    arrays = {slot_name_: slot_value.leaves[0] for slot_name_, slot_value in slot_values.items()}
     new, new_slots = staging.located(lambda: optimizer.update(value.leaves[0], gradient, arrays))
     staging.write_heap(PlaceKey(target, "value"), StagedValue(value.layout, (new,)), node)
-    for each, new_slot in new_slots.items():
-        staging.write_heap(PlaceKey(slots[each], "value"), StagedValue(slot_values[each].layout, (new_slot,)), node)
+    for slot_name_, new_slot in new_slots.items():
+        staging.write_heap(
+            PlaceKey(slots[slot_name_], "value"), StagedValue(slot_values[slot_name_].layout, (new_slot,)), node
+        )
 
 
 def _static(value: StagedValue) -> StaticObject:
