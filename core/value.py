@@ -97,7 +97,26 @@ def _convert_numbers(value: Any, dtype: DType) -> npt.NDArray[np.generic]:
 def normalize(value: object, type_: Type) -> Value:
     """The canonical form of a value: a scalar if it has no axes, else a read-only C-contiguous array of the type's
     dtype."""
+    if isinstance(value, np.ndarray) and value.size > _BLOCK_ELEMENTS:
+        return _normalize_array(_copy_in_blocks(value, type_.dtype), type_.dtype)
     return _normalize_array(np.array(value, dtype=type_.dtype.numpy, order="C"), type_.dtype)
+
+
+_BLOCK_ELEMENTS = 2**20
+"""Copies of more elements are made in blocks of about this many, which take a millisecond or two."""
+
+
+def _copy_in_blocks(array: npt.NDArray[Any], dtype: DType) -> npt.NDArray[np.generic]:
+    """A C-contiguous copy of a large array. Between two blocks, Python sees Ctrl-C."""
+    copy = np.empty(array.shape, dtype.numpy)
+    source = np.asarray(array)
+    target = copy
+    if source.flags.c_contiguous:
+        source, target = source.reshape(-1), copy.reshape(-1)
+    rows = max(1, _BLOCK_ELEMENTS * len(source) // source.size)
+    for start in range(0, len(source), rows):
+        target[start : start + rows] = source[start : start + rows]
+    return copy
 
 
 def _normalize_array(array: npt.NDArray[np.generic], dtype: DType) -> Value:

@@ -36,6 +36,17 @@ def values(draw: Any) -> Any:
     return admit(array) if shape == () else array
 
 
+@pytest.mark.parametrize("shape", [(2**20 + 1,), (1, 2**20 + 5), (3, 2**19, 2), (2**20 + 1, 1)])
+@pytest.mark.parametrize("dtype", [np.uint8, np.float32])
+def test_large_arrays_are_copied_in_blocks(shape: tuple[int, ...], dtype: type) -> None:
+    """A copy in blocks has all elements in C order, whatever the order of the array."""
+    array = np.resize(np.arange(251, dtype=dtype), shape)
+    for original in (array, array.T, array[::-1]):
+        copy = admit(original)
+        assert isinstance(copy, np.ndarray) and copy.flags.c_contiguous and not copy.flags.writeable
+        assert np.array_equal(copy, original) and not np.shares_memory(copy, original)
+
+
 @given(values())
 def test_values_survive_a_round_trip(value: Any) -> None:
     """Both read(show(v)), for any type that admits v, and parse_literal(show(v)) are v, bit for bit: with NaN,

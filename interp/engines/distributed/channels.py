@@ -17,6 +17,7 @@ from collections.abc import Iterator
 
 from .links import DRIVER, Links
 from .messages import WORK_MESSAGES, Batch, Message, decode_batch, encode_batch
+from .packing import Packed
 from .timeline import TimelineRecorder
 
 
@@ -26,7 +27,7 @@ class PeerChannel:
     def __init__(self) -> None:
         self.outgoing_messages: list[Message] = []
         """The messages for the next batch."""
-        self.unacknowledged: dict[int, bytes] = {}
+        self.unacknowledged: dict[int, Packed] = {}
         """The batches that were sent and are not acknowledged, by number."""
         self.flushes = 0
         """The number of flushes since a batch was last sent."""
@@ -90,7 +91,7 @@ class Channels:
                 continue
             channel.flushes = 0
 
-    def _encode(self, channel: PeerChannel, number: int) -> bytes:
+    def _encode(self, channel: PeerChannel, number: int) -> Packed:
         channel.owes_acknowledgement = False
         messages = tuple(channel.outgoing_messages)
         return encode_batch(Batch(self.epoch, self.links.rank, number, channel.last_received, messages))

@@ -5,25 +5,28 @@ from __future__ import annotations
 import socket
 import struct
 
+from .packing import Buffer, Packed
+
 _HEADER = struct.Struct("<iQ")
 _READ_BYTES = 2**18
 _MAX_READS = 64
 """The most reads at a time, 16 MiB in all: between them, a reader does other things."""
 
 
-def frame(receiver: int, batch: bytes) -> bytes:
-    """A batch as a frame.
+def frame(receiver: int, batch: Packed) -> tuple[Buffer, ...]:
+    """A batch as a frame, in buffers.
 
-    >>> frame(-1, b"batch")[-5:]
+    >>> b"".join(frame(-1, [b"bat", b"ch"]))[-5:]
     b'batch'
     """
-    return _HEADER.pack(receiver, len(batch)) + batch
+    header = _HEADER.pack(receiver, sum(map(len, batch)))
+    return (header + bytes(batch[0]), *batch[1:]) if batch and len(batch[0]) <= _READ_BYTES else (header, *batch)
 
 
 def split_frames(data: bytes | bytearray) -> tuple[list[tuple[int, bytes]], int]:
     """The frames that are complete, as receiver and batch, and where the last one ends.
 
-    >>> split_frames(frame(-1, b"batch") + frame(2, b"") + b"rest")
+    >>> split_frames(b"".join([*frame(-1, [b"batch"]), *frame(2, []), b"rest"]))
     ([(-1, b'batch'), (2, b'')], 29)
     """
     frames = []

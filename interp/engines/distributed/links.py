@@ -1,12 +1,15 @@
 """Links: how the peers of a run reach each other. A peer is a worker, by its rank from 0, or the driver.
 
-Links carry batches, which are bytes. They may lose, repeat, reorder and delay them: `channels` makes up for it.
+Links carry batches, which are packed documents. They may lose, repeat, reorder and delay them: `channels` makes up for
+it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Protocol
+
+from .packing import Packed
 
 DRIVER = -1
 """The rank of the driver."""
@@ -30,8 +33,8 @@ class Links(Protocol):
     def microseconds(self) -> float:
         """The time, on one clock for all peers."""
 
-    def post(self, peer: int, batch: bytes) -> None:
+    def post(self, peer: int, batch: Packed) -> None:
         """Send a batch to a peer. Returns at once."""
 
-    def poll(self) -> Sequence[bytes]:
+    def poll(self) -> Sequence[Packed]:
         """The batches that have arrived since the last call. Returns at once."""

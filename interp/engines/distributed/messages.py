@@ -24,7 +24,7 @@ from ....core.value import Value
 from ...machine.effects import Outputs
 from ...machine.event import Token
 from ...records.documents import TagTable, read_tags
-from .packing import pack, unpack
+from .packing import Buffer, Packed, pack, unpack
 
 
 class WorkerFailure(Crash):
@@ -172,17 +172,17 @@ class Batch(NamedTuple):
     messages: tuple[Message, ...]
 
 
-def encode_batch(batch: Batch) -> bytes:
-    """A batch as bytes."""
+def encode_batch(batch: Batch) -> tuple[Buffer, ...]:
+    """A batch as a packed document."""
     table = TagTable(())
     messages = [message_to_json(table, message) for message in batch.messages]
     return pack([*batch[:-1], messages, *table_to_json(table)])
 
 
-def decode_batch(data: bytes) -> Batch:
+def decode_batch(packed: Packed) -> Batch:
     """The batch that `encode_batch` wrote; raises WorkerFailure for other bytes."""
     try:
-        epoch, sender, number, acknowledged, messages, sites, tags = unpack(data)
+        epoch, sender, number, acknowledged, messages, sites, tags = unpack(packed)
         if any(type(field) is not int for field in (epoch, sender, number, acknowledged)):
             raise TypeError("the numbers of a batch are integers")
         names = read_names(sites, tags)

@@ -13,6 +13,7 @@ from random import Random
 from typing import NamedTuple
 
 from .links import DRIVER
+from .packing import Packed
 from .worker import Worker
 
 
@@ -47,10 +48,10 @@ class FaultyNetwork:
     def __init__(self, ranks: Sequence[int], faults: Faults, dice: Random) -> None:
         self.ranks, self._faults, self._dice = ranks, faults, dice
         self.round = self._posted = 0
-        self._in_transit: dict[int, list[tuple[int, int, bytes]]] = {rank: [] for rank in ranks}
+        self._in_transit: dict[int, list[tuple[int, int, Packed]]] = {rank: [] for rank in ranks}
         """By receiver: the round in which a batch arrives, a number that decides ties, and the batch."""
 
-    def post(self, receiver: int, batch: bytes) -> None:
+    def post(self, receiver: int, batch: Packed) -> None:
         faults, dice = self._faults, self._dice
         copies = (dice.random() >= faults.loss) + (dice.random() < faults.repetition)
         for _ in range(copies):
@@ -58,7 +59,7 @@ class FaultyNetwork:
             arrival = self.round + 1 + dice.randint(0, faults.max_delay)
             heapq.heappush(self._in_transit[receiver], (arrival, self._posted, batch))
 
-    def poll(self, receiver: int) -> list[bytes]:
+    def poll(self, receiver: int) -> list[Packed]:
         queue, batches = self._in_transit[receiver], []
         while queue and queue[0][0] <= self.round:
             batches.append(heapq.heappop(queue)[2])
@@ -83,10 +84,10 @@ class NetworkLinks:
         self._round = self._network.round
         return 1_000.0 * self._round + self._ticks
 
-    def post(self, peer: int, batch: bytes) -> None:
+    def post(self, peer: int, batch: Packed) -> None:
         self._network.post(peer, batch)
 
-    def poll(self) -> list[bytes]:
+    def poll(self) -> list[Packed]:
         return self._network.poll(self.rank)
 
 

@@ -5,6 +5,9 @@ their elements in C order, little-endian. Spaces end the text, and zeros each ar
 multiple of 16 bytes. In the text, an array is a reference `{"array": [dtype, shape, position]}`; the position counts
 from the end of the text. An array that occurs several times is written once. No other object of a document may have
 `array` as its only key.
+
+The bytes may lie in several buffers, one after another, as long as the text and each array lie in one. So nobody copies
+large arrays within a process.
 """
 
 from __future__ import annotations
@@ -23,20 +26,26 @@ from ....core.json.value import JsonValue
 from ....core.types import MAX_AXES
 
 Array: TypeAlias = npt.NDArray[np.generic]
+Buffer: TypeAlias = bytes | memoryview
+Packed: TypeAlias = Sequence[Buffer]
+"""A packed document: its bytes, in one or more buffers."""
 _LENGTH = struct.Struct("<Q")
 _KEY = "array"
 _ALIGNMENT = 16
 """Arrays begin at multiples of this: NumPy and compiled code need aligned elements, and bytes objects have this
 alignment."""
+MIN_BUFFER_BYTES = 2**12
+"""An array of this many bytes is a buffer of its own; smaller ones are copied into one with their neighbours."""
 MAX_SHARES = 8
-"""An array shares the memory of the data that it comes from if it is at least this part of them: it keeps all of them
-in memory as long as it lives."""
+"""An array shares the memory of the buffer that it comes from if it is at least an eighth of it: it keeps all of it in
+memory as long as it lives."""
 
 
-def pack(document: Any) -> bytes:
-    """A document as bytes: data for JSON, in which arrays may occur as well.
+def pack(document: Any) -> tuple[Buffer, ...]:
+    """A document as buffers: data for JSON, in which arrays may occur as well. A large array whose elements are in
+    order is not copied: its buffer is its own memory, which nobody may change as long as the buffer is used.
 
-    >>> data = pack([np.array([1, 2], np.int16)])
+    >>> (data,) = pack([np.array([1, 2], np.int16)])
     >>> data[8:48], data[48:].hex(" ", 2)
     (b'[{"array":["int16",[2],0]}]             ', '0100 0200 0000 0000 0000 0000 0000 0000')
     """
@@ -56,10 +65,16 @@ def pack(document: Any) -> bytes:
 
     text = json.dumps(document, separators=(",", ":"), default=refer).encode()
     text = text.ljust(_padded(_LENGTH.size + len(text)) - _LENGTH.size)
+    buffers: list[Buffer] = []
     parts: list[Any] = [_LENGTH.pack(len(text)), text]
     for elements in element_bytes(arrays):
-        parts += elements, bytes(_padded(elements.nbytes) - elements.nbytes)
-    return b"".join(parts)
+        padding = bytes(_padded(elements.nbytes) - elements.nbytes)
+        if elements.nbytes < MIN_BUFFER_BYTES:
+            parts += elements, padding
+        else:
+            buffers += b"".join(parts), elements.data.toreadonly()
+            parts = [padding]
+    return tuple(buffer for buffer in (*buffers, b"".join(parts)) if buffer)
 
 
 def _padded(size: int) -> int:
@@ -73,22 +88,24 @@ def element_bytes(arrays: Sequence[Array]) -> list[npt.NDArray[np.uint8]]:
     return [array.reshape(-1).view(np.uint8) for array in ordered]
 
 
-def unpack(data: bytes) -> Any:
-    """The document that `pack` wrote; its arrays are read-only. They take no more memory than the data, whatever these
-    are. Raises ValueError, LookupError or TypeError where the data have another form.
+def unpack(packed: Packed) -> Any:
+    """The document that `pack` wrote, cut into buffers as there or less often; its arrays are read-only. They take no
+    more memory than the buffers, whatever these are, and share that of large ones. Raises ValueError, LookupError or
+    TypeError where the data have another form.
 
     >>> unpack(pack([7, np.array([1, 2], np.int16)]))
     [7, array([1, 2], dtype=int16)]
     """
-    if len(data) < _LENGTH.size:
+    first = memoryview(packed[0] if packed else b"")
+    if len(first) < _LENGTH.size:
         raise ValueError("the data end before the text begins")
-    (length,) = _LENGTH.unpack_from(data)
+    (length,) = _LENGTH.unpack_from(first)
     start = _LENGTH.size + length
-    if start > len(data):
+    if start > len(first):
         raise ValueError("the data end before the text does")
-    arrays = _ArrayReader(memoryview(data)[start:])
-    document = json.loads(data[_LENGTH.size : start], object_hook=arrays.replace_reference)
-    if arrays.end != len(data) - start:
+    arrays = _ArrayReader([first[start:], *(memoryview(buffer) for buffer in packed[1:])])
+    document = json.loads(bytes(first[_LENGTH.size : start]), object_hook=arrays.replace_reference)
+    if arrays.end != arrays.size:
         raise ValueError("there are bytes of no array")
     return document
 
@@ -96,8 +113,12 @@ def unpack(data: bytes) -> Any:
 class _ArrayReader:
     """Reads the arrays of a document in the order of their references."""
 
-    def __init__(self, data: memoryview) -> None:
-        self._data = data
+    def __init__(self, buffers: Sequence[memoryview]) -> None:
+        """`buffers` have the bytes after the text."""
+        self._buffers = iter(buffers)
+        self._buffer, self._buffer_start = next(self._buffers), 0
+        """The buffer of the last array, and where it begins."""
+        self.size = sum(map(len, buffers))
         self.end = 0
         """Where the next array begins."""
         self._arrays: dict[JsonValue, Array] = {}
@@ -118,10 +139,13 @@ class _ArrayReader:
             raise ValueError("this is not a shape")
         dtype = BY_NAME[name].numpy
         end = self.end + _padded(math.prod(shape) * dtype.itemsize)
-        if position != self.end or end > len(self._data):
+        if position != self.end or end > self.size:
             raise ValueError("an array is not where the one before it ends, or ends after the data")
-        view = np.ndarray(shape, dtype.newbyteorder("<"), self._data, position)
-        shares = view.flags.aligned and MAX_SHARES * view.nbytes >= len(self._data)
+        while self._buffer_start + len(self._buffer) <= position < self.size:
+            self._buffer_start += len(self._buffer)
+            self._buffer = next(self._buffers)
+        view = np.ndarray(shape, dtype.newbyteorder("<"), self._buffer, position - self._buffer_start)
+        shares = view.flags.aligned and MAX_SHARES * view.nbytes >= len(self._buffer)
         array = view.astype(dtype, copy=not shares)
         array.setflags(write=False)
         self.end = end

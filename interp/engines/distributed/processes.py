@@ -20,6 +20,7 @@ import socket
 import subprocess
 import sys
 import time
+from collections import deque
 from collections.abc import Sequence
 from contextlib import suppress
 from tempfile import TemporaryFile
@@ -29,6 +30,7 @@ from ....core.errors import Usage
 from ..child_process import ChildProcess, job_program
 from .frames import FrameReader, frame
 from .links import DRIVER
+from .packing import Buffer, Packed
 
 START_SECONDS = 120.0
 """The longest time until the first sign of life of a process, which imports tagloom before."""
@@ -53,8 +55,8 @@ class WorkerProcess:
         self.socket, remote = socket.socketpair()
         self.socket.setblocking(False)
         self.reader = FrameReader(self.socket)
-        self.unsent = bytearray()
-        """What the socket had no room for."""
+        self.unsent = deque[Buffer]()
+        """What the socket had no room for, in buffers."""
         self.silence_deadline = time.monotonic() + START_SECONDS
         """When the process counts as dead, unless it sends something before."""
         try:
@@ -73,12 +75,17 @@ class WorkerProcess:
             self.socket.close()
             raise
 
-    def send(self, data: bytes) -> None:
-        """Send the rest of earlier data, and then data, as far as there is room."""
-        self.unsent += data
+    def send(self, buffers: Sequence[Buffer]) -> None:
+        """Send the rest of earlier data, and then these, as far as there is room."""
+        self.unsent += buffers
         with suppress(BlockingIOError, ConnectionError):  # a dead process is noticed when its socket is read
             while self.unsent:
-                del self.unsent[: self.socket.send(self.unsent)]
+                buffer = self.unsent[0]
+                count = self.socket.send(buffer)
+                if count < len(buffer):
+                    self.unsent[0] = memoryview(buffer)[count:]
+                else:
+                    self.unsent.popleft()
 
     def end(self) -> None:
         """Kill the process, and close the socket."""
@@ -103,7 +110,7 @@ class ProcessPool:
         self._job = {**job, "path": list(map(os.path.abspath, sys.path)), "parent": os.getpid()}
         self.peers = range(job["workers"])
         self._selector = selectors.DefaultSelector()
-        self._batches: list[bytes] = []
+        self._batches: list[Packed] = []
         """The batches for the driver that have arrived."""
         self.processes: dict[int, WorkerProcess] = {}
         try:
@@ -127,10 +134,10 @@ class ProcessPool:
     def microseconds(self) -> float:
         return 1e6 * time.monotonic()
 
-    def post(self, peer: int, batch: bytes) -> None:
+    def post(self, peer: int, batch: Packed) -> None:
         self.processes[peer].send(frame(peer, batch))
 
-    def poll(self) -> list[bytes]:
+    def poll(self) -> list[Packed]:
         batches, self._batches = self._batches, []
         return batches
 
@@ -143,15 +150,15 @@ class ProcessPool:
             process.silence_deadline = self.clock() + self.silence_seconds
             for receiver, batch in frames:
                 if receiver != DRIVER:
-                    self.post(receiver, batch)
+                    self.post(receiver, [batch])
                 elif batch:
-                    self._batches.append(batch)
+                    self._batches.append([batch])
             if not is_open:
                 deaths[key.data] = None
         now = self.clock()
         for rank, process in self.processes.items():
             if process.unsent:
-                process.send(b"")
+                process.send(())
             if now > process.silence_deadline:
                 deaths[rank] = None
         for rank in deaths:

@@ -24,6 +24,7 @@ from typing import Any
 from ....core.errors import Usage
 from .frames import split_frames
 from .links import DRIVER
+from .packing import Packed
 from .ray_worker import RayWorker
 
 _WAIT_SECONDS = 0.002
@@ -118,7 +119,7 @@ class RayPool:
         )
         self._job_text = json.dumps(job).encode()
         self.peers = range(job["workers"])
-        self._batches: list[bytes] = []
+        self._batches: list[Packed] = []
         """The batches for the driver that have arrived."""
         self.actors = {rank: self._start(rank, 0) for rank in self.peers}
 
@@ -135,10 +136,10 @@ class RayPool:
     def microseconds(self) -> float:
         return 1e6 * time.time()
 
-    def post(self, peer: int, batch: bytes) -> None:
-        self.actors[peer].batches.append(batch)
+    def post(self, peer: int, batch: Packed) -> None:
+        self.actors[peer].batches.append(b"".join(batch))
 
-    def poll(self) -> list[bytes]:
+    def poll(self) -> list[Packed]:
         batches, self._batches = self._batches, []
         return batches
 
@@ -161,9 +162,9 @@ class RayPool:
                 continue
             for receiver, batch in frames:
                 if receiver == DRIVER:
-                    self._batches.append(batch)
+                    self._batches.append([batch])
                 else:
-                    self.post(receiver, batch)
+                    self.post(receiver, [batch])
         deaths += [rank for rank, actor in self.actors.items() if actor.is_silent(now)]
         return deaths
 

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 
 from .frames import frame
 from .links import DRIVER
+from .packing import Buffer, Packed
 from .worker_job import STEPS_PER_TURN, build_worker, report_failure
 
 CALL_SECONDS = 0.02
@@ -24,19 +25,19 @@ class MailboxLinks:
         self.peers = [DRIVER, *(peer for peer in range(worker_count) if peer != rank)]
         self.arrived: list[bytes] = []
         """The batches that have come with a call."""
-        self.frames: list[bytes] = []
+        self.frames: list[Buffer] = []
         """What the call will return."""
 
     def microseconds(self) -> float:
         """The time; the clocks of hosts agree as far as their administrators see to it."""
         return 1e6 * time.time()
 
-    def post(self, peer: int, batch: bytes) -> None:
-        self.frames.append(frame(peer, batch))
+    def post(self, peer: int, batch: Packed) -> None:
+        self.frames += frame(peer, batch)
 
-    def poll(self) -> list[bytes]:
+    def poll(self) -> list[Packed]:
         batches, self.arrived = self.arrived, []
-        return batches
+        return [[batch] for batch in batches]
 
 
 class RayWorker:

@@ -29,7 +29,7 @@ from ...machine.schedule import schedule
 from ...machine.state import State
 from ...machine.step import activations_to_close, completes_operands, match_operands, step
 from ...outcome.outcome import limit_exceeded
-from ..limits import LimitMonitor, Limits
+from ..limits import CLOCK_CHECK_STEPS, LimitMonitor, Limits, external_limit_error
 from ..long_ops import OpAbandoned
 from ..reference import step_within_limits
 from .channels import Channels
@@ -102,6 +102,8 @@ class Worker:
         )
         self._result: FiringResult | None = None
         """The result of the firing elsewhere that is being completed."""
+        self._last_event: Event | None = None
+        """The last event of a step, whose result the limit on memory may not know yet."""
         self._load(first_stores(graph, self._new_state()), None)
 
     def _new_state(self) -> State:
@@ -211,10 +213,15 @@ class Worker:
         is_check_due = token.node in state.limit_checked_nodes
         start = 0.0 if self._recorder is None else self._recorder.clock()
         try:
+            if is_check_due or not state.steps % CLOCK_CHECK_STEPS:
+                exceeded_limit = self._monitor.exceeded_limit(state.steps, self._last_event)
+                if exceeded_limit is not None:
+                    raise external_limit_error(exceeded_limit, self._limits)
             if self._is_remote[token.node] and completes_operands(state, token):
                 self._request_firing(position)
             else:
                 event = step_within_limits(state, position, self._limits, self._monitor, is_check_due=is_check_due)
+                self._last_event = event
                 if self._recorder is not None and event.inputs is not None:
                     self._recorder.record_firing(token.node, token.tag, start)
                 self._apply(event, receiver=receiver)

@@ -12,6 +12,7 @@ from typing import Any
 
 from .frames import FrameReader, frame
 from .links import DRIVER
+from .packing import Packed
 from .worker_job import STEPS_PER_TURN, build_worker, report_failure
 
 IDLE_SECONDS = 0.001
@@ -32,27 +33,28 @@ class SocketLinks:
         self.peers = [DRIVER, *(peer for peer in range(worker_count) if peer != rank)]
         self._reader = FrameReader(connection)
 
-    def post(self, peer: int, batch: bytes) -> None:
+    def post(self, peer: int, batch: Packed) -> None:
         """Send a batch; waits if the driver's process reads nothing."""
-        data = memoryview(frame(peer, batch))
         with self._lock:
-            while data:
-                select.select([], [self._connection], [])
-                data = data[self._connection.send(data) :]
+            for buffer in frame(peer, batch):
+                data = memoryview(buffer)
+                while data:
+                    select.select([], [self._connection], [])
+                    data = data[self._connection.send(data) :]
 
     def send_heartbeats(self) -> None:
         """Send an empty frame to the driver again and again, until it has gone."""
         with suppress(OSError, ValueError):  # the socket is closed
             while True:
-                self.post(DRIVER, b"")
+                self.post(DRIVER, ())
                 time.sleep(HEARTBEAT_SECONDS)
 
-    def poll(self) -> list[bytes]:
+    def poll(self) -> list[Packed]:
         """The batches that have arrived. Raises EOFError if the driver has gone."""
         frames, is_open = self._reader.read()
         if not is_open:
             raise EOFError
-        return [batch for _, batch in frames]
+        return [[batch] for _, batch in frames]
 
     def microseconds(self) -> float:
         """The time; the clock of a host is one for all its processes."""

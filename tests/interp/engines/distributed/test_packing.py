@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import tagloom as tl
 from pytest import MonkeyPatch
 from support.generators.effect_programs import unbounded
 from support.generators.generator import Case, cases
@@ -30,7 +31,7 @@ from tagloom.interp.engines.distributed.messages import (
     decode_batch,
     encode_batch,
 )
-from tagloom.interp.engines.distributed.packing import MAX_SHARES, pack, unpack
+from tagloom.interp.engines.distributed.packing import MAX_SHARES, MIN_BUFFER_BYTES, Packed, pack, unpack
 from tagloom.interp.machine.event import Token
 
 SHAPES = ((), (0,), (3,), (2, 3), (3, 0, 2), (1, 2, 1, 2))
@@ -67,26 +68,92 @@ def test_signs_and_payloads_come_back() -> None:
     """-0.0 keeps its sign, and a NaN its bits; the bytes are little-endian on any machine."""
     array = np.array([-0.0, np.inf, 0.0])
     array.view(np.uint64)[2] = 0xFFF8_0000_0000_1234
-    data = pack(array)
-    assert bytes.fromhex("0000000000000080 000000000000f07f 341200000000f8ff") in data
-    assert unpack(data).view(np.uint64).tolist() == array.view(np.uint64).tolist()
+    (data,) = pack(array)
+    assert bytes.fromhex("0000000000000080 000000000000f07f 341200000000f8ff") in bytes(data)
+    assert unpack([data]).view(np.uint64).tolist() == array.view(np.uint64).tolist()
+
+
+def size(packed: Packed) -> int:
+    """The bytes of a packed document."""
+    return sum(map(len, packed))
 
 
 def test_an_array_that_occurs_twice_is_written_once() -> None:
     """Two references to one array are one array again; the data grow by its reference alone."""
     array = np.zeros(1000)
-    assert len(pack([array, array])) < len(pack([array])) + 100
+    assert size(pack([array, array])) < size(pack([array])) + 100
     first, second = unpack(pack([array, array]))
     assert first is second
 
 
 def test_small_arrays_do_not_keep_large_ones() -> None:
     """An array that is a small part of the data has memory of its own; a large one shares theirs, and is not copied."""
-    large, small = unpack(pack([np.zeros(100 * MAX_SHARES), np.zeros(3)]))
+    packed = pack([np.zeros(100 * MAX_SHARES), np.zeros(3)])
+    large, small = unpack([b"".join(packed)])
     assert large.base is not None and small.base is None
+    large, small = unpack(packed)
+    assert large.base is not None and not np.shares_memory(large, small)
 
 
-BATCH = encode_batch(Batch(1, 0, 1, 0, (FiringRequest(Token(0, 0, ROOT, 1), (np.arange(6.0), np.arange(4)), 1),)))
+LARGE = np.arange(MIN_BUFFER_BYTES / 8 + 1)
+
+
+def test_large_arrays_are_not_copied() -> None:
+    """A large array is a buffer of its own, which has its memory, and the array that is read has the same memory. Where
+    elements are not in order, they are copied."""
+    packed = pack([LARGE[:-1], 7, LARGE, np.arange(3), LARGE[::-1], LARGE[::-1]])
+    assert len(packed) == 8
+    first, number, second, small, *others = unpack(packed)
+    assert number == 7 and small.tolist() == [0, 1, 2]
+    assert all(np.shares_memory(each, LARGE) and not each.flags.writeable for each in (first, second))
+    assert [bits(each) for each in (first, second)] == [bits(LARGE[:-1]), bits(LARGE)]
+    assert not any(np.shares_memory(each, LARGE) for each in others)
+    assert LARGE.flags.writeable
+
+
+@pytest.mark.parametrize("count", [1, 2, 3])
+def test_buffers_may_be_joined(count: int) -> None:
+    """The bytes are the same document in fewer buffers. An array that is cut into two is refused."""
+    packed = pack([LARGE, np.arange(3), LARGE])
+    joined = [b"".join(packed[:count]), *packed[count:]]
+    assert [bits(each) for each in unpack(joined)] == [bits(each) for each in (LARGE, np.arange(3), LARGE)]
+    with pytest.raises((TypeError, ValueError)):
+        unpack([packed[0], packed[1][:80], packed[1][80:], *packed[2:]])
+
+
+@tl.function
+def keep(x: tl.Array[tl.float64, None], n: tl.int64) -> tl.Array[tl.float64, None]:
+    return tl.cond(n <= 0, lambda: x, lambda: keep(x, n - 1))
+
+
+def copies_of_an_argument() -> float:
+    """The peak of the memory of a run on a network that a limit ends, in sizes of its argument."""
+    array = np.zeros(2 * 10**6)
+    keep.run(array[:2], 2, engine="distributed")
+    tracemalloc.start()
+    outcome = keep.run(array, 50, engine="distributed", limits=tl.Limits(firings=150))
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert outcome.status == "Exhausted" and outcome.cluster.checkpoints == 1  # type: ignore[union-attr]
+    return peak / array.nbytes
+
+
+@pytest.mark.full
+def test_a_run_on_a_network_copies_no_large_array() -> None:
+    """Workers in one process, and its stores at the end, share the copy that a run makes of its argument."""
+    assert copies_of_an_argument() < 1.5
+
+
+@pytest.mark.full
+def test_arrays_that_are_copied_into_batches(monkeypatch: MonkeyPatch) -> None:
+    """The law fails where all arrays are copied into one buffer with the text."""
+    monkeypatch.setattr(packing, "MIN_BUFFER_BYTES", 10**9)
+    assert copies_of_an_argument() > 1.5
+
+
+BATCH = b"".join(
+    encode_batch(Batch(1, 0, 1, 0, (FiringRequest(Token(0, 0, ROOT, 1), (np.arange(6.0), np.arange(4)), 1),)))
+)
 
 
 def test_other_bytes_are_refused(seeds: int = 2_000) -> None:
@@ -98,7 +165,7 @@ def test_other_bytes_are_refused(seeds: int = 2_000) -> None:
             if data:
                 data[dice.randrange(len(data))] = dice.randrange(256)
         try:
-            decode_batch(bytes(data))
+            decode_batch([bytes(data)])
         except WorkerFailure:
             refused += 1
     assert refused > seeds / 3
@@ -128,17 +195,17 @@ def test_sizes_are_checked_before_memory_is_taken(reference: Any) -> None:
     text = json.dumps([{"array": reference}]).encode().ljust(120)
     tracemalloc.start()
     with pytest.raises((ValueError, LookupError, TypeError)):
-        unpack(len(text).to_bytes(8, "little") + text + bytes(16))
+        unpack([len(text).to_bytes(8, "little") + text + bytes(16)])
     assert tracemalloc.get_traced_memory()[1] < 10**6
     tracemalloc.stop()
 
 
 def test_bytes_of_no_array_are_refused() -> None:
     """Data that end early, go on after the last array, or state a longer text are refused."""
-    data = pack([np.arange(3)])
+    data = b"".join(pack([np.arange(3)]))
     for other in (data[:-1], data + bytes(16), data[:4], b"", (2**63).to_bytes(8, "little") + data[8:]):
         with pytest.raises(ValueError):
-            unpack(other)
+            unpack([other])
 
 
 def test_numbers_of_a_batch_are_integers() -> None:
@@ -155,7 +222,7 @@ def test_a_large_frame_arrives_in_parts() -> None:
     with here, there:
         here.setblocking(False)
         there.setblocking(False)
-        rest, reader, arrived = memoryview(frame(3, pack(np.arange(10**5))) * 2), FrameReader(there), []
+        rest, reader, arrived = memoryview(b"".join(frame(3, pack(np.arange(10**5))) * 2)), FrameReader(there), []
         while len(arrived) < 2:
             rest = rest[here.send(rest) :] if rest else rest
             frames, is_open = reader.read()
@@ -163,7 +230,7 @@ def test_a_large_frame_arrives_in_parts() -> None:
             arrived += frames
         here.close()
         assert reader.read() == ([], False)
-    assert [(rank, unpack(batch).sum()) for rank, batch in arrived] == [(3, sum(range(10**5)))] * 2
+    assert [(rank, unpack([batch]).sum()) for rank, batch in arrived] == [(3, sum(range(10**5)))] * 2
 
 
 # Twins
