@@ -43,6 +43,8 @@ DIVISORS = (2, 3, 5, -2, -3)
 STEPS = (1, 1, 2, 3, 5, -1)
 NUMBER_OPS = ("add", "add", "subtract", "multiply", "minimum", "maximum", "where", "negative")
 MAX_DEPTH, MAX_LOOPS, MAX_NODES = 3, 4, 50
+SEQUENCE_VERSION = 2
+"""The version of the sequences that seeds give: another one where the programs of a seed are others."""
 EDGE_INTERVAL = 5
 """Of so many programs in a row, one computes with edge values."""
 

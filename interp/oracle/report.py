@@ -23,7 +23,7 @@ from ...core.text import Document
 from .backend_process import Backend
 from .conform_corpus import run_corpus
 from .fuzz import judge_case
-from .generate import generate_case
+from .generate import SEQUENCE_VERSION, generate_case
 from .judge import FAILURES
 from .sweep import sweep
 
@@ -95,6 +95,11 @@ def program_results(backend: Backend, seed: int, count: int) -> Iterator[CaseRes
             yield CaseResult(f"{seed}-{number}", judgement.verdict, judgement.reason, groups)
 
 
+def program_setting(seed: int, count: int) -> str:
+    """What a part of generated programs tries: the same words mean the same programs."""
+    return f"seed {seed}, {count} programs, sequence {SEQUENCE_VERSION}"
+
+
 def constructs(program: Program) -> list[str]:
     """The constructs of a program: conds, loops, loops in loops, calls, recursion, or none of them."""
     functions = program.reachable_functions()
@@ -122,10 +127,15 @@ def report_to_json(reports: Iterable[BackendReport], version: str) -> dict[str, 
     """Reports as JSON data."""
     return {
         "report": REPORT_VERSION,
-        "date": datetime.datetime.now(datetime.UTC).date().isoformat(),
+        "date": today(),
         "system": f"{platform.system()} {platform.machine()}, Python {platform.python_version()}, tagloom {version}",
         "backends": [backend_to_json(backend) for backend in reports],
     }
+
+
+def today() -> str:
+    """The date, in UTC."""
+    return datetime.datetime.now(datetime.UTC).date().isoformat()
 
 
 def backend_to_json(report: BackendReport) -> dict[str, Any]:
@@ -138,6 +148,7 @@ def backend_to_json(report: BackendReport) -> dict[str, Any]:
     return {
         "backend": report.backend,
         "label": report.label,
+        "date": today(),
         "seconds": round(report.seconds, 1),
         "settings": report.settings,
         "counts": {part: dict(Counter(result.verdict for result in results)) for part, results in report.parts.items()},
@@ -313,6 +324,7 @@ li {{ margin-block: .2rem; }}
 <h1>Conformance of backends</h1>
 <p>{date}. {system}. A cell says which share of the cases that a backend took are alike. Below stands what it refused,
 what failed, and what the policy leaves open (undecided, claimed).</p>
+<ul>{backends}</ul>
 {tables}
 {failures}
 </html>
@@ -328,10 +340,19 @@ def report_to_html(report: Mapping[str, Any]) -> str:
         rows = sorted({row for backend in backends for row in backend["groups"][axis]})
         if rows:
             tables.append(table(heading, rows, backends, lambda backend, axis=axis: backend["groups"][axis]))
-    failures = "".join(failure_list(backend) for backend in backends)
     return PAGE.format(
-        date=escape(report["date"]), system=escape(report["system"]), tables="\n".join(tables), failures=failures
+        date=escape(report["date"]),
+        system=escape(report["system"]),
+        backends="".join(map(backend_item, backends)),
+        tables="\n".join(tables),
+        failures="".join(map(failure_list, backends)),
     )
+
+
+def backend_item(backend: Mapping[str, Any]) -> str:
+    """A backend as an item of a list: when it ran, and what was tried."""
+    settings = "; ".join(f"{part}: {setting}" for part, setting in backend["settings"].items())
+    return f"<li>{escape(backend['label'])}, {escape(backend['date'])}: {escape(settings)}</li>"
 
 
 def table(heading: str, rows: Iterable[str], backends: Any, counts_of: Any) -> str:

@@ -15,7 +15,7 @@ from typing import Annotated
 import typer
 
 from ...core.errors import Usage, plural
-from ...core.files import write_file
+from ...core.files import read_file, write_file
 from ...core.ops.op import lookup_op
 from ...core.program.program import Program
 from ...core.value import Value
@@ -27,6 +27,7 @@ from ...interp.oracle.fuzz import FuzzFinding, FuzzOptions, FuzzReport, fuzz, wr
 from ...interp.oracle.generate import FuzzCase
 from ...interp.oracle.judge import FAILURES, Judgement, judge, run_reference
 from ...interp.oracle.probe import find_wrong_token
+from ...interp.oracle.profile import BackendProfile, compare_profiles, read_profile
 from ...interp.oracle.protocol import Capabilities, Level
 from ...interp.oracle.sweep import ORDINARY, SweepResult, sweep
 from ..load import all_arguments, check_rules, find_program, parse_arguments, program_and_graph, read_text
@@ -80,7 +81,11 @@ def conform(
         ),
     ] = None,
     compare: Annotated[
-        Path | None, typer.Option(help="With --report: an older .json report; exit 1 only if something broke.")
+        Path | None,
+        typer.Option(
+            help="With --report: an older .json report; with --ops alone: an older profile. "
+            "Exit 1 only if something broke."
+        ),
     ] = None,
     timeout: Annotated[
         float,
@@ -119,7 +124,8 @@ def conform(
 
     for name in names:
         backend_command(name)
-    if report or compare:
+    is_profile_compared = ops and not report and target is None and corpus is None and not fuzz_count
+    if report or (compare and not is_profile_compared):
         if target is not None or not report or not (ops or corpus or fuzz_count):
             raise Usage(
                 "a report needs something to run", required="--report FILE with --ops, --corpus FOLDER or --fuzz N"
@@ -147,9 +153,10 @@ def conform(
         fuzz_report = fuzz(open_backend, options, FuzzProgress(fuzz_count))
         code = report_fuzz(backend, options, findings, fuzz_report, referee_process, partial(open_backend, backend))
         raise typer.Exit(code)
+    older_profile = None if compare is None else open_profile(compare)
     with open_backend() as process:
         if ops:
-            raise typer.Exit(report_sweep(backend, process, sweep(process, only), output))
+            raise typer.Exit(report_sweep(backend, process, sweep(process, only), output, older_profile))
         if corpus is not None:
             raise typer.Exit(report_corpus(backend, process, corpus))
         assert target is not None
@@ -264,26 +271,55 @@ def format_counts(verdicts: Counter[str]) -> str:
     return ", ".join(f"{count:,} {verdict}" for verdict, count in verdicts.most_common())
 
 
-def report_sweep(backend: str, process: Backend, results: Iterable[SweepResult], output: Path | None) -> int:
-    """Print each difference as it is found, then the counts; write the profile. Differences in groups that the policy
-    covers are claims, and no failures."""
+def report_sweep(
+    backend: str,
+    process: Backend,
+    results: Iterable[SweepResult],
+    output: Path | None,
+    older: BackendProfile | None = None,
+) -> int:
+    """Print each difference as it is found, then the counts; write the profile, and compare it with an older one.
+    Differences in groups that the policy covers are claims, and no failures. The exit code of a comparison is 1 only if
+    the backend lost something."""
     counts: Counter[str] = Counter()
-    profile: dict[str, dict[str, str]] = {}
+    profile = BackendProfile(backend)
     for result in results:
         is_claim = result.group != ORDINARY and result.verdict in FAILURES
         counts["claimed" if is_claim else result.verdict] += 1
-        profile.setdefault(result.label, {})[result.group] = f"{result.verdict} {result.reason}".rstrip()
-        if result.verdict in FAILURES:
+        profile.add(result)
+        if result.verdict in FAILURES and older is None:
             kind = "claimed" if is_claim else result.verdict
             print_text(f"{kind:9} {result.label}, {result.group}: {result.example or result.reason}", flush=True)
         if result.verdict == "not run":
             print_text(f"{backend:16} not run   {result.reason}")
             return 2
-    label = backend_label(backend, process)
-    print_text(f"{label}: {plural(len(profile), 'pair')} of op and dtypes; {format_counts(counts)}")
+    profile.backend = backend_label(backend, process)
+    print_text(f"{profile.backend}: {plural(len(profile.ops), 'pair')} of op and dtypes; {format_counts(counts)}")
     if output is not None:
-        write_file(output, (json.dumps({"backend": label, "ops": profile}, indent=1) + "\n").encode())
-    return exit_code(counts)
+        write_file(output, (json.dumps(profile.to_json(), indent=1) + "\n").encode())
+    return exit_code(counts) if older is None else report_changes(older, profile)
+
+
+def report_changes(old: BackendProfile, new: BackendProfile) -> int:
+    """Print what a backend does otherwise than in an older profile, and return the exit code."""
+    kinds: Counter[str] = Counter()
+    for change in compare_profiles(old.ops, new.ops):
+        kinds[change.kind] += 1
+        behaviours = f"{change.old_behaviour[:MAX_REASON]} -> {change.new_behaviour[:MAX_REASON]}"
+        print_text(f"{change.kind:9} {change.label}, {change.group}: {behaviours}")
+    print_text(f"{old.backend} -> {new.backend}: {format_counts(kinds) or 'the profile is the same'}")
+    return 1 if kinds["lost"] else 0
+
+
+def open_profile(file: Path) -> BackendProfile:
+    """A profile that was written before; raises Usage if this is none."""
+    try:
+        profile = read_profile(json.loads(read_file(file, "profile")))
+    except (ValueError, RecursionError):
+        profile = None
+    if profile is None:
+        raise Usage("this is not a profile of a backend", got=file, hint="--ops -o profile.json writes one")
+    return profile
 
 
 def report_corpus(backend: str, process: Backend, folder: Path) -> int:

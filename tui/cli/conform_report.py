@@ -24,6 +24,7 @@ from ...interp.oracle.report import (
     is_report,
     op_results,
     program_results,
+    program_setting,
     report_to_badges,
     report_to_html,
     report_to_json,
@@ -123,8 +124,11 @@ def run_parts(
             texts = {file.name: read_text(file) for file in text_files(parts.corpus)}
             add("corpus", f"{parts.corpus.name}, {len(texts)} files", corpus_results(backend, texts))
         if parts.programs:
-            setting = f"seed {parts.seed}, {parts.programs} programs"
-            add("programs", setting, program_results(backend, parts.seed, parts.programs))
+            add(
+                "programs",
+                program_setting(parts.seed, parts.programs),
+                program_results(backend, parts.seed, parts.programs),
+            )
     return report
 
 

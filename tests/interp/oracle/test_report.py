@@ -9,8 +9,9 @@ from xml.etree import ElementTree
 
 import pytest
 import tagloom as tl
+from conformance import DOCS, PROGRAMS, SEED, is_current
 from support.twins.wrong_backends import AtLeastOneTrip, RightBackend
-from tagloom.interp.oracle.generate import generate_case
+from tagloom.interp.oracle.generate import SEQUENCE_VERSION, generate_case
 from tagloom.interp.oracle.judge import FAILURES
 from tagloom.interp.oracle.report import (
     BackendReport,
@@ -22,6 +23,7 @@ from tagloom.interp.oracle.report import (
     corpus_results,
     op_results,
     program_results,
+    program_setting,
     report_to_badges,
     report_to_html,
     report_to_json,
@@ -114,6 +116,32 @@ def test_the_page() -> None:
     assert cell({"alike": 999, "different": 1}).startswith('<td class="failing">99 % of 1000')
     assert cell({"refused": 2}) == '<td class="refused">–<small>2 refused</small></td>'
     assert cell({}) == '<td class="refused">–</td>'
+
+
+def test_the_page_says_what_ran_when() -> None:
+    """The page has the date of each backend and what was tried, and the setting of programs names their sequence, so
+    that a report of other programs is not compared."""
+    report = report_of(RightBackend())
+    report.settings["programs"] = program_setting(7, 200)
+    data = report_to_json([report], "0")
+    data["backends"][0]["date"] = "2026-01-31"
+    page = report_to_html(data)
+    assert f"<li>mine 1.0, 2026-01-31: ops: add; corpus: one text; programs: {program_setting(7, 200)}</li>" in page
+    assert f"sequence {SEQUENCE_VERSION}" in page
+
+
+@pytest.mark.full
+def test_the_report_of_the_docs() -> None:
+    """The page of the docs is that of its data, which has every system that the script names, with a date."""
+    data = json.loads((DOCS / "conformance.json").read_text())
+    assert [backend["backend"] for backend in data["backends"]] == list(PROGRAMS)
+    assert all(backend["label"] and backend["date"] <= data["date"] for backend in data["backends"])
+    assert (DOCS / "conformance.html").read_text() == report_to_html(data)
+    (numpy, *_) = data["backends"]
+    current = {**numpy, "settings": {"ops": "all", "programs": program_setting(SEED, PROGRAMS["numpy"])}}
+    assert is_current("numpy", current, numpy["label"]) and is_current("numpy", current, None)
+    assert not is_current("numpy", current, "numpy 0") and not is_current("numpy", None, numpy["label"])
+    assert not is_current("numpy", {**current, "settings": {"ops": "all"}}, numpy["label"])
 
 
 def test_badges() -> None:

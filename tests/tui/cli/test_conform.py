@@ -67,6 +67,28 @@ def test_ops(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
 
 
 @pytest.mark.full
+def test_a_profile_is_compared(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A backend that does what its profile says has the same profile; what it lost is an error, and what it gained is
+    none."""
+    profile, other = tmp_path / "profile.json", tmp_path / "other.json"
+    words = ["conform", "--ops", "--op", "logical_and", "--op", "logical_not"]
+    assert run_command([*words, "-o", str(profile)]) == 0
+    capsys.readouterr()
+    assert run_command([*words, "--compare", str(profile)]) == 0
+    assert "the profile is the same" in capsys.readouterr().out
+    wrong = ["--backend", f"{sys.executable} {BAD} right"]  # which answers an int64
+    assert run_command([*words, *wrong, "-o", str(other), "--compare", str(profile)]) == 1
+    output = capsys.readouterr().out
+    assert "lost      logical_and bool, ordinary: alike -> error its answer is invalid" in output
+    assert f"numpy {np.__version__} -> bad 1: 2 lost" in output
+    assert run_command([*words, "--compare", str(other)]) == 0
+    assert f"bad 1 -> numpy {np.__version__}: 2 gained" in capsys.readouterr().out
+    other.write_text('{"backend": "bad", "ops": {"logical_and bool": {"ordinary": 1}}}')
+    assert run_command([*words, "--compare", str(other)]) == 2
+    assert "this is not a profile of a backend" in capsys.readouterr().err
+
+
+@pytest.mark.full
 def test_fuzz(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Fuzzing reports a class once, and writes its folder."""
     backend = f"{sys.executable} {BAD} error"
@@ -146,7 +168,8 @@ def test_a_report_of_two_backends_at_a_time(tmp_path: Path) -> None:
     [
         (["--ops", "--report", "x.txt"], "reports have no such format"),
         (["--report", "x.json"], "a report needs something to run"),
-        (["--ops", "--compare", "x.json"], "a report needs something to run"),
+        (["--fuzz", "3", "--compare", "x.json"], "a report needs something to run"),
+        (["--ops", "--compare", "nowhere.json"], "this profile cannot be read"),
         (["--ops", "--report", "x.json", "--compare", "nowhere.json"], "this report cannot be read"),
         (["--ops", "--backend", "numpy", "--backend", "jax"], "several backends need a report"),
     ],

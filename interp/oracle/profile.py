@@ -1,0 +1,86 @@
+"""Profiles of backends: what a backend does with each op, combination of dtypes and group of operands. Two profiles of
+one backend say what a new version of it gains, loses and changes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from .sweep import SweepResult
+
+
+@dataclass
+class BackendProfile:
+    """What a backend does, by op with dtypes, and by group of operands: the verdict and its reason."""
+
+    backend: str
+    """The name and the version of the backend."""
+    ops: dict[str, dict[str, str]] = field(default_factory=dict)
+
+    def add(self, result: SweepResult) -> None:
+        """Add a result of the sweep."""
+        self.ops.setdefault(result.label, {})[result.group] = f"{result.verdict} {result.reason}".rstrip()
+
+    def to_json(self) -> dict[str, Any]:
+        """The profile as JSON data."""
+        return {"backend": self.backend, "ops": self.ops}
+
+
+def read_profile(data: Any) -> BackendProfile | None:
+    """The profile that JSON data is; None if it is none."""
+    match data:
+        case {"backend": str(backend), "ops": dict(ops)} if all(map(_has_behaviours, ops.values())):
+            return BackendProfile(backend, ops)
+    return None
+
+
+def _has_behaviours(groups: Any) -> bool:
+    return isinstance(groups, dict) and all(isinstance(behaviour, str) for behaviour in groups.values())
+
+
+class ProfileChange(NamedTuple):
+    """A group of operands with which a backend does something else than before."""
+
+    label: str
+    group: str
+    old_behaviour: str
+    new_behaviour: str
+
+    @property
+    def kind(self) -> str:
+        """`lost` if the backend was alike and is not, `gained` if it is alike and was not, else `changed`."""
+        was_alike, is_alike = (_is_alike(behaviour) for behaviour in (self.old_behaviour, self.new_behaviour))
+        return "changed" if was_alike == is_alike else "gained" if is_alike else "lost"
+
+
+def _is_alike(behaviour: str) -> bool:
+    return behaviour.partition(" ")[0] == "alike"
+
+
+def compare_profiles(
+    old: Mapping[str, Mapping[str, str]], new: Mapping[str, Mapping[str, str]]
+) -> Iterator[ProfileChange]:
+    """The changes of the ops and groups that both profiles have. Of refusals the kind counts, of errors, crashes and
+    hangs the verdict alone: messages vary.
+
+    >>> old = {"add int8": {"ordinary": "refused kernel: no int8"}, "exp float32": {"ordinary": "alike"}}
+    >>> new = {"add int8": {"ordinary": "alike"}, "exp float32": {"ordinary": "different 1 of 3 differ"}}
+    >>> [(change.kind, change.label) for change in compare_profiles(old, new)]
+    [('gained', 'add int8'), ('lost', 'exp float32')]
+    """
+    for label, groups in new.items():
+        for group, behaviour in groups.items():
+            former = old.get(label, {}).get(group)
+            if former is not None and _without_message(former) != _without_message(behaviour):
+                yield ProfileChange(label, group, former, behaviour)
+
+
+def _without_message(behaviour: str) -> str:
+    verdict, _, reason = behaviour.partition(" ")
+    match verdict:
+        case "refused":
+            return f"refused {reason.partition(':')[0]}"
+        case "error" | "crash" | "hang":
+            return verdict
+    return behaviour
