@@ -21,7 +21,8 @@ from tagloom.viz.graph_view import graph_view
 from tagloom.viz.operand_order import order_operands
 from tagloom.viz.pictures import trim_view
 from tagloom.viz.render import COORDINATE_FORMAT, render
-from tagloom.viz.style import SMALL_FONT_SIZE
+from tagloom.viz.screen import letter_height
+from tagloom.viz.size_estimate import PictureSize
 from tagloom.viz.view import View
 
 EXAMPLES = Path(tl.__file__).parent / "papers_examples"
@@ -63,9 +64,8 @@ def measure(view: View) -> Measurement:
     """Lay out a view, and measure the picture."""
     layout = json.loads(render(to_dot(view), COORDINATE_FORMAT))
     _, _, width, height = map(float, layout["bb"].split(","))
-    scale = min(1600 / (width * 4 / 3), 1000 / (height * 4 / 3), 1.0)
     crossings = sum(cross(one, other) for one, other in combinations(list(arrow_lines(layout)), 2))
-    return Measurement(width, height, len(view.boxes), crossings, SMALL_FONT_SIZE * 4 / 3 * scale)
+    return Measurement(width, height, len(view.boxes), crossings, letter_height(PictureSize(width, height)))
 
 
 def arrow_lines(layout: Any) -> Iterator[tuple[frozenset[int], list[Point]]]:

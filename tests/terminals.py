@@ -125,9 +125,9 @@ def main(command: str) -> int:
         TemporaryDirectory() as state,
         terminal(Path(state), ["bash", "-euo", "pipefail", "-c", command]) as at,
     ):
-        at.wait_for("a one-minute tour", 600)
-        at.type("\r" * 6)
+        at.wait_for("a tour: step 1", 600)
         at.wait_for("merge n")
+        at.type("\x1b")
         time.sleep(1)
         walked(at)
         print("twenty steps on and twenty back, a breakpoint, a why, a changed token")

@@ -29,7 +29,7 @@ from .labels import abbreviate_list
 from .operand_order import order_operands
 from .program_view import program_view
 from .render import FORMATS, ProgressCallback, render
-from .screen import fit_screen
+from .screen import fit_screen, shrink_svg
 from .state_view import state_view
 from .style import LIGHT, Theme
 from .unfolded import critical_view, side_by_side, unfolded_view
@@ -169,7 +169,10 @@ def render_picture(
     if format not in (*FORMATS, "dot"):
         raise Usage("there is no picture format of this name", required=", ".join((*FORMATS, "dot")), got=repr(format))
     source = to_dot(order_operands(trim_view(subject, only, fold, most, full=full)), theme)
-    return source.encode() if format == "dot" else render(source, format, progress=progress)
+    if format == "dot":
+        return source.encode()
+    picture = render(source, format, progress=progress)
+    return shrink_svg(picture) if format == "svg" else picture
 
 
 def trim_view(

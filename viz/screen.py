@@ -4,10 +4,13 @@ The size of a picture is estimated and not measured, because a layout takes Grap
 above the other, or side by side, whichever fits the screen better. If neither fits, bundles are drawn as one box each;
 then clusters are folded: calls of Python helpers, reverse passes, called functions, and at last loops and branches.
 What still fits afterwards is unfolded again.
+
+The size that an SVG names is then exact: a picture whose letters stay legible is as large as the screen at most.
 """
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_left
 from collections.abc import Collection, Sequence
 from dataclasses import replace
@@ -16,11 +19,20 @@ from typing import NamedTuple
 from ..core.errors import plural
 from .collapse import ClusterSizes, clusters_by_depth, collapse_clusters, find_clusters, fold_bundles
 from .size_estimate import PictureSize, estimate_size
+from .style import SMALL_FONT_SIZE
 from .view import Cluster, View
 
 SCREEN = PictureSize(1600.0, 1000.0)
 """The size in points for which pictures are folded. When a screen of 1,600 x 1,000 pixels shows all of such a picture,
 its smallest letters, of 10 points, have 10 pixels; they have 9 if the estimate is a tenth too small."""
+
+SCREEN_PIXELS = PictureSize(1600.0, 1000.0)
+"""The screen that shows a picture, in pixels."""
+
+PIXELS_PER_POINT = 4 / 3
+
+LEAST_LETTERS = 9.0
+"""The least height of legible letters, in pixels."""
 
 LEAST_BOXES = 15
 """The least boxes that are left by folding."""
@@ -149,3 +161,31 @@ def folding_notes(view: View, result: View) -> list[str]:
         names = ", ".join(dict.fromkeys(titles))
         notes.append(f"folded: {names}")
     return notes
+
+
+def screen_scale(size: PictureSize) -> float:
+    """The factor by which a picture of a size in points shrinks when a screen shows all of it; 1 if it fits.
+
+    >>> screen_scale(PictureSize(600.0, 750.0)), screen_scale(PictureSize(2400.0, 100.0))
+    (1.0, 0.5)
+    """
+    width, height = (SCREEN_PIXELS[axis] / (size[axis] * PIXELS_PER_POINT) for axis in (0, 1))
+    return min(width, height, 1.0)
+
+
+def letter_height(size: PictureSize) -> float:
+    """The height in pixels of the smallest letters when a screen shows all of a picture of a size in points."""
+    return SMALL_FONT_SIZE * PIXELS_PER_POINT * screen_scale(size)
+
+
+def shrink_svg(svg: bytes) -> bytes:
+    """Graphviz's SVG of a picture that is larger than a screen, with the size of the screen, if its letters are legible
+    then: so a browser shows all of it at once. Other pictures are unchanged."""
+    match = re.search(rb'<svg width="([\d.]+)pt" height="([\d.]+)pt"', svg)
+    assert match is not None
+    size = PictureSize(float(match[1]), float(match[2]))
+    scale = screen_scale(size)
+    if scale == 1 or letter_height(size) < LEAST_LETTERS:
+        return svg
+    width, height = (length * scale for length in size)
+    return b'%s<svg width="%.2fpt" height="%.2fpt"%s' % (svg[: match.start()], width, height, svg[match.end() :])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
@@ -15,7 +16,7 @@ from tagloom.core.graph.graph import Graph
 from tagloom.tui.load import find_program, program_and_graph
 from tagloom.viz import screen
 from tagloom.viz.graph_view import graph_view
-from tagloom.viz.pictures import trim_view
+from tagloom.viz.pictures import render_picture, trim_view
 from tagloom.viz.screen import LEAST_BOXES, SCREEN, fit_screen, is_within
 from tagloom.viz.size_estimate import PictureSize, estimate_size
 from tagloom.viz.state_view import state_view
@@ -65,6 +66,33 @@ def test_letters_can_be_read_on_a_screen(name: str) -> None:
     size, estimate = measure(view), estimate_size(view)
     assert size.letters >= 9
     assert 0.6 < estimate.width / size.width < 1.4 and 0.6 < estimate.height / size.height < 1.4
+
+
+def svg_size(svg: bytes) -> PictureSize:
+    """The size in points that an SVG names."""
+    match = re.search(rb'<svg width="([\d.]+)pt" height="([\d.]+)pt"', svg)
+    assert match is not None
+    return PictureSize(float(match[1]), float(match[2]))
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("name", GRAPHS)
+def test_a_browser_shows_all_of_a_network(name: str) -> None:
+    """The SVG of a network has at most the pixels of the screen, so it is read without zooming or scrolling."""
+    size = svg_size(render_picture(graph_view(GRAPHS[name]()), "svg"))
+    assert size.width * 4 / 3 <= 1600.01 and size.height * 4 / 3 <= 1000.01
+
+
+@pytest.mark.parametrize(
+    ("width", "height", "expected"),
+    [(300, 200, (300, 200)), (1600, 750, (1200, 562.5)), (1200, 1100, (818.18, 750)), (2400, 9, (2400, 9))],
+)
+def test_legible_pictures_have_the_size_of_a_screen(width: int, height: int, expected: tuple[float, float]) -> None:
+    """A picture that is larger than the screen is shrunk in proportion; one whose letters would be too small is not."""
+    svg = b'<?xml?>\n<svg width="%dpt" height="%dpt" viewBox="0 0 9 9"></svg>' % (width, height)
+    shrunk = screen.shrink_svg(svg)
+    assert svg_size(shrunk) == pytest.approx(expected, abs=0.01)
+    assert shrunk.startswith(b"<?xml?>\n<svg ") and shrunk.endswith(b'pt" viewBox="0 0 9 9"></svg>')
 
 
 def test_an_estimate_of_nothing_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -24,10 +24,11 @@ from ...interp.history.segment import freeze_objects
 from ...viz.style import DARK, LIGHT
 from ..panes.arrange import OTHER_PANES, PANES, key_of
 from ..panes.graph import GraphLayout, LayoutRequest, draft_layout, lay_out_graph
-from ..panes.help import TOUR_PAGES, help_pages, key_hints, second_key_hints
+from ..panes.help import help_pages, key_hints, second_key_hints
 from ..panes.page import PageRow
 from ..panes.screen import ScreenPresenter, ScreenSnapshot, needs_arguments, suggest_line
-from ..session.command import LEADER_KEY, Command
+from ..panes.tour import Tour
+from ..session.command import LEADER_KEY, Command, find_command
 from ..session.session import Session
 from .ascii import AsciiApp
 from .command_line import CommandLine, KeyHints
@@ -77,6 +78,7 @@ class Debugger(AsciiApp):
         super().__init__()
         self._watches_file, self._shows_tour = watches_file, shows_tour
         self.session = session
+        self._tour: Tour | None = None
         self.presenter = ScreenPresenter(session)
         self._command_worker, self._layout_worker = BackgroundWorker("session"), BackgroundWorker("layout")
         self._command_queue: asyncio.Queue[str | None] = asyncio.Queue()
@@ -100,6 +102,7 @@ class Debugger(AsciiApp):
 
     def compose(self) -> ComposeResult:
         yield PaneLayout()
+        yield Static(id="tour")
         yield CommandLine(self.session)
         yield Static(id="last-event")
         yield Static(id="status")
@@ -156,6 +159,7 @@ class Debugger(AsciiApp):
         self.pane_layout.bring_to_front(pane)
         self.request_snapshot()
         self.screen.set_focus(self.panes()[pane])  # at once: the next key may refer to it
+        self._continue_tour(f"pane {pane}")
 
     def action_toggle_maximized(self) -> None:
         """Maximize the focused pane, or restore it."""
@@ -180,6 +184,7 @@ class Debugger(AsciiApp):
         for pane in self.query(Pane):
             pane.set_colours(theme.dark, background)
         self._show_key_hints()
+        self._show_tour()
 
     def action_explain(self) -> None:
         """Show help for the focused pane, then for the keys."""
@@ -195,7 +200,24 @@ class Debugger(AsciiApp):
         return self.focused.pane if isinstance(self.focused, Pane) else "graph"
 
     def action_tour(self) -> None:
-        self.push_screen(HelpModal("a one-minute tour", TOUR_PAGES))
+        """Begin the tour, in a strip over the lowest pane."""
+        self._tour = Tour(self.session)
+        self._show_tour()
+
+    def _continue_tour(self, action: str) -> None:
+        """Tell the tour what the user has done."""
+        if self._tour is not None:
+            self._tour.note_action(action)
+            self._show_tour()
+
+    def _show_tour(self) -> None:
+        """Show the present step of the tour, or hide its strip."""
+        strip, tour = self.screen_stack[0].query_one("#tour", Static), self._tour
+        strip.display = tour is not None
+        if tour is not None:
+            strip.border_title, strip.border_subtitle = tour.title, "Esc closes"
+            dark = self.current_theme.dark
+            strip.update(Text("\n", no_wrap=True).join(row_text(row, dark) for row in tour.rows()))
 
     def action_jump(self) -> None:
         """Show a letter over each visible pane, to jump by."""
@@ -218,7 +240,7 @@ class Debugger(AsciiApp):
     def get_system_commands(self, screen: Screen[object]) -> Iterable[SystemCommand]:
         """The palette's entries that are not session commands: they change the display."""
         yield SystemCommand("help (F1)", "explain the current pane, and list all keys", self.action_explain)
-        yield SystemCommand("tour", "a one-minute tour", self.action_tour)
+        yield SystemCommand("tour", "learn the keys on this run, in a minute", self.action_tour)
         yield SystemCommand("one pane (F2)", "maximize the pane, or restore it", self.action_toggle_maximized)
         yield SystemCommand("light or dark (F3)", "switch between light and dark", self.action_switch_theme)
         yield SystemCommand("theme", "choose a colour theme", self.action_change_theme)
@@ -351,11 +373,14 @@ class Debugger(AsciiApp):
             await asyncio.sleep(0.002)
 
     def action_stop(self) -> None:
-        """Stop the running command, and clear the queue; if there is none, stop the layout."""
+        """Stop the running command, and clear the queue; if there is none, close the tour, or stop the layout."""
         waiting = [self._command_queue.get_nowait() for _ in range(self._command_queue.qsize())]
         self._pending_commands -= len(waiting)
         is_running = self._command_started_at is not None and self._current_command != REFRESHING
-        if self._pending_layout is not None and not is_running and not any(waiting):
+        if self._tour is not None and not is_running and not any(waiting):
+            self._tour = None
+            self._show_tour()
+        elif self._pending_layout is not None and not is_running and not any(waiting):
             self._is_layout_stopped = True
             self._layout_worker.stop()
         self._command_worker.stop()
@@ -385,6 +410,8 @@ class Debugger(AsciiApp):
 
     def show_snapshot(self, snapshot: ScreenSnapshot) -> None:
         """Show a snapshot."""
+        if snapshot.reply is not None and snapshot.reply.ok:
+            self._continue_tour(find_command(self.session.commands, snapshot.reply.command.split()[0]).name)
         panes, dark = self.panes(), self.current_theme.dark
         self.query_one("#status", Static).update(row_text(snapshot.status, dark), layout=False)
         last = snapshot.last_event._replace(spans=snapshot.last_event.fit(self.size.width))

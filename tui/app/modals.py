@@ -1,4 +1,4 @@
-"""Modal screens: the help for a pane, the tour, letters to jump by, and the command palette."""
+"""Modal screens: the help for a pane, letters to jump by, and the command palette."""
 
 from __future__ import annotations
 

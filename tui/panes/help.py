@@ -1,4 +1,4 @@
-"""The texts of F1 for each pane, the tour, the keys of the screen, and the glossary.
+"""The texts of F1 for each pane, the keys of the screen, and the glossary.
 
 The glossary, which F1 and docs/glossary.md show, defines each term that users meet in one line. A line of glossary.txt
 is `term | definition | page`, the page as docs/ links to it; the lines are in alphabetical order.
@@ -195,23 +195,6 @@ def key_at(row: PageRow, column: int) -> str:
             return last if start <= column < start + len(last) else first
         column -= len(key.text) + len(word.text)
     return ""
-
-
-TOUR_PAGES = (
-    "A program is a static graph. Tokens run on it: values on their way to a node, each under a tag that names the call"
-    " and the iteration it belongs to.\n\nThe graph is in the middle of the screen. ● is a token in flight, ○ one that"
-    " waits for a partner.",
-    "s steps to the next firing, and S steps back. Every step has a reverse: o and O step over calls, f and F out of"
-    " a call, w and W by waves. c continues to a breakpoint, $ goes to the end, ^ to the beginning. u undoes anything.",
-    "Around the graph: the tokens in flight in the schedule's order, those that wait, the tree of tags, the source, the"
-    " events, and the timeline. Digits go to these panes. Enter, or a click, acts on a line.",
-    "Ask: y says why a node fired as it did, ? why it has not, Y who used its result. They ask about the node under"
-    " the cursor; type another node before Enter to ask about that one.",
-    "What if: d delivers a token other than the schedule's, = gives a token another value. In the past that makes a"
-    " fork; K lists the runs, % compares two.",
-    "F1 explains the current pane, : takes any command, Ctrl-P finds one by name, q quits.\n\nThat is all.",
-)
-"""The tour: six pages, one minute."""
 
 
 def explain_pane(pane: str) -> str:

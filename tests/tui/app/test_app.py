@@ -19,6 +19,7 @@ from tagloom.tui.app.themes import tint
 from tagloom.tui.panes.arrange import OTHER_PANES, PANES, key_of
 from tagloom.tui.panes.help import PANE_HELP, help_pages, key_hints
 from tagloom.tui.panes.screen import ScreenPresenter
+from tagloom.tui.panes.tour import FAREWELL, WELCOME
 from tagloom.tui.session.commands import COMMANDS
 from textual.command import CommandPalette
 from textual.geometry import Offset, Region
@@ -317,8 +318,8 @@ def test_another_colour_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.full
-def test_help_jump_and_tour(folder: Path) -> None:
-    """F1 explains the focused pane, a letter jumps to a pane, and the tour has its pages."""
+def test_help_and_jump(folder: Path) -> None:
+    """F1 explains the focused pane, and a letter jumps to a pane."""
     assert any("  ,p printed " in page for page in help_pages("graph", COMMANDS.values()))
 
     async def script(screen: Screen) -> None:
@@ -330,14 +331,36 @@ def test_help_jump_and_tour(folder: Path) -> None:
         await screen.press("ctrl+o")
         await screen.press("a")
         assert screen.focused == "graph"
-        screen.app.action_tour()
-        await screen.still()
-        for _ in range(6):
-            assert "tour" in screen.whole()
-            await screen.press("enter")
-        assert "tour" not in screen.whole()
 
     shown(script, "fib.py:fib", "4")
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("size", [(80, 24), (200, 60)])
+def test_the_tour_is_taken_by_keys(folder: Path, size: tuple[int, int]) -> None:
+    """Each step of the tour asks for keys, and after these keys says what they did; other keys do not advance it.
+    Escape closes it."""
+
+    async def script(screen: Screen) -> None:
+        screen.app.action_tour()
+        await screen.press("e", "E")
+        assert "a tour: step 1 of 6" in screen.whole() and WELCOME in screen.whole()
+        for keys, effect in (
+            ("s", "The 4 moved to fib.n, which fired."),
+            ("S", "The 4 is back where it was."),
+            ("$", "and the result is 5."),
+            ("5", "Each has a number and a colour"),
+            ("y Enter", "The firings behind it are in pane 9"),
+            ("u", "This is the position after 0 events again."),
+        ):
+            assert f"press {keys} to " in screen.whole()
+            await screen.press(*keys.lower().split() if "Enter" in keys else keys)
+            assert effect in screen.whole()
+        assert "the end of the tour" in screen.whole() and FAREWELL in screen.whole()
+        await screen.press("escape")
+        assert "the end of the tour" not in screen.whole()
+
+    shown(script, "fib.py:fib", "4", size=size)
 
 
 @pytest.mark.full

@@ -35,16 +35,22 @@ def test_the_first_command(tmp_path: Path) -> None:
 @pytest.mark.full
 @pytest.mark.timeout(120)
 def test_the_tour_is_shown_once(tmp_path: Path) -> None:
-    """The first start begins with a tour, and the second does not."""
+    """The first start begins with a tour, which follows the keys; the second does not."""
     with terminal(tmp_path, [*TAGLOOM, "debug", FIB, "5"]) as at:
-        at.wait_for("a one-minute tour")
-        at.wait_for("Esc closes")
-        at.type("\r" * 6)
+        at.wait_for("a tour: step 1")
         at.wait_for("merge n")
-        time.sleep(1)
+        at.type("s")
+        at.wait_for("The 5 moved to fib.n, which fired.")
         at.type("q")
         assert at.ends() == 0
     assert (tmp_path / "tagloom" / "tour").exists()
+    with terminal(tmp_path, [*TAGLOOM, "debug", FIB, "5"]) as at:
+        at.wait_for("merge n")
+        at.type("s")
+        at.wait_for("▶ fib.n")
+        assert "a tour: step" not in at.seen
+        at.type("q")
+        assert at.ends() == 0
 
 
 @pytest.mark.full
