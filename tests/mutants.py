@@ -55,6 +55,7 @@ SUBJECTS = {
             "tests/interp/machine/test_k_bounds.py",
             "tests/interp/machine/test_cells.py",
             "tests/interp/machine/test_effects.py",
+            "tests/interp/machine/test_random.py",
             "tests/laws/test_effect_laws.py",
             "tests/core/graph/test_lower.py",
             "tests/core/autodiff",

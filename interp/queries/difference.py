@@ -115,6 +115,8 @@ class Difference:
     def _describe_kind(self) -> str:
         match self.kind:
             case "results":
+                if self.first is not None and self.second is not None and self.first.node.op != self.second.node.op:
+                    return "its op differs"
                 return "on the same operands it gave different results"
             case "operands":
                 return "it got different operands"

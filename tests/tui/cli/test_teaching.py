@@ -169,6 +169,22 @@ def test_files_are_loaded_once(tagloom: Any, folder: Path) -> None:
 
 
 @pytest.mark.full
+def test_equal_calls_of_a_function_that_draws_may_differ(tagloom: Any, folder: Path) -> None:
+    """Two calls with equal arguments may return different numbers if their function draws them: neither is wrong."""
+    head = (
+        "import tagloom as tl\n\n@tl.function\ndef throw(sides: tl.int64) -> tl.int64:\n"
+        "    return tl.integers(1, sides)\n\n@tl.function\ndef main(sides: tl.int64) -> tl.int64:\n    return "
+    )
+    (folder / "right.py").write_text(f"{head}2 * throw(sides) + throw(sides)\n")
+    (folder / "mine.py").write_text(f"{head}2 * throw(sides) - throw(sides)\n")
+    throws = tagloom("run", "right.py", "10000"), tagloom("run", "mine.py", "10000")
+    total, difference = (int(ran.out) for ran in throws)
+    assert (total + difference) // 4 != (total - difference) // 2, "the two throws are equal"
+    ran = tagloom("check", "mine.py", "10000", "--against", "right.py")
+    assert ran.code == 1 and "\nmain(10000) is wrong, and every call that it makes is right" in ran.err, ran
+
+
+@pytest.mark.full
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 def test_floats_may_differ_by_rounding(tagloom: Any, folder: Path, dtype: str) -> None:
     """Floats may differ by rounding, as results and in prints; larger differences, and other types, count."""
