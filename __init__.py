@@ -193,6 +193,7 @@ from .interp.engines.reference import run_graph
 from .interp.exchange import autograph
 from .interp.exchange.onnx import from_onnx
 from .interp.exchange.stablehlo import from_jax, from_stablehlo
+from .interp.exchange.tensorflow import from_tensorflow
 from .interp.function.function import Function, function
 from .interp.function.gradient import grad, hessian, jacobian, jvp, value_and_grad, vjp
 from .interp.function.vectorize import vmap
@@ -324,6 +325,7 @@ __all__ = [
     "from_json",
     "from_onnx",
     "from_stablehlo",
+    "from_tensorflow",
     "full",
     "full_like",
     "function",

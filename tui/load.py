@@ -2,7 +2,7 @@
 
 A `.py` file is executed, as by `python FILE`; files of other kinds never are. A `.json` file has one program or graph,
 a `.tl` file has functions, graphs and cases in the text form, an `.onnx` file has a model of ONNX, an `.mlir` file a
-module of StableHLO.
+module of StableHLO, a `.pb` or `.pbtxt` file a graph of TensorFlow, as has the folder of a SavedModel.
 """
 
 from __future__ import annotations
@@ -34,6 +34,7 @@ from ..core.value import Value, admit
 from ..interp.engines.reference import combine_problems
 from ..interp.exchange.onnx import from_onnx
 from ..interp.exchange.stablehlo import from_stablehlo
+from ..interp.exchange.tensorflow import SUFFIXES, from_tensorflow, is_saved_model
 from ..interp.function.function import Function
 from ..interp.oracle.corpus import read_argument_words
 from ..interp.records.documents import read_json
@@ -65,7 +66,10 @@ def read_programs(target: str) -> tuple[Mapping[str, Runnable], str | None, str 
     if not file:
         raise Usage("the name of a file is missing", required="FILE or FILE:NAME", got=repr(target))
     with path_errors(path, "this file cannot be read"):
-        is_there, is_folder = path.exists(), path.is_dir()
+        is_there, is_folder, is_model = path.exists(), path.is_dir(), is_saved_model(path)
+    if is_model or (is_there and not is_folder and path.suffix in SUFFIXES):
+        function = from_tensorflow(path)
+        return {function.name: function}, name, None, path
     if is_folder:
         raise Usage("a directory is not a program", got=file, hint="name a .py file in it")
     if not is_there:
@@ -86,7 +90,10 @@ def read_programs(target: str) -> tuple[Mapping[str, Runnable], str | None, str 
     if path.suffix != ".py":
         hint = "`tagloom check` reads a log of events" if is_log(path.name) else None
         raise Usage(
-            "this kind of file cannot be read", got=file, required="a .py, .tl, .json, .onnx or .mlir file", hint=hint
+            "this kind of file cannot be read",
+            got=file,
+            required="a .py, .tl, .json, .onnx, .mlir, .pb or .pbtxt file",
+            hint=hint,
         )
     return defined_programs(_execute(path), path), name, None, path
 

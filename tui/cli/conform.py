@@ -51,7 +51,8 @@ def conform(
     target: Annotated[
         str | None,
         typer.Argument(
-            metavar="FILE[:NAME]", help="A .py, .tl, .json, .onnx or .mlir file, and a name in it; or a finding."
+            metavar="FILE[:NAME]",
+            help="A .py, .tl, .json, .onnx, .mlir, .pb or .pbtxt file, and a name in it; or a finding.",
         ),
     ] = None,
     args: Arguments = None,

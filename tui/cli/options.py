@@ -23,7 +23,10 @@ class UntilCondition(StrEnum):
 
 
 Target = Annotated[
-    str, typer.Argument(metavar="FILE[:NAME]", help="A .py, .tl, .json, .onnx or .mlir file, and a name in it.")
+    str,
+    typer.Argument(
+        metavar="FILE[:NAME]", help="A .py, .tl, .json, .onnx, .mlir, .pb or .pbtxt file, and a name in it."
+    ),
 ]
 Arguments = Annotated[list[str] | None, typer.Argument(metavar="ARGS", help="Literals: 3, -2.5, true, [1, 2], @x.npy.")]
 Firings = Annotated[int | None, typer.Option("--max-firings", help="End the run after this many firings.")]

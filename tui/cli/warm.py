@@ -19,7 +19,9 @@ if TYPE_CHECKING:
 def warm(
     target: Annotated[
         str | None,
-        typer.Argument(metavar="FILE[:NAME]", help="A .py, .tl, .json, .onnx or .mlir file, and a name in it."),
+        typer.Argument(
+            metavar="FILE[:NAME]", help="A .py, .tl, .json, .onnx, .mlir, .pb or .pbtxt file, and a name in it."
+        ),
     ] = None,
     args: Arguments = None,
 ) -> None:

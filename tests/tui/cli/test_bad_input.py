@@ -39,7 +39,8 @@ def assert_refused(run: Any, said: str) -> None:
         ("folder.py", "a directory is not a program\n  got: folder.py\n  hint: name a .py file in it"),
         (
             "note.txt",
-            "this kind of file cannot be read\n  required: a .py, .tl, .json, .onnx or .mlir file\n  got: note.txt",
+            "this kind of file cannot be read\n  required: a .py, .tl, .json, .onnx, .mlir, .pb or .pbtxt file\n"
+            "  got: note.txt",
         ),
         (
             "bytes.py",

@@ -1,0 +1,46 @@
+"""Graphs of TensorFlow as programs. Importing this package imports no TensorFlow, and reading files needs none."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from ...function.function import Function
+
+SUFFIXES = (".pb", ".pbtxt")
+"""How the names of files with a graph end: in protobuf's wire format, or as text."""
+MODEL_FILES = tuple(f"saved_model{suffix}" for suffix in SUFFIXES)
+"""The files, of which one is in the folder of a SavedModel."""
+
+
+def is_saved_model(path: Path) -> bool:
+    """Whether a path is the folder of a SavedModel."""
+    return path.is_dir() and any((path / name).is_file() for name in MODEL_FILES)
+
+
+def from_tensorflow(
+    source: str | os.PathLike[str] | bytes | Any,
+    /,
+    *,
+    inputs: Sequence[str] | None = None,
+    outputs: Sequence[str] | None = None,
+    signature: str | None = None,
+) -> Function:
+    """The function that a graph of TensorFlow computes, with its control flow: functional, or of frames.
+
+    `source` is a concrete function, a GraphDef, the bytes of one, the path of a `.pb` or `.pbtxt` file, or the folder
+    of a SavedModel. A graph has its placeholders as parameters, in order, and returns the values that no node takes;
+    `inputs` and `outputs` name others, as "NODE" or "NODE:NUMBER". `signature` chooses one of a SavedModel's; without
+    it that is serving_default, or the only one.
+
+    Variables of a concrete function or a SavedModel become variables of tagloom, with copies of their values. A
+    constant of more than 64 elements becomes a hidden argument. Reading files needs no TensorFlow, and runs nothing.
+
+    Raises Usage for what cannot be read, Malformed for a damaged graph, and, when the function is traced, Usage for
+    what tagloom lacks.
+    """
+    from .model import import_graph  # here: most programs need no graphs
+
+    return import_graph(source, inputs, outputs, signature)

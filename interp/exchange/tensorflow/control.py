@@ -1,0 +1,230 @@
+"""Under which conditions a node of a graph with Switch, Merge and frames gets live values.
+
+A Switch sends its value to one of its outputs, and a dead one to the others; a node with a dead input gives dead
+outputs; a Merge passes on the value that is live. A control edge comes from the node, not from one of its outputs: so
+it says whether the Switch itself is dead. The conditions are found before the run, from the graph alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import NamedTuple
+
+from ....core.errors import Malformed
+from ..refusals import unsupported
+from .graph import Endpoint, ForeignGraph, ForeignNode
+
+
+class Gate(NamedTuple):
+    """A condition: this value chooses this output of the Switches that it decides."""
+
+    predicate: Endpoint
+    port: int
+
+
+Gates = frozenset[Gate]
+SWITCHES = frozenset({"Switch", "_SwitchN"})
+
+
+@dataclass(eq=False)
+class LoopFrame:
+    """A frame: the loop variables, each a Merge of an Enter and a NextIteration, and the Switch that takes the
+    variable out of the loop or into the body."""
+
+    name: str
+    merges: list[str] = field(default_factory=list)
+    enters: dict[str, str] = field(default_factory=dict)
+    """The Enter of each Merge."""
+    next_values: dict[str, Endpoint] = field(default_factory=dict)
+    """What the NextIteration of each Merge takes."""
+    next_controls: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    switches: dict[str, list[str]] = field(default_factory=dict)
+    condition: str = ""
+    """The LoopCond."""
+    body_port: int = 1
+    """The output of the Switches that leads into the body."""
+
+
+class BranchGroup(NamedTuple):
+    """The Merges that one conditional has: its predicate, and for each Merge the inputs by the outputs of the Switches
+    from which they come."""
+
+    predicate: Endpoint
+    merges: tuple[str, ...]
+    sides: dict[str, dict[int, int]]
+
+
+class ControlAnalysis:
+    """The conditions, frames and conditionals of a graph."""
+
+    def __init__(self, graph: ForeignGraph) -> None:
+        self.graph, self.nodes = graph, graph.nodes
+        self.gates_of_nodes: dict[str, Gates] = {}
+        self.groups: dict[str, BranchGroup] = {}
+
+    @cached_property
+    def frames(self) -> dict[str, LoopFrame]:
+        """The frames, by the names of their Merges, Exits and LoopConds."""
+        result: dict[str, LoopFrame] = {}
+        frames: dict[str, LoopFrame] = {}
+        for node in self.nodes.values():
+            if node.op == "Merge" and any(self.nodes[each.node].op == "NextIteration" for each in node.inputs):
+                self.add_variable(node, frames, result)
+        for frame in frames.values():
+            self.close_frame(frame, result)
+        return result
+
+    def add_variable(self, merge: ForeignNode, frames: dict[str, LoopFrame], result: dict[str, LoopFrame]) -> None:
+        """Add a Merge to its frame."""
+        kinds = {self.nodes[each.node].op: self.nodes[each.node] for each in merge.inputs}
+        if set(kinds) != {"Enter", "NextIteration"} or len(merge.inputs) != 2:
+            required = "one Enter and one NextIteration"
+            raise Malformed(f"Merge {merge.name} begins a loop in another way", required=required, got=", ".join(kinds))
+        enter, following = kinds["Enter"], kinds["NextIteration"]
+        name = frame_name(enter)
+        frame = frames.setdefault(name, LoopFrame(name))
+        frame.merges.append(merge.name)
+        frame.enters[merge.name] = enter.name
+        frame.next_values[merge.name] = only_input(following)
+        frame.next_controls[merge.name] = following.controls
+        frame.switches[merge.name] = []
+        result[merge.name] = frame
+        for consumer in self.graph.consumers[merge.name]:
+            if consumer.op == "Switch" and self.nodes[consumer.inputs[-1].node].op == "LoopCond":
+                condition = consumer.inputs[-1].node
+                if frame.condition not in ("", condition):
+                    raise Malformed(f"frame {name!r} has several LoopConds", got=f"{frame.condition}, {condition}")
+                frame.condition = condition
+                frame.switches[merge.name].append(consumer.name)
+
+    def close_frame(self, frame: LoopFrame, result: dict[str, LoopFrame]) -> None:
+        """Find the Exits of a frame, and into which output of its Switches the body goes."""
+        if not frame.condition:
+            raise Malformed(f"frame {frame.name!r} has no LoopCond, so it does not end")
+        result[frame.condition] = frame
+        exits = []
+        for switches in frame.switches.values():
+            for switch in switches:
+                exits += [each for each in self.graph.consumers[switch] if each.op == "Exit"]
+        ports = {only_input(each).port for each in exits} or {0}
+        if len(ports) > 1:
+            raise Malformed(f"the Exits of frame {frame.name!r} take both outputs of Switches")
+        frame.body_port = 1 - ports.pop()
+        for each in exits:
+            result[each.name] = frame
+
+    def inputs_of(self, name: str) -> Iterator[str]:
+        """The nodes on whose conditions that of a node depends: of a loop variable that is its Enter."""
+        node = self.nodes[name]
+        if name in self.frames:
+            frame = self.frames[name]
+            if node.op == "Merge":
+                yield frame.enters[name]
+            else:
+                yield from frame.enters.values()
+        else:
+            yield from node.predecessors
+
+    def gates(self, endpoint: Endpoint) -> Gates:
+        """The conditions under which an output is live."""
+        node = self.nodes[endpoint.node]
+        own = self.node_gates(endpoint.node)
+        return own | {Gate(self.root(node.inputs[1]), endpoint.port)} if node.op in SWITCHES else own
+
+    def node_gates(self, name: str) -> Gates:
+        """The conditions under which a node has live inputs."""
+        pending, opened = [name], set()
+        while pending:
+            current = pending[-1]
+            missing = [each for each in self.inputs_of(current) if each not in self.gates_of_nodes]
+            if current in self.gates_of_nodes or not missing:
+                self.gates_of_nodes.setdefault(current, self.combine_gates(current))
+                pending.pop()
+            elif current in opened:
+                raise Malformed("the graph has a cycle that is no loop", got=f"node {current}")
+            else:
+                opened.add(current)
+                pending += missing
+        return self.gates_of_nodes[name]
+
+    def combine_gates(self, name: str) -> Gates:
+        """The conditions of a node, from those of its inputs."""
+        node = self.nodes[name]
+        if name in self.frames:
+            return frozenset().union(*(self.gates_of_nodes[each] for each in self.inputs_of(name)))
+        if node.op == "Merge":
+            predicate, _ = self.choose_predicate(node)
+            common = frozenset.intersection(*(self.gates(each) for each in node.inputs))
+            return frozenset(gate for gate in common if gate.predicate != predicate)
+        data = (self.gates(each) for each in node.inputs)
+        return frozenset().union(*data, *(self.gates_of_nodes[each] for each in node.controls))
+
+    def choose_predicate(self, merge: ForeignNode) -> tuple[Endpoint, dict[int, int]]:
+        """The value that decides which input of a Merge is live, and the input for each of its choices."""
+        gates = [{gate.predicate: gate.port for gate in self.gates(each)} for each in merge.inputs]
+        for predicate in gates[0] if gates else ():
+            if all(predicate in each for each in gates):
+                sides = {each[predicate]: position for position, each in enumerate(gates)}
+                others = [{key: port for key, port in each.items() if key != predicate} for each in gates]
+                if len(sides) == len(gates) and len(sides) > 1 and all(each == others[0] for each in others):
+                    return predicate, sides
+        message = f"Merge {merge.name} may get two live values or none: its inputs are not the two sides of a Switch"
+        raise unsupported("construct", message)
+
+    def root(self, endpoint: Endpoint) -> Endpoint:
+        """The output from which a value comes as it is."""
+        seen = set()
+        while endpoint not in seen:
+            seen.add(endpoint)
+            node = self.nodes[endpoint.node]
+            if node.op not in ("Identity", "Switch", "_SwitchN", "Enter") or not node.inputs:
+                break
+            endpoint = node.inputs[0]
+        return endpoint
+
+    def group(self, name: str) -> BranchGroup:
+        """The Merges of the conditional that a Merge belongs to: those of one predicate, of which none depends on
+        another."""
+        if name not in self.groups:
+            predicate, _ = self.choose_predicate(self.nodes[name])
+            own = self.node_gates(name)
+            candidates: dict[str, dict[int, int]] = {}
+            for node in self.nodes.values():
+                if node.op == "Merge" and node.name not in self.frames:
+                    other, sides = self.choose_predicate(node)
+                    if other == predicate and self.node_gates(node.name) == own:
+                        candidates[node.name] = sides
+            ancestors = {each: self.ancestors(each) for each in candidates}
+            levels = {each: sum(other in ancestors[each] for other in candidates) for each in candidates}
+            merges = tuple(each for each in candidates if levels[each] == levels[name])
+            group = BranchGroup(predicate, merges, {each: candidates[each] for each in merges})
+            self.groups.update(dict.fromkeys(merges, group))
+        return self.groups[name]
+
+    def ancestors(self, name: str) -> set[str]:
+        """The nodes on which a node depends in one iteration."""
+        reached: set[str] = set()
+        pending = list(self.inputs_of(name))
+        while pending:
+            current = pending.pop()
+            if current not in reached:
+                reached.add(current)
+                pending += self.inputs_of(current)
+        return reached
+
+
+def frame_name(enter: ForeignNode) -> str:
+    """The name of the frame that an Enter enters."""
+    name = enter.attribute("frame_name")
+    if not isinstance(name, str) or not name:
+        raise Malformed(f"Enter {enter.name} has no frame_name")
+    return name
+
+
+def only_input(node: ForeignNode) -> Endpoint:
+    """The input of a node that has one."""
+    if len(node.inputs) != 1:
+        raise Malformed(f"{node.op} {node.name} takes one value", got=len(node.inputs))
+    return node.inputs[0]

@@ -1,0 +1,616 @@
+"""The interpretation of TensorFlow's graphs: their ops applied, while a function is traced, to symbolic values.
+
+A value is an array of NumPy if it is a constant, a symbolic value, or one of `values.py`. A frame becomes a while loop,
+the Merges of one predicate become a conditional (`control.py` finds both), a function of the graph becomes one of the
+program.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections import ChainMap
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from inspect import Parameter, Signature
+from typing import Any
+
+import numpy as np
+
+from ....core.errors import Malformed, TagloomError
+from ....core.frontend.array_api.common import type_of
+from ....core.frontend.eager.variable import Variable
+from ....core.frontend.trace.annotation import DerivedFunction, FunctionSpec
+from ....core.frontend.trace.captures import Resource, constant_resource
+from ....core.frontend.trace.program_builder import MAX_LITERAL_ELEMENTS, current_region, suspend_tracing
+from ....core.frontend.trace.pytree import leaf_type
+from ....core.frontend.trace.source_location import user_location
+from ....core.program.program import UniqueNames
+from ....core.types import Type
+from ...function.function import Function
+from ..refusals import identifier, tl, unsupported
+from .control import SWITCHES, ControlAnalysis, Gate, LoopFrame
+from .graph import Endpoint, ForeignGraph, ForeignNode, GraphLibrary, read_function
+from .listing import GraphListing, node_scopes
+from .loops import CarriedLoop, evaluate_branches, evaluate_loop
+from .operations import OPERATIONS, TensorFlowOperation
+from .tensors import RESOURCE, VARIANT, FunctionName, StringArray, read_tensor
+from .values import VariableHandle, is_array, is_constant
+
+MAX_FOLDED_ELEMENTS = 1024
+"""The most elements of a constant that is computed while a graph is imported."""
+MAX_DEPTH = 40
+"""How deep functions that are no calls of the program, branches and loops may nest."""
+
+
+class DeadValue:
+    """In place of a value that is not live."""
+
+
+DEAD = DeadValue()
+
+
+@dataclass(frozen=True, slots=True)
+class GraphScope:
+    """What is evaluated of a graph in one region: the values of nodes by name, those of the regions around it
+    included, and the outputs of Switches that are live, by the values that decide it."""
+
+    graph: ForeignGraph
+    values: ChainMap[str, Sequence[Any]]
+    choices: Mapping[Endpoint, int]
+
+    def inner(self, values: dict[str, Sequence[Any]], choices: Mapping[Endpoint, int]) -> GraphScope:
+        """The scope of a region in this one."""
+        return GraphScope(self.graph, self.values.new_child(values), {**self.choices, **choices})
+
+
+@dataclass(frozen=True, slots=True)
+class TensorFlowCall:
+    """A node that is evaluated: what rows that need more than operands and attributes ask."""
+
+    interpreter: GraphInterpreter
+    node: ForeignNode
+    graph: ForeignGraph
+
+
+class GraphInterpreter:
+    """Evaluates a graph and its functions. Large constants are the same objects in each trace."""
+
+    def __init__(self, graph: ForeignGraph, library: GraphLibrary, captures: Mapping[str, Any], name: str) -> None:
+        """`captures` are the values of parameters that callers do not give, and of variables, by the names of their
+        nodes; None is a resource that is no variable."""
+        self.graph, self.library = graph, library
+        self.graphs: dict[str, ForeignGraph] = {}
+        self.analyses: dict[ForeignGraph, ControlAnalysis] = {}
+        self.effects: dict[ForeignGraph, set[str]] = {}
+        self.constants: dict[ForeignNode, Any] = {}
+        self.resources: list[Resource] = []
+        """Keeps the resources of large constants, with their names, while the graph lives."""
+        self.functions: dict[tuple[Any, ...], Function] = {}
+        self.depth = 0
+        resources = [argument.node for argument in graph.arguments if argument.element == RESOURCE]
+        self.captures = {
+            name: self.captured_value(name, value) for name, value in {**dict.fromkeys(resources), **captures}.items()
+        }
+        self.listing = GraphListing([graph, *self.called_graphs()], name)
+
+    def called_graphs(self) -> list[ForeignGraph]:
+        """The bodies of the functions that the graph needs, in the order in which they are called."""
+        order: dict[str, ForeignGraph] = {}
+        pending = [self.graph]
+        while pending:
+            graph = pending.pop(0)
+            for name in self.called_functions(graph):
+                if name not in order:
+                    order[name] = self.function_graph(name)
+                    pending.append(order[name])
+        return list(order.values())
+
+    def called_functions(self, graph: ForeignGraph) -> list[str]:
+        """The names of the functions that a graph's nodes call."""
+        names = []
+        for name in graph.reachable([*(each.node for each in graph.results), *graph.control_results]):
+            names += called_names(graph.nodes[name])
+        return [name for name in dict.fromkeys(names) if name in self.library.definitions]
+
+    def function_graph(self, name: str) -> ForeignGraph:
+        """The body of a function; raises Malformed where there is none."""
+        if name not in self.library.definitions:
+            raise Malformed(f"the graph has no function {name!r}", where=user_location())
+        if name not in self.graphs:
+            self.graphs[name] = read_function(self.library.definitions[name], self.library)
+        return self.graphs[name]
+
+    def analysis(self, graph: ForeignGraph) -> ControlAnalysis:
+        """The conditions and loops of a graph."""
+        if graph not in self.analyses:
+            self.analyses[graph] = ControlAnalysis(graph)
+        return self.analyses[graph]
+
+    def effectful(self, graph: ForeignGraph) -> set[str]:
+        """The nodes of a graph that have effects, or depend on one that has."""
+        if graph not in self.effects:
+            followers: dict[str, list[str]] = {name: [] for name in graph.nodes}
+            for node in graph.nodes.values():
+                for name in node.predecessors:
+                    followers[name].append(node.name)
+            pending = [node.name for node in graph.nodes.values() if self.has_effect(node)]
+            found = set(pending)
+            while pending:
+                new = set(followers[pending.pop()]) - found
+                found |= new
+                pending += new
+            self.effects[graph] = found
+        return self.effects[graph]
+
+    def has_effect(self, node: ForeignNode) -> bool:
+        """Whether a node does more than compute its values."""
+        seen: set[str] = set()
+        pending = [node]
+        while pending:
+            current = pending.pop()
+            row = OPERATIONS.get(current.op)
+            if row is not None and row.has_effect:
+                return True
+            called = {name for name in called_names(current) if name in self.library.definitions} - seen
+            seen |= called
+            pending += [inner for name in called for inner in self.function_graph(name).nodes.values()]
+        return False
+
+    def entry(self, name: str, wrap: Callable[[list[Any]], Any]) -> Function:
+        """The function that the graph computes; `wrap` makes its result of the values of the outputs."""
+        arguments = [each for each in self.graph.arguments if each.node not in self.captures]
+        types = [leaf_type(Type(each.element.dtype, each.shape)) for each in arguments]
+        names = unique_names(each.node for each in arguments)
+
+        def evaluate(*operands: Any) -> Any:
+            values = {each.node: operand for each, operand in zip(arguments, operands, strict=True)}
+            operands = tuple(values.get(each.node, self.captures.get(each.node)) for each in self.graph.arguments)
+            return wrap(self.evaluate_graph(self.graph, operands))
+
+        return self.make_function(name, self.graph, evaluate, list(zip(names, types, strict=True)))
+
+    def make_function(
+        self, name: str, graph: ForeignGraph, evaluate: Callable[..., Any], parameters: Sequence[tuple[str, Any]]
+    ) -> Function:
+        """A function of this name, defined where a graph is."""
+        python = DerivedFunction(name, self.listing.definition(self.listing.line_of(graph)), evaluate)
+        signature = Signature([Parameter(each, Parameter.POSITIONAL_OR_KEYWORD) for each, _ in parameters])
+        spec = FunctionSpec(python, tuple(parameters), None, signature=signature)
+        return Function(python, lambda _: spec)
+
+    def call_function(self, name: str, operands: Sequence[Any]) -> list[Any]:
+        """The values that a function of the graph returns, by a call of the program. One that takes or returns lists
+        of arrays, or returns nothing, is evaluated in place."""
+        graph = self.function_graph(name)
+        kinds = [int(each.element) for each in graph.arguments]
+        results = [position for position, endpoint in enumerate(graph.results) if not self.is_handle(graph, endpoint)]
+        variants = [each.type for each in self.library.signatures[name].output_arg]
+        if VARIANT in (*kinds, *variants) or not results or not all(is_array(each) or isinstance(each, VariableHandle)
+                                                                    for each in operands):  # fmt: skip
+            return self.evaluate_graph(graph, operands)
+        handles = {k: each for k, each in enumerate(operands) if isinstance(each, VariableHandle)}
+        key = (name, *((position, id(handle)) for position, handle in handles.items()))
+        if key not in self.functions:
+            places = [position for position in range(len(operands)) if position not in handles]
+            names = unique_names(graph.arguments[position].node for position in places)
+
+            def evaluate(*arguments: Any) -> Any:
+                values = {**handles, **dict(zip(places, arguments, strict=True))}
+                outputs = self.evaluate_graph(graph, [values[position] for position in range(len(operands))])
+                arrays = tuple(outputs[position] for position in results)
+                return arrays if len(arrays) > 1 else arrays[0]
+
+            self.functions[key] = self.make_function(
+                identifier(name, "function"), graph, evaluate, [(each, None) for each in names]
+            )
+        arrays = [operand for position, operand in enumerate(operands) if position not in handles]
+        returned = self.functions[key](*arrays)
+        returned = returned if len(results) > 1 else (returned,)
+        outputs = [handles.get(self.argument_position(graph, endpoint)) for endpoint in graph.results]
+        for position, value in zip(results, returned, strict=True):
+            outputs[position] = value
+        return outputs
+
+    def argument_position(self, graph: ForeignGraph, endpoint: Endpoint) -> int:
+        """The position of the parameter that an output passes on; -1 if it passes on none."""
+        root = self.analysis(graph).root(endpoint).node
+        return next((k for k, argument in enumerate(graph.arguments) if argument.node == root), -1)
+
+    def is_handle(self, graph: ForeignGraph, endpoint: Endpoint) -> bool:
+        """Whether an output passes on a parameter that is a variable."""
+        position = self.argument_position(graph, endpoint)
+        return position >= 0 and graph.arguments[position].element == RESOURCE
+
+    def evaluate_graph(
+        self, graph: ForeignGraph, operands: Sequence[Any], wanted: Collection[int] | None = None
+    ) -> list[Any]:
+        """The results of a graph for the values of its parameters; None for those that are not wanted."""
+        if len(operands) != len(graph.arguments):
+            raise Malformed(f"function {graph.name} takes another number of values", required=len(graph.arguments),
+                            got=len(operands))  # fmt: skip
+        values: dict[str, Sequence[Any]] = {
+            argument.node: (operand,) for argument, operand in zip(graph.arguments, operands, strict=True)
+        }
+        scope = GraphScope(graph, ChainMap(values), {})
+        self.depth += 1
+        try:
+            if self.depth > MAX_DEPTH:
+                raise unsupported("limit", "functions nest too deep", required=f"{MAX_DEPTH} at most", got=graph.name)
+            controls = self.effectful(graph).intersection(graph.control_results)
+            places = range(len(graph.results)) if wanted is None else wanted
+            self.evaluate(scope, [*(graph.results[k].node for k in places), *controls])
+            return [self.value(scope, each) if k in places else None for k, each in enumerate(graph.results)]
+        finally:
+            self.depth -= 1
+
+    def evaluate(self, scope: GraphScope, names: Sequence[str]) -> None:
+        """Evaluate nodes, and before them those on which they depend."""
+        pending, opened = list(names)[::-1], set()
+        while pending:
+            name = pending[-1]
+            if name in scope.values:
+                pending.pop()
+                continue
+            missing = [each for each in self.dependencies(scope, name) if each not in scope.values]
+            if not missing:
+                pending.pop()
+                self.evaluate_at(scope, scope.graph.nodes[name])
+            elif name in opened:
+                raise Malformed("the graph has a cycle that is no loop", got=f"node {name}")
+            else:
+                opened.add(name)
+                pending += missing[::-1]
+
+    def controls(self, graph: ForeignGraph, names: Iterable[str]) -> list[str]:
+        """Those of nodes that have effects or depend on one: no others need to run before their turn."""
+        effects = self.effectful(graph)
+        return [name for name in names if name in effects]
+
+    def dependencies(self, scope: GraphScope, name: str) -> list[str]:
+        """The nodes whose values must be there before a node, or a loop or conditional with it, is evaluated."""
+        graph, node = scope.graph, scope.graph.nodes[name]
+        analysis = self.analysis(graph)
+        if name in analysis.frames:
+            enters = [graph.nodes[each] for each in frame_enters(graph, analysis.frames[name])]
+            data = [endpoint.node for enter in enters for endpoint in enter.inputs]
+            return [*data, *self.controls(graph, (each for enter in enters for each in enter.controls))]
+        if node.op == "Merge":
+            return self.group_dependencies(scope, name)
+        if node.op in SWITCHES and len(node.inputs) == 2 and analysis.root(node.inputs[1]) in scope.choices:
+            return [node.inputs[0].node, *self.controls(graph, node.controls)]
+        return [*(endpoint.node for endpoint in node.inputs), *self.controls(graph, node.controls)]
+
+    def group_dependencies(self, scope: GraphScope, name: str) -> list[str]:
+        """The predicate of a conditional, and what its branches use of the values around it."""
+        graph, analysis = scope.graph, self.analysis(scope.graph)
+        group = analysis.group(name)
+        outer, seen = [group.predicate.node], set(group.merges)
+        pending = list(group.merges)
+        while pending:
+            node = graph.nodes[pending.pop()]
+            for endpoint in node.inputs:
+                if any(gate.predicate == group.predicate for gate in analysis.gates(endpoint)):
+                    if endpoint.node not in seen:
+                        seen.add(endpoint.node)
+                        pending.append(endpoint.node)
+                else:
+                    outer.append(endpoint.node)
+            for control in self.controls(graph, node.controls):
+                if not any(gate.predicate == group.predicate for gate in analysis.node_gates(control)):
+                    outer.append(control)
+                elif control not in seen:
+                    seen.add(control)
+                    pending.append(control)
+        return list(dict.fromkeys(outer))
+
+    def value(self, scope: GraphScope, endpoint: Endpoint) -> Any:
+        """The value of an output that has been evaluated; raises Unsupported where it is dead."""
+        outputs = scope.values[endpoint.node]
+        if endpoint.port >= len(outputs):
+            raise Malformed(f"node {endpoint.node} has no output {endpoint.port}", where=user_location())
+        value = outputs[endpoint.port]
+        if isinstance(value, DeadValue):
+            raise unsupported("construct", f"output {endpoint.port} of {endpoint.node} is dead, and so what uses it")
+        return value
+
+    def evaluate_at(self, scope: GraphScope, node: ForeignNode) -> None:
+        """Evaluate a node in its line of the listing."""
+        evaluate = functools.partial(self.evaluate_node, scope, node)
+        place = self.listing.places.get((scope.graph.name, node.name))
+        results = evaluate() if place is None else self.listing.call_at(place, node_scopes(node), evaluate)
+        scope.values.update(results)
+
+    def evaluate_node(self, scope: GraphScope, node: ForeignNode) -> dict[str, Sequence[Any]]:
+        """The values of a node; and those of the others that belong to the same loop or conditional."""
+        analysis = self.analysis(scope.graph)
+        if node.name in analysis.frames:
+            return self.evaluate_frame(scope, analysis.frames[node.name])
+        match node.op:
+            case "Merge":
+                return self.evaluate_group(scope, node.name)
+            case "Switch" | "_SwitchN":
+                return {node.name: self.evaluate_switch(scope, node)}
+            case "Enter":
+                message = f"Enter {node.name} gives a value for the first iteration only"
+                raise unsupported("construct", message, required="is_constant, or a Merge behind it")
+            case "NextIteration" | "Exit" | "LoopCond":
+                raise Malformed(f"{node.op} {node.name} belongs to no frame", where=user_location())
+            case "Const":
+                return {node.name: (self.constant(node),)}
+            case "NoOp" | "ControlTrigger":
+                return {node.name: ()}
+        operands = [self.value(scope, endpoint) for endpoint in node.inputs]
+        if node.op in self.library.definitions:
+            return {node.name: self.call_function(node.op, operands)}
+        row = OPERATIONS.get(node.op)
+        if row is None:
+            raise unsupported("op", f"tagloom has no op {node.op} of TensorFlow", got=f"node {node.name}")
+        return {node.name: self.apply_row(row, TensorFlowCall(self, node, scope.graph), operands)}
+
+    def evaluate_switch(self, scope: GraphScope, node: ForeignNode) -> Sequence[Any]:
+        """The outputs of a Switch of which it is known which one is live."""
+        if len(node.inputs) != 2:
+            raise Malformed(f"{node.op} {node.name} takes two values", got=len(node.inputs))
+        predicate = self.analysis(scope.graph).root(node.inputs[1])
+        count = 2 if node.op == "Switch" else int(node.attribute("num_outs", 0))
+        chosen = scope.choices.get(predicate)
+        if chosen is None:
+            value = self.value(scope, node.inputs[1])
+            if not is_constant(value):
+                hint = "return what a Merge makes of both outputs"
+                message = f"what comes from {node.op} {node.name} is dead for some values of {predicate.node}"
+                raise unsupported("construct", f"{message}, and no Merge follows", hint=hint)
+            chosen = chosen_output(value, count)
+        return [self.value(scope, node.inputs[0]) if port == chosen else DEAD for port in range(count)]
+
+    def evaluate_group(self, scope: GraphScope, name: str) -> dict[str, Sequence[Any]]:
+        """The values of the Merges of a conditional."""
+        graph, analysis = scope.graph, self.analysis(scope.graph)
+        group = analysis.group(name)
+        predicate = self.value(scope, group.predicate)
+        used = [each for each in group.merges if graph.data_used & {Endpoint(each), Endpoint(each, 1)}]
+        ports = sorted({port for each in group.merges for port in group.sides[each]})
+
+        def side(port: int) -> list[Any]:
+            inner = scope.inner({}, {group.predicate: port})
+            inputs = {each: graph.nodes[each].inputs[group.sides[each][port]] for each in used}
+            gate = Gate(group.predicate, port)
+            controls = [
+                control for each in group.merges for control in self.controls(graph, graph.nodes[each].controls)
+            ]
+            effects = [control for control in controls if gate in analysis.node_gates(control)]
+            sources = [graph.nodes[each].inputs[group.sides[each][port]].node for each in group.merges]
+            self.evaluate(inner, [*(each.node for each in inputs.values()), *self.controls(graph, sources), *effects])
+            values: list[Any] = [self.value(inner, inputs[each]) for each in used]
+            return [
+                *values,
+                *(np.int32(group.sides[each][port]) for each in used if Endpoint(each, 1) in graph.data_used),
+            ]
+
+        count = len(ports) if ports == list(range(len(ports))) else 0
+        if not count:
+            raise unsupported("construct", f"Merge {name} does not take all outputs of a Switch")
+        is_effectful = not self.effectful(graph).isdisjoint(group.merges)
+        if not used and not is_effectful:
+            return {each: (np.bool_(True), np.int32(0)) for each in group.merges}
+        if is_constant(predicate):
+            results = side(chosen_output(predicate, count))
+        else:
+            results = evaluate_branches(predicate, [functools.partial(side, port) for port in range(count)])
+        values, indices = iter(results[: len(used)]), iter(results[len(used) :])
+        outputs: dict[str, Sequence[Any]] = dict.fromkeys(group.merges, (DEAD, DEAD))
+        for each in used:
+            outputs[each] = (next(values), next(indices) if Endpoint(each, 1) in graph.data_used else DEAD)
+        return outputs
+
+    def evaluate_frame(self, scope: GraphScope, frame: LoopFrame) -> dict[str, Sequence[Any]]:
+        """The values of the Exits of a frame."""
+        graph, analysis = scope.graph, self.analysis(scope.graph)
+        nodes = graph.nodes
+        enters = [nodes[each] for each in frame_enters(graph, frame)]
+        if any(merge in scope.values for merge in frame.merges):
+            raise Malformed(f"a value leaves frame {frame.name!r} in its own body", where=user_location())
+        constants = {
+            enter.name: (self.value(scope, enter.inputs[0]),)
+            for enter in enters
+            if enter.attribute("is_constant", False)
+        }
+        starts = [self.value(scope, nodes[frame.enters[merge]].inputs[0]) for merge in frame.merges]
+        gate = Gate(Endpoint(frame.condition), frame.body_port)
+        for merge in frame.merges:
+            if gate not in analysis.gates(frame.next_values[merge]):
+                message = f"the NextIteration of {merge} does not depend on LoopCond {frame.condition}"
+                raise Malformed(message, where=user_location(), required="a value of the body of the loop")
+
+        def inner(values: Sequence[Any], is_body: bool) -> GraphScope:
+            own: dict[str, Sequence[Any]] = dict(constants)
+            for merge, value in zip(frame.merges, values, strict=True):
+                own[merge] = (value, DEAD)
+                if is_body:
+                    outputs = (value, DEAD) if frame.body_port == 0 else (DEAD, value)
+                    own |= dict.fromkeys(frame.switches[merge], outputs)
+            if is_body:
+                own[frame.condition] = (np.asarray(frame.body_port == 1),)
+            return scope.inner(own, {Endpoint(frame.condition): frame.body_port} if is_body else {})
+
+        def test(values: Sequence[Any]) -> Any:
+            child, endpoint = inner(values, False), nodes[frame.condition].inputs[0]
+            self.evaluate(child, [endpoint.node, *self.controls(graph, nodes[frame.condition].controls)])
+            predicate = self.value(child, endpoint)
+            return predicate if frame.body_port == 1 else tl.logical_not(predicate)
+
+        def advance(values: Sequence[Any], wanted: Collection[int]) -> list[Any]:
+            child = inner(values, True)
+            following = [frame.next_values[merge] for merge in frame.merges]
+            controls = [each for merge in frame.merges for each in self.controls(graph, frame.next_controls[merge])]
+            self.evaluate(child, [*(following[k].node for k in wanted), *controls])
+            return [self.value(child, following[k]) if k in wanted else None for k in range(len(values))]
+
+        exits = {
+            merge: [
+                each.name for switch in frame.switches[merge] for each in graph.consumers[switch] if each.op == "Exit"
+            ]
+            for merge in frame.merges
+        }
+        loop = CarriedLoop(
+            names=unique_names(short_name(nodes[frame.enters[merge]].inputs[0].node) for merge in frame.merges),
+            starts=starts,
+            sources=[frame_sources(graph, frame, [frame.next_values[merge].node]) for merge in frame.merges],
+            tested=frame_sources(graph, frame, [nodes[frame.condition].inputs[0].node]),
+            invariants=[k for k, merge in enumerate(frame.merges) if is_passed_on(graph, frame, merge)],
+            result_positions=[
+                k for k, merge in enumerate(frame.merges)
+                if any(Endpoint(each) in graph.data_used for each in exits[merge])
+            ],
+            has_effects=not self.effectful(graph).isdisjoint([frame.condition, *frame.next_values]),
+            parallel_iterations=int(enters[0].attribute("parallel_iterations", 10)),
+            test=test,
+            advance=advance,
+        )  # fmt: skip
+        finals = evaluate_loop(loop)
+        return {each: (final,) for merge, final in zip(frame.merges, finals, strict=True) for each in exits[merge]}
+
+    def constant(self, node: ForeignNode) -> Any:
+        """The value of a Const. A large one is a concrete array, which the program captures by name."""
+        if node not in self.constants:
+            if "value" not in node.messages:
+                raise Malformed(f"constant {node.name} has no value", where=user_location())
+            self.constants[node] = self.captured_value(node.name, read_tensor(node.messages["value"].tensor))
+        return self.constants[node]
+
+    def captured_value(self, name: str, value: Any) -> Any:
+        """A value that stands outside the program: a large array becomes a concrete one, a variable a handle."""
+        if value is None or isinstance(value, Variable):
+            return VariableHandle(name, value)
+        if not isinstance(value, StringArray) and value.size > MAX_LITERAL_ELEMENTS:
+            own_name = identifier(short_name(name), "constant")
+            with suspend_tracing():
+                value = tl.asarray(value)
+            self.resources.append(constant_resource(value, lambda _: own_name))
+        return value
+
+    def apply_row(self, row: TensorFlowOperation, call: TensorFlowCall, operands: Sequence[Any]) -> Sequence[Any]:
+        """The results of an op by its row; computed at once if they depend on small constants alone."""
+        node, keywords = call.node, {}
+        for name in node.messages:
+            if name in row.attributes:
+                keywords[name] = node.attribute(name)
+            elif not is_ignorable(row, name, node):
+                message = f"attribute {name!r} of {node.op} is not imported"
+                raise unsupported("attribute", message, got=f"node {node.name}")
+        for position, operand in enumerate(operands):
+            if not row.takes_values and not is_array(operand):
+                message = f"{node.op} does not take {type(operand).__name__} here"
+                raise unsupported("dtype", message, got=f"node {node.name}")
+            if position in row.static and not is_constant(operand):
+                message = f"operand {position} of {node.op} must be a constant"
+                raise unsupported("shape", message, got=f"node {node.name}")
+        if row.takes_node:
+            keywords["node"] = call
+
+        def compute() -> Sequence[Any]:
+            return call_row(row, operands, keywords)
+
+        region = current_region()
+        is_folded = not (row.has_effect or row.takes_values or row.takes_node)
+        if region is None or not is_folded or not operands or not all(map(is_small_constant, operands)):
+            return compute()
+        mark = region.mark()
+        results = compute()
+        if not all(map(is_small, results)):
+            return results
+        region.reset(mark)
+        with suspend_tracing():
+            return list(map(np.asarray, compute()))
+
+
+def call_row(row: TensorFlowOperation, operands: Sequence[Any], keywords: Mapping[str, Any]) -> Sequence[Any]:
+    """The results of a row. Raises Malformed where it does not take the operands."""
+    try:
+        result = row.compute(*operands, **keywords)
+    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+        if isinstance(error, TagloomError):
+            raise
+        details = f"{type(error).__name__}: {error}"
+        raise Malformed(f"{row.name} does not take these operands", where=user_location(), got=details) from error
+    except MemoryError as error:
+        raise unsupported("limit", f"{row.name} needs more memory than there is", got=error) from None
+    return result if type(result) in (tuple, list) else (result,)
+
+
+def is_ignorable(row: TensorFlowOperation, name: str, node: ForeignNode) -> bool:
+    """Whether an attribute changes nothing that a row computes: dtypes of operands, numbers of operands, and notes of
+    TensorFlow's own."""
+    message = node.messages[name]
+    if name.startswith("_") or name in row.ignored or "type" in message or not message.values:
+        return True
+    is_types = "list" in message and set(message.list.values) <= {"type"}
+    return is_types or name in ("N", "output_shapes", "shape", "parallel_iterations")
+
+
+def called_names(node: ForeignNode) -> list[str]:
+    """The names of the functions that a node calls."""
+    called = [
+        node.attribute(name) for name in ("f", "body", "cond", "then_branch", "else_branch") if name in node.messages
+    ]
+    branches = node.attribute("branches", []) if "branches" in node.messages else []
+    return [node.op, *(name for name in (*called, *branches) if isinstance(name, FunctionName))]
+
+
+def frame_enters(graph: ForeignGraph, frame: LoopFrame) -> list[str]:
+    """The Enters of a frame."""
+    nodes = graph.nodes.values()
+    return [
+        node.name for node in nodes if node.op == "Enter" and node.attribute("frame_name") == frame.name and node.inputs
+    ]
+
+
+def frame_sources(graph: ForeignGraph, frame: LoopFrame, names: Sequence[str]) -> set[int]:
+    """The positions of the loop variables from whose values in the same iteration nodes compute theirs."""
+    places = {merge: position for position, merge in enumerate(frame.merges)}
+    reached, pending = set(names), list(names)
+    while pending:
+        current = pending.pop()
+        if current not in places:
+            new = {endpoint.node for endpoint in graph.nodes[current].inputs} - reached
+            reached |= new
+            pending += new
+    return {places[name] for name in reached if name in places}
+
+
+def is_passed_on(graph: ForeignGraph, frame: LoopFrame, merge: str) -> bool:
+    """Whether the body passes a loop variable on as it is."""
+    endpoint = frame.next_values[merge]
+    while graph.nodes[endpoint.node].op == "Identity" and graph.nodes[endpoint.node].inputs:
+        endpoint = graph.nodes[endpoint.node].inputs[0]
+    return endpoint.node in frame.switches[merge]
+
+
+def chosen_output(value: Any, count: int) -> int:
+    """The output of a Switch that a constant chooses; a number that is out of range chooses the last."""
+    number = int(np.asarray(value).reshape(()))
+    return number if 0 <= number < count else count - 1
+
+
+def is_small_constant(value: Any) -> bool:
+    """Whether a value is a constant of few elements."""
+    return isinstance(value, np.ndarray) and value.size <= MAX_FOLDED_ELEMENTS
+
+
+def is_small(value: Any) -> bool:
+    """Whether a result has few elements, and a shape that is known."""
+    shape = type_of(value).shape
+    return (
+        shape is not None and None not in shape and int(np.prod([size or 0 for size in shape])) <= MAX_FOLDED_ELEMENTS
+    )
+
+
+def short_name(name: str) -> str:
+    """The last part of a node's name."""
+    return name.rpartition("/")[2]
+
+
+def unique_names(names: Iterable[str]) -> list[str]:
+    """Names as identifiers, all different."""
+    unique = UniqueNames()
+    return [unique.fresh(identifier(name, "x")) for name in names]

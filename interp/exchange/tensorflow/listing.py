@@ -1,0 +1,106 @@
+"""The text of a graph, a line a node."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from ....core.errors import TagloomError
+from ....core.escape import escape_line
+from ..listing import Listing
+from .graph import Endpoint, ForeignGraph, ForeignNode
+from .messages import Message
+from .tensors import ElementType, read_shape, read_tensor
+
+MAX_NAME_LENGTH = 60
+SHOWN = ("frame_name", "cond", "body", "then_branch", "else_branch", "f", "dtype", "Tout", "DstT")
+"""The attributes that are shown."""
+
+
+class GraphListing(Listing):
+    """The lines of the text of a graph and its functions, and the line of each node."""
+
+    def __init__(self, graphs: Sequence[ForeignGraph], name: str) -> None:
+        self.lines: list[str] = []
+        self.places: dict[tuple[str, str], tuple[int, int]] = {}
+        """The line and the column of a node, by the name of its graph and its own."""
+        for graph in graphs:
+            self.add_graph(graph)
+        super().__init__(self.lines, None, name, ".pb")
+
+    def add_graph(self, graph: ForeignGraph) -> None:
+        names = ", ".join(clean(argument.node) for argument in graph.arguments)
+        self.places[graph.name, ""] = len(self.lines) + 1, 0
+        self.lines.append(f"{clean(graph.name)}({names})")
+        for node in in_order(graph):
+            self.lines.append(f"  {describe_node(node)}")
+            self.places[graph.name, node.name] = len(self.lines), 2
+        self.lines += [f"  return {', '.join(map(describe_endpoint, graph.results))}", ""]
+
+    def line_of(self, graph: ForeignGraph) -> int:
+        """The line where a graph begins."""
+        return self.places[graph.name, ""][0]
+
+
+def in_order(graph: ForeignGraph) -> list[ForeignNode]:
+    """The nodes on which results depend, each behind those it depends on, but for loops."""
+    order: dict[str, ForeignNode] = {}
+    opened = {argument.node for argument in graph.arguments}
+    pending = [*(endpoint.node for endpoint in graph.results), *graph.control_results][::-1]
+    while pending:
+        node = graph.nodes[pending[-1]]
+        missing = [name for name in node.predecessors if name not in opened]
+        opened.add(node.name)
+        if missing and node.name not in order:
+            pending += missing[::-1]
+            opened.update(missing)
+        else:
+            pending.pop()
+            if node.op != "_Arg":
+                order.setdefault(node.name, node)
+    return list(order.values())
+
+
+def describe_node(node: ForeignNode) -> str:
+    """The line of a node."""
+    operands = [*map(describe_endpoint, node.inputs), *(f"^{clean(name)}" for name in node.controls)]
+    operands += [f"{name}={text}" for name in SHOWN if name in node.messages for text in describe(node.messages[name])]
+    if "value" in node.messages:
+        operands.append(describe_constant(node.messages["value"].tensor))
+    return f"{clean(node.name)} = {clean(node.op)}({', '.join(operands)})"
+
+
+def describe(message: Message) -> Iterable[str]:
+    """An attribute in words, if it can be shown."""
+    if "s" in message:
+        yield clean(message.s.decode(errors="replace"))
+    elif "func" in message:
+        yield clean(message.func.name)
+    elif "type" in message:
+        try:
+            yield str(ElementType(message.type).dtype.numpy)
+        except TagloomError:
+            yield str(message.type)
+
+
+def describe_constant(tensor: Message) -> str:
+    """A constant in words: its elements if there are few."""
+    try:
+        array = read_tensor(tensor)
+        return str(array.tolist()) if array.size <= 8 else f"array of {list(array.shape)}"
+    except (TagloomError, AttributeError):
+        return f"constant of {list(read_shape(tensor.tensor_shape) or ())}"
+
+
+def describe_endpoint(endpoint: Endpoint) -> str:
+    return f"{clean(endpoint.node)}:{endpoint.port}" if endpoint.port else clean(endpoint.node)
+
+
+def node_scopes(node: ForeignNode) -> list[str]:
+    """The scopes of a node: the parts of its name, without those that only number the copies of a function."""
+    parts = [clean(part) for part in node.name.split("/") if part and not part.lstrip("_").isdigit()]
+    return parts or [clean(node.name)]
+
+
+def clean(name: str) -> str:
+    """A name as it may stand in a line."""
+    return escape_line(name)[:MAX_NAME_LENGTH]

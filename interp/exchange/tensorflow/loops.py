@@ -1,0 +1,126 @@
+"""Branches and loops of a graph, whatever it writes them with: functions, or Switch, Merge and frames."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
+from inspect import Parameter, Signature
+from typing import Any
+
+import numpy as np
+
+from ....core.frontend.trace.control_flow import open_subregion
+from ....core.frontend.trace.program_builder import current_region, enter_region
+from ..refusals import tl, unsupported
+from .values import TensorList, VariableHandle, as_predicate, pack, unpack
+
+
+@dataclass(frozen=True, slots=True)
+class CarriedLoop:
+    """A loop: its variables by position."""
+
+    names: Sequence[str]
+    starts: Sequence[Any]
+    sources: Sequence[Collection[int]]
+    """The variables on which the next value of each one depends."""
+    tested: Collection[int]
+    """The variables on which the condition depends."""
+    invariants: Collection[int]
+    """The variables that the body passes on as they are."""
+    result_positions: Collection[int]
+    """The variables whose last values are used."""
+    has_effects: bool
+    parallel_iterations: int
+    test: Callable[[Sequence[Any]], Any]
+    advance: Callable[[Sequence[Any], Collection[int]], list[Any]]
+    """The next values of those variables that are asked for."""
+
+
+def evaluate_loop(loop: CarriedLoop) -> list[Any]:
+    """The last values of the variables of a loop. It carries those that change and on which the results depend; None
+    stands for the others."""
+    handles = {k for k, start in enumerate(loop.starts) if isinstance(start, VariableHandle)}
+    fixed = {*loop.invariants, *handles}
+    needed = set(range(len(loop.starts))) if loop.has_effects else {*loop.result_positions, *loop.tested}
+    while True:
+        more = needed.union(*(loop.sources[k] for k in needed if k not in fixed))
+        if more == needed:
+            break
+        needed = more
+    carried = [k for k in sorted(needed) if k not in fixed]
+    if not carried:  # a loop without trips, or without end
+        carried = [k for k in range(len(loop.starts)) if k not in handles]
+    starts = resolved_lists(loop, carried)
+
+    def all_values(values: Sequence[Any]) -> list[Any]:
+        complete = [start if k in fixed else None for k, start in enumerate(starts)]
+        for k, value in zip(carried, values, strict=True):
+            complete[k] = unpack(value, starts[k])
+        return complete
+
+    def name_parameters(function: Callable[..., Any]) -> Callable[..., Any]:
+        parameters = [Parameter(loop.names[k], Parameter.POSITIONAL_OR_KEYWORD) for k in carried]
+        function.__signature__ = Signature(parameters)  # type: ignore[attr-defined]
+        return function
+
+    @name_parameters
+    def condition(*values: Any) -> Any:
+        return as_predicate(loop.test(all_values(values)))
+
+    @name_parameters
+    def body(*values: Any) -> Any:
+        results = loop.advance(all_values(values), carried)
+        following = tuple(pack(results[k], f"loop variable {loop.names[k]}") for k in carried)
+        return following if len(following) > 1 else following[0]
+
+    packed = [pack(starts[k], f"loop variable {loop.names[k]}") for k in carried]
+    finals = all_values(tl.while_loop(condition, body, *packed))
+    return [final if k in needed or k in carried else None for k, final in enumerate(finals)]
+
+
+def resolved_lists(loop: CarriedLoop, carried: Sequence[int]) -> list[Any]:
+    """The starts of a loop. The shape of the elements of a list that nothing says yet is that which the body puts into
+    it: the body is traced into a region that is dropped."""
+    starts = list(loop.starts)
+    unknown = [k for k in carried if isinstance(starts[k], TensorList) and starts[k].array is None]
+    if not unknown:
+        return starts
+    region = current_region()
+    assert region is not None, "graphs are evaluated in a trace"
+    mark = region.mark()
+    with enter_region(open_subregion(region)):
+        inputs = [tl.identity(start) if isinstance(start, np.ndarray) else start for start in starts]
+        results = loop.advance(inputs, unknown)
+        shapes = {k: tl.shape(results[k].array)[1:] for k in unknown if results[k].array is not None}
+    region.reset(mark)
+    for k, sizes in shapes.items():
+        if not all(isinstance(size, int) for size in sizes):
+            raise unsupported("shape", f"the sizes of the elements of {loop.names[k]} must be known before the run")
+        starts[k] = starts[k].with_sizes(sizes)
+    return starts
+
+
+def evaluate_branches(predicate: Any, branches: Sequence[Callable[[], Sequence[Any]]]) -> list[Any]:
+    """The results of the branch that a predicate chooses: the second of two if it is true, or that of a number, and the
+    last for a number that is out of range."""
+    likes: list[Any] = []
+
+    def packed(branch: Callable[[], Sequence[Any]]) -> Callable[[], tuple[Any, ...]]:
+        def run() -> tuple[Any, ...]:
+            results = branch()
+            likes[:] = results
+            arrays = tuple(
+                pack(each, "a result of a branch") for each in results if not isinstance(each, VariableHandle)
+            )
+            return arrays or (np.int32(0),)
+
+        return run
+
+    functions = [packed(branch) for branch in branches]
+    if len(functions) == 2:
+        arrays = iter(tl.cond(as_predicate(predicate), functions[1], functions[0]))
+    else:
+        last = np.asarray(len(functions) - 1, np.int32)
+        index = tl.astype(predicate, tl.int32)
+        arrays = iter(tl.switch(tl.where(tl.less(index, np.int32(0)), last, index), functions))
+    return [each if isinstance(each, VariableHandle) else unpack(next(arrays), each) for each in likes]

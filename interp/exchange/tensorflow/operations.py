@@ -1,0 +1,76 @@
+"""The registry of TensorFlow's ops: a row an op, in the file of its family. A row is a Python function that applies
+tagloom's own functions to the operands; its keyword parameters are attributes, with their defaults.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+from ..refusals import require, tl, unsupported
+
+__all__ = ["OPERATIONS", "TensorFlowOperation", "operation", "output_offset", "require", "tl", "unsupported"]
+
+Compute: TypeAlias = Callable[..., Any]
+
+
+@dataclass(frozen=True, slots=True)
+class TensorFlowOperation:
+    """How an op computes."""
+
+    name: str
+    compute: Compute
+    static: Collection[int]
+    """The operands that must be constants, as axes: they decide which nodes there are."""
+    outputs: Sequence[str]
+    """The names of its outputs, where it has several ones."""
+    has_effect: bool
+    """Whether it does more than compute its results; such nodes run in the order of their control edges."""
+    attributes: frozenset[str]
+    ignored: Collection[str]
+    """Attributes that do not change what the op computes."""
+    takes_node: bool
+    takes_values: bool
+    """Whether operands may be lists of arrays, variables and strings."""
+
+
+OPERATIONS: dict[str, TensorFlowOperation] = {}
+
+
+def operation(
+    *names: str,
+    static: Collection[int] = (),
+    outputs: Sequence[str] = (),
+    has_effect: bool = False,
+    ignored: Collection[str] = (),
+    takes_values: bool = False,
+) -> Callable[[Compute], Compute]:
+    """Register a function as the row of ops. A parameter `node` gets the node and the interpreter
+    (`interpreter.TensorFlowCall`)."""
+
+    def register(compute: Compute) -> Compute:
+        parameters = inspect.signature(compute).parameters.values()
+        keywords = {parameter.name for parameter in parameters if parameter.kind is inspect.Parameter.KEYWORD_ONLY}
+        for name in names:
+            OPERATIONS[name] = TensorFlowOperation(
+                name,
+                compute,
+                static,
+                outputs,
+                has_effect,
+                frozenset(keywords - {"node"}),
+                ignored,
+                "node" in keywords,
+                takes_values,
+            )
+        return compute
+
+    return register
+
+
+def output_offset(op: str, output: str) -> int:
+    """The number of an output of an op, by its name; 0 for an op with one output, which may be a list."""
+    row = OPERATIONS.get(op)
+    return row.outputs.index(output) if row is not None and output in row.outputs else 0

@@ -1,0 +1,213 @@
+"""Gathers, scatters, sorts and searches."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .....core.dtypes import DType
+from ..operations import operation, require, tl, unsupported
+from ..tensors import ElementType
+from .common import (
+    axis_position,
+    check_room,
+    dtype_of,
+    elements,
+    integer,
+    known_sizes,
+    numeric,
+    rank_of,
+    scalar,
+    to_dtype,
+)
+from .shapes import INT32, batch_axes, slice_key
+
+INT64 = ElementType(9)
+
+
+def as_index(x: Any) -> Any:
+    """Indices as tagloom takes them. It counts negative ones from the end, where TensorFlow has none."""
+    indices = to_dtype(x, tl.int64)
+    if isinstance(indices, np.ndarray):
+        require(bool(np.all(indices >= 0)), "an index is negative")
+        return indices
+    return indices
+
+
+@operation("GatherV2", static=(2,))
+def gather_v2(x: Any, indices: Any, axis: Any, *, batch_dims: int = 0) -> Any:
+    count = batch_axes(indices, batch_dims)
+    position = axis_position(integer(axis), rank_of(x))
+    if not count:
+        return tl.take(x, as_index(indices), axis=position)
+    if position != count:
+        raise unsupported("attribute", "GatherV2 with batch_dims and another axis than the first behind them")
+    return tl.gather(x, *batch_places(indices, count, rank_of(indices)), as_index(indices))
+
+
+@operation("Gather")
+def gather(x: Any, indices: Any) -> Any:
+    return tl.take(x, as_index(indices), axis=0)
+
+
+def batch_places(indices: Any, count: int, rank: int) -> list[Any]:
+    """The indices along batch axes, for each of the others."""
+    sizes = known_sizes(indices, range(count))
+    return [np.arange(size).reshape([-1 if k == axis else 1 for k in range(rank)]) for axis, size in enumerate(sizes)]
+
+
+def last_axis(indices: Any) -> list[Any]:
+    """The indices along each axis, which the last axis of an array has."""
+    (depth,) = known_sizes(indices, [rank_of(indices) - 1])
+    return [tl.index(as_index(indices), (..., k)) for k in range(depth)]
+
+
+@operation("GatherNd", ignored=("bad_indices_policy",))
+def gather_nd(x: Any, indices: Any) -> Any:
+    places = last_axis(indices)
+    if not places:
+        return tl.broadcast_to(x, (*tl.shape(indices)[:-1], *tl.shape(x)))
+    return tl.gather(x, *places)
+
+
+@operation("ScatterNd", ignored=("bad_indices_policy",))
+def scatter_nd(indices: Any, updates: Any, sizes: Any) -> Any:
+    """Sums, where an index occurs twice."""
+    target = elements(sizes)
+    check_room(*target)
+    base = tl.full(tuple(target), numeric(0, updates))
+    return scatter(tl.scatter_add, base, indices, updates)
+
+
+def scatter(function: Any, x: Any, indices: Any, updates: Any) -> Any:
+    """An array with updates at the places that the last axis of `indices` has."""
+    places = last_axis(indices)
+    if not places:
+        raise unsupported("shape", "a scatter without indices")
+    rest = tuple(tl.shape(x)[len(places) :])
+    flat = [tl.reshape(place, (-1,)) for place in places]
+    count = tl.shape(flat[0])[0]
+    return function(x, tl.reshape(updates, (count, *rest)), *flat)
+
+
+SCATTERS = {
+    "TensorScatterUpdate": tl.scatter, "TensorScatterAdd": tl.scatter_add, "TensorScatterMax": tl.scatter_max,
+    "TensorScatterMin": tl.scatter_min,
+}  # fmt: skip
+
+
+def register_scatter(name: str) -> None:
+    @operation(name, ignored=("bad_indices_policy",))
+    def compute(x: Any, indices: Any, updates: Any) -> Any:
+        return scatter(SCATTERS[name], x, indices, updates)
+
+
+for _name in SCATTERS:
+    register_scatter(_name)
+
+
+@operation("TensorScatterSub", ignored=("bad_indices_policy",))
+def tensor_scatter_sub(x: Any, indices: Any, updates: Any) -> Any:
+    return scatter(tl.scatter_add, x, indices, tl.negative(updates))
+
+
+@operation("TensorStridedSliceUpdate")
+def tensor_strided_slice_update(
+    x: Any, begin: Any, end: Any, strides: Any, value: Any, *, begin_mask: int = 0, end_mask: int = 0,
+    ellipsis_mask: int = 0, new_axis_mask: int = 0, shrink_axis_mask: int = 0,
+) -> Any:  # fmt: skip
+    masks = begin_mask, end_mask, ellipsis_mask, new_axis_mask, shrink_axis_mask
+    return tl.scatter_index(x, value, slice_key(x, begin, end, strides, masks))
+
+
+@operation("OneHot")
+def one_hot(indices: Any, depth: Any, on: Any, off: Any, *, axis: int = -1) -> Any:
+    if not isinstance(depth, np.ndarray):
+        raise unsupported("shape", "the depth of OneHot must be a constant")
+    count = integer(depth)
+    check_room(count)
+    places = tl.expand_dims(indices, axis=axis_position(axis, rank_of(indices) + 1))
+    rank = rank_of(places)
+    numbers = np.arange(count, dtype=dtype_of(indices).numpy)
+    numbers = numbers.reshape([-1 if k == axis_position(axis, rank) else 1 for k in range(rank)])
+    return tl.where(tl.equal(places, numbers), scalar(on), scalar(off))
+
+
+@operation("Where")
+def true_places(x: Any) -> Any:
+    condition = x if dtype_of(x).kind == "b" else tl.not_equal(x, numeric(0, x))
+    return tl.stack(list(tl.nonzero(condition)), axis=1)
+
+
+@operation("TopKV2", static=(1,), outputs=("values", "indices"))
+def top_k(x: Any, k: Any, *, sorted: bool = True, index_type: ElementType = INT32) -> Any:
+    return best(x, integer(k), index_type.dtype)
+
+
+@operation("TopK", outputs=("values", "indices"))
+def top_k_by_attribute(x: Any, *, k: int, sorted: bool = True) -> Any:
+    return best(x, k, tl.int32)
+
+
+def best(x: Any, count: int, dtype: DType) -> list[Any]:
+    """The largest elements along the last axis, and where they are."""
+    order = tl.argsort(x, axis=-1, descending=True, stable=True)
+    places = tl.index(order, (..., slice(0, count)))
+    return [tl.take_along_axis(x, places, axis=-1), to_dtype(places, dtype)]
+
+
+@operation("Unique", outputs=("y", "idx"))
+def unique(x: Any, *, out_idx: ElementType = INT32) -> Any:
+    """The different elements, in the order in which they come first."""
+    values, first, inverse, _ = tl.unique_all(x)
+    order = tl.argsort(first)
+    ranks = tl.argsort(order)
+    return [tl.take(values, order, axis=0), to_dtype(tl.take(ranks, inverse, axis=0), out_idx.dtype)]
+
+
+def register_segment(name: str, function: str, start: str) -> None:
+    @operation(name, static=(2,))
+    def compute(x: Any, segments: Any, count: Any) -> Any:
+        """Elements of a negative segment count for none."""
+        number, dtype = integer(count), dtype_of(x)
+        check_room(number)
+        rank = rank_of(segments)
+        low, high = (-np.inf, np.inf) if dtype.kind == "f" else dtype.range
+        first = {"zero": 0, "one": 1, "lowest": low, "highest": high}[start]
+        rest = tuple(tl.shape(x)[rank:])
+        ids = tl.reshape(to_dtype(segments, tl.int64), (-1,))
+        places = tl.where(tl.less(ids, np.int64(0)), np.int64(number), ids)
+        base = tl.full((number + 1, *rest), numeric(first, x))
+        rows = tl.reshape(x, (tl.shape(places)[0], *rest))
+        return tl.index(getattr(tl, function)(base, rows, places), slice(0, number))
+
+
+for _name, _function, _start in (
+    ("UnsortedSegmentSum", "scatter_add", "zero"), ("UnsortedSegmentProd", "scatter_mul", "one"),
+    ("UnsortedSegmentMax", "scatter_max", "lowest"), ("UnsortedSegmentMin", "scatter_min", "highest"),
+):  # fmt: skip
+    register_segment(_name, _function, _start)
+
+
+def register_arg(name: str, function: str) -> None:
+    @operation(name, static=(1,))
+    def compute(x: Any, axis: Any = None, *, output_type: ElementType = INT64) -> Any:
+        position = 0 if axis is None else axis_position(integer(axis), rank_of(x))
+        return to_dtype(getattr(tl, function)(x, axis=position), output_type.dtype)
+
+
+for _name, _function in (("ArgMax", "argmax"), ("ArgMin", "argmin")):
+    register_arg(_name, _function)
+
+
+@operation("ReverseSequence")
+def reverse_sequence(x: Any, lengths: Any, *, seq_dim: int, batch_dim: int = 0) -> Any:
+    """The first elements of each sequence, as many as `lengths` says, in the opposite order."""
+    rank = rank_of(x)
+    along, batch = axis_position(seq_dim, rank), axis_position(batch_dim, rank)
+    (count,) = known_sizes(x, [along])
+    numbers = np.arange(count).reshape([-1 if k == along else 1 for k in range(rank)])
+    last = tl.reshape(to_dtype(lengths, tl.int64), tuple(-1 if k == batch else 1 for k in range(rank)))
+    places = tl.where(tl.less(numbers, last), tl.subtract(tl.subtract(last, np.int64(1)), numbers), numbers)
+    return tl.take_along_axis(x, tl.broadcast_to(places, tuple(tl.shape(x))), axis=along)

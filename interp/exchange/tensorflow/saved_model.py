@@ -1,0 +1,81 @@
+"""What a SavedModel says beside its graph: signatures, and under which keys its checkpoint has variables."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from ....core.errors import Malformed, Usage
+from .graph import Endpoint, ForeignGraph, read_function, read_library, read_nodes
+from .messages import Message
+from .tensors import StringArray, read_tensor
+
+INITIALIZER = "__saved_model_init_op"
+"""The signature that only restores a model."""
+
+
+def choose_meta_graph(model: Message) -> Message:
+    """The graph for serving, or the only one."""
+    graphs = model.meta_graphs
+    serving = [each for each in graphs if "serve" in each.meta_info_def.tags]
+    if not graphs:
+        raise Malformed("this is no SavedModel", required="a graph")
+    chosen: Message = (serving or graphs)[0]
+    return chosen
+
+
+def choose_signature(meta: Message, name: str | None) -> tuple[str, Message]:
+    """A signature and its name; raises Usage where there is none of the name, or several ones and no default."""
+    signatures = {key: value for key, value in meta.signature_def.items() if key != INITIALIZER}
+    chosen = name or ("serving_default" if "serving_default" in signatures else next(iter(signatures), ""))
+    if chosen not in signatures or (name is None and chosen != "serving_default" and len(signatures) > 1):
+        required = ", ".join(sorted(signatures)) or "a signature: tf.saved_model.save(..., signatures=...)"
+        raise Usage("the SavedModel does not have this signature", required=required, got=repr(name or "none"))
+    return chosen, signatures[chosen]
+
+
+def variable_keys(meta: Message) -> Mapping[str, str]:
+    """The keys of variables in the checkpoint, by the names of their nodes: what the operation that restores the model
+    assigns to them."""
+    library = read_library(meta.graph_def)
+    nodes = read_nodes(meta.graph_def.node, library, [])
+    main = ForeignGraph("restore", nodes, [], [])
+    keys = assigned_keys(main, {name: name for name in nodes})
+    restore = nodes.get(meta.saver_def.restore_op_name.partition(":")[0])
+    if restore is None:
+        return keys
+    for name in main.reachable([restore.name]):
+        called = nodes[name].attribute("f", nodes[name].op)
+        if called in library.definitions:
+            body = read_function(library.definitions[called], library)
+            operands = zip(body.arguments, nodes[name].inputs, strict=True)
+            keys |= assigned_keys(body, {argument.node: endpoint.node for argument, endpoint in operands})
+    return keys
+
+
+def assigned_keys(graph: ForeignGraph, variables: Mapping[str, str]) -> dict[str, str]:
+    """For each variable that a graph assigns what it restores: its key."""
+    keys = {}
+    for node in graph.nodes.values():
+        if node.op not in ("AssignVariableOp", "Assign") or len(node.inputs) < 2:
+            continue
+        source = node.inputs[1]
+        while graph.nodes[source.node].op in ("Identity", "Cast") and graph.nodes[source.node].inputs:
+            source = graph.nodes[source.node].inputs[0]
+        target = variables.get(node.inputs[0].node)
+        key = restored_key(graph, source)
+        if target is not None and key is not None:
+            keys[target] = key
+    return keys
+
+
+def restored_key(graph: ForeignGraph, source: Endpoint) -> str | None:
+    """The key of a value that a RestoreV2 reads."""
+    node = graph.nodes[source.node]
+    if node.op != "RestoreV2" or len(node.inputs) < 2:
+        return None
+    names = graph.nodes[node.inputs[1].node]
+    if names.op != "Const" or "value" not in names.messages:
+        return None
+    strings = read_tensor(names.messages["value"].tensor)
+    is_there = isinstance(strings, StringArray) and source.port < len(strings.strings)
+    return strings.strings[source.port] if is_there else None

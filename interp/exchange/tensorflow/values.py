@@ -1,0 +1,116 @@
+"""Values of a graph that are no arrays: variables, lists of arrays and texts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from ....core.dtypes import DType
+from ....core.frontend.array_api.common import type_of
+from ..refusals import tl, unsupported
+from .tensors import StringArray
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class VariableHandle:
+    """A resource that is a variable; None if its value is not known, so that it cannot be used."""
+
+    name: str
+    variable: Any = None
+
+    def contents(self) -> Any:
+        """The variable of tagloom; raises Unsupported where there is none."""
+        if self.variable is None:
+            hint = "import a SavedModel or a concrete function, or freeze the graph"
+            raise unsupported("construct", f"the graph does not have the value of variable {self.name!r}", hint=hint)
+        return self.variable
+
+
+@dataclass(frozen=True, slots=True)
+class TensorList:
+    """A list of arrays of one type, as one array. `array` is None as long as nobody knows the shape of an element;
+    then `count` is their number."""
+
+    dtype: DType
+    array: Any = None
+    count: Any = field(default=0)
+
+    @property
+    def length(self) -> Any:
+        """The number of elements."""
+        if self.array is None:
+            return self.count
+        size = tl.shape(self.array)[0]
+        return np.asarray(size, np.int64) if isinstance(size, int) else size
+
+    def with_sizes(self, sizes: Sequence[Any]) -> TensorList:
+        """The list with elements of these sizes: zeros, if it has none yet."""
+        return self if self.array is not None else TensorList(self.dtype, zeros(self.dtype, self.count, sizes))
+
+
+@dataclass(frozen=True, slots=True)
+class FormattedText:
+    """A text with values in it: a template, and what stands in its places."""
+
+    template: str
+    placeholder: str
+    operands: tuple[Any, ...]
+
+    def parts(self) -> list[Any]:
+        """The pieces of the text, in order."""
+        pieces: list[Any] = []
+        texts = self.template.split(self.placeholder)
+        for position, text in enumerate(texts):
+            pieces += [text] if text else []
+            pieces += [self.operands[position]] if position < min(len(self.operands), len(texts) - 1) else []
+        return pieces
+
+
+def zeros(dtype: DType, count: Any, sizes: Sequence[Any]) -> Any:
+    """An array of zeros: `count` elements of these sizes."""
+    if isinstance(count, np.ndarray | np.generic) and all(isinstance(size, int) for size in sizes):
+        return np.zeros((max(int(count), 0), *sizes), dtype.numpy)
+    return tl.full((as_size(count), *sizes), np.zeros((), dtype.numpy))
+
+
+def as_size(size: Any) -> Any:
+    """A number of elements as functions of arrays take it."""
+    if isinstance(size, np.ndarray | np.generic):
+        return int(size)
+    return size if isinstance(size, int) or type_of(size).dtype is tl.int64 else tl.astype(size, tl.int64)
+
+
+def is_array(value: Any) -> bool:
+    """Whether a value is an array, constant or symbolic."""
+    return not isinstance(value, VariableHandle | TensorList | FormattedText | StringArray)
+
+
+def is_constant(value: Any) -> bool:
+    """Whether an array is known before the run."""
+    return isinstance(value, np.ndarray)
+
+
+def pack(value: Any, what: str) -> Any:
+    """A value as branches and loops carry it: a list is its array."""
+    if isinstance(value, TensorList):
+        if value.array is None:
+            raise unsupported("shape", f"{what} is a list of arrays of which nothing says the shape")
+        return value.array
+    if not is_array(value):
+        raise unsupported("construct", f"{what} is no array")
+    return value
+
+
+def unpack(array: Any, like: Any) -> Any:
+    """The inverse of `pack`, for a value like another one."""
+    return TensorList(like.dtype, array) if isinstance(like, TensorList) else array
+
+
+def as_predicate(value: Any) -> Any:
+    """A condition as one bool: a number is true if it is not 0."""
+    type_ = type_of(value)
+    one = value if type_.shape == () else tl.reshape(value, ())
+    return one if type_.dtype.kind == "b" else tl.not_equal(one, np.asarray(0, type_.dtype.numpy))

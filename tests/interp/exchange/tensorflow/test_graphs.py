@@ -1,0 +1,397 @@
+"""Graphs that TensorFlow has written become programs; these tests need no TensorFlow."""
+
+from __future__ import annotations
+
+import random
+import struct
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import tagloom as tl
+from attack.command_line import run_words
+from support.programs.tensorflow_graphs import FRAMES, FUNCTIONS, SAVED_MODEL
+from tagloom.interp.exchange.tensorflow import interpreter
+from tagloom.interp.exchange.tensorflow.control import BranchGroup, ControlAnalysis
+from tagloom.interp.exchange.tensorflow.messages import SCALARS, Message
+from tagloom.interp.exchange.tensorflow.text_format import parse_text
+from tagloom.interp.exchange.tensorflow.wire import parse_message
+from tagloom.viz.source_lines import local_line
+
+
+def collatz(n: int) -> int:
+    steps = 0
+    while n > 1:
+        n, steps = (3 * n + 1 if n % 2 else n // 2), steps + 1
+    return steps
+
+
+def frames(text: str | None = None) -> tl.Function:
+    """The function of the graph with frames, or of a changed text of it."""
+    return tl.from_tensorflow(encoded(parse_text(text or FRAMES.read_text(), "GraphDef")), outputs=["steps"])
+
+
+def encoded(message: Message) -> bytes:
+    """A message in the wire format."""
+    parts = []
+    for name, content in message.values.items():
+        field = message.schema.fields[name]
+        if field.is_map:
+            for key, value in content.items():
+                body = value.encode() if field.kind == "string" else encoded(value)
+                entry = b"\x0a" + varint(len(key.encode())) + key.encode() + b"\x12" + varint(len(body)) + body
+                parts.append(varint(field.number << 3 | 2) + varint(len(entry)) + entry)
+            continue
+        for value in content if field.is_repeated else [content]:
+            if field.kind in ("float", "double"):
+                wire_type = 5 if field.kind == "float" else 1
+                parts.append(
+                    varint(field.number << 3 | wire_type) + struct.pack("<f" if wire_type == 5 else "<d", value)
+                )
+            elif field.kind in ("string", "bytes") or field.kind not in SCALARS:
+                body = encoded(value) if isinstance(value, Message) else value
+                body = body.encode() if isinstance(body, str) else body
+                parts.append(varint(field.number << 3 | 2) + varint(len(body)) + body)
+            else:
+                parts.append(varint(field.number << 3) + varint(value & 0xFFFFFFFFFFFFFFFF))
+    return b"".join(parts)
+
+
+def varint(number: int) -> bytes:
+    groups = []
+    while number >= 0x80:
+        groups.append(number & 0x7F | 0x80)
+        number >>= 7
+    return bytes([*groups, number])
+
+
+def contents(message: Message) -> Any:
+    """The fields of a message, as dicts and lists."""
+    return {name: plain(value) for name, value in message.values.items()}
+
+
+def plain(value: Any) -> Any:
+    match value:
+        case Message():
+            return contents(value)
+        case dict():
+            return {key: plain(each) for key, each in value.items()}
+        case list():
+            return [plain(each) for each in value]
+    return value
+
+
+SOURCES: dict[str, Callable[[], tl.Function]] = {
+    "frames": lambda: tl.from_tensorflow(FRAMES),
+    "functions": lambda: tl.from_tensorflow(FUNCTIONS),
+    "bytes": lambda: tl.from_tensorflow(FUNCTIONS.read_bytes()),
+}
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("source", SOURCES)
+@pytest.mark.parametrize("n", [0, 1, 6, 27])
+def test_outcomes(source: str, n: int) -> None:
+    """A graph computes what TensorFlow computes, under each schedule."""
+    function = SOURCES[source]()
+    for schedule in ("fifo", "lifo", "random:3"):
+        assert function.run(np.int32(n), engine="reference", schedule=schedule).value == collatz(n)
+
+
+@pytest.mark.parametrize("source", ["frames", "functions"])
+def test_a_graph_is_one_loop_and_one_conditional(source: str) -> None:
+    """Five primitives become a loop and a conditional, each once; a variable that no result depends on is left out, and
+    a node points to its line."""
+    program = SOURCES[source]().program
+    nodes = [node for function in program.functions for node in function.body.walk()]
+    ops = [node.op for node in nodes]
+    assert ops.count("while_loop") == ops.count("cond") == 1 and len(ops) == 9
+    (loop,) = (node for node in nodes if node.op == "while_loop")
+    assert [variable.name for variable in loop.regions[1].parameters] == ["n_1", "zero"]
+    location: Any = next(node for node in nodes if node.op == "remainder").location
+    assert local_line(location).strip().startswith("sequence/mod = FloorMod(")
+    assert [entry.name for entry in location.scopes][-1] == "mod"
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("source", ["frames", "functions"])
+def test_firings(source: str) -> None:
+    """The body fires once a trip, the condition once more, and only the branch that is taken fires."""
+    outcome = SOURCES[source]().run(np.int32(6), engine="reference", keep="events")
+    name = SOURCES[source]().name
+    assert len(outcome.values(f"{name}.greater")) == 9 and len(outcome.values(f"{name}.remainder")) == 8
+    assert len(outcome.values(f"{name}.floor_divide")) == 6 and len(outcome.values(f"{name}.multiply")) == 2
+
+
+def test_a_saved_model() -> None:
+    """The variables have the values of the checkpoint."""
+    function = tl.from_tensorflow(SAVED_MODEL)
+    assert function.run(np.array([1, 2], np.float32)).value.tolist() == [6.0, 9.0]
+    with pytest.raises(tl.Usage, match="does not have this signature"):
+        tl.from_tensorflow(SAVED_MODEL, signature="other")
+
+
+def test_text_and_bytes_say_the_same() -> None:
+    """Both readers of protobuf read what a writer wrote."""
+    message = parse_text(FRAMES.read_text(), "GraphDef")
+    assert contents(parse_message(encoded(message), "GraphDef")) == contents(message)
+    assert encoded(parse_message(FUNCTIONS.read_bytes(), "GraphDef"))
+
+
+SMALL = """node { name: "x" op: "Placeholder" attr { key: "dtype" value { type: DT_FLOAT } } }
+node { name: "p" op: "Placeholder" attr { key: "dtype" value { type: DT_BOOL } } }
+"""
+
+
+def small(*nodes: str) -> tl.Function:
+    """The function of a graph of x, a float32, p, a bool, and nodes, written NAME = OP(INPUTS)."""
+    text = SMALL
+    for node in nodes:
+        name, _, call = node.partition(" = ")
+        op, _, inputs = call.rstrip(")").partition("(")
+        words = " ".join(f'input: "{each}"' for each in inputs.split(", ") if each)
+        text += f'node {{ name: "{name}" op: "{op}" {words} attr {{ key: "T" value {{ type: DT_FLOAT }} }} }}\n'
+    return tl.from_tensorflow(encoded(parse_text(text, "GraphDef")), inputs=["x", "p"], outputs=["y"])
+
+
+def test_a_merge_of_two_sides() -> None:
+    """A Merge takes the live value, in either order of its inputs; control edges from a branch make a node dead."""
+    for order in ("a, b", "b, a"):
+        function = small("s = Switch(x, p)", "a = Neg(s:1)", "b = Exp(s)", f"y = Merge({order})")
+        assert function.run(np.float32(0), True).value == 0 and function.run(np.float32(0), False).value == 1
+    function = small("s = Switch(x, p)", "t = Identity(s:1)", "f = Identity(s)", "a = Neg(x, ^t)", "b = Exp(x, ^f)",
+                     "y = Merge(a, b)")  # fmt: skip
+    assert function.run(np.float32(0), True).value == 0 and function.run(np.float32(0), False).value == 1
+
+
+REFUSALS: dict[str, tuple[tuple[str, ...], str]] = {
+    "a race": (("a = Neg(x)", "y = Merge(x, a)"), "Merge y may get two live values"),
+    "a Switch itself is not dead": (
+        ("s = Switch(x, p)", "a = Neg(x, ^s)", "b = Exp(s)", "y = Merge(a, b)"), "Merge y may get two live values"
+    ),
+    "a dead result": (("s = Switch(x, p)", "y = Neg(s:1)"), "is dead for some values of p"),
+    "a side twice": (("s = Switch(x, p)", "a = Neg(s:1)", "y = Merge(a, s:1)"), "Merge y may get two live values"),
+    "an unknown op": (("y = NcclAllReduce(x)",), "no op NcclAllReduce"),
+    "a cycle": (("a = Add(x, y)", "y = Neg(a)"), "a cycle that is no loop"),
+    "no such output": (("y = Neg(x:4)",), "no output 4"),
+    "no such node": (("y = Neg(z)",), "takes a value of 'z', which does not exist"),
+    "an operand too many": (("y = Neg(x, x)",), "does not take these operands|Neg|negative"),
+}  # fmt: skip
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("name", REFUSALS)
+def test_refusals(name: str) -> None:
+    """What tagloom lacks, and what has no meaning, is said in words, with the node."""
+    nodes, words = REFUSALS[name]
+    with pytest.raises(tl.TagloomError, match=words):
+        small(*nodes).program  # noqa: B018
+
+
+FACTORIAL = """
+node { name: "n" op: "Placeholder" attr { key: "dtype" value { type: DT_INT32 } }
+  attr { key: "shape" value { shape { } } } }
+node { name: "y" op: "factorial" input: "n" }
+library {
+  function {
+    signature {
+      name: "factorial" input_arg { name: "n" type: DT_INT32 } output_arg { name: "product" type: DT_INT32 }
+    }
+    node_def { name: "one" op: "Const" attr { key: "value" value { tensor { dtype: DT_INT32 tensor_shape { }
+      int_val: 1 } } } }
+    node_def { name: "stops" op: "LessEqual" input: "n" input: "one:output:0" }
+    node_def { name: "choice" op: "StatelessIf" input: "stops:z:0" input: "n"
+      attr { key: "then_branch" value { func { name: "end" } } }
+      attr { key: "else_branch" value { func { name: "go" } } } }
+    ret { key: "product" value: "choice:output:0" }
+  }
+  function {
+    signature { name: "end" input_arg { name: "n" type: DT_INT32 } output_arg { name: "r" type: DT_INT32 } }
+    node_def { name: "one" op: "Const" attr { key: "value" value { tensor { dtype: DT_INT32 tensor_shape { }
+      int_val: 1 } } } }
+    ret { key: "r" value: "one:output:0" }
+  }
+  function {
+    signature { name: "go" input_arg { name: "n" type: DT_INT32 } output_arg { name: "r" type: DT_INT32 } }
+    node_def { name: "one" op: "Const" attr { key: "value" value { tensor { dtype: DT_INT32 tensor_shape { }
+      int_val: 1 } } } }
+    node_def { name: "m" op: "Sub" input: "n" input: "one:output:0" }
+    node_def { name: "rest" op: "factorial" input: "m:z:0" }
+    node_def { name: "times" op: "Mul" input: "n" input: "rest:product:0" }
+    ret { key: "r" value: "times:z:0" }
+  }
+}
+"""
+
+
+def test_a_recursive_function(tmp_path: Path) -> None:
+    """A function of a graph may call itself; an invocation has its own tokens."""
+    file = tmp_path / "factorial.pbtxt"
+    file.write_text(FACTORIAL)
+    outcome = tl.from_tensorflow(file).run(np.int32(5), engine="reference", keep="events")
+    assert outcome.value == 120 and len(outcome.values("factorial_1.multiply")) == 4
+
+
+CHANGES: dict[str, tuple[str, str]] = {
+    "swapped outputs of Switch": ('input: "sequence/Switch:1"', 'input: "sequence/Switch"'),
+    "an Exit that leaves in each iteration": ('input: "sequence/Switch_1"', 'input: "sequence/Switch_1:1"'),
+    "a NextIteration that forgets the frame": ('input: "sequence/add"\n', 'input: "zero"\n'),
+    "a Merge without a NextIteration": ('input: "sequence/NextIteration_1"', 'input: "zero"'),
+    "a Switch by another condition": (
+        'input: "sequence/Merge_1"\n  input: "sequence/LoopCond"', 'input: "sequence/Merge_1"\n  input: "n"'
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("change", CHANGES)
+def test_broken_frames(change: str) -> None:
+    """A graph whose loop is damaged is refused, or computes something else."""
+    old, new = CHANGES[change]
+    text = FRAMES.read_text()
+    assert old in text
+    try:
+        outcome = frames(text.replace(old, new)).run(
+            np.int32(6), engine="reference", limits=tl.Limits(firings=2_000)
+        )  # fmt: skip
+    except tl.TagloomError as error:
+        assert not isinstance(error, tl.Crash)
+    else:
+        assert outcome.status != "done" or outcome.value != collatz(6)
+
+
+def swapped_sides(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A twin: each input of a Merge comes from the other output of the Switch."""
+    true = ControlAnalysis.group
+
+    def group(self: ControlAnalysis, name: str) -> BranchGroup:
+        found = true(self, name)
+        sides = {merge: {1 - port: k for port, k in ports.items()} for merge, ports in found.sides.items()}
+        return found._replace(sides=sides)
+
+    monkeypatch.setattr(ControlAnalysis, "group", group)
+
+
+def wrong_input(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A twin: the Merge of a loop takes the value of its Enter in each iteration."""
+    true = interpreter.evaluate_loop
+    monkeypatch.setattr(
+        interpreter,
+        "evaluate_loop",
+        lambda loop: true(replace(loop, advance=lambda values, wanted: loop.advance(loop.starts, wanted))),
+    )
+
+
+def forgotten_frame(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A twin: NextIteration passes on the value of the same iteration."""
+    true = interpreter.evaluate_loop
+    monkeypatch.setattr(
+        interpreter, "evaluate_loop", lambda loop: true(replace(loop, advance=lambda values, wanted: list(values)))
+    )
+
+
+def swapped_switch(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A twin: the body of a loop takes the output that leads out of it."""
+    true = ControlAnalysis.close_frame
+
+    def close_frame(self: ControlAnalysis, frame: Any, result: Any) -> None:
+        true(self, frame, result)
+        frame.body_port = 1 - frame.body_port
+
+    monkeypatch.setattr(ControlAnalysis, "close_frame", close_frame)
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("break_code", [swapped_sides, wrong_input, forgotten_frame, swapped_switch])
+def test_broken_twins(break_code: Callable[[pytest.MonkeyPatch], None], monkeypatch: pytest.MonkeyPatch) -> None:
+    """A wrong importer is caught."""
+    break_code(monkeypatch)
+    try:
+        outcome = frames().run(np.int32(6), engine="reference", limits=tl.Limits(firings=2_000))
+    except tl.TagloomError as error:
+        assert not isinstance(error, tl.Crash)
+    else:
+        assert outcome.status != "done" or outcome.value != collatz(6)
+
+
+def check_damaged(count: int, seed: int) -> None:
+    """Damaged bytes and texts run, or are refused by an error of ours."""
+    dice, ends = random.Random(seed), set()
+    text, content = FRAMES.read_text(), FUNCTIONS.read_bytes()
+    words = text.split()
+    for _ in range(count):
+        try:
+            if dice.random() < 0.5:
+                damaged = bytearray(content)
+                for _ in range(dice.randint(1, 4)):
+                    damaged[dice.randrange(len(damaged))] = dice.choice([0, 0xFF, dice.randrange(256)])
+                function = tl.from_tensorflow(
+                    bytes(damaged[: len(damaged) if dice.random() < 0.8 else dice.randrange(99)])
+                )
+            else:
+                changed = text.replace(dice.choice(words), dice.choice(words), dice.randint(1, 3))
+                function = frames(changed)
+            outcome = function.run(np.int32(6), engine="reference", limits=tl.Limits(firings=1_000))
+            ends.add(str(outcome.status))
+        except tl.TagloomError as error:
+            assert not isinstance(error, tl.Crash), error
+            ends.add(type(error).__name__)
+    assert len(ends) > 1
+
+
+@pytest.mark.full
+def test_damaged_graphs(tmp_path: Path) -> None:
+    """A damaged graph runs, or is refused in words; so is one from a file, at the command line."""
+    check_damaged(60, 1)
+    for name, content in (
+        ("empty.pb", b""), ("text.pb", b"\xff\xfe"), ("half.pb", FUNCTIONS.read_bytes()[:900]),
+        ("deep.pbtxt", b"node { " * 5_000), ("half.pbtxt", FRAMES.read_bytes()[:900]),
+    ):  # fmt: skip
+        file = tmp_path / name
+        file.write_bytes(content)
+        result = run_words(["show", str(file)])
+        assert not result.raised and "Traceback" not in result.err and result.code in (1, 2), name
+
+
+@pytest.mark.heavy
+def test_many_damaged_graphs() -> None:
+    """The same, for 2,000 graphs."""
+    check_damaged(2_000, 2)
+
+
+@pytest.mark.full
+def test_damaged_models(tmp_path: Path) -> None:
+    """A SavedModel with a damaged checkpoint is refused in words, or has other numbers."""
+    dice = random.Random(3)
+    files = [path for path in SAVED_MODEL.rglob("*") if path.is_file()]
+    for number in range(30):
+        folder = tmp_path / str(number)
+        for path in files:
+            (folder / path.relative_to(SAVED_MODEL)).parent.mkdir(parents=True, exist_ok=True)
+            (folder / path.relative_to(SAVED_MODEL)).write_bytes(path.read_bytes())
+        target = folder / dice.choice(files).relative_to(SAVED_MODEL)
+        damaged = bytearray(target.read_bytes())
+        damaged[dice.randrange(len(damaged))] = dice.randrange(256)
+        target.write_bytes(damaged[: dice.choice([len(damaged), dice.randrange(len(damaged))])])
+        try:
+            tl.from_tensorflow(folder).run(np.zeros(2, np.float32), engine="reference")
+        except tl.TagloomError as error:
+            assert not isinstance(error, tl.Crash), error
+
+
+@pytest.mark.full
+def test_commands(tmp_path: Path) -> None:
+    """Commands take a file with a graph, and the folder of a SavedModel."""
+    assert run_words(["run", str(FUNCTIONS), "int32(6)"]).out == "int32(8)\n"
+    assert run_words(["check", str(FRAMES), "int32(6)"]).code == 0
+    assert "6." in run_words(["run", str(SAVED_MODEL), "float32([1, 2])"]).out
+    for form in ("program", "graph"):
+        shown = run_words(["show", str(FRAMES), "--form", form])
+        assert shown.code == 0 and "remainder" in shown.out
+    session = run_words(
+        ["debug", "--headless", str(FRAMES), "int32(6)"], ["break op == 'remainder'", "continue", "where"]
+    )
+    assert "sequence/mod = FloorMod(" in session.out
