@@ -20,6 +20,7 @@ from ...core.program.program import FunctionDef, Node, Operand, Program, Region,
 from ...core.types import Type
 from ...core.value import Literal, Value, admit
 from .policy import window_of
+from .protocol import ALL_CAPABILITIES, Capabilities
 from .sweep import TRAP, OpSample, edge_values, op_samples, operand_groups
 
 COMMON_DTYPES = (dtypes.int32, dtypes.int64, dtypes.float32, dtypes.float64)
@@ -47,33 +48,63 @@ def sample_groups(sample: OpSample) -> list[list[tuple[Value, ...]]]:
     return [operand_tuples for group, operand_tuples in operand_groups(sample).items() if group != TRAP]
 
 
-def write_edge_program(random: Random) -> tuple[Program, tuple[Value, ...]]:
-    """A program of up to three ops on edge values, and its arguments."""
-    return _EdgeWriter(random).write()
+@cache
+def supported_samples(capabilities: Capabilities) -> dict[DType, list[list[OpSample]]]:
+    """Those that a backend supports, by the dtype of their last operand; a list for each op. All if it supports
+    none."""
+
+    def is_supported(sample: OpSample) -> bool:
+        types = [*map(Type, sample.operand_dtypes), sample_result(sample)]
+        return capabilities.supports_op(sample.row.name) and all(map(capabilities.supports_type, types))
+
+    samples = {
+        dtype: [kept for each in by_name.values() if (kept := list(filter(is_supported, each)))]
+        for dtype, by_name in exact_samples().items()
+    }
+    return {dtype: each for dtype, each in samples.items() if each} or supported_samples(ALL_CAPABILITIES)
+
+
+def sample_result(sample: OpSample) -> Type:
+    """The type of the result of an op on scalars."""
+    return sample.row.type_rule(*map(Type, sample.operand_dtypes), **dict(sample.attributes))
+
+
+def write_edge_program(
+    random: Random, capabilities: Capabilities = ALL_CAPABILITIES
+) -> tuple[Program, tuple[Value, ...]]:
+    """A program of up to three ops on edge values that a backend supports, and its arguments."""
+    return _EdgeWriter(random, capabilities).write()
 
 
 class _EdgeWriter:
     """Writes one program, whose values are scalars, or vectors of three elements."""
 
-    def __init__(self, random: Random) -> None:
-        self.random, self.shape = random, random.choice(((), (3,)))
+    def __init__(self, random: Random, capabilities: Capabilities) -> None:
+        self.random, self.samples = random, supported_samples(capabilities)
+        self.shape: tuple[int, ...] = random.choice(((), (3,)) if capabilities.supports("arrays") else ((),))
+        self.places = [self.place_in_main]
+        if capabilities.supports("cond"):
+            self.places.append(self.place_in_branch)
+        if capabilities.supports("while_loop") and capabilities.supports_type(COUNTER):
+            self.places.append(self.place_in_loop)
         self.parameters: list[Var] = []
         self.arguments: list[Value] = []
         self.nodes: list[Node] = []
 
     def write(self) -> tuple[Program, tuple[Value, ...]]:
-        dtype = self.random.choice(COMMON_DTYPES if self.random.random() < 0.8 else dtypes.ALL)
+        common = [dtype for dtype in COMMON_DTYPES if dtype in self.samples]
+        dtype = self.random.choice(common if common and self.random.random() < 0.8 else list(self.samples))
         for _ in range(self.random.randint(1, MAX_OPS)):
             dtype = self.write_op(dtype)
         results = tuple(result for node in self.nodes for result in node.results)
         region = Region(tuple(self.parameters), tuple(self.nodes), tuple(result.name for result in results))
-        body = self.random.choice((self.place_in_main, self.place_in_branch, self.place_in_loop))(region, results)
+        body = self.random.choice(self.places)(region, results)
         main = FunctionDef("main", body, tuple(result.type for result in results))
         return Program((main,), "main"), tuple(self.arguments)
 
     def write_op(self, dtype: DType) -> DType:
         """Append a node of an op on values of a dtype; returns the dtype of its result."""
-        sample = self.random.choice(self.random.choice(list(exact_samples()[dtype].values())))
+        sample = self.random.choice(self.random.choice(self.samples.get(dtype) or next(iter(self.samples.values()))))
         types = [Type(operand_dtype, self.shape) for operand_dtype in sample.operand_dtypes]
         result = Var(f"v{len(self.nodes)}", sample.row.type_rule(*types, **dict(sample.attributes)))
         is_grouped = self.random.random() < GROUP_SHARE

@@ -36,7 +36,7 @@ from .blame import LevelBlame
 from .generate import COMPARISONS, FuzzCase, generate_case
 from .judge import FAILURES, Judgement, judge, run_reference
 from .probe import ProbeReport, find_wrong_token
-from .protocol import Level
+from .protocol import ALL_CAPABILITIES, Level
 from .shrink import MAX_TRIES, count_nodes, shrink
 
 FUZZ_STEPS, FUZZ_LIMITS = 1_000, Limits(firings=20_000, depth=200)
@@ -104,6 +104,7 @@ def fuzz(
     def work(job: int) -> None:
         try:
             with open_backend() as backend:
+                backend.start()
                 for number in range(job, options.programs, options.jobs):
                     if errors or time.monotonic() - start > 60 * options.minutes:
                         return
@@ -135,7 +136,7 @@ def fuzz(
 
 def try_number(backend: Backend, options: FuzzOptions, number: int, report: FuzzReport, lock: threading.Lock) -> None:
     """Compare one program; shrink it if it is the first of its symptom."""
-    case = generate_case(options.seed, number)
+    case = generate_case(options.seed, number, backend.capabilities or ALL_CAPABILITIES)
     judgement = judge_case(backend, case)
     if judgement is None:
         with lock:

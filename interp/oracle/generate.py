@@ -22,6 +22,7 @@ from ...core.program.program import FunctionDef, Node, Operand, Program, Region,
 from ...core.types import Type
 from ...core.value import Literal, Value, admit
 from .edge_programs import write_edge_program
+from .protocol import ALL_CAPABILITIES, Capabilities
 
 BOOL, INT32, INT64 = Type(dtypes.bool), Type(dtypes.int32), Type(dtypes.int64)
 FLOAT, VECTOR = Type(dtypes.float64), Type(dtypes.float64, (3,))
@@ -41,6 +42,7 @@ NUMBERS = (0, 1, 2, 3, 5, 7, -0.0, -1, -2, -7)
 """The numbers of literals; in floats zero has a sign."""
 DIVISORS = (2, 3, 5, -2, -3)
 STEPS = (1, 1, 2, 3, 5, -1)
+QUOTIENT_OPS = ("floor_divide", "remainder")
 NUMBER_OPS = ("add", "add", "subtract", "multiply", "minimum", "maximum", "where", "negative")
 MAX_DEPTH, MAX_LOOPS, MAX_NODES = 3, 4, 50
 SEQUENCE_VERSION = 2
@@ -65,11 +67,21 @@ class RegionDraft:
 
 
 class FuzzWriter:
-    """Writes one program. `random` makes every decision."""
+    """Writes one program of what a backend supports. `random` makes every decision."""
 
-    def __init__(self, random: Random, *, has_calls: bool = True) -> None:
-        self.random, self.has_calls = random, has_calls
-        self.count, self.loops_left, self.nodes_left = 0, MAX_LOOPS, MAX_NODES
+    def __init__(self, random: Random, capabilities: Capabilities = ALL_CAPABILITIES) -> None:
+        self.random = random
+        self.has_calls, self.has_conds = map(capabilities.supports, ("call", "cond"))
+        self.types, self.counters, self.compared_types = (
+            tuple(filter(capabilities.supports_type, types)) or types[:1]
+            for types in (VALUE_TYPES, (INT64, INT32), (INT64, INT32, FLOAT))
+        )
+        self.number_ops, self.quotient_ops = (
+            tuple(filter(capabilities.supports_op, ops)) or ops for ops in (NUMBER_OPS, QUOTIENT_OPS)
+        )
+        self.has_growing_arrays = capabilities.supports_type(GROWING)
+        has_loops = capabilities.supports("while_loop") and any(map(capabilities.supports_type, (INT64, INT32)))
+        self.count, self.loops_left, self.nodes_left = 0, MAX_LOOPS if has_loops else 0, MAX_NODES
         self.helpers: list[FunctionDef] = []
 
     def write_case(self) -> FuzzCase:
@@ -82,7 +94,7 @@ class FuzzWriter:
 
     def write_function(self, name: str, statements: int) -> FunctionDef:
         parameters = tuple(
-            Var(self.fresh("x"), self.random.choice(VALUE_TYPES)) for _ in range(self.random.randint(0, 3))
+            Var(self.fresh("x"), self.random.choice(self.types)) for _ in range(self.random.randint(0, 3))
         )
         draft = RegionDraft(scope={parameter.name: parameter.type for parameter in parameters})
         self.write_statements(draft, 0, self.random.randint(2, statements))
@@ -137,7 +149,7 @@ class FuzzWriter:
             chance = self.random.random()
             if depth < MAX_DEPTH and self.loops_left and chance < 0.3:
                 self.write_loop(draft, depth)
-            elif depth < MAX_DEPTH and chance < 0.45:
+            elif depth < MAX_DEPTH and self.has_conds and chance < 0.45:
                 self.write_cond(draft, depth)
             elif self.helpers and chance < 0.6:
                 self.write_call(draft)
@@ -145,17 +157,17 @@ class FuzzWriter:
                 self.write_op(draft)
 
     def write_op(self, draft: RegionDraft) -> None:
-        type_ = self.random.choice(VALUE_TYPES)
+        type_ = self.random.choice(self.types)
         if type_ is BOOL:
             self.write_predicate(draft)
         elif type_.dtype.is_integer and self.random.random() < 0.25:
             divisor = Literal(admit(self.random.choice(DIVISORS), type_), type_)
-            op = self.random.choice(("floor_divide", "remainder"))
+            op = self.random.choice(self.quotient_ops)
             self.emit(draft, op, (self.dividend(draft, type_), divisor), type_)
         elif type_.shape and self.random.random() < 0.3:
             self.write_reshape(draft, type_, self.operand(draft, type_, 0.1))
         else:
-            op = self.random.choice(NUMBER_OPS)
+            op = self.random.choice(self.number_ops)
             operands = [self.operand(draft, type_) for _ in range(1 if op == "negative" else 2)]
             self.emit(draft, op, [self.operand(draft, BOOL)] * (op == "where") + operands, type_)
 
@@ -180,7 +192,7 @@ class FuzzWriter:
         """A comparison of data, or a constant."""
         if self.random.random() < 0.1:
             return self.literal(BOOL)
-        type_ = self.random.choice((INT64, INT32, FLOAT))
+        type_ = self.random.choice(self.compared_types)
         operands = (self.operand(draft, type_), self.operand(draft, type_))
         return self.emit(draft, self.random.choice((*COMPARISONS, "equal")), operands, BOOL)
 
@@ -200,7 +212,7 @@ class FuzzWriter:
         predicate = self.write_predicate(draft)
         names = list(draft.scope)
         captured = self.random.sample(names, min(len(names), self.random.randint(0, 4)))
-        types = [self.random.choice(VALUE_TYPES) for _ in range(self.random.randint(1, 2))]
+        types = [self.random.choice(self.types) for _ in range(self.random.randint(1, 2))]
         if self.random.random() < 0.15:
             types.append(types[0])
         regions = []
@@ -217,7 +229,7 @@ class FuzzWriter:
     def write_loop(self, draft: RegionDraft, depth: int) -> None:
         """A loop over a counter, with more variables of several kinds in any order; its body may contain anything."""
         self.loops_left -= 1
-        counter = self.random.choice((INT64, INT32))
+        counter = self.random.choice(self.counters)
         step = self.random.choice(STEPS)
         bound = self.random.randint(-2, 8)
         start = bound - step * self.random.randint(0, 4) + self.random.choice((0, 0, 0, 1, 2, -1))
@@ -229,14 +241,14 @@ class FuzzWriter:
             variables.append((self.bound(draft, bound, counter), counter, "bound"))
         for _ in range(self.random.randint(0, 4)):
             kind = self.random.choice(VARIABLE_KINDS)
-            type_ = self.random.choice(VALUE_TYPES)
+            type_ = self.random.choice(self.types)
             first = self.operand(draft, type_, 0.1 if depth else 0.4)
             variables.append((first, type_, kind))
             if kind == "swapped":
                 variables.append((self.operand(draft, type_, 0.4), type_, kind))
             if kind == "copy":
                 variables.append((first, type_, "accumulator"))
-        if self.random.random() < GROWING_SHARE:
+        if self.random.random() < GROWING_SHARE and self.has_growing_arrays:
             variables.append((self.literal(VECTOR), GROWING, "growing"))
         self.random.shuffle(variables)
         self.append_loop(draft, depth, variables, comparison, step, None if dynamic_bound else bound)
@@ -319,9 +331,10 @@ class FuzzWriter:
         self.append_structured(draft, Node("while_loop", starts, (), (while_region, region)), types)
 
 
-def generate_case(seed: int, number: int, *, has_calls: bool = True) -> FuzzCase:
-    """The program of this number in the sequence of a seed. One in five is of edge values; all others are exact."""
+def generate_case(seed: int, number: int, capabilities: Capabilities = ALL_CAPABILITIES) -> FuzzCase:
+    """The program of this number in the sequence of a seed, of the dtypes and constructs that a backend supports. One
+    in five is of edge values; all others are exact."""
     random = Random(f"{seed}:{number}")
     if number % EDGE_INTERVAL == EDGE_INTERVAL // 2:
-        return FuzzCase(*write_edge_program(random))
-    return FuzzWriter(random, has_calls=has_calls).write_case()
+        return FuzzCase(*write_edge_program(random, capabilities))
+    return FuzzWriter(random, capabilities).write_case()

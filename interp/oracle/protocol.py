@@ -14,13 +14,13 @@ from ...core.errors import plural
 from ...core.json.cursor import JsonCursor
 from ...core.json.value import JsonValue, read_value, value_to_json
 from ...core.program.program import Program
-from ...core.types import type_of
+from ...core.types import Type, type_of
 from ...core.value import Value
 from ..exchange.export.walker import REFUSAL_KINDS, Refusal
 
 PROTOCOL_VERSION = 1
-CONSTRUCTS = ("cond", "while_loop", "call", "recursion")
-"""The constructs that a backend may support."""
+CONSTRUCTS = ("cond", "while_loop", "call", "recursion", "arrays")
+"""The constructs that a backend may support; without arrays, it has scalars only."""
 
 ENDINGS = ("trapped", "deadlocked", "invalid")
 """The endings without results that a backend may promise to report: a trap, a deadlock, and the refusal of a program
@@ -63,6 +63,23 @@ class Capabilities(NamedTuple):
     flags: tuple[str, ...] = ()
     endings: tuple[str, ...] = ()
     levels: tuple[Level, ...] = ()
+
+    def supports_type(self, type_: Type) -> bool:
+        """Whether the backend supports values of a type."""
+        is_scalar = type_.shape == ()
+        return (self.dtypes is None or repr(type_.dtype) in self.dtypes) and (is_scalar or self.supports("arrays"))
+
+    def supports_op(self, name: str) -> bool:
+        """Whether the backend supports an op on some dtype."""
+        return self.ops is None or name in self.ops
+
+    def supports(self, construct: str) -> bool:
+        """Whether the backend supports a construct."""
+        return self.constructs is None or construct in self.constructs
+
+
+ALL_CAPABILITIES = Capabilities("", "", "")
+"""Those of a backend that supports everything."""
 
 
 class Adapter(Protocol):

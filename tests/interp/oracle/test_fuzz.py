@@ -37,7 +37,7 @@ from tagloom.interp.oracle.fuzz import (
 )
 from tagloom.interp.oracle.generate import COMPARISONS, EDGE_INTERVAL, FuzzCase, generate_case
 from tagloom.interp.oracle.judge import FAILURES
-from tagloom.interp.oracle.protocol import Answer, Level
+from tagloom.interp.oracle.protocol import Answer, Capabilities, Level
 from tagloom.interp.oracle.shrink import count_nodes, shrink, smaller_cases
 from tagloom.interp.oracle.sweep import op_samples, sweep
 
@@ -179,6 +179,25 @@ def test_generated_programs_are_valid_and_repeatable(number: int) -> None:
         assert program_problems(case.program) == []
         assert tl.print_program(case.program) == tl.print_program(generate_case(1, k).program)
         assert judged(RightBackend(), case) in ("alike", "discarded")
+
+
+SCALARS = Capabilities(
+    "scalars", "1", "C", ("int64", "bool"), ("add", "subtract", "less", "where"), ("cond", "while_loop", "call")
+)
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("missing", [None, "cond", "while_loop", "call"])
+def test_programs_have_what_the_backend_supports(missing: str | None) -> None:
+    """If a backend says which dtypes and constructs it supports, programs have no others; among 100 there are all."""
+    constructs = tuple(name for name in SCALARS.constructs or () if name != missing)
+    capabilities = SCALARS._replace(constructs=constructs)
+    programs = [generate_case(1, number, capabilities).program for number in range(100)]
+    nodes = [node for program in programs for function in program.functions for node in function.body.walk()]
+    assert all(program_problems(program) == [] for program in programs)
+    assert all(capabilities.supports_type(result.type) for node in nodes for result in node.results)
+    ops = {node.op for node in nodes}
+    assert ops & {"cond", "while_loop", "call"} == set(constructs) and ops > {"add", "subtract", "less", "where"}
 
 
 @pytest.mark.full

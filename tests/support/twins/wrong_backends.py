@@ -23,6 +23,7 @@ MOST_TRIPS = 3_000
 class RightBackend:
     """A backend that is right."""
 
+    capabilities = None
     endings = ()
     levels = ()
 
