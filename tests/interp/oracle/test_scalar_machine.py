@@ -68,7 +68,7 @@ def test_generated_programs(tmp_path: Path) -> None:
         cases = [generate_case(7, number, backend.capabilities) for number in range(100)]
         judgements = [judge_case(backend, case) for case in cases]
     verdicts = Counter(judgement.verdict for judgement in judgements if judgement is not None)
-    assert set(verdicts) == {"alike", "refused"} and verdicts["alike"] > 60, verdicts
+    assert set(verdicts) <= {"alike", "refused"} and verdicts["alike"] > 60, verdicts
 
 
 BREAKS = {
