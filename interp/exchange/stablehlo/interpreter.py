@@ -343,18 +343,20 @@ def size_of(type_: Type) -> int:
 
 
 def operation_scopes(operation: Operation) -> list[str]:
-    """The scopes of an operation: the parts of the name that JAX gives it, or what it is.
+    """The scopes of an operation: the Python functions in which it was traced, and the parts of the name that JAX gives
+    it, or what it is.
 
     >>> from tagloom.interp.exchange.stablehlo.module import SourcePlace
-    >>> place = SourcePlace(1, 0, "jit(f)/while/body/layer/tanh")
+    >>> place = SourcePlace(1, 0, "jit(f)/while/body/layer/tanh", ("block",))
     >>> operation_scopes(Operation("stablehlo.tanh", (), {}, (), (), (), place))
-    ['layer', 'tanh']
+    ['block', 'layer', 'tanh']
     """
     parts = [part for part in operation.place.origin.split("/") if part and not STRUCTURE.fullmatch(part)]
     name = operation.name.rpartition(".")[2]
     if operation.regions and operation.name in STRUCTURED:
         parts.append(f"<{name}>")  # no scope: what is in its regions has its own
-    return [escape_line(part)[:MAX_NAME_LENGTH] for part in parts] or [name]
+    parts = [*operation.place.helpers, *(parts or [name])]
+    return [escape_line(part)[:MAX_NAME_LENGTH] for part in parts]
 
 
 def parameter_names(names: Sequence[str]) -> list[str]:

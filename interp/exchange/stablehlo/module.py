@@ -41,12 +41,13 @@ class ForeignType(NamedTuple):
 
 
 class SourcePlace(NamedTuple):
-    """Where an operation stands in the text of the module: its line from 1, its column from 0; and the name that the
-    system which wrote the module gives it."""
+    """Where an operation stands in the text of the module: its line from 1, its column from 0; the name that the system
+    which wrote the module gives it; and the Python functions in which it was traced, outermost first."""
 
     line: int
     column: int
     origin: str = ""
+    helpers: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -129,7 +130,7 @@ def _read_operation(document: Mapping[str, Any]) -> Operation:
         tuple(map(_read_block, document["regions"])),
         tuple(document["results"]),
         _read_types(document["types"]),
-        SourcePlace(document["line"], document["column"], document["origin"]),
+        SourcePlace(document["line"], document["column"], document["origin"], tuple(document["helpers"])),
     )
 
 

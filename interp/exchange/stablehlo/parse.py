@@ -14,7 +14,7 @@ import re
 import sys
 from collections.abc import Iterator
 from contextlib import suppress
-from itertools import count
+from itertools import count, takewhile
 from typing import Any
 
 import numpy as np
@@ -35,6 +35,9 @@ READABLE = re.compile(r"(i1|u?i(8|16|32|64)|f(32|64))")
 FILE_LOCATION = re.compile(r'^loc\("((?:[^"\\]|\\.)*)":(\d+):(\d+)')
 NAME_LOCATION = re.compile(r'^loc\("((?:[^"\\]|\\.)*)"[()]')
 PYTHON_LOCATION = re.compile(r'"([^"]*\.py)":(\d+)')
+PYTHON_FRAME = re.compile(r'"((?:[^"\\]|\\.)*)"\("(?:[^"\\]|\\.)*":\d+:\d+')
+"""A frame of Python in a location: the name of its function, and its place."""
+PLACED_IN_CALLERS = ("stablehlo.constant", "func.return")
 NAME = re.compile(r"%([A-Za-z_$.-][\w$.-]*)")
 BUFFER = "-"
 """The name that the parser gives to text without a file."""
@@ -129,11 +132,14 @@ class ModuleWriter:
         blocks = list(function.regions[0].blocks)
         line, column = line_of(self.twins[function]) or (1, 1)
         type_ = ir.FunctionType(ir.TypeAttr(attributes["function_type"]).value)
+        body = self.block(blocks, list(self.twins[function].regions[0].blocks)) if blocks else None
+        if body is not None:
+            drop_common_helpers(list(written_operations(body)))
         return {
             "name": ir.StringAttr(attributes["sym_name"]).value,
             "is_public": "sym_visibility" not in attributes or attributes["sym_visibility"].value == "public",
             "results": list(map(tensor_type, type_.results)),
-            "body": self.block(blocks, list(self.twins[function].regions[0].blocks)) if blocks else None,
+            "body": body,
             "line": line,
             "column": column - 1,
         }
@@ -186,7 +192,44 @@ class ModuleWriter:
             "line": line,
             "column": column - 1,
             "origin": named[1] if named else "",
+            "helpers": python_functions(location),
         }
+
+
+def python_functions(location: str) -> list[str]:
+    """The Python functions in which an operation was traced, outermost first, by the frames that its location names. A
+    method `__call__` has the name of its class; lambdas and comprehensions are left out.
+
+    >>> frames = ('"Layer.__call__"("a.py":7:12 to :17)', '"<lambda>"("a.py":9:4 to :8)', '"loss"("a.py":9:4 to :8)')
+    >>> python_functions(f'loc("jit(f)/sub"(callsite({" at callsite(".join(frames)}))))')
+    ['loss', 'Layer']
+    """
+    names = [name.removesuffix(".__call__").rpartition(".")[2] for name in PYTHON_FRAME.findall(location)]
+    return [name for name in reversed(names) if not name.startswith("<")]
+
+
+def written_operations(block: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """The operations of a block as `ModuleWriter` writes them, those in regions included."""
+    for operation in block["operations"]:
+        yield operation
+        for region in operation["regions"]:
+            yield from written_operations(region)
+
+
+def drop_common_helpers(operations: list[dict[str, Any]]) -> None:
+    """Leave out the functions around all operations of a function: it, and those that called it. Constants and returns
+    do not count, as JAX gives them the place of a caller.
+
+    >>> operations = [{"name": "add", "helpers": each} for each in (["main", "f", "g"], [], ["main", "f"])]
+    >>> operations.append({"name": "stablehlo.constant", "helpers": ["main"]})
+    >>> drop_common_helpers(operations)
+    >>> [operation["helpers"] for operation in operations]
+    [['g'], [], [], []]
+    """
+    paths = [each["helpers"] for each in operations if each["helpers"] and each["name"] not in PLACED_IN_CALLERS]
+    common = sum(1 for _ in takewhile(lambda level: len(set(level)) == 1, zip(*paths, strict=False)))
+    for operation in operations:
+        operation["helpers"] = operation["helpers"][common:]
 
 
 def names(attributes: Any) -> list[str]:

@@ -32,6 +32,7 @@ from tagloom.interp.exchange.stablehlo.module import read_module  # noqa: E402
 from tagloom.interp.exchange.stablehlo.parse import __file__ as parse_file  # noqa: E402
 from tagloom.interp.exchange.stablehlo.parse import parse  # noqa: E402
 from tagloom.interp.oracle.generate import FuzzCase, FuzzWriter  # noqa: E402
+from tagloom.viz.graph_view import graph_view  # noqa: E402
 
 MODEL = Path(__file__).parents[4] / "docs" / "models" / "sorting.mlir"
 
@@ -401,6 +402,25 @@ def test_bytecode_and_names_of_jax() -> None:
     assert [variable.name for variable in imported.program.main.body.parameters] == ["x", "w"]
     node = next(node for node in imported.program.main.body.nodes if node.op == "tanh")
     assert [entry.name for entry in node.location.scopes] == ["dense", "tanh"]
+
+
+@pytest.mark.full
+def test_python_functions_are_scopes() -> None:
+    """The Python functions that the imported function calls are scopes, each call of its own; the function itself and
+    those that called it are not."""
+
+    def norm(x):
+        return x - jnp.mean(x)
+
+    def block(x):
+        return norm(jnp.exp(norm(x))) * 2.0
+
+    imported = tl.from_jax(lambda x: block(jnp.tanh(x)), X)
+    paths = [[entry.name for entry in node.location.scopes] for node in imported.program.main.body.nodes]
+    assert all(path[0] == "block" for path in paths if path[-1] != "tanh" and path != ["return"])
+    assert ["block", "norm", "sub"] in paths and ["block", "exp"] in paths and ["tanh"] in paths
+    titles = [cluster.title for cluster in graph_view(imported.graph).root.walk() if cluster.kind == "scope"]
+    assert titles.count("norm") == 2 and titles.count("block") == 1
 
 
 @pytest.mark.heavy
