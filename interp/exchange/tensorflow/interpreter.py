@@ -31,7 +31,7 @@ from ..refusals import identifier, tl, unsupported
 from .control import SWITCHES, ControlAnalysis, Gate, LoopFrame
 from .graph import Endpoint, ForeignGraph, ForeignNode, GraphLibrary, read_function
 from .listing import GraphListing, node_scopes
-from .loops import CarriedLoop, evaluate_branches, evaluate_loop
+from .loops import DEFAULT_PARALLEL_ITERATIONS, CarriedLoop, evaluate_branches, evaluate_loop
 from .operations import OPERATIONS, TensorFlowOperation
 from .tensors import RESOURCE, VARIANT, FunctionName, StringArray, read_tensor
 from .values import VariableHandle, is_array, is_constant
@@ -463,7 +463,7 @@ class GraphInterpreter:
                 if any(Endpoint(each) in graph.data_used for each in exits[merge])
             ],
             has_effects=not self.effectful(graph).isdisjoint([frame.condition, *frame.next_values]),
-            parallel_iterations=int(enters[0].attribute("parallel_iterations", 10)),
+            parallel_iterations=int(enters[0].attribute("parallel_iterations", DEFAULT_PARALLEL_ITERATIONS)),
             test=test,
             advance=advance,
         )  # fmt: skip

@@ -12,6 +12,10 @@ from .messages import Message
 from .tensors import ElementType, read_shape, read_tensor
 
 MAX_NAME_LENGTH = 60
+STRUCTURED = frozenset(
+    {"Case", "Exit", "If", "LoopCond", "Merge", "StatelessCase", "StatelessIf", "StatelessWhile", "While"}
+)
+"""Ops of nodes in whose line loops and conditionals with all their nodes are evaluated."""
 SHOWN = ("frame_name", "cond", "body", "then_branch", "else_branch", "f", "dtype", "Tout", "DstT")
 """The attributes that are shown."""
 
@@ -96,7 +100,10 @@ def describe_endpoint(endpoint: Endpoint) -> str:
 
 
 def node_scopes(node: ForeignNode) -> list[str]:
-    """The scopes of a node: the parts of its name, without those that only number the copies of a function."""
+    """The scopes of a node: the parts of its name, without those that only number the copies of a function. A loop or a
+    conditional has none, since the names of the nodes in it begin with its own."""
+    if node.op in STRUCTURED:
+        return [f"<{node.op}>"]
     parts = [clean(part) for part in node.name.split("/") if part and not part.lstrip("_").isdigit()]
     return parts or [clean(node.name)]
 

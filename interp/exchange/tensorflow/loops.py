@@ -14,6 +14,8 @@ from ....core.frontend.trace.program_builder import current_region, enter_region
 from ..refusals import tl, unsupported
 from .values import TensorList, VariableHandle, as_predicate, pack, unpack
 
+DEFAULT_PARALLEL_ITERATIONS = 10
+
 
 @dataclass(frozen=True, slots=True)
 class CarriedLoop:
@@ -31,6 +33,7 @@ class CarriedLoop:
     """The variables whose last values are used."""
     has_effects: bool
     parallel_iterations: int
+    """How many iterations may run at once; the default of TensorFlow counts as no bound."""
     test: Callable[[Sequence[Any]], Any]
     advance: Callable[[Sequence[Any], Collection[int]], list[Any]]
     """The next values of those variables that are asked for."""
@@ -74,7 +77,8 @@ def evaluate_loop(loop: CarriedLoop) -> list[Any]:
         return following if len(following) > 1 else following[0]
 
     packed = [pack(starts[k], f"loop variable {loop.names[k]}") for k in carried]
-    finals = all_values(tl.while_loop(condition, body, *packed))
+    bound = None if loop.parallel_iterations == DEFAULT_PARALLEL_ITERATIONS else loop.parallel_iterations
+    finals = all_values(tl.while_loop(condition, body, *packed, parallel_iterations=bound))
     return [final if k in needed or k in carried else None for k, final in enumerate(finals)]
 
 

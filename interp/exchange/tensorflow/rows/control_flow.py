@@ -10,7 +10,7 @@ import numpy as np
 
 from ..graph import ForeignGraph, ForeignNode
 from ..interpreter import TensorFlowCall, chosen_output, short_name, unique_names
-from ..loops import CarriedLoop, evaluate_branches, evaluate_loop
+from ..loops import DEFAULT_PARALLEL_ITERATIONS, CarriedLoop, evaluate_branches, evaluate_loop
 from ..operations import operation, require, tl, unsupported
 from ..tensors import ElementType, FunctionName
 from ..values import TensorList, as_size, is_constant, zeros
@@ -49,7 +49,11 @@ def choose(predicate: Any, names: Sequence[str], operands: Sequence[Any], node: 
 
 @operation("While", "StatelessWhile", takes_values=True)
 def evaluate_while(
-    *starts: Any, cond: FunctionName, body: FunctionName, parallel_iterations: int = 10, node: TensorFlowCall
+    *starts: Any,
+    cond: FunctionName,
+    body: FunctionName,
+    parallel_iterations: int = DEFAULT_PARALLEL_ITERATIONS,
+    node: TensorFlowCall,
 ) -> Any:
     interpreter = node.interpreter
     test_graph, body_graph = interpreter.function_graph(cond), interpreter.function_graph(body)

@@ -236,6 +236,10 @@ GRADIENTS: dict[str, Callable[[Any, Any], Any]] = {
     "RsqrtGrad": lambda y, dy: tl.multiply(tl.multiply(dy, numeric(-0.5, y)), tl.multiply(y, tl.square(y))),
     "ReciprocalGrad": lambda y, dy: tl.negative(tl.multiply(dy, tl.square(y))),
     "ReluGrad": lambda dy, x: tl.where(tl.greater(x, numeric(0, x)), dy, numeric(0, dy)),
+    "Relu6Grad": lambda dy, x: tl.where(
+        tl.logical_and(tl.greater(x, numeric(0, x)), tl.less(x, numeric(6, x))), dy, numeric(0, dy)
+    ),
+    "EluGrad": lambda dy, y: tl.where(tl.less(y, numeric(0, y)), tl.multiply(dy, tl.add(y, numeric(1, y))), dy),
     "SoftplusGrad": lambda dy, x: tl.multiply(dy, tl.sigmoid(x)),
 }
 """Ops that TensorFlow's gradients use."""
@@ -249,6 +253,11 @@ def register_gradient(name: str) -> None:
 
 for _name in GRADIENTS:
     register_gradient(_name)
+
+
+@operation("LeakyReluGrad")
+def leaky_relu_grad(dy: Any, x: Any, *, alpha: float = 0.2) -> Any:
+    return tl.where(tl.greater(x, numeric(0, x)), dy, tl.multiply(dy, numeric(alpha, dy)))
 
 
 @operation("CheckNumerics", has_effect=True)

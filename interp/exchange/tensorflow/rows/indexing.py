@@ -121,6 +121,19 @@ def tensor_strided_slice_update(
     return tl.scatter_index(x, value, slice_key(x, begin, end, strides, masks))
 
 
+@operation("StridedSliceGrad")
+def strided_slice_grad(
+    sizes: Any, begin: Any, end: Any, strides: Any, dy: Any, *, begin_mask: int = 0, end_mask: int = 0,
+    ellipsis_mask: int = 0, new_axis_mask: int = 0, shrink_axis_mask: int = 0,
+) -> Any:  # fmt: skip
+    """Zeros, with a gradient at the places of a slice."""
+    target = elements(sizes)
+    check_room(*target)
+    masks = begin_mask, end_mask, ellipsis_mask, new_axis_mask, shrink_axis_mask
+    x = tl.full(tuple(target), numeric(0, dy))
+    return tl.scatter_index(x, dy, slice_key(x, begin, end, strides, masks))
+
+
 @operation("OneHot")
 def one_hot(indices: Any, depth: Any, on: Any, off: Any, *, axis: int = -1) -> Any:
     if not isinstance(depth, np.ndarray):

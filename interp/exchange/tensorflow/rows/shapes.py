@@ -93,6 +93,18 @@ def concat(axis: Any, *arrays: Any) -> Any:
     return tl.concat(list(arrays), axis=axis_position(integer(axis), rank_of(arrays[0])))
 
 
+@operation("ConcatOffset", static=(0,))
+def concat_offset(axis: Any, *shapes: Any) -> Any:
+    """Where each array begins in a concatenation."""
+    position, start = integer(axis), numeric(0, shapes[0])
+    offsets = []
+    for sizes in shapes:
+        here = np.arange(known_sizes(sizes)[0]) == position
+        offsets.append(tl.where(here, start, numeric(0, sizes)))
+        start = tl.add(start, tl.index(sizes, position))
+    return offsets
+
+
 @operation("Pack")
 def pack(*arrays: Any, axis: int = 0) -> Any:
     return tl.stack(list(arrays), axis=axis)
