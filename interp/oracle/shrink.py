@@ -1,13 +1,14 @@
 """Makes a program smaller while a symptom stays. A part of it stands alone, on the values that the rest computed for
 it: a node, the inside of a branch, of an iteration, or of a call. A loop becomes its starts, a cond one of its
-branches, a node an operand, a literal or a parameter, an operand a literal; loop variables are dropped, merged or made
-invariant; literals become smaller, and unused parts go one by one.
+branches, the only call of a function its body, a node an operand, a literal or a parameter, an operand a literal; loop
+variables are dropped, merged or made invariant; literals become smaller, and unused parts go one by one.
 
 A candidate that breaks a rule of programs is never tried.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import combinations
@@ -185,6 +186,7 @@ def smaller_cases(case: FuzzCase) -> Iterator[FuzzCase]:
     used = {function.name for function in program.reachable_functions()}
     if len(used) < len(program.functions):
         yield FuzzCase(replace(program, functions=tuple(f for f in program.functions if f.name in used)), arguments)
+    yield from (FuzzCase(inlined, arguments) for inlined in programs_without_call(program))
     for function in program.functions:
         for smaller in smaller_functions(function, is_entry=function.name == program.entry):
             functions = tuple(smaller if candidate is function else candidate for candidate in program.functions)
@@ -199,6 +201,36 @@ def smaller_cases(case: FuzzCase) -> Iterator[FuzzCase]:
         yield FuzzCase(replace(program, functions=functions), rest)
         for value in smaller_values(arguments[position]):
             yield FuzzCase(program, (*arguments[:position], value, *arguments[position + 1 :]))
+
+
+def programs_without_call(program: Program) -> Iterator[Program]:
+    """The program with the body of a function in place of the only call of it."""
+    calls = Counter(
+        node.attribute("function")
+        for function in program.functions
+        for node in function.body.walk()
+        if node.op == "call"
+    )
+
+    def inline(region: Region, caller: str) -> Iterator[Region]:
+        for position, node in enumerate(region.nodes):
+            before, after = region.nodes[:position], region.nodes[position + 1 :]
+            if node.op == "call" and node.attribute("function") != caller and calls[node.attribute("function")] == 1:
+                callee = program[node.attribute("function")].body
+                values = {var.name: operand for var, operand in zip(callee.parameters, node.inputs, strict=True)}
+                body = substitute(callee, values)
+                results = {var.name: operand for var, operand in zip(node.results, body.results, strict=True)}
+                rest = substitute(Region((), after, region.results), results)
+                yield Region(region.parameters, (*before, *body.nodes, *rest.nodes), rest.results)
+            for index, inner in enumerate(node.regions):
+                for inlined in inline(inner, caller):
+                    regions = (*node.regions[:index], inlined, *node.regions[index + 1 :])
+                    yield replace(region, nodes=(*before, replace(node, regions=regions), *after))
+
+    for function in program.functions:
+        for body in inline(function.body, function.name):
+            smaller = replace(function, body=body)
+            yield replace(program, functions=tuple(smaller if each is function else each for each in program.functions))
 
 
 def cases_with_parameters(case: FuzzCase) -> Iterator[FuzzCase]:

@@ -131,6 +131,68 @@ def test_there_are_enough_wrong_backends() -> None:
     assert len(WRONG_BACKENDS) + len(WRONG_OPS) >= 25
 
 
+CALLS = """
+func main(n: int64) -> int64 {
+  b = cond true, n {
+    then(m: int64) {
+      k = call last m
+      yield k
+    }
+    else(m: int64) { yield m }
+  }
+  return b
+}
+
+func last(x: int64) -> int64 {
+  y = subtract x, 1
+  z = cond false, y {
+    then(v: int64) { yield v }
+    else(w: int64) { yield w }
+  }
+  return z
+}
+"""
+"""A cond in a function that a branch calls."""
+
+
+@pytest.mark.full
+def test_a_call_becomes_the_body_of_its_function() -> None:
+    """The only call of a function goes, even if the failure needs what the function has in it, inside of a branch."""
+    program = tl.parse(CALLS).program
+    assert program is not None
+
+    def has_cond_in_cond(case: FuzzCase) -> bool:
+        reachable = case.program.reachable_functions()
+        called = {node.op for function in reachable[1:] for node in function.body.walk()}
+        conds = [node for node in case.program.main.body.walk() if node.op == "cond"]
+        ops = {node.op for cond in conds for region in cond.regions for node in region.walk()}
+        return "cond" in ops or ("call" in ops and "cond" in called)
+
+    smallest = shrink(FuzzCase(program, (3,)), has_cond_in_cond).program
+    assert [node.op for node in smallest.main.body.walk()] == ["cond", "cond"] and len(smallest.functions) == 1
+
+
+class RareCrash(RightBackend):
+    """Dies in one of three runs of a program with a `where`."""
+
+    runs = 0
+
+    def run(self, program: Any, arguments: Any) -> Answer:
+        answer = super().run(program, arguments)
+        if not any(node.op == "where" for function in program.functions for node in function.body.walk()):
+            return answer
+        self.runs += 1
+        crash = Answer("crash", cause="SIGSEGV", message="it was killed by SIGSEGV at run")
+        return crash if self.runs % 3 == 1 else answer
+
+
+@pytest.mark.full
+def test_a_crash_in_some_runs_is_shrunk() -> None:
+    """A crash that does not come in every run is shrunk, too."""
+    report = fuzz(RareCrash, FuzzOptions(6, 0, 10.0))  # type: ignore[arg-type]
+    assert report.findings and all(count_nodes(finding.case.program) == 1 for finding in report.findings)
+
+
 DISTANCE = """
 func main() -> int64 {
   b = cond true, 3 {
