@@ -415,12 +415,57 @@ def _check_svd_is_unique(x: Term, full_matrices: bool) -> None:
         raise Invalid("the full matrices of singular vectors cannot be differentiated", required=required, got=x.type)
 
 
-_qr, _svd = cache_last_result(np.linalg.qr), cache_last_result(np.linalg.svd)
+MAX_LOCKED_SIDE, MIN_SPLIT_ELEMENTS = 500, 2**16
+"""NumPy keeps Python's lock while it factorises a matrix for a result of up to 500 elements, however large the matrix
+is: for its determinant, for as many singular values, or for as many Householder reflections. A square matrix of this
+side takes 10 ms."""
+
+
+def sign_and_logarithm(x: Any) -> tuple[Any, Any]:
+    """As np.linalg.slogdet. Large matrices are factorised by Householder reflections instead of elimination, for which
+    NumPy releases Python's lock: that takes twice the operations, and limits and Ctrl-C are seen meanwhile. The
+    determinant of a reflection is -1; one whose factor is 0 is the identity."""
+    if x.shape[-1] <= MAX_LOCKED_SIDE:
+        return np.linalg.slogdet(x)
+    reduced, factors = np.linalg.qr(x, mode="raw")
+    diagonal = np.diagonal(reduced, axis1=-2, axis2=-1)
+    parity = np.count_nonzero(factors, axis=-1) % 2
+    with np.errstate(divide="ignore"):
+        logarithm = np.log(np.abs(diagonal)).sum(axis=-1)
+    return (1 - 2 * parity) * np.sign(diagonal).prod(axis=-1), logarithm
+
+
+def determinant(x: Any) -> Any:
+    """As np.linalg.det; see `sign_and_logarithm`."""
+    if x.shape[-1] <= MAX_LOCKED_SIDE:
+        return np.linalg.det(x)
+    sign, logarithm = _slogdet(x)
+    return sign * np.exp(logarithm)
+
+
+def factorize_wide(x: Any, mode: Any) -> tuple[Any, Any]:
+    """As np.linalg.qr. The first columns of a wide matrix, a square, decide on Q; a product makes the others of R."""
+    rows = x.shape[-2]
+    if rows > MAX_LOCKED_SIDE or x.size < MIN_SPLIT_ELEMENTS or x.shape[-1] <= 2 * rows:
+        return np.linalg.qr(x, mode)
+    q, r = np.linalg.qr(x[..., :rows])
+    return q, np.concatenate([r, np.swapaxes(q, -2, -1) @ x[..., rows:]], axis=-1)
+
+
+def singular_values(x: Any) -> Any:
+    """As np.linalg.svdvals. With the singular vectors, the result is large where the matrix is."""
+    if min(x.shape[-2:]) > MAX_LOCKED_SIDE or x.size < MIN_SPLIT_ELEMENTS:
+        return np.linalg.svd(x, compute_uv=False)
+    return _svd(x, full_matrices=False)[1]
+
+
+_qr, _svd = cache_last_result(factorize_wide), cache_last_result(np.linalg.svd)
+_slogdet = cache_last_result(sign_and_logarithm)
 
 factorization_op(
     "det",
     determinant_type,
-    np.linalg.det,
+    determinant,
     "The determinant of a square matrix; 1 if it has no rows.\n\n>>> tl.linalg.det([[2.0, 0.0], [0.0, 3.0]])\n6.0\n",
     gradient=adjoint_rule(det_adjoint),
     namespace="linalg",
@@ -428,7 +473,7 @@ factorization_op(
 factorization_op(
     "slogdet_sign",
     determinant_type,
-    lambda x: np.linalg.slogdet(x)[0],
+    lambda x: _slogdet(x)[0],
     "The sign of the determinant of a square matrix: -1, 0 or 1; 1 for a matrix without rows.\n\n"
     ">>> tl.linalg.slogdet([[-2.0]]).sign\n-1.0\n",
     gradient=zero_gradient,
@@ -436,7 +481,7 @@ factorization_op(
 factorization_op(
     "slogdet_logabsdet",
     determinant_type,
-    lambda x: np.linalg.slogdet(x)[1],
+    lambda x: _slogdet(x)[1],
     "The logarithm of the absolute value of the determinant of a square matrix; -inf if that is 0, and 0 for a\n"
     "matrix without rows.\n\n"
     ">>> tl.linalg.slogdet([[1.0]]).logabsdet\n0.0\n",
@@ -545,7 +590,7 @@ factorization_op(
 factorization_op(
     "svdvals",
     svdvals_type,
-    cache_last_result(lambda x: np.linalg.svd(x, compute_uv=False)),
+    cache_last_result(singular_values),
     "The singular values of a matrix, the largest first.\n\n"
     ">>> tl.linalg.svdvals([[2.0, 0.0], [0.0, 4.0]]).tolist()\n[4.0, 2.0]\n",
     trap=_NO_CONVERGENCE_MESSAGE,

@@ -27,6 +27,7 @@ from .limits import LARGE_RESULT_BYTES, resident_memory
 
 Result = TypeVar("Result")
 
+THREAD_NAME = "tagloom long op"
 POLL_SECONDS = 0.02
 """Seconds between two checks whether to abandon an op."""
 MIN_ELEMENTS, MIN_SUPERLINEAR_ELEMENTS = 2**21, 2**15
@@ -110,7 +111,7 @@ def compute_abandonable(job: Callable[[], Result], stop_reason: Callable[[], str
         finally:
             has_ended.set()
 
-    thread = threading.Thread(target=run_job, name="tagloom long op", daemon=True)
+    thread = threading.Thread(target=run_job, name=THREAD_NAME, daemon=True)
     try:
         try:
             thread.start()

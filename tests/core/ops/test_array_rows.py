@@ -209,3 +209,36 @@ def test_attributes_survive_a_round_trip(row: Op) -> None:
     for given_ in attributes(row):
         assert all(is_writable_attribute(name, each) for name, each in given_)
         assert read_attributes(JsonCursor(attributes_to_json(given_))) == given_
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("side", [500, 501, 640])
+def test_large_determinants(side: int) -> None:
+    """Matrices that are factorised by reflections have the determinants of elimination: random ones, stacks of them,
+    permutations with either sign, and singular ones."""
+    dice = np.random.default_rng(side)
+    matrix = dice.standard_normal((side, side)) / np.sqrt(side)
+    even = np.roll(np.eye(side), 2, 0) if side % 2 else np.eye(side)
+    odd = even[[1, 0, *range(2, side)]]
+    singular = np.diag(np.arange(side, dtype=float))
+    for x in (matrix, np.stack([matrix, matrix[::-1], even, odd]), singular):
+        sign, logarithm = tl.linalg.slogdet(x)
+        expected = np.linalg.slogdet(x)
+        np.testing.assert_array_equal(sign, expected.sign)
+        np.testing.assert_allclose(logarithm, expected.logabsdet, rtol=1e-10, atol=1e-10)
+        np.testing.assert_allclose(tl.linalg.det(x), np.linalg.det(x), rtol=1e-9)
+    assert tl.linalg.det(np.full((side, side), np.nan)) != 0
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("shape", [(3, 30_000), (40, 2_000), (2, 3, 20_000), (30_000, 3)])
+def test_large_matrices_with_a_short_side(shape: tuple[int, ...]) -> None:
+    """Factors of wide and of tall matrices are NumPy's, with the same signs."""
+    x = np.random.default_rng(1).standard_normal(shape)
+    for mode in ("reduced", "complete")[: 1 + (shape[-2] < shape[-1])]:
+        q, r = tl.linalg.qr(x, mode=mode)
+        expected = np.linalg.qr(x, mode)
+        np.testing.assert_allclose(q, expected.Q, atol=1e-10)
+        np.testing.assert_allclose(r, expected.R, atol=1e-10)
+        assert not np.tril(r, -1).any()
+    np.testing.assert_allclose(tl.linalg.svdvals(x), np.linalg.svdvals(x), rtol=1e-10)
