@@ -142,6 +142,7 @@ from .core.frontend.array_api.numeric import (
 )
 from .core.frontend.array_api.padding import pad
 from .core.frontend.autograph import loop_options
+from .core.frontend.called_function import find_called_function as _find_called_function
 from .core.frontend.control_flow import cond, switch, while_loop
 from .core.frontend.distributions import (
     bernoulli,
@@ -220,6 +221,7 @@ __array_api_version__ = "2024.12"
 newaxis = None
 _display.hooks.render_svg, _display.hooks.open_player = _notebook.display, _notebook.play
 _display.hooks.open_debugger = _debug_run
+TagloomError.find_called_function = staticmethod(_find_called_function)
 _deprecation.install()
 
 __all__ = [

@@ -6,6 +6,7 @@ This module defines the form of all errors; the module that detects a fault rais
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, ClassVar, Self
 
 from .escape import escape_controls, escape_line
@@ -36,6 +37,10 @@ class TagloomError(Exception):
 
     default_python: ClassVar[type[Exception] | None] = None
     """The built-in exception from which errors of this class also derive, unless `python` names another."""
+    names_function: ClassVar[bool] = False
+    """Whether errors of this class name the function of tagloom that the user called."""
+    find_called_function: ClassVar[Callable[[], str | None] | None] = None
+    """Finds the name of that function; filled by the front end."""
 
     def __new__(cls, *arguments: Any, python: type[Exception] | None = None, **details: Any) -> Self:
         """Create an error whose class derives from this class and from the built-in exception `python`."""
@@ -71,6 +76,9 @@ class TagloomError(Exception):
         self.hint = hint
         self.excerpt = excerpt
         """Lines of the faulty text, with a caret under the culprit."""
+        find = type(self).find_called_function
+        self.function = find() if find is not None and self.names_function else None
+        """The function of tagloom that the user called, if it raised the error."""
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickles name the two classes, since the class derived from them has no name of its own."""
@@ -79,7 +87,10 @@ class TagloomError(Exception):
         return _rebuild, (kind, python, self.args), self.__dict__
 
     def __str__(self) -> str:
-        head = f"{self.rule}: {self.message}" if self.rule else self.message
+        head = self.message
+        if self.function is not None and self.function not in head:
+            head = f"{self.function}: {head}"
+        head = f"{self.rule}: {head}" if self.rule else head
         if self.where is not None and str(self.where) not in self.message:
             head += f" ({escape_line(str(self.where))})"
         if self.tag is not None:
@@ -121,6 +132,7 @@ class Usage(TagloomError):
     """The caller's fault: a wrong argument, a name that does not exist, an unknown option."""
 
     default_python = ValueError
+    names_function = True
 
 
 class Malformed(TagloomError):
@@ -133,6 +145,7 @@ class Invalid(TagloomError):
     """The program's or the graph's fault, seen before it runs: it breaks a numbered rule."""
 
     default_python = ValueError
+    names_function = True
 
 
 class Trap(TagloomError):

@@ -5,17 +5,18 @@ wants only its value, starts again on `compiled`; from then on that program star
 runs of a program count as a long one.
 
 Machine code that is not on disk is compiled in the background (`jit.compiler_process`), and the run goes on meanwhile;
-so it moves when the code is there. Results, errors and statistics do not depend on when that is.
+so it moves when the code is there. A helper thread imports numba, generates the text and loads the code, so that no run
+waits for that either. Results, errors and statistics do not depend on when that is.
 """
 
 from __future__ import annotations
 
+import sys
 import threading
 import time
 import warnings
 import weakref
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from functools import cache
@@ -93,6 +94,27 @@ class Target(Enum):
     COMPILED = "compiled"
 
 
+class HelperThread:
+    """Work in a thread of its own, at once where no thread can start."""
+
+    def __init__(self, work: Callable[[], object]) -> None:
+        self._work = work
+        self.error: Exception | None = None
+        """What the work raised, once it is done."""
+        self.is_done = False
+        try:
+            threading.Thread(target=self._run, name="tagloom loader").start()
+        except RuntimeError:  # too many threads
+            self._run()
+
+    def _run(self) -> None:
+        try:
+            self._work()
+        except Exception as error:
+            self.error = error
+        self.is_done = True
+
+
 @dataclass(slots=True, eq=False)
 class Warmup:
     """The warm-up of a program: the knowledge of `auto` about its runs."""
@@ -102,12 +124,16 @@ class Warmup:
     """Whether `compiled` supports the program, and a run may start again there because it has no effects."""
     seconds: float = 0.0
     """The seconds of all runs, but for those on `compiled`."""
+    generation: HelperThread | None = None
+    """The thread that imports `compiled`, and generates and requests the code."""
     compilation: Compilation | None = None
-    """The compilation for `compiled`."""
+    """The compilation for `compiled`, once it is requested."""
+    loading: HelperThread | None = None
+    """The thread that loads the code when it is on disk."""
 
     def is_over(self, firings: int, seconds: float) -> bool:
         """Whether the program deserves machine code, after these firings and seconds of the current run."""
-        if firings >= WARMUP_FIRINGS or self.compilation is not None:
+        if firings >= WARMUP_FIRINGS or self.generation is not None:
             return True
         return self.seconds + seconds >= WARMUP_SECONDS and compiler_process.is_enabled()
 
@@ -167,39 +193,45 @@ class EngineSelector:
         """Whether the run can go on as `compiled` without waiting for a compiler, or has no choice but to wait."""
         if not compiler_process.is_enabled():
             return True
-        warmup = self.warmup
-        try:
-            if warmup.compilation is None:
-                assert self.job.program is not None
-                warmup.compilation = compiled_engine.code_compilation(self.job.program)
-                warmup.compilation.request()
-        except Exception:  # nothing can be cached, or generated: `compiled` says why
+        warmup, program = self.warmup, self.job.program
+        assert program is not None
+
+        def generate() -> None:
+            compilation = compiled_engine.code_compilation(program)
+            compilation.request()
+            warmup.compilation = compilation
+
+        if warmup.generation is None:
+            warmup.generation = HelperThread(generate)
+        if not warmup.generation.is_done:
+            return False
+        if warmup.compilation is None:  # nothing can be cached, or generated: `compiled` says why
             return True
         state = warmup.compilation.poll()
+        if state is CompileState.READY and warmup.loading is None:
+            warmup.loading = HelperThread(lambda: compiled_engine.load_machine_code(program))
         if state is CompileState.FAILED:
             warmup.is_restartable = False
             message = (
                 f"engine auto runs {self.job.graph.name} on reference and fast, since its code could not be compiled"
             )
             warnings.warn(f'{message}: engine="compiled" says why', RuntimeWarning, stacklevel=2)
-        return state is CompileState.READY
+        return warmup.loading is not None and warmup.loading.is_done
 
     def is_fast_ready(self, is_warm: bool) -> bool:
         """Whether the run can go on as `fast` without waiting for a compiler, or has no choice but to wait."""
-        from .fast import load
-
-        variant = load.MachineVariant.BASE if self.options.keep is None else load.MachineVariant.JOURNAL
+        is_journal = self.options.keep is not None
         may_restart, is_enabled = self.may_restart, compiler_process.is_enabled()
         if may_restart and not is_enabled:
             return False  # it will wait for `compiled`
-        if load.is_machine_loaded(variant):
+        if is_machine_loaded(is_journal):
             return True
         if not is_warm or not is_enabled:
             return is_warm
-        if not is_machine_prepared(variant):
+        if not is_machine_prepared(is_journal):
             return False
         try:
-            compilation = machine_compilation(variant)
+            compilation = machine_compilation(is_journal)
         except OSError:  # nothing can be cached
             return True
         if not may_restart:
@@ -207,37 +239,45 @@ class EngineSelector:
         return compilation.poll() is not CompileState.PENDING  # if it failed, `fast` says why
 
 
+def machine_variant(load: Any, is_journal: bool) -> Any:
+    """The token machine of the module `load` for runs that keep their events, or for those that do not."""
+    return load.MachineVariant.JOURNAL if is_journal else load.MachineVariant.BASE
+
+
+def is_machine_loaded(is_journal: bool) -> bool:
+    """Whether this process has loaded a token machine. Imports nothing: that takes a third of a second, or waits for
+    the thread that imports."""
+    load = sys.modules.get(f"{__package__}.fast.load")
+    is_loaded = getattr(load, "is_machine_loaded", None)  # None while the module is being imported
+    return is_loaded is not None and is_loaded(machine_variant(load, is_journal))
+
+
 @cache
-def machine_compilation(variant: Any) -> Compilation:
+def machine_compilation(is_journal: bool) -> Compilation:
     """The compilation of a token machine, not yet requested. Raises OSError where nothing can be cached."""
     from .fast import load
 
-    return Compilation(load.machine_task(variant))
+    return Compilation(load.machine_task(machine_variant(load, is_journal)))
 
 
-_preparations: dict[Any, threading.Thread] = {}
-"""The threads of `is_machine_prepared`, by variants."""
+_preparations: dict[bool, HelperThread] = {}
+"""The threads of `is_machine_prepared`, by whether the machine is that of runs that keep their events."""
 
 
-def is_machine_prepared(variant: Any) -> bool:
-    """Whether a thread has generated the text of a token machine, and loaded the machine if its code was on disk. The
-    first call starts the thread. That takes up to half a second; meanwhile the run continues, and ends at its
-    limits."""
+def is_machine_prepared(is_journal: bool) -> bool:
+    """Whether a thread has imported the engine `fast`, generated the text of a token machine, and loaded the machine if
+    its code was on disk. The first call starts the thread. That takes up to half a second; meanwhile the run continues,
+    and ends at its limits."""
 
     def prepare() -> None:
-        from .fast import load
+        from .fast import load, run  # noqa: F401 - a run that moves needs it
 
-        with suppress(Exception):  # `fast` says why
-            if machine_compilation(variant).is_on_disk():
-                load.load_machine(variant)
+        if machine_compilation(is_journal).is_on_disk():
+            load.load_machine(machine_variant(load, is_journal))
 
-    if variant not in _preparations:
-        _preparations[variant] = threading.Thread(target=prepare, name="tagloom loader")
-        try:
-            _preparations[variant].start()
-        except RuntimeError:  # too many threads
-            prepare()
-    return not _preparations[variant].is_alive()
+    if is_journal not in _preparations:
+        _preparations[is_journal] = HelperThread(prepare)
+    return _preparations[is_journal].is_done  # if it failed, `fast` says why
 
 
 MAX_TOKENS_FOR_VALUE = 2**20

@@ -132,13 +132,14 @@ def check_dtype(dtype: Any) -> None:
 def require_dtype(dtype: Any) -> None:
     """Raises Usage for anything but a dtype."""
     if not isinstance(dtype, DType):
-        named = dtypes.BY_PYTHON.get(dtype) or dtypes.BY_NAME.get(getattr(dtype, "__name__", str(dtype)))
+        is_class = isinstance(dtype, type)
+        named = (is_class and dtypes.BY_PYTHON.get(dtype)) or dtypes.BY_NAME.get(getattr(dtype, "__name__", str(dtype)))
         raise Usage(
             "this is not a dtype",
             where=user_location(),
             required="a dtype, such as tl.float64",
             got=repr(dtype),
-            hint=None if named is None else f"write tl.{named!r}",
+            hint=None if not named else f"write tl.{named!r}",
             python=TypeError,
         )
 

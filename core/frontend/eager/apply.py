@@ -144,7 +144,7 @@ def compute_with_kernel(op: str, operands: list[Literal], attributes: dict[str, 
     try:
         type_ = row.type_rule(*types, **attributes)
     except Invalid as error:
-        error.rule, error.where, error.message = "V4", user_location(), f"{op}: {error.message}"
+        error.rule, error.where, error.message = "V4", user_location(), f"{error.function or op}: {error.message}"
         raise
     values = tuple(operand.value for operand in operands)
     try:

@@ -31,6 +31,7 @@ from .pytree import (
     compound_type,
     describe_difference,
     flatten,
+    is_argument_leaf,
     is_named_tuple,
     leaf_names,
     leaf_type,
@@ -241,7 +242,8 @@ class FunctionSpec:
             return [...] * len(declared.types), declared.treedef
         if type(argument) is list and declared is not None and declared.treedef == LEAF:
             return [argument], LEAF
-        return flatten(argument, like=declared and declared.treedef, by_reference=declared is None)
+        structure = declared and declared.treedef
+        return flatten(argument, like=structure, by_reference=declared is None, is_leaf=is_argument_leaf)
 
     def check_argument_count(self, count: int) -> None:
         """Raises Usage for another number of arguments than the function has parameters."""

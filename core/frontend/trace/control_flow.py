@@ -42,6 +42,7 @@ from .pytree import (
     array_hint,
     describe_difference,
     flatten,
+    is_number_list,
     leaf_names,
     leaf_paths,
     read_variables,
@@ -72,8 +73,8 @@ class BodyResult:
 
 
 def flatten_result(function: Callable[..., Any], value: object, like: TreeDef | None = None) -> BodyResult:
-    """Flatten what a function returned, lists as in the structure `like`."""
-    leaves, structure = flatten(value, like=like, words_are_static=True)
+    """Flatten what a function returned, lists as in the structure `like`; without it, each list is a container."""
+    leaves, structure = flatten(value, like=like, words_are_static=True, is_leaf=is_number_list if like else None)
     numbers = [unwrap_weak(leaf) for leaf in leaves]
     weak = [number is not leaf for number, leaf in zip(numbers, leaves, strict=True)]
     return BodyResult(numbers, structure, weak, function_location(function), value)

@@ -55,6 +55,7 @@ from .pytree import (
     array_hint,
     describe_difference,
     flatten,
+    is_number_list,
     is_word,
     leaf_names,
     leaf_paths,
@@ -662,7 +663,8 @@ def infer_results(
     is_annotated = function.function_spec.result_type is not None
     if is_word(result) and result is not None and not is_annotated:
         result = Choice(0, (result,))
-    leaves, treedef = flatten(result, like=previous.tree_type.treedef if previous else None, words_are_static=True)
+    like = previous.tree_type.treedef if previous else None
+    leaves, treedef = flatten(result, like=like, words_are_static=True, is_leaf=is_number_list if like else None)
     if result is None and not may_be_empty and not is_annotated:
         leaves, treedef = [False], NONE
     if not leaves and not may_be_empty:
@@ -1115,7 +1117,7 @@ def emit_op(
     try:
         result = row.type_rule(*(operand.type for operand in operands), **dict(attributes))
     except Invalid as error:
-        error.rule, error.where, error.message = "V4", user_location(), f"{op}: {error.message}"
+        error.rule, error.where, error.message = "V4", user_location(), f"{error.function or op}: {error.message}"
         raise
     inputs = [region.as_operand(operand) for operand in operands]
     return region.emit_node(op, inputs, [result], [region.names.fresh(op)], attributes=attributes)[0]

@@ -1,8 +1,9 @@
 """Pytrees: values nested in tuples, lists, dicts, named tuples and dataclasses.
 
 `flatten` splits a nested value into its leaves and its structure, and `unflatten` is the inverse: programs have flat
-values only. Anything that is not a container is a leaf. A list of Python numbers is a leaf, since it is how one writes
-an array; any other list is a container, as a tuple is.
+values only. Anything that is not a container is a leaf. In an argument, a list of Python numbers is a leaf, since it is
+how one writes an array; any other list is a container, as a tuple is, and so is each list that a function returns. A
+collection of another class, such as a deque, is refused: as one leaf, its items would be stacked into an array.
 
 Static leaves are Python objects that are not values of a program, such as a string or a model. When arguments are
 flattened, these are part of the structure. Strings, numbers, enums and the like are compared by value, all other
@@ -11,13 +12,16 @@ objects by identity.
 
 from __future__ import annotations
 
+import array
 import dataclasses
 import enum
 import functools
 import inspect
-from collections.abc import Callable, Iterable, Iterator, Sequence
+import reprlib
+from collections import UserDict, UserList, deque
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, NoReturn, TypeAlias
 
 import numpy as np
 
@@ -27,8 +31,11 @@ from .captures import VariableBase, is_read, read_variable
 from .choice import Choice
 from .source_location import user_location
 from .stacked_items import StackedItems
+from .unusable import UnusableValue
 
-_VALUE_CLASSES = (bool, int, float, complex, list, np.ndarray, np.generic, Handle)
+BUFFERS = (array.array, memoryview, bytearray)
+"""Python's classes of arrays of numbers."""
+_VALUE_CLASSES = (bool, int, float, complex, list, np.ndarray, np.generic, Handle, *BUFFERS)
 _VALUE_ATTRIBUTES = ("_tagloom_value", "_tagloom_literal", "__array__", "__array_interface__", "__dlpack__")
 _COMPARED_BY_VALUE = (str, bytes, type(None), range, bool, int, float)
 
@@ -76,6 +83,8 @@ def _is_compared_by_value(value: Any) -> bool:
 
 
 def _static_key(value: Any) -> tuple[Any, ...]:
+    if type(value) is set:  # its elements may change
+        return set, id(value), frozenset(map(_static_key, value))
     if not _is_compared_by_value(value):
         return type(value), id(value)
     if isinstance(value, tuple | frozenset):
@@ -185,6 +194,55 @@ def is_number_list(value: object) -> bool:
     )
 
 
+PLAIN_CLASSES: dict[type, str] = {
+    range: "tl.arange(n) makes an array, and list(range(n)) a list",
+    Mapping: "dict(x) is a plain dict of values",
+    Set: "sorted(x) is a list of the elements, in order",
+}
+"""What to write for collections that are not lists. A collection of another class has items in order, as a list."""
+
+
+@functools.cache
+def is_other_collection(kind: type) -> bool:
+    """Whether instances of a class hold several values, but are neither containers that can be rebuilt nor arrays.
+
+    >>> is_other_collection(deque), is_other_collection(list), is_other_collection(np.ndarray)
+    (True, False, False)
+    """
+    if kind in (tuple, list, dict, str, bytes) or is_named_tuple(kind) or dataclasses.is_dataclass(kind):
+        return False
+    if issubclass(kind, (*BUFFERS, np.ndarray, np.generic, VariableBase, UnusableValue)):
+        return False
+    is_array = any(hasattr(kind, mark) for mark in (*_VALUE_ATTRIBUTES, "VALUE_HINT"))
+    methods = {name for base in kind.__mro__ for name in vars(base)}  # not those of a metaclass, as enums have
+    has_items = methods >= {"__len__", "__getitem__"}  # NumPy makes arrays of all that have these
+    return not is_array and (has_items or issubclass(kind, Sequence | Mapping | Set))
+
+
+def refuse_collection(value: object, *, hint: str = "") -> NoReturn:
+    """Raises Invalid (F4) for a collection that is not a container."""
+    plain = next((text for kind, text in PLAIN_CLASSES.items() if isinstance(value, kind)), None)
+    advice = plain or "list(x) keeps its items apart, and tl.stack(list(x)) makes one array of them"
+    raise Invalid(
+        f"this {type(value).__name__} is neither a value nor a container of values",
+        rule="F4",
+        where=user_location(),
+        required="values nested in tuples, lists, dicts, named tuples and dataclasses",
+        got=reprlib.repr(value),
+        hint=advice + hint,
+        python=TypeError,
+    )
+
+
+def is_argument_leaf(value: object) -> bool:
+    """As `is_number_list`, for arguments. Raises Invalid (F4) for a collection whose class is Python's or derived from
+    one: as a static object, it would keep the items that it has when the function is traced."""
+    kind: Any = type(value)
+    if isinstance(value, list | tuple | dict | deque | UserList | UserDict) and is_other_collection(kind):
+        refuse_collection(value, hint="; a parameter annotated tl.Static takes it as it is")
+    return is_number_list(value)
+
+
 def flatten(
     value: object,
     *,
@@ -202,7 +260,8 @@ def flatten(
     `like` has a list at its place.
 
     Raises Invalid for a value that could not be rebuilt: a dict whose keys are not strings or integers, an instance of
-    a class that cannot be called with its fields, a value that contains itself.
+    a class that cannot be called with its fields, a value that contains itself; and, except `by_reference`, for another
+    collection (F4).
 
     >>> leaves, structure = flatten({"b": 1, "a": (2, [3, None], [4, 5])})
     >>> leaves, unflatten(structure, leaves)
@@ -360,7 +419,8 @@ def array_hint(first: TreeDef, second: TreeDef) -> str | None:
     """The hint for two different structures where one has a list at the place of a single value; else None."""
     if first.container is not second.container:
         containers = {first.container, second.container}
-        advice = "a list of Python numbers is an array, any other list nests values; tl.stack makes an array of them"
+        advice = "an argument or loop variable that is a list of Python numbers is an array; "
+        advice += "any other list nests values, and tl.stack makes an array of them"
         return advice if containers == {None, list} else None
     pairs = zip(first.children, second.children, strict=False)
     return next((hint for (_, part), (_, opposite) in pairs if (hint := array_hint(part, opposite))), None)
@@ -417,6 +477,8 @@ def _flatten_into(value: Any, like: TreeDef | None, leaves: list[Any], depth: in
             return static_treedef(value)
         if by_reference and (isinstance(value, VariableBase) or is_static(value)):
             return static_treedef(value)
+        if not by_reference and is_other_collection(kind):
+            refuse_collection(value)
         leaves.append(value)
         if len(leaves) > MAX_LEAVES:
             raise Invalid(

@@ -18,6 +18,7 @@ import numpy as np
 from ... import dtypes
 from ...dtypes import DType
 from ...errors import Invalid, Usage
+from ...ops.op import OPS
 from ...types import HandleType, Type
 from .captures import DeferredValue
 from .choice import Choice
@@ -108,6 +109,10 @@ METHOD_HINTS = {
     "tl.scatter_max, tl.scatter_min and tl.scatter_mul",
     **dict.fromkeys(("flatten", "ravel"), "write tl.reshape(x, (-1,))"),
     **dict.fromkeys(("item", "tolist"), "float(x), int(x) and np.asarray(x).tolist() take concrete arrays"),
+    **dict.fromkeys(
+        ("append", "extend", "insert", "pop", "remove", "index", "count", "clear", "reverse"),
+        "an argument that is a list of Python numbers is an array; xs = list(xs) makes a list of it",
+    ),
     "numpy": "np.asarray(x) takes concrete arrays",
     "copy": "arrays do not change, so no copy is needed",
 }
@@ -348,15 +353,25 @@ def _concrete_value_error(symbol: Symbol, construct: str, hint: str) -> Invalid:
     )
 
 
-_REDUCTIONS = {
+_UFUNC_METHODS = {
     "add.reduce": "sum",
     "multiply.reduce": "prod",
     "maximum.reduce": "max",
     "minimum.reduce": "min",
     "logical_and.reduce": "all",
     "logical_or.reduce": "any",
+    "add.accumulate": "cumulative_sum",
+    "multiply.accumulate": "cumulative_prod",
+    "maximum.accumulate": "cummax",
+    "minimum.accumulate": "cummin",
+    "logaddexp.reduce": "logsumexp",
+    "logaddexp.accumulate": "cumlogsumexp",
+    "add.at": "scatter_add",
+    "multiply.at": "scatter_mul",
+    "maximum.at": "scatter_max",
+    "minimum.at": "scatter_min",
 }
-"""The NumPy functions that reduce by a ufunc, by its name and method."""
+"""The functions for methods of NumPy's ufuncs, by the ufunc and the method."""
 MAX_UNROLLED_ELEMENTS = 1000
 """The most elements of the first axis that iterating over a symbol gives: each is a node of the program."""
 _NO_FUNCTION_HINT = "tagloom has no function of that name; tl.callback(function, x, returns=tl.float64) calls Python"
@@ -400,8 +415,11 @@ class Symbol(ArrayOperators):
         if function in UFUNC_OPS and method == "__call__" and not options:
             return getattr(array_namespace(), self.resolve_op(UFUNC_OPS[function]))(*operands)
         name = f"{function.__name__}.{method}" if method != "__call__" else function.__name__
-        name = _REDUCTIONS.get(name, name)
-        raise _concrete_value_error(self, f"np.{name}", describe_call(name) or _NO_FUNCTION_HINT)
+        hint = describe_call(_UFUNC_METHODS.get(name, name))
+        if method == "outer" and (op := UFUNC_OPS.get(function, function.__name__)) in OPS:
+            hint = f"write tl.{op}(tl.expand_dims(x, axis=-1), y)"
+        is_of_numpy = getattr(np, function.__name__, None) is function  # not one of SciPy
+        raise _concrete_value_error(self, f"np.{name}" if is_of_numpy else name, hint or _NO_FUNCTION_HINT)
 
     def __array_function__(self, function: Any, *call: object) -> NoReturn:
         """Refuse a NumPy function that is no ufunc, and name it."""

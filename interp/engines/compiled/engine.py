@@ -81,6 +81,11 @@ def code_compilation(program: Program) -> Compilation:
     return Compilation(_run_module().compile_task(program))
 
 
+def load_machine_code(program: Program) -> None:
+    """Load the machine code of a supported program into memory. Raises as a run of it does."""
+    _run_module().compile_program(program)
+
+
 def ran_out_of_stack(outcome: Outcome) -> bool:
     """Whether a run of this engine exhausted the native stack."""
     from .run import is_stack_exhausted

@@ -18,7 +18,7 @@ from typing import Any
 
 import pytest
 import tagloom as tl
-from support.laws.auto_laws import NEVER, FakeCompilation, code_ready_after
+from support.laws.auto_laws import NEVER, FakeCompilation, WorkAtOnce, code_ready_after
 from support.observe.lateness import is_soon
 from tagloom.interp.engines import auto
 from tagloom.interp.engines.fast import load
@@ -48,6 +48,7 @@ def background(monkeypatch: pytest.MonkeyPatch) -> Iterator[Background]:
     """Nothing is compiled or loaded yet, and no program has run."""
     background = Background()
     monkeypatch.setattr(auto, "_warmups", {})
+    monkeypatch.setattr(auto, "HelperThread", WorkAtOnce)
     monkeypatch.setattr(auto, "compiler_process", SimpleNamespace(is_enabled=lambda: True))
     monkeypatch.setattr(auto, "machine_compilation", lambda variant: background.machine)
     monkeypatch.setattr(auto, "is_machine_prepared", lambda variant: True)
@@ -193,9 +194,19 @@ def child(code: str, folder: Path) -> subprocess.Popen[bytes]:
 
 @pytest.mark.full
 def test_a_step_that_is_called_often(tmp_path: Path) -> None:
-    """In a process of its own, a step that is called again and again goes over to `compiled`, and no call takes as long
-    as a compiler does; the values are those of the reference."""
+    """In a process of its own, a step that is called again and again goes over to `compiled`, no call takes as long as
+    a compiler does, and none imports numba; the values are those of the reference."""
     code = """
+import sys, threading
+
+class Witness:
+    imported = 0
+    def find_spec(self, name, path=None, target=None):
+        if name in ("numba", "llvmlite", "tagloom.interp.engines.compiled.run"):
+            assert threading.current_thread() is not threading.main_thread(), name
+            Witness.imported += 1
+
+sys.meta_path.insert(0, Witness())
 x = [0.0, 1.0, 2.0, 3.0]
 wanted = step.run(x, engine="reference").value
 slowest, start = 0.0, time.monotonic()
@@ -206,13 +217,13 @@ while time.monotonic() < start + 100:
     assert (out.value == wanted).all()
     if out.engine == "compiled":
         break
-print(out.engine, slowest / (time.monotonic() - start))
+print(out.engine, slowest / (time.monotonic() - start), Witness.imported)
 """
     process = child(code, tmp_path)
     out, err = process.communicate(timeout=120)
     assert process.returncode == 0, err
-    engine, slowest_part = out.split()
-    assert engine == b"compiled" and float(slowest_part) < 0.5 and err == b""
+    engine, slowest_part, imported = out.split()
+    assert engine == b"compiled" and float(slowest_part) < 0.5 and int(imported) == 3 and err == b""
 
 
 @pytest.mark.full

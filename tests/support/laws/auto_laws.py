@@ -3,7 +3,7 @@ sequence ends as on the reference."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import SimpleNamespace
 from typing import Any
@@ -43,6 +43,15 @@ class FakeCompilation:
         return CompileState.READY if self.is_ready else CompileState.PENDING
 
 
+class WorkAtOnce(auto.HelperThread):
+    """Work that is done at once, in place of a thread, so that tests do not depend on time."""
+
+    def __init__(self, work: Callable[[], object]) -> None:
+        self._work = work
+        self.error = None
+        self._run()
+
+
 @contextmanager
 def code_ready_after(fast_looks: int, compiled_looks: int) -> Iterator[None]:
     """A context in which no program has run yet, `auto` looks for machine code after each firing, and finds the token
@@ -55,6 +64,7 @@ def code_ready_after(fast_looks: int, compiled_looks: int) -> Iterator[None]:
         for name in ("POLL_FIRINGS", "FIRST_BURST_STEPS"):
             patch.setattr(auto, name, 1)
         patch.setattr(auto, "_warmups", {})
+        patch.setattr(auto, "HelperThread", WorkAtOnce)
         patch.setattr(auto, "compiler_process", SimpleNamespace(is_enabled=lambda: True))
         patch.setattr(auto, "machine_compilation", lambda variant: machine)
         patch.setattr(auto, "is_machine_prepared", lambda variant: True)

@@ -235,7 +235,7 @@ REFUSED = {
     ),
     "a list for an array": (
         lambda: tl.function(lambda x: tl.cond(x[0] > 0, lambda: x, lambda: [x[0], x[1]]))(VECTOR),
-        "hint: a list of Python numbers is an array, any other list nests values; tl.stack",
+        "hint: an argument or loop variable that is a list of Python numbers is an array; any other list nests",
     ),
     "a tape": (lambda: tl.Tape().watch({"a": [tl.asarray(1.0), 2.0]}), r"value\['a'\]\[1\] is not one"),
     "a sum of a list": (lambda: tl.function(lambda p: tl.sum(p))([VECTOR, VECTOR]), "tl.stack"),
