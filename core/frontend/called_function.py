@@ -11,7 +11,7 @@ from types import CodeType, FunctionType
 from typing import Any
 
 from .trace.source_location import is_internal_file
-from .trace.symbol import array_namespace
+from .trace.symbol import OPERATOR_METHODS, array_namespace
 
 _PACKAGE = __name__.rpartition(".")[0]
 
@@ -20,12 +20,13 @@ def find_called_function() -> str | None:
     """The name of the outermost function of the front end among the callers, up to the user's code: of what the user
     called, if that is a function, and not an operator or an index."""
     name, codes = None, function_names()
+    operators = {method.__code__ for method in OPERATOR_METHODS}
     frame = sys._getframe(1)
     while frame is not None and is_internal_file(frame.f_code.co_filename):
         code = frame.f_code
         if code in codes:
             name = codes[code] or name_of_op(frame.f_locals) or name
-        elif code.co_name.startswith("__") and code.co_name != "__init__":
+        elif code in operators or (code.co_name.startswith("__") and code.co_name != "__init__"):
             name = None
         frame = frame.f_back  # type: ignore[assignment]
     return name

@@ -663,6 +663,10 @@ def infer_results(
     is_annotated = function.function_spec.result_type is not None
     if is_word(result) and result is not None and not is_annotated:
         result = Choice(0, (result,))
+    if type(result) is list and not result and not is_annotated:
+        result = [
+            StackedItems(to_literal([]).value)
+        ]  # a result, since every call has one; the caller gets an empty list
     like = previous.tree_type.treedef if previous else None
     leaves, treedef = flatten(result, like=like, words_are_static=True, is_leaf=is_number_list if like else None)
     if result is None and not may_be_empty and not is_annotated:

@@ -82,7 +82,7 @@ def test_other_collections_are_no_values(name: str) -> None:
     with a TypeError that names its class."""
     value = REFUSED_AS_RESULTS[name]
     for call in refusals(value).values():
-        with pytest.raises(TypeError, match=f"F4: this {type(value()).__name__} is neither a value") as caught:
+        with pytest.raises(TypeError, match=f"F4: .*this {type(value()).__name__} is neither a value") as caught:
             call()
         assert isinstance(caught.value, tl.Invalid) and "test_collections.py" in str(caught.value)
 
@@ -152,3 +152,22 @@ def test_lists_of_numbers() -> None:
     assert type(columns) is list and [column.tolist() for column in columns] == [[1, 1], [2, 2]]
     x = tl.function(lambda x: tl.cond(x[0] > 0, lambda: [1, 2], lambda: x))([1, 5])
     assert type(x) is np.ndarray, "the other branch returns an array"
+
+
+@tl.function
+def empty(n: Any) -> Any:
+    return [] if n <= 0 else empty(n - 1)
+
+
+def emptied(n: Any) -> Any:
+    return [] if n > 0 else [n]
+
+
+def test_empty_lists_are_lists() -> None:
+    """A function that returns an empty list gives one, alone, in a branch, by recursion and as a part; its caller in
+    the program can use it as a list."""
+    always = tl.function(lambda n: [])
+    assert always(1) == [] and empty(3) == []
+    assert tl.function(emptied)(1) == [] and tl.function(emptied)(-1) == [-1]
+    assert tl.function(lambda n: {"none": [], "n": n})(1) == {"none": [], "n": 1}
+    assert tl.function(lambda n: len(always(n)) + n)(2) == 2

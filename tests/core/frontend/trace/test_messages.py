@@ -115,7 +115,7 @@ MESSAGES: dict[str, tuple[Callable[..., Any], Any, str, str]] = {
     "np.max": (lambda x: np.max(x), VECTOR, "np.max needs a concrete value", "write tl.max"),
     "np.exp": (lambda x: np.exp(x), VECTOR, "np.exp needs a concrete value", "write tl.exp"),
     "np.multiply.accumulate": (
-        lambda x: np.multiply.accumulate(x), VECTOR, "np.multiply.accumulate needs", "has no function of that name",
+        lambda x: np.multiply.accumulate(x), VECTOR, "np.multiply.accumulate needs", "write tl.cumulative_prod(x)",
     ),
     "np.median": (lambda x: np.median(x), VECTOR, "np.median needs a concrete value", "tl.callback"),
     "np.arcsin": (lambda x: np.arcsin(x), VECTOR, "np.arcsin needs a concrete value", "write tl.asin(x)"),
