@@ -221,7 +221,7 @@ def is_other_collection(kind: type) -> bool:
 
 def refuse_collection(value: object, *, hint: str = "") -> NoReturn:
     """Raises Invalid (F4) for a collection that is not a container."""
-    plain = next((text for kind, text in PLAIN_CLASSES.items() if isinstance(value, kind)), None)
+    plain = next((text for kind, text in PLAIN_CLASSES.items() if issubclass(type(value), kind)), None)
     advice = plain or "list(x) keeps its items apart, and tl.stack(list(x)) makes one array of them"
     raise Invalid(
         f"this {type(value).__name__} is neither a value nor a container of values",
@@ -238,7 +238,7 @@ def is_argument_leaf(value: object) -> bool:
     """As `is_number_list`, for arguments. Raises Invalid (F4) for a collection whose class is Python's or derived from
     one: as a static object, it would keep the items that it has when the function is traced."""
     kind: Any = type(value)
-    if isinstance(value, list | tuple | dict | deque | UserList | UserDict) and is_other_collection(kind):
+    if is_other_collection(kind) and issubclass(kind, (list, tuple, dict, deque, UserList, UserDict)):
         refuse_collection(value, hint="; a parameter annotated tl.Static takes it as it is")
     return is_number_list(value)
 
