@@ -158,8 +158,8 @@ class Exhausted(TagloomError):
     """A limit ended the run."""
 
     limit: str | None = None
-    """What ended the run: the name of a limit of `tl.Limits`; `stack`, the native stack of engine compiled; or
-    `interrupt`, Ctrl-C."""
+    """The limit that ended the run: the name of a limit of `tl.Limits`; `stack`, the native stack of engine compiled;
+    or `interrupt`, Ctrl-C."""
 
 
 class Deadlock(TagloomError):

@@ -27,8 +27,8 @@ MAX_LINE_BYTES = 2**26
 
 
 def check_path(path: str | os.PathLike[str], message: str, where: object = None) -> None:
-    """Raise Usage with this message if no file can have this path, because of a NUL character or text that is not
-    Unicode. Usage is a TypeError if this is no path."""
+    """Raise Usage with this message if no file can have this path, because of a NUL character or of text that the file
+    system cannot encode. For an object that is no path, Usage is also a TypeError."""
     try:
         is_possible = b"\0" not in os.fsencode(path)
     except UnicodeEncodeError:
@@ -43,8 +43,8 @@ def check_path(path: str | os.PathLike[str], message: str, where: object = None)
 
 @contextmanager
 def path_errors(path: str | os.PathLike[str], message: str, where: object = None) -> Iterator[None]:
-    """Replace OSError by Usage of this message, which is also of the error's class; raise Usage for a path that no file
-    can have."""
+    """In this context, an OSError becomes a Usage with this message, which is also of the error's class. Raises Usage
+    for a path that no file can have."""
     check_path(path, message, where)
     try:
         yield
@@ -83,8 +83,8 @@ def bounded_lines(file: BinaryIO, path: str | os.PathLike[str], noun: str = "fil
 
 
 def read_array(path: str | os.PathLike[str]) -> npt.NDArray[Any]:
-    """The array of a file that `numpy.save` wrote; raises Usage if it cannot be read, or is no such file. Its header
-    says how many bytes follow, which is checked before memory is taken for them."""
+    """The array of a file that `numpy.save` wrote; raises Usage if it cannot be read, or is no such file. The size in
+    its header is compared with that of the file before memory is allocated."""
     message, required = "this array file cannot be read", "what numpy.save writes"
     with path_errors(path, message), open(path, "rb") as file:
         try:

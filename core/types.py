@@ -103,7 +103,8 @@ _INTERN_TABLE: dict[Type, Type] = {}
 
 
 def intern_type(type_: Type) -> Type:
-    """The one object for this type, while it is interned: identity is faster to compare than equality.
+    """The interned object that equals this type: identity is faster to compare than equality. A full table is emptied,
+    so different objects may still be equal types.
 
     >>> intern_type(Type(dtypes.int64, (3,))) is intern_type(Type(dtypes.int64, (3,)))
     True
@@ -281,7 +282,7 @@ def type_of(value: object) -> Type:
 
 
 def _value_hint(value: object, dtype: np.dtype[np.generic]) -> str | None:
-    """What to write for a collection that is no value, and for numbers of a dtype that exists in NumPy only."""
+    """A hint for a collection that is no value, and for numbers of a dtype that only NumPy has."""
     if isinstance(value, dict):
         return "dict(x) is a plain dict of values"
     if isinstance(value, set | frozenset):

@@ -7,9 +7,9 @@ another, the source device gets a send, the destination a recv. All consumers of
 Both are `identity` nodes, so the graph with them runs on every engine; a message is a firing of a recv, and has the
 recv, its tag and the value.
 
-Machines whose recvs must be started need, in each part of a loop, a loop that makes the tags again, and is told whether
-there is another iteration. Here a message has its tag, and a node fires when all its operands have come under one tag:
-a part needs nothing but its nodes.
+In systems that must start each recv, every part of a loop gets a control loop, which makes the tags again and is told
+whether there is another iteration. Here a message has its tag, and a node fires when all its operands have arrived
+under one tag, so a part consists of its nodes only.
 
 Sources: M. Abadi and others, TensorFlow: a system for large-scale machine learning (OSDI 2016), section 3.3; Y. Yu and
 others, Dynamic control flow in large-scale machine learning (EuroSys 2018); from descriptions.
@@ -42,8 +42,8 @@ class Transfer(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Partition:
-    """A graph on several devices. `graph` is the whole, with its sends and recvs; `places` has the position among
-    `devices` of each of its nodes. Arguments come from the first device, and results are there."""
+    """A graph on several devices. `graph` is the whole graph, with its sends and recvs; `places` has the position,
+    among `devices`, of the device of each node. The first device has the arguments and the results."""
 
     graph: Graph
     devices: tuple[DeviceName, ...]
@@ -51,27 +51,28 @@ class Partition:
     transfers: tuple[Transfer, ...]
 
     def part(self, place: int) -> Graph:
-        """The part of a device, as a graph: its nodes in order, without the recvs. Its arguments are what it gets,
-        under any tag: arguments of the whole, and values that are sent there. Its results are those of the whole that
-        are there. A part does not keep the rules V10 to V16, which are about a whole."""
+        """The part of a device as a graph: its nodes in order, without the recvs. Its arguments are the values that it
+        receives, under any tag: arguments of the whole graph, and values that other devices send. Its results are the
+        results of the whole graph on this device. A part does not keep the rules V10 to V16, which hold for whole
+        graphs."""
         recvs = {transfer.recv: transfer.value for transfer in self.transfers}
-        numbers = [n for n, at in enumerate(self.places) if at == place and n not in recvs]
+        numbers = [n for n, node_place in enumerate(self.places) if node_place == place and n not in recvs]
         positions = {number: position for position, number in enumerate(numbers)}
 
-        def local(output: NodeOutput) -> NodeOutput:
+        def keep_local_edges(output: NodeOutput) -> NodeOutput:
             edges = (Edge(positions[edge.node], edge.port) for edge in output.edges if edge.node in positions)
             return replace(output, edges=tuple(edges))
 
         nodes = (self.graph.nodes[number] for number in numbers)
-        arguments = [(name, local(output)) for name, output in self.graph.arguments]
+        arguments = [(name, keep_local_edges(output)) for name, output in self.graph.arguments]
         received = [
-            (f"recv_{value}".replace(".", "_"), local(self.graph.nodes[recv].outputs[0]))
+            (f"recv_{value}".replace(".", "_"), keep_local_edges(self.graph.nodes[recv].outputs[0]))
             for recv, value in recvs.items()
             if self.places[recv] == place
         ]
         return replace(
             self.graph,
-            nodes=tuple(replace(node, outputs=tuple(map(local, node.outputs))) for node in nodes),
+            nodes=tuple(replace(node, outputs=tuple(map(keep_local_edges, node.outputs))) for node in nodes),
             arguments=tuple(argument for argument in arguments if argument[1].edges or place == 0) + tuple(received),
             results=tuple(positions[number] for number in self.graph.results if number in positions),
             hidden_count=self.graph.hidden_count if place == 0 else 0,
@@ -79,7 +80,7 @@ class Partition:
 
 
 def partition(graph: Graph, places: Sequence[int], devices: Sequence[DeviceName]) -> Partition:
-    """Cut a graph, whose nodes have these `places` among the devices. Edges from arguments to merges are not cut: the
+    """Cut a graph whose nodes have these `places` among the devices. Edges from arguments to merges are not cut: the
     arguments of a run enter a function as those of a call do (V12).
 
     Raises Usage where the places are not one position among the devices for each node.
@@ -121,10 +122,10 @@ def partition(graph: Graph, places: Sequence[int], devices: Sequence[DeviceName]
 
 
 def colocation_groups(graph: Graph) -> list[int]:
-    """For each node, the number of a node that stands for its group. The nodes of a group have one device: a merge and
+    """For each node, the number of a node that represents its group. The nodes of a group have one device: a merge and
     the calls, entries and steps of loops that feed it; a `back` and the merge that feeds it; a `reenter` and the exit
-    that gives it the trip count; and a value and its returns to call sites, since only one of these gets it (S10), and
-    the others would get a message for nothing."""
+    from which it gets the trip count; and a value and its returns to call sites, since only one of these gets the value
+    (S10), and the others would get a useless message."""
     leaders = list(range(len(graph.nodes)))
 
     def leader(number: int) -> int:
@@ -148,12 +149,13 @@ def colocation_groups(graph: Graph) -> list[int]:
 
 
 Constraints: TypeAlias = dict[str, DeviceName]
-"""The names of devices, or parts of them, that a node requires, by words that say so."""
+"""The names of devices, or parts of them, that a node requires, by a description of the constraint."""
 
 
 def node_constraints(graph: Graph, constraints: Mapping[str, str] | None = None) -> list[Constraints]:
-    """What each node requires: `constraints`, by the name of a function or of a node; and `tl.device` in its source.
-    The return of a call requires nothing there, since it is where the result of the function is.
+    """The constraints of each node: those of `constraints`, by the name of a function or of a node, and that of
+    `tl.device` in its source. The return of a call has no constraint from its source, since it is on the device of the
+    function's result.
 
     Raises Usage for an unknown name, and for a text that is no device.
     """
@@ -166,26 +168,26 @@ def node_constraints(graph: Graph, constraints: Mapping[str, str] | None = None)
             required[number][f"{name} on {device}"] = device
     for node, device_by_reason in zip(graph.nodes, required, strict=True):
         if node.op != "return" and (device_in_source := _device_in_source(node)) is not None:
-            words, device = device_in_source
-            device_by_reason[words] = device
+            description, device = device_in_source
+            device_by_reason[description] = device
     return required
 
 
 def _device_in_source(node: GraphNode) -> tuple[str, DeviceName] | None:
-    """The device that `tl.device` requires for a node, and the words that say so, with the line of the innermost one;
-    None where there is none."""
+    """A description of the constraint by `tl.device` on a node, with the line of the innermost one, and the device;
+    None if there is no constraint."""
     scopes = node.location.scopes if isinstance(node.location, TracedLocation) else ()
-    device, words = DeviceName(None, None), ""
+    device, description = DeviceName(None, None), ""
     for scope in scopes:
         if scope.device is not None:
             device = scope.device.or_else(device)
-            words = f"{device} ({scope.location})"
-    return (words, device) if words else None
+            description = f"{device} ({scope.location})"
+    return (description, device) if description else None
 
 
 def list_devices(constraints: Sequence[Constraints]) -> list[DeviceName]:
-    """The devices that constraints name: the first device, the full names in order, and for each part of a name that
-    none of these has, a device with the other part of the first device."""
+    """The devices that constraints name: the first device, then the full names in order, then, for each partial name
+    that admits none of these, a device that has this part and the other part of the first device."""
     names = {device for reasons in constraints for device in reasons.values()}
     full_names = sorted(name for name in names if None not in name)
     devices = list(dict.fromkeys([FIRST_DEVICE, *full_names]))
@@ -200,7 +202,7 @@ def place_nodes(graph: Graph, constraints: Mapping[str, str], devices: Sequence[
     (`node_constraints`) and by `tl.device`. A node without a constraint is on the device of the calls of its function,
     or else on the first device, where the results are as well.
 
-    Raises Usage for a name that nothing has, and where no device is admitted, or there is none.
+    Raises Usage for an unknown name, and if no device is admitted or given.
     """
     if not devices:
         raise Usage("a placement needs a device", required="devices, as in [parse_device('/task:0')]", got="none")
@@ -233,8 +235,8 @@ def find_places(graph: Graph, constraints: Sequence[Constraints], devices: Seque
 
 
 def _function_places(graph: Graph, groups: Sequence[int], places: Mapping[int, int | None]) -> dict[str, int | None]:
-    """For each function, the place of its calls: that of the groups which they are in, or of the function that calls
-    it first; None for any."""
+    """For each function, the place of its calls: that of their groups, or else that of its first caller; None for any
+    place."""
     callers: dict[str, str] = {}
     own_places: dict[str, int | None] = {}
     for number, node in enumerate(graph.nodes):
@@ -251,8 +253,8 @@ def _function_places(graph: Graph, groups: Sequence[int], places: Mapping[int, i
 
 
 def first_admitted(names: list[str], constraints: Constraints, devices: Sequence[DeviceName]) -> int:
-    """The position of the first device that all constraints of a group admit, whose nodes have these names. Raises
-    Usage where there is none."""
+    """The position of the first device that all constraints of a group admit; raises Usage if there is none. `names`
+    are the names of the group's nodes."""
     for position, device in enumerate(devices):
         if all(constraint.admits(device) for constraint in constraints.values()):
             return position

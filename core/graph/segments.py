@@ -54,7 +54,7 @@ class Alternative(NamedTuple):
 
 
 Alternatives: TypeAlias = tuple[Alternative, ...]
-"""What a node needs under each guard under which it fires. The guards exclude each other."""
+"""The needs of a node under each guard under which it fires. The guards exclude each other."""
 
 
 class NodeCopy(NamedTuple):
@@ -266,7 +266,7 @@ class _Partitioner:
         return self._product(key, sources)
 
     def _arrival_needs(self, key: OutputRef) -> Alternatives:
-        """What the tokens of an output need to arrive."""
+        """The inlets that the tokens of an output need in order to arrive."""
         if key.node < 0:
             return (Alternative(frozenset(), frozenset([self.bundle_roots[key]])),)
         node = self.graph.nodes[key.node]

@@ -1,6 +1,6 @@
-"""Casts: how operands are converted before a column computes them, and NumPy's error state while it does.
+"""Casts: the conversion of operands before a column computes them, and NumPy's error state meanwhile.
 
-`op` selects the column; this module converts scalars and narrow floats to what a column takes.
+`op` selects the column; this module converts scalars and narrow floats to the types that a column takes.
 """
 
 from __future__ import annotations

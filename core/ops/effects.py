@@ -213,7 +213,7 @@ effect_op(
 
 
 def size_trap_message(size: int) -> str | None:
-    """Why there cannot be this number of cells; None if there can."""
+    """The reason for which there cannot be this number of cells; None if there can."""
     return "fewer than no cells" if size < 0 else None
 
 
@@ -221,7 +221,7 @@ _NO_CELL_MESSAGE = "there is no cell"
 
 
 def index_trap_message(handle: Handle, index: int) -> str | None:
-    """Why there is no cell of this index; None if there is one."""
+    """The reason for which there is no cell of this index; None if there is one."""
     return None if 0 <= index < handle.size else f"{_NO_CELL_MESSAGE} {index} among {handle.size}"
 
 
@@ -403,7 +403,7 @@ effect_op(
     resource="output",
     output_count=2,
     doc="Print a line: `text`, with an operand for each `{}` in it, or `{:FORMAT}` for a format of Python. The "
-    "is true, once the line is printed.",
+    "result is true, once the line is printed.",
 )
 effect_op(
     "callback",

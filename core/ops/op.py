@@ -89,11 +89,11 @@ class DynamicSizes:
 
 
 class Stacking(NamedTuple):
-    """How an op computes stacks of operands. A stack has one more axis, in front, for which the op is computed as for
-    each element alone, to the bit."""
+    """The rule by which an op computes stacks of operands. A stack has one more axis, in front; along it, the op
+    computes each element as it does alone, to the bit."""
 
     ranks: tuple[int, ...]
-    """For each operand, how many axes it has behind that of the stack, once axes of size 1 are inserted in front."""
+    """For each operand, the number of its axes behind that of the stack, once axes of size 1 are inserted in front."""
     attributes: Mapping[str, Any] = MappingProxyType({})
     """The attributes of the op on stacks."""
     broadcasts: bool = True
@@ -202,7 +202,7 @@ class Op:
     stacking: Callable[..., Stacking | None] | None = None
     gradient: Gradient | None = None
     faults: tuple[str, ...] = ()
-    """Why the row cannot be used, each naming a column; set by `op`."""
+    """The reasons for which the row cannot be used, each with the name of a column; set by `op`."""
 
     def computes_in_float32(self, dtype: DType) -> bool:
         """Whether arrays are computed in float32 where the result has this dtype."""
@@ -299,7 +299,7 @@ def raise_column_error(row: Op, operands: Sequence[Value], error: Exception) -> 
 
 
 def _fault_type_rule(name: str, faults: Sequence[str]) -> TypeRule:
-    """The type rule of a row with faults: it raises them."""
+    """The type rule of a row with faults: it raises an error that lists them."""
 
     def type_rule(*_: Type, **__: Any) -> Type:
         raise fault_error(name, "; ".join(faults))

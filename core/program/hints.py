@@ -69,7 +69,7 @@ INFERRED_HINT = "leave the type out: it is inferred"
 
 
 def example(op: str) -> str:
-    """How an op is written in the text form.
+    """An example of an op in the text form.
 
     >>> example("astype"), example("switch")
     ('as in `y = astype a, dtype=float64`', 'as in `s = switch a, p`')
@@ -135,7 +135,7 @@ def suggest_op(op: str, functions: Collection[str] | None) -> str:
 def suggest_operands(
     row: OpRow, types: Sequence[Type], literals: Sequence[Literal | None], attributes: Attributes
 ) -> str:
-    """How to make operands acceptable to an op: by another literal, or by astype. For an op with attributes the hint is
+    """A hint that makes operands acceptable to an op: another literal, or astype. For an op with attributes the hint is
     about the attribute, since such an op accepts operands of any type."""
     if attributes:
         return example(row.name)

@@ -1,4 +1,4 @@
-"""What `tl.autograph` offers: control of conversion, and conversion for other systems. docs/autograph.md."""
+"""The members of `tl.autograph`: control of conversion, and conversion for other systems (docs/autograph.md)."""
 
 from __future__ import annotations
 

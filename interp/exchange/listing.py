@@ -1,7 +1,7 @@
-"""The text of a foreign program: what the debugger shows as its source, and where errors point.
+"""The text of a foreign program: the source that the debugger shows, and to which errors point.
 
-Nodes are evaluated in Python frames that stand in this text, so that all that is traced in them has its place in the
-program, and foreign names as scopes.
+Nodes are evaluated in Python frames whose positions are in this text, so traced nodes get their places in the program,
+with foreign names as scopes.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ class Listing:
     """The lines of a program's text."""
 
     def __init__(self, lines: Sequence[str], file: str | None, name: str, suffix: str) -> None:
-        """`file` is the path of the program, if it has one; a program without a file gets one of this name and suffix,
-        with a number if another has that."""
+        """`file` is the path of the program, if it has one. A program without a file gets a file name made of `name`
+        and `suffix`, with a number if another text has that name."""
         self.lines = list(lines)
         text = [f"{line[:MAX_LINE_LENGTH]}\n" for line in self.lines]
         self.file = file or free_file(name, suffix, text)
@@ -32,12 +32,12 @@ class Listing:
         definition_location(self.code(1, 0, "<model>"))
 
     def code(self, line: int, column: int, name: str) -> CodeType:
-        """The code of a call that stands in a line."""
+        """The code of a call at a position in a line."""
         end = max(len(self.lines[line - 1].encode()), column + 1)
         return call_code(self.file, line, column, end, name)
 
     def call_at(self, place: tuple[int, int], scopes: Sequence[str], action: Callable[[], Any]) -> Any:
-        """What an action returns, called in a line, from a column on, in scopes, of which there is one at least."""
+        """Call an action from a position (line, column) in these scopes, at least one; returns its result."""
         line, column = place
         codes = [self.code(1, 0, name) for name in ("<model>", *scopes[:-1])]
         for code in (self.code(line, column, scopes[-1]), *reversed(codes)):
@@ -45,7 +45,7 @@ class Listing:
         return action()
 
     def definition(self, line: int = 1) -> Callable[..., Any]:
-        """A Python function that counts as defined in a line."""
+        """A Python function whose definition is in a line."""
 
         def program() -> None: ...
 
@@ -64,7 +64,7 @@ class _Frame:
 
 
 def free_file(name: str, suffix: str, text: list[str]) -> str:
-    """The name of a file for a text, which no other text has."""
+    """A file name that no other text has."""
     for number in itertools.count(1):
         file = f"{name}{suffix}" if number == 1 else f"{name}_{number}{suffix}"
         if file not in linecache.cache or linecache.cache[file][2:3] == (text,):
@@ -74,7 +74,7 @@ def free_file(name: str, suffix: str, text: list[str]) -> str:
 
 @lru_cache(maxsize=4096)
 def call_code(file: str, line: int, column: int, end: int, name: str) -> CodeType:
-    """The code of `evaluate()`, as if it were these columns of a line of a file, in a function with this name."""
+    """The code of `evaluate()` at these columns of a line of a file, in a function of this name."""
     place = {"lineno": line, "col_offset": column, "end_lineno": line, "end_col_offset": end}
     call = ast.Call(ast.Name("evaluate", ast.Load(), **place), [], [], **place)
     return compile(ast.Expression(call), file, "eval").replace(co_name=name, co_qualname=name)

@@ -1,9 +1,10 @@
-"""Operators for other systems: what converted Python calls where its control flow is not staged to a tagloom program.
+"""Operators for other systems: functions that converted Python calls if its control flow is not staged to a tagloom
+program.
 
-The converted code of a function is the same for all systems; it closes over the operators that it calls (docs/
-autograph.md). `Operators` has the meaning that the constructs of Python have everywhere, such as what `break` does.
-`BackendOperators` merges what the arms of a branch change, and finds what a loop carries. A `StagingBackend` has the
-rest: a branch and a loop over lists of values, and a call.
+The converted code of a function is the same for all systems; it closes over the operators that it calls
+(docs/autograph.md). `Operators` has the meaning that the constructs of Python have everywhere, such as that of `break`.
+`BackendOperators` merges the changes of the arms of a branch, and finds the variables that a loop carries. A
+`StagingBackend` has the rest: a branch and a loop over lists of values, and a call.
 """
 
 from __future__ import annotations
@@ -95,15 +96,15 @@ class StagingBackend(Protocol):
         """Call what has no Python code of the user."""
 
     def discard(self, compute: Callable[[], Any]) -> Any:
-        """What `compute` returns; if that is symbolic, what it has staged is dropped."""
+        """The result of `compute`; if it is symbolic, the staged code is dropped."""
 
 
 class Retrace(BaseException):
-    """Raised where a branch or loop changes more than was expected: it is staged again."""
+    """Raised if a branch or loop changes more than was expected: it is staged again."""
 
 
 class BackendOperators(Operators):
-    """The operators of converted Python for a backend; `cell` is the cell in which converted code has them."""
+    """The operators of converted Python for a backend; `cell` is the cell through which converted code reaches them."""
 
     def __init__(self, backend: StagingBackend) -> None:
         super().__init__()
@@ -251,12 +252,12 @@ class BackendOperators(Operators):
 
 
 def refuse(backend: StagingBackend, what: str, hint: str, got: object = None) -> NoReturn:
-    """Raise the error of what a backend cannot stage."""
+    """Raise the error for a feature that a backend cannot stage."""
     raise Invalid(f"{what} cannot be staged to {backend.name}", rule="F4", where=user_location(), got=got, hint=hint)
 
 
 class _BranchState:
-    """What the arms of a branch return and change: flattened, to be chosen between by the backend."""
+    """The results and changes of the arms of a branch, flattened, for a choice by the backend."""
 
     def __init__(self, backend: StagingBackend, variables: Variables) -> None:
         self.backend, self.variables = backend, variables
@@ -341,7 +342,7 @@ class _BranchState:
 
 
 class _LoopContents:
-    """What the test and the body of a loop read and change: flattened, as loop variables of the backend."""
+    """The values that the test and body of a loop read and change, flattened, as loop variables of the backend."""
 
     def __init__(self, backend: StagingBackend, variables: Variables, test: Thunk, body: Thunk) -> None:
         self.backend, self.variables, self.test, self.body = backend, variables, test, body

@@ -1,6 +1,5 @@
-"""What importers of foreign programs share: the functions of which an imported program is composed, and the errors of
-what tagloom lacks.
-"""
+"""Shared parts of the importers of foreign programs: the functions from which imported programs are composed, and the
+errors for features that tagloom lacks."""
 
 from __future__ import annotations
 
@@ -16,19 +15,19 @@ from ...core.frontend.trace.symbol import array_namespace
 from .export.walker import REFUSAL_KINDS
 
 tl: Any = array_namespace()
-"""The functions of which rows are composed."""
+"""The functions from which rows are composed."""
 
 
 class Unsupported(Usage):
-    """A model needs what tagloom lacks; `kind` is one of REFUSAL_KINDS."""
+    """A model needs a feature that tagloom lacks; `kind` is one of REFUSAL_KINDS."""
 
     kind = "op"
     undetermined: Sequence[str] = ()
-    """The inputs of a model of which one must be a constant, so that it can be imported."""
+    """The inputs of a model, at least one of which must be a constant so that it can be imported."""
 
 
 def unsupported(kind: str, message: str, **details: Any) -> Unsupported:
-    """The error that a model cannot be imported."""
+    """The error for a model that cannot be imported."""
     assert kind in REFUSAL_KINDS, kind
     error = Unsupported(message, where=user_location(), **details)
     error.kind = kind
@@ -36,7 +35,8 @@ def unsupported(kind: str, message: str, **details: Any) -> Unsupported:
 
 
 def require(condition: Any, message: str) -> None:
-    """A condition on operands: raises Malformed if it is known not to hold; if only the run knows, the run traps."""
+    """Check a condition on operands: raises Malformed if it is known not to hold; if it is known only at run time, the
+    run traps."""
     if not isinstance(condition, bool | np.bool_):
         tl.assert_(condition, message)
     elif not condition:

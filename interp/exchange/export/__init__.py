@@ -1,1 +1,1 @@
-"""Programs in the forms of other systems: one walk over a program, and what each target writes."""
+"""Export of programs to other systems: one walk over a program, and a writer for each target."""

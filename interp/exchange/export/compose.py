@@ -1,10 +1,9 @@
-"""How each target composes an op: the table compose.tsv, a row an op and a column a target.
+"""Compositions of ops: the table compose.tsv, with a row for each op and a column for each target.
 
 An entry is an expression in the target's own operations; `x`, `y`, `z` are the operands, `operands` is all of them,
 attributes have their names, `dims` is the attribute `axis` as a tuple (empty for None), and `dtype` is that of the
-result. `=` repeats NumPy's entry with the target's own module.
-An entry that begins with `-` says why the target cannot compute the op. A row `op:kinds` is for operands of these kinds
-of dtypes only, and comes before the row of the op.
+result. `=` repeats NumPy's entry with the target's own module. An entry that begins with `-` says why the target cannot
+compute the op. A row `op:kinds` is for operands of these kinds of dtypes only, and comes before the row of the op.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ from ....core.ops.indexing import OPEN_BOUND, IndexKey
 from .walker import OpUse, Refusal
 
 MODULES = {"jax": "jnp", "torch": "torch"}
-"""The name in the source for what is NumPy's elsewhere."""
+"""The name of the module that has NumPy's functions, for targets whose entries say `=`."""
 
 
 @cache
@@ -99,8 +98,8 @@ Apply = Callable[[str, Sequence[Any], Mapping[str, Any]], Any]
 
 
 def evaluate_entry(expression: ast.expr, values: Mapping[str, Any], apply: Apply) -> Any:
-    """What an entry stands for in a target without expressions: `apply` writes each of its operations, innermost first,
-    and `values` has what its names stand for. Numbers are Python's.
+    """The value of an entry in a target without expressions. `apply` writes each of its operations, innermost first;
+    `values` has the values of its names. Numbers are Python's.
 
     >>> entry = parse_entry("Mul(x, Add(y, 1), mode='fast')")
     >>> evaluate_entry(entry, {"x": "a", "y": "b"}, lambda name, operands, attributes: (name, *operands, attributes))

@@ -69,7 +69,7 @@ def value_info(name: str, type_: Type) -> onnx.ValueInfoProto:
 
 
 class OnnxTarget:
-    """Writes nodes. What stands for a value is its name; names are unique in a function of the program."""
+    """Writes nodes. A value is its name; names are unique in a function of the program."""
 
     def __init__(self, program: Program) -> None:
         self.program = program
@@ -111,18 +111,20 @@ class OnnxTarget:
 
     def loop(self, results: Sequence[Var], starts: Sequence[str], regions: Regions) -> list[str]:
         condition, body = regions
-        goes_on = condition.write(starts)[0]
-        carried = [self.names.fresh(parameter.name) for parameter in body.parameters]
+        continues = condition.write(starts)[0]
+        state_names = [self.names.fresh(parameter.name) for parameter in body.parameters]
         iteration, ignored = self.names.fresh("iteration"), self.names.fresh("condition")
         inputs = [value_info(iteration, Type(dtypes.int64)), value_info(ignored, Type(dtypes.bool))]
-        inputs += [value_info(name, parameter.type) for name, parameter in zip(carried, body.parameters, strict=True)]
+        inputs += [
+            value_info(name, parameter.type) for name, parameter in zip(state_names, body.parameters, strict=True)
+        ]
         with self.scope() as nodes:
-            state = body.write(carried)
+            state = body.write(state_names)
             predicate = Var("condition", Type(dtypes.bool))
             outputs = self.copies([*condition.write(state), *state], [predicate, *results])
         graph = helper.make_graph(nodes, f"{results[0].name}_do", inputs, outputs)
         names = self.result_names(results)
-        self.scopes[-1].append(helper.make_node("Loop", ["", goes_on, *starts], names, body=graph))
+        self.scopes[-1].append(helper.make_node("Loop", ["", continues, *starts], names, body=graph))
         return names
 
     def call(self, results: Sequence[Var], function: str, operands: Sequence[str]) -> list[str]:
@@ -166,7 +168,7 @@ class OnnxTarget:
 
 
 def entry_values(use: OpUse, operands: Sequence[str]) -> dict[str, Any]:
-    """What the names in an entry of the table stand for."""
+    """The values of the names in an entry of the table."""
     values: dict[str, Any] = {repr(dtype): number for dtype, number in ELEMENT_TYPES.items()}
     values |= zip("xyz", operands, strict=False)
     for name, value in use.attributes.items():

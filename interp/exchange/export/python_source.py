@@ -1,7 +1,7 @@
 """Programs as Python source, for systems that are programmed in Python: NumPy, JAX, PyTorch, TensorFlow.
 
 The source stands alone, and its function `main` takes and returns arrays of the system. A backend of this package runs
-this text, and a finding contains it, so what a user reads is what was run.
+this text, and a finding contains it, so users read the code that ran.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from .walker import BoundRegion, OpUse, Regions, export
 
 @dataclass(frozen=True)
 class Dialect:
-    """How one system's Python looks. `cond`, `loop` and `call` are formats of expressions; `{then}`, `{otherwise}`,
+    """The Python of one system. `cond`, `loop` and `call` are formats of expressions; `{then}`, `{otherwise}`,
     `{condition}` and `{body}` are names of functions that return tuples, `{operands}` is a list of arguments."""
 
     name: str
@@ -161,7 +161,7 @@ RESERVED_NAMES = ("main", "np", "jnp", "jax", "lax", "torch", "tf", "state", "in
 
 
 class PythonTarget:
-    """Writes statements. What stands for a value is an expression: a name, or a constant."""
+    """Writes statements. A value is an expression: a name or a constant."""
 
     def __init__(self, dialect: Dialect, entry: str) -> None:
         self.dialect, self.has_loops = dialect, False
@@ -258,7 +258,7 @@ class PythonTarget:
 
 def shape_invariants(variables: Sequence[Var]) -> str:
     """The argument of TensorFlow's loops that names sizes which may change, if there are any."""
-    shapes = [each.type.shape for each in variables]
+    shapes = [variable.type.shape for variable in variables]
     if all(shape is not None and None not in shape for shape in shapes):
         return ""
     texts = [f"tf.TensorShape({None if shape is None else list(shape)})" for shape in shapes]

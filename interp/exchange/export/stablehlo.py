@@ -29,7 +29,7 @@ OWN_SYNTAX = frozenset({"bitcast_convert", "convert", "dot_general", "reshape", 
 
 
 def to_stablehlo(program: Program) -> str:
-    """The text of a module whose function `main` computes a program. Raises Refusal where StableHLO cannot say it."""
+    """The text of a module whose function `main` computes a program. Raises Refusal if StableHLO cannot express it."""
     target = StableHloTarget(program)
     export(program, target, recursion=False)
     lines = ["module {", *(INDENT + line for function in target.functions for line in function), "}"]
@@ -95,7 +95,7 @@ def dense_text(value: Any, type_: Type) -> str:
 
 
 class StableHloTarget:
-    """Writes lines of text. What stands for a value is its name with its type."""
+    """Writes lines of text. A value is its name with its type."""
 
     def __init__(self, program: Program) -> None:
         self.program = program
@@ -266,7 +266,7 @@ class StableHloComposer(NamedTuple):
     use: OpUse
 
     def values(self, operands: Sequence[SsaValue]) -> dict[str, Any]:
-        """What the names in an entry stand for."""
+        """The values of the names in an entry of the table."""
         values: dict[str, Any] = {repr(dtype): dtype for dtype in dtypes.ALL}
         values |= self.use.attributes
         values |= zip("xyz", operands, strict=False)

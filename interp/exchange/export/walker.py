@@ -1,5 +1,5 @@
-"""The walk over a program that all exporters share. A target says how it writes a constant, a cast, an op, a cond, a
-loop and a call; the walk says in which order, of which operands, and what cannot be exported at all.
+"""The walk over a program that all exporters share. A target writes constants, casts, ops, conds, loops and calls; the
+walk determines their order and operands, and refuses programs that cannot be exported at all.
 
 The walk knows no target, and a target knows no rules of programs.
 """
@@ -19,16 +19,16 @@ from ....core.types import HandleType, Type
 from ....core.value import Literal
 
 V = TypeVar("V")
-"""What a target writes for a value: an expression, or a name."""
+"""The form of a value in a target: an expression, or a name."""
 
 REFUSAL_KINDS = ("construct", "op", "dtype", "shape", "attribute", "kernel", "limit", "trap", "invalid")
-"""What a target, or a backend, lacks: a construct (recursion, effects), an op, a dtype for it, shapes that are known at
-run time only, a value of an attribute, an implementation of a pair of op and dtype, room, or a way to trap;
-or the program breaks a rule."""
+"""A feature that a target or a backend lacks: a construct (recursion, effects), an op, a dtype for it, shapes that are
+known at run time only, a value of an attribute, an implementation of a pair of op and dtype, room, or a way to trap; or
+the program breaks a rule."""
 
 
 class Refusal(Exception):
-    """A program cannot be said in a target, or a backend does not support it: `kind` is one of REFUSAL_KINDS."""
+    """A target cannot express a program, or a backend does not support it; `kind` is one of REFUSAL_KINDS."""
 
     def __init__(self, kind: str, message: str) -> None:
         assert kind in REFUSAL_KINDS, kind
@@ -46,15 +46,15 @@ class OpUse(NamedTuple):
 
 
 class BoundRegion(NamedTuple):
-    """A region of a cond or a loop. The target opens a scope with names for `parameters`, calls `write` with what it
-    wrote for them, and gets what it wrote for the results."""
+    """A region of a cond or a loop. The target opens a scope with names for `parameters`, calls `write` with their
+    forms, and gets the forms of the results."""
 
     parameters: tuple[Var, ...]
     write: Callable[[Sequence[Any]], list[Any]]
 
 
 class ExportTarget(Protocol[V]):
-    """What an exporter writes. Every method appends to the current scope, and returns what stands for its results."""
+    """A writer for a target. Each method appends to the current scope, and returns the forms of its results."""
 
     def constant(self, literal: Literal) -> V: ...
 
@@ -75,8 +75,8 @@ Regions: TypeAlias = tuple[BoundRegion, BoundRegion]
 
 
 def export(program: Program, target: ExportTarget[Any], *, recursion: bool) -> None:
-    """Write the functions that a program uses, callees first where there is no recursion. Raises Refusal for what no
-    target, or not this one, can say."""
+    """Write the functions that a program uses, callees first if there is no recursion. Raises Refusal for programs that
+    no target, or not this one, can express."""
     functions: Sequence[FunctionDef] = program.reachable_functions()
     if not recursion:
         functions = sort_callees_first(functions)
@@ -87,8 +87,8 @@ def export(program: Program, target: ExportTarget[Any], *, recursion: bool) -> N
 
 
 def sort_callees_first(functions: Sequence[FunctionDef]) -> list[FunctionDef]:
-    """The functions in an order in which each follows those that it calls. Raises Refusal if one calls itself, directly
-    or through others."""
+    """The functions in an order in which callees come before their callers. Raises Refusal if one calls itself,
+    directly or through others."""
     by_name = {function.name: function for function in functions}
     order: list[str] = []
 
@@ -106,7 +106,7 @@ def sort_callees_first(functions: Sequence[FunctionDef]) -> list[FunctionDef]:
 
 
 def bind_region(region: Region, target: ExportTarget[Any]) -> BoundRegion:
-    """A region as the target gets it."""
+    """A region with its names and types bound, for the target."""
 
     def write(arguments: Sequence[Any]) -> list[Any]:
         names: dict[str, Any] = {}
@@ -132,7 +132,7 @@ def bind_region(region: Region, target: ExportTarget[Any]) -> BoundRegion:
 
 
 def write_node(node: Node, operands: list[Any], types: tuple[Type, ...], target: ExportTarget[Any]) -> list[Any]:
-    """What a target writes for the results of a node."""
+    """The forms of the results of a node in a target."""
     for variable in node.results:
         if isinstance(variable.type.dtype, HandleType):
             raise Refusal("construct", f"{node.name} is a handle of cells")
@@ -155,7 +155,7 @@ def write_node(node: Node, operands: list[Any], types: tuple[Type, ...], target:
 def promote(
     row: Op, operands: list[Any], types: tuple[Type, ...], target: ExportTarget[Any]
 ) -> tuple[list[Any], tuple[Type, ...]]:
-    """The operands cast to one dtype where the row promotes them, so that no target's own promotion counts."""
+    """The operands cast to one dtype if the row promotes them, so that the target's own promotion has no effect."""
     first, last = row.same_dtype_operands
     shared = range(len(types))[first:last]
     kinds = {types[index].dtype for index in shared}

@@ -29,7 +29,7 @@ class JaxBackend:
             raise Usage("JAX is not installed", hint='pip install "tagloom[jax]"') from error
         self.jax, self.np = jax, jax.numpy
         self.codes: list[tuple[CodeType, int]] = []
-        """The functions that are running, each with the number of staged branches and loops around it."""
+        """The running functions, each with the number of staged branches and loops around it."""
 
     def is_symbolic(self, value: Any) -> bool:
         return isinstance(value, self.jax.core.Tracer)

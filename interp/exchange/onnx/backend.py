@@ -37,10 +37,10 @@ class PreparedModel(BackendRep):  # type: ignore[misc]
             inputs = [inputs[info.name] for info in infos]
         try:
             arguments = [as_argument(value, info) for value, info in zip(inputs, infos, strict=True)]
-            function, left = self.imported.specialize(arguments, constants)
+            function, remaining_arguments = self.imported.specialize(arguments, constants)
         except Unsupported as error:
             raise BackendIsNotSupposedToImplementIt(str(error)) from error
-        value = value_or_raise(function.run(*left, engine=self.engine))
+        value = value_or_raise(function.run(*remaining_arguments, engine=self.engine))
         results = value if type(value) is tuple else (value,)
         return tuple(map(as_output, results))
 
@@ -76,10 +76,10 @@ class TagloomBackend(Backend):  # type: ignore[misc]
     ) -> tuple[Any, ...]:  # fmt: skip
         """The outputs of one node for arrays as inputs."""
         arrays = [np.asarray(array) for array in inputs]
-        present = [name for name in node.input if name]
+        names = [name for name in node.input if name]
         infos = [
             helper.make_tensor_value_info(name, helper.np_dtype_to_tensor_dtype(array.dtype), array.shape)
-            for name, array in zip(present, arrays, strict=True)
+            for name, array in zip(names, arrays, strict=True)
         ]
         outputs = [helper.make_empty_tensor_value_info(name) for name in node.output if name]
         version = kwargs.get("opset_version", onnx.defs.onnx_opset_version())

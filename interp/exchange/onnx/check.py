@@ -1,7 +1,8 @@
-"""The process that reads a model's file first: if the model keeps ONNX's rules, `python check.py FILE` writes it to its
-standard output, with the tensors of other files in it.
+"""The process that reads a model's file first. If the model keeps ONNX's rules, `python check.py FILE` writes it, with
+the tensors of its other files, to standard output.
 
-Parser and checker run here, under bounds on memory and time. To start quickly, this file imports nothing of tagloom.
+ONNX's parser and checker run here, under bounds on memory and time. To start quickly, this file imports nothing of
+tagloom.
 """
 
 from __future__ import annotations

@@ -37,7 +37,7 @@ from .sequences import ItemSequence, PackedSequence
 MAX_FOLDED_ELEMENTS = 1024
 """The most elements of a constant that is computed while a model is imported."""
 MAX_DEPTH = 12
-"""How deep bodies of operators, and functions that are no calls of the program, may nest."""
+"""The maximal nesting of bodies of operators, and of functions that are no calls of the program."""
 Environment: TypeAlias = ChainMap[str, Any]
 """The values of a graph by name, before those of the graphs around it."""
 DTYPES: Mapping[int, DType] = {helper.np_dtype_to_tensor_dtype(np.dtype(dtype.numpy)): dtype for dtype in dtypes.ALL}
@@ -46,15 +46,15 @@ DTYPES: Mapping[int, DType] = {helper.np_dtype_to_tensor_dtype(np.dtype(dtype.nu
 def dtype_of_element(element: int) -> DType:
     """The dtype of an element type of ONNX; raises Unsupported for strings and other types that tagloom lacks."""
     if element not in DTYPES:
-        known = onnx.TensorProto.DataType.items()
-        name = next((name for name, number in known if number == element), str(element))
+        element_names = onnx.TensorProto.DataType.items()
+        name = next((name for name, number in element_names if number == element), str(element))
         raise unsupported("dtype", f"tagloom has no values of ONNX's type {name.lower()}")
     return DTYPES[element]
 
 
 class NeedsConstant(Exception):
-    """An operand that must be a constant is not: the names on which it depends, in the graph whose node needs it, and
-    the operator of this node."""
+    """Raised if an operand that must be a constant is not: `names` are the names on which it depends, in the graph
+    whose node needs it, and `operator` is the operator of this node."""
 
     def __init__(self, names: Collection[str], operator: str) -> None:
         super().__init__(operator)
@@ -63,7 +63,7 @@ class NeedsConstant(Exception):
 
 @dataclass(frozen=True, slots=True)
 class NodeCall:
-    """A node that is evaluated: what rows that need more than operands and attributes ask."""
+    """A node under evaluation, for rows that need more than operands and attributes."""
 
     importer: ModelInterpreter
     node: onnx.NodeProto
@@ -274,8 +274,8 @@ class ModelInterpreter:
         """The results of a call of a function of the model, which is a call of the program."""
         if any(caller is function for caller in self.active):
             raise Malformed(f"function {function.name} of the model calls itself", where=user_location())
-        present = [position for position, operand in enumerate(operands) if operand is not None]
-        has_sequences = not all(is_single(operands[position]) for position in present)
+        positions_present = [position for position, operand in enumerate(operands) if operand is not None]
+        has_sequences = not all(is_single(operands[position]) for position in positions_present)
         if has_sequences or any(isinstance(value, Body) for value in attributes.values()):
             return self.evaluate_function(function, operands, attributes, node)
         positions = self.constant_operands.setdefault(id(function), set())
@@ -298,10 +298,10 @@ class ModelInterpreter:
         constants: Mapping[int, Any],
     ) -> Sequence[Any]:
         """The results of a call of a function that has some operands, by position, as constants."""
-        present = [k for k, operand in enumerate(operands) if operand is not None and k not in constants]
+        positions = [k for k, operand in enumerate(operands) if operand is not None and k not in constants]
         key = (
             id(function),
-            tuple(present),
+            tuple(positions),
             tuple(
                 (position, type_of(constants[position]), constants[position].tobytes())
                 for position in sorted(constants)
@@ -312,20 +312,20 @@ class ModelInterpreter:
         if key not in self.calls:
 
             def evaluate(*arguments: Any) -> Any:
-                values = {**constants, **dict(zip(present, arguments, strict=True))}
+                values = {**constants, **dict(zip(positions, arguments, strict=True))}
                 padded = [values.get(position) for position in range(len(function.input))]
                 return tuple(self.evaluate_function(function, padded, attributes, node))
 
             evaluate.__name__ = identifier(function.name, "function")
             evaluate.__code__ = evaluate.__code__.replace(co_name=evaluate.__name__)
             self.calls[key] = Function(evaluate)
-        return tuple(self.calls[key](*(operands[position] for position in present)))
+        return tuple(self.calls[key](*(operands[position] for position in positions)))
 
 
 @dataclass(frozen=True, slots=True)
 class Body:
-    """A graph that is an attribute: called with the values of its inputs, it gives its results. It sees the values
-    around it."""
+    """A graph that is an attribute. A call with the values of its inputs returns its results. It sees the values around
+    it."""
 
     importer: ModelInterpreter
     graph: onnx.GraphProto
@@ -338,14 +338,14 @@ class Body:
         return self.importer.evaluate_graph(self.graph, environment, self.opsets)
 
     def key(self, inputs: Sequence[Any]) -> tuple[Any, ...]:
-        """What the forms of the results depend on: the graph, and the forms of the inputs and of the values around it
-        that it uses."""
+        """A key that determines the forms of the results: the graph, and the forms of its inputs and of the surrounding
+        values that it uses."""
         names = sorted({name for node in self.graph.node for name in used_names(node)} & self.environment.keys())
         values = [self.environment[name] for name in names]
         return (id(self.graph), *map(value_key, inputs), *map(value_key, values))
 
     def passes_on(self, output: int, name: str) -> bool:
-        """Whether an output is a value of this name, as it is, or a constant that is true."""
+        """Whether an output is the unchanged value of this name, or the constant true."""
         producers = {result: node for node in self.graph.node for result in node.output}
         current = self.graph.output[output].name
         while current != name and current in producers and producers[current].op_type == "Identity":
@@ -362,7 +362,7 @@ class Body:
 
 
 def value_key(value: Any) -> Any:
-    """A key of a value: what is known of it before the run."""
+    """A key that has everything known about a value before the run."""
     match value:
         case None:
             return None
@@ -389,8 +389,8 @@ def needed_nodes(function: onnx.FunctionProto, count: int) -> list[onnx.NodeProt
 
 
 def resolve_attributes(node: onnx.NodeProto, environment: Environment) -> onnx.NodeProto:
-    """A node with the attributes that a function's call gives it in place of references to them; those that the call
-    leaves out are left out."""
+    """A node whose references to attributes are replaced by the attributes of a function's call; references without an
+    attribute in the call are left out."""
     if not any(attribute.ref_attr_name for attribute in node.attribute):
         return node
     result = onnx.NodeProto()
@@ -408,12 +408,12 @@ def resolve_attributes(node: onnx.NodeProto, environment: Environment) -> onnx.N
 
 
 def outer_graph(attribute: onnx.AttributeProto) -> str:
-    """The name, in the environment of a function, of a graph that its call has given."""
+    """The name, in the environment of a function, of a graph that its call passes."""
     return f"@@{attribute.ref_attr_name}" if attribute.ref_attr_name else ""
 
 
 def used_names(node: onnx.NodeProto) -> set[str]:
-    """The names that a node uses, those in its graphs included."""
+    """The names that a node uses, including those in its graphs."""
     graphs = [attribute.g for attribute in node.attribute if attribute.type == onnx.AttributeProto.GRAPH]
     inner = (used_names(inner_node) for graph in graphs for inner_node in graph.node)
     outputs = {result.name for graph in graphs for result in graph.output}
@@ -421,7 +421,7 @@ def used_names(node: onnx.NodeProto) -> set[str]:
 
 
 def reachable_names(nodes: Iterable[onnx.NodeProto], names: Collection[str]) -> set[str]:
-    """The names on whose elements values depend, these values among them."""
+    """The names on whose elements values depend, including these values themselves."""
     producers: dict[str, onnx.NodeProto] = {}
 
     def collect(nodes: Iterable[onnx.NodeProto]) -> None:
@@ -443,7 +443,7 @@ def reachable_names(nodes: Iterable[onnx.NodeProto], names: Collection[str]) -> 
 
 @cache
 def find_schema(domain: str, name: str, version: int) -> Any:
-    """What ONNX says of an operator in a version of its operator set; None where there is no such operator."""
+    """ONNX's schema of an operator in a version of its operator set; None if there is no such operator."""
     try:
         return onnx.defs.get_schema(name, version, domain)
     except onnx.defs.SchemaError:
@@ -470,7 +470,7 @@ def check_dtypes(schema: Any, operands: Sequence[Any]) -> None:
 
 
 def find_body(node: onnx.NodeProto, types: Sequence[onnx.TypeProto], version: int) -> onnx.FunctionProto | None:
-    """The body that ONNX gives an operator for operands of these types; None where it gives none."""
+    """The body by which ONNX defines an operator for operands of these types; None if it has none."""
     schema = find_schema(normal_domain(node.domain), node.op_type, version)
     assert schema is not None, "a node is evaluated if its operator has a schema"
     body = onnx.FunctionProto()
@@ -486,9 +486,9 @@ def find_body(node: onnx.NodeProto, types: Sequence[onnx.TypeProto], version: in
         body.ParseFromString(text)
     else:
         return None
-    given = {attribute.name for attribute in node.attribute}
+    attribute_names = {attribute.name for attribute in node.attribute}
     for name, attribute in schema.attributes.items():
-        if name not in given and attribute.default_value.name:
+        if name not in attribute_names and attribute.default_value.name:
             body.attribute_proto.append(attribute.default_value)
     return body
 
@@ -507,7 +507,7 @@ ELEMENTS = {dtype: element for element, dtype in DTYPES.items()}
 
 
 def lookup(environment: Environment, name: str) -> Any:
-    """A value by name; raises Malformed where there is none."""
+    """A value by name; raises Malformed if there is none."""
     if name not in environment:
         raise Malformed(f"there is no value {name!r}", where=user_location())
     return environment[name]
@@ -550,12 +550,12 @@ def is_single(value: Any) -> bool:
 
 
 def is_static(value: Any) -> bool:
-    """Whether a value is a constant, or left out."""
+    """Whether a value is a constant or omitted."""
     return value is None or isinstance(value, np.ndarray)
 
 
 def is_small_constant(value: Any) -> bool:
-    """Whether a value is a constant of few elements, or left out."""
+    """Whether a value is a constant of few elements, or omitted."""
     if isinstance(value, ItemSequence):
         return len(value.items) <= MAX_FOLDED_ELEMENTS and all(map(is_small_constant, value.items))
     return value is None or (isinstance(value, np.ndarray) and value.size <= MAX_FOLDED_ELEMENTS)
@@ -579,7 +579,7 @@ def as_constant(value: Any) -> Any:
 
 
 def normal_domain(domain: str) -> str:
-    """A domain under one name: the default one has two."""
+    """A domain under one name; the default domain has two."""
     return "" if domain == "ai.onnx" else domain
 
 

@@ -57,8 +57,8 @@ class ModelListing(Listing):
                 self.add_graph(attribute.g, attribute.name, f"{indent}  ")
 
     def call_in_line(self, node: onnx.NodeProto, scopes: Sequence[str], action: Callable[[], Any]) -> Any:
-        """What an action returns, called in the line of a node, in scopes. A node without a line, of the body of an
-        operator, is in the line that is running."""
+        """Call an action from the line of a node, in scopes; returns its result. A node without a line, of the body of
+        an operator, is in the current line."""
         if id(node) not in self.places:
             return action()
         return self.call_at(self.places[id(node)], scopes, action)

@@ -1,7 +1,7 @@
-"""Models as functions: a model is read, and a function made that traces it.
+"""Models as functions: a model is read, and a function is made that traces it.
 
-A file is read first by another process, with bounds on its time and memory, which checks it by ONNX's own rules; this
-process parses only what that one could. Loading runs no code of a model: it has none.
+Another process reads a file first, with bounds on its time and memory, and checks it by ONNX's own rules; this process
+parses only files that passed. Loading a model runs no code of it: a model has none.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from .sequences import ItemSequence, PackedSequence
 MAX_MODEL_BYTES = 2**31
 """The most bytes of a model with its tensors: the limit of its format."""
 CHECK_SECONDS = 120.0
-"""How long the process that checks a file may take."""
+"""The time limit, in seconds, of the process that checks a file."""
 
 
 def import_model(source: str | os.PathLike[str] | bytes | onnx.ModelProto, constants: Mapping[str, Any]) -> Function:
@@ -60,7 +60,7 @@ def parse_model(content: bytes) -> onnx.ModelProto:
 
 
 def check_texts(message: Any) -> None:
-    """Raises Malformed where a text in a message, or in one inside it, is no text: protobuf leaves it as bytes."""
+    """Raises Malformed if a string in a message, or in an inner message, is not UTF-8: protobuf leaves it as bytes."""
     for field, content in message.ListFields():
         if field.type == field.TYPE_MESSAGE:
             for inner in content if isinstance(content, Sequence) else [content]:
@@ -72,8 +72,8 @@ def check_texts(message: Any) -> None:
 
 
 def check_names(graph: onnx.GraphProto) -> None:
-    """Raises Malformed where a name stands for several values of a graph, or of one in it. An input and an initializer
-    may share a name: the initializer is the input's default."""
+    """Raises Malformed if a name stands for several values of a graph, inner graphs included. An input and an
+    initializer may share a name: the initializer is the input's default."""
     inputs = [parameter.name for parameter in graph.input]
     tensors = [
         *(initializer.name for initializer in graph.initializer),
@@ -116,7 +116,7 @@ class ImportedModel:
         self.model = model
         self.inputs = [parameter for parameter in model.graph.input if parameter.name not in initialized]
         self.defaults = [parameter for parameter in model.graph.input if parameter.name in initialized]
-        """The inputs that have a value in the model, which a constant may replace."""
+        """The inputs with a default in the model, which a constant may replace."""
         self.name = identifier(model.graph.name or Path(file or "").stem, "model")
         self.interpreter = ModelInterpreter(model, file, self.name)
 
@@ -171,29 +171,29 @@ class ImportedModel:
         return [name for name, value in values.items() if name in reached and not is_static(value)]
 
     def specialize(self, arguments: Sequence[Any], constants: Mapping[str, Any]) -> tuple[Function, list[Any]]:
-        """The function for these arguments and constants, with those arguments as constants too that must be, and the
-        others."""
+        """The function for these arguments and constants, and the remaining arguments: an argument that must be a
+        constant becomes one."""
         while True:
             function = self.function(constants)
             pairs = zip(self.inputs, arguments, strict=True)
-            left = [(parameter, value) for parameter, value in pairs if parameter.name not in constants]
+            remaining = [(parameter, value) for parameter, value in pairs if parameter.name not in constants]
             try:
-                function.trace(*(value for _, value in left))
+                function.trace(*(value for _, value in remaining))
             except TagloomError as error:
                 needed = getattr(error, "undetermined", [])
-                new = [parameter.name for parameter, _ in left if parameter.name in needed]
+                new = [parameter.name for parameter, _ in remaining if parameter.name in needed]
                 if not new:
                     raise
                 constants = {
                     **constants,
-                    **{parameter.name: value for parameter, value in left if parameter.name in new},
+                    **{parameter.name: value for parameter, value in remaining if parameter.name in new},
                 }
                 continue
-            return function, [value for _, value in left]
+            return function, [value for _, value in remaining]
 
 
 def as_operand(value: Any, info: onnx.ValueInfoProto) -> Any:
-    """An argument as the interpreter takes it: a list is a sequence."""
+    """An argument in the form that the interpreter takes: a list is a sequence."""
     kind = info.type.WhichOneof("value")
     if kind == "tensor_type" or value is None or isinstance(value, PackedSequence):
         return value

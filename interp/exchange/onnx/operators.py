@@ -33,8 +33,8 @@ class NeedsConstantOperand(Exception):
 
 @dataclass(frozen=True, slots=True)
 class SizeVector:
-    """A vector of sizes, of which only some depend on the run: integers, and symbolic int64 scalars. It becomes an
-    array where a row needs one; so shapes that pass through other operators stay known as far as they are."""
+    """A vector of sizes: integers, and symbolic int64 scalars for sizes that depend on the run. It becomes an array
+    when a row needs one, so the known sizes of shapes stay known through other operators."""
 
     parts: tuple[Any, ...]
 
@@ -44,7 +44,7 @@ class SizeVector:
 
 
 def as_single_value(value: Any) -> Any:
-    """A value as rows take it: a vector of sizes becomes an array."""
+    """A value in the form that rows take: a vector of sizes becomes an array."""
     return value.as_array() if isinstance(value, SizeVector) else value
 
 

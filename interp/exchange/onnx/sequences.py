@@ -1,7 +1,6 @@
-"""Sequences of arrays. One of static length is a tuple of arrays. One whose length only the run knows is packed: the
-elements of all items in one array, and a row of sizes for each item; so it is a value as any other, which loops carry
-and branches choose.
-"""
+"""Sequences of arrays. A sequence of static length is a tuple of arrays. If its length is known only at run time, it is
+packed: the elements of all items in one array, and a row of sizes for each item. So it is a value like any other, which
+loops carry and branches choose."""
 
 from __future__ import annotations
 
@@ -17,7 +16,7 @@ from .operators import require, tl, unsupported
 
 @dataclass(frozen=True, slots=True)
 class ItemSequence:
-    """A sequence of static length; `dtype` is that of its items, should there be none."""
+    """A sequence of static length; `element` is the dtype of its items, if there are none."""
 
     items: tuple[Any, ...]
     element: DType
@@ -48,7 +47,7 @@ class PackedSequence(NamedTuple):
 
     @property
     def starts(self) -> Any:
-        """Where each item begins in the elements, and where the last one ends."""
+        """The start of each item in the elements, and the end of the last one."""
         sizes = tl.prod(tl.where(self.shapes < 0, np.int64(1), self.shapes), axis=1)
         return tl.cumulative_sum(sizes, include_initial=True)
 

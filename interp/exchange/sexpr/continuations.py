@@ -1,7 +1,7 @@
 """The gradient of an S-expression by continuations: the program that computes it, without a tape.
 
-Each function gets a parameter more, its continuation `k`: what is done with its result. An op computes its value, hands
-it to the rest of the program, and, when that returns, adds to the adjoints of its operands:
+Each function gets one more parameter, its continuation `k`, which takes its result. An op computes its value, passes it
+to the rest of the program, and, when that returns, adds to the adjoints of its operands:
 
     z = (multiply x y), then E    ->    (let* ((z (dual multiply x y))) (begin E (backward multiply z x y)))
 
@@ -22,7 +22,7 @@ from ....core.program.program import UniqueNames
 from .expressions import Definition, Expression, Identifier
 
 Continuation: TypeAlias = Callable[[Expression], Expression] | Identifier
-"""What is done with a value: the expression for it, or the name of a function of it."""
+"""The use of a value: the expression for it, or the name of a function of it."""
 _BEGIN, _BACKWARD, _CALL, _DUAL, _IF = map(Identifier, ("begin", "backward", "call", "dual", "if"))
 _LAMBDA, _LET, _LETS = map(Identifier, ("lambda", "let", "let*"))
 
@@ -62,7 +62,7 @@ class _Converter:
         return Identifier(self.names.fresh(name))
 
     def apply(self, continuation: Continuation, value: Expression) -> Expression:
-        """What a continuation does with a value."""
+        """The expression that passes a value to a continuation."""
         return (_CALL, continuation, value) if isinstance(continuation, Identifier) else continuation(value)
 
     def reify(self, continuation: Continuation, name: str) -> Expression:
@@ -73,7 +73,7 @@ class _Converter:
         return _LAMBDA, (parameter,), continuation(parameter)
 
     def expression(self, expression: Expression, continuation: Continuation, name: str = "v") -> Expression:
-        """An expression whose value goes to the continuation; `name` is what to call the value."""
+        """An expression in continuation-passing style: its value goes to the continuation, under the name `name`."""
         if not isinstance(expression, tuple):
             return self.apply(continuation, expression)
         form = str(expression[0])
@@ -89,28 +89,28 @@ class _Converter:
             case "let":
                 _, loop, bindings, body = expression
                 self.loops.add(loop)
-                rest = self.fresh("k")
-                inner = self.expression(body, rest)
-                return (_LET, loop, (*bindings, (rest, self.reify(continuation, name))), inner)
+                loop_continuation = self.fresh("k")
+                inner = self.expression(body, loop_continuation)
+                return (_LET, loop, (*bindings, (loop_continuation, self.reify(continuation, name))), inner)
             case "raise":
                 return expression
         if form not in OPS:
             value = self.fresh(name)
             return (_LETS, ((value, expression),), self.apply(continuation, value))
         value = self.fresh(name)
-        rest = self.apply(continuation, value)
+        continued = self.apply(continuation, value)
         backward = (_BACKWARD, expression[0], value, *expression[1:])
-        return (_LETS, ((value, (_DUAL, *expression)),), (_BEGIN, rest, backward))
+        return (_LETS, ((value, (_DUAL, *expression)),), (_BEGIN, continued, backward))
 
     def _bindings(
         self, bindings: list[tuple[Identifier, Expression]], body: Expression, continuation: Continuation
     ) -> Expression:
         if not bindings:
             return self.expression(body, continuation)
-        (name, value), *rest = bindings
+        (name, value), *remaining_bindings = bindings
 
         def follow(result: Expression) -> Expression:
-            inner = self._bindings(rest, body, continuation)
+            inner = self._bindings(remaining_bindings, body, continuation)
             return inner if result == name else (_LETS, ((name, result),), inner)
 
         return self.expression(value, follow, name)

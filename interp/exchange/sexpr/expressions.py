@@ -77,7 +77,7 @@ def format_expression(expression: Expression, indent: int = 0) -> str:
 
 
 def _head_length(expression: tuple[Any, ...]) -> int:
-    """How many items of an expression its first line has."""
+    """The number of items of an expression on its first line."""
     return {"def": 3, "if": 2, "let": 2, "lambda": 2, "call": 2, "backward": 2}.get(str(expression[0]), 1)
 
 

@@ -1,4 +1,4 @@
-"""The machine that runs S-expressions: an expression, an environment, and a stack of what waits for its value.
+"""The machine that runs S-expressions: an expression, an environment, and a stack of the forms that wait for its value.
 
 The stack is a list, so a recursion is as deep as memory allows, and a call in tail position adds nothing to it. Ops are
 those of the registry. `Dual` numbers and the forms that begin with `dual`, `backward`, `variable`, `seed` and `adjoint`
@@ -73,7 +73,7 @@ def primal(value: Any) -> Any:
 
 
 def run(definitions: Mapping[str, Definition], name: str, arguments: Sequence[Any]) -> Any:
-    """Call a function of a program. Raises Usage where the program is not well-formed, and what its ops raise."""
+    """Call a function of a program; raises Usage if the program is not well-formed, and the errors of its ops."""
     stack: list[Any] = []
     expression, environment = _enter(_callee(definitions, None, name), arguments, name)
     while True:
@@ -114,9 +114,9 @@ def run(definitions: Mapping[str, Definition], name: str, arguments: Sequence[An
             expression, environment = entered
         # Hand the value to what waits for it.
         while stack:
-            kind, expression, environment, *rest = stack.pop()
+            kind, expression, environment, *state = stack.pop()
             if kind == "let*":
-                position = rest[0]
+                position = state[0]
                 environment.variables[expression[1][position][0]] = value
                 if position + 1 < len(expression[1]):
                     stack.append(("let*", expression, environment, position + 1))
@@ -128,12 +128,12 @@ def run(definitions: Mapping[str, Definition], name: str, arguments: Sequence[An
                 expression = expression[2] if bool(primal(value)) else expression[3]
                 break
             if kind == "begin":
-                position = rest[0] + 1
+                position = state[0] + 1
                 if position < len(expression) - 1:
                     stack.append(("begin", expression, environment, position))
                 expression = expression[position]
                 break
-            (values,) = rest
+            (values,) = state
             values.append(value)
             waiting = _evaluate_atoms(_operands(str(expression[0]), expression), values, environment)
             if waiting is not None:
@@ -206,7 +206,8 @@ def _enter(closure: Closure, arguments: Sequence[Any], name: str) -> tuple[Expre
 def _apply(
     definitions: Mapping[str, Definition], expression: tuple[Any, ...], values: list[Any], environment: Environment
 ) -> tuple[Any, tuple[Expression, Environment] | None]:
-    """The value of a form whose operands have these values, or what to evaluate for it."""
+    """The value of a form whose operands have these values, or the expression to evaluate for it, with its
+    environment."""
     form = str(expression[0])
     match form:
         case "call":
@@ -304,4 +305,4 @@ _FORMS: dict[str, Callable[..., Any]] = {
     "seed": _seed,
     "adjoint": _adjoint,
 }
-"""The forms that compute a value from those of their operands, besides ops."""
+"""The forms, besides ops, that compute a value from the values of their operands."""

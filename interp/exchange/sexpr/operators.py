@@ -1,8 +1,8 @@
 """Operators for S-expressions: converted Python is staged to a program of functions, each defined once.
 
-A Python function that is called with a symbolic argument is a function of the program (`def_staged`), and the call is
-a call of the program (`call_staged`), so recursion needs nothing special. A loop becomes a local function that calls
-itself. What an expression does is written once, in the order of evaluation, as bindings of a `let*`.
+A Python function that is called with a symbolic argument becomes a function of the program, and the call becomes a call
+of the program, so recursion needs nothing special. A loop becomes a local function that calls itself. Each expression
+is written once, in the order of evaluation, as a binding of a `let*`.
 """
 
 from __future__ import annotations
@@ -129,17 +129,17 @@ class _StagedFunction:
     name: Identifier
     parameters: list[Identifier]
     result: TreeDef | None = None
-    """The structure of its result, as soon as an arm that does not recur has shown it."""
+    """The structure of its result, once an arm without recursion has determined it."""
     has_missing_arms: bool = False
     """Whether an arm was left out, since the structure of a result was not known yet."""
     is_open: bool = False
     """Whether it is being staged."""
     is_provisional: bool = False
-    """Whether it is staged again when it is called again: an arm was left out, since another function that is being
-    staged, too, had no result yet."""
+    """Whether the next call stages it again: an arm was left out, since another function under staging had no result
+    yet."""
     body: Expression = None
     keep_alive: list[Any] = field(default_factory=list)
-    """The objects by whose identity it is told from others."""
+    """Objects whose identity distinguishes it from other functions."""
 
 
 class _ResultUnknown(BaseException):
@@ -286,15 +286,15 @@ class SexprBackend:
         name, variables = self.fresh("loop"), [self.fresh() for _ in start]
         leaves: Leaves = [SexprValue(self, variable) for variable in variables]
         with self.block() as test_bindings:
-            go_on = self.to_expression(test(leaves))
+            condition = self.to_expression(test(leaves))
         with self.block() as body_bindings:
             try:
                 next_leaves = body(leaves)
             except _ResultUnknown:
                 self._current().has_missing_arms = True
                 return start
-            again = (Identifier("call"), name, *map(self.to_expression, next_leaves))
-        choice = (Identifier("if"), go_on, let_expression(body_bindings, again), self._pack(leaves))
+            next_trip = (Identifier("call"), name, *map(self.to_expression, next_leaves))
+        choice = (Identifier("if"), condition, let_expression(body_bindings, next_trip), self._pack(leaves))
         bindings = tuple(zip(variables, map(self.to_expression, start), strict=True))
         return self._unpack((Identifier("let"), name, bindings, let_expression(test_bindings, choice)), len(start))
 
@@ -512,7 +512,7 @@ def _renumber(definition: Definition) -> Definition:
 
 
 def _failure(error: Any) -> Expression:
-    """The expression of what an arm raises."""
+    """The expression of the exception that an arm raises."""
     expression = getattr(error, "expression", None)
     return expression or (Identifier("raise"), Identifier(type(error).__name__), *map(str, error.args))
 
@@ -535,9 +535,11 @@ def _cells(objects: Sequence[Any]) -> list[CellType]:
     for callee in pending:  # a worklist: the loop appends to it
         if isinstance(callee, FunctionType) and id(callee) not in visited_ids:
             visited_ids.add(id(callee))
-            own = [cell for cell in callee.__closure__ or () if all(cell is not other for other in cells)]
-            cells += own
-            pending += [CellPlace(cell, "").read() for cell in own]
+            new_cells = [
+                cell for cell in callee.__closure__ or () if all(cell is not known_cell for known_cell in cells)
+            ]
+            cells += new_cells
+            pending += [CellPlace(cell, "").read() for cell in new_cells]
     return cells
 
 

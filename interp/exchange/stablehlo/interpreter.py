@@ -38,11 +38,11 @@ MAX_FOLDED_ELEMENTS = 1024
 """The most elements of a constant that is computed while a module is imported."""
 MAX_NAME_LENGTH = 60
 STRUCTURE = re.compile(r"jit\(.*\)|p?jit|while|cond|body|branch_\d+_fun|closed_call|core_call|<.*>")
-"""The parts of JAX's names for operations that say in which loop, branch or function one is, as the program does."""
+"""The parts of JAX's names for operations that name a loop, branch or function: the program has these itself."""
 STRUCTURED = frozenset({"stablehlo.while", "stablehlo.if", "stablehlo.case"})
 """Operations whose regions are branches or loops."""
 SCALAR_IDENTITIES = frozenset({"stablehlo.broadcast_in_dim", "stablehlo.reshape", "stablehlo.transpose"})
-"""Operations that leave a scalar as it is."""
+"""Operations that do not change a scalar."""
 Environment: TypeAlias = ChainMap[int, Any]
 
 
@@ -60,13 +60,13 @@ class Splat:
 
 
 def as_array(value: Any) -> Any:
-    """A value as a row takes it."""
+    """A value in the form that rows take."""
     return value.as_array() if isinstance(value, Splat) else value
 
 
 @dataclass(frozen=True, slots=True)
 class HloRegion:
-    """A region of an operation: called with the values of its parameters, it gives its results, a list. It sees the
+    """A region of an operation. A call with the values of its parameters returns its results, a list. It sees the
     values around it."""
 
     interpreter: ModuleInterpreter
@@ -78,11 +78,11 @@ class HloRegion:
         return self.interpreter.evaluate_block(self.block, self.environment.new_child(values))
 
     def lift(self, *arguments: Any) -> list[Any]:
-        """The results of a region for scalars, for each element of arrays of one shape: arrays of this shape."""
+        """The results of a region for scalars, applied to each element of arrays of one shape: arrays of this shape."""
         values = dict(zip(self.block.parameters, arguments, strict=True))
         results = self.interpreter.lift_block(self.block, self.environment.new_child(values))
         shape = tl.shape(arguments[0])
-        return [each if shape_of(each) == shape else tl.broadcast_to(each, shape) for each in results]
+        return [result if shape_of(result) == shape else tl.broadcast_to(result, shape) for result in results]
 
 
 class ModuleInterpreter:
@@ -95,9 +95,9 @@ class ModuleInterpreter:
         self.producers = {
             result: operation for body in bodies for operation in body.walk() for result in operation.results
         }
-        """The operations that give the values of the module."""
+        """The operation that defines each value of the module."""
         self.used_values: set[int] = set()
-        """The values that results depend on; operations that give no other ones are left out."""
+        """The values that results depend on; operations that define no such value are skipped."""
         for body in bodies:
             find_used(body, self.used_values)
         self.value_names = {
@@ -123,7 +123,7 @@ class ModuleInterpreter:
         return self.listing.call_at(  # type: ignore[no-any-return]
             place,
             ["func"],
-            lambda: ([each.type for each in body.types], [each.type for each in module_function.results]),
+            lambda: ([type_.type for type_ in body.types], [type_.type for type_ in module_function.results]),
         )
 
     def function(self, name: str) -> Function:
@@ -145,7 +145,7 @@ class ModuleInterpreter:
         names: Sequence[str] | None = None,
         definition: Callable[..., Any] | None = None,
     ) -> Function:
-        """A function of this name, with parameters of these types, that computes what `evaluate` does for the name of a
+        """A function of this name, with parameters of these types, whose result is that of `evaluate` for the name of a
         function of the module and the arguments. It is defined where `definition` is, or else in the module's text."""
         module_function, body = self.body_of(name)
         definition = definition or self.listing.definition(module_function.place.line)
@@ -198,11 +198,11 @@ class ModuleInterpreter:
 
         shape = types[0].shape if types else ()
         if row.is_elementwise and any(isinstance(operand, Splat) for operand in operands):
-            others = [operand for operand in operands if not isinstance(operand, Splat)]
+            array_operands = [operand for operand in operands if not isinstance(operand, Splat)]
             scalars = [operand.value if isinstance(operand, Splat) else operand for operand in operands]
-            if any(shape_of(operand) == shape for operand in others):
-                return [check_type(row, each, type_) for each, type_ in zip(compute(*scalars), types, strict=True)]
-            if all(shape_of(operand) == () for operand in others):
+            if any(shape_of(operand) == shape for operand in array_operands):
+                return [check_type(row, value, type_) for value, type_ in zip(compute(*scalars), types, strict=True)]
+            if all(shape_of(operand) == () for operand in array_operands):
                 sizes = tuple(int(size or 0) for size in shape or ())
                 return [Splat(value, sizes) for value in fold(lambda: compute(*scalars), scalars)]
         arrays = operands if row.takes_splats else list(map(as_array, operands))
@@ -215,7 +215,7 @@ class ModuleInterpreter:
             results = compute(*arrays)
         else:
             results = fold(lambda: compute(*arrays), arrays)
-        return [check_type(row, each, type_) for each, type_ in zip(results, types, strict=True)]
+        return [check_type(row, value, type_) for value, type_ in zip(results, types, strict=True)]
 
     def row_keywords(
         self, row: HloRow, operation: Operation, environment: Environment, types: Sequence[Type]
@@ -277,7 +277,7 @@ class ModuleInterpreter:
 
 @dataclass(frozen=True, slots=True)
 class OperationCall:
-    """An operation that is evaluated: what rows that need more than operands and attributes ask."""
+    """An operation under evaluation, for rows that need more than operands and attributes."""
 
     interpreter: ModuleInterpreter
     operation: Operation
@@ -293,7 +293,7 @@ def find_row(operation: Operation) -> HloRow:
 
 
 def call_row(row: HloRow, operands: Sequence[Any], keywords: Mapping[str, Any]) -> Sequence[Any]:
-    """The results of a row. Raises Malformed where it does not take the operands."""
+    """The results of a row. Raises Malformed if it does not take these operands."""
     try:
         result = row.compute(*operands, **keywords)
     except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
@@ -307,8 +307,10 @@ def call_row(row: HloRow, operands: Sequence[Any], keywords: Mapping[str, Any]) 
 
 
 def fold(compute: Any, operands: Sequence[Any]) -> Sequence[Any]:
-    """What `compute` returns, computed at once if all operands are small constants."""
-    if not operands or not all(isinstance(each, np.ndarray) and each.size <= MAX_FOLDED_ELEMENTS for each in operands):
+    """The result of `compute`, computed at once if all operands are small constants."""
+    if not operands or not all(
+        isinstance(operand, np.ndarray) and operand.size <= MAX_FOLDED_ELEMENTS for operand in operands
+    ):
         result: Sequence[Any] = compute()
         return result
     with suspend_tracing():
@@ -316,7 +318,7 @@ def fold(compute: Any, operands: Sequence[Any]) -> Sequence[Any]:
 
 
 def find_used(block: OperationBlock, used: set[int]) -> None:
-    """Add the values that the results of a block depend on, in its regions too."""
+    """Add the values that the results of a block depend on, including those in its regions."""
     used.update(block.results)
     for operation in reversed(block.operations[:-1]):
         if not used.isdisjoint(operation.results):
@@ -326,7 +328,7 @@ def find_used(block: OperationBlock, used: set[int]) -> None:
 
 
 def check_type(row: HloRow, value: Any, type_: Type) -> Any:
-    """A result, None if nobody uses it; raises Malformed where it does not have the type that the module declares."""
+    """A result; None if it is unused. Raises Malformed if it does not have the type that the module declares."""
     if value is None:
         return None
     actual = (value.shape, type_of(value.value).dtype) if isinstance(value, Splat) else None
@@ -344,7 +346,7 @@ def size_of(type_: Type) -> int:
 
 def operation_scopes(operation: Operation) -> list[str]:
     """The scopes of an operation: the Python functions in which it was traced, and the parts of the name that JAX gives
-    it, or what it is.
+    it, or else its own name.
 
     >>> from tagloom.interp.exchange.stablehlo.module import SourcePlace
     >>> place = SourcePlace(1, 0, "jit(f)/while/body/layer/tanh", ("block",))

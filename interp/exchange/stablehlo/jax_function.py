@@ -46,7 +46,9 @@ def structure_of(argument: Any) -> Any:
         return LEAF
     leaves, structure = flatten(argument, is_leaf=None)
     expected = jax.tree_util.tree_leaves(argument)
-    if len(leaves) != len(expected) or any(one is not other for one, other in zip(leaves, expected, strict=True)):
+    if len(leaves) != len(expected) or any(
+        leaf is not expected_leaf for leaf, expected_leaf in zip(leaves, expected, strict=True)
+    ):
         required = "arrays in tuples, lists, dicts, named tuples and dataclasses"
         raise Usage("an argument nests in another way than tagloom's", required=required, got=type(argument).__name__)
     return structure
@@ -58,6 +60,10 @@ def argument_names(function: Callable[..., Any], count: int) -> list[str]:
         parameters = list(inspect.signature(function).parameters.values())
     except (TypeError, ValueError):
         parameters = []
-    named = [each.name for each in parameters if each.kind in (each.POSITIONAL_ONLY, each.POSITIONAL_OR_KEYWORD)]
+    named = [
+        parameter.name
+        for parameter in parameters
+        if parameter.kind in (parameter.POSITIONAL_ONLY, parameter.POSITIONAL_OR_KEYWORD)
+    ]
     unique = UniqueNames()
     return [unique.fresh(identifier(name, "x")) for name in [*named, *["x"] * count][:count]]

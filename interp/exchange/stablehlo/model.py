@@ -1,6 +1,5 @@
-"""Modules as functions: another process parses a module, with bounds on its time and memory, and a function is made
-that traces it. Loading runs no code: a module has none that is not StableHLO.
-"""
+"""Modules as functions. Another process parses a module, with bounds on its time and memory; then a function is made
+that traces it. Loading a module runs no code of it: StableHLO has none."""
 
 from __future__ import annotations
 
@@ -18,10 +17,10 @@ from .interpreter import ModuleInterpreter
 from .module import ForeignModule, read_module
 
 SUFFIX = ".mlir"
-"""How the name of a file ends; no module does."""
+"""The suffix of the names of files that contain modules."""
 MAX_MODULE_BYTES = 2**30
 PARSE_SECONDS = 120.0
-"""How long the process that parses a module may take."""
+"""The time limit, in seconds, of the process that parses a module."""
 
 
 def import_module(source: str | os.PathLike[str] | bytes) -> Function:
@@ -64,7 +63,7 @@ def parse_module(content: bytes, where: str | None) -> ForeignModule:
 
 
 def entry_of(module: ForeignModule) -> str:
-    """The name of the function that a module computes; raises Usage where it does not say which."""
+    """The name of the entry function of a module; raises Usage if the module does not determine it."""
     if "main" in module.functions:
         return "main"
     names = [name for name, function in module.functions.items() if function.is_public and function.body is not None]

@@ -1,4 +1,4 @@
-"""A module of StableHLO as data: what the process that parses it says (`parse.py`)."""
+"""A module of StableHLO as data, which the parser process writes (`parse.py`)."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ DTYPES: Mapping[str, DType] = {
 
 
 class ForeignType(NamedTuple):
-    """A type as MLIR writes it: that of the elements, and the sizes, None for one that is not static; None in their
-    place for what is no array."""
+    """A type in MLIR: the name of the element type, and the sizes, None for a dynamic one; None in their place if it is
+    no array."""
 
     element: str
     sizes: tuple[int | None, ...] | None
@@ -41,8 +41,8 @@ class ForeignType(NamedTuple):
 
 
 class SourcePlace(NamedTuple):
-    """Where an operation stands in the text of the module: its line from 1, its column from 0; the name that the system
-    which wrote the module gives it; and the Python functions in which it was traced, outermost first."""
+    """The position of an operation in the text of the module: its line from 1, its column from 0; the name that the
+    system which wrote the module gave it; and the Python functions in which it was traced, outermost first."""
 
     line: int
     column: int
@@ -65,7 +65,7 @@ class Operation:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class OperationBlock:
-    """The block of a region or function: its parameters, and its operations, of which the last returns values."""
+    """The block of a region or function: its parameters, and its operations. The last operation returns values."""
 
     names: tuple[str, ...]
     parameters: tuple[int, ...]
@@ -106,7 +106,9 @@ class ForeignModule(NamedTuple):
 def read_module(document: Mapping[str, Any]) -> ForeignModule:
     """The module of a document of `parse.describe_module`."""
     functions = map(_read_function, document["functions"])
-    return ForeignModule(document["name"], tuple(document["lines"]), {each.name: each for each in functions})
+    return ForeignModule(
+        document["name"], tuple(document["lines"]), {function.name: function for function in functions}
+    )
 
 
 def _read_function(document: Mapping[str, Any]) -> ModuleFunction:
@@ -139,7 +141,7 @@ def _read_types(documents: Any) -> tuple[ForeignType, ...]:
 
 
 def constant_elements(attribute: Any) -> tuple[np.ndarray[Any, Any], Type]:
-    """The elements of a constant array, one for all if they are equal, and its type."""
+    """The elements of a constant array, and its type; a single element if all are equal."""
     if not isinstance(attribute, Mapping):
         raise unsupported("attribute", "the elements of this constant are not in the module's text", got=attribute)
     element, sizes = attribute["type"]

@@ -20,7 +20,7 @@ Compute: TypeAlias = Callable[..., Any]
 
 @dataclass(frozen=True, slots=True)
 class HloRow:
-    """How an operation computes."""
+    """The row of an operation: the function that computes it."""
 
     name: str
     compute: Compute

@@ -1,8 +1,8 @@
-"""The process that parses a module before anybody else does: `python parse.py` reads MLIR, text or bytecode, from its
-standard input, and writes what it says to its standard output as JSON.
+"""The process that parses a module: `python parse.py` reads MLIR, text or bytecode, from its standard input, and writes
+the module to its standard output as JSON.
 
-Whatever a file makes MLIR's parser do, happens here, under bounds on memory and time. To start quickly, this file
-imports nothing of tagloom. `describe_module` also serves modules that JAX has made in this process.
+MLIR's parser runs here first, under bounds on memory and time. To start quickly, this file imports nothing of tagloom.
+`describe_module` also serves modules that JAX has made in this process.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ MAX_BYTES = 8 * 2**30
 MAX_SECONDS = 100
 """The most processor time of this process."""
 MAX_DEPTH = 60
-"""How deep regions may nest."""
+"""The maximal nesting of regions."""
 LARGE_ELEMENTS = 16
-"""Constants of more elements are left out of the text that is shown."""
+"""Constants of more elements are left out of the displayed text."""
 READABLE = re.compile(r"(i1|u?i(8|16|32|64)|f(32|64))")
 """The element types whose constants are read."""
 FILE_LOCATION = re.compile(r'^loc\("((?:[^"\\]|\\.)*)":(\d+):(\d+)')
@@ -66,7 +66,7 @@ def open_context() -> Any:
 
 
 def parse(content: bytes) -> dict[str, Any]:
-    """What a module of text or bytecode says; raises an exception where it is none."""
+    """A module of text or bytecode, as JSON data; raises an exception if the bytes are no module."""
     context = open_context()
     with context, ir.Location.unknown():
         if content.startswith(b"ML\xefR"):
@@ -79,8 +79,8 @@ def parse(content: bytes) -> dict[str, Any]:
 
 
 def describe_module(module: Any, text: str | None) -> dict[str, Any]:
-    """What a module says: its text, a line an operation, and its functions. The text is that of the user, unless its
-    operations have locations that are not their lines in it; then MLIR prints the module."""
+    """A module as JSON data: its text, with a line for each operation, and its functions. The text is the user's,
+    unless its operations have locations elsewhere; then MLIR prints the module."""
     operations = [operation for function in module.body.operations for operation in nested(function.operation)]
     if text is None or any(line_of(operation) is None for operation in operations):
         text = module.operation.get_asm(large_elements_limit=LARGE_ELEMENTS)
@@ -112,9 +112,9 @@ def nested(operation: Any, depth: int = 0) -> Iterator[Any]:
 
 
 def line_of(operation: Any) -> tuple[int, int] | None:
-    """The line and the column of an operation in the text that was parsed; None where its location says another."""
-    found = FILE_LOCATION.match(str(operation.location))
-    return (int(found[2]), int(found[3])) if found and found[1] == BUFFER else None
+    """The line and the column of an operation in the parsed text; None if its location is elsewhere."""
+    match = FILE_LOCATION.match(str(operation.location))
+    return (int(match[2]), int(match[3])) if match and match[1] == BUFFER else None
 
 
 class ModuleWriter:
@@ -124,7 +124,7 @@ class ModuleWriter:
         self.lines, self.numbers = list(lines), count()
         self.values: dict[Any, int] = {}
         self.twins: dict[Any, Any] = {}
-        """For each operation, the same one in the module whose locations are lines of the text."""
+        """For each operation, its twin in a copy of the module whose locations are lines of the text."""
 
     def function(self, function: Any) -> dict[str, Any]:
         """A function; one that is only declared has no body."""
@@ -151,21 +151,25 @@ class ModuleWriter:
         (block,), (twin,) = blocks, twins
         pairs = zip(block.arguments, twin.arguments, strict=True)
         return {
-            "names": [self.argument_name(argument, other) for argument, other in pairs],
+            "names": [self.argument_name(argument, twin) for argument, twin in pairs],
             "parameters": list(map(self.new_value, block.arguments)),
             "types": [tensor_type(argument.type) for argument in block.arguments],
             "operations": [self.operation(operation.operation) for operation in block.operations],
         }
 
     def argument_name(self, argument: Any, twin: Any) -> str:
-        """The name of a block's argument: that of its location, or what the text calls it."""
+        """The name of a block's argument: that of its location, or else its name in the text."""
         with suppress(AttributeError):
-            named = NAME_LOCATION.match(str(argument.location))
-            if named and "/" not in named[1] and "(" not in named[1]:  # JAX names some by the operation around them
-                return named[1]
-            found = FILE_LOCATION.match(str(twin.location))
-            if found and int(found[2]) <= len(self.lines):
-                word = NAME.match(self.lines[int(found[2]) - 1].encode()[int(found[3]) - 1 :].decode(errors="replace"))
+            name_match = NAME_LOCATION.match(str(argument.location))
+            if (
+                name_match and "/" not in name_match[1] and "(" not in name_match[1]
+            ):  # JAX names some by the operation around them
+                return name_match[1]
+            line_match = FILE_LOCATION.match(str(twin.location))
+            if line_match and int(line_match[2]) <= len(self.lines):
+                word = NAME.match(
+                    self.lines[int(line_match[2]) - 1].encode()[int(line_match[3]) - 1 :].decode(errors="replace")
+                )
                 return word[1] if word else ""
         return ""
 
@@ -186,7 +190,7 @@ class ModuleWriter:
             "name": operation.name,
             "operands": [self.values[operand] for operand in operation.operands],
             "attributes": {name: attribute_value(operation.attributes[name]) for name in names(operation.attributes)},
-            "regions": [self.block(list(region.blocks), list(other.blocks)) for region, other in regions],
+            "regions": [self.block(list(region.blocks), list(region_twin.blocks)) for region, region_twin in regions],
             "results": list(map(self.new_value, operation.results)),
             "types": [tensor_type(result.type) for result in operation.results],
             "line": line,
@@ -233,8 +237,8 @@ def drop_common_helpers(operations: list[dict[str, Any]]) -> None:
 
 
 def names(attributes: Any) -> list[str]:
-    """The names of attributes; the bindings iterate over these, or over pairs."""
-    return [each if isinstance(each, str) else each.name for each in attributes]
+    """The names of attributes. The bindings iterate over names, or over attributes."""
+    return [attribute if isinstance(attribute, str) else attribute.name for attribute in attributes]
 
 
 def tensor_type(type_: Any) -> list[Any]:
@@ -248,7 +252,8 @@ def tensor_type(type_: Any) -> list[Any]:
 
 
 def attribute_value(attribute: Any) -> Any:
-    """An attribute: a number, a text, a list of such, an array as a dict; MLIR's text for others."""
+    """An attribute as JSON data: a number, a string, a list of these, or a dict for an array; MLIR's text for
+    others."""
     match attribute:
         case ir.BoolAttr() | ir.IntegerAttr() | ir.FloatAttr() | ir.StringAttr():
             return attribute.value
@@ -264,19 +269,19 @@ def attribute_value(attribute: Any) -> Any:
 
 
 def dense_value(attribute: Any) -> dict[str, Any]:
-    """A constant array: its type, and its elements as bytes, one for all if they are equal."""
+    """A constant array as JSON data: its type, and its elements as bytes, a single one if all are equal."""
     element, sizes = tensor_type(attribute.type)
     if not READABLE.fullmatch(element):
         return {"type": [element, sizes]}
     if attribute.is_splat:
-        one = ir.RankedTensorType.get([1], ir.ShapedType(attribute.type).element_type)
-        attribute = ir.DenseElementsAttr.get_splat(one, attribute.get_splat_value())
+        element_type = ir.RankedTensorType.get([1], ir.ShapedType(attribute.type).element_type)
+        attribute = ir.DenseElementsAttr.get_splat(element_type, attribute.get_splat_value())
     content = np.array(attribute)
     return {"type": [element, sizes], "elements": base64.b64encode(content.tobytes()).decode()}
 
 
 def main() -> int:
-    """Write the module that the standard input has; returns the exit code."""
+    """Write the module from standard input; returns the exit code."""
     limit_resources()
     try:
         document = json.dumps(parse(sys.stdin.buffer.read()))

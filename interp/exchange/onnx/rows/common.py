@@ -1,4 +1,4 @@
-"""What rows of several families use."""
+"""Helpers of rows of several families."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ __all__ = [
 MAX_ELEMENTS = 2**26
 """The most elements of an array that a row makes before the run, such as the weights of a resized axis."""
 COST = 256
-"""How many elements an iteration of Python, or a node, counts as."""
+"""The number of elements whose cost is that of an iteration of Python, or of a node."""
 
 
 def dtype_of(x: Any) -> DType:
@@ -75,7 +75,7 @@ def numeric(value: float, x: Any) -> Any:
 
 
 def axis_position(axis: int, rank: int) -> int:
-    """An axis of as many as `rank`, counted from the first; raises Malformed for one that is not there."""
+    """An axis of an array of `rank` axes, counted from the first; raises Malformed if there is no such axis."""
     if not -rank <= axis < rank:
         raise Malformed("there is no such axis", where=user_location(), required=f"{-rank} to {rank - 1}", got=axis)
     return axis % rank

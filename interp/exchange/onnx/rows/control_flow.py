@@ -1,7 +1,6 @@
-"""Operators with graphs: conditions and loops. And those of sequences and optional values.
+"""Operators with graphs: conditions and loops. And operators of sequences and optional values.
 
-An optional value that is there is the value itself, and one that is empty is None; which of the two must be known
-before the run.
+An optional value is the value itself, or None if it is empty; which of the two must be known before the run.
 """
 
 from __future__ import annotations
@@ -50,12 +49,14 @@ def if_(condition: Any, *, then_branch: Body, else_branch: Body) -> Any:
     """A condition that is a constant chooses before the run."""
     if isinstance(condition, np.ndarray):
         return tuple((then_branch if bool(condition.reshape(())) else else_branch)())
-    forms, others = trial(then_branch), trial(else_branch)
-    require(len(forms) == len(others), "the branches of If have different numbers of results")
-    pairs = list(zip(forms, others, strict=True))
-    if any(one.is_empty != other.is_empty or one.axes != other.axes for one, other in pairs):
+    then_forms, else_forms = trial(then_branch), trial(else_branch)
+    require(len(then_forms) == len(else_forms), "the branches of If have different numbers of results")
+    pairs = list(zip(then_forms, else_forms, strict=True))
+    if any(
+        then_form.is_empty != else_form.is_empty or then_form.axes != else_form.axes for then_form, else_form in pairs
+    ):
         raise NeedsConstantOperand(0)
-    ranks = [max(one.item_rank, other.item_rank) for one, other in pairs]
+    ranks = [max(then_form.item_rank, else_form.item_rank) for then_form, else_form in pairs]
 
     def results_of(branch: Body) -> tuple[Any, ...]:
         return tuple(carry(value, rank) for value, rank in zip(branch(), ranks, strict=True))
@@ -64,8 +65,8 @@ def if_(condition: Any, *, then_branch: Body, else_branch: Body) -> Any:
 
 
 class ValueForm(NamedTuple):
-    """What is known of a value before the run: its type, if it is an array; the largest number of axes of its items, if
-    it is a sequence; neither, if it is an empty optional value."""
+    """What is known about a value before the run: the type of an array; the largest number of axes of the items of a
+    sequence; neither for an empty optional value."""
 
     type: Type | None
     item_rank: int = 0
@@ -73,7 +74,7 @@ class ValueForm(NamedTuple):
 
     @property
     def axes(self) -> int | None:
-        """The number of axes of an array, as far as it is known."""
+        """The number of axes of an array, if it is known."""
         return None if self.type is None or self.type.shape is None else len(self.type.shape)
 
 
@@ -90,8 +91,8 @@ def form_of(value: Any) -> ValueForm:
 
 
 def trial(body: Body, *inputs: Any) -> list[ValueForm]:
-    """The forms of the results of a graph for inputs of which none is a constant. The graph is traced into a region
-    that is dropped; once for inputs and surrounding values of the same forms, since graphs nest."""
+    """The forms of the results of a graph for inputs without constants. The graph is traced into a region that is
+    dropped, once for each combination of forms of inputs and surrounding values, since graphs nest."""
     forms, key = body.importer.result_forms, body.key(inputs)
     if key not in forms:
         region = current_region()
@@ -105,7 +106,7 @@ def trial(body: Body, *inputs: Any) -> list[ValueForm]:
 
 
 def carry(value: Any, rank: int) -> Any:
-    """A value as loops carry it: a sequence is packed."""
+    """A value in the form that loops carry: a sequence is packed."""
     return pack(value, rank) if isinstance(value, ItemSequence | PackedSequence) else value
 
 
@@ -113,9 +114,10 @@ def carry(value: Any, rank: int) -> Any:
 def loop(limit: Any = None, condition: Any = None, *starts: Any, body: Body) -> Any:
     """While the condition holds, and at most `limit` times: the body takes the number of the iteration, the condition
     and the carried values, and returns the condition, the carried values, and an element of each array that the loop
-    puts together.
+    collects.
 
-    If only the limit ends the loop, the elements are put into cells; else each array grows."""
+    If only the limit ends the loop, the elements are put into cells; else each array grows.
+    """
     count = len(starts)
     require(len(body.graph.input) == count + 2, "the body of Loop takes another number of values than the loop carries")
     require(len(body.graph.output) > count, "the body of Loop returns fewer values than the loop carries")
@@ -126,8 +128,8 @@ def loop(limit: Any = None, condition: Any = None, *starts: Any, body: Body) -> 
     starts = tuple(carry(start, rank) for start, rank in zip(starts, ranks, strict=True))
     trips = None if limit is None else tl.maximum(scalar(limit), np.int64(0))
 
-    def step(k: Any, goes_on: Any, values: Sequence[Any]) -> tuple[Any, tuple[Any, ...], list[Any]]:
-        results = body(k, goes_on, *values)
+    def step(k: Any, continues: Any, values: Sequence[Any]) -> tuple[Any, tuple[Any, ...], list[Any]]:
+        results = body(k, continues, *values)
         next_values = tuple(carry(result, rank) for result, rank in zip(results[1 : 1 + count], ranks, strict=True))
         return scalar(results[0]), next_values, results[1 + count :]
 
@@ -145,7 +147,7 @@ def loop(limit: Any = None, condition: Any = None, *starts: Any, body: Body) -> 
         )
         return (*values, *map(tl.collect, handles))
 
-    def goes_on(k: Any, condition: Any, *_: Any) -> Any:
+    def continues(k: Any, condition: Any, *_: Any) -> Any:
         return condition if trips is None else tl.logical_and(condition, tl.less(k, trips))
 
     @name_parameters(body, "condition", "collected")
@@ -154,19 +156,19 @@ def loop(limit: Any = None, condition: Any = None, *starts: Any, body: Body) -> 
         return k + 1, condition, tuple(map(append, arrays, elements)), *next_values
 
     arrays = tuple(map(no_elements, collected_types))
-    _, _, arrays, *values = tl.while_loop(goes_on, growing_body, np.int64(0), first, arrays, *starts)
+    _, _, arrays, *values = tl.while_loop(continues, growing_body, np.int64(0), first, arrays, *starts)
     pairs = zip(arrays, collected_types, strict=True)
     return (*values, *(as_array(array, model) for array, model in pairs))
 
 
 def name_parameters(body: Body, *extra: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Give a function the names of the inputs of a body as its parameters, for the variables of the loop: that of the
-    iteration, these, and those of the carried values."""
+    """Name the parameters of a function after the inputs of a body, for the variables of the loop: the iteration, these
+    `extra` names, then the carried values."""
 
     def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
-        first, _, *rest = (identifier(parameter.name, "v") for parameter in body.graph.input)
+        first, _, *carried_names = (identifier(parameter.name, "v") for parameter in body.graph.input)
         unique = UniqueNames()
-        names = [unique.fresh(name) for name in (first, *extra, *rest)]
+        names = [unique.fresh(name) for name in (first, *extra, *carried_names)]
         parameters = [Parameter(name, Parameter.POSITIONAL_OR_KEYWORD) for name in names]
         function.__signature__ = Signature(parameters)  # type: ignore[attr-defined]
         return function
@@ -175,7 +177,7 @@ def name_parameters(body: Body, *extra: str) -> Callable[[Callable[..., Any]], C
 
 
 def no_elements(type_: Type) -> Any:
-    """What a loop starts with that puts elements of a type together: an array if their shape is known, else a packed
+    """The empty start value of a loop that collects elements of a type: an array if their shape is known, else a packed
     sequence."""
     assert type_.shape is not None
     if None in type_.shape:
@@ -184,7 +186,7 @@ def no_elements(type_: Type) -> Any:
 
 
 def append(array: Any, element: Any) -> Any:
-    """What a loop has put together, with one more element."""
+    """The collected elements of a loop, with one more element."""
     if isinstance(array, PackedSequence):
         return insert(array, element)
     return tl.concat([array, tl.expand_dims(element, axis=0)])
@@ -203,7 +205,7 @@ def loop_types(body: Body, starts: Sequence[Any], condition: Any) -> tuple[list[
 
 
 def element_types(forms: Sequence[ValueForm]) -> list[Type]:
-    """The types of what a loop puts together; raises Unsupported where a number of axes is not known."""
+    """The types of the elements that a loop collects; raises Unsupported if a number of axes is not known."""
     types = [form.type for form in forms if form.axes is not None]
     if len(types) < len(forms):
         raise unsupported("shape", "the number of axes of what a loop collects is not known")
@@ -211,14 +213,14 @@ def element_types(forms: Sequence[ValueForm]) -> list[Type]:
 
 
 def symbolic(value: Any) -> Any:
-    """A value that is no constant, though its start is."""
+    """A value that is not constant, although its start value is."""
     if isinstance(value, PackedSequence):
         return PackedSequence(symbolic(value.elements), symbolic(value.shapes))
     return tl.identity(value) if isinstance(value, np.ndarray | np.generic) else value
 
 
 def as_array(array: Any, type_: Type) -> Any:
-    """What a loop has put together, as an array of elements of a type; without elements, open sizes are 0."""
+    """The collected elements of a loop as an array of elements of a type; without elements, open sizes are 0."""
     if not isinstance(array, PackedSequence):
         return array
     assert type_.shape is not None
@@ -239,7 +241,7 @@ def scan(
     scan_input_directions: Any = None,
     scan_output_directions: Any = None,
 ) -> Any:
-    """A loop over slices of arrays, along an axis each; its results are put together along axes, either forwards or
+    """A loop over slices of arrays, each along its own axis; its results are collected along axes, forwards or
     backwards."""
     state_count = len(operands) - num_scan_inputs
     states, arrays = operands[:state_count], operands[state_count:]
@@ -250,9 +252,9 @@ def scan(
     ]
     backwards = scan_input_directions or [0] * num_scan_inputs
     require(bool(arrays), "Scan has no array to take slices of")
-    count, *others = (tl.shape(array)[axis] for array, axis in zip(arrays, axes, strict=True))
-    for other in others:
-        require(count == other, "the arrays that Scan takes slices of have different lengths")
+    count, *other_counts = (tl.shape(array)[axis] for array, axis in zip(arrays, axes, strict=True))
+    for other_count in other_counts:
+        require(count == other_count, "the arrays that Scan takes slices of have different lengths")
 
     def elements_at(k: Any) -> list[Any]:
         places = [tl.subtract(count - 1, k) if backward else k for backward in backwards]
@@ -300,9 +302,9 @@ def sequence_map(sequence: Any, *others: Any, body: Body, call: NodeCall) -> Any
     """The body applied to the items of sequences, together with arrays."""
     operands = (sequence, *others)
     if any(isinstance(operand, PackedSequence) for operand in operands):
-        found = find_body(call.node, list(map(type_proto, operands)), call.version)
-        assert found is not None, "SequenceMap has a body"
-        return tuple(call.importer.evaluate_function(found, operands, {"body": body}, call.node))
+        function = find_body(call.node, list(map(type_proto, operands)), call.version)
+        assert function is not None, "SequenceMap has a body"
+        return tuple(call.importer.evaluate_function(function, operands, {"body": body}, call.node))
     rows = []
     for k in range(len(sequence.items)):
         rows.append(body(*(operand.items[k] if isinstance(operand, ItemSequence) else operand for operand in operands)))

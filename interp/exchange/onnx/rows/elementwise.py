@@ -24,7 +24,7 @@ SAME = {
     "Softplus": "softplus", "Sqrt": "sqrt", "Sub": "subtract", "Tan": "tan", "Tanh": "tanh", "Where": "where",
     "Xor": "logical_xor",
 }  # fmt: skip
-"""The operators that are a function of tagloom."""
+"""The operators that are also functions of tagloom."""
 
 
 ALIGNED = ("Add", "And", "Div", "Equal", "Greater", "Less", "Mul", "Or", "Pow", "Sub", "Xor")
@@ -207,8 +207,8 @@ def is_inf(x: Any, *, detect_negative: int = 1, detect_positive: int = 1) -> Any
     if detect_negative and detect_positive:
         return tl.isinf(x)
     sign = tl.greater if detect_positive else tl.less
-    found = tl.logical_and(tl.isinf(x), sign(x, 0.0))
-    return found if detect_negative or detect_positive else tl.logical_and(found, tl.isnan(x))
+    is_infinite = tl.logical_and(tl.isinf(x), sign(x, 0.0))
+    return is_infinite if detect_negative or detect_positive else tl.logical_and(is_infinite, tl.isnan(x))
 
 
 @operator("BitShift")

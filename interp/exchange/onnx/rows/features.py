@@ -25,8 +25,8 @@ def tf_idf_vectorizer(
     x: Any, *, max_gram_length: int, max_skip_count: int, min_gram_length: int, mode: str, ngram_counts: Any,
     ngram_indexes: Any, pool_int64s: Any = None, pool_strings: Any = None, weights: Any = None,
 ) -> Any:  # fmt: skip
-    """How often each n-gram of a pool occurs in a row of integers, with up to so many elements skipped between two; or
-    whether it occurs; times its weight."""
+    """The number of occurrences of each n-gram of a pool in a row of integers, with up to `max_skip_count` elements
+    skipped between two; or whether it occurs; times its weight."""
     if pool_int64s is None:
         raise unsupported("dtype", "tagloom has no strings")
     rows = x if rank_of(x) == 2 else tl.expand_dims(x, axis=0)
@@ -38,8 +38,8 @@ def tf_idf_vectorizer(
         if min_gram_length <= size <= max_gram_length and len(grams):
             columns = np.array(ngram_indexes[first : first + len(grams)])
             for step in range(1, 2 if size == 1 else min(max_skip_count + 2, length + 1)):
-                found = occurrences(rows, grams, step, length)
-                counts.append(tl.matmul(found, np.eye(max(ngram_indexes) + 1, dtype=np.float32)[columns]))
+                gram_counts = occurrences(rows, grams, step, length)
+                counts.append(tl.matmul(gram_counts, np.eye(max(ngram_indexes) + 1, dtype=np.float32)[columns]))
         first += len(grams)
     total = counts[0]
     for count in counts[1:]:
@@ -52,7 +52,7 @@ def tf_idf_vectorizer(
 
 
 def occurrences(rows: Any, grams: np.ndarray[Any, Any], step: int, length: int) -> Any:
-    """How often each n-gram occurs in each row, its elements at a distance of `step`, float32."""
+    """The number of occurrences of each n-gram in each row, float32; its elements are `step` apart."""
     count = length - (grams.shape[1] - 1) * step
     if count <= 0:
         return tl.broadcast_to(np.float32(0), (tl.shape(rows)[0], len(grams)))

@@ -28,7 +28,7 @@ Weights = Callable[[float], list[float]]
 
 
 def source_position(mode: str, place: int, scale: float, size: int, wanted: float, roi: tuple[float, float]) -> float:
-    """The place in an axis of `size` elements for a place in the resized one, of `wanted` elements."""
+    """The position, in an axis of `size` elements, of a place in the resized axis, of `wanted` elements."""
     match mode:
         case "half_pixel":
             return (place + 0.5) / scale - 0.5
@@ -118,36 +118,36 @@ def resize(
     extrapolation_value: float = 0.0, keep_aspect_ratio_policy: str = "stretch", mode: str = "nearest",
     nearest_mode: str = "round_prefer_floor",
 ) -> Any:  # fmt: skip
-    """Each axis is resized by a matrix of weights, or by taking its elements. Integers become such again, without their
-    fractions, when all axes are resized."""
+    """Each axis is resized by a matrix of weights, or by taking its elements. Integers are truncated once all axes are
+    resized."""
     rank, shape = rank_of(x), known_sizes(x)
     has_sizes = sizes is not None and sizes.size > 0
     require(has_sizes or (scales is not None and scales.size > 0), "Resize has neither sizes nor scales")
     require(mode in ("nearest", "linear", "cubic"), "mode is none of nearest, linear and cubic")
-    chosen = list(range(rank)) if axes is None else [axis_position(axis, rank) for axis in axes]
+    resized_axes = list(range(rank)) if axes is None else [axis_position(axis, rank) for axis in axes]
     factors, wanted = [1.0] * rank, [float(size) for size in shape]
     if has_sizes:
-        require(all(shape[axis] for axis in chosen), "Resize gives no size to an axis without elements")
-        targets = dict(zip(chosen, integers(sizes), strict=True))
-        ratios = [targets[axis] / shape[axis] for axis in chosen]
+        require(all(shape[axis] for axis in resized_axes), "Resize gives no size to an axis without elements")
+        targets = dict(zip(resized_axes, integers(sizes), strict=True))
+        ratios = [targets[axis] / shape[axis] for axis in resized_axes]
         if keep_aspect_ratio_policy != "stretch":
             ratio = min(ratios) if keep_aspect_ratio_policy == "not_larger" else max(ratios)
-            targets = {axis: math.floor(ratio * shape[axis] + 0.5) for axis in chosen}
-            ratios = [ratio] * len(chosen)
-        for axis, ratio in zip(chosen, ratios, strict=True):
+            targets = {axis: math.floor(ratio * shape[axis] + 0.5) for axis in resized_axes}
+            ratios = [ratio] * len(resized_axes)
+        for axis, ratio in zip(resized_axes, ratios, strict=True):
             factors[axis], wanted[axis] = ratio, float(targets[axis])
     else:
-        for axis, factor in zip(chosen, np.asarray(scales, np.float64).reshape(-1), strict=True):
+        for axis, factor in zip(resized_axes, np.asarray(scales, np.float64).reshape(-1), strict=True):
             factors[axis], wanted[axis] = float(factor), float(factor) * shape[axis]
     parts = [0.0] * rank + [1.0] * rank
     if roi is not None and roi.size:
-        given = [float(bound) for bound in roi.reshape(-1)]
-        for k, axis in enumerate(chosen):
-            parts[axis], parts[axis + rank] = given[k], given[k + len(chosen)]
+        bounds = [float(bound) for bound in roi.reshape(-1)]
+        for k, axis in enumerate(resized_axes):
+            parts[axis], parts[axis + rank] = bounds[k], bounds[k + len(resized_axes)]
     dtype = dtype_of(x)
     is_sum = mode != "nearest" and dtype.kind != "f"
     result, outside = tl.astype(x, tl.float64) if is_sum else x, []
-    for axis in chosen:
+    for axis in resized_axes:
         if (
             factors[axis] == 1.0
             and wanted[axis] == shape[axis]
@@ -183,8 +183,8 @@ def upsample_by_attribute(x: Any, *, scales: Any, mode: str = "nearest") -> Any:
 
 
 def elements_at(x: Any, places: Sequence[Any], *, clamped: bool) -> Any:
-    """The elements of spatial arrays, with the axes (N, C, *spatial), at places (N, P) along each spatial axis, whole
-    numbers as floats: (N, C, P). Those outside are 0, or those at the edge if `clamped`."""
+    """The elements of spatial arrays, with the axes (N, C, *spatial), at places (N, P) along each spatial axis, which
+    are integers as floats: (N, C, P). Elements outside are 0, or those at the edge if `clamped`."""
     batch, channels, *sizes = known_sizes(x)
     flat: Any = None
     inside: Any = None
@@ -195,27 +195,27 @@ def elements_at(x: Any, places: Sequence[Any], *, clamped: bool) -> Any:
         flat = number if flat is None else tl.add(tl.multiply(flat, size), number)
     count = tl.shape(flat)[1]
     indices = tl.broadcast_to(tl.expand_dims(flat, axis=1), (batch, channels, count))
-    found = tl.take_along_axis(tl.reshape(x, (batch, channels, math.prod(sizes))), indices, axis=2)
-    return found if clamped else tl.where(tl.expand_dims(inside, axis=1), found, numeric(0, x))
+    elements = tl.take_along_axis(tl.reshape(x, (batch, channels, math.prod(sizes))), indices, axis=2)
+    return elements if clamped else tl.where(tl.expand_dims(inside, axis=1), elements, numeric(0, x))
 
 
 def bilinear_at(x: Any, *places: Any) -> Any:
     """Spatial arrays, interpolated linearly at places (N, P) along each spatial axis; 0 outside."""
-    return interpolate(x, places, linear_taps, as_it_is)
+    return interpolate(x, places, linear_taps, keep_place)
 
 
 Taps = Callable[[Any], list[tuple[Any, Any]]]
 
 
-def as_it_is(place: Any, size: int) -> Any:
+def keep_place(place: Any, size: int) -> Any:
     return place
 
 
 def linear_taps(place: Any) -> list[tuple[Any, Any]]:
     """The elements around a place, and their weights."""
     low = tl.floor(place)
-    rest = tl.subtract(place, low)
-    return [(low, tl.subtract(1.0, rest)), (tl.add(low, 1.0), rest)]
+    fraction = tl.subtract(place, low)
+    return [(low, tl.subtract(1.0, fraction)), (tl.add(low, 1.0), fraction)]
 
 
 def nearest_taps(place: Any) -> list[tuple[Any, Any]]:
@@ -224,7 +224,7 @@ def nearest_taps(place: Any) -> list[tuple[Any, Any]]:
 
 def cubic_taps(place: Any) -> list[tuple[Any, Any]]:
     a, low = -0.75, tl.floor(place)
-    rest = tl.subtract(place, low)
+    fraction = tl.subtract(place, low)
 
     def inner_weight(t: Any) -> Any:
         return tl.add(tl.multiply(tl.multiply(tl.subtract(tl.multiply(t, a + 2), a + 3), t), t), 1.0)
@@ -232,10 +232,10 @@ def cubic_taps(place: Any) -> list[tuple[Any, Any]]:
     def outer_weight(t: Any) -> Any:
         return tl.multiply(tl.subtract(tl.multiply(tl.add(tl.multiply(tl.subtract(t, 5.0), t), 8.0), t), 4.0), a)
 
-    opposite = tl.subtract(1.0, rest)
+    opposite = tl.subtract(1.0, fraction)
     weights = [
-        outer_weight(tl.add(rest, 1.0)),
-        inner_weight(rest),
+        outer_weight(tl.add(fraction, 1.0)),
+        inner_weight(fraction),
         inner_weight(opposite),
         outer_weight(tl.add(opposite, 1.0)),
     ]
@@ -252,11 +252,11 @@ def interpolate(
     ]
     total: Any = None
     for corner in itertools.product(*per_axis):
-        found = elements_at(x, [tap for tap, _ in corner], clamped=clamped)
+        elements = elements_at(x, [tap for tap, _ in corner], clamped=clamped)
         weight = corner[0][1]
-        for _, other in corner[1:]:
-            weight = tl.multiply(weight, other)
-        term = tl.multiply(found, tl.expand_dims(weight, axis=1))
+        for _, factor in corner[1:]:
+            weight = tl.multiply(weight, factor)
+        term = tl.multiply(elements, tl.expand_dims(weight, axis=1))
         total = term if total is None else tl.add(total, term)
     return total
 
@@ -274,7 +274,7 @@ def grid_sample(x: Any, grid: Any, *, align_corners: int = 0, mode: str = "linea
             places.append(tl.multiply(tl.add(unit, 1.0), (size - 1) / 2))
         else:
             places.append(tl.divide(tl.subtract(tl.multiply(tl.add(unit, 1.0), float(size)), 1.0), 2.0))
-    chosen = {
+    taps = {
         "linear": linear_taps,
         "bilinear": linear_taps,
         "nearest": nearest_taps,
@@ -289,15 +289,15 @@ def grid_sample(x: Any, grid: Any, *, align_corners: int = 0, mode: str = "linea
         offset = tl.remainder(tl.subtract(place, low), 2 * span)
         return tl.add(tl.minimum(offset, tl.subtract(2 * span, offset)), low)
 
-    fold = reflect if padding_mode == "reflection" else as_it_is
-    if padding_mode == "border" and chosen is not cubic_taps:
+    fold = reflect if padding_mode == "reflection" else keep_place
+    if padding_mode == "border" and taps is not cubic_taps:
         places = [
             tl.minimum(tl.maximum(place, 0.0), float(size - 1)) for place, size in zip(places, sizes, strict=True)
         ]
-    if padding_mode == "reflection" and chosen is linear_taps:
+    if padding_mode == "reflection" and taps is linear_taps:
         places = [reflect(place, size) for place, size in zip(places, sizes, strict=True)]
-        fold = as_it_is
-    result = interpolate(x, places, chosen, fold, clamped=padding_mode != "zeros")
+        fold = keep_place
+    result = interpolate(x, places, taps, fold, clamped=padding_mode != "zeros")
     return tl.reshape(result, (batch, channels, *points))
 
 
@@ -350,9 +350,9 @@ def regions(
     )
     terms = []
     for (row, row_weight), (column, column_weight) in itertools.product(linear_taps(vertical), linear_taps(horizontal)):
-        found = elements_at(images, [row, column], clamped=True)
+        elements = elements_at(images, [row, column], clamped=True)
         weight = tl.expand_dims(tl.multiply(row_weight, column_weight), axis=1)
-        terms.append(tl.where(outside, numeric(0, x), tl.multiply(found, weight)))
+        terms.append(tl.where(outside, numeric(0, x), tl.multiply(elements, weight)))
     combine = tl.add if mode == "avg" else tl.maximum
     points = terms[0]
     for term in terms[1:]:
@@ -393,19 +393,21 @@ def non_max_suppression(
     check_room(count)
     numbers = np.arange(count)
 
-    def suppress(k: Any, kept: Any) -> Any:
+    def suppress(k: Any, is_kept: Any) -> Any:
         box = [tl.expand_dims(tl.take(edge, k, axis=2), axis=2) for edge in (*edges, areas)]
         height = tl.subtract(tl.minimum(box[2], edges[2]), tl.maximum(box[0], edges[0]))
         width = tl.subtract(tl.minimum(box[3], edges[3]), tl.maximum(box[1], edges[1]))
         shared = tl.multiply(tl.maximum(height, 0.0), tl.maximum(width, 0.0))
         union = tl.subtract(tl.add(box[4], areas), shared)
-        overlaps = tl.logical_and(tl.greater(shared, tl.multiply(union, bound)), kept)
+        overlaps = tl.logical_and(tl.greater(shared, tl.multiply(union, bound)), is_kept)
         is_free = tl.logical_not(tl.any(overlaps, axis=2, keepdims=True))
-        has_room = tl.less(tl.sum(tl.astype(kept, tl.int64), axis=2, keepdims=True), most)
-        chosen = tl.logical_and(tl.logical_and(is_free, has_room), tl.expand_dims(tl.take(admitted, k, axis=2), axis=2))
-        return k + 1, tl.where(tl.equal(numbers, k), chosen, kept)
+        has_room = tl.less(tl.sum(tl.astype(is_kept, tl.int64), axis=2, keepdims=True), most)
+        is_box_kept = tl.logical_and(
+            tl.logical_and(is_free, has_room), tl.expand_dims(tl.take(admitted, k, axis=2), axis=2)
+        )
+        return k + 1, tl.where(tl.equal(numbers, k), is_box_kept, is_kept)
 
     nothing = tl.broadcast_to(np.asarray(False), shape)
-    _, kept = tl.while_loop(lambda k, _: tl.less(k, np.int64(count)), suppress, np.int64(0), nothing)
-    found = tl.nonzero(kept)
-    return tl.stack([found[0], found[1], tl.gather(order, *found)], axis=1)
+    _, is_kept = tl.while_loop(lambda k, _: tl.less(k, np.int64(count)), suppress, np.int64(0), nothing)
+    positions = tl.nonzero(is_kept)
+    return tl.stack([positions[0], positions[1], tl.gather(order, *positions)], axis=1)

@@ -79,7 +79,7 @@ def spatial_padding(
 
 
 def extents(kernel: Sequence[int], dilations: Sequence[int]) -> list[int]:
-    """How far the windows of a kernel spread."""
+    """The lengths of a kernel's windows."""
     return [(size - 1) * step + 1 for size, step in zip(kernel, dilations, strict=True)]
 
 
@@ -259,7 +259,9 @@ def max_unpool(
     if output_shape is None:
         return result
     wanted = integers(output_shape)
-    return tl.pad(result, tuple((0, size - own) for size, own in zip(wanted, inferred, strict=True)))
+    return tl.pad(
+        result, tuple((0, size - inferred_size) for size, inferred_size in zip(wanted, inferred, strict=True))
+    )
 
 
 def per_channel(x: Any, rank: int) -> Any:
@@ -341,9 +343,11 @@ def dropout(x: Any, ratio: Any = None, training: Any = None, *, seed: int | None
     if training is None or not bool(training) or (isinstance(rate, float) and rate == 0):
         return (x, everything)[:output_count]
     keep = tl.greater_equal(tl.uniform(tl.shape(x)), rate if isinstance(rate, float) else tl.astype(rate, tl.float64))
-    kept = tl.subtract(1.0, tl.astype(rate, tl.float64)) if not isinstance(rate, float) else 1.0 - rate
+    keep_rate = tl.subtract(1.0, tl.astype(rate, tl.float64)) if not isinstance(rate, float) else 1.0 - rate
     result = tl.where(
-        keep, tl.divide(x, to_dtype(kept, dtype_of(x)) if not isinstance(kept, float) else kept), numeric(0, x)
+        keep,
+        tl.divide(x, to_dtype(keep_rate, dtype_of(x)) if not isinstance(keep_rate, float) else keep_rate),
+        numeric(0, x),
     )
     return (result, keep)[:output_count]
 
@@ -393,7 +397,8 @@ def deform_conv(
         np.arange(out_height) * steps[0] - widths[0], np.arange(out_width) * steps[1] - widths[1], indexing="ij"
     )
     base = [
-        (one.reshape(-1, 1, 1) + other[None]).astype(dtype_of(x).numpy) for one, other in zip(grid, starts, strict=True)
+        (tap_offset.reshape(-1, 1, 1) + window_start[None]).astype(dtype_of(x).numpy)
+        for tap_offset, window_start in zip(grid, starts, strict=True)
     ]
     offsets = tl.reshape(offset, (batch, offset_group, rows * columns, 2, out_height, out_width))
     places = [tl.add(tl.index(offsets, (slice(None), slice(None), slice(None), k)), base[k]) for k in range(2)]

@@ -25,7 +25,8 @@ ACTIVATIONS: dict[str, tuple[Callable[..., Any], tuple[float, ...]]] = {
 }
 """The activations, and the defaults of their parameters."""
 Cell = Callable[[Any, tuple[Any, ...], int], tuple[Any, ...]]
-"""The next state, of which the first part is the output: of the products of the input, the state, and a direction."""
+"""The next state, from the products of the input, the state, and the number of the direction; its first part is the
+output."""
 
 
 def partial_activation(function: Callable[..., Any], values: Sequence[float]) -> Activation:
@@ -37,14 +38,14 @@ def read_activations(
 ) -> list[Activation]:
     """The activations by name; parameters are taken from the two lists in order."""
     first, second = iter(alphas or ()), iter(betas or ())
-    found: list[Activation] = []
+    functions: list[Activation] = []
     for name in names:
         if name.lower() not in ACTIVATIONS:
             raise unsupported("attribute", f"the activation {name!r}")
         function, defaults = ACTIVATIONS[name.lower()]
         values = [next(source, default) for source, default in zip((first, second), defaults, strict=False)]
-        found.append(partial_activation(function, values))
-    return found
+        functions.append(partial_activation(function, values))
+    return functions
 
 
 def run_directions(
@@ -72,8 +73,8 @@ def run_directions(
             if lengths is None:
                 return following, following[0]
             is_live = tl.expand_dims(tl.less(time, to_dtype(lengths, tl.int64)), axis=1)
-            kept = tuple(tl.where(is_live, new, old) for new, old in zip(following, state, strict=True))
-            return kept, tl.where(is_live, following[0], numeric(0, x))
+            next_state = tuple(tl.where(is_live, new, old) for new, old in zip(following, state, strict=True))
+            return next_state, tl.where(is_live, following[0], numeric(0, x))
 
         last, collected = tl.scan(step, initial, (inputs, numbers))
         outputs.append(tl.flip(collected, axis=0) if is_reverse else collected)

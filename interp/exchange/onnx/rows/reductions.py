@@ -71,10 +71,10 @@ def register_reduction(name: str, reduce: Callable[[Any, Any, bool], Any]) -> No
 
     @operator(name, version=13 if name == "ReduceSum" else 18, static=(1,))
     def by_operand(x: Any, axes: Any = None, *, keepdims: int = 1, noop_with_empty_axes: int = 0) -> Any:
-        chosen = () if axes is None else integers(axes)
-        if not chosen and noop_with_empty_axes:
+        axis_numbers = () if axes is None else integers(axes)
+        if not axis_numbers and noop_with_empty_axes:
             return reduce(tl.expand_dims(x, axis=0), (0,), False)
-        return reduce(x, chosen or None, bool(keepdims))
+        return reduce(x, axis_numbers or None, bool(keepdims))
 
 
 for _name, _reduce in REDUCTIONS.items():

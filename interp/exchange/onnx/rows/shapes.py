@@ -69,18 +69,18 @@ def reshape_by_attribute(x: Any, *, shape: Any = (), consumed_inputs: Any = None
 @operator("Reshape", version=5, takes_sizes=True)
 def reshape(x: Any, target: Any, *, allowzero: int = 0) -> Any:
     """A size of 0 copies the size of x, one of -1 is inferred."""
-    own, sizes = tl.shape(x), elements(target)
+    own_sizes, sizes = tl.shape(x), elements(target)
     if allowzero:
         return tl.reshape(x, tuple(sizes))
-    copied = [size_or_own(size, own[axis]) if axis < len(own) else size for axis, size in enumerate(sizes)]
+    copied = [size_or_own(size, own_sizes[axis]) if axis < len(own_sizes) else size for axis, size in enumerate(sizes)]
     return tl.reshape(x, tuple(copied))
 
 
-def size_or_own(size: Any, own: Any) -> Any:
+def size_or_own(size: Any, own_size: Any) -> Any:
     """A size, or that of x if it is 0."""
     if isinstance(size, int):
-        return own if size == 0 else size
-    return tl.where(tl.equal(size, 0), np.int64(own) if isinstance(own, int) else own, size)
+        return own_size if size == 0 else size
+    return tl.where(tl.equal(size, 0), np.int64(own_size) if isinstance(own_size, int) else own_size, size)
 
 
 @operator("Flatten")
@@ -99,8 +99,8 @@ def flatten(x: Any, *, axis: int = 1) -> Any:
 
 @operator("Squeeze")
 def squeeze_by_attribute(x: Any, *, axes: Any = None) -> Any:
-    chosen = [k for k, size in enumerate(shape_of(x)) if size == 1] if axes is None else axes
-    return tl.squeeze(x, tuple(chosen)) if len(chosen) else x
+    positions = [k for k, size in enumerate(shape_of(x)) if size == 1] if axes is None else axes
+    return tl.squeeze(x, tuple(positions)) if len(positions) else x
 
 
 @operator("Squeeze", version=13, static=(1,), takes_sizes=True)
@@ -206,8 +206,8 @@ def gather(x: Any, indices: Any, *, axis: int = 0) -> Any:
     """Negative indices count from the end."""
     if isinstance(x, SizeVector):
         if isinstance(indices, np.ndarray) and indices.ndim < 2:
-            chosen = [x.parts[place] for place in integers(indices)]
-            return vector(chosen) if indices.ndim else size_scalar(chosen[0])
+            sizes = [x.parts[place] for place in integers(indices)]
+            return vector(sizes) if indices.ndim else size_scalar(sizes[0])
         x = x.as_array()
     return tl.take(x, to_dtype(indices, tl.int64), axis=axis_position(axis, rank_of(x)))
 
@@ -229,7 +229,7 @@ def gather_elements(x: Any, indices: Any, *, axis: int = 0) -> Any:
 
 
 def element_places(indices: Any, axis: int) -> list[Any]:
-    """The indices along each axis of elements of which `indices` says the place along one."""
+    """The indices, along each axis, of elements whose place along one axis `indices` has."""
     sizes, rank = tl.shape(indices), rank_of(indices)
     places = []
     for dimension in range(rank):
@@ -279,9 +279,9 @@ def scatter_nd(x: Any, indices: Any, updates: Any, *, reduction: str = "none") -
     if depth is None:
         raise unsupported("shape", "the number of indices of ScatterND is not known")
     sizes = tl.shape(x)
-    rest = tuple(sizes[depth:])
+    slice_sizes = tuple(sizes[depth:])
     places = [tl.reshape(to_dtype(tl.index(indices, (..., k)), tl.int64), (-1,)) for k in range(depth)]
-    return SCATTERS[reduction](x, tl.reshape(updates, (-1, *rest)), *places)
+    return SCATTERS[reduction](x, tl.reshape(updates, (-1, *slice_sizes)), *places)
 
 
 @operator("TensorScatter")
@@ -402,14 +402,14 @@ def top_k(x: Any, k: Any, *, axis: int = -1, largest: int = 1, sorted: int = 1) 
 @operator("Unique")
 def unique(x: Any, *, axis: int | None = None, sorted: int = 1) -> Any:
     """Unsorted, the parts are in the order of their first occurrence."""
-    found = tl.unique_all(x, axis=axis)
+    parts = tl.unique_all(x, axis=axis)
     if sorted:
-        return found.values, found.indices, reshape_flat(found.inverse_indices), found.counts
-    order = tl.argsort(found.indices)
+        return parts.values, parts.indices, reshape_flat(parts.inverse_indices), parts.counts
+    order = tl.argsort(parts.indices)
     rank = tl.argsort(order)
-    values = tl.take(found.values, order, axis=0 if axis is None else axis_position(axis, rank_of(x)))
-    inverse = tl.take(rank, reshape_flat(found.inverse_indices), axis=0)
-    return values, tl.take(found.indices, order, axis=0), inverse, tl.take(found.counts, order, axis=0)
+    values = tl.take(parts.values, order, axis=0 if axis is None else axis_position(axis, rank_of(x)))
+    inverse = tl.take(rank, reshape_flat(parts.inverse_indices), axis=0)
+    return values, tl.take(parts.indices, order, axis=0), inverse, tl.take(parts.counts, order, axis=0)
 
 
 def reshape_flat(x: Any) -> Any:

@@ -59,9 +59,9 @@ def dft(x: Any, length: Any = None, axis: Any = None, *, inverse: int = 0, onesi
 
 def extend_by_conjugates(part: Any, total: int, sign: float) -> Any:
     """The elements of a spectrum of a real signal that its first half determines."""
-    kept = tl.index(part, (..., slice(None, total // 2 + 1)))
-    mirrored = tl.flip(tl.index(kept, (..., slice(1, (total + 1) // 2))), axis=-1)
-    return tl.concat([kept, tl.multiply(mirrored, sign)], axis=-1)
+    first_half = tl.index(part, (..., slice(None, total // 2 + 1)))
+    mirrored = tl.flip(tl.index(first_half, (..., slice(1, (total + 1) // 2))), axis=-1)
+    return tl.concat([first_half, tl.multiply(mirrored, sign)], axis=-1)
 
 
 @operator("STFT", version=17, static=(1, 3))

@@ -11,7 +11,7 @@ DOMAIN = "ai.onnx.preview.training"
 
 
 def columns(tensors: Any, count: int) -> list[tuple[Any, ...]]:
-    """Operands that come in groups (all parameters, all gradients, ...), by parameter."""
+    """Operands that come in groups (all parameters, all gradients, ...), regrouped by parameter."""
     size = len(tensors) // count
     return [tuple(tensors[group * size + k] for group in range(count)) for k in range(size)]
 

@@ -1,4 +1,4 @@
-"""What rows of several families use."""
+"""Helpers of rows of several families."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def sizes_of(x: Any) -> tuple[int, ...]:
 
 
 def known_shape(type_: Type) -> tuple[int, ...]:
-    """The shape of a type of which all sizes are static."""
+    """The shape of a type whose sizes are all static."""
     return tuple(int(size or 0) for size in type_.shape or ())
 
 
@@ -86,5 +86,5 @@ def dimension_numbers(text: str) -> dict[str, list[int]]:
     >>> dimension_numbers("#stablehlo.gather<offset_dims = [1, 2], index_vector_dim = 1>")
     {'offset_dims': [1, 2], 'index_vector_dim': [1]}
     """
-    found = re.findall(r"(\w+) = \[?([-\d, ]*)\]?", text)
-    return {name: [int(number) for number in numbers.split(",") if number.strip()] for name, numbers in found}
+    entries = re.findall(r"(\w+) = \[?([-\d, ]*)\]?", text)
+    return {name: [int(number) for number in numbers.split(",") if number.strip()] for name, numbers in entries}

@@ -39,12 +39,12 @@ def branch_of(region: HloRegion) -> Callable[[], tuple[Any, ...]]:
 
 
 GENERIC = re.compile(r"iterArg(_\d+)?|arg\d+|")
-"""The names that MLIR gives where it knows none."""
+"""The names that MLIR generates."""
 
 
 @row("while")
 def evaluate_while(*starts: Any, operation: OperationCall, regions: list[HloRegion]) -> Any:
-    """A variable that the body passes on as it is, as JAX does with all values that a body uses, is no loop variable,
+    """A variable that the body returns unchanged, as JAX does with all values that a body uses, is no loop variable,
     but a value of the surroundings. The others have the names of the parameters of the body."""
     test, body = regions
     variables = [k for k, result in enumerate(body.block.results) if result != body.block.parameters[k]]
@@ -79,19 +79,19 @@ def evaluate_while(*starts: Any, operation: OperationCall, regions: list[HloRegi
 
 
 def variable_names(operation: OperationCall, body: HloRegion) -> list[str]:
-    """The names of loop variables; one that the module does not name has the name of the value with which it begins."""
-    known = operation.interpreter.value_names
+    """The names of loop variables; a variable without a name in the module has that of its start value."""
+    value_names = operation.interpreter.value_names
     names = []
     for name, start, inner in zip(body.block.names, operation.operation.operands, body.block.parameters, strict=True):
         if GENERIC.fullmatch(name):
-            name = known.get(start, name)
-        names.append(known.setdefault(inner, name))
+            name = value_names.get(start, name)
+        names.append(value_names.setdefault(inner, name))
     return names
 
 
 @row("composite")
 def composite(*operands: Any, operation: OperationCall, decomposition: str) -> Any:
-    """An operation that another system may know by name is computed by the function that says what it is."""
+    """A composite operation is computed by the function that decomposes it."""
     return call(*operands, operation=operation, callee=decomposition)
 
 

@@ -19,13 +19,13 @@ SAME = {
     "log_plus_one": "log1p", "logistic": "sigmoid", "negate": "negative", "round_nearest_even": "round",
     "select": "where", "sine": "sin", "sqrt": "sqrt", "subtract": "subtract", "tan": "tan", "tanh": "tanh",
 }  # fmt: skip
-"""The operations that are a function of tagloom."""
+"""The operations that are also functions of tagloom."""
 SAME_CHLO = {
     "acos": "acos", "acosh": "acosh", "asin": "asin", "asinh": "asinh", "atan": "atan", "atanh": "atanh",
     "cosh": "cosh", "digamma": "digamma", "erf": "erf", "erfc": "erfc", "is_inf": "isinf", "lgamma": "lgamma",
     "next_after": "nextafter", "sinh": "sinh", "tan": "tan", "square": "square",
 }  # fmt: skip
-"""The operations of CHLO, which JAX uses beside StableHLO, that are a function of tagloom."""
+"""The operations of CHLO, which JAX uses beside StableHLO, that are also functions of tagloom."""
 COMPARISONS = {
     "EQ": "equal", "NE": "not_equal", "LT": "less", "LE": "less_equal", "GT": "greater", "GE": "greater_equal",
 }  # fmt: skip
@@ -44,7 +44,7 @@ for _name, _function in SAME_CHLO.items():
 
 
 def register_logical(name: str, logical: str, numeric: str) -> None:
-    """The row of an operation that is a logical one for bools."""
+    """Register an operation that is a logical function for bools and another function for numbers."""
 
     @row(name, is_elementwise=True)
     def compute(*operands: Any) -> Any:
@@ -79,13 +79,13 @@ def extremum(function: Callable[[Any, Any], Any], x: Any, y: Any, *, first_sign:
     of `first_sign` comes first."""
     if dtype_of(x).kind != "f":
         return function(x, y)
-    for constant, other in ((x, y), (y, x)):
+    for constant, operand in ((x, y), (y, x)):
         if isinstance(constant, np.ndarray):
             signs = np.copysign(1.0, constant[constant == 0])
             if np.all(signs == first_sign):
-                return function(constant, other) if signs.size else function(x, y)
+                return function(constant, operand) if signs.size else function(x, y)
             if np.all(signs == -first_sign):
-                return function(other, constant)
+                return function(operand, constant)
     is_first = tl.equal(tl.copysign(numeric(1, x), x), numeric(first_sign, x))
     return tl.where(is_first, function(x, y), function(y, x))
 
@@ -123,11 +123,11 @@ def remainder(x: Any, y: Any) -> Any:
     if kind == "f":
         return tl.copysign(tl.remainder(tl.abs(x), tl.abs(y)), x)
     divisor, is_zero = nonzero_divisor(y)
-    rest = tl.remainder(x, divisor)
+    result = tl.remainder(x, divisor)
     if kind == "i":
-        is_other = tl.logical_and(tl.not_equal(rest, numeric(0, x)), has_other_sign(x, divisor))
-        rest = tl.where(is_other, tl.subtract(rest, divisor), rest)
-    return rest if is_zero is None else tl.where(is_zero, x, rest)
+        is_other = tl.logical_and(tl.not_equal(result, numeric(0, x)), has_other_sign(x, divisor))
+        result = tl.where(is_other, tl.subtract(result, divisor), result)
+    return result if is_zero is None else tl.where(is_zero, x, result)
 
 
 def has_other_sign(x: Any, divisor: Any) -> Any:
@@ -151,10 +151,10 @@ def power(x: Any, y: Any) -> Any:
     """An integer to a negative power is 0, but for 1 and -1."""
     if dtype_of(x).kind != "i":
         return tl.pow(x, y)
-    zero, one = numeric(0, x), numeric(1, x)
+    zero, unit = numeric(0, x), numeric(1, x)
     is_negative = tl.less(y, zero)
-    result = tl.pow(x, tl.where(is_negative, tl.bitwise_and(y, one), y))
-    is_unit = tl.logical_or(tl.equal(x, one), tl.equal(x, numeric(-1, x)))
+    result = tl.pow(x, tl.where(is_negative, tl.bitwise_and(y, unit), y))
+    is_unit = tl.logical_or(tl.equal(x, unit), tl.equal(x, numeric(-1, x)))
     return tl.where(tl.logical_and(is_negative, tl.logical_not(is_unit)), zero, result)
 
 
@@ -221,7 +221,7 @@ def reduce_precision(x: Any, *, exponent_bits: int, mantissa_bits: int) -> Any:
 
 
 def shift_count(y: Any) -> Any:
-    """A number of bits; a negative one, read as an unsigned one, is more than there are."""
+    """A number of bits to shift by. A negative one, read as unsigned, exceeds the number of bits."""
     if dtype_of(y).kind == "u" or (isinstance(y, np.ndarray) and bool(np.all(y >= 0))):
         return y
     return tl.where(tl.less(y, numeric(0, y)), numeric(dtype_of(y).bits, y), y)
@@ -250,7 +250,7 @@ def shift_right_logical(x: Any, y: Any) -> Any:
 
 @row("popcnt", is_elementwise=True)
 def popcnt(x: Any) -> Any:
-    """The number of bits that are 1: of pairs of bits first, then of four, and so on."""
+    """The number of bits that are 1, counted in pairs, then in groups of four, and so on."""
     bits, counts = dtype_of(x).bits, x if dtype_of(x).kind == "u" else tl.bitcast(x, unsigned_of(x))
     width = 1
     while width < bits:
@@ -263,7 +263,7 @@ def popcnt(x: Any) -> Any:
 
 @row("count_leading_zeros", is_elementwise=True)
 def count_leading_zeros(x: Any) -> Any:
-    """The number of zeros before the first 1: those that are left when all bits behind a 1 are 1."""
+    """The number of zeros before the first 1: the zeros that remain when all bits behind a 1 are set."""
     filled = x if dtype_of(x).kind == "u" else tl.bitcast(x, unsigned_of(x))
     width = 1
     while width < dtype_of(x).bits:
@@ -279,7 +279,8 @@ def unsigned_of(x: Any) -> Any:
 
 @row("erf_inv", dialect="chlo", is_elementwise=True)
 def erf_inv(x: Any) -> Any:
-    """By the inverse of the normal distribution; a step of Newton's method then gives small numbers their digits."""
+    """The inverse of erf, by the inverse of the normal distribution; a step of Newton's method then makes small results
+    accurate."""
     wide = to_dtype(x, tl.float64)
     rough = tl.multiply(tl.ndtri(tl.multiply(tl.add(wide, 1.0), 0.5)), math.sqrt(0.5))
     slope = tl.multiply(tl.exp(tl.negative(tl.square(rough))), 2 / math.sqrt(math.pi))

@@ -1,4 +1,4 @@
-"""Operations that take elements at computed places, or put them there."""
+"""Operations that read elements at computed places, or write them there."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def dynamic_slice(x: Any, *starts: Any, slice_sizes: Sequence[int]) -> Any:
 
 
 def places_from(first: Any, size: int) -> Any:
-    """The numbers of `size` places from one on."""
+    """The numbers of `size` consecutive places from `first` on."""
     if isinstance(first, np.ndarray):
         return np.arange(int(first), int(first) + size)
     return tl.reshape(first, (1,)) if size == 1 else tl.add(first, np.arange(size))
@@ -52,8 +52,8 @@ def dynamic_update_slice(x: Any, update: Any, *starts: Any) -> Any:
 
 @row("gather")
 def gather(x: Any, starts: Any, *, dimension_numbers: str, slice_sizes: Sequence[int]) -> Any:
-    """Slices of equal sizes, each from a start that is moved so that all of it is in the array. The axes that are taken
-    whole come last: `tl.gather` leaves them as they are."""
+    """Slices of equal sizes. Each start is moved so that the whole slice is in the array. The axes that are taken whole
+    come last: `tl.gather` does not change them."""
     numbers = read_numbers(dimension_numbers)
     sizes, rank = sizes_of(x), rank_of(x)
     collapsed = {*numbers.get("collapsed_slice_dims", []), *numbers.get("operand_batching_dims", [])}
@@ -74,11 +74,13 @@ def gather(x: Any, starts: Any, *, dimension_numbers: str, slice_sizes: Sequence
         places[0] = places[0] if shape_of(places[0]) == full else tl.broadcast_to(places[0], full)
         parts = tl.gather(x, *places)
     offsets = numbers.get("offset_dims", [])
-    kept = [axis for axis in range(rank) if axis not in collapsed]
-    own = [*ranges, *whole]
+    kept_axes = [axis for axis in range(rank) if axis not in collapsed]
+    slice_axes = [*ranges, *whole]
     order, batch = [], iter(range(batch_rank))
     for place in range(batch_rank + len(offsets)):
-        order.append(batch_rank + own.index(kept[offsets.index(place)]) if place in offsets else next(batch))
+        order.append(
+            batch_rank + slice_axes.index(kept_axes[offsets.index(place)]) if place in offsets else next(batch)
+        )
     return move_axes(parts, order)
 
 
@@ -103,7 +105,7 @@ class StartIndices:
         return axis in self.axes or axis in self.batch_axes
 
     def start(self, axis: int) -> Any:
-        """Where slices begin along an axis: one number, or one for each place."""
+        """The start of slices along an axis: one number, or one for each place."""
         if axis in self.axes:
             if not self.has_vector:
                 return self.starts
@@ -117,14 +119,14 @@ class StartIndices:
 
 
 def spread_range(first: Any, batch_rank: int, ranges: Sequence[int], axis: int, size: int) -> Any:
-    """The places of slices along an axis: from `first` on, along an axis of their own behind those of the batch."""
+    """The places of slices along an axis, from `first` on, along a separate axis behind those of the batch."""
     extra = len(ranges)
     if rank_of(first) and extra:
         shape = (*sizes_of(first), *[1] * extra)
         first = first.reshape(shape) if isinstance(first, np.ndarray) else tl.reshape(first, shape)
     if axis not in ranges:
         return first
-    offsets = np.arange(size).reshape([size if each == axis else 1 for each in ranges])
+    offsets = np.arange(size).reshape([size if ranged_axis == axis else 1 for ranged_axis in ranges])
     return first + offsets if isinstance(first, np.ndarray) else tl.add(first, offsets)
 
 
@@ -154,21 +156,23 @@ def scatter(
         starts, numbers, "scatter_dims_to_operand_dims", "scatter_indices_batching_dims", "input_batching_dims"
     )
     window_axes = numbers.get("update_window_dims", [])
-    kept = [axis for axis in range(rank) if axis not in inserted]
+    window_operand_axes = [axis for axis in range(rank) if axis not in inserted]
     update_sizes = sizes_of(updates)
-    window = {axis: update_sizes[place] for axis, place in zip(kept, window_axes, strict=True)}
+    window = {axis: update_sizes[place] for axis, place in zip(window_operand_axes, window_axes, strict=True)}
     if 0 in sizes or 0 in update_sizes:
         return x
     indexed = [axis for axis in range(rank) if axis in inserted or index.has(axis) or window[axis] < sizes[axis]]
     whole = [axis for axis in range(rank) if axis not in indexed]
     ranges = [axis for axis in indexed if axis not in inserted]
     batch_axes = [axis for axis in range(rank_of(updates)) if axis not in window_axes]
-    updates = move_axes(updates, [*batch_axes, *(window_axes[kept.index(axis)] for axis in (*ranges, *whole))])
+    updates = move_axes(
+        updates, [*batch_axes, *(window_axes[window_operand_axes.index(axis)] for axis in (*ranges, *whole))]
+    )
     if not indexed:  # one window that is all of x, at each place
         indexed, ranges, whole = [0], [0], whole[1:]
     firsts = {axis: index.start(axis) for axis in indexed}
     inside = [is_inside(firsts[axis], sizes[axis] - window.get(axis, 1)) for axis in indexed]
-    checks = [each for each in inside if each is not None]
+    checks = [check for check in inside if check is not None]
     places = []
     for axis in indexed:
         first = clamp_start(firsts[axis], sizes[axis] - window.get(axis, 1))
@@ -178,8 +182,8 @@ def scatter(
     full = (*index.batch_sizes, *(window[axis] for axis in ranges))
     if checks:
         is_whole = checks[0]
-        for other in checks[1:]:
-            is_whole = tl.logical_and(is_whole, other)
+        for check in checks[1:]:
+            is_whole = tl.logical_and(is_whole, check)
         if rank_of(is_whole) and ranges:
             is_whole = tl.reshape(is_whole, (*index.batch_sizes, *[1] * len(ranges)))
         places[0] = tl.where(is_whole, places[0], np.int64(sizes[indexed[0]]))
@@ -193,7 +197,7 @@ def scatter(
 
 
 def is_inside(first: Any, limit: int) -> Any | None:
-    """Whether slices that begin at `first` are in the array, whose last one begins at `limit`; None where they are
+    """Whether slices that begin at `first` are in the array; the last one that is begins at `limit`. None if all are
     known to be."""
     if isinstance(first, np.ndarray):
         return None if bool(np.all((first >= 0) & (first <= limit))) else (first >= 0) & (first <= limit)

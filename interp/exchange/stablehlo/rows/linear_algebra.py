@@ -14,7 +14,7 @@ from ..operations import row, tl, unsupported
 from .common import numeric, sizes_of
 
 UNMOVED = frozenset({"Sharding", "SPMDFullToShardShape", "SPMDShardToFullShape", "annotate_device_placement"})
-"""Calls that only say how values are spread over devices."""
+"""Calls that only describe how values are distributed over devices."""
 
 
 @row("cholesky")
@@ -39,7 +39,7 @@ def solve(a: Any, b: Any, left_side: bool, lower: bool, unit_diagonal: bool, tra
 
 @row("custom_call")
 def custom_call(*operands: Any, operation: OperationCall, call_target_name: str) -> Any:
-    """A call of code outside the module, of which some are known by name."""
+    """A call of code outside the module; some targets are known by name."""
     if call_target_name in UNMOVED:
         return operands
     routine = re.fullmatch(r"lapack_[sd](potrf|trsm|getrf)_ffi", call_target_name)
@@ -57,7 +57,7 @@ def custom_call(*operands: Any, operation: OperationCall, call_target_name: str)
 
 
 def lapack_options(attribute: str) -> dict[str, str]:
-    """The letters that say what a routine of LAPACK does.
+    """The letters that select the variant of a LAPACK routine.
 
     >>> lapack_options("{diag = 78 : ui8, uplo = 76 : ui8}")
     {'diag': 'N', 'uplo': 'L'}
@@ -66,8 +66,8 @@ def lapack_options(attribute: str) -> dict[str, str]:
 
 
 def lu_factors(x: Any) -> tuple[Any, Any, Any]:
-    """The triangular factors of a matrix with its rows exchanged, in one matrix; with which row each is exchanged, from
-    1; and 0, or the number of the first column without a pivot."""
+    """The triangular factors of a matrix with its rows exchanged, in one matrix; for each row, the row that it is
+    exchanged with, from 1; and the number of the first column without a pivot, or 0."""
     *batch, height, width = sizes_of(x)
     count = min(height, width)
     rows, columns, steps = np.arange(height), np.arange(width), np.arange(count)

@@ -35,8 +35,8 @@ def product(x: Any, y: Any, left: tuple[list[int], list[int]], right: tuple[list
     x, y = to_dtype(x, result.dtype), to_dtype(y, result.dtype)
     if result.dtype.kind == "b":
         raise unsupported("dtype", "products of bools are not imported")
-    free = [[axis for axis in range(rank_of(each)) if axis not in (*batch, *contracted)]
-            for each, (batch, contracted) in ((x, left), (y, right))]  # fmt: skip
+    free = [[axis for axis in range(rank_of(array)) if axis not in (*batch, *contracted)]
+            for array, (batch, contracted) in ((x, left), (y, right))]  # fmt: skip
     sizes = sizes_of(x)
     batch, inner = [sizes[axis] for axis in left[0]], math.prod(sizes[axis] for axis in left[1])
     rows, columns = math.prod(sizes[axis] for axis in free[0]), math.prod(sizes_of(y)[axis] for axis in free[1])
@@ -86,7 +86,7 @@ def convolution(
     if any(min(pair) < 0 for pair in pairs):
         edges = list(zip((0, 0), (0, 0), strict=True)) + pairs
         low, high = zip(*edges, strict=True)
-        x = padded(x, numeric(0, x), low, high, [0, 0, *(each - 1 for each in spread)])
+        x = padded(x, numeric(0, x), low, high, [0, 0, *(step - 1 for step in spread)])
         pairs, spread = [(0, 0)] * rank, [1] * rank
     sums = tl.conv(
         x,
@@ -103,7 +103,7 @@ def convolution(
 
 def groups_of_samples(x: Any, count: int) -> Any:
     """An array whose samples are in groups, with the groups as groups of channels."""
-    batch, channels, *rest = sizes_of(x)
-    parts = tl.reshape(x, (count, batch // count, channels, *rest))
+    batch, channels, *spatial_sizes = sizes_of(x)
+    parts = tl.reshape(x, (count, batch // count, channels, *spatial_sizes))
     moved = tl.moveaxis(parts, 0, 1)
-    return tl.reshape(moved, (batch // count, count * channels, *rest))
+    return tl.reshape(moved, (batch // count, count * channels, *spatial_sizes))

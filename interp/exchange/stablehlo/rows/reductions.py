@@ -59,7 +59,7 @@ def reduction_of(operation: str | None, dtype: DType) -> Callable[[Any, Axes], A
 
 
 def neutral_element(operation: str, dtype: DType) -> Any:
-    """The number that changes nothing."""
+    """The neutral element of an operation."""
     if dtype.kind == "b":
         return operation in ("and", "multiply", "minimum")
     low, high = (-math.inf, math.inf) if dtype.kind == "f" else dtype.range
@@ -67,7 +67,7 @@ def neutral_element(operation: str, dtype: DType) -> Any:
 
 
 def combine_start(operation: str, start: Any, reduced: Any) -> Any:
-    """A reduced array together with the value with which the reduction starts."""
+    """The combination of a reduced array with the start value of the reduction."""
     dtype = dtype_of(reduced)
     if isinstance(start, np.ndarray) and start.size == 1:
         neutral = np.asarray(neutral_element(operation, dtype), dtype.numpy)
@@ -81,8 +81,8 @@ def combine_start(operation: str, start: Any, reduced: Any) -> Any:
 
 @row("reduce")
 def reduce(*operands: Any, operation: OperationCall, regions: list[HloRegion], dimensions: Sequence[int]) -> Any:
-    """One operation is a reduction of tagloom; the search for the largest or smallest element is argmax or argmin; any
-    other region is applied in a loop, element by element."""
+    """A reduction by one operation becomes a reduction of tagloom; the search for the largest or smallest element
+    becomes argmax or argmin; any other region is applied in a loop, element by element."""
     count = len(operands) // 2
     arrays, starts = operands[:count], operands[count:]
     axes = tuple(dimensions)
@@ -101,12 +101,12 @@ def reduce_arrays(
     has_places: bool = False,
     needs_values: bool = True,
 ) -> list[Any]:
-    """Arrays reduced along axes. With `has_places`, the second array has the numbers of the places along the axis, and
-    without `needs_values` nobody uses the first result, which may be None."""
+    """Arrays reduced along axes. With `has_places`, the second array has the positions along the axis. Without
+    `needs_values`, the first result is unused and may be None."""
     sizes = sizes_of(arrays[0])
-    kept = tuple(size for axis, size in enumerate(sizes) if axis not in axes)
+    kept_sizes = tuple(size for axis, size in enumerate(sizes) if axis not in axes)
     if any(sizes[axis] == 0 for axis in axes):
-        return [tl.broadcast_to(start, kept) for start in starts]
+        return [tl.broadcast_to(start, kept_sizes) for start in starts]
     if not axes:
         return region.lift(*(tl.broadcast_to(start, sizes) for start in starts), *arrays)
     names = single_operations(region.block)
@@ -161,9 +161,9 @@ def search(
 def reduce_in_loop(arrays: Sequence[Any], starts: Sequence[Any], region: HloRegion, axes: Axes) -> list[Any]:
     """Reduce in the order of the elements, one after another."""
     sizes = sizes_of(arrays[0])
-    kept = [axis for axis in range(len(sizes)) if axis not in axes]
-    shape, total = tuple(sizes[axis] for axis in kept), math.prod(sizes[axis] for axis in axes)
-    rows = [tl.reshape(move_axes(array, [*axes, *kept]), (total, *shape)) for array in arrays]
+    kept_axes = [axis for axis in range(len(sizes)) if axis not in axes]
+    shape, total = tuple(sizes[axis] for axis in kept_axes), math.prod(sizes[axis] for axis in axes)
+    rows = [tl.reshape(move_axes(array, [*axes, *kept_axes]), (total, *shape)) for array in arrays]
 
     def step(k: Any, totals: tuple[Any, ...]) -> tuple[Any, tuple[Any, ...]]:
         elements = [tl.take(array, k, axis=0) for array in rows]
@@ -184,8 +184,8 @@ def reduce_window(
     window_dilations: Sequence[int] | None = None,
     padding: Any = None,
 ) -> Any:
-    """A reduction over windows. One that ends, or begins, with each element in turn is cumulative. The start of a sum
-    or product counts once in a window, as in XLA, which does not look at places outside the array."""
+    """A reduction over windows. If the windows end, or begin, with each element in turn, it is cumulative. The start
+    value of a sum or product counts once in a window, as in XLA, which does not read outside the array."""
     count = len(operands) // 2
     arrays, starts = operands[:count], operands[count:]
     rank = rank_of(arrays[0])
@@ -194,23 +194,23 @@ def reduce_window(
     dilations, pairs = tuple(window_dilations or ones), padding_pairs(padding, rank)
     names = single_operations(regions[0].block)
     if count == 1 and names is not None and strides == spread == dilations == ones:
-        found = cumulative(arrays[0], starts[0], names[0], tuple(window_dimensions), pairs)
-        if found is not None:
-            return found
+        result = cumulative(arrays[0], starts[0], names[0], tuple(window_dimensions), pairs)
+        if result is not None:
+            return result
     parts = []
     for array, start in zip(arrays, starts, strict=True):
         low, high = zip(*pairs, strict=True) if rank else ((), ())
         fill = start
         if count == 1 and names is not None and names[0] in COMBINATIONS:
             fill = numeric(neutral_element(names[0], dtype_of(array)), array)
-        full = padded(array, fill, low, high, [each - 1 for each in spread])
+        full = padded(array, fill, low, high, [step - 1 for step in spread])
         counts = [
             max((size - ((width - 1) * gap + 1)) // step + 1, 0)
             for size, width, gap, step in zip(sizes_of(full), window_dimensions, dilations, strides, strict=True)
         ]
         check_room(*counts, *window_dimensions)
         if 0 in counts:
-            return [tl.broadcast_to(each, tuple(counts)) for each in starts]
+            return [tl.broadcast_to(initial, tuple(counts)) for initial in starts]
         parts.append(tl.windows(full, tuple(window_dimensions), strides=strides,
                                 dilations=None if dilations == ones else dilations))  # fmt: skip
     return reduce_arrays(parts, starts, regions[0], tuple(range(rank, 2 * rank)))
@@ -228,17 +228,19 @@ def padding_pairs(attribute: Any, rank: int) -> list[tuple[int, int]]:
 def cumulative(
     x: Any, start: Any, operation: str, window: tuple[int, ...], pairs: Sequence[tuple[int, int]]
 ) -> Any | None:
-    """The cumulative reduction that windows of the length of one axis are, which begin before it or end behind it; None
-    where they are others."""
+    """The cumulative reduction that is equal to a reduction over windows as long as one axis, which end or begin with
+    each element; None if the windows are others."""
     wide = [axis for axis, width in enumerate(window) if width > 1]
     dtype = dtype_of(x)
     if len(wide) != 1 or operation not in CUMULATIVE or dtype.kind == "b":
         return None
     (axis,), size = wide, sizes_of(x)[wide[0]]
-    others = all(pair == (0, 0) for place, pair in enumerate(pairs) if place != axis)
+    is_unpadded_elsewhere = all(pair == (0, 0) for place, pair in enumerate(pairs) if place != axis)
     neutral = np.asarray(neutral_element(operation, dtype), dtype.numpy)
     is_neutral = isinstance(start, np.ndarray) and start.size == 1 and bool(start.reshape(()) == neutral)
-    if not (others and is_neutral and window[axis] == size and pairs[axis] in ((size - 1, 0), (0, size - 1))):
+    if not (
+        is_unpadded_elsewhere and is_neutral and window[axis] == size and pairs[axis] in ((size - 1, 0), (0, size - 1))
+    ):
         return None
     is_reversed = pairs[axis] == (0, size - 1)
     options = {"dtype": dtype} if operation in ("add", "multiply") else {}
@@ -283,8 +285,8 @@ def select_and_scatter(
     view = np.lib.stride_tricks.sliding_window_view(numbers, window)[tuple(slice(None, None, step) for step in strides)]
     shape = (*counts, math.prod(window))
     parts = tl.reshape(tl.windows(full, window, strides=strides), shape)
-    chosen = (tl.argmax if selection == "GE" else tl.argmin)(parts, axis=-1, keepdims=True)
-    places = tl.squeeze(tl.take_along_axis(np.ascontiguousarray(view).reshape(shape), chosen, axis=-1), -1)
+    selected = (tl.argmax if selection == "GE" else tl.argmin)(parts, axis=-1, keepdims=True)
+    places = tl.squeeze(tl.take_along_axis(np.ascontiguousarray(view).reshape(shape), selected, axis=-1), -1)
     zeros = tl.broadcast_to(numeric(0, source), (total + 1,))
     sums = tl.scatter_add(zeros, tl.reshape(source, (-1,)), tl.reshape(places, (-1,)))
     result = tl.reshape(tl.index(sums, slice(None, total)), sizes)
@@ -292,7 +294,7 @@ def select_and_scatter(
 
 
 def single_comparison(block: OperationBlock) -> str | None:
-    """The direction of the comparison of its two parameters that a block is; None for another block."""
+    """The direction of the comparison, if a block compares its two parameters; None for another block."""
     if len(block.operations) != 2 or block.operations[0].name != "stablehlo.compare":
         return None
     comparison = block.operations[0]

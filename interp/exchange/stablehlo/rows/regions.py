@@ -1,5 +1,5 @@
-"""What regions for scalars compute, found out before the run: one operation, the search for an extreme element, an
-order of elements."""
+"""Recognition, before the run, of the computation of a region for scalars: one operation, the search for an extreme
+element, or an order of elements."""
 
 from __future__ import annotations
 
@@ -38,10 +38,10 @@ def single_operations(block: OperationBlock) -> list[str] | None:
 
 
 def depends_on_order(block: OperationBlock) -> bool:
-    """Whether the results of a block depend on nothing but the order of its parameters, 0 and NaN among them."""
-    own = {*block.parameters, *(result for operation in block.operations for result in operation.results)}
+    """Whether the results of a block depend only on the order of its parameters, 0 and NaN among each other."""
+    block_values = {*block.parameters, *(result for operation in block.operations for result in operation.results)}
     for operation in block.operations:
-        if operation.name not in ORDERING or not own.issuperset(operation.operands):
+        if operation.name not in ORDERING or not block_values.issuperset(operation.operands):
             return False
         if operation.name == "stablehlo.constant":
             elements, _ = constant_elements(operation.attributes["value"])
@@ -53,7 +53,7 @@ def depends_on_order(block: OperationBlock) -> bool:
 
 
 def samples(dtype: DType) -> list[Any]:
-    """Numbers of a dtype that are in all orders to each other, to 0 and to NaN."""
+    """Numbers of a dtype that occur in every order relative to each other, 0 and NaN."""
     if dtype.kind == "f":
         return [-math.inf, -2.0, -1.0, -0.0, 0.0, 1.0, 2.0, math.inf, math.nan]
     return [False, True] if dtype.kind == "b" else [0, 1, 2] if dtype.kind == "u" else [-2, -1, 0, 1, 2]
@@ -76,8 +76,8 @@ def chooses_largest(region: HloRegion, dtype: DType, place_dtype: DType) -> bool
     values, numbers = table(region, [first, places[0], second, places[1]])
     for largest in (True, False):
         is_first = ((first >= second) if largest else (first <= second)) | np.isnan(first.astype(np.float64))
-        chosen = np.where(is_first, first, second)
-        if np.array_equal(values, chosen, equal_nan=dtype.kind == "f") and np.array_equal(
+        selected = np.where(is_first, first, second)
+        if np.array_equal(values, selected, equal_nan=dtype.kind == "f") and np.array_equal(
             numbers, np.where(is_first, places[0], places[1])
         ):
             return largest
@@ -93,8 +93,8 @@ def sorts_descending(region: HloRegion, dtype: DType) -> bool | None:
         return None
     rows = list(itertools.product(samples(dtype), samples(dtype)))
     first, second = (np.array([row[k] for row in rows], dtype.numpy) for k in (0, 1))
-    others = [np.zeros(len(rows), np.int32)] * (len(block.parameters) - 2)
-    (comes_first,) = table(region, [first, second, *others])
+    extra_operands = [np.zeros(len(rows), np.int32)] * (len(block.parameters) - 2)
+    (comes_first,) = table(region, [first, second, *extra_operands])
     is_nan = np.isnan(first.astype(np.float64)), np.isnan(second.astype(np.float64))
     has_nan = is_nan[0] | is_nan[1]
     ascending = np.where(has_nan, ~is_nan[0] & is_nan[1], first < second)

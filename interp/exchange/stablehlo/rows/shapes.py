@@ -75,11 +75,11 @@ def transpose(x: Any, *, result: Type, permutation: Sequence[int]) -> Any:
 @row("slice")
 def slice_(x: Any, *, start_indices: Sequence[int], limit_indices: Sequence[int], strides: Sequence[int]) -> Any:
     bounds = zip(start_indices, limit_indices, strides, sizes_of(x), strict=True)
-    return tl.index(x, tuple(slice_of(*each) for each in bounds)) if rank_of(x) else x
+    return tl.index(x, tuple(slice_of(*bound) for bound in bounds)) if rank_of(x) else x
 
 
 def slice_of(start: int, limit: int, stride: int, size: int) -> slice:
-    """A slice without bounds that say nothing."""
+    """A slice without redundant bounds."""
     return slice(start or None, None if limit >= size else limit, None if stride == 1 else stride)
 
 
@@ -106,8 +106,8 @@ def pad(
 
 
 def padded(x: Any, value: Any, low: Sequence[int], high: Sequence[int], interior: Sequence[int]) -> Any:
-    """x with elements `value` between its own, and at both ends of its axes; negative numbers at the ends take elements
-    away."""
+    """x with elements `value` between its own elements and at both ends of its axes; negative numbers at the ends
+    remove elements."""
     sizes = sizes_of(x)
     if any(interior):
         spread = tuple(max(size + (size - 1) * inner, 0) for size, inner in zip(sizes, interior, strict=True))

@@ -15,8 +15,8 @@ from .regions import sorts_descending
 
 @row("sort")
 def sort(*operands: Any, operation: OperationCall, regions: list[HloRegion], dimension: int = -1) -> Any:
-    """A comparator that orders numbers by their size is a sort of tagloom; any other one gives each element its place,
-    the number of elements that come before it."""
+    """A comparator that orders numbers by size becomes a sort of tagloom. For any other comparator, the place of an
+    element is the number of elements that come before it."""
     axis, first = dimension % rank_of(operands[0]), operands[0]
     if sizes_of(first)[axis] < 2:
         return operands
@@ -32,15 +32,15 @@ def sort(*operands: Any, operation: OperationCall, regions: list[HloRegion], dim
 
 
 def order_by(comparator: HloRegion, operands: Any, axis: int) -> Any:
-    """The stable order of elements along an axis by a comparator: all pairs are compared."""
+    """The stable order of elements along an axis by a comparator, which is applied to all pairs."""
     sizes = sizes_of(operands[0])
     size = sizes[axis]
     check_room(*sizes, size)
     moved = [tl.moveaxis(operand, axis, -1) for operand in operands]
-    shape = (*(each for place, each in enumerate(sizes) if place != axis), size, size)
-    columns = [tl.broadcast_to(tl.expand_dims(each, axis=-1), shape) for each in moved]
-    rows = [tl.broadcast_to(tl.expand_dims(each, axis=-2), shape) for each in moved]
-    pairs = [each for pair in zip(columns, rows, strict=True) for each in pair]
+    shape = (*(length for place, length in enumerate(sizes) if place != axis), size, size)
+    columns = [tl.broadcast_to(tl.expand_dims(array, axis=-1), shape) for array in moved]
+    rows = [tl.broadcast_to(tl.expand_dims(array, axis=-2), shape) for array in moved]
+    pairs = [array for pair in zip(columns, rows, strict=True) for array in pair]
     (is_before,) = comparator.lift(*pairs)
     is_behind = tl.permute_dims(is_before, (*range(len(shape) - 2), len(shape) - 1, len(shape) - 2))
     is_earlier = np.tri(size, k=-1, dtype=np.bool_)  # of two equal elements
