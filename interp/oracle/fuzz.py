@@ -44,8 +44,6 @@ FUZZ_STEPS, FUZZ_LIMITS = 1_000, Limits(firings=20_000, depth=200)
 MAX_FINAL_TRIES = 5
 """A crash may not come in every run. If the shrunk program fails in none of so many runs, the program as it was is the
 finding."""
-MAX_CRASH_RUNS = 3
-"""A smaller program that does not crash runs so many times before it counts as one that does not."""
 VARYING_WORDS = r"\([^()]*\)|[\d.]+|'[^']*'|%\S+"
 """Parts of a message that differ between failures of one class: numbers, names, and what stands in parentheses."""
 
@@ -153,14 +151,13 @@ def try_number(backend: Backend, options: FuzzOptions, number: int, report: Fuzz
     if judgement.verdict not in FAILURES or is_reported:
         return
 
-    def has_symptom(candidate: FuzzCase) -> bool:
+    def is_interesting(candidate: FuzzCase) -> bool:
         candidate_judgement = judge_case(backend, candidate)
         return candidate_judgement is not None and describe_symptom(candidate_judgement) == symptom
 
-    def is_interesting(candidate: FuzzCase) -> bool:
-        return any(has_symptom(candidate) for _ in range(MAX_CRASH_RUNS if judgement.verdict == "crash" else 1))
-
     smallest, final = shrink(case, is_interesting, options.max_tries), None
+    if judgement.verdict == "crash":  # again, with the candidates that did not crash by chance
+        smallest = shrink(smallest, is_interesting, options.max_tries)
     for _ in range(MAX_FINAL_TRIES):
         final = judge_case(backend, smallest)
         if final is not None and describe_symptom(final) == symptom:
