@@ -87,7 +87,7 @@ class ControlAnalysis:
         frame = frames.setdefault(name, LoopFrame(name))
         frame.merges.append(merge.name)
         frame.enters[merge.name] = enter.name
-        frame.next_values[merge.name] = only_input(following)
+        frame.next_values[merge.name] = following.inputs[0]
         frame.next_controls[merge.name] = following.controls
         frame.switches[merge.name] = []
         result[merge.name] = frame
@@ -108,7 +108,7 @@ class ControlAnalysis:
         for switches in frame.switches.values():
             for switch in switches:
                 exits += [each for each in self.graph.consumers[switch] if each.op == "Exit"]
-        ports = {only_input(each).port for each in exits} or {0}
+        ports = {each.inputs[0].port for each in exits} or {0}
         if len(ports) > 1:
             raise Malformed(f"the Exits of frame {frame.name!r} take both outputs of Switches")
         frame.body_port = 1 - ports.pop()
@@ -179,7 +179,7 @@ class ControlAnalysis:
         while endpoint not in seen:
             seen.add(endpoint)
             node = self.nodes[endpoint.node]
-            if node.op not in ("Identity", "Switch", "_SwitchN", "Enter") or not node.inputs:
+            if node.op not in ("Identity", "Switch", "_SwitchN", "Enter"):
                 break
             endpoint = node.inputs[0]
         return endpoint
@@ -221,10 +221,3 @@ def frame_name(enter: ForeignNode) -> str:
     if not isinstance(name, str) or not name:
         raise Malformed(f"Enter {enter.name} has no frame_name")
     return name
-
-
-def only_input(node: ForeignNode) -> Endpoint:
-    """The input of a node that has one."""
-    if len(node.inputs) != 1:
-        raise Malformed(f"{node.op} {node.name} takes one value", got=len(node.inputs))
-    return node.inputs[0]

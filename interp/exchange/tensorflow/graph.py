@@ -21,6 +21,10 @@ ALIASES = {f"Ref{name}": name for name in ("Enter", "Exit", "Identity", "Merge",
 """Ops on references to arrays, which are the same on arrays."""
 
 
+ARITIES = {"Enter": 1, "Exit": 1, "Identity": 1, "LoopCond": 1, "NextIteration": 1, "Switch": 2, "_SwitchN": 2}
+"""The numbers of inputs of the ops that route values; Merge has one at least."""
+
+
 class Endpoint(NamedTuple):
     """An output of a node."""
 
@@ -41,6 +45,13 @@ class ForeignNode:
     def attribute(self, name: str, default: Any = None) -> Any:
         """The value of an attribute."""
         return read_attribute(self.messages[name]) if name in self.messages else default
+
+    def integer(self, name: str, default: int) -> int:
+        """The value of an attribute that is a number; raises Malformed where it is none."""
+        value = self.attribute(name, default)
+        if type(value) is not int:
+            raise Malformed(f"attribute {name} of node {self.name} is no number", got=value)
+        return value
 
     @property
     def predecessors(self) -> Iterator[str]:
@@ -129,6 +140,10 @@ def read_nodes(messages: Sequence[Message], library: GraphLibrary, arguments: Se
             if name not in ops:
                 raise Malformed(f"node {message.name} takes a value of {name!r}, which does not exist")
         op = ALIASES.get(message.op, message.op)
+        if len(data) != ARITIES.get(op, len(data)) or (op == "Merge" and not data):
+            raise Malformed(
+                f"{op} {message.name} takes another number of values", required=ARITIES.get(op), got=len(data)
+            )
         nodes[message.name] = ForeignNode(message.name, op, tuple(data), tuple(controls), message.attr)
     return nodes
 
@@ -188,7 +203,7 @@ def read_graph(
         ends = [node for node in nodes.values() if node.name not in used and node.op not in NO_RESULTS]
         ends = [node for node in ends if node.op not in ROUTING] or ends
         returned = [node for node in nodes.values() if node.op == "_Retval"]
-        returned.sort(key=lambda node: int(node.attribute("index", 0)))
+        returned.sort(key=lambda node: node.integer("index", 0))
         results = [node.inputs[0] for node in returned if node.inputs] or [Endpoint(node.name) for node in ends]
     else:
         results = [existing_endpoint(text, ops, library) for text in outputs]
@@ -196,7 +211,7 @@ def read_graph(
         reached = ForeignGraph(name, nodes, [], results).reachable([endpoint.node for endpoint in results])
         parameters = [node for node in nodes.values() if node.op in PLACEHOLDERS and node.name in reached]
         if any(node.op == ARGUMENT for node in parameters):
-            parameters.sort(key=lambda node: int(node.attribute("index", 0)))
+            parameters.sort(key=lambda node: node.integer("index", 0))
     else:
         parameters = [nodes[existing_endpoint(text, ops, library).node] for text in inputs]
     arguments = [argument_of(node) for node in parameters]
@@ -226,4 +241,5 @@ def argument_of(node: ForeignNode) -> GraphArgument:
     dtype = node.attribute("dtype", node.attribute("T"))
     if not isinstance(dtype, ElementType):
         raise Malformed(f"node {node.name} has no dtype, so it cannot be a parameter")
-    return GraphArgument(node.name, dtype, node.attribute("shape"))
+    shape = node.attribute("shape")
+    return GraphArgument(node.name, dtype, shape if isinstance(shape, tuple) else None)

@@ -276,7 +276,7 @@ class GraphInterpreter:
             return [*data, *self.controls(graph, (each for enter in enters for each in enter.controls))]
         if node.op == "Merge":
             return self.group_dependencies(scope, name)
-        if node.op in SWITCHES and len(node.inputs) == 2 and analysis.root(node.inputs[1]) in scope.choices:
+        if node.op in SWITCHES and analysis.root(node.inputs[1]) in scope.choices:
             return [node.inputs[0].node, *self.controls(graph, node.controls)]
         return [*(endpoint.node for endpoint in node.inputs), *self.controls(graph, node.controls)]
 
@@ -349,10 +349,8 @@ class GraphInterpreter:
 
     def evaluate_switch(self, scope: GraphScope, node: ForeignNode) -> Sequence[Any]:
         """The outputs of a Switch of which it is known which one is live."""
-        if len(node.inputs) != 2:
-            raise Malformed(f"{node.op} {node.name} takes two values", got=len(node.inputs))
         predicate = self.analysis(scope.graph).root(node.inputs[1])
-        count = 2 if node.op == "Switch" else int(node.attribute("num_outs", 0))
+        count = 2 if node.op == "Switch" else node.integer("num_outs", 0)
         chosen = scope.choices.get(predicate)
         if chosen is None:
             value = self.value(scope, node.inputs[1])
@@ -463,7 +461,7 @@ class GraphInterpreter:
                 if any(Endpoint(each) in graph.data_used for each in exits[merge])
             ],
             has_effects=not self.effectful(graph).isdisjoint([frame.condition, *frame.next_values]),
-            parallel_iterations=int(enters[0].attribute("parallel_iterations", DEFAULT_PARALLEL_ITERATIONS)),
+            parallel_iterations=enters[0].integer("parallel_iterations", DEFAULT_PARALLEL_ITERATIONS),
             test=test,
             advance=advance,
         )  # fmt: skip
@@ -560,9 +558,7 @@ def called_names(node: ForeignNode) -> list[str]:
 def frame_enters(graph: ForeignGraph, frame: LoopFrame) -> list[str]:
     """The Enters of a frame."""
     nodes = graph.nodes.values()
-    return [
-        node.name for node in nodes if node.op == "Enter" and node.attribute("frame_name") == frame.name and node.inputs
-    ]
+    return [node.name for node in nodes if node.op == "Enter" and node.attribute("frame_name") == frame.name]
 
 
 def frame_sources(graph: ForeignGraph, frame: LoopFrame, names: Sequence[str]) -> set[int]:
@@ -581,7 +577,7 @@ def frame_sources(graph: ForeignGraph, frame: LoopFrame, names: Sequence[str]) -
 def is_passed_on(graph: ForeignGraph, frame: LoopFrame, merge: str) -> bool:
     """Whether the body passes a loop variable on as it is."""
     endpoint = frame.next_values[merge]
-    while graph.nodes[endpoint.node].op == "Identity" and graph.nodes[endpoint.node].inputs:
+    while graph.nodes[endpoint.node].op == "Identity":
         endpoint = graph.nodes[endpoint.node].inputs[0]
     return endpoint.node in frame.switches[merge]
 

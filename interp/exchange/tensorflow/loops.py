@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from inspect import Parameter, Signature
 from typing import Any
 
@@ -11,7 +11,7 @@ import numpy as np
 
 from ....core.frontend.trace.control_flow import open_subregion
 from ....core.frontend.trace.program_builder import current_region, enter_region
-from ..refusals import tl, unsupported
+from ..refusals import tl
 from .values import TensorList, VariableHandle, as_predicate, pack, unpack
 
 DEFAULT_PARALLEL_ITERATIONS = 10
@@ -84,7 +84,7 @@ def evaluate_loop(loop: CarriedLoop) -> list[Any]:
 
 def resolved_lists(loop: CarriedLoop, carried: Sequence[int]) -> list[Any]:
     """The starts of a loop. The shape of the elements of a list that nothing says yet is that which the body puts into
-    it: the body is traced into a region that is dropped."""
+    it: the body is traced into a region that is dropped. A size that only the run knows is 1 at first."""
     starts = list(loop.starts)
     unknown = [k for k in carried if isinstance(starts[k], TensorList) and starts[k].array is None]
     if not unknown:
@@ -98,9 +98,8 @@ def resolved_lists(loop: CarriedLoop, carried: Sequence[int]) -> list[Any]:
         shapes = {k: tl.shape(results[k].array)[1:] for k in unknown if results[k].array is not None}
     region.reset(mark)
     for k, sizes in shapes.items():
-        if not all(isinstance(size, int) for size in sizes):
-            raise unsupported("shape", f"the sizes of the elements of {loop.names[k]} must be known before the run")
-        starts[k] = starts[k].with_sizes(sizes)
+        known = [size if isinstance(size, int) else 1 for size in sizes]
+        starts[k] = replace(starts[k].with_sizes(known), is_open=not all(isinstance(size, int) for size in sizes))
     return starts
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -36,7 +36,9 @@ class TensorList:
 
     dtype: DType
     array: Any = None
-    count: Any = field(default=0)
+    count: Any = 0
+    is_open: bool = False
+    """Whether the array may still have size 1 along axes of which only the run knows the sizes."""
 
     @property
     def length(self) -> Any:
@@ -49,6 +51,15 @@ class TensorList:
     def with_sizes(self, sizes: Sequence[Any]) -> TensorList:
         """The list with elements of these sizes: zeros, if it has none yet."""
         return self if self.array is not None else TensorList(self.dtype, zeros(self.dtype, self.count, sizes))
+
+    def fitted(self, element: Any) -> Any:
+        """The array of the list, with the sizes of an element that it gets."""
+        sizes, array = tl.shape(element), self.with_sizes(tl.shape(element)).array
+        return tl.broadcast_to(array, (tl.shape(array)[0], *sizes)) if self.is_open else array
+
+    def with_array(self, array: Any) -> TensorList:
+        """A list with these elements."""
+        return TensorList(self.dtype, array, is_open=self.is_open)
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +117,7 @@ def pack(value: Any, what: str) -> Any:
 
 def unpack(array: Any, like: Any) -> Any:
     """The inverse of `pack`, for a value like another one."""
-    return TensorList(like.dtype, array) if isinstance(like, TensorList) else array
+    return like.with_array(array) if isinstance(like, TensorList) else array
 
 
 def as_predicate(value: Any) -> Any:

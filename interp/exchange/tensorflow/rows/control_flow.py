@@ -149,9 +149,8 @@ def get_item(items: Any, index: Any, shape: Any, *, element_dtype: ElementType) 
 @operation("TensorListSetItem", takes_values=True, ignored=("resize_if_index_out_of_bounds",))
 def set_item(items: Any, index: Any, element: Any) -> Any:
     require(isinstance(items, TensorList), "this is no list of arrays")
-    array = items.with_sizes(tl.shape(element)).array
     place = tl.reshape(as_index(index), (1,))
-    return TensorList(items.dtype, tl.scatter(array, tl.expand_dims(element, axis=0), place))
+    return items.with_array(tl.scatter(items.fitted(element), tl.expand_dims(element, axis=0), place))
 
 
 @operation("TensorListLength", takes_values=True)
@@ -166,14 +165,14 @@ def element_shape(items: Any, *, shape_type: ElementType) -> Any:
 
 @operation("TensorListPushBack", takes_values=True)
 def push_back(items: Any, element: Any) -> Any:
-    array = items.with_sizes(tl.shape(element)).array
-    return TensorList(items.dtype, tl.concat([array, tl.expand_dims(element, axis=0)]))
+    require(isinstance(items, TensorList), "this is no list of arrays")
+    return items.with_array(tl.concat([items.fitted(element), tl.expand_dims(element, axis=0)]))
 
 
 @operation("TensorListPopBack", outputs=("output_handle", "tensor"), takes_values=True)
 def pop_back(items: Any, shape: Any, *, element_dtype: ElementType) -> Any:
     array = known_array(items)
-    return [TensorList(items.dtype, tl.index(array, slice(0, -1))), tl.index(array, -1)]
+    return [items.with_array(tl.index(array, slice(0, -1))), tl.index(array, -1)]
 
 
 @operation("TensorListResize", takes_values=True)
