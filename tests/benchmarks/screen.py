@@ -1,4 +1,5 @@
 """The response time of the debugger: `python tests/benchmarks/screen.py [N]`, on fib(N); fib(23) has a million events.
+`python tests/benchmarks/screen.py goals` measures what has a goal: keys at 10^6 and at 10^7 events, and starts.
 
 A key is pressed, and a clock runs until its effect has been painted. Meanwhile a second clock measures the longest time
 for which the screen was blocked. A command that passes over much of the run may take long, but must not block the
@@ -9,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import os
 import random
+import subprocess
 import sys
 import tempfile
 import time
@@ -21,6 +23,9 @@ sys.path.insert(0, str(ROOT / "tests"))
 sys.path = [each for each in sys.path if each != str(Path(__file__).parent)]
 
 from onscreen import Screen, shown  # noqa: E402
+from terminals import terminal  # noqa: E402
+
+FIB = "papers_examples/recursion/fib.py"
 
 KEYS = "sSeEwWnNiuUzplxA"
 ASKED = ("why add", "who add", "why-not add", "values add", "inspect add", "where")
@@ -30,6 +35,10 @@ FAR = (
 """Motions over what happens elsewhere; a breakpoint holds once in 10,000 events."""
 FORKS = ("fork", "choose 1", "change 0 1", "inject add 0 main 7")
 COUNT = 500
+FAR_EVENT = 10_000_000
+"""The position in fib(28), of 11,827,253 events, at which keys are measured."""
+STARTS = 5
+"""How often the debugger is started, after one start that does not count."""
 
 
 class Pulse:
@@ -97,24 +106,58 @@ async def do_and_paint(screen: Screen, line: str) -> None:
     await painted(screen)
 
 
-async def script(screen: Screen) -> None:
-    pulse, draw = Pulse(), random.Random(7)
+async def press_keys(screen: Screen, clock: Clock, begin: int, end: int) -> None:
+    """Keys, questions, and `goto` to positions between two."""
+    draw = random.Random(7)
+    for number in range(COUNT):
+        if number % 10 == 0:
+            await clock.do(f"goto {draw.randrange(begin, end)}")
+        elif number % 10 == 5:
+            await clock.do(draw.choice(ASKED))
+        else:
+            await clock.press(draw.choice(KEYS))
+    clock.say("keys and questions")
+
+
+async def script_at_far_event(screen: Screen) -> None:
+    """Keys at FAR_EVENT, among the events that are known there."""
+    pulse = Pulse()
     beating = asyncio.create_task(pulse.beat())
     clock = Clock(screen, pulse)
+    await clock.do(f"goto {FAR_EVENT}")
+    clock.say(f"goto {FAR_EVENT:,}")
+    await clock.do("why add")
+    clock.say("the first question")
+    history = screen.app.session.history
+    await press_keys(screen, clock, history.base, len(history))
+    beating.cancel()
+
+
+async def script_of_keys(screen: Screen) -> None:
+    """Keys in a run of which every event is known."""
+    pulse = Pulse()
+    beating = asyncio.create_task(pulse.beat())
+    await run_and_press_keys(screen, Clock(screen, pulse))
+    beating.cancel()
+
+
+async def run_and_press_keys(screen: Screen, clock: Clock) -> None:
+    """The whole run, the first question, and keys."""
     await clock.do("run")
     clock.say("run")
     known = len(screen.app.session.history)
     print(f"  {known:,} events")
     await clock.do("why add")
     clock.say("the first question")
-    for number in range(COUNT):
-        if number % 10 == 0:
-            await clock.do(f"goto {draw.randrange(known)}")
-        elif number % 10 == 5:
-            await clock.do(draw.choice(ASKED))
-        else:
-            await clock.press(draw.choice(KEYS))
-    clock.say("keys and questions")
+    await press_keys(screen, clock, 0, known)
+
+
+async def script(screen: Screen) -> None:
+    pulse, draw = Pulse(), random.Random(7)
+    beating = asyncio.create_task(pulse.beat())
+    clock = Clock(screen, pulse)
+    await run_and_press_keys(screen, clock)
+    known = len(screen.app.session.history)
     await clock.do("break op == 'add' and fired and step % 10000 < 9")
     for _ in range(5):
         for line in FAR:
@@ -145,9 +188,42 @@ async def time_to_stop(screen: Screen, clock: Clock) -> None:
     clock.say("Escape")
 
 
-def main(number: str) -> None:
+def measure_starts() -> None:
+    """Print the seconds from the start of `tagloom debug` in a terminal to the first screen, and to the graph in it."""
+    seconds = list[tuple[float, float]]()
+    for _ in range(STARTS + 1):
+        begun = time.perf_counter()
+        with terminal(Path(os.environ["XDG_STATE_HOME"]), [sys.executable, "-m", "tagloom", "debug", FIB, "5"]) as at:
+            at.wait_for("at the beginning")
+            first = time.perf_counter() - begun
+            at.wait_for("n <= 1")
+            seconds.append((first, time.perf_counter() - begun))
+            at.type("q")
+            at.ends()
+    for name, times in zip(("first screen", "graph"), zip(*seconds[1:], strict=True), strict=True):
+        print(f"{name}: median {median(times):.2f} s, slowest {max(times):.2f}")
+
+
+def measure_goals() -> None:
+    """Print the figures that have a goal; each run has a process of its own."""
+    for goal, word in (("50 ms at 10^6 events", "keys"), ("80 ms at 10^7 events", "far"), ("1.0 s, warm", "starts")):
+        print(f"goal: {goal}", flush=True)
+        subprocess.run([sys.executable, __file__, word], check=True, cwd=ROOT)
+
+
+def main(word: str) -> None:
     os.environ["XDG_STATE_HOME"] = tempfile.mkdtemp()
-    shown(script, str(ROOT / "papers_examples/recursion/fib.py"), number, whole=True)
+    match word:
+        case "goals":
+            measure_goals()
+        case "starts":
+            measure_starts()
+        case "far":
+            shown(script_at_far_event, str(ROOT / FIB), "28", schedule="lifo")
+        case "keys":
+            shown(script_of_keys, str(ROOT / FIB), "23", whole=True)
+        case number:
+            shown(script, str(ROOT / FIB), number, whole=True)
 
 
 if __name__ == "__main__":
