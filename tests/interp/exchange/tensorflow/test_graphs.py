@@ -357,6 +357,7 @@ def test_damaged_graphs(tmp_path: Path) -> None:
 
 
 @pytest.mark.heavy
+@pytest.mark.timeout(7200)
 def test_many_damaged_graphs() -> None:
     """The same, for 2,000 graphs."""
     check_damaged(2_000, 2)
