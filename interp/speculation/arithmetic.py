@@ -136,7 +136,8 @@ def binary(staging: Staging, name: str, left: StagedValue, right: StagedValue, n
             raise NotSpeculable(f"`{name}` of floats has no exact graph")
         is_known = isinstance(right.layout, ConstantLayout)
         is_not_zero = bool(right.layout.value) if is_known else emit("not_equal", operands[1], 0)  # type: ignore[union-attr]
-        staging.check(is_not_zero, node, "the divisor is not 0", "Python raises ZeroDivisionError where it is")
+        reason = "Python raises ZeroDivisionError where it is"
+        staging.check(is_not_zero, node, "the divisor is not 0", reason, raises=ZeroDivisionError)
         if name == "Div":
             if kind == "i":
                 for operand in (left, right):

@@ -24,6 +24,8 @@ class Assumption:
     """The reason for the check, in words."""
     grows: Room | None = None
     """The list pool or class that gets more room if the assertion fails."""
+    is_caught: bool = False
+    """Whether Python raises an exception where it fails that a handler of the function catches."""
     broken_count: int = 0
     """The number of runs that it ended."""
 

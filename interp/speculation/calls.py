@@ -141,6 +141,13 @@ class Calls(PythonOperators):
         python = python_function(target)
         if python in _ARRAY_FUNCTIONS_BY_IDENTITY:
             return self._call_array_function(python, [self.read_variable(argument) for argument in arguments], keywords)
+        if python in training.GRADIENTS:
+            return training.gradient_function(self, python, arguments, keywords)
+        if isinstance(target, training.StagedGradient) and not keywords:
+            function = self.constant(target.function)
+            return training.call_gradient(
+                self, target, arguments, lambda operands: self.call_value(function, operands, {}, node)
+            )
         if type(python) is FunctionType:
             return self.call_python(python, arguments, keywords, node)
         if python is isinstance and len(arguments) == 2 and not keywords:

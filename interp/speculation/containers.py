@@ -73,7 +73,8 @@ def _position(staging: Staging, pool: type, owner: StagedValue, index: StagedVal
         position = staging.emit("add", position, count)
     else:
         is_inside = staging.emit("greater", count, position)
-    staging.check(is_inside, node, "the index is in range", "Python raises IndexError where it is not")
+    reason = "Python raises IndexError where it is not"
+    staging.check(is_inside, node, "the index is in range", reason, raises=IndexError)
     return position
 
 

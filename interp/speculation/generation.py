@@ -10,6 +10,7 @@ from __future__ import annotations
 import ast
 import builtins
 from collections.abc import Callable, Sequence
+from functools import partial
 from types import FunctionType, ModuleType
 from typing import Any
 
@@ -20,7 +21,7 @@ from ...core.frontend.eager.variable import Variable
 from ...core.frontend.source.passes.control_flow import find_exits, may_complete
 from ...core.frontend.source.reader import FunctionNode
 from ..training.optimizers import Optimizer
-from . import arithmetic, containers, text, training
+from . import arithmetic, containers, handlers, text, training
 from .calls import Calls
 from .dataclass_fields import dataclass_fields
 from .heap import VariableKey, class_problem, static_attribute
@@ -100,7 +101,7 @@ class Generation(Calls):
                         [*body, *rest] if completes_ else body
                         for body, completes_ in zip((statement.body, statement.orelse), completes, strict=True)
                     ]
-                    self.run_if(statement, bodies[0], bodies[1])
+                    handlers.run_guarded(self, partial(self.run_if, statement, bodies[0], bodies[1]))
                     return
             self.run_statement(statement)
 
@@ -110,7 +111,7 @@ class Generation(Calls):
         method = getattr(self, f"_run_{type(statement).__name__.lower()}", None)
         if method is None:
             raise NotSpeculable(f"`{type(statement).__name__.lower()}` has no graph (line {statement.lineno})")
-        method(statement)
+        handlers.run_guarded(self, partial(method, statement))
 
     def _run_pass(self, statement: ast.Pass) -> None:
         pass
@@ -286,14 +287,16 @@ class Generation(Calls):
 
     def _run_assert(self, statement: ast.Assert) -> None:
         predicate = self.evaluate_test(statement.test)
-        self.check(predicate, statement.test, "it is true", "Python raises AssertionError where it is not")
+        raises = AssertionError if statement.msg is None or isinstance(statement.msg, ast.Constant) else None
+        reason = "Python raises AssertionError where it is not"
+        self.check(predicate, statement.test, "it is true", reason, raises=raises)
 
     def _run_raise(self, statement: ast.Raise) -> None:
-        self.check(False, statement, "it is not reached", "Python raises the exception")
+        raises = handlers.raised_class(self, statement) if self.open_tries() else None
+        self.check(False, statement, "it is not reached", "Python raises the exception", raises=raises)
 
     def _run_try(self, statement: ast.Try) -> None:
-        """`try`: an exception is a failed assertion, after which Python runs the call; so the graph has no handler."""
-        self.run_block([*statement.body, *statement.orelse])
+        handlers.run_try(self, statement)
         self._run_cleanup(lambda: self.run_block(statement.finalbody))
 
     def _run_cleanup(self, action: Callable[[], object]) -> None:
@@ -323,12 +326,20 @@ class Generation(Calls):
 
         training.record(self, tape, run)
 
+    def _run_without_handlers(self, run: Callable[[], None]) -> None:
+        """Generate the body of a `with`, which sees exceptions before a handler around it does."""
+        self.tries.append(None)
+        try:
+            run()
+        finally:
+            self.tries.pop()
+
     def _run_with(self, statement: ast.With) -> None:
         first = statement.items[0]
         if isinstance(first.context_expr, ast.Call) and self._is_value(first.context_expr.func, Tape):
             if len(statement.items) > 1:
                 raise NotSpeculable("`with` of a tape and another context manager has no graph")
-            self._run_tape(statement, first, first.context_expr)
+            self._run_without_handlers(lambda: self._run_tape(statement, first, first.context_expr))  # type: ignore[arg-type]
             return
         managers = list[StagedValue]()
         for item in statement.items:
@@ -339,7 +350,7 @@ class Generation(Calls):
             entered = self.call_special(manager, "__enter__", (), item.context_expr)
             if item.optional_vars is not None:
                 self.assign(item.optional_vars, entered)
-        self.run_block(statement.body)
+        self._run_without_handlers(lambda: self.run_block(statement.body))
         nothing = StagedValue(NONE, ())
         for manager, item in zip(reversed(managers), reversed(statement.items), strict=True):
             self._run_cleanup(
@@ -507,9 +518,8 @@ class Generation(Calls):
 
             self.branch(no_break, run_else, lambda: StagedValue(NONE, ()))
             exit_ = self.state.exit
-        if not any(isinstance(exit_statement, ast.Return) for exit_statement in exits) and not find_exits(
-            statement.orelse
-        ):
+        may_leave = any(isinstance(each, ast.Return) for each in exits) or self._raises_within(statement)
+        if not may_leave and not find_exits(statement.orelse):
             self.state.exit = outer
             return
         if not isinstance(exit_.layout, ConstantLayout):
@@ -517,6 +527,12 @@ class Generation(Calls):
             self.state.exit = self.number("i", self.emit("where", is_break, RUNNING, exit_.leaves[0]))
         elif exit_.layout.value == BREAK:
             self.state.exit = outer
+
+    def _raises_within(self, statement: ast.While | ast.For) -> bool:
+        """Whether a statement in a loop may lead to a handler around the loop."""
+        file, last = self.location_of(statement).file, statement.end_lineno or statement.lineno
+        locations = [key[0] for key in self.requirements.raised_checks]
+        return any(each.file == file and statement.lineno <= each.line <= last for each in locations)
 
     def assign(self, target: ast.expr, value: StagedValue) -> None:
         """Assign a value to a target."""
@@ -816,7 +832,13 @@ class Generation(Calls):
             self.make_general(owner.layout.object)  # type: ignore[union-attr]
         if not isinstance(owner.layout, ReferenceLayout | StaticLayout):
             if owner.layout == NONE:
-                self.check(False, node.func, "it is not None", "Python raises AttributeError where it is")
+                self.check(
+                    False,
+                    node.func,
+                    "it is not None",
+                    "Python raises AttributeError where it is",
+                    raises=AttributeError,
+                )
             raise NotSpeculable(f"method {name} of {owner.layout} has no graph")
 
         def call(kind: type, instance: StagedValue) -> StagedValue:

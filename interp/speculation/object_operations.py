@@ -79,7 +79,7 @@ class ObjectOperations(ProgramFunctions):
             case ArrayLayout() if name in ("T", "mT"):
                 return self.wrap_array(self.located(lambda: getattr(owner.leaves[0], name)))
         if owner.layout == NONE:
-            self.check(False, node, "it is not None", "Python raises AttributeError where it is")
+            self.check(False, node, "it is not None", "Python raises AttributeError where it is", raises=AttributeError)
         raise NotSpeculable(f"attribute {name} of {owner.layout} has no graph")
 
     def _read_field(self, kind: type, owner: StagedValue, name: str, node: ast.AST) -> StagedValue:
@@ -209,7 +209,9 @@ class ObjectOperations(ProgramFunctions):
                 return StagedValue(NONE, ())
             if not isinstance(target.layout, ReferenceLayout | StaticLayout):
                 if target.layout == NONE:
-                    self.check(False, node, "it is not None", "Python raises AttributeError where it is")
+                    self.check(
+                        False, node, "it is not None", "Python raises AttributeError where it is", raises=AttributeError
+                    )
                 raise NotSpeculable(f"an assignment to an attribute of {target.layout} has no graph")
             return self.for_each_class(target, node, write)
 

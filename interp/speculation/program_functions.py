@@ -178,7 +178,7 @@ class ProgramFunctions(Staging):
                 break
         self.is_inferring = False
         if self.main.result is None:
-            raise NotSpeculable(f"{self.function.__name__} returns on no path of a graph")
+            raise Unreachable
 
     def _visit(self, callee: Callee) -> None:
         """Infer the layout of the result of a function, once a round."""
@@ -276,6 +276,7 @@ class ProgramFunctions(Staging):
     def call_function(self, function: FunctionType, arguments: dict[str, StagedValue]) -> StagedValue:
         """A call of a Python function of the user: a call of the program."""
         self.require_function(function)
+        self.call_count += 1
         names, layouts = tuple(arguments), tuple(widen_constants(argument.layout) for argument in arguments.values())
         callee = self._find_callee(function, names, layouts)
         values = [self.coerce(*pair) for pair in zip(arguments.values(), callee.layouts, strict=True)]

@@ -554,7 +554,20 @@ class SpeculativeFunction(SpeculativeFunctionBase):
         if broken_number() is not None:
             return
         self.broken[key] = self.broken.get(key, 0) + 1
-        self._note_loss(claim)
+        if self._require_handlers(graph.generation, number):
+            self.counts.fallbacks += 1
+            self.graph = None
+        else:
+            self._note_loss(claim)
+
+    def _require_handlers(self, generation: Generation, number: int | None) -> bool:
+        """Require the handler that catches what Python raises where an assertion fails; without a number, of each
+        assertion, since the run ended at an op before one. Returns whether the next graph has more handlers."""
+        assumptions = generation.assumptions.items()
+        raised = {key for key, each in assumptions if each.is_caught and number in (None, each.number)}
+        is_new = not raised <= self._requirements.raised_checks
+        self._requirements.raised_checks |= raised
+        return is_new
 
     def _note_loss(self, claim: str) -> None:
         """Count a call that broke an assumption. If such calls are frequent, the function stays in Python."""
@@ -640,6 +653,8 @@ class SpeculativeFunction(SpeculativeFunctionBase):
             except TagloomError as error:
                 raise NotSpeculable(error.message) from None
             except Unreachable:
+                if self._require_handlers(generation, None):
+                    continue
                 raise NotSpeculable(f"{self.python.__name__} returns on no path of a graph") from None
             break
         else:
@@ -670,7 +685,8 @@ class SpeculativeFunction(SpeculativeFunctionBase):
         places = (
             len(_parameters(self.python.__code__)) + len(self._requirements.fields) + len(self._requirements.variables)
         )
-        return 1 + MAX_HEIGHT * places + len(self._requirements.dropped_arms) + MAX_ATTEMPTS
+        choices = len(self._requirements.dropped_arms) + len(self._requirements.raised_checks)
+        return 1 + MAX_HEIGHT * places + choices + MAX_ATTEMPTS
 
     def explain(self, /, *arguments: Any, format: str = "text", **keywords: Any) -> Any:
         """How the calls ran, the assumptions of the graph, and why calls ran in Python. With arguments, it begins with

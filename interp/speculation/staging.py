@@ -11,7 +11,7 @@ import ast
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import CodeType, FunctionType
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, NamedTuple, NoReturn, TypeAlias
 
 import numpy as np
 
@@ -96,6 +96,10 @@ MAX_UNROLLED = 64
 """The largest number of trips of a loop over a tuple, which is unrolled."""
 
 
+CheckKey: TypeAlias = tuple[Any, ...]
+"""The position of a check in the source, and what it checks."""
+
+
 class StagedValue(NamedTuple):
     """A Python value while a program is generated."""
 
@@ -125,6 +129,42 @@ class Restart(BaseException):
 
 class Unreachable(BaseException):
     """Raised where an assertion always fails: nothing that follows runs."""
+
+
+class CaughtCheck(BaseException):
+    """Raised at a check whose exception a handler catches: the rest of the statement is a branch."""
+
+    def __init__(self, key: CheckKey, condition: Any, code: int) -> None:
+        super().__init__()
+        self.key, self.condition, self.code = key, condition, code
+
+
+@dataclass(frozen=True)
+class TryFrame:
+    """The body of a `try` that is generated."""
+
+    frame: FunctionFrame
+    catchers: tuple[tuple[tuple[type, ...], int | None], ...]
+    """The classes that each handler catches, with the way in which the block is left then; None where the graph has no
+    handler."""
+    used_codes: set[int] = field(default_factory=set)
+    """The handlers that the graph needs."""
+
+
+@dataclass(frozen=True)
+class Guard:
+    """A statement in the body of a `try`, where it begins. Its own checks may lead to a handler."""
+
+    frame: FunctionFrame
+    region: RegionBuilder | None
+    call_count: int
+    passed_checks: frozenset[CheckKey]
+    """The checks that have passed."""
+
+    @staticmethod
+    def begin(staging: Staging, passed_checks: frozenset[CheckKey]) -> Guard:
+        """The guard of the statement that is generated next."""
+        return Guard(staging.stack[-1], current_region(), staging.call_count, passed_checks)
 
 
 @dataclass(frozen=True)
@@ -200,6 +240,10 @@ class Requirements:
     """The attributes and keys that objects and dicts get, or may get, after their creation."""
     dropped_options: dict[tuple[Any, ...], str] = field(default_factory=dict)
     """The layouts that the graph excludes where it uses a value, by the position of the use, each with the reason."""
+    raised_checks: set[CheckKey] = field(default_factory=set)
+    """The checks that a run has broken, whose exception a handler of the function catches: they are branches."""
+    dropped_handlers: dict[Location, str] = field(default_factory=dict)
+    """The handlers that the graph does not have, with why."""
     texts: list[str] = field(default_factory=list)
     """The constant strings that the graph compares with others; a string's position is its number in the table."""
     effects: dict[str, list[str]] = field(default_factory=lambda: {PRINTED_TEXT: []})
@@ -286,6 +330,8 @@ class Staging:
         """The number of the class of each object."""
         self.row_vector: Any = None
         """The number of each object among those of its class."""
+        self.gradients: dict[Any, Any] = {}
+        """The gradients of functions, by function, targets and results: one for each, so that layouts are stable."""
         self.tapes: dict[ast.AST, Any] = {}
         """The tape of each `with` statement."""
         self.argument_leaves: list[Any] = []
@@ -299,6 +345,11 @@ class Staging:
         self.stack: list[FunctionFrame] = []
         self.frame_count = 0
         self.current_node: ast.AST | None = None
+        self.tries: list[TryFrame | None] = []
+        """The bodies of `try` around what is generated. None stands for a `with`, whose end sees exceptions."""
+        self.guard: Guard | None = None
+        self.call_count = 0
+        """How many calls of functions of the program were generated."""
         self.truths: dict[tuple[Any, ...], set[bool | None]] = {}
         """The truth of each test by its position, in all functions of the program; None where only a run decides it."""
 
@@ -366,18 +417,58 @@ class Staging:
         key = self.location_of(test), test.col_offset, ast.unparse(test)
         self.truths.setdefault(key, set()).add(truth)
 
-    def check(self, condition: Any, node: ast.AST, claim: str, reason: str, grows: Room | None = None) -> None:
+    def open_tries(self) -> list[TryFrame]:
+        """The bodies of `try` in the function that is generated, the innermost first."""
+        frames = list[TryFrame]()
+        for each in reversed(self.tries):
+            if each is None or each.frame is not self.stack[-1]:
+                break
+            frames.append(each)
+        return frames
+
+    def _find_handler(self, raises: type | None) -> tuple[TryFrame, int] | None:
+        """The body of a `try` with a handler that catches an exception of the statement, and the code of the handler;
+        None where the graph has none."""
+        guard = self.guard
+        if raises is None or guard is None or guard.frame is not self.stack[-1]:
+            return None
+        if guard.region is not current_region() or guard.call_count != self.call_count:
+            return None
+        for frame in self.open_tries():
+            for classes, code in frame.catchers:
+                if issubclass(raises, classes):
+                    return None if code is None else (frame, code)
+        return None
+
+    def check(
+        self,
+        condition: Any,
+        node: ast.AST,
+        claim: str,
+        reason: str,
+        grows: Room | None = None,
+        raises: type | None = None,
+    ) -> None:
         """Assert that a condition is true. Raises Unreachable if it is known to be false. If the assertion fails,
-        `grows` gets more room."""
+        `grows` gets more room, or Python `raises` an exception of this class. Raises CaughtCheck if a handler catches
+        that exception, and a run has raised it."""
         if isinstance(condition, bool | np.bool_) and condition:
             return
         key = (self.location_of(node), getattr(node, "col_offset", 0), getattr(node, "end_col_offset", 0), claim, grows)
+        handler = self._find_handler(raises)
+        if handler is not None and self.guard is not None:
+            if key in self.guard.passed_checks:
+                return
+            if key in self.requirements.raised_checks:
+                handler[0].used_codes.add(handler[1])
+                raise CaughtCheck(key, condition, handler[1])
         assumption = self.assumptions.get(key)
         if assumption is None:
             assumption = Assumption(
                 len(self.assumptions), self.location_of(node), ast.unparse(node), claim, reason, grows
             )
             self.assumptions[key] = assumption
+        assumption.is_caught |= handler is not None
         is_broken = assumption.number == self.broken_number
         before, self.current_node = self.current_node, node
         self.emit("assert", False if is_broken else condition, error="AssertionError", message=label(assumption))
@@ -926,15 +1017,17 @@ class Staging:
             return self.coerce_options(value, UnionLayout(tuple(options)))
         return self.option(value, value.layout.options.index(options[0]))
 
-    def require_assigned(self, value: StagedValue, node: ast.AST, claim: str) -> StagedValue:
-        """A value that is asserted to be assigned."""
+    def require_assigned(
+        self, value: StagedValue, node: ast.AST, claim: str, raises: type | None = None
+    ) -> StagedValue:
+        """A value that is asserted to be assigned; if it is not, Python `raises` an exception of this class."""
         if value.layout == MISSING:
-            self.check(False, node, claim, "Python raises an error where it is not")
+            self.check(False, node, claim, "Python raises an error where it is not", raises=raises)
         if not isinstance(value.layout, UnionLayout) or MISSING not in value.layout.options:
             return value
         position = value.layout.options.index(MISSING)
         is_assigned = self.emit("not_equal", value.leaves[0], position)
-        self.check(is_assigned, node, claim, "Python raises an error where it is not")
+        self.check(is_assigned, node, claim, "Python raises an error where it is not", raises=raises)
         return self.drop_missing(value)
 
     def for_each_class(
@@ -948,7 +1041,8 @@ class Staging:
         if layout.is_optional:
             is_object = self.emit("greater_equal", owner.leaves[0], 0)
             claim = f"{ast.unparse(node.value if isinstance(node, ast.Attribute) else node)} is not None"
-            self.check(is_object, node, claim, "Python raises AttributeError where it is")
+            raises = AttributeError if isinstance(node, ast.Attribute) else None
+            self.check(is_object, node, claim, "Python raises AttributeError where it is", raises=raises)
         numbers = self.class_numbers
         classes = sorted(layout.classes, key=lambda owner: numbers.setdefault(owner, len(numbers)))
         if len(classes) == 1:
@@ -1010,7 +1104,9 @@ class Staging:
 
     def read_row(self, key: FieldKey | PlaceKey, owner: StagedValue, node: ast.AST) -> StagedValue:
         """The value of a field of an object, which is asserted to be there."""
-        return self.require_assigned(self.row(key, owner), node, f"{key} is there")
+        is_key = issubclass(key.owner, Pool) if isinstance(key, FieldKey) else key.owner.owner in POOLS
+        raises = KeyError if is_key else AttributeError
+        return self.require_assigned(self.row(key, owner), node, f"{key} is there", raises)
 
     def row(self, key: FieldKey | PlaceKey, owner: StagedValue) -> StagedValue:
         """The value of a field of an object, which may be MISSING."""
@@ -1158,9 +1254,13 @@ class Staging:
         return self.number("b", predicate) if isinstance(predicate, Symbol) else self.constant(bool(predicate))
 
 
+class GraphValue:
+    """The base class of values that exist only in the graph: nested functions, tapes and gradients of functions."""
+
+
 @dataclass(frozen=True, eq=False)
-class NestedFunction:
-    """A function that a function of the program defines: it exists only in the graph."""
+class NestedFunction(GraphValue):
+    """A function that a function of the program defines."""
 
     node: FunctionNode
     frame: FunctionFrame
@@ -1170,8 +1270,8 @@ def require_value(layout: Layout) -> None:
     """Raises NotSpeculable for values that exist only in the graph."""
     parts = layout.items if isinstance(layout, TupleLayout) else options_of(layout)
     for part in parts:
-        if isinstance(part, ConstantLayout) and isinstance(part.value, NestedFunction):
-            raise NotSpeculable("a nested function leaves the function around it")
+        if isinstance(part, ConstantLayout) and isinstance(part.value, GraphValue):
+            raise NotSpeculable("a nested function, tape or gradient leaves the function around it")
         if part is not layout:
             require_value(part)
 

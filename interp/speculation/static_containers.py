@@ -20,14 +20,15 @@ def _position(staging: Staging, static: StaticObject, index: StagedValue, node: 
             raise NotSpeculable("a key of a dict other than a constant string has no graph")
         return PlaceKey(static, value)
     if not -static.size <= value < static.size:
-        staging.check(False, node, "the index is in range", "Python raises IndexError where it is not")
+        reason = "Python raises IndexError where it is not"
+        staging.check(False, node, "the index is in range", reason, raises=IndexError)
     return PlaceKey(static, value % static.size)
 
 
 def read_item(staging: Staging, static: StaticObject, index: StagedValue, node: ast.AST) -> StagedValue:
     """`owner[index]`."""
     key = _position(staging, static, index, node)
-    return staging.require_assigned(staging.read_place(static, key.name), node, f"{key} is there")
+    return staging.require_assigned(staging.read_place(static, key.name), node, f"{key} is there", KeyError)
 
 
 def write_item(staging: Staging, static: StaticObject, index: StagedValue, value: StagedValue, node: ast.AST) -> None:

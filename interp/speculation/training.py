@@ -11,12 +11,14 @@ import copy
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from types import FunctionType
 from typing import Any
 
 from ...core import dtypes
 from ...core.frontend.array_api.datatypes import astype
 from ...core.frontend.eager.tape import Tape
 from ...core.frontend.eager.variable import Variable
+from ..function.gradient import grad, value_and_grad
 from ..training import optimizers
 from ..training.optimizers import Optimizer
 from . import arithmetic
@@ -32,11 +34,12 @@ from .layouts import (
     StaticObject,
     TupleLayout,
 )
-from .staging import StagedValue, Staging, is_same_leaf
+from .recording import python_function
+from .staging import GraphValue, NestedFunction, StagedValue, Staging, is_same_leaf
 
 
 @dataclass(eq=False)
-class StagedTape:
+class StagedTape(GraphValue):
     """The tape of a `with` statement, as last entered, with the values that variables had then. A statement in a loop
     has one tape for all trips, so that the variable to which it is assigned has one layout."""
 
@@ -70,6 +73,85 @@ def record(staging: Staging, staged: StagedTape, run: Callable[[], None]) -> Non
             if staging.static_value(static, "trainable"):
                 staged.tape.watch(value.leaves[0])
         run()
+
+
+@dataclass(frozen=True)
+class StagedGradient(GraphValue):
+    """`tl.grad` or `tl.value_and_grad` of a function of the program."""
+
+    function: Any
+    has_value: bool
+    numbers: tuple[int, ...]
+    """The arguments to differentiate with respect to."""
+    is_nested: bool
+    """Whether the gradient is a tuple."""
+
+
+def gradient_function(
+    staging: Staging, kind: Any, arguments: Sequence[StagedValue], keywords: dict[str, StagedValue]
+) -> StagedValue:
+    """`tl.grad(function, argnums)` or `tl.value_and_grad(function, argnums)`."""
+    options = dict(zip(("function", "argnums"), arguments, strict=False)) | keywords
+    if len(arguments) > 2 or "function" not in options or not options.keys() <= {"function", "argnums"}:
+        raise NotSpeculable(f"these arguments of tl.{kind.__name__} have no graph")
+    layout = options["function"].layout
+    function = python_function(layout.value) if isinstance(layout, ConstantLayout) else None
+    if not isinstance(function, FunctionType | NestedFunction):
+        raise NotSpeculable(f"tl.{kind.__name__} of a {layout} has no graph")
+    targets = options.get("argnums", staging.constant(0))
+    is_nested = isinstance(targets.layout, TupleLayout)
+    layouts = [each.layout for each in (staging.items(targets) if is_nested else [targets])]
+    numbers = tuple(each.value for each in layouts if isinstance(each, ConstantLayout) and type(each.value) is int)
+    if len(numbers) < len(layouts) or not numbers or len({*numbers}) < len(numbers) or min(numbers) < 0:
+        raise NotSpeculable(f"these argnums of tl.{kind.__name__} have no graph")
+    key = function, kind is value_and_grad, numbers, is_nested
+    return staging.constant(staging.gradients.setdefault(key, StagedGradient(*key)))
+
+
+def call_gradient(
+    staging: Staging, gradient: StagedGradient, arguments: Sequence[StagedValue], call: Callable[..., StagedValue]
+) -> StagedValue:
+    """A call of a gradient: `call` calls its function with other arguments. The function must change nothing, since
+    eager code traces it."""
+    layouts = [each.layout for each in arguments]
+    types = [layout.type for layout in layouts if isinstance(layout, ArrayLayout)]
+    if len(types) < len(layouts) or max(gradient.numbers) >= len(types):
+        raise NotSpeculable("a gradient takes arrays only")
+    if any(types[number].dtype.kind != "f" for number in gradient.numbers):
+        raise NotSpeculable("a gradient with respect to an array that is not of floats has no graph")
+    if staging.is_recording():
+        raise NotSpeculable("a gradient while a tape records has no graph")
+    start, operands = staging.state.copy(), list(arguments)
+    for number in gradient.numbers:  # the same array may have other names, which are constants
+        operands[number] = StagedValue(layouts[number], (staging.emit("identity", arguments[number].leaves[0]),))
+    leaves = [operands[number].leaves[0] for number in gradient.numbers]
+    if staging.is_inferring:
+        value = call(operands)
+        results: Sequence[Any] = [staging.placeholder(types[number]) for number in gradient.numbers]
+    else:
+        with Tape() as tape:
+            tape.watch(leaves)
+            value = call(operands)
+    _check_unchanged(staging, start.variables, staging.state.variables)
+    for key, before in start.heap.items():
+        if not all(map(is_same_leaf, before, staging.state.heap[key])):
+            raise NotSpeculable(f"a function changes {key} under tl.grad")
+    is_float = isinstance(value.layout, ArrayLayout) and value.layout.type.is_scalar
+    if not is_float or value.layout.types[0].dtype.kind != "f":
+        raise NotSpeculable(f"the gradient of a {value.layout} has no graph")
+    if not staging.is_inferring:
+        results = staging.located(lambda: tape.gradient(value.leaves[0], tuple(leaves)))
+    gradients = [StagedValue(layouts[number], (leaf,)) for number, leaf in zip(gradient.numbers, results, strict=True)]
+    nested = staging.tuple_of(gradients) if gradient.is_nested else gradients[0]
+    return staging.tuple_of([value, nested]) if gradient.has_value else nested
+
+
+def _check_unchanged(staging: Staging, before: dict[str, StagedValue], after: dict[str, StagedValue]) -> None:
+    """Raises NotSpeculable where a nested function has assigned a variable of the function around it."""
+    for name, value in after.items():
+        old = before.get(name)
+        if old is None or old.layout != value.layout or not all(map(is_same_leaf, old.leaves, value.leaves)):
+            raise NotSpeculable(f"a function assigns {name} under tl.grad")
 
 
 def has_methods(value: StagedValue) -> bool:
@@ -241,6 +323,8 @@ def _with_symbols(staging: Staging, static: StaticObject, dtype: dtypes.DType) -
     return result
 
 
+GRADIENTS = (grad, value_and_grad)
+"""What makes the gradient of a function."""
 METHODS: dict[tuple[type, str], tuple[int, Callable[..., StagedValue]]] = {
     (Tape, "watch"): (1, _watch),
     (Tape, "gradient"): (2, _gradient),

@@ -46,12 +46,17 @@ def overflow(account, count):
     return account.add(count)
 
 
+def fail(count):
+    """Raises an exception."""
+    raise KeyError(count)
+
+
 def search(account, count):
-    """Raises an exception and catches it, in each call."""
+    """Catches an exception of a function that it calls, in each call."""
     for number in range(count):
         account.total = number
     try:
-        raise KeyError(count)
+        fail(count)
     except KeyError:
         return account.total
 

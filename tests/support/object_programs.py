@@ -967,3 +967,198 @@ def growing_texts(speculate):
         return report.text, line, repeat(n)
 
     return write, [(report, n) for n in range(8)]
+
+
+@program
+def printed_before_raised(speculate):
+    @speculate
+    def show(items, index):
+        try:
+            print("go", index)
+            pair = (print("in"), items[index])
+            print("item", pair[1])
+        except IndexError:
+            print("caught")
+        else:
+            print("else")
+        finally:
+            print("finally")
+        return index
+
+    return show, [([1, 2], k) for k in (0, 1, 0, 2, 1, 5, 0, 3, 1, 2)]
+
+
+@program
+def nested_handlers(speculate):
+    class Failure(Exception):
+        pass
+
+    class Deep(Failure):
+        pass
+
+    class Log:
+        def __init__(self):
+            self.lines = []
+
+    log = Log()
+
+    @speculate
+    def run(log, k, table):
+        try:
+            try:
+                if k == 1:
+                    raise Failure("a")
+                if k == 2:
+                    raise Deep("b")
+                if k == 3:
+                    log.lines.append(table["x"])
+                log.lines.append(10 // (k - 4))
+            except Deep:
+                log.lines.append("Deep")
+                raise Failure("again")  # noqa: B904
+            except ZeroDivisionError:
+                log.lines.append("zero")
+                return "zero"
+            else:
+                log.lines.append("else")
+                if k == 6:
+                    raise KeyError(k)
+            finally:
+                log.lines.append("finally")
+        except Failure:
+            log.lines.append("Failure")
+        except LookupError:
+            log.lines.append("lookup")
+        return len(log.lines)
+
+    order = (0, 5, 0, 1, 2, 3, 4, 6, 0, 1, 2, 3, 4, 6, 5, 7, 1, 2, 3, 4, 6)
+    return run, [(log, k, {"y": 1}) for k in order]
+
+
+@program
+def handlers_in_a_loop(speculate):
+    @speculate
+    def collect(items, indices):
+        results, misses = [], 0
+        for index in indices:
+            try:
+                value = items[index]
+                if value == 3:
+                    continue
+                share = 12 // value
+            except IndexError:
+                misses += 1
+                continue
+            except ZeroDivisionError:
+                break
+            results.append(share)
+        else:
+            misses += 100
+        return len(results), misses, sum(results)
+
+    items = [1, 2, 3, 0, 4]
+    rows = ([0, 1], [1, 2], [0, 4], [0, 9, 1], [3, 0], [2, 2, 1], [9, 9], [0, 3, 1], [4, 5, 6, 0], [])
+    return collect, [(items, row) for row in rows]
+
+
+@program
+def handler_around_a_loop(speculate):
+    class Counter:
+        def __init__(self):
+            self.n = 0
+
+    counter = Counter()
+
+    @speculate
+    def add(counter, items, count):
+        total = 0
+        try:
+            for k in range(count):
+                counter.n += 1
+                total += items[k]
+                while total > 5:
+                    total -= items[k + 1]
+            total += 1000
+        except IndexError:
+            total = -total
+        return total, counter.n, k
+
+    return add, [(counter, [1, 2, 3], n) for n in (1, 2, 1, 2, 3, 4, 1, 5, 2, 3, 9)]
+
+
+@program
+def augmented_and_raised(speculate):
+    @speculate
+    def update(items, index, divisor):
+        result = 1
+        try:
+            items[index] += 10 // divisor
+            result = 2
+        except (IndexError, ZeroDivisionError):
+            result += items[0]
+        return result, items[0]
+
+    pairs = ((0, 1), (1, 2), (0, 3), (5, 1), (0, 0), (5, 0), (1, 1), (0, 5), (7, 0), (1, 0))
+    return update, [([1, 2], *pair) for pair in pairs]
+
+
+@program
+def recursion_ends_by_an_exception(speculate):
+    class Tree:
+        def __init__(self, depth):
+            self.value = depth
+            self.left, self.right = (Tree(depth - 1), Tree(depth - 2)) if depth > 1 else (None, None)
+
+    @speculate
+    def total(tree):
+        try:
+            share = 10 // tree.value
+        except AttributeError:
+            return 0
+        except ZeroDivisionError:
+            share = 100
+        return share + total(tree.left) + total(tree.right)
+
+    return total, [(Tree(depth),) for depth in (1, 2, 1, 3, 4, 2, 5, 0, 6, 3)]
+
+
+@program
+def asserted_and_caught(speculate):
+    class Counts:
+        def __init__(self):
+            self.good = self.bad = 0
+
+    counts = Counts()
+
+    @speculate
+    def judge(counts, k):
+        try:
+            assert k > 0, "low"
+            counts.good += 1
+            assert k < 5
+        except AssertionError:
+            counts.bad += 1
+        return counts.good, counts.bad
+
+    return judge, [(counts, k) for k in (1, 2, 3, 0, 6, 1, 0, 7, 2, 9, 3)]
+
+
+@program
+def first_handler_that_matches(speculate):
+    class Own(KeyError):
+        pass
+
+    @speculate
+    def read(table, k):
+        name = Own
+        try:
+            if k:
+                raise Own(k)
+            return table["b"]
+        except name:
+            return "own"
+        except KeyError:
+            return "key"
+
+    calls = [({"b": 1}, 0), ({"b": 1}, 0), ({"b": 2}, 1), ({}, 0), ({}, 1)]
+    return read, [*calls, ({"b": 2}, 0), ({}, 0), ({"b": 2}, 1), *calls]

@@ -47,6 +47,31 @@ class Perceptron:
         return loss
 
 
+class Functional(Perceptron):
+    """Gradients of functions, with respect to arrays that have other names in the function."""
+
+    def loss_of(self, hidden, output, x, y):
+        difference = tl.tanh(x @ hidden) @ output - y
+        return tl.mean(difference * difference)
+
+    def step(self, x, y):
+        weight = self.hidden
+
+        def compute_loss(hidden, output):
+            loss = self.loss_of(hidden, output, x, y)
+            if self.steps % 2:
+                loss = loss + 0.1 * tl.sum(weight * hidden)
+            return loss
+
+        loss, (hidden, output) = tl.value_and_grad(compute_loss, (0, 1))(weight, self.output)
+        zeros = tl.grad(lambda hidden, output: tl.sum(hidden), argnums=1)(self.hidden, self.output)
+        self.hidden = self.hidden - self.rate * hidden
+        self.output = self.output - self.rate * (output + zeros)
+        self.steps += 1
+        self.last_loss = float(loss)
+        return loss
+
+
 class Dense:
     def __init__(self, rows, columns, seed):
         self.weight, self.bias = tl.Variable(weights(rows, columns, seed)), tl.Variable(tl.zeros(columns))
@@ -146,6 +171,7 @@ def make_layered(name, **options):
 MODELS = {
     "perceptron": Perceptron,
     "switched": Switched,
+    "functional": Functional,
     "adam": Layered,
     "sgd": make_layered("SGD", rate=0.05),
     "momentum": make_layered("Momentum", rate=0.02, nesterov=True),

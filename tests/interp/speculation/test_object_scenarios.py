@@ -17,7 +17,6 @@ pytestmark = pytest.mark.full
 FIRST_CALLS = 5
 """A scenario is in a graph if no call after so many runs in Python."""
 IN_PYTHON = {
-    "caught_division": "every second call raises",
     "own_exception": "every call raises at last",
     "array_in_place": "an array of NumPy",
     "array_attribute": "an array of NumPy",

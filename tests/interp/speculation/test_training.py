@@ -101,6 +101,45 @@ def test_flags_and_layers_change() -> None:
         compare(step)
 
 
+class _Counted:
+    def __init__(self) -> None:
+        self.weight, self.calls = tl.asarray([1.0, 2.0]), 0
+
+    def loss(self, weight: Any, x: Any) -> Any:
+        self.calls += 1
+        return tl.sum(weight * x)
+
+    def vector(self, x: Any) -> Any:
+        return tl.grad(lambda weight: weight * x)(self.weight)
+
+    def counted(self, x: Any) -> Any:
+        return tl.grad(lambda weight: self.loss(weight, x))(self.weight)
+
+    def stored(self, x: Any) -> Any:
+        self.gradient = tl.grad(lambda weight: tl.sum(weight * x))
+        return self.gradient(self.weight)
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("name", ["vector", "counted", "stored"])
+def test_gradients_in_python(name: str) -> None:
+    """A function that changes something or returns no number under `tl.grad`, and a gradient that is stored, stay in
+    Python, which counts and raises as it does."""
+    python = getattr(_Counted, name)
+    speculated, one, other = tl.speculate(engine="reference")(python), _Counted(), _Counted()
+    for step in range(6):
+        x = tl.asarray([1.0, step])
+        endings = []
+        for function, model in ((speculated, one), (python, other)):
+            try:
+                endings.append(numbers(function(model, x)))
+            except tl.TagloomError as error:
+                endings.append(type(error))
+        assert endings[0] == endings[1]
+        assert one.calls == other.calls
+    assert speculated.counts.graph == 0
+
+
 def _twice(pair: Any, x: Any) -> Any:
     with tl.Tape() as tape:
         tape.watch(pair["one"])

@@ -6,12 +6,12 @@ from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 from pytest import MonkeyPatch
-from tagloom.interp.speculation import arithmetic, containers, heap, speculative_function, staging
+from tagloom.interp.speculation import arithmetic, containers, handlers, heap, speculative_function, staging
 from tagloom.interp.speculation.generation import Generation
 from tagloom.interp.speculation.heap import LIMIT, AllocationKey, ObjectTable
 from tagloom.interp.speculation.layouts import ConstantLayout, NumberLayout, UnionLayout, zero_leaves
 from tagloom.interp.speculation.speculative_function import SpeculativeGraph
-from tagloom.interp.speculation.staging import NewObject, StagedValue, Staging, Unreachable
+from tagloom.interp.speculation.staging import CaughtCheck, Guard, NewObject, StagedValue, Staging, Unreachable
 
 
 class Twin(NamedTuple):
@@ -22,7 +22,7 @@ class Twin(NamedTuple):
 
 
 def _unchecked_assumptions(patch: MonkeyPatch) -> None:
-    def check(generation: Generation, condition: Any, *arguments: Any) -> None:
+    def check(generation: Generation, condition: Any, *arguments: Any, **options: Any) -> None:
         if condition is False:
             raise Unreachable
 
@@ -170,7 +170,7 @@ TWINS = {
     "operators of symbols": Twin(_operators_of_symbols, "scaled"),
     "unchecked integers": Twin(_unchecked_integers, "inverted"),
     "options by position": Twin(_options_by_position, "unions"),
-    "unchecked assumptions": Twin(_unchecked_assumptions, "rare_print"),
+    "unchecked assumptions": Twin(_unchecked_assumptions, "late_write"),
     "unchecked overflow": Twin(_unchecked_overflow, "power"),
     "shared attributes": Twin(_shared_attributes, "write_both"),
     "lost aliases": Twin(_lost_aliases, "aliases"),
@@ -264,10 +264,10 @@ def _dropped_options_unchecked(patch: MonkeyPatch) -> None:
     """A value is taken to be one of the layouts that have a graph, without an assertion."""
     sound = Staging.check
 
-    def check(staging: Staging, condition: Any, node: Any, claim: str, reason: str, grows: Any = None) -> None:
+    def check(staging: Staging, condition: Any, node: Any, claim: str, reason: str, **options: Any) -> None:
         if "the graph has no such value" in reason:
             raise Unreachable
-        sound(staging, condition, node, claim, reason, grows)
+        sound(staging, condition, node, claim, reason, **options)
 
     patch.setattr(Staging, "check", check)
 
@@ -287,7 +287,39 @@ def _finalizers_ignored(patch: MonkeyPatch) -> None:
         patch.setattr(module, "SPECIAL_ATTRIBUTES", heap.SPECIAL_ATTRIBUTES[: len(heap._PLAIN_SPECIALS)])
 
 
+def _state_before_raise_lost(patch: MonkeyPatch) -> None:
+    """What a statement has done before it raises is not there in the handler."""
+    sound_begin, sound_check = Guard.begin, Staging.check
+    starts = []
+
+    def begin(staging: Staging, passed: Any) -> Guard:
+        starts.append(staging.state.copy())
+        return sound_begin(staging, passed)
+
+    def check(staging: Staging, *arguments: Any, **options: Any) -> None:
+        try:
+            sound_check(staging, *arguments, **options)
+        except CaughtCheck:
+            staging.state = starts[-1].copy()
+            raise
+
+    patch.setattr(Guard, "begin", staticmethod(begin))
+    patch.setattr(Staging, "check", check)
+
+
+def _last_handler_first(patch: MonkeyPatch) -> None:
+    sound = handlers._catchers
+    patch.setattr(handlers, "_catchers", lambda *arguments: sound(*arguments)[::-1])
+
+
+def _exceptions_end_at_loops(patch: MonkeyPatch) -> None:
+    patch.setattr(Generation, "_raises_within", lambda *arguments: False)
+
+
 OBJECT_TWINS = {
+    "state before the raise lost": Twin(_state_before_raise_lost, "printed_before_raised"),
+    "last handler first": Twin(_last_handler_first, "first_handler_that_matches"),
+    "exceptions end at loops": Twin(_exceptions_end_at_loops, "handler_around_a_loop"),
     "finalizers ignored": Twin(_finalizers_ignored, "finalizer_of_dropped_objects"),
     "attributes always there": Twin(_attributes_always_there, "attributes_that_may_be_missing"),
     "one new object": Twin(_one_new_object, "list_build"),

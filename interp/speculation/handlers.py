@@ -1,0 +1,170 @@
+"""Handlers of exceptions: `try` in a program, for exceptions that the same function raises and catches.
+
+An operation that raises in Python is an assertion at first: where it fails, Python runs the call. If a handler of the
+function catches that exception, the graph is then made again, in which the operation is a branch: one arm goes on, the
+other leaves the block with the number of the handler, as `break` leaves a loop. Only what a statement does itself is
+such a branch, not what the functions that it calls do, nor a part of an expression that is evaluated on some paths.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Sequence
+
+from .heap import static_attribute
+from .layouts import NONE, ConstantLayout, NotSpeculable
+from .program_functions import ProgramFunctions
+from .staging import RUNNING, CaughtCheck, Guard, Restart, StagedValue, TryFrame
+
+PLAIN_EXCEPTIONS = (
+    BaseException,
+    Exception,
+    ArithmeticError,
+    AssertionError,
+    IndexError,
+    KeyError,
+    LookupError,
+    NotImplementedError,
+    OverflowError,
+    RuntimeError,
+    TypeError,
+    ValueError,
+    ZeroDivisionError,
+)
+"""Exceptions of Python that take any arguments."""
+FIRST_CODE = 4
+"""The first of the ways in which a block is left that lead to a handler, after those in `staging`."""
+
+
+def run_guarded(generation: ProgramFunctions, run: Callable[[], None]) -> None:
+    """Generate a statement: where it may raise what a handler around it catches, what follows is in a branch."""
+    if generation.open_tries():
+        _attempt(generation, run, frozenset())
+    else:
+        run()
+
+
+def _attempt(
+    generation: ProgramFunctions, run: Callable[[], None], passed_checks: frozenset[tuple[object, ...]]
+) -> None:
+    """Generate a statement up to the first check that a handler catches, apart from the `passed_checks`; and the
+    whole statement again, in the arm in which that check has passed."""
+    start, node, outer = generation.state, generation.current_node, generation.guard
+    generation.state = start.copy()
+    generation.guard = Guard.begin(generation, passed_checks)
+    try:
+        run()
+        return
+    except CaughtCheck as caught:
+        check = caught
+    finally:
+        generation.guard = outer
+    state_at_check = generation.state
+    generation.state, generation.current_node = start, node
+
+    def go_on() -> StagedValue:
+        generation.state = start.copy()
+        _attempt(generation, run, passed_checks | {check.key})
+        return StagedValue(NONE, ())
+
+    def leave() -> StagedValue:
+        generation.state = state_at_check.copy()
+        generation.state.exit = generation.constant(check.code)
+        return StagedValue(NONE, ())
+
+    generation.branch(check.condition, go_on, leave)
+
+
+def run_try(generation: ProgramFunctions, statement: ast.Try) -> None:
+    """The body of a `try`, its `else`, and its handlers; not its `finally`."""
+    frame = TryFrame(generation.stack[-1], tuple(_catchers(generation, statement.handlers)))
+    generation.tries.append(frame)
+    try:
+        generation.run_block(statement.body)
+    finally:
+        generation.tries.pop()
+    generation.run_block(statement.orelse)
+    for handler in statement.handlers:
+        if _code(handler) in frame.used_codes:
+            _run_handler(generation, handler)
+
+
+def _run_handler(generation: ProgramFunctions, handler: ast.ExceptHandler) -> None:
+    exit_, code = generation.state.exit, _code(handler)
+
+    def run() -> StagedValue:
+        generation.state.exit = generation.constant(RUNNING)
+        try:
+            generation.run_block(handler.body)
+        except NotSpeculable as error:
+            generation.requirements.dropped_handlers[generation.location_of(handler)] = str(error)
+            raise Restart from None
+        return StagedValue(NONE, ())
+
+    if not isinstance(exit_.layout, ConstantLayout):
+        generation.branch(generation.emit("equal", exit_.leaves[0], code), run, lambda: StagedValue(NONE, ()))
+    elif exit_.layout.value == code:
+        run()
+
+
+def _code(handler: ast.ExceptHandler) -> int:
+    """The way in which a block is left that leads to a handler."""
+    return FIRST_CODE + handler.lineno
+
+
+def _catchers(
+    generation: ProgramFunctions, handlers: Sequence[ast.ExceptHandler]
+) -> list[tuple[tuple[type, ...], int | None]]:
+    """The classes that each handler catches, with its code; None for a handler that is not in the graph, at which the
+    list ends if its classes are not known."""
+    catchers = list[tuple[tuple[type, ...], int | None]]()
+    for handler in handlers:
+        is_dropped = handler.name is not None or generation.location_of(handler) in (
+            generation.requirements.dropped_handlers
+        )
+        classes = _classes(generation, handler.type)
+        catchers.append((classes or (BaseException,), None if is_dropped or classes is None else _code(handler)))
+    return catchers
+
+
+def _classes(generation: ProgramFunctions, node: ast.expr | None) -> tuple[type, ...] | None:
+    """The classes of exceptions that an expression names; None where they are not known."""
+    if node is None:
+        return (BaseException,)
+    parts = node.elts if isinstance(node, ast.Tuple) else [node]
+    classes = list[type]()
+    for part in parts:
+        if not isinstance(part, ast.Name):
+            return None
+        layout = generation.evaluate(part).layout
+        if not isinstance(layout, ConstantLayout) or type(layout.value) is not type:
+            return None
+        if not issubclass(layout.value, BaseException):
+            return None
+        classes.append(layout.value)
+    return tuple(classes)
+
+
+def raised_class(generation: ProgramFunctions, node: ast.Raise) -> type | None:
+    """The class of the exception that a `raise` raises, whose arguments are evaluated; None where it is not known, or
+    where making the exception runs code."""
+    exception, arguments = node.exc, list[ast.expr]()
+    if isinstance(exception, ast.Call):
+        if exception.keywords or any(isinstance(each, ast.Starred) for each in exception.args):
+            return None
+        arguments = exception.args
+        exception = exception.func
+    classes = _classes(generation, exception) if node.cause is None and isinstance(exception, ast.Name) else None
+    if classes is None or not issubclass(classes[0], Exception):
+        return None
+    own = classes[0]
+    plain = next(each for each in own.__mro__ if each.__module__ == "builtins")
+    if plain not in PLAIN_EXCEPTIONS:
+        return None
+    for name in ("__init__", "__new__"):
+        if static_attribute(own, name) is not static_attribute(plain, name):
+            return None
+        generation.require_class_value(own, name)
+    for argument in arguments:
+        generation.evaluate(argument)
+    return own
