@@ -18,7 +18,7 @@ from ..trace.choice import Choice
 from ..trace.program_builder import TracedValue, current_region
 from ..trace.pytree import TreeDef
 from ..trace.source_location import is_installed_file
-from ..trace.stacked_items import has_stacked_items
+from ..trace.stacked_items import StackedItems, TracedSet, has_stacked_items
 from ..trace.symbol import array_namespace
 from .open_lists import DifferentItems, Scope, open_like, unify_structures
 from .state import UNBOUND, AttributePlace, active_journal, is_unassigned
@@ -178,6 +178,10 @@ def _references(value: Any, own_keys: Collection[tuple[Any, ...]]) -> list[Any] 
         return [value.func, *value.args, *value.keywords.values()]
     if isinstance(value, SymbolicText | Choice):
         return list(value.parts if isinstance(value, SymbolicText) else (value.number, *value.options))
+    if type(value) is TracedSet:
+        return [value.content()]
+    if type(value) is StackedItems:
+        return split(value).leaves
     if isinstance(value, dict):
         return [*value, *value.values()]
     if isinstance(value, list | tuple | set | frozenset):

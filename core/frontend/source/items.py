@@ -17,6 +17,7 @@ import numpy as np
 from ... import dtypes
 from ...errors import Invalid
 from ..trace.captures import read_variable
+from ..trace.choice import Choice
 from ..trace.numbers import DTYPES, higher_kind, number_kind, to_kind
 from ..trace.program_builder import to_operand
 from ..trace.python_operations import fail_as_python, perform
@@ -32,12 +33,14 @@ from .open_lists import (
     get_open_item,
     item_origin,
     sort_open_items,
+    unify_structures,
     write_back,
 )
 from .raising import raised, stage_assertion
 from .staging import stage_branch
 from .state import ItemsPlace, Variables, record_write, register_created
-from .trees import is_symbolic, split
+from .tables import is_open_table, is_symbolic_key, may_grow, set_entry
+from .trees import is_symbolic, split, static_objects
 from .writes import announce_items, replace_items
 from .writes import set_item as set_known_item
 
@@ -188,6 +191,12 @@ def set_item(value: Any, container: Any, key: Any) -> None:
         announce_items(container)
         replace_items(container, assign_open_item(list(container), key, value))
         return
+    is_searched = isinstance(container, dict) and (
+        is_open_table(container) or (is_symbolic_key(key) and may_grow(container, key) and _can_stack(container, value))
+    )
+    if is_searched:
+        set_entry(container, key, value)
+        return
     if not is_symbolic_index(key) and not (has_stacked_items(container) and type(key) is slice):
         set_known_item(value, container, key)
         return
@@ -218,6 +227,16 @@ def set_item(value: Any, container: Any, key: Any) -> None:
         )
     for number, known_key in enumerate(keys):
         set_known_item(_choose(position == number, value, container[known_key]), container, known_key)
+
+
+def _can_stack(table: dict[Any, Any], value: Any) -> bool:
+    """Whether arrays can hold the values of a dict, and one more."""
+    values = [*table.values(), value]
+    try:
+        unify_structures(values)
+    except (DifferentItems, Invalid):
+        return False
+    return all(split(each).leaves and not static_objects(each) and type(each) is not Choice for each in values)
 
 
 def _choose(test: Any, then: Any, otherwise: Any) -> Any:

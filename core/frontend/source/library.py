@@ -155,6 +155,104 @@ def same_items(items, others):
     return True
 
 
+def pop_entry(table, key):
+    """`table.pop(key)`."""
+    value = table[key]
+    del table[key]
+    return value
+
+
+def pop_entry_or(table, key, default):
+    """`table.pop(key, default)`."""
+    if key in table:
+        value = table[key]
+        del table[key]
+        return value
+    return default
+
+
+def update_table(table, pairs):
+    """`table.update(pairs)`."""
+    for key, value in pairs:
+        table[key] = value
+
+
+def same_tables(pairs, others, count):
+    """Whether a dict with these items equals one with this number of others."""
+    same = len(pairs) == count
+    for key, value in pairs:
+        if same and (key not in others or others[key] != value):
+            same = False
+    return same
+
+
+def set_of(items):
+    """`set(items)`."""
+    result = set()
+    for item in items:
+        result.add(item)
+    return result
+
+
+def set_union(items, _, others):
+    """`items | others`."""
+    result = set()
+    for item in items:
+        result.add(item)
+    for item in others:
+        result.add(item)
+    return result
+
+
+def set_intersection(items, table, _):
+    """`items & table`."""
+    result = set()
+    for item in items:
+        if item in table:
+            result.add(item)
+    return result
+
+
+def set_difference(items, table, _):
+    """`items - table`."""
+    result = set()
+    for item in items:
+        if item not in table:
+            result.add(item)
+    return result
+
+
+def set_symmetric_difference(items, _, others):
+    """`items ^ others`."""
+    result = set()
+    for item in items:
+        result.add(item)
+    for item in others:
+        if item in items:
+            result.discard(item)
+        else:
+            result.add(item)
+    return result
+
+
+def is_subset(items, table):
+    """`items <= table`."""
+    for item in items:
+        if item not in table:
+            return False
+    return True
+
+
+def is_same_set(items, others, table):
+    """`items == table`, of sets, where `others` are the items of the latter."""
+    if len(items) != len(others):
+        return False
+    for item in items:
+        if item not in table:
+            return False
+    return True
+
+
 def extend_items(items, iterable):
     """`items.extend(iterable)`."""
     for item in iterable:

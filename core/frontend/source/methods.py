@@ -24,6 +24,7 @@ from .open_lists import delete_open_item, get_open_item, insert_open_item
 from .operators import Operators
 from .sequences import PushedItems, collect_items, is_counted, push_all
 from .state import register_created
+from .tables import call_dict_method, is_open_table
 from .texts import format_fields, join_strings
 from .trees import is_symbolic
 from .writes import announce_items, replace_items
@@ -35,6 +36,10 @@ def call_symbolic(operators: Operators, function: Any, arguments: tuple[Any, ...
     if current_region() is None:
         return NotImplemented
     owner = getattr(function, "__self__", None)
+    if isinstance(owner, dict):
+        result = call_dict_method(function.__name__, owner, arguments, keywords)
+        if result is not NotImplemented:
+            return result
     method = _METHODS.get((type(owner), getattr(function, "__name__", "")))
     if method is not None:
         result = method(operators, owner, *arguments, **keywords)
@@ -60,6 +65,14 @@ def _check_lengths(function: Any, owner: Any, arguments: tuple[Any, ...]) -> Non
             rule="F4",
             where=user_location(),
             hint="loop over the list, or write the call as a loop",
+        )
+    is_safe = isinstance(owner, dict) and name in ("clear", "copy")
+    if not is_safe and any(map(is_open_table, (owner, *arguments))) and function not in (id, print, repr, str):
+        raise Invalid(
+            f"{name}() takes no dict or set whose keys only the run knows",
+            rule="F4",
+            where=user_location(),
+            hint="loop over it, or use x[key], get(), setdefault(), pop(), items(), add() and discard()",
         )
 
 

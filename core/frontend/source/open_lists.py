@@ -23,7 +23,7 @@ from ..trace.numbers import DTYPES, higher_kind, number_kind, to_kind
 from ..trace.program_builder import current_region, to_operand, unwrap_weak
 from ..trace.pytree import TreeDef, unflatten
 from ..trace.source_location import user_location
-from ..trace.stacked_items import StackedItems, has_stacked_items
+from ..trace.stacked_items import ENTRIES, StackedItems, TracedSet, has_stacked_entries, has_stacked_items
 from ..trace.symbol import Symbol, array_namespace
 from .raising import raised, stage_assertion
 from .state import register_created
@@ -58,7 +58,7 @@ def unify_structures(values: Sequence[Any], scopes: Sequence[Scope] | None = Non
     The leaves are arrays with `depth` axes of items of the lists around. Raises DifferentItems where that cannot be."""
     scopes = scopes or [nullcontext] * len(values)
     trees = [split(value) for value in values]
-    if all(tree.treedef == trees[0].treedef for tree in trees):
+    if all(tree.treedef == trees[0].treedef for tree in trees) and not _differ_in_order(values):
         return list(values)
     kinds = {type(value) for value in values}
     if len(kinds) > 1:
@@ -69,9 +69,15 @@ def unify_structures(values: Sequence[Any], scopes: Sequence[Scope] | None = Non
     if kind is StackedItems:
         columns = unify_structures([value.columns for value in values], scopes, depth + 1)
         return list(map(StackedItems, columns))
+    if kind is TracedSet or (
+        kind is dict and any(has_stacked_entries(v) or list(v) != list(values[0]) for v in values)
+    ):
+        return _unify_tables(values, scopes, depth)
     keys = _keys(values[0])
     if keys is None or any(_keys(value) != keys for value in values):
         raise DifferentItems
+    if kind is dict and trees[0].treedef.container is not dict:  # its keys are neither strings nor integers
+        return _unify_tables(values, scopes, depth)
     parts = [unify_structures([value[key] for value in values], scopes, depth) for key in keys]
     if kind is dict:
         return [{key: part[k] for key, part in zip(keys, parts, strict=True)} for k in range(len(values))]
@@ -99,6 +105,56 @@ def _unify_lists(values: Sequence[list[Any]], scopes: Sequence[Scope], depth: in
         raise DifferentItems
     filled = [empty_items(model) if column is None else column for column in stacked]
     return [[column] for column in unify_structures(filled, scopes, depth)]
+
+
+def _differ_in_order(values: Sequence[Any]) -> bool:
+    """Whether dicts have their keys in different orders, so that loops over them differ."""
+    return type(values[0]) is dict and any(list(value) != list(values[0]) for value in values)
+
+
+def _unify_tables(values: Sequence[Any], scopes: Sequence[Scope], depth: int) -> list[Any]:
+    """Dicts or sets with different keys, as ones whose keys only the run knows."""
+    if depth or not all(map(has_numbers_as_keys, values)):
+        raise DifferentItems
+    stacked: list[StackedItems | None] = []
+    for value, scope in zip(values, scopes, strict=True):
+        with scope():
+            try:
+                stacked.append(stack_table(value))
+            except Invalid:
+                raise DifferentItems from None
+    model = next((entries for entries in stacked if entries is not None), None)
+    if model is None:
+        raise DifferentItems
+    filled = [empty_items(model) if entries is None else entries for entries in stacked]
+    unified = unify_structures(filled, scopes, depth)
+    kind = type(values[0])
+    return [{ENTRIES: each} if kind is dict else TracedSet(stacked=each) for each in unified]
+
+
+def has_numbers_as_keys(table: Any) -> bool:
+    """Whether the keys of a dict, or the items of a set, are numbers and tuples of numbers: arrays can hold them."""
+    if has_stacked_entries(table) or (type(table) is TracedSet and table.stacked is not None):
+        return True
+    return all(map(is_number_key, table))
+
+
+def is_number_key(key: Any) -> bool:
+    """Whether a key is a number, or a tuple of such keys."""
+    if type(key) is tuple:
+        return bool(key) and all(map(is_number_key, key))
+    return number_kind(read_variable(key)) is not None
+
+
+def stack_table(table: Any) -> StackedItems | None:
+    """The entries of a dict, or the items of a set, stacked; None for an empty one."""
+    if type(table) is TracedSet:
+        if table.stacked is not None:
+            return table.stacked
+        return stack_items(sorted(table, key=repr)) if len(table) else None
+    if has_stacked_entries(table):
+        return table[ENTRIES]  # type: ignore[no-any-return]
+    return stack_items(list(table.items())) if table else None
 
 
 def empty_items(model: StackedItems) -> StackedItems:
@@ -185,7 +241,7 @@ def stack_items(container: Sequence[Any], depth: int = 0) -> StackedItems:
         raise refuse_items() from None
     if len(trees) == 1:
         return StackedItems(pieces[0])
-    columns = [_join_columns(leaves, depth) for leaves in zip(*(tree.leaves for tree in trees), strict=True)]
+    columns = [join_columns(leaves, depth) for leaves in zip(*(tree.leaves for tree in trees), strict=True)]
     return StackedItems(unflatten(trees[0].treedef, columns))
 
 
@@ -214,7 +270,7 @@ def _stack_leaves(leaves: Sequence[Any], depth: int) -> Any:
     return array_namespace().stack(list(leaves), axis=depth)
 
 
-def _join_columns(columns: Sequence[Any], depth: int) -> Any:
+def join_columns(columns: Sequence[Any], depth: int) -> Any:
     namespace, kinds = array_namespace(), [leaf_kind(column) for column in columns]
     columns = [lift(column, *kinds) for column in columns]
     types = [to_operand(column).type for column in columns]

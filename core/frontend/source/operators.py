@@ -281,6 +281,10 @@ class Operators(ABC):
             lambda: self._order(symbol, left[0], right[0]),
         )
 
+    def merge(self, left: Any, right: Any) -> Any:
+        """`left | right`, which may be dicts."""
+        return self.binary("|", left, right)
+
     def power(self, base: Any, exponent: Any) -> Any:
         """`base ** exponent`."""
         return self.binary("**", base, exponent)
@@ -471,6 +475,33 @@ class Operators(ABC):
     ) -> Any:
         """A list comprehension over an iterable, with the same arguments as `generator`."""
         return native(iterable)
+
+    def dict_comprehension(
+        self, iterable: Any, native: Callable[[Any], Any], push: Callable[..., Any], has_choices: bool
+    ) -> Any:
+        """A dict comprehension over an iterable; `native` makes its pairs, which `push` hands over."""
+        return register_created(dict(native(iterable)))
+
+    def set_comprehension(
+        self, iterable: Any, native: Callable[[Any], Any], push: Callable[..., Any], has_choices: bool
+    ) -> Any:
+        """A set comprehension over an iterable; `native` makes its items."""
+        return register_created(set(native(iterable)))
+
+    def dict_display(self, *pairs: Any) -> Any:
+        """`{key: value, **table}`: a pair for each entry, and a tuple of one for a table."""
+        result = register_created({})
+        for pair in pairs:
+            result.update([pair] if len(pair) == 2 else pair[0])
+        return result
+
+    def set_display(self, *members: Any) -> Any:
+        """`{member, ...}`."""
+        return register_created(set(members))
+
+    def spread(self, iterable: Any) -> Any:
+        """What Python goes through in place of an iterable, as in `*iterable`."""
+        return iterable
 
     @by_option(0, 1)
     def get_item(self, container: Any, index: Any) -> Any:

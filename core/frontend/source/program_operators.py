@@ -20,7 +20,7 @@ from ..trace.numbers import number_kind
 from ..trace.program_builder import current_region, to_operand, unwrap_weak
 from ..trace.python_operations import perform
 from ..trace.source_location import user_location
-from ..trace.stacked_items import has_stacked_items
+from ..trace.stacked_items import StackedItems, TracedSet, has_stacked_items
 from ..trace.symbol import Symbol, array_namespace
 from . import (
     calls,
@@ -33,6 +33,7 @@ from . import (
     raising,
     sequences,
     staging,
+    tables,
     texts,
     trees,
 )
@@ -45,6 +46,9 @@ from .writes import refuse_rebuilt
 
 __all__ = ["OPERATORS", "ProgramOperators"]
 
+_ITERATING = (sorted, sum, min, max, any, all, list, tuple, enumerate, zip, reversed, map, filter, iter)
+"""The builtins that go through their arguments."""
+
 
 class ProgramOperators(Operators):
     """Stages to the program under trace. Variables are read where their values count."""
@@ -53,9 +57,8 @@ class ProgramOperators(Operators):
     choose = staticmethod(option_operations.choose_operands)
     operate = staticmethod(option_operations.operate)
     is_assumed = staticmethod(staging.is_assumed)
-    generator = staticmethod(sequences.create_generator)
-    list_comprehension = staticmethod(sequences.create_list)
     assign_item = staticmethod(items.set_item)
+    dict_display = staticmethod(tables.create_table)
     check_traps = staticmethod(raising.check_traps)
 
     def __init__(self) -> None:
@@ -71,9 +74,80 @@ class ProgramOperators(Operators):
             sorted: functools.partial(methods.sort, self),
             sum: functools.partial(sequences.sum_items, self.binary),
             zip: sequences.zip_items,
+            dict: self._create_dict,
             list: functools.partial(methods.create_list, self),
+            set: self._create_set,
             tuple: functools.partial(methods.create_tuple, self),
         }
+
+    def _create_set(self, *iterables: Any) -> Any:
+        if current_region() is None or len(iterables) != 1:
+            return perform(set, *iterables) if iterables else tables.create_set()
+        (source,) = iterables
+        if tables.is_open_table(source):
+            source = tables.rows_of(source)
+        if sequences.is_counted(source) or isinstance(source, sequences.PushedItems):
+            return self._library_call(library.set_of, source)
+        return tables.create_set(self.call(iter, source))
+
+    def _create_dict(self, *sources: Any, **keywords: Any) -> Any:
+        if current_region() is None or len(sources) > 1:
+            return perform(dict, *sources, **keywords)
+        result = register_created({})
+        for source in sources:
+            pairs = tables.pairs_of(source)
+            if isinstance(source, dict) and not tables.is_open_table(source):
+                result.update(source)
+            elif sequences.is_counted(pairs) or isinstance(pairs, sequences.PushedItems):
+                self._library_call(library.update_table, result, pairs)
+            else:
+                for key, value in self.call(iter, pairs):
+                    self.set_item(value, result, key)
+        for name, value in keywords.items():
+            self.set_item(value, result, name)
+        return result
+
+    def set_display(self, *members: Any) -> Any:
+        return tables.create_set(members)
+
+    def dict_comprehension(
+        self, iterable: Any, native: Callable[[Any], Any], push: Callable[..., Any], has_choices: bool
+    ) -> Any:
+        pairs = self.list_comprehension(iterable, lambda each: list(native(each)), push, has_choices)
+        return self._create_dict(pairs)
+
+    def set_comprehension(
+        self, iterable: Any, native: Callable[[Any], Any], push: Callable[..., Any], has_choices: bool
+    ) -> Any:
+        if tables.is_open_table(iterable):
+            iterable = tables.rows_of(iterable)  # the order does not matter
+        members = self.list_comprehension(iterable, lambda each: list(native(each)), push, has_choices)
+        return self._create_set(members)
+
+    def generator(
+        self,
+        iterable: Any,
+        native: Callable[[Any], Any],
+        push: Callable[..., Any],
+        has_choices: bool,
+        may_stop: bool = False,
+    ) -> Any:
+        return sequences.create_generator(self.spread(iterable), native, push, has_choices, may_stop)
+
+    def list_comprehension(
+        self, iterable: Any, native: Callable[[Any], Any], push: Callable[..., Any], has_choices: bool
+    ) -> Any:
+        return sequences.create_list(self.spread(iterable), native, push, has_choices)
+
+    def spread(self, iterable: Any) -> Any:
+        if tables.is_open_table(iterable):
+            return tables.rows_of(iterable) if isinstance(iterable, dict) else iter(iterable)
+        return iterable
+
+    def merge(self, left: Any, right: Any) -> Any:
+        if isinstance(left, dict) and isinstance(right, dict) and any(map(tables.is_open_table, (left, right))):
+            return tables.create_table((left,), (right,))
+        return super().merge(left, right)
 
     def _library_call(self, function: Any, *arguments: Any, **keywords: Any) -> Any:
         return self.call(convert(function), *arguments, **keywords)
@@ -119,6 +193,10 @@ class ProgramOperators(Operators):
         rounded = array_namespace().round(number) if kind == "f" else number
         return astype(rounded, dtypes.int64) if kind in "bf" else number
 
+    def _type(self, *arguments: Any, **keywords: Any) -> Any:
+        is_set = len(arguments) == 1 and not keywords and type(arguments[0]) is TracedSet
+        return set if is_set else super()._type(*arguments, **keywords)
+
     def python_class(self, value: Any) -> type:
         type_ = read_variable(value)._tagloom_value.type
         if not type_.is_scalar:
@@ -126,9 +204,13 @@ class ProgramOperators(Operators):
         return {"b": bool, "i": int, "u": int, "f": float}.get(type_.dtype.kind, Symbol)
 
     def condition(self, value: Any) -> Any:
+        if tables.is_open_table(value):
+            return tables.count_entries(value)
         return open_lists.item_count(value) if has_stacked_items(value) else super().condition(value)
 
     def count_items(self, value: Any) -> Any:
+        if tables.is_open_table(value):
+            return tables.count_entries(value)
         return calls.count_items(value)
 
     def multiply(self, left: Any, right: Any) -> Any:
@@ -149,6 +231,9 @@ class ProgramOperators(Operators):
     def augment(self, symbol: str, left: Any, right: Any) -> Any:
         if symbol == "**":
             mathematics.check_power(left, right)
+        if symbol == "|" and isinstance(left, dict) and any(map(tables.is_open_table, (left, right))):
+            self._library_call(library.update_table, left, tables.pairs_of(right))
+            return left
         return super().augment(symbol, left, right)
 
     @by_option(0, 1)
@@ -158,6 +243,8 @@ class ProgramOperators(Operators):
             counts = open_lists.item_count(left), open_lists.item_count(right)
             same = convert(library.same_items)  # type: ignore[arg-type]
             return self.and_(counts[0] == counts[1], lambda: self.call(same, left, right))
+        if isinstance(left, dict) and isinstance(right, dict) and any(map(tables.is_open_table, (left, right))):
+            return self._library_call(library.same_tables, tables.pairs_of(left), right, self.count_items(right))
         return super().equal(left, right)
 
     def call_constructor(self, function: FunctionType, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
@@ -168,8 +255,23 @@ class ProgramOperators(Operators):
 
     def call(self, function: Any, /, *arguments: Any, **keywords: Any) -> Any:
         calls.announce_arguments(function, (*arguments, *keywords.values()))
+        for value in keywords.values():
+            if type(value) is StackedItems:  # `f(**table)`: only the run knows which parameters get a value
+                value.fail()
+        if any(map(tables.is_open_table, arguments)):
+            arguments = self._table_arguments(function, arguments)
         result = super().call(function, *arguments, **keywords)
         return register_created(result) if function is iter and result is not arguments[0] else result
+
+    def _table_arguments(self, function: Any, arguments: tuple[Any, ...]) -> tuple[Any, ...]:
+        """The arguments of a builtin that goes through dicts or sets; the order of a set must not matter to it."""
+        if not any(function is each for each in _ITERATING):
+            return arguments
+        ignores_order = any(function is each for each in (sorted, sum, min, max, any, all))
+        return tuple(
+            tables.rows_of(each) if ignores_order and tables.is_open_table(each) else self.spread(each)
+            for each in arguments
+        )
 
     def call_opaque(self, function: Any, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
         result = methods.call_symbolic(self, function, arguments, keywords)
@@ -188,7 +290,7 @@ class ProgramOperators(Operators):
         loop: ExitLoop | None = None,
     ) -> Any:
         """`for`; also over sequences of symbolic length, by their positions."""
-        iterable = self.iterate(iterable)
+        iterable = self.spread(self.iterate(iterable))
         if type(iterable) is range and loop is None and current_region() is not None:
             return self._for_known_range(iterable, target, body, state, live, form, last, parallel_iterations)
         if type(iterable) is list and current_region() is not None:
@@ -327,14 +429,35 @@ class ProgramOperators(Operators):
     def get_item(self, container: Any, index: Any) -> Any:
         """`container[index]`; also at a symbolic index of known items."""
         is_of_user = user_method(container, "__getitem__") is not None
+        if isinstance(container, dict) and not is_of_user and self._is_searched(container, index):
+            return tables.get_entry(container, index)
         if not is_of_user and (items.is_symbolic_index(index) or has_stacked_items(container)):
             return items.get_item(container, index)
         return super().get_item(container, index)
+
+    @staticmethod
+    def _is_searched(table: Any, key: Any) -> bool:
+        """Whether the program must search the entries of a dict for a key, of which it may get one."""
+        if tables.is_open_table(table):
+            return True
+        is_missing = hasattr(type(table), "__missing__") or type(key) is tuple
+        return is_missing and tables.is_symbolic_key(key) and tables.may_grow(table, key)
+
+    @by_option(0, 1)
+    def delete_item(self, container: Any, key: Any) -> None:
+        """`del container[key]`; also of a dict whose keys only the run knows."""
+        if isinstance(container, dict) and user_method(container, "__delitem__") is None:
+            is_found = tables.is_symbolic_key(key) and tables.may_grow(container, key)
+            if is_found or tables.is_open_table(container):
+                tables.delete_entry(container, key)
+                return
+        super().delete_item(container, key)
 
     def unpack(self, value: Any, shape: TargetShape) -> Any:
         if current_region() is None:
             return value
         calls.check_iterators(value)
+        value = self.spread(value)
         if sequences.is_counted(value) or isinstance(value, sequences.PushedItems):
             value = open_lists.unpack_items(self.call(list, value), shape)
         if type(value) not in (list, tuple) or len(value) != len(shape) or not any(shape) or ... in shape:
@@ -345,6 +468,8 @@ class ProgramOperators(Operators):
     def in_(self, item: Any, container: Any) -> Any:
         """`item in container`; also in an array."""
         container = read_variable(container)
+        if tables.is_open_table(container):
+            return tables.has_key(container, item)
         if has_stacked_items(container):
             return self.call(convert(library.has_item), container, item)  # type: ignore[arg-type]
         if trees.is_symbolic(container):

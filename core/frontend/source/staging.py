@@ -53,6 +53,7 @@ from ..trace.program_builder import (
 )
 from ..trace.pytree import flat_treedef, leaf_names, read_variables, unflatten
 from ..trace.source_location import is_internal_file, user_location
+from ..trace.stacked_items import TracedSet
 from ..trace.symbol import Symbol
 from .choices import created_attributes, like_model, unify_options
 from .open_lists import DifferentItems, column_positions, leaf_kind, lift, prototype
@@ -148,9 +149,11 @@ class Arm(NamedTuple):
         identities in `shared` stay what they are."""
         if type(content) is tuple:
             return tuple(self.view(item, shared) for item in content)
-        if type(content) not in (list, dict) or id(content) in shared:
+        if type(content) not in (list, dict, TracedSet) or id(content) in shared:
             return content
         items = self.contents.get(ItemsPlace(content).key, content)
+        if type(content) is TracedSet:
+            return items
         if type(content) is dict:
             return {key: self.view(item, shared) for key, item in items.items()}
         return [self.view(item, shared) for item in items]
@@ -600,7 +603,11 @@ def stage_loop(
     carried: dict[tuple[Any, ...], LoopState] = {}
     constants: dict[tuple[Any, ...], Place] = {}
     for variable in variables.live.values():
-        if type(start[variable.label]) is list:  # it stays the same object, if no trip assigns another
+        if type(start[variable.label]) in (
+            list,
+            dict,
+            TracedSet,
+        ):  # it stays the same object, if no trip assigns another
             constants[variable.key] = variable
         else:
             _carry(variable, variable.read(), carried, constants)
@@ -905,7 +912,7 @@ class _StagedLoop:
                 self.changed_keys.add(place.key)
             return
         if not is_same(content, before):
-            if type(before) is list and not split(before).leaves and split(content) == split(before):
+            if type(before) in (list, dict, TracedSet) and not split(before).leaves and split(content) == split(before):
                 note_rebuilt([before, content])  # equal lists without values
                 return
             self._check_structure(place, before, content)

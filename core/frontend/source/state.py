@@ -19,6 +19,7 @@ from typing import Any, NoReturn, Protocol
 
 from ...errors import Invalid
 from ..trace.source_location import user_location
+from ..trace.stacked_items import TracedSet
 from ..trace.unusable import UnusableValue
 
 
@@ -193,10 +194,19 @@ class ItemsPlace:
         is_unbounded = type(self.container) is deque and self.container.maxlen is None
         if type(self.container) is list or is_unbounded:
             return list(self.container)  # its length may become one that only the run knows
+        if isinstance(self.container, TracedSet):
+            copied = TracedSet()
+            copied.replace(self.container.content())
+            return copied
+        if isinstance(self.container, dict):
+            return dict(self.container)
         return tuple(self.container) if isinstance(self.container, list | deque) else self.container.copy()
 
     def write(self, content: Any) -> None:
         items = self.container
+        if isinstance(items, TracedSet):
+            items.replace(content.content())
+            return
         items.clear()
         if isinstance(items, list | deque | bytearray):
             items.extend(content)

@@ -30,7 +30,7 @@ from ...types import Handle, Type
 from .captures import VariableBase, is_read, read_variable
 from .choice import Choice
 from .source_location import user_location
-from .stacked_items import StackedItems
+from .stacked_items import ENTRIES, EntriesKey, StackedItems, TracedSet, has_stacked_entries
 from .unusable import UnusableValue
 
 BUFFERS = (array.array, memoryview, bytearray)
@@ -291,7 +291,7 @@ def unflatten_result(structure: TreeDef, leaves: Iterable[Any]) -> Any:
 
 def has_open_parts(structure: TreeDef) -> bool:
     """Whether a part of a structure is stacked items of a list, or a choice."""
-    if structure.container in (StackedItems, Choice):
+    if structure.container in (StackedItems, Choice, TracedSet):
         return True
     for _, part in structure.children:  # noqa: SIM110 - each call of a function asks, and `any` is slower
         if part.container is not None and has_open_parts(part):
@@ -307,8 +307,12 @@ def resolve_parts(value: Any) -> Any:
         rows = [row for item in value for row in (_rows(item) if type(item) is StackedItems else [item])]
         items = list(map(resolve_parts, rows))
         return items if type(value) is list else tuple(items)
+    if has_stacked_entries(value):
+        return {_known_key(key): resolve_parts(item) for key, item in _rows(value[ENTRIES])}
     if type(value) is dict:
         return {key: resolve_parts(part) for key, part in value.items()}
+    if type(value) is TracedSet:
+        return value.known_items() if value.stacked is None else set(map(_known_key, _rows(value.stacked)))
     parts = parts_of(value, type(value))
     return value if parts is None else type(value)(**{str(key): resolve_parts(part) for key, part in parts})
 
@@ -316,6 +320,11 @@ def resolve_parts(value: Any) -> Any:
 def _rows(stacked: StackedItems) -> list[Any]:
     columns, structure = flatten(stacked.columns, by_reference=True, words_are_static=True, is_leaf=None)
     return [unflatten(structure, [column[k] for column in columns]) for k in range(len(columns[0]))]
+
+
+def _known_key(key: Any) -> Any:
+    """A key of a dict, or an item of a set, with numbers of Python."""
+    return tuple(map(_known_key, key)) if type(key) is tuple else np.asarray(key).item()
 
 
 def read_variables(value: object) -> Any:
@@ -489,7 +498,7 @@ def _flatten_into(value: Any, like: TreeDef | None, leaves: list[Any], depth: in
         return LEAF
     if kind is Choice:
         options = by_reference, True, is_leaf
-    elif kind not in (tuple, list, dict):
+    elif kind not in (tuple, list, dict, TracedSet):
         check_rebuildable(kind, tuple(str(key) for key, _ in parts))
     like_parts = dict(like.children) if like is not None and like.container is kind else {}
     inner = tuple((key, _flatten_into(part, like_parts.get(key), leaves, depth + 1, options)) for key, part in parts)
@@ -513,6 +522,8 @@ def parts_of(value: Any, kind: Any) -> list[tuple[TreeKey, Any]] | None:
         return [(str(k), part) for k, part in enumerate(value)]
     if kind is dict:
         return sorted_items(value)
+    if kind is TracedSet:
+        return [("items", value.content())]
     if kind is Choice:
         return [("number", value.number), *((str(k), option) for k, option in enumerate(value.options))]
     if is_named_tuple(kind):
@@ -528,7 +539,7 @@ def sorted_items(value: dict[Any, Any]) -> list[tuple[TreeKey, Any]]:
 
 def check_keys(keys: Iterable[Any], error: type[TagloomError]) -> None:
     """Raises `error` where keys of a dict are neither strings nor integers."""
-    other_keys = [key for key in keys if type(key) not in (str, int)]
+    other_keys = [key for key in keys if type(key) not in (str, int, EntriesKey)]
     if other_keys:
         raise error(
             "the keys of a dict are not all strings or integers",
@@ -571,6 +582,10 @@ def _build_value(structure: TreeDef, leaves: Iterator[Any]) -> Any:
     if kind is Choice:
         number, *options = parts.values()
         return Choice(number, options)
+    if kind is TracedSet:
+        result = TracedSet()
+        result.replace(parts["items"])
+        return result
     fields = {str(key): part for key, part in parts.items()}
     instance = kind(**fields)
     changed_keys = [key for key, part in fields.items() if getattr(instance, key) is not part]

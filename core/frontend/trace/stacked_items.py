@@ -1,9 +1,11 @@
-"""Stacked items: the element of a list that stands for items whose number only the run knows."""
+"""Stacked items: what stands in a list, dict or set for items whose number only the run knows."""
 
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Iterator
 from dataclasses import dataclass
+from types import CellType
 from typing import Any, NoReturn
 
 from ...errors import Invalid
@@ -38,3 +40,103 @@ class StackedItems(UnusableValue):
 def has_stacked_items(container: Any) -> bool:
     """Whether a list, tuple or deque has stacked items, so that only the run knows its length."""
     return type(container) in (list, tuple, deque) and any(type(item) is StackedItems for item in container)
+
+
+class EntriesKey(str):
+    """The key of a dict whose keys only the run knows: `{ENTRIES: StackedItems((keys, values))}`. A use of it as a key
+    of the user raises Invalid (F4)."""
+
+    __slots__ = ()
+
+    def fail(self, *arguments: object, **options: object) -> NoReturn:
+        """Raise the error of a use."""
+        raise Invalid(
+            "a dict whose keys only the run knows is used where they must be known",
+            rule="F4",
+            where=user_location(),
+            hint="loop over it, take its items by x[key], or take its len()",
+        )
+
+    __add__ = __mod__ = __mul__ = __contains__ = __iter__ = __getitem__ = fail
+    __lt__ = __le__ = __gt__ = __ge__ = fail
+
+
+ENTRIES = EntriesKey("entries")
+"""The only key of a dict whose keys only the run knows."""
+
+
+def has_stacked_entries(container: Any) -> bool:
+    """Whether only the run knows the keys of a dict."""
+    return isinstance(container, dict) and len(container) == 1 and next(iter(container)) is ENTRIES
+
+
+SET_METHODS: CellType = CellType()
+"""What performs a method of a `TracedSet`: a function of its name, the set and the arguments. Staging sets it."""
+
+
+def _method(name: str) -> Any:
+    def method(self: TracedSet, *arguments: Any) -> Any:
+        return SET_METHODS.cell_contents(name, self, *arguments)
+
+    method.__name__ = name
+    return method
+
+
+class TracedSet(set[Any]):
+    """A set that code under trace has created. Its items are known, or `stacked` has them, as many as the run says; the
+    set of Python is empty then."""
+
+    def __init__(self, items: Any = (), stacked: StackedItems | None = None) -> None:
+        super().__init__(items)
+        self.stacked = stacked
+
+    def content(self) -> frozenset[Any] | StackedItems:
+        """The items, which do not change with the set."""
+        return frozenset(set.__iter__(self)) if self.stacked is None else self.stacked
+
+    def replace(self, content: frozenset[Any] | StackedItems) -> None:
+        """Give the set other items."""
+        set.clear(self)
+        self.stacked = content if isinstance(content, StackedItems) else None
+        if not isinstance(content, StackedItems):
+            set.update(self, content)
+
+    def known_items(self) -> set[Any]:
+        """The items as a set of Python; raises Invalid (F4) where only the run knows them."""
+        if self.stacked is not None:
+            self.stacked.fail()
+        return set(set.__iter__(self))
+
+    def __iter__(self) -> Iterator[Any]:
+        if self.stacked is not None:
+            raise Invalid(
+                "a loop goes through a set whose items only the run knows",
+                rule="F4",
+                where=user_location(),
+                got="a set, whose order Python does not define",
+                hint="write for x in sorted(s), or use a dict, which keeps its order",
+            )
+        return set.__iter__(self)
+
+    def __len__(self) -> int:
+        return len(self.known_items()) if self.stacked is not None else set.__len__(self)
+
+    def __repr__(self) -> str:
+        return repr(self.known_items())
+
+    def __reduce__(self) -> Any:
+        return set, (list(self.known_items()),)
+
+    __hash__ = None
+    add, discard, remove, clear, copy, pop = map(_method, ("add", "discard", "remove", "clear", "copy", "pop"))
+    update, union, __contains__ = _method("update"), _method("union"), _method("contains")
+    intersection, difference = _method("intersection"), _method("difference")
+    symmetric_difference = _method("symmetric_difference")
+    intersection_update, difference_update = _method("intersection_update"), _method("difference_update")
+    symmetric_difference_update = _method("symmetric_difference_update")
+    issubset, issuperset, isdisjoint = _method("issubset"), _method("issuperset"), _method("isdisjoint")
+    __or__, __and__, __sub__, __xor__ = _method("|"), _method("&"), _method("-"), _method("^")
+    __ror__, __rand__, __rsub__, __rxor__ = _method("r|"), _method("r&"), _method("r-"), _method("r^")
+    __ior__, __iand__, __isub__, __ixor__ = _method("|="), _method("&="), _method("-="), _method("^=")
+    __le__, __lt__, __ge__, __gt__ = _method("<="), _method("<"), _method(">="), _method(">")
+    __eq__, __ne__ = _method("=="), _method("!=")

@@ -344,8 +344,8 @@ def the_last_raise_hides_the_first(patch: MonkeyPatch) -> None:
 @twin(sequences.squares, 5)
 def appended_items_come_first(patch: MonkeyPatch) -> None:
     """What a loop appends to a list of symbolic length is put in front of it."""
-    sound = open_lists._join_columns
-    patch.setattr(open_lists, "_join_columns", lambda columns, depth: sound(columns[::-1], depth))
+    sound = open_lists.join_columns
+    patch.setattr(open_lists, "join_columns", lambda columns, depth: sound(columns[::-1], depth))
 
 
 @twin(collections_of_numbers.distances_on_a_ring, 7)

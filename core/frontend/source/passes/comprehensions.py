@@ -1,4 +1,4 @@
-"""The pass on generator expressions and list comprehensions: each gets a function with the loops that it stands for,
+"""The pass on generator expressions and comprehensions: each gets a function with the loops that it stands for,
 which hands over its items one by one. Such a loop may be one of the program.
 
 >>> import ast
@@ -19,7 +19,7 @@ import ast
 import copy
 from collections import Counter
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeAlias
 
 from ..nodes import NodeTransformer, walk_nodes
 from ..reader import FunctionNode
@@ -33,8 +33,8 @@ _QUANTIFIERS = ("any", "all")
 def convert_comprehensions(
     node: FunctionNode, convert_function: Callable[[ast.FunctionDef], FunctionNode]
 ) -> FunctionNode:
-    """The function, changed in place, with functions for its generator expressions and list comprehensions, to which
-    `convert_function` is applied. Those in lambdas, in comprehensions of dicts and sets, with `await`, and with `:=` to
+    """The function, changed in place, with functions for its generator expressions and comprehensions, to which
+    `convert_function` is applied. Those in lambdas, with `await`, and with `:=` to
     a variable that is used outside of them, stay as they are."""
     if isinstance(node, ast.FunctionDef):
         names = [name.id for name in ast.walk(node) if isinstance(name, ast.Name)]
@@ -44,6 +44,28 @@ def convert_comprehensions(
         generators = _Generators(convert_function, Counter([*names, *declared]))
         node.body = [part for statement in node.body for part in generators.convert(statement)]
     return node
+
+
+_OPERATORS: dict[type[ast.expr], str] = {
+    ast.DictComp: "dict_comprehension",
+    ast.GeneratorExp: "generator",
+    ast.ListComp: "list_comprehension",
+    ast.SetComp: "set_comprehension",
+}
+_Comprehension: TypeAlias = ast.GeneratorExp | ast.ListComp | ast.DictComp | ast.SetComp
+
+
+def _with_item(node: _Comprehension) -> ast.GeneratorExp | ast.ListComp:
+    """A comprehension with one expression for its items: the generator expression of the pairs of a dict comprehension,
+    and of the items of a set comprehension."""
+    if isinstance(node, ast.GeneratorExp | ast.ListComp):
+        return node
+    item: ast.expr
+    if isinstance(node, ast.DictComp):
+        item = ast.copy_location(ast.Tuple([node.key, node.value], ast.Load()), node)
+    else:
+        item = node.elt
+    return ast.copy_location(ast.GeneratorExp(item, node.generators), node)
 
 
 class _Generators(NodeTransformer):
@@ -64,7 +86,7 @@ class _Generators(NodeTransformer):
     def visit(self, node: ast.AST) -> Any:
         if isinstance(node, ast.stmt):
             return self.convert(node)
-        if isinstance(node, ast.GeneratorExp | ast.ListComp):
+        if isinstance(node, _Comprehension):
             return self._convert(node, may_stop=False)
         if isinstance(node, (*SCOPES, *COMPREHENSIONS)):
             return node
@@ -78,15 +100,16 @@ class _Generators(NodeTransformer):
             return node
         return self.generic_visit(node)
 
-    def _convert(self, node: ast.GeneratorExp | ast.ListComp, *, may_stop: bool) -> ast.expr:
+    def _convert(self, comprehension: _Comprehension, *, may_stop: bool) -> ast.expr:
+        node = _with_item(comprehension)
         if any(isinstance(child, ast.Await | ast.Yield) for child in walk_nodes([node])) or any(
             generator.is_async for generator in node.generators
         ):
-            return node
+            return comprehension
         own = Counter(child.id for child in ast.walk(node) if isinstance(child, ast.Name))
         assigned = (child.target.id for child in ast.walk(node) if isinstance(child, ast.NamedExpr))
         if any(self.uses[name] > own[name] for name in assigned):
-            return node
+            return comprehension
         first = node.generators[0]
         first.iter = self.visit(first.iter)
         self.count += 1
@@ -113,10 +136,10 @@ class _Generators(NodeTransformer):
         native.generators = [copy.copy(generator) for generator in node.generators]
         native.is_native = True  # type: ignore[union-attr]
         native.generators[0].iter = ast.copy_location(ast.Name(items, ast.Load()), node)
-        is_list = isinstance(node, ast.ListComp)
-        has_inner = is_list and any(isinstance(child, COMPREHENSIONS) for child in ast.walk(node.elt))
+        is_generator = isinstance(comprehension, ast.GeneratorExp)
+        has_inner = not is_generator and any(isinstance(child, COMPREHENSIONS) for child in ast.walk(node.elt))
         has_choices = len(node.generators) > 1 or bool(first.ifs) or has_inner
-        operator = "list_comprehension" if is_list else "generator"
+        operator = _OPERATORS[type(comprehension)]
         options = f"{has_choices}, True" if may_stop else str(has_choices)
         return expression(  # type: ignore[no-any-return]
             f"ag__.{operator}(iterable, lambda items: native, name, {options})",

@@ -181,6 +181,8 @@ class _Expressions(NodeTransformer):
             return expression("ag__.format_percent(text, values)", node, text=node.left, values=node.right)  # type: ignore[no-any-return]
         if isinstance(node.op, ast.Mult) and any(map(_is_new_list, (node.left, node.right))):
             return expression("ag__.multiply(left, right)", node, left=node.left, right=node.right)  # type: ignore[no-any-return]
+        if isinstance(node.op, ast.BitOr) and all(map(_may_be_dict, (node.left, node.right))):
+            return expression("ag__.merge(left, right)", node, left=node.left, right=node.right)  # type: ignore[no-any-return]
         if isinstance(node.op, ast.Pow) and not isinstance(node.right, ast.Constant):
             return expression("ag__.power(base, exponent)", node, base=node.left, exponent=node.right)  # type: ignore[no-any-return]
         return self._binary(node, AUGMENTED_SYMBOLS[type(node.op)], node.left, node.right)
@@ -332,7 +334,41 @@ class _Expressions(NodeTransformer):
             return node
         return expression("ag__.created(display)", node, display=node)  # type: ignore[no-any-return]
 
-    visit_List = visit_Dict = visit_Set = visit_ListComp = visit_DictComp = visit_SetComp = _visit_display
+    visit_List = visit_ListComp = visit_DictComp = visit_SetComp = _visit_display
+
+    def visit_Dict(self, node: ast.Dict) -> ast.AST:
+        if all(key is not None and _is_constant(key) for key in node.keys):
+            return self._visit_display(node)
+        self.generic_visit(node)
+        call = expression("ag__.dict_display()", node)
+        call.args = [
+            ast.copy_location(ast.Tuple([value] if key is None else [key, value], ast.Load()), value)
+            for key, value in zip(node.keys, node.values, strict=True)
+        ]
+        return call  # type: ignore[no-any-return]
+
+    def visit_Set(self, node: ast.Set) -> ast.AST:
+        self.generic_visit(node)
+        call = expression("ag__.set_display()", node)
+        call.args = node.elts
+        return call  # type: ignore[no-any-return]
+
+    def visit_Starred(self, node: ast.Starred) -> ast.AST:
+        self.generic_visit(node)
+        if isinstance(node.ctx, ast.Load) and not isinstance(node.value, ast.Call):
+            node.value = expression("ag__.spread(items)", node.value, items=node.value)
+        return node
+
+    def visit_For(self, node: ast.For) -> ast.AST:
+        self.generic_visit(node)  # of a generator: others are calls of `for_stmt`
+        node.iter = expression("ag__.spread(items)", node.iter, items=node.iter)
+        return node
+
+    def visit_comprehension(self, node: ast.comprehension) -> ast.AST:
+        self.generic_visit(node)
+        if not (isinstance(node.iter, ast.Name) and node.iter.id.startswith("items_")):
+            node.iter = expression("ag__.spread(items)", node.iter, items=node.iter)
+        return node
 
 
 def mark_test(node: ast.expr) -> None:
@@ -367,6 +403,11 @@ def _is_new_list(node: ast.expr) -> bool:
 def _is_display(node: ast.expr) -> bool:
     """Whether an expression, which may be converted, is a display of a tuple or list."""
     return isinstance(node, ast.Tuple) or _is_new_list(node)
+
+
+def _may_be_dict(node: ast.expr) -> bool:
+    """Whether an expression, which may be converted, can be a dict: a variable, an item, or what a call returns."""
+    return isinstance(node, ast.Name | ast.Attribute | ast.Call)
 
 
 def _is_constant(node: ast.expr) -> bool:

@@ -610,7 +610,7 @@ def quadrant(x, y):
             return "elsewhere"
 
 
-@everyday(([2, 7, 11, 15], 9), ([1, 2], 5), refusal="F4: an item of a dict")
+@everyday(([2, 7, 11, 15], 9), ([1, 2], 5))
 def two_sum(xs, target):
     seen = {}
     for i, x in enumerate(xs):
@@ -620,7 +620,7 @@ def two_sum(xs, target):
     return None
 
 
-@everyday(([1, 2, 2, 3],), ([4, 5],), refusal="F1: hashing")
+@everyday(([1, 2, 2, 3],), ([4, 5],))
 def has_duplicates(xs):
     seen = set()
     for x in xs:
@@ -630,7 +630,7 @@ def has_duplicates(xs):
     return False
 
 
-@everyday(([1, 2, 2, 3],), ([4, 4, 4],), refusal="F4: an item of a dict")
+@everyday(([1, 2, 2, 3],), ([4, 4, 4],))
 def count_values(xs):
     counts = {}
     for x in xs:
@@ -638,17 +638,17 @@ def count_values(xs):
     return max(counts.values())
 
 
-@everyday(([1, 2, 2, 3],), ([4, 4, 4],), refusal="F1: hashing")
+@everyday(([1, 2, 2, 3],), ([4, 4, 4],))
 def distinct(xs):
     return len(set(xs))
 
 
-@everyday(([3, 1, 3],), ([2, 2],), refusal="F1: hashing")
+@everyday(([3, 1, 3],), ([2, 2],))
 def unique_sorted(xs):
     return sorted(set(xs))
 
 
-@everyday((13,), (4,), (1,), refusal="F1: hashing")
+@everyday((13,), (4,), (1,))
 def collatz_seen(n):
     seen = set()
     while n not in seen:
@@ -864,7 +864,7 @@ def linked_list_symbolic(n):
     return total
 
 
-@everyday((1, 2, 3), (3, 2, 1), (2, 2, 2), refusal="F1: hashing")
+@everyday((1, 2, 3), (3, 2, 1), (2, 2, 2))
 def classify_triangle(a, b, c):
     a, b, c = sorted([a, b, c])
     if a + b <= c:
@@ -1156,7 +1156,7 @@ def pow_try(n):
         return -5.0
 
 
-@everyday((3,), (0,), (7,), gap="the dict would grow")
+@everyday((3,), (0,), (7,))
 def known_dict(n):
     d = {0: 1, 3: 2}
     d[n] = d.get(n, 0) + 5

@@ -196,7 +196,7 @@ def collatz_peak(n):
     return {"peak": peak, "steps": steps}
 
 
-@everyday(([1, 2, 2, 3],), ([5, 5, 5, 5],), ([1, 2, 3, 4],), refusal="F1: hashing")
+@everyday(([1, 2, 2, 3],), ([5, 5, 5, 5],), ([1, 2, 3, 4],))
 def has_duplicates(xs):
     seen = set()
     for x in xs:
@@ -206,14 +206,12 @@ def has_duplicates(xs):
     return False
 
 
-@everyday(([1, 2, 2, 3],), ([5, 5, 5, 5],), ([1, 2, 3, 4],), refusal="F1: hashing")
+@everyday(([1, 2, 2, 3],), ([5, 5, 5, 5],), ([1, 2, 3, 4],))
 def distinct_count(xs):
     return len(set(xs))
 
 
-@everyday(
-    ([1, 2, 2, 3],), ([5, 5, 5, 5],), ([1, 2, 3, 4],), refusal="F4: an item of a dict is assigned at a symbolic key"
-)
+@everyday(([1, 2, 2, 3],), ([5, 5, 5, 5],), ([1, 2, 3, 4],))
 def histogram(xs):
     counts = {}
     for x in xs:
@@ -546,7 +544,7 @@ def use_memo(n):
     return memo_fib(n)
 
 
-@everyday((10,), (1,), refusal="F4: an item of a dict is assigned at a symbolic key")
+@everyday((10,), (1,), refusal="F4: f calls itself")
 def own_memo(n):
     memo = {}
 
@@ -834,7 +832,7 @@ def group_by_parity(n):
     return groups
 
 
-@everyday((1,), (3,), (8,), refusal="F4: a defaultdict has a symbolic key")
+@everyday((1,), (3,), (8,))
 def defaultdict_count(n):
     counts = defaultdict(int)
     for i in range(n):

@@ -1,0 +1,467 @@
+"""Dicts and sets whose keys only the run knows.
+
+Such a dict has its entries stacked, as a list of symbolic length has its items: `{ENTRIES: StackedItems((keys,
+values))}`, in the order in which they were added; a `TracedSet` has its items stacked. A key is found by comparing it
+with all of them, so each use takes time proportional to their number. Keys are numbers and tuples of numbers.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable
+from typing import Any, NamedTuple, NoReturn
+
+from ... import dtypes
+from ...errors import Invalid
+from ..trace.captures import read_variable
+from ..trace.program_builder import current_region
+from ..trace.pytree import unflatten
+from ..trace.source_location import user_location
+from ..trace.stacked_items import (
+    ENTRIES,
+    SET_METHODS,
+    StackedItems,
+    TracedSet,
+    has_stacked_entries,
+    has_stacked_items,
+)
+from ..trace.symbol import array_namespace
+from . import library
+from .convert import convert
+from .open_lists import (
+    DifferentItems,
+    has_numbers_as_keys,
+    is_number_key,
+    item_count,
+    join_columns,
+    leaf_kind,
+    lift,
+    stack_items,
+    stack_table,
+    take_item,
+    take_slice,
+    unify_structures,
+)
+from .raising import raised, stage_assertion
+from .staging import stage_branch
+from .state import Variables, register_created
+from .trees import is_symbolic, split
+from .writes import announce_items
+
+
+def is_open_table(container: Any) -> bool:
+    """Whether only the run knows the keys of a dict, or the items of a set."""
+    return has_stacked_entries(container) or (type(container) is TracedSet and container.stacked is not None)
+
+
+def is_symbolic_key(key: Any) -> bool:
+    """Whether a key, or a part of it, is known only when the program runs."""
+    if type(key) is tuple:
+        return any(map(is_symbolic_key, key))
+    return is_symbolic(read_variable(key))
+
+
+def may_grow(table: Any, key: Any) -> bool:
+    """Whether a dict or set can take a symbolic key: all its keys are numbers, or tuples of numbers."""
+    return is_number_key(key) and has_numbers_as_keys(table)
+
+
+def rows_of(table: Any) -> list[Any]:
+    """The keys of a dict, or the items of a set, as a list of symbolic length."""
+    stacked = stack_table(table)
+    if stacked is None:
+        return register_created([])  # type: ignore[no-any-return]
+    return register_created([_keys(stacked) if isinstance(table, dict) else stacked])  # type: ignore[no-any-return]
+
+
+def _keys(entries: StackedItems) -> StackedItems:
+    return StackedItems(entries.columns[0])
+
+
+def _values(entries: StackedItems) -> StackedItems:
+    return StackedItems(entries.columns[1])
+
+
+class _KeyPosition(NamedTuple):
+    """Where a key is in a table: a position, the number of keys if it is not there."""
+
+    position: Any
+    count: Any
+
+    @property
+    def is_there(self) -> Any:
+        return self.position < self.count
+
+
+def _find(keys: StackedItems, key: Any) -> _KeyPosition:
+    """Where a key is among these."""
+    namespace, count = array_namespace(), item_count([keys])
+    tree, own = split(keys.columns), split(key)
+    if tree.treedef != own.treedef:
+        return _KeyPosition(count, count)
+    is_equal: Any = None
+    for column, leaf in zip(tree.leaves, map(read_variable, own.leaves), strict=True):
+        kinds = leaf_kind(column), leaf_kind(leaf)
+        part = namespace.equal(lift(column, *kinds), lift(leaf, *kinds))
+        is_equal = part if is_equal is None else namespace.logical_and(is_equal, part)
+    found = namespace.concat([namespace.astype(is_equal, dtypes.int64), namespace.ones(1, dtype=dtypes.int64)])
+    return _KeyPosition(namespace.argmax(found), count)
+
+
+def _append(entries: StackedItems, row: Any, place: _KeyPosition, *, replaces: bool) -> StackedItems:
+    """The entries with a row behind them, if its key is not there yet; with `replaces`, the value of one that is there
+    is that of the row."""
+    namespace, new = array_namespace(), stack_items([row])
+    try:
+        own, added = (split(part) for part in unify_structures([entries.columns, new.columns], depth=1))
+    except DifferentItems:
+        raise Invalid(
+            "the entries of a dict or set whose keys only the run knows differ in structure or dtype",
+            rule="F4",
+            where=user_location(),
+            required="numbers, arrays of one dtype and shape, or tuples of these, all alike",
+            hint="it is stored as arrays: give all its keys, and all its values, one structure",
+        ) from None
+    key_leaves = len(split(entries.columns[0]).leaves) if replaces else 0
+    end, leaves = namespace.where(place.is_there, place.count, place.count + 1), list[Any]()
+    for number, (column, addition) in enumerate(zip(own.leaves, added.leaves, strict=True)):
+        joined = join_columns([column, addition], 0)
+        if replaces and number >= key_leaves:
+            kinds = leaf_kind(joined), leaf_kind(addition)
+            joined = namespace.scatter(joined, lift(addition, *kinds)[0], place.position)
+        leaves.append(joined)
+    return take_slice(StackedItems(unflatten(own.treedef, leaves)), slice(None, end))
+
+
+def _branch(test: Any, then: Callable[[], Any], otherwise: Callable[[], Any]) -> Any:
+    if test is True or test is False:
+        return then() if test else otherwise()
+    return stage_branch(test, then, otherwise, Variables(lambda: (), ()))
+
+
+def _fail(key: Any) -> Callable[[], NoReturn]:
+    def fail() -> NoReturn:
+        raise raised(KeyError(key))
+
+    return fail
+
+
+# Dicts
+
+
+def _entries(table: dict[Any, Any]) -> StackedItems | None:
+    return stack_table(table)
+
+
+def _set_entries(table: dict[Any, Any], entries: StackedItems) -> None:
+    dict.clear(table)
+    dict.__setitem__(table, ENTRIES, entries)
+
+
+def get_entry(table: dict[Any, Any], key: Any) -> Any:
+    """`table[key]`. A key that is not there is a trap, a KeyError; of a Counter it is 0, and a defaultdict gets it."""
+    if isinstance(table, Counter):
+        return get_entry_or(table, key, 0)
+    if isinstance(table, defaultdict) and table.default_factory is not None:
+        return set_default(table, key, table.default_factory())
+    return get_entry_or(table, key, fail=_fail(key))
+
+
+def get_entry_or(table: dict[Any, Any], key: Any, default: Any = None, fail: Callable[[], Any] | None = None) -> Any:
+    """`table.get(key, default)`; where the key is not there, what `fail` does."""
+    entries, otherwise = _entries(table), fail or (lambda: default)
+    if entries is None:
+        return otherwise()
+    place = _find(_keys(entries), key)
+    return _branch(place.is_there, lambda: take_item(_values(entries), place.position), otherwise)
+
+
+def set_entry(table: dict[Any, Any], key: Any, value: Any) -> None:
+    """`table[key] = value`."""
+    announce_items(table)
+    entries = _entries(table)
+    if entries is None:
+        _set_entries(table, stack_items([(key, value)]))
+    else:
+        _set_entries(table, _append(entries, (key, value), _find(_keys(entries), key), replaces=True))
+
+
+def set_default(table: dict[Any, Any], key: Any, value: Any = None) -> Any:
+    """`table.setdefault(key, value)`."""
+    announce_items(table)
+    entries = _entries(table)
+    if entries is None:
+        _set_entries(table, stack_items([(key, value)]))
+        return value
+    place = _find(_keys(entries), key)
+    result = _branch(place.is_there, lambda: take_item(_values(entries), place.position), lambda: value)
+    _set_entries(table, _append(entries, (key, value), place, replaces=False))
+    return result
+
+
+def delete_entry(table: dict[Any, Any], key: Any) -> None:
+    """`del table[key]`. A key that is not there is a trap: a KeyError."""
+    announce_items(table)
+    entries = _entries(table)
+    if entries is None:
+        raise raised(KeyError(key))
+    place = _find(_keys(entries), key)
+    _require(place, key)
+    _set_entries(table, _drop_row(entries, place))
+
+
+def _require(place: _KeyPosition, key: Any) -> None:
+    if place.is_there is False:
+        raise raised(KeyError(key))
+    stage_assertion(place.is_there, raised(KeyError(key)))
+
+
+def _drop_row(stacked: StackedItems, place: _KeyPosition) -> StackedItems:
+    """The rows but for one; all if there is none at the place."""
+    if place.is_there is False:
+        return stacked
+    parts = take_slice(stacked, slice(None, place.position)), take_slice(stacked, slice(place.position + 1, None))
+    return stack_items(parts)
+
+
+def has_key(table: Any, key: Any) -> Any:
+    """`key in table`."""
+    stacked = stack_table(table)
+    if stacked is None or not is_number_key(key):
+        return False
+    return _find(_keys(stacked) if isinstance(table, dict) else stacked, key).is_there
+
+
+def count_entries(table: Any) -> Any:
+    """`len(table)`."""
+    stacked = stack_table(table)
+    return 0 if stacked is None else item_count([stacked])
+
+
+def entry_rows(table: dict[Any, Any], part: str) -> list[Any]:
+    """`table.keys()`, `table.values()` or `table.items()`, as a list of symbolic length."""
+    entries = _entries(table)
+    assert entries is not None, "the table has stacked entries"
+    rows = entries if part == "items" else _keys(entries) if part == "keys" else _values(entries)
+    return register_created([rows])  # type: ignore[no-any-return]
+
+
+def call_dict_method(name: str, table: dict[Any, Any], arguments: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
+    """A method of a dict, where only the run knows its keys or a key among the arguments; NotImplemented where Python
+    knows them, or there is no counterpart."""
+    is_open, key = is_open_table(table), arguments[:1]
+    takes_key = name in ("get", "pop", "setdefault") and len(key) == 1 and not keywords
+    if takes_key and (is_open or (is_symbolic_key(key[0]) and may_grow(table, key[0]))):
+        if name == "get":
+            return get_entry_or(table, *arguments)
+        if name == "setdefault":
+            return set_default(table, *arguments)
+        return convert(library.pop_entry if len(arguments) == 1 else library.pop_entry_or)(table, *arguments)  # type: ignore[arg-type]
+    if name == "update" and len(key) == 1 and not keywords and not isinstance(table, Counter):
+        if not (is_open or is_open_table(key[0]) or type(key[0]) in (list, tuple)):
+            return NotImplemented
+        return convert(library.update_table)(table, pairs_of(key[0]))  # type: ignore[arg-type]
+    if is_open and name in ("keys", "values", "items") and not arguments:
+        return entry_rows(table, name)
+    return NotImplemented
+
+
+def pairs_of(source: Any) -> Any:
+    """The entries of what a dict is made of, as pairs."""
+    if has_stacked_entries(source):
+        return entry_rows(source, "items")
+    return list(source.items()) if isinstance(source, dict) else source
+
+
+def create_table(*pairs: Any) -> dict[Any, Any]:
+    """`{key: value, ...}`; each pair is an entry, or has one part, which is `**table`."""
+    table: dict[Any, Any] = register_created({})
+    for pair in pairs:
+        if len(pair) == 1:
+            (source,) = pair
+            if is_open_table(table) or is_open_table(source):
+                convert(library.update_table)(table, pairs_of(source))  # type: ignore[arg-type]
+            else:
+                table.update(source)
+        elif current_region() is not None and (is_open_table(table) or is_symbolic_key(pair[0])):
+            if not (is_open_table(table) or may_grow(table, pair[0])):
+                _refuse_key()
+            set_entry(table, *pair)
+        else:
+            table[pair[0]] = pair[1]
+    return table
+
+
+def _refuse_key() -> NoReturn:
+    raise Invalid(
+        "a dict or set gets a symbolic key beside keys that are no numbers",
+        rule="F4",
+        where=user_location(),
+        hint="use two dicts, or numbers in place of the other keys",
+    )
+
+
+# Sets
+
+
+def create_set(items: Iterable[Any] = ()) -> Any:
+    """A set of known items, some of which may be symbolic."""
+    if current_region() is None:
+        return set(items)
+    result = register_created(TracedSet())
+    for item in items:
+        _add(result, item)
+    return result
+
+
+def _add(items: TracedSet, item: Any) -> None:
+    if items.stacked is None and not is_symbolic_key(item):
+        set.add(items, item)
+        return
+    if not may_grow(items, item):
+        _refuse_key()
+    stacked = stack_table(items)
+    rows = stack_items([item]) if stacked is None else _append(stacked, item, _find(stacked, item), replaces=False)
+    items.replace(rows)
+
+
+def _remove(items: TracedSet, item: Any, *, is_required: bool) -> None:
+    stacked = stack_table(items)
+    if stacked is None:
+        if is_required:
+            raise raised(KeyError(item))
+        return
+    place = _find(stacked, item)
+    if is_required:
+        _require(place, item)
+    items.replace(_drop_row(stacked, place))
+
+
+def _copied(items: Any) -> TracedSet:
+    result: TracedSet = register_created(TracedSet())
+    result.replace(items.content() if type(items) is TracedSet else frozenset(items))
+    return result
+
+
+def _is_known(*operands: Any) -> bool:
+    """Whether Python knows all the items of these sets and other iterables."""
+    return not any(is_open_table(each) or _has_symbols(each) for each in operands)
+
+
+def _has_symbols(items: Any) -> bool:
+    if type(items) in (list, tuple, dict):
+        return has_stacked_items(items) or any(map(is_symbolic_key, items))
+    return not isinstance(items, set | frozenset | str | range) and not hasattr(items, "__next__")
+
+
+def _to_items(operand: Any) -> Any:
+    return rows_of(operand) if is_open_table(operand) else operand
+
+
+def _combine(name: str, items: Any, others: tuple[Any, ...]) -> Any:
+    """A set of the items of two or more, as the name of the method says."""
+    if _is_known(items, *others):
+        plain = (each.known_items() if type(each) is TracedSet else each for each in (items, *others))
+        first, *rest = plain
+        return _copied(getattr(set(first), name)(*rest))
+    result = items
+    for other in others:
+        result = convert(_COMBINATIONS[name])(_to_items(result), other, _to_items(other))  # type: ignore[arg-type]
+    return _copied(result)
+
+
+_COMBINATIONS: dict[str, Callable[..., Any]] = {
+    "union": library.set_union,
+    "intersection": library.set_intersection,
+    "difference": library.set_difference,
+    "symmetric_difference": library.set_symmetric_difference,
+}
+_SYMBOLS = {"|": "union", "&": "intersection", "-": "difference", "^": "symmetric_difference"}
+
+
+def _is_subset(items: Any, other: Any) -> Any:
+    if _is_known(items, other):
+        return set(_plain_set(items)) <= set(_plain_set(other))
+    return convert(library.is_subset)(_to_items(items), other)  # type: ignore[arg-type]
+
+
+def _plain_set(items: Any) -> Any:
+    return items.known_items() if type(items) is TracedSet else items
+
+
+def _is_same_set(items: Any, other: Any) -> Any:
+    if _is_known(items, other):
+        return _plain_set(items) == _plain_set(other)
+    return convert(library.is_same_set)(_to_items(items), _to_items(other), other)  # type: ignore[arg-type]
+
+
+def _replace(items: TracedSet, result: Any) -> TracedSet:
+    announce_items(items)
+    items.replace(result.content())
+    return items
+
+
+def call_set_method(name: str, items: TracedSet, *arguments: Any) -> Any:
+    """A method of a set that code under trace has created."""
+    if name == "contains":
+        return has_key(items, *arguments) if items.stacked is not None else set.__contains__(items, *arguments)
+    if name in ("add", "discard", "remove"):
+        announce_items(items)
+        (item,) = arguments
+        if name == "add":
+            _add(items, item)
+        elif items.stacked is None and not is_symbolic_key(item):
+            getattr(set, name)(items, item)
+        else:
+            _remove(items, item, is_required=name == "remove")
+        return None
+    if name == "clear":
+        announce_items(items)
+        items.replace(frozenset())
+        return None
+    if name == "copy":
+        return _copied(items)
+    if name == "pop":
+        items.known_items()
+        announce_items(items)
+        return set.pop(items)
+    is_reflected, symbol = name[0] == "r" and name[1:] in _SYMBOLS, name.removeprefix("r").removesuffix("=")
+    if symbol in _SYMBOLS:
+        (other,) = arguments
+        if not isinstance(other, set | frozenset):
+            return NotImplemented
+        result = _combine(_SYMBOLS[symbol], *((other, (items,)) if is_reflected else (items, (other,))))
+        return _replace(items, result) if name.endswith("=") else result
+    if name in _COMBINATIONS:
+        return _combine(name, items, arguments)
+    if name.removesuffix("_update") in _COMBINATIONS or name == "update":
+        operation = "union" if name == "update" else name.removesuffix("_update")
+        _replace(items, _combine(operation, items, arguments))
+        return None
+    return _compare(name, items, *arguments)
+
+
+def _compare(name: str, items: TracedSet, other: Any) -> Any:
+    if name == "issubset":
+        return _is_subset(items, other)
+    if name == "issuperset":
+        return _is_subset(other, items)
+    if name == "isdisjoint":
+        return array_namespace().equal(count_entries(_combine("intersection", items, (other,))), 0)
+    if not isinstance(other, set | frozenset):
+        return NotImplemented
+    if name in ("==", "!="):
+        is_same = _is_same_set(items, other)
+        return is_same if name == "==" else _not(is_same)
+    smaller, larger = (items, other) if name in ("<=", "<") else (other, items)
+    is_subset = _is_subset(smaller, larger)
+    if name in ("<=", ">="):
+        return is_subset
+    return _branch(is_subset, lambda: _not(_is_same_set(smaller, larger)), lambda: False)
+
+
+def _not(value: Any) -> Any:
+    return array_namespace().logical_not(value) if is_symbolic(value) else not value
+
+
+SET_METHODS.cell_contents = call_set_method

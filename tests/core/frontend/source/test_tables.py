@@ -1,0 +1,323 @@
+"""Dicts and sets whose keys depend on the data do what Python does, or are refused in words."""
+
+from __future__ import annotations
+
+import collections
+import random
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import tagloom as tl
+from pytest import MonkeyPatch
+from support.generators.python_programs import load_program
+from support.generators.table_programs import write_table_program
+from support.laws.python_laws import RUNS, disagreements, python_ending
+from support.twins.broken_twin import broken
+from tagloom.core.frontend.source import open_lists, tables
+
+Function = Callable[..., Any]
+SEEDS = 300
+"""The programs of the heavy part."""
+
+
+def counts(n):
+    found = {}
+    for i in range(n):
+        k = i * i % 3
+        found[k] = found.get(k, 0) + 1
+    return found
+
+
+def defaults(n):
+    sums, numbers = collections.defaultdict(int), collections.Counter()
+    for i in range(n):
+        sums[i % 3] += i
+        numbers[i % 2] += 1
+    return sorted(sums.items()), len(sums), numbers[0], numbers[9], list(numbers.values())
+
+
+def until_seen(n):
+    seen = set()
+    while n not in seen:
+        seen.add(n)
+        n = (n * n + 1) % 7
+    return n, len(seen), sorted(seen)
+
+
+def pair_with_sum(n):
+    seen = {}
+    for i, x in enumerate([n, 2, 4, 7]):
+        if 9 - x in seen:
+            return seen[9 - x], i
+        seen[x] = i
+    return None
+
+
+def displays(n):
+    return len({n, 3}), sorted({n, 2}), n in {2, n + 1}, {n: 1, 2: n}, {n, 3} == {3, n}
+
+
+def beside_known_keys(n):
+    found = {0: 1, 3: 2}
+    found[n] = found.get(n, 0) + 5
+    return found[0] * 100 + found[3], found
+
+
+def removals(n):
+    found = {i: i * i for i in range(n + 2)}
+    del found[n]
+    popped = found.pop(n + 1, -1), found.pop(77, -5)
+    found.setdefault(n, 8)
+    found.setdefault(0, 9)
+    items = {n, 4, 5}
+    items.discard(9)
+    items.remove(4)
+    return found, popped, sorted(items)
+
+
+def missing_key(n):
+    return {n: 1}[2]
+
+
+def missing_item(n):
+    items = {5}
+    items.add(n)
+    items.remove(2)
+    return len(items)
+
+
+def order_by_the_arm(n):
+    found = {}
+    if n > 1:
+        found[5], found[6] = 1, 2
+    else:
+        found[6], found[5] = n, 4
+    return found, list(found), list(found.values())
+
+
+def pairs_as_keys(n):
+    visited, grid = {(0, 0)}, {(n, 2): 1, (2, n): 2}
+    visited.add((n, 1))
+    grid[0, n] = 5
+    return (2, 1) in visited, (0, 0) in visited, (n, 7) in visited, grid[n, 2], (n, 7) in grid, len(grid)
+
+
+def set_operations(n):
+    s, t = {n, 3, 1}, {1, 2, 9}
+    order = s <= t, t >= s, s < t, s == {1, 3, n}, s != t, s.isdisjoint(t), s.issuperset([n])
+    return sorted(s | t), sorted(t & s), sorted(s - t), sorted(t - s), sorted(s ^ t), order, max(s), sum(s)
+
+
+def loops(n):
+    found, total = {}, 0
+    for i in range(n):
+        found[i % 4] = i
+    for key in found:
+        total = total * 3 + key
+    for key, value in found.items():
+        total += key * value
+    best = max(found, key=found.get) if found else -1
+    return total, [key for key in found if found[key] > 2], best, {value: key for key, value in found.items()}
+
+
+def new_in_each_trip(n):
+    total = 0
+    for i in range(n):
+        items, found = set(), {}
+        for j in range(i + 2):
+            items.add(j % 2)
+            found[j % 3] = j
+        total += len(items) * 10 + len(found)
+    return total
+
+
+def under_a_condition(n):
+    items, found = {1, 2}, {(1, 2): 3}
+    if n > 0:
+        items.add(3)
+        found[1, 2] = 4
+    return len(items), sorted(items), 3 in items, found[1, 2]
+
+
+class Table:
+    def __init__(self):
+        self.squares = {}
+
+    def get(self, n):
+        if n not in self.squares:
+            self.squares[n] = n * n
+        return self.squares[n]
+
+
+def of_an_object(n):
+    table = Table()
+    return table.get(n) + table.get(2) + table.get(n), len(table.squares)
+
+
+def copies(n):
+    found = {n: 1}
+    others, copied = dict(found), found.copy()
+    others[2] = 3
+    found |= {7: 1}
+    return found, others, copied, found == others, copied == {n: 1}, found | others
+
+
+def reassigned(n):
+    seen = set()
+    for i in range(n):
+        seen = seen | {i % 2}
+    return (
+        sorted(seen),
+        sorted({i % 3 for i in range(n)}),
+        len(set(range(n))),
+        sorted(set([n, 3, 4] * 2)),
+        type(seen) is set,
+    )
+
+
+FUNCTIONS: list[Function] = [
+    counts, until_seen, defaults, pair_with_sum, displays, beside_known_keys, removals, missing_key, missing_item,
+    order_by_the_arm, pairs_as_keys, set_operations, loops, new_in_each_trip, under_a_condition, of_an_object, copies,
+    reassigned,
+]  # fmt: skip
+INPUTS = [(5,), (2,), (0,)]
+
+
+@pytest.mark.full
+@pytest.mark.inner(first=1)
+@pytest.mark.parametrize("function", FUNCTIONS, ids=lambda function: function.__name__)
+def test_agrees_with_python(function: Function) -> None:
+    """Value, order of keys and exception are those of Python, under all schedules."""
+    assert list(disagreements(function, INPUTS, RUNS)) == []
+
+
+@pytest.mark.heavy
+@pytest.mark.parametrize("function", FUNCTIONS[::3], ids=lambda function: function.__name__)
+def test_compiled_agrees(function: Function) -> None:
+    """Compiled programs agree, too."""
+    assert list(disagreements(function, INPUTS, [("compiled", "waves")])) == []
+
+
+def test_a_set_as_a_result() -> None:
+    """The caller gets a set of Python's numbers."""
+    assert tl.function(lambda n: {n, 3})(np.int64(5)) == {3, 5}
+
+
+def loop_over_a_set(n):
+    return [x + 1 for x in {n, 3}]
+
+
+def item_of_a_set(n):
+    return {n, 3}.pop()
+
+
+def lists_as_values(n):
+    groups = {}
+    for i in range(n):
+        groups.setdefault(i % 2, []).append(i)
+    return groups
+
+
+def words_and_numbers(n):
+    return {"a": 1, n: 2}
+
+
+def as_it_is(n):
+    return dict.fromkeys({n: 1})
+
+
+REFUSED: dict[Function, str] = {
+    loop_over_a_set: "a set whose items only the run knows",
+    item_of_a_set: "only the run knows",
+    lists_as_values: "",
+    words_and_numbers: "a symbolic key beside keys that are no numbers",
+    as_it_is: "takes no dict or set whose keys only the run knows",
+}
+
+
+@pytest.mark.inner(first=1)
+@pytest.mark.parametrize("function", REFUSED, ids=lambda function: function.__name__)
+def test_refused_uses(function: Function) -> None:
+    """What needs the keys, or the order of a set, while tracing is refused with a hint."""
+    with pytest.raises(tl.Invalid, match=REFUSED[function]) as caught:
+        tl.function(function)(np.int64(4))
+    assert caught.value.rule in ("F4", "V5") and caught.value.hint
+
+
+def test_cost_of_a_key() -> None:
+    """Counting one key costs a number of firings that does not depend on how many keys there are."""
+    staged = tl.function(counts)
+    firings = [staged.run(n, engine="reference").firings for n in (9, 18, 27)]
+    assert firings[2] - firings[1] == firings[1] - firings[0] <= 9 * 70
+
+
+def check(seed: int, folder: Path) -> bool:
+    """Check the law on a program; whether it is converted."""
+    program = write_table_program(random.Random(seed).randint)
+    function = load_program(program, folder)
+    try:
+        different = list(disagreements(function, program.inputs, RUNS[:1]))
+    except tl.Invalid as error:
+        assert error.rule in ("F4", "V5") and error.where is not None, error
+        return False
+    except Exception as error:
+        if not isinstance(error, type(python_ending(function, program.inputs[0]).error)):
+            raise
+        return True
+    assert not different, "\n".join([program.text, *different])
+    return True
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("seed", (1, 2))
+def test_table_programs(seed: int, tmp_path: Path) -> None:
+    """Generated programs agree with Python."""
+    check(seed, tmp_path)
+
+
+@pytest.mark.heavy
+@pytest.mark.parametrize("first", range(0, SEEDS, 50))
+def test_many_table_programs(first: int, tmp_path: Path) -> None:
+    """50 programs agree, or are refused; at least a third are converted."""
+    assert sum(check(seed, tmp_path) for seed in range(first, first + 50)) >= 50 // 3
+
+
+def _never_found(patch: MonkeyPatch) -> None:
+    patch.setattr(tables._KeyPosition, "is_there", property(lambda place: place.position < 0))
+
+
+def _kept_after_removal(patch: MonkeyPatch) -> None:
+    patch.setattr(tables, "_drop_row", lambda stacked, place: stacked)
+
+
+def _order_of_the_first_arm(patch: MonkeyPatch) -> None:
+    patch.setattr(open_lists, "_differ_in_order", lambda values: False)
+
+
+def _values_as_keys(patch: MonkeyPatch) -> None:
+    patch.setattr(tables, "_keys", tables._values)
+
+
+def _changes_of_both_arms(patch: MonkeyPatch) -> None:
+    patch.setattr(tables, "announce_items", lambda table: None)
+
+
+@pytest.mark.full
+@pytest.mark.parametrize(
+    ("fault", "function"),
+    [
+        (_never_found, counts),
+        (_kept_after_removal, removals),
+        (_order_of_the_first_arm, order_by_the_arm),
+        (_values_as_keys, loops),
+        (_changes_of_both_arms, under_a_condition),
+    ],
+)
+def test_twins(fault: Callable[[MonkeyPatch], None], function: Function) -> None:
+    """Broken: a key is never found; removed keys stay; the order of the first arm counts; values are keys; changes are
+    not undone."""
+    with broken(fault):
+        assert list(disagreements(function, INPUTS, RUNS[:1]))

@@ -1,0 +1,78 @@
+"""Generated Python functions on dicts and sets whose keys depend on the data, for the law of the front end."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from support.generators.python_programs import PythonProgram
+
+Draw = Callable[[int, int], int]
+_STEPS = (
+    "d[{e}] = {v}",
+    "d[{e}] = d.get({e}, 0) + 1",
+    "d[{e}] = d.get({v}, t)",
+    "t += d.setdefault({e}, {v})",
+    "t += d.pop({e}, 3)",
+    "if {e} in d: d[{e}] += {v}",
+    "if {e} in d: del d[{e}]",
+    "d.update([({e}, {v}), ({v}, 1)])",
+    "d = {{k: v + 1 for k, v in d.items() if k != {e}}}",
+    "for k in d: t = (t * 2 + k) % 97",
+    "for k, v in d.items(): t = (t + k * v) % 97",
+    "t += sum(d.values()) + len(d)",
+    "if d: t += max(d)",
+    "e = dict(d)",
+    "e = d",
+    "e[{e}] = {v}",
+    "if d == e: t += 5",
+    "s.add({e})",
+    "s.add({e})",
+    "s.discard({e})",
+    "if {e} in s: s.remove({e})",
+    "if {e} not in s: t += 2",
+    "s = s | {{{e}, {v}}}",
+    "s &= {{{e}, {v}, 1, 2}}",
+    "s -= {{{e}}}",
+    "s = {{x % 3 for x in s}}",
+    "for x in sorted(s): t = (t * 3 + x) % 97",
+    "t += len(s) + sum(s)",
+    "if s <= {{0, 1, 2, {e}}}: t += 1",
+    "p.add(({e}, {v}))",
+    "if ({e}, {v}) in p: t += 4",
+    "q[{e}, 0] = q.get(({e}, 0), 0) + {v}",
+)
+"""Statements on the dicts `d`, `e` and `q`, the sets `s` and `p`, of which `p` and `q` have tuples, and the number
+`t`."""
+
+
+def write_table_program(draw: Draw) -> PythonProgram:
+    """A function of two numbers. Its loops run a few times, and its branches depend on its arguments."""
+
+    def expression() -> str:
+        return ("i % 3", "n", "m", "i * 2 - m", "t % 5", str(draw(0, 3)))[draw(0, 5)]
+
+    def block(depth: int, indent: str) -> list[str]:
+        lines: list[str] = []
+        for _ in range(draw(1, 3)):
+            kind = draw(0, 9)
+            if kind == 0 and depth:
+                lines += [f"{indent}for i in range({('n', 'm', '2')[draw(0, 2)]}):", *block(depth - 1, indent + "    ")]
+            elif kind <= 2 and depth:
+                test = ("n > 1", "i % 2 == 0", "t > m", "len(d) > 2", "n in s")[draw(0, 4)]
+                lines += [f"{indent}if {test}:", *block(depth - 1, indent + "    ")]
+                if draw(0, 1):
+                    lines += [f"{indent}else:", *block(depth - 1, indent + "    ")]
+            else:
+                step = _STEPS[draw(0, len(_STEPS) - 1)].format(e=expression(), v=expression())
+                lines.append(indent + step)
+        return lines
+
+    body = [
+        "    d, s, q, p, t, i = {}, set(), {}, set(), 0, 0",
+        "    e = d",
+        *block(2, "    "),
+        "    for i in range(n):",
+    ]
+    body += [*block(2, "        "), "    return d, e, list(q.items()), sorted(s), sorted(p), t, len(d)"]
+    text = "\n".join(["def f(n, m):", *body, ""])
+    return PythonProgram(text, ((2, 1), (0, 3), (4, 2)))
