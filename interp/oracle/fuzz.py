@@ -41,7 +41,7 @@ from .shrink import MAX_TRIES, count_nodes, shrink
 
 FUZZ_STEPS, FUZZ_LIMITS = 1_000, Limits(firings=20_000, depth=200)
 """The limits of the evaluator, in nodes, and of the machine; a program beyond them is discarded."""
-MAX_FINAL_TRIES = 5
+MAX_FINAL_TRIES = 20
 """A crash may not come in every run. If the shrunk program fails in none of so many runs, the program as it was is the
 finding."""
 VARYING_WORDS = r"\([^()]*\)|[\d.]+|'[^']*'|%\S+"
@@ -156,8 +156,6 @@ def try_number(backend: Backend, options: FuzzOptions, number: int, report: Fuzz
         return candidate_judgement is not None and describe_symptom(candidate_judgement) == symptom
 
     smallest, final = shrink(case, is_interesting, options.max_tries), None
-    if judgement.verdict == "crash":  # again, with the candidates that did not crash by chance
-        smallest = shrink(smallest, is_interesting, options.max_tries)
     for _ in range(MAX_FINAL_TRIES):
         final = judge_case(backend, smallest)
         if final is not None and describe_symptom(final) == symptom:

@@ -172,27 +172,6 @@ def test_a_call_becomes_the_body_of_its_function() -> None:
     assert [node.op for node in smallest.main.body.walk()] == ["cond", "cond"] and len(smallest.functions) == 1
 
 
-class FrequentCrash(RightBackend):
-    """Dies in most runs of a program with a `where`, but not in every third."""
-
-    runs = 0
-
-    def run(self, program: Any, arguments: Any) -> Answer:
-        answer = super().run(program, arguments)
-        if not any(node.op == "where" for function in program.functions for node in function.body.walk()):
-            return answer
-        self.runs += 1
-        crash = Answer("crash", cause="SIGSEGV", message="it was killed by SIGSEGV at run")
-        return crash if self.runs % 3 else answer
-
-
-@pytest.mark.full
-def test_a_crash_in_some_runs_is_shrunk() -> None:
-    """A crash that does not come in every run is shrunk, too."""
-    report = fuzz(FrequentCrash, FuzzOptions(6, 0, 10.0))  # type: ignore[arg-type]
-    assert [count_nodes(finding.case.program) for finding in report.findings] == [1]
-
-
 DISTANCE = """
 func main() -> int64 {
   b = cond true, 3 {
