@@ -214,14 +214,17 @@ def test_sizes_of_rows(modules: dict[str, ModuleType]) -> None:
 
 @pytest.mark.full
 def test_the_cost_of_speculation_that_never_pays_is_measured() -> None:
-    """The benchmark of losses prints a row for each function, with the reason why it is given up. Its exit status
-    depends on times, so it is not looked at."""
-    command = [sys.executable, str(FOLDER / "losses.py"), "--calls", "3"]
+    """The benchmark of losses prints a row for each function, with the reason why it is given up. Its exit status, and
+    whether `add_up` is given up, depend on times, and are not looked at."""
+    command = [sys.executable, str(FOLDER / "losses.py"), "--calls", "3", "--count", "100"]
     ran = subprocess.run(command, capture_output=True, text=True)
     _, _, *lines = ran.stdout.splitlines()
     cells = [line.strip("| ").split(" | ") for line in lines]
     assert [row[0] for row in cells] == ["overflow", "search", "generate", "add_up"], ran.stdout + ran.stderr
-    assert all(float(row[2].removesuffix(" times")) > 0 and row[3] != "None" for row in cells)
+    assert all(float(row[2].removesuffix(" times")) > 0 for row in cells)
+    *rows, add_up = cells
+    assert all(row[3] != "None" for row in rows)
+    assert add_up[3] == "None" or add_up[3].startswith("a call takes"), add_up
 
 
 @pytest.mark.full

@@ -415,16 +415,21 @@ def _check_svd_is_unique(x: Term, full_matrices: bool) -> None:
         raise Invalid("the full matrices of singular vectors cannot be differentiated", required=required, got=x.type)
 
 
-MAX_LOCKED_SIDE, MIN_SPLIT_ELEMENTS = 500, 2**16
-"""NumPy keeps Python's lock while it factorises a matrix for a result of up to 500 elements, however large the matrix
-is: for its determinant, for as many singular values, or for as many Householder reflections. A square matrix of this
-side takes 10 ms."""
+MAX_LOCKED_RESULT, MAX_LOCKED_SIDE, MIN_SPLIT_ELEMENTS = 500, 500, 2**16
+"""NumPy keeps Python's lock while it factorises a stack of matrices for a result of up to 500 elements, however large
+the matrices are: for their determinants, singular values, or Householder reflections. A square matrix of side 500 takes
+10 ms."""
+
+
+def _is_locked(x: Any, result_elements: int) -> bool:
+    """Whether NumPy keeps the lock for long while it factorises x for a result of so many elements."""
+    return result_elements <= MAX_LOCKED_RESULT and x.size >= MIN_SPLIT_ELEMENTS
 
 
 def sign_and_logarithm(x: Any) -> tuple[Any, Any]:
     """As np.linalg.slogdet. Large matrices are factorised by Householder reflections instead of elimination, for which
     NumPy releases Python's lock: that takes twice the operations, and limits and Ctrl-C are seen meanwhile. The
-    determinant of a reflection is -1; one whose factor is 0 is the identity."""
+    determinant of a reflection is -1; one whose factor is 0 is the identity. A sign of 0 is positive."""
     if x.shape[-1] <= MAX_LOCKED_SIDE:
         return np.linalg.slogdet(x)
     reduced, factors = np.linalg.qr(x, mode="raw")
@@ -432,7 +437,7 @@ def sign_and_logarithm(x: Any) -> tuple[Any, Any]:
     parity = np.count_nonzero(factors, axis=-1) % 2
     with np.errstate(divide="ignore"):
         logarithm = np.log(np.abs(diagonal)).sum(axis=-1)
-    return (1 - 2 * parity) * np.sign(diagonal).prod(axis=-1), logarithm
+    return (1 - 2 * parity) * np.sign(diagonal).prod(axis=-1) + 0.0, logarithm
 
 
 def determinant(x: Any) -> Any:
@@ -445,16 +450,16 @@ def determinant(x: Any) -> Any:
 
 def factorize_wide(x: Any, mode: Any) -> tuple[Any, Any]:
     """As np.linalg.qr. The first columns of a wide matrix, a square, decide on Q; a product makes the others of R."""
-    rows = x.shape[-2]
-    if rows > MAX_LOCKED_SIDE or x.size < MIN_SPLIT_ELEMENTS or x.shape[-1] <= 2 * rows:
+    rows, columns = x.shape[-2:]
+    if columns <= 2 * rows or not _is_locked(x, x.size // columns):
         return np.linalg.qr(x, mode)
     q, r = np.linalg.qr(x[..., :rows])
     return q, np.concatenate([r, np.swapaxes(q, -2, -1) @ x[..., rows:]], axis=-1)
 
 
 def singular_values(x: Any) -> Any:
-    """As np.linalg.svdvals. With the singular vectors, the result is large where the matrix is."""
-    if min(x.shape[-2:]) > MAX_LOCKED_SIDE or x.size < MIN_SPLIT_ELEMENTS:
+    """As np.linalg.svdvals. With the singular vectors, which take longer, the result is large where the matrix is."""
+    if not _is_locked(x, x.size // max(*x.shape[-2:], 1)):
         return np.linalg.svd(x, compute_uv=False)
     return _svd(x, full_matrices=False)[1]
 

@@ -58,7 +58,9 @@ def describe_end(session: Session) -> str:
 
 def describe_position(session: Session) -> str:
     """The present position."""
-    return f"This is the position after {plural(session.history.position, 'event')} again."
+    position = session.history.position
+    where = f"after {plural(position, 'event')}" if position else "at its beginning"
+    return f"The run is {where} again."
 
 
 LOADING = TourStep(

@@ -86,9 +86,10 @@ function addListeners() {
   byId("tags").addEventListener("keydown", (event) => moveInTree(event, filterBy));
   byId("profile").addEventListener("click", (event) => { pause(); seek(positionOfBar(event.clientX)); });
   document.addEventListener("keydown", onKey);
-  addEventListener("hashchange", () => {
-    if (pageData.live) return openAddress();
-    const to = readAddress();
+  addEventListener("hashchange", ({ newURL }) => {
+    const { hash } = new URL(newURL); // by now the page may have written another one
+    if (pageData.live) return openAddress(hash);
+    const to = readAddress(hash);
     if (to !== undefined) { pause(); seek(to); }
   });
   addEventListener("message", receivePosition);

@@ -118,9 +118,9 @@ function liveAddress() {
   return `&args=${values}&schedule=${live.schedule}${choices.length ? `&choices=${choices.join(";")}` : ""}`;
 }
 
-// Take arguments, schedule and choices from the address; what it does not say, or says wrongly, stays as it is.
-function readLiveAddress() {
-  const parts = new Map(location.hash.slice(1).split("&").map((part) => [part.split("=")[0], part.slice(part.indexOf("=") + 1)]));
+// Take arguments, schedule and choices from an address; what it does not say, or says wrongly, stays as it is.
+function readLiveAddress(hash) {
+  const parts = new Map(hash.slice(1).split("&").map((part) => [part.split("=")[0], part.slice(part.indexOf("=") + 1)]));
   const texts = (parts.get("args") ?? "").split(",").map((text) => { try { return decodeURIComponent(text); } catch { return ""; } });
   try {
     if (parts.has("args") && (texts.length === parameters().length || !parameters().length)) live.values = parameters().map(({ type }, at) => parseValue(texts[at], type.dtype));
@@ -283,10 +283,10 @@ function openLivePage() {
   openAddress();
 }
 
-// Show what the address says.
-function openAddress() {
-  const step = /^#step=(\d{1,7})/.exec(location.hash);
-  readLiveAddress();
+// Show what an address says.
+function openAddress(hash = location.hash) {
+  const step = /^#step=(\d{1,7})/.exec(hash);
+  readLiveAddress(hash);
   fillLiveForm();
   page.unit = live.schedule === "waves" && !isByHand() ? "wave" : page.unit;
   makeRun(step ? Number(step[1]) : 0);

@@ -183,9 +183,9 @@ function numberOfEvents() {
   return page.position ? run.events.number[page.position - 1] + 1 : run.events.number[0] || 0;
 }
 
-// The position in the address, or undefined.
-function readAddress() {
-  const match = /^#step=(\d{1,9})(?=&|$)/.exec(location.hash);
+// The position in an address, or undefined.
+function readAddress(hash = location.hash) {
+  const match = /^#step=(\d{1,9})(?=&|$)/.exec(hash);
   return match ? positionOfEvent(Number(match[1])) : undefined;
 }
 

@@ -141,7 +141,8 @@ class _ArrayReader:
         end = self.end + _padded(math.prod(shape) * dtype.itemsize)
         if position != self.end or end > self.size:
             raise ValueError("an array is not where the one before it ends, or ends after the data")
-        while self._buffer_start + len(self._buffer) <= position < self.size:
+        # an empty array may be at the end, behind the last buffer
+        while self._buffer_start + len(self._buffer) < min(position + 1, self.size):
             self._buffer_start += len(self._buffer)
             self._buffer = next(self._buffers)
         view = np.ndarray(shape, dtype.newbyteorder("<"), self._buffer, position - self._buffer_start)

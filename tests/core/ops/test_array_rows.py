@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -228,10 +229,12 @@ def test_large_determinants(side: int) -> None:
         np.testing.assert_allclose(logarithm, expected.logabsdet, rtol=1e-10, atol=1e-10)
         np.testing.assert_allclose(tl.linalg.det(x), np.linalg.det(x), rtol=1e-9)
     assert tl.linalg.det(np.full((side, side), np.nan)) != 0
+    for zero in (tl.linalg.slogdet(np.ones((side, side))).sign, tl.linalg.det(np.ones((side, side)))):
+        assert zero == 0 and not np.signbit(zero)
 
 
 @pytest.mark.full
-@pytest.mark.parametrize("shape", [(3, 30_000), (40, 2_000), (2, 3, 20_000), (30_000, 3)])
+@pytest.mark.parametrize("shape", [(3, 30_000), (40, 2_000), (2, 3, 20_000), (30_000, 3), (6_000, 3, 7), (0, 5, 20)])
 def test_large_matrices_with_a_short_side(shape: tuple[int, ...]) -> None:
     """Factors of wide and of tall matrices are NumPy's, with the same signs."""
     x = np.random.default_rng(1).standard_normal(shape)
@@ -242,3 +245,22 @@ def test_large_matrices_with_a_short_side(shape: tuple[int, ...]) -> None:
         np.testing.assert_allclose(r, expected.R, atol=1e-10)
         assert not np.tril(r, -1).any()
     np.testing.assert_allclose(tl.linalg.svdvals(x), np.linalg.svdvals(x), rtol=1e-10)
+
+
+@pytest.mark.parametrize(("shape", "has_vectors"), [((3, 30_000), True), ((300, 3, 100), False), ((2, 3), False)])
+def test_singular_vectors_are_computed_only_for_the_lock(
+    shape: tuple[int, ...], has_vectors: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Singular vectors are computed where NumPy would keep the lock for the values alone. That is not so
+    for small matrices, and for stacks with more than 500 singular values."""
+    calls = list[bool]()
+
+    def decompose(x: Any, full_matrices: bool = True, compute_uv: bool = True) -> Any:
+        calls.append(compute_uv)
+        return svd(x, full_matrices, compute_uv)
+
+    svd = np.linalg.svd
+    monkeypatch.setattr(linalg, "_svd", decompose)
+    monkeypatch.setattr(np.linalg, "svd", decompose)
+    linalg.singular_values(np.ones(shape))
+    assert calls == [has_vectors]

@@ -351,7 +351,7 @@ def test_the_tour_is_taken_by_keys(folder: Path, size: tuple[int, int]) -> None:
             ("$", "and the result is 5."),
             ("5", "Each has a number and a colour"),
             ("y Enter", "The firings behind it are in pane 9"),
-            ("u", "This is the position after 0 events again."),
+            ("u", "The run is at its beginning again."),
         ):
             assert f"press {keys} to " in screen.whole()
             await screen.press(*keys.lower().split() if "Enter" in keys else keys)

@@ -165,6 +165,14 @@ def test_the_edge_cuts_no_mark(tab: Tab, tmp_path: Path) -> None:
 
 
 @pytest.mark.full
+def test_a_new_address_is_not_lost(tab: Tab, page: Path) -> None:
+    """The page goes to a new address, even if it writes that of its old position before it hears of the new one."""
+    tab.open(page)
+    tab.run("location.hash = '#step=40'; history.replaceState(null, '', '#step=10')")
+    tab.wait("document.getElementById('slider').value === '40'", 5.0)
+
+
+@pytest.mark.full
 def test_labels_cross_no_pill(tab: Tab, page: Path) -> None:
     """At no moment does the tag beside a token cover another token."""
     tab.open(page)

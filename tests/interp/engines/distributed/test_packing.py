@@ -121,6 +121,14 @@ def test_buffers_may_be_joined(count: int) -> None:
         unpack([packed[0], packed[1][:80], packed[1][80:], *packed[2:]])
 
 
+@pytest.mark.parametrize("size", [MIN_BUFFER_BYTES, MIN_BUFFER_BYTES + 1])
+def test_an_empty_array_may_end_the_document(size: int) -> None:
+    """An empty array comes back from behind a large one, whether zeros follow the large one or not."""
+    arrays = [np.ones(size, np.uint8), np.zeros((0, 2))]
+    for packed in (pack(arrays), [b"".join(pack(arrays))]):
+        assert [bits(each) for each in unpack(packed)] == [bits(each) for each in arrays]
+
+
 @tl.function
 def keep(x: tl.Array[tl.float64, None], n: tl.int64) -> tl.Array[tl.float64, None]:
     return tl.cond(n <= 0, lambda: x, lambda: keep(x, n - 1))
