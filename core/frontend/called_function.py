@@ -1,5 +1,5 @@
-"""The function of tagloom that the user called, which errors name: `tl.zeros((n,))` applies the op `broadcast_to`, but
-the user wrote `zeros`."""
+"""Finds the function of tagloom that the user called, so that errors can name it: `tl.zeros((n,))` applies the op
+`broadcast_to`, but the user wrote `zeros`."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ _PACKAGE = __name__.rpartition(".")[0]
 
 
 def find_called_function() -> str | None:
-    """The name of the outermost function of the front end among the callers, up to the user's code: of what the user
-    called, if that is a function, and not an operator or an index."""
+    """The name of the outermost public function of the front end among the callers, up to the user's code. None if the
+    user called no such function, or used an operator or an index."""
     name, codes = None, function_names()
     operators = {method.__code__ for method in OPERATOR_METHODS}
     frame = sys._getframe(1)

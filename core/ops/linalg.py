@@ -449,7 +449,8 @@ def determinant(x: Any) -> Any:
 
 
 def factorize_wide(x: Any, mode: Any) -> tuple[Any, Any]:
-    """As np.linalg.qr. The first columns of a wide matrix, a square, decide on Q; a product makes the others of R."""
+    """As np.linalg.qr. The square of the first columns of a wide matrix determines Q; the other columns of R are a
+    product."""
     rows, columns = x.shape[-2:]
     if columns <= 2 * rows or not _is_locked(x, x.size // columns):
         return np.linalg.qr(x, mode)
@@ -458,7 +459,8 @@ def factorize_wide(x: Any, mode: Any) -> tuple[Any, Any]:
 
 
 def singular_values(x: Any) -> Any:
-    """As np.linalg.svdvals. With the singular vectors, which take longer, the result is large where the matrix is."""
+    """As np.linalg.svdvals. Large matrices with few singular values are decomposed with their singular vectors, since
+    NumPy releases Python's lock for large results."""
     if not _is_locked(x, x.size // max(*x.shape[-2:], 1)):
         return np.linalg.svd(x, compute_uv=False)
     return _svd(x, full_matrices=False)[1]

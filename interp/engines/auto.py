@@ -95,12 +95,12 @@ class Target(Enum):
 
 
 class HelperThread:
-    """Work in a thread of its own, at once where no thread can start."""
+    """Work in a separate thread, or in the calling one if no thread can start."""
 
     def __init__(self, work: Callable[[], object]) -> None:
         self._work = work
         self.error: Exception | None = None
-        """What the work raised, once it is done."""
+        """The exception that the work raised, once it is done."""
         self.is_done = False
         try:
             threading.Thread(target=self._run, name="tagloom loader").start()

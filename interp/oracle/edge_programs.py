@@ -50,8 +50,8 @@ def sample_groups(sample: OpSample) -> list[list[tuple[Value, ...]]]:
 
 @cache
 def supported_samples(capabilities: Capabilities) -> dict[DType, list[list[OpSample]]]:
-    """Those that a backend supports, by the dtype of their last operand; a list for each op. All if it supports
-    none."""
+    """The samples that a backend supports, by the dtype of the last operand, in a list for each op; all samples if it
+    supports none."""
 
     def is_supported(sample: OpSample) -> bool:
         types = [*map(Type, sample.operand_dtypes), sample_result(sample)]

@@ -46,7 +46,7 @@ QUOTIENT_OPS = ("floor_divide", "remainder")
 NUMBER_OPS = ("add", "add", "subtract", "multiply", "minimum", "maximum", "where", "negative")
 MAX_DEPTH, MAX_LOOPS, MAX_NODES = 3, 4, 50
 SEQUENCE_VERSION = 2
-"""The version of the sequences that seeds give: another one where the programs of a seed are others."""
+"""The version of the sequences of programs: it changes if a seed gives other programs."""
 EDGE_INTERVAL = 5
 """Of so many programs in a row, one computes with edge values."""
 

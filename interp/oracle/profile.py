@@ -1,5 +1,5 @@
-"""Profiles of backends: what a backend does with each op, combination of dtypes and group of operands. Two profiles of
-one backend say what a new version of it gains, loses and changes."""
+"""Profiles of backends: the verdict on a backend for each op, combination of dtypes and group of operands. A comparison
+of two profiles shows what a new version of a backend gains, loses and changes."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .sweep import SweepResult
 
 @dataclass
 class BackendProfile:
-    """What a backend does, by op with dtypes, and by group of operands: the verdict and its reason."""
+    """The behaviour of a backend: the verdict and its reason, by op with dtypes, and by group of operands."""
 
     backend: str
     """The name and the version of the backend."""
@@ -28,7 +28,7 @@ class BackendProfile:
 
 
 def read_profile(data: Any) -> BackendProfile | None:
-    """The profile that JSON data is; None if it is none."""
+    """The profile in JSON data; None if the data are no profile."""
     match data:
         case {"backend": str(backend), "ops": dict(ops)} if all(map(_has_behaviours, ops.values())):
             return BackendProfile(backend, ops)
@@ -40,7 +40,7 @@ def _has_behaviours(groups: Any) -> bool:
 
 
 class ProfileChange(NamedTuple):
-    """A group of operands with which a backend does something else than before."""
+    """A group of operands for which the behaviour of a backend differs between two profiles."""
 
     label: str
     group: str
@@ -61,8 +61,8 @@ def _is_alike(behaviour: str) -> bool:
 def compare_profiles(
     old: Mapping[str, Mapping[str, str]], new: Mapping[str, Mapping[str, str]]
 ) -> Iterator[ProfileChange]:
-    """The changes of the ops and groups that both profiles have. Of refusals the kind counts, of errors, crashes and
-    hangs the verdict alone: messages vary.
+    """The changes of the ops and groups that both profiles have. Refusals are compared by their kinds; errors, crashes
+    and hangs only by the verdict, since messages vary.
 
     >>> old = {"add int8": {"ordinary": "refused kernel: no int8"}, "exp float32": {"ordinary": "alike"}}
     >>> new = {"add int8": {"ordinary": "alike"}, "exp float32": {"ordinary": "different 1 of 3 differ"}}

@@ -79,7 +79,7 @@ class Capabilities(NamedTuple):
 
 
 ALL_CAPABILITIES = Capabilities("", "", "")
-"""Those of a backend that supports everything."""
+"""The capabilities of a backend that supports everything."""
 
 
 class Adapter(Protocol):

@@ -96,7 +96,7 @@ def program_results(backend: Backend, seed: int, count: int) -> Iterator[CaseRes
 
 
 def program_setting(seed: int, count: int) -> str:
-    """What a part of generated programs tries: the same words mean the same programs."""
+    """A description of a part of generated programs; the same description means the same programs."""
     return f"seed {seed}, {count} programs, sequence {SEQUENCE_VERSION}"
 
 

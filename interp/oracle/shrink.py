@@ -234,8 +234,8 @@ def programs_without_call(program: Program) -> Iterator[Program]:
 
 
 def cases_with_parameters(case: FuzzCase) -> Iterator[FuzzCase]:
-    """Parameters of main, with the values that they have, in place of the results of one of its nodes: a compiler does
-    not know them, as it would know literals."""
+    """The case with parameters of main in place of the results of one of its nodes, and with the values of these as
+    arguments: a compiler cannot fold them, as it can fold literals."""
     program, arguments = case
     main = program.main
     results = [result for node in main.body.nodes for result in node.results]

@@ -25,7 +25,7 @@ class Assumption:
     grows: Room | None = None
     """The list pool or class that gets more room if the assertion fails."""
     is_caught: bool = False
-    """Whether Python raises an exception where it fails that a handler of the function catches."""
+    """Whether a failure is an exception in Python, which a handler of the function catches."""
     broken_count: int = 0
     """The number of runs that it ended."""
 

@@ -1,8 +1,9 @@
-"""Times of calls: whether a call takes longer in the graph of a function than in Python.
+"""Times of calls: they show whether calls of a function take longer in its graph than in Python.
 
-Now and then, a round of calls is timed, in the graph and in Python in turn. A function stays in Python once two rounds
-in a row find its graph more than `MAX_RATIO` times as slow; a round in which the graph is the faster one, or as fast,
-starts the count again. The next round comes sooner after a slow one, and later after each other one.
+Now and then, a round of calls is timed, in the graph and in Python in turn. A round is slow if the graph takes more
+than `MAX_RATIO` times as long. A function stays in Python after two slow rounds; a round in which the graph takes no
+longer than Python resets the count. The gap before the next round is `FIRST_GAP` after a slow round, and doubles, up to
+`MAX_GAP`, after any other.
 """
 
 from __future__ import annotations
@@ -12,13 +13,13 @@ from dataclasses import dataclass, field
 from statistics import median
 
 MAX_RATIO = 1.2
-"""How many times as long as in Python a call may take in the graph."""
+"""The largest ratio of the time in the graph to that in Python for which a function stays in its graph."""
 ROUND_CALLS = 5
-"""How many calls of a round run in the graph, and as many in Python."""
+"""The number of calls of a round in the graph, and of those in Python."""
 MAX_SLOW_ROUNDS = 2
-"""After how many slow rounds in a row a function stays in Python."""
+"""The number of slow rounds after which a function stays in Python."""
 FIRST_GAP, MAX_GAP = 16, 4096
-"""How many calls run in the graph before the first round, and at most between two rounds."""
+"""The number of calls in the graph before the first round, and the largest number between two rounds."""
 
 read_clock = time.perf_counter
 """The time in seconds."""
@@ -26,19 +27,19 @@ read_clock = time.perf_counter
 
 @dataclass
 class CallTimes:
-    """The times of the calls of a round, in seconds, and when the next round begins."""
+    """The times of the calls of a round, in seconds, and the number of calls until the next round."""
 
     graph: list[float] = field(default_factory=list)
     python: list[float] = field(default_factory=list)
     gap: int = FIRST_GAP
     remaining: int = FIRST_GAP
-    """How many calls still run in the graph before the round begins."""
+    """The number of calls in the graph until the round begins."""
     slow_rounds: int = 0
     medians: tuple[float, float] | None = None
     """The times of a call in the graph and in Python, in the last whole round."""
 
     def begin_again(self) -> None:
-        """Drop what was measured: the graph is another one."""
+        """Drop the times and the count of slow rounds, since the graph is a new one."""
         self.graph, self.python, self.gap, self.remaining, self.slow_rounds = [], [], FIRST_GAP, FIRST_GAP, 0
 
     def is_python_next(self) -> bool:

@@ -33,11 +33,12 @@ PLAIN_EXCEPTIONS = (
 )
 """Exceptions of Python that take any arguments."""
 FIRST_CODE = 4
-"""The first of the ways in which a block is left that lead to a handler, after those in `staging`."""
+"""The first of the codes of handlers. Smaller codes are the other ways to leave a block, in `staging`."""
 
 
 def run_guarded(generation: ProgramFunctions, run: Callable[[], None]) -> None:
-    """Generate a statement: where it may raise what a handler around it catches, what follows is in a branch."""
+    """Generate a statement. If it may raise an exception that a handler around it catches, the rest of it is in a
+    branch."""
     if generation.open_tries():
         _attempt(generation, run, frozenset())
     else:
@@ -108,15 +109,15 @@ def _run_handler(generation: ProgramFunctions, handler: ast.ExceptHandler) -> No
 
 
 def _code(handler: ast.ExceptHandler) -> int:
-    """The way in which a block is left that leads to a handler."""
+    """The code for leaving a block to a handler."""
     return FIRST_CODE + handler.lineno
 
 
 def _catchers(
     generation: ProgramFunctions, handlers: Sequence[ast.ExceptHandler]
 ) -> list[tuple[tuple[type, ...], int | None]]:
-    """The classes that each handler catches, with its code; None for a handler that is not in the graph, at which the
-    list ends if its classes are not known."""
+    """The classes that each handler catches, with its code; None for a handler that is not in the graph. The list ends
+    at a handler whose classes are not known."""
     catchers = list[tuple[tuple[type, ...], int | None]]()
     for handler in handlers:
         is_dropped = handler.name is not None or generation.location_of(handler) in (

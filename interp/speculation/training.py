@@ -324,7 +324,7 @@ def _with_symbols(staging: Staging, static: StaticObject, dtype: dtypes.DType) -
 
 
 GRADIENTS = (grad, value_and_grad)
-"""What makes the gradient of a function."""
+"""The functions that make gradients of functions."""
 METHODS: dict[tuple[type, str], tuple[int, Callable[..., StagedValue]]] = {
     (Tape, "watch"): (1, _watch),
     (Tape, "gradient"): (2, _gradient),

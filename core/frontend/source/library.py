@@ -73,7 +73,7 @@ def round_integer(n, unit):
     return quotient * unit
 
 
-def reduced(function, items, *start):
+def reduce_items(function, items, *start):
     """`functools.reduce(function, items, *start)`."""
     values = items if start else list(items)
     if not start and not values:
@@ -111,14 +111,14 @@ def count_item(items, value):
     return count
 
 
-def mapped(function, *iterables):
+def map_items(function, *iterables):
     """`map(function, *iterables)`."""
     if len(iterables) == 1:
         return (function(item) for item in iterables[0])
     return (function(*items) for items in zip(*iterables, strict=False))
 
 
-def filtered(function, iterable):
+def filter_items(function, iterable):
     """`filter(function, iterable)`."""
     if function is None:
         return (item for item in iterable if item)
@@ -132,7 +132,7 @@ def push_items(items, add):
 
 
 def push_until(items, add):
-    """Calls `add` on each item until it returns a true value; whether it has."""
+    """Calls `add` on each item until it returns a true value; returns whether it has."""
     for item in items:
         if add(item):
             return True

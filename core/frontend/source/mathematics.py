@@ -1,4 +1,4 @@
-"""The functions of Python's module `math`, of symbolic numbers: ops on float64, with Python's exceptions as traps."""
+"""The functions of Python's module `math` on symbolic numbers: ops on float64, with Python's exceptions as traps."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class MathFunction(NamedTuple):
 
     op: str
     is_outside: Callable[..., Any] | None = None
-    """Whether operands are outside of the domain: then Python raises ValueError."""
+    """Whether operands are outside of the domain, for which Python raises ValueError."""
     may_overflow: bool = False
     """Whether Python raises OverflowError where the result is infinite."""
     gives_integer: bool = False
@@ -67,7 +67,8 @@ PYTHON_IMPLEMENTATIONS: dict[Callable[..., Any], Callable[..., Any]] = {
     math.degrees: library.degrees,
     math.radians: library.radians,
 }
-"""The functions of `math` that are written in Python, by the number of parameters of those."""
+"""The functions of `math` that are implemented in Python. Each takes as many arguments as its implementation has
+parameters."""
 
 
 def check_power(base: Any, exponent: Any) -> None:
@@ -88,8 +89,9 @@ def round_to_digits(number: Any, digits: int) -> Any:
     """`round(number, digits)` of a symbolic number, as Python rounds: to the decimal number that is nearest to the
     exact value; of two, to the one whose last digit is even.
 
-    What the product with the power of ten, or the quotient, loses is computed exactly, and decides where it is halfway
-    between two integers. From 2**53 on, the power of ten is below the precision of the number.
+    The rounding error of the product with the power of ten, or of the quotient, is computed exactly, and decides if the
+    product is halfway between two integers. If it is 2**53 or more, the digits to drop are below the precision of the
+    number, which is returned unchanged.
     """
     namespace, size = array_namespace(), 10 ** abs(digits)
     if number_kind(number) != "f":
@@ -110,7 +112,7 @@ def round_to_digits(number: Any, digits: int) -> Any:
 
 
 def _product_error(left: Any, right: Any, product: Any) -> Any:
-    """What a product of floats loses by its rounding (Dekker, Numerische Mathematik 18, 1971)."""
+    """The exact product of two floats minus the rounded one (Dekker, Numerische Mathematik 18, 1971)."""
     (left_high, left_low), (right_high, right_low) = _halves(left), _halves(right)
     rest = left_high * right_high - product + left_high * right_low + left_low * right_high
     return rest + left_low * right_low
@@ -132,8 +134,8 @@ def _float_remainder(x: Any, y: Any) -> Any:
 
 
 def apply_math(function: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
-    """A function of `math` of numbers, some of which are symbolic. Returns NotImplemented where there is no op for it,
-    or for an argument that is no number."""
+    """Apply a function of `math` to numbers, some of which are symbolic. Returns NotImplemented if there is no op for
+    it, or if an argument is not a number."""
     kinds = [number_kind(argument) for argument in arguments]
     if None in kinds:
         return NotImplemented

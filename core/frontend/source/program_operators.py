@@ -66,9 +66,9 @@ class ProgramOperators(Operators):
         self.builtins |= calls.BUILTINS
         self.builtins |= {
             enumerate: sequences.enumerate_items,
-            filter: convert(library.filtered),  # type: ignore[arg-type]
-            functools.reduce: functools.partial(self._library_call, library.reduced),
-            map: convert(library.mapped),  # type: ignore[arg-type]
+            filter: convert(library.filter_items),  # type: ignore[arg-type]
+            functools.reduce: functools.partial(self._library_call, library.reduce_items),
+            map: convert(library.map_items),  # type: ignore[arg-type]
             pow: methods.power,
             reversed: sequences.reverse_items,
             sorted: functools.partial(methods.sort, self),

@@ -83,7 +83,7 @@ def _values(entries: StackedItems) -> StackedItems:
 
 
 class _KeyPosition(NamedTuple):
-    """Where a key is in a table: a position, the number of keys if it is not there."""
+    """The position of a key in a table; the number of keys if the key is not there."""
 
     position: Any
     count: Any
@@ -94,7 +94,7 @@ class _KeyPosition(NamedTuple):
 
 
 def _find(keys: StackedItems, key: Any) -> _KeyPosition:
-    """Where a key is among these."""
+    """The position of a key among these."""
     namespace, count = array_namespace(), item_count([keys])
     tree, own = split(keys.columns), split(key)
     if tree.treedef != own.treedef:
@@ -109,8 +109,8 @@ def _find(keys: StackedItems, key: Any) -> _KeyPosition:
 
 
 def _append(entries: StackedItems, row: Any, place: _KeyPosition, *, replaces: bool) -> StackedItems:
-    """The entries with a row behind them, if its key is not there yet; with `replaces`, the value of one that is there
-    is that of the row."""
+    """The entries, with a row at the end if its key, at `place`, is not among them. If it is, the row is dropped; with
+    `replaces`, its value replaces that of the entry."""
     namespace, new = array_namespace(), stack_items([row])
     try:
         own, added = (split(part) for part in unify_structures([entries.columns, new.columns], depth=1))
@@ -159,7 +159,7 @@ def _set_entries(table: dict[Any, Any], entries: StackedItems) -> None:
 
 
 def get_entry(table: dict[Any, Any], key: Any) -> Any:
-    """`table[key]`. A key that is not there is a trap, a KeyError; of a Counter it is 0, and a defaultdict gets it."""
+    """`table[key]`. A missing key is a trap, a KeyError; a Counter has 0 for it, and a defaultdict adds it."""
     if isinstance(table, Counter):
         return get_entry_or(table, key, 0)
     if isinstance(table, defaultdict) and table.default_factory is not None:
@@ -168,7 +168,7 @@ def get_entry(table: dict[Any, Any], key: Any) -> Any:
 
 
 def get_entry_or(table: dict[Any, Any], key: Any, default: Any = None, fail: Callable[[], Any] | None = None) -> Any:
-    """`table.get(key, default)`; where the key is not there, what `fail` does."""
+    """`table.get(key, default)`. With `fail`, a missing key calls it instead."""
     entries, otherwise = _entries(table), fail or (lambda: default)
     if entries is None:
         return otherwise()
@@ -200,7 +200,7 @@ def set_default(table: dict[Any, Any], key: Any, value: Any = None) -> Any:
 
 
 def delete_entry(table: dict[Any, Any], key: Any) -> None:
-    """`del table[key]`. A key that is not there is a trap: a KeyError."""
+    """`del table[key]`. A missing key is a trap: a KeyError."""
     announce_items(table)
     entries = _entries(table)
     if entries is None:
@@ -217,7 +217,7 @@ def _require(place: _KeyPosition, key: Any) -> None:
 
 
 def _drop_row(stacked: StackedItems, place: _KeyPosition) -> StackedItems:
-    """The rows but for one; all if there is none at the place."""
+    """The rows without the one at a place; all rows if there is none."""
     if place.is_there is False:
         return stacked
     parts = take_slice(stacked, slice(None, place.position)), take_slice(stacked, slice(place.position + 1, None))
@@ -247,8 +247,8 @@ def entry_rows(table: dict[Any, Any], part: str) -> list[Any]:
 
 
 def call_dict_method(name: str, table: dict[Any, Any], arguments: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
-    """A method of a dict, where only the run knows its keys or a key among the arguments; NotImplemented where Python
-    knows them, or there is no counterpart."""
+    """Call a method of a dict of which only the run knows the keys, or with a key that only the run knows. Returns
+    NotImplemented if Python knows all keys, or if the method has no counterpart."""
     is_open, key = is_open_table(table), arguments[:1]
     takes_key = name in ("get", "pop", "setdefault") and len(key) == 1 and not keywords
     if takes_key and (is_open or (is_symbolic_key(key[0]) and may_grow(table, key[0]))):
@@ -267,14 +267,14 @@ def call_dict_method(name: str, table: dict[Any, Any], arguments: tuple[Any, ...
 
 
 def pairs_of(source: Any) -> Any:
-    """The entries of what a dict is made of, as pairs."""
+    """The pairs of a key and a value in a source of `dict(source)`; a source other than a dict is unchanged."""
     if has_stacked_entries(source):
         return entry_rows(source, "items")
     return list(source.items()) if isinstance(source, dict) else source
 
 
 def create_table(*pairs: Any) -> dict[Any, Any]:
-    """`{key: value, ...}`; each pair is an entry, or has one part, which is `**table`."""
+    """`{key: value, ...}`; each pair is a key and a value, or, for `**table`, the table alone."""
     table: dict[Any, Any] = register_created({})
     for pair in pairs:
         if len(pair) == 1:
@@ -305,7 +305,7 @@ def _refuse_key() -> NoReturn:
 
 
 def create_set(items: Iterable[Any] = ()) -> Any:
-    """A set of known items, some of which may be symbolic."""
+    """A set of these items, some of which may be symbolic."""
     if current_region() is None:
         return set(items)
     result = register_created(TracedSet())
@@ -337,7 +337,7 @@ def _remove(items: TracedSet, item: Any, *, is_required: bool) -> None:
     items.replace(_drop_row(stacked, place))
 
 
-def _copied(items: Any) -> TracedSet:
+def _copy_set(items: Any) -> TracedSet:
     result: TracedSet = register_created(TracedSet())
     result.replace(items.content() if type(items) is TracedSet else frozenset(items))
     return result
@@ -359,15 +359,15 @@ def _to_items(operand: Any) -> Any:
 
 
 def _combine(name: str, items: Any, others: tuple[Any, ...]) -> Any:
-    """A set of the items of two or more, as the name of the method says."""
+    """The set that a method, such as `union`, returns for a set and others."""
     if _is_known(items, *others):
         plain = (each.known_items() if type(each) is TracedSet else each for each in (items, *others))
         first, *rest = plain
-        return _copied(getattr(set(first), name)(*rest))
+        return _copy_set(getattr(set(first), name)(*rest))
     result = items
     for other in others:
         result = convert(_COMBINATIONS[name])(_to_items(result), other, _to_items(other))  # type: ignore[arg-type]
-    return _copied(result)
+    return _copy_set(result)
 
 
 _COMBINATIONS: dict[str, Callable[..., Any]] = {
@@ -420,7 +420,7 @@ def call_set_method(name: str, items: TracedSet, *arguments: Any) -> Any:
         items.replace(frozenset())
         return None
     if name == "copy":
-        return _copied(items)
+        return _copy_set(items)
     if name == "pop":
         items.known_items()
         announce_items(items)

@@ -199,7 +199,7 @@ PLAIN_CLASSES: dict[type, str] = {
     Mapping: "dict(x) is a plain dict of values",
     Set: "sorted(x) is a list of the elements, in order",
 }
-"""What to write for collections that are not lists. A collection of another class has items in order, as a list."""
+"""Hints for collections that are not sequences. A collection of any other class gets the hint for lists."""
 
 
 @functools.cache
@@ -479,6 +479,8 @@ def _flatten_into(value: Any, like: TreeDef | None, leaves: list[Any], depth: in
     by_reference, words_are_static, is_leaf = options
     if depth > MAX_DEPTH:
         raise Invalid(f"a value is nested deeper than {MAX_DEPTH}, or contains itself", where=user_location())
+    if kind is TracedSet and value.stacked is None and not by_reference:
+        refuse_collection(value.known_items())
     parts = None if _is_opaque(value, kind, like, is_leaf) else parts_of(value, kind)
     if parts is None:
         is_part = depth > 0 or value is None

@@ -1,4 +1,4 @@
-"""Stacked items: what stands in a list, dict or set for items whose number only the run knows."""
+"""Stacked items: they represent, in a list, dict or set, items whose number only the run knows."""
 
 from __future__ import annotations
 
@@ -43,8 +43,8 @@ def has_stacked_items(container: Any) -> bool:
 
 
 class EntriesKey(str):
-    """The key of a dict whose keys only the run knows: `{ENTRIES: StackedItems((keys, values))}`. A use of it as a key
-    of the user raises Invalid (F4)."""
+    """The class of `ENTRIES`, the only key of a dict whose keys only the run knows: `{ENTRIES: StackedItems((keys,
+    values))}`. Code that uses it like a key of its own raises Invalid (F4)."""
 
     __slots__ = ()
 
@@ -71,7 +71,8 @@ def has_stacked_entries(container: Any) -> bool:
 
 
 SET_METHODS: CellType = CellType()
-"""What performs a method of a `TracedSet`: a function of its name, the set and the arguments. Staging sets it."""
+"""The implementation of the methods of `TracedSet`: a function of the method's name, the set and the arguments.
+`core/frontend/source/tables.py` sets it."""
 
 
 def _method(name: str) -> Any:
@@ -83,8 +84,8 @@ def _method(name: str) -> Any:
 
 
 class TracedSet(set[Any]):
-    """A set that code under trace has created. Its items are known, or `stacked` has them, as many as the run says; the
-    set of Python is empty then."""
+    """A set that code under trace has created. If only the run knows the number of its items, they are in `stacked`,
+    and the set of Python is empty."""
 
     def __init__(self, items: Any = (), stacked: StackedItems | None = None) -> None:
         super().__init__(items)

@@ -37,8 +37,8 @@ alignment."""
 MIN_BUFFER_BYTES = 2**12
 """An array of this many bytes is a buffer of its own; smaller ones are copied into one with their neighbours."""
 MAX_SHARES = 8
-"""An array shares the memory of the buffer that it comes from if it is at least an eighth of it: it keeps all of it in
-memory as long as it lives."""
+"""An array that is at least an eighth of its buffer shares the memory of the buffer, and keeps all of it alive. A
+smaller one is copied."""
 
 
 def pack(document: Any) -> tuple[Buffer, ...]:
@@ -89,9 +89,9 @@ def element_bytes(arrays: Sequence[Array]) -> list[npt.NDArray[np.uint8]]:
 
 
 def unpack(packed: Packed) -> Any:
-    """The document that `pack` wrote, cut into buffers as there or less often; its arrays are read-only. They take no
-    more memory than the buffers, whatever these are, and share that of large ones. Raises ValueError, LookupError or
-    TypeError where the data have another form.
+    """The document that `pack` wrote. The buffers may be those of `pack`, or some of these joined. The arrays are
+    read-only, share the memory of large buffers, and take no more memory than the buffers, even if the data are
+    damaged. Raises ValueError, LookupError or TypeError if the data have another form.
 
     >>> unpack(pack([7, np.array([1, 2], np.int16)]))
     [7, array([1, 2], dtype=int16)]
@@ -122,7 +122,7 @@ class _ArrayReader:
         self.end = 0
         """Where the next array begins."""
         self._arrays: dict[JsonValue, Array] = {}
-        """The arrays that were read, by what their references say."""
+        """The arrays that were read, by dtype, shape and position."""
 
     def replace_reference(self, mapping: dict[str, Any]) -> Any:
         """The array to which a reference refers; any other object as it is."""

@@ -103,7 +103,7 @@ class Worker:
         self._result: FiringResult | None = None
         """The result of the firing elsewhere that is being completed."""
         self._last_event: Event | None = None
-        """The last event of a step, whose result the limit on memory may not know yet."""
+        """The last event of a step. Its result may not be counted toward the limit on memory yet."""
         self._load(first_stores(graph, self._new_state()), None)
 
     def _new_state(self) -> State:

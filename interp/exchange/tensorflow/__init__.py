@@ -10,9 +10,9 @@ from typing import Any
 from ...function.function import Function
 
 SUFFIXES = (".pb", ".pbtxt")
-"""How the names of files with a graph end: in protobuf's wire format, or as text."""
+"""The suffixes of files that contain a graph: in protobuf's wire format, or as text."""
 MODEL_FILES = tuple(f"saved_model{suffix}" for suffix in SUFFIXES)
-"""The files, of which one is in the folder of a SavedModel."""
+"""The names of the file with the model in the folder of a SavedModel; one of them is there."""
 
 
 def is_saved_model(path: Path) -> bool:
@@ -33,13 +33,13 @@ def from_tensorflow(
     `source` is a concrete function, a GraphDef, the bytes of one, the path of a `.pb` or `.pbtxt` file, or the folder
     of a SavedModel. A graph has its placeholders as parameters, in order, and returns the values that no node takes;
     `inputs` and `outputs` name others, as "NODE" or "NODE:NUMBER". `signature` chooses one of a SavedModel's; without
-    it that is serving_default, or the only one.
+    it, the signature is serving_default, or the only one.
 
     Variables of a concrete function or a SavedModel become variables of tagloom, with copies of their values. A
     constant of more than 64 elements becomes a hidden argument. Reading files needs no TensorFlow, and runs nothing.
 
-    Raises Usage for what cannot be read, Malformed for a damaged graph, and, when the function is traced, Usage for
-    what tagloom lacks.
+    Raises Usage if the source cannot be read, Malformed if the graph is damaged, and, when the function is traced,
+    Usage for a feature that tagloom lacks.
     """
     from .model import import_graph  # here: most programs need no graphs
 

@@ -1,5 +1,5 @@
-"""Checkpoints of TensorFlow: an index, a table of sorted keys as LevelDB writes it, without compression; and files of
-bytes, in which the index says where each array is."""
+"""Checkpoints of TensorFlow: an index, and files of bytes that contain the arrays. The index has the position of each
+array by key, as a table in LevelDB's format, without compression."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ MAGIC = 0xDB4775248B80FB57
 """The last eight bytes of a table."""
 FOOTER_BYTES = 48
 TRAILER_BYTES = 5
-"""Behind each block stand its kind of compression, and a checksum."""
+"""The size of the trailer of a block: its kind of compression (1 byte), and a checksum (4 bytes)."""
 MAX_INDEX_BYTES = 2**28
 
 
 def read_checkpoint(prefix: Path) -> Mapping[str, Any]:
-    """The arrays of a checkpoint by key, but for those of dtypes that tagloom lacks. `prefix` is its path without
-    .index. Raises Usage where a file cannot be read, Malformed where one is damaged."""
+    """The arrays of a checkpoint by key, except those of dtypes that tagloom lacks. `prefix` is its path without the
+    suffix .index. Raises Usage if a file cannot be read, Malformed if one is damaged."""
     index = prefix.with_name(f"{prefix.name}.index")
     with path_errors(index, "this checkpoint cannot be read"):
         if not index.is_file() or index.stat().st_size > MAX_INDEX_BYTES:
@@ -64,7 +64,7 @@ def table_entries(content: bytes) -> Iterator[tuple[bytes, bytes]]:
 
 
 def block_entries(content: bytes, offset: int, size: int) -> Iterator[tuple[bytes, bytes]]:
-    """The keys and values of a block: each key begins with some bytes of the one before."""
+    """The keys and values of a block. It stores each key without the first bytes that it shares with the key before."""
     if offset + size + TRAILER_BYTES > len(content) or content[offset + size] != 0:
         raise Malformed("this index of a checkpoint is damaged", required="blocks without compression in the file")
     block = memoryview(content)[offset : offset + size]

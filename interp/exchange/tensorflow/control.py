@@ -1,8 +1,8 @@
-"""Under which conditions a node of a graph with Switch, Merge and frames gets live values.
+"""The conditions under which a node of a graph with Switch, Merge and frames gets live values.
 
 A Switch sends its value to one of its outputs, and a dead one to the others; a node with a dead input gives dead
-outputs; a Merge passes on the value that is live. A control edge comes from the node, not from one of its outputs: so
-it says whether the Switch itself is dead. The conditions are found before the run, from the graph alone.
+outputs; a Merge passes on the value that is live. A control edge comes from a node, not from one of its outputs, so one
+from a Switch is dead only if the Switch itself is dead. The conditions are found before the run, from the graph alone.
 """
 
 from __future__ import annotations
@@ -38,9 +38,11 @@ class LoopFrame:
     enters: dict[str, str] = field(default_factory=dict)
     """The Enter of each Merge."""
     next_values: dict[str, Endpoint] = field(default_factory=dict)
-    """What the NextIteration of each Merge takes."""
+    """The input of the NextIteration of each Merge."""
     next_controls: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    """The nodes after which the NextIteration of each Merge runs."""
     switches: dict[str, list[str]] = field(default_factory=dict)
+    """The Switches of each Merge."""
     condition: str = ""
     """The LoopCond."""
     body_port: int = 1
@@ -48,8 +50,8 @@ class LoopFrame:
 
 
 class BranchGroup(NamedTuple):
-    """The Merges that one conditional has: its predicate, and for each Merge the inputs by the outputs of the Switches
-    from which they come."""
+    """The Merges of one conditional. `sides` has the input of each Merge by the output of the Switches from which it
+    comes."""
 
     predicate: Endpoint
     merges: tuple[str, ...]
@@ -116,7 +118,8 @@ class ControlAnalysis:
             result[each.name] = frame
 
     def inputs_of(self, name: str) -> Iterator[str]:
-        """The nodes on whose conditions that of a node depends: of a loop variable that is its Enter."""
+        """The nodes on whose conditions that of a node depends: its inputs; for a Merge of a frame, only its Enter;
+        for an Exit or a LoopCond, all Enters of the frame."""
         node = self.nodes[name]
         if name in self.frames:
             frame = self.frames[name]
@@ -174,7 +177,7 @@ class ControlAnalysis:
         raise unsupported("construct", message)
 
     def root(self, endpoint: Endpoint) -> Endpoint:
-        """The output from which a value comes as it is."""
+        """The output from which a value comes unchanged, through Identity, Switch and Enter."""
         seen = set()
         while endpoint not in seen:
             seen.add(endpoint)
@@ -185,8 +188,8 @@ class ControlAnalysis:
         return endpoint
 
     def group(self, name: str) -> BranchGroup:
-        """The Merges of the conditional that a Merge belongs to: those of one predicate, of which none depends on
-        another."""
+        """The conditional of a Merge: the Merges of the same predicate and conditions that depend on as many others of
+        these, so none depends on another."""
         if name not in self.groups:
             predicate, _ = self.choose_predicate(self.nodes[name])
             own = self.node_gates(name)

@@ -22,7 +22,7 @@ ALIASES = {f"Ref{name}": name for name in ("Enter", "Exit", "Identity", "Merge",
 
 
 ARITIES = {"Enter": 1, "Exit": 1, "Identity": 1, "LoopCond": 1, "NextIteration": 1, "Switch": 2, "_SwitchN": 2}
-"""The numbers of inputs of the ops that route values; Merge has one at least."""
+"""The numbers of inputs of the ops that route values. A Merge has at least one."""
 
 
 class Endpoint(NamedTuple):
@@ -47,7 +47,7 @@ class ForeignNode:
         return read_attribute(self.messages[name]) if name in self.messages else default
 
     def integer(self, name: str, default: int) -> int:
-        """The value of an attribute that is a number; raises Malformed where it is none."""
+        """The value of an attribute that is an integer; raises Malformed if it is not."""
         value = self.attribute(name, default)
         if type(value) is not int:
             raise Malformed(f"attribute {name} of node {self.name} is no number", got=value)
@@ -55,7 +55,7 @@ class ForeignNode:
 
     @property
     def predecessors(self) -> Iterator[str]:
-        """The nodes of which it takes values, or after which it runs."""
+        """The nodes whose values it takes, or after which it runs."""
         yield from (endpoint.node for endpoint in self.inputs)
         yield from self.controls
 
@@ -183,7 +183,7 @@ def read_function(definition: Message, library: GraphLibrary) -> ForeignGraph:
 
 
 def existing_endpoint(text: str, ops: Mapping[str, str], library: GraphLibrary) -> Endpoint:
-    """The output that a text names; raises Malformed where the graph has no such node."""
+    """The output that a text names; raises Malformed if the graph has no such node."""
     endpoint = read_endpoint(text, ops, library)
     if endpoint.node not in ops:
         raise Malformed(f"there is no node {endpoint.node!r}")
@@ -193,8 +193,8 @@ def existing_endpoint(text: str, ops: Mapping[str, str], library: GraphLibrary) 
 def read_graph(
     message: Message, name: str, inputs: Sequence[str] | None, outputs: Sequence[str] | None
 ) -> ForeignGraph:
-    """The graph of a GraphDef, from some outputs to others. Without names the parameters are the placeholders, and the
-    results the values of those nodes that no node follows."""
+    """The graph of a GraphDef between `inputs` and `outputs`. Without names, its parameters are the placeholders on
+    which results depend, and its results are the first outputs of the nodes that no node follows."""
     library = read_library(message)
     nodes = read_nodes(message.node, library, [])
     ops = {each: node.op for each, node in nodes.items()}

@@ -1,8 +1,8 @@
 """The interpretation of TensorFlow's graphs: their ops applied, while a function is traced, to symbolic values.
 
 A value is an array of NumPy if it is a constant, a symbolic value, or one of `values.py`. A frame becomes a while loop,
-the Merges of one predicate become a conditional (`control.py` finds both), a function of the graph becomes one of the
-program.
+the Merges of one predicate become a conditional (`control.py` finds both), and a function of the graph becomes a
+function of the program.
 """
 
 from __future__ import annotations
@@ -39,11 +39,11 @@ from .values import VariableHandle, is_array, is_constant
 MAX_FOLDED_ELEMENTS = 1024
 """The most elements of a constant that is computed while a graph is imported."""
 MAX_DEPTH = 40
-"""How deep functions that are no calls of the program, branches and loops may nest."""
+"""The maximal nesting of branches, of loops, and of functions that are no calls of the program."""
 
 
 class DeadValue:
-    """In place of a value that is not live."""
+    """Stands for a value that is not live."""
 
 
 DEAD = DeadValue()
@@ -51,8 +51,8 @@ DEAD = DeadValue()
 
 @dataclass(frozen=True, slots=True)
 class GraphScope:
-    """What is evaluated of a graph in one region: the values of nodes by name, those of the regions around it
-    included, and the outputs of Switches that are live, by the values that decide it."""
+    """The evaluation of a graph in one region: the values of its nodes by name, with those of the regions around it,
+    and the live outputs of Switches, by their predicates."""
 
     graph: ForeignGraph
     values: ChainMap[str, Sequence[Any]]
@@ -65,7 +65,7 @@ class GraphScope:
 
 @dataclass(frozen=True, slots=True)
 class TensorFlowCall:
-    """A node that is evaluated: what rows that need more than operands and attributes ask."""
+    """A node under evaluation, for rows that need more than operands and attributes."""
 
     interpreter: GraphInterpreter
     node: ForeignNode
@@ -76,8 +76,8 @@ class GraphInterpreter:
     """Evaluates a graph and its functions. Large constants are the same objects in each trace."""
 
     def __init__(self, graph: ForeignGraph, library: GraphLibrary, captures: Mapping[str, Any], name: str) -> None:
-        """`captures` are the values of parameters that callers do not give, and of variables, by the names of their
-        nodes; None is a resource that is no variable."""
+        """`captures` are the values of variables, and of parameters that callers do not pass, by the names of their
+        nodes; None stands for a resource that is no variable."""
         self.graph, self.library = graph, library
         self.graphs: dict[str, ForeignGraph] = {}
         self.analyses: dict[ForeignGraph, ControlAnalysis] = {}
@@ -262,12 +262,12 @@ class GraphInterpreter:
                 pending += missing[::-1]
 
     def controls(self, graph: ForeignGraph, names: Iterable[str]) -> list[str]:
-        """Those of nodes that have effects or depend on one: no others need to run before their turn."""
+        """The nodes, among these, that have effects or depend on one: only their order matters."""
         effects = self.effectful(graph)
         return [name for name in names if name in effects]
 
     def dependencies(self, scope: GraphScope, name: str) -> list[str]:
-        """The nodes whose values must be there before a node, or a loop or conditional with it, is evaluated."""
+        """The nodes that must be evaluated before a node; for a node of a loop or conditional, before all of that."""
         graph, node = scope.graph, scope.graph.nodes[name]
         analysis = self.analysis(graph)
         if name in analysis.frames:
@@ -281,7 +281,7 @@ class GraphInterpreter:
         return [*(endpoint.node for endpoint in node.inputs), *self.controls(graph, node.controls)]
 
     def group_dependencies(self, scope: GraphScope, name: str) -> list[str]:
-        """The predicate of a conditional, and what its branches use of the values around it."""
+        """The nodes of the predicate of a conditional, and of the outer values that its branches use."""
         graph, analysis = scope.graph, self.analysis(scope.graph)
         group = analysis.group(name)
         outer, seen = [group.predicate.node], set(group.merges)
@@ -321,7 +321,7 @@ class GraphInterpreter:
         scope.values.update(results)
 
     def evaluate_node(self, scope: GraphScope, node: ForeignNode) -> dict[str, Sequence[Any]]:
-        """The values of a node; and those of the others that belong to the same loop or conditional."""
+        """The values of a node, and those of the other nodes that belong to the same loop or conditional."""
         analysis = self.analysis(scope.graph)
         if node.name in analysis.frames:
             return self.evaluate_frame(scope, analysis.frames[node.name])
@@ -348,7 +348,7 @@ class GraphInterpreter:
         return {node.name: self.apply_row(row, TensorFlowCall(self, node, scope.graph), operands)}
 
     def evaluate_switch(self, scope: GraphScope, node: ForeignNode) -> Sequence[Any]:
-        """The outputs of a Switch of which it is known which one is live."""
+        """The outputs of a Switch whose live output is known."""
         predicate = self.analysis(scope.graph).root(node.inputs[1])
         count = 2 if node.op == "Switch" else node.integer("num_outs", 0)
         chosen = scope.choices.get(predicate)
@@ -454,7 +454,7 @@ class GraphInterpreter:
             names=unique_names(short_name(nodes[frame.enters[merge]].inputs[0].node) for merge in frame.merges),
             starts=starts,
             sources=[frame_sources(graph, frame, [frame.next_values[merge].node]) for merge in frame.merges],
-            tested=frame_sources(graph, frame, [nodes[frame.condition].inputs[0].node]),
+            condition_sources=frame_sources(graph, frame, [nodes[frame.condition].inputs[0].node]),
             invariants=[k for k, merge in enumerate(frame.merges) if is_passed_on(graph, frame, merge)],
             result_positions=[
                 k for k, merge in enumerate(frame.merges)
@@ -537,10 +537,10 @@ def call_row(row: TensorFlowOperation, operands: Sequence[Any], keywords: Mappin
 
 
 def is_ignorable(row: TensorFlowOperation, name: str, node: ForeignNode) -> bool:
-    """Whether an attribute changes nothing that a row computes: dtypes of operands, numbers of operands, and notes of
-    TensorFlow's own."""
+    """Whether a row may ignore an attribute, because it is a dtype or number of operands, a note of TensorFlow's own,
+    or empty."""
     message = node.messages[name]
-    if name.startswith("_") or name in row.ignored or "type" in message or not message.values:
+    if name.startswith("_") or name in row.ignored_attributes or "type" in message or not message.values:
         return True
     is_types = "list" in message and set(message.list.values) <= {"type"}
     return is_types or name in ("N", "output_shapes", "shape", "parallel_iterations")
@@ -562,7 +562,7 @@ def frame_enters(graph: ForeignGraph, frame: LoopFrame) -> list[str]:
 
 
 def frame_sources(graph: ForeignGraph, frame: LoopFrame, names: Sequence[str]) -> set[int]:
-    """The positions of the loop variables from whose values in the same iteration nodes compute theirs."""
+    """The positions of the loop variables on whose values in the same iteration nodes depend."""
     places = {merge: position for position, merge in enumerate(frame.merges)}
     reached, pending = set(names), list(names)
     while pending:
@@ -575,7 +575,7 @@ def frame_sources(graph: ForeignGraph, frame: LoopFrame, names: Sequence[str]) -
 
 
 def is_passed_on(graph: ForeignGraph, frame: LoopFrame, merge: str) -> bool:
-    """Whether the body passes a loop variable on as it is."""
+    """Whether the body passes a loop variable on unchanged."""
     endpoint = frame.next_values[merge]
     while graph.nodes[endpoint.node].op == "Identity":
         endpoint = graph.nodes[endpoint.node].inputs[0]

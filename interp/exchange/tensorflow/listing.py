@@ -1,4 +1,4 @@
-"""The text of a graph, a line a node."""
+"""The text of a graph, one line a node."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ MAX_NAME_LENGTH = 60
 STRUCTURED = frozenset(
     {"Case", "Exit", "If", "LoopCond", "Merge", "StatelessCase", "StatelessIf", "StatelessWhile", "While"}
 )
-"""Ops of nodes in whose line loops and conditionals with all their nodes are evaluated."""
-SHOWN = ("frame_name", "cond", "body", "then_branch", "else_branch", "f", "dtype", "Tout", "DstT")
-"""The attributes that are shown."""
+"""The ops on whose lines whole loops and conditionals are evaluated, with all their nodes."""
+SHOWN_ATTRIBUTES = ("frame_name", "cond", "body", "then_branch", "else_branch", "f", "dtype", "Tout", "DstT")
+"""The attributes that a line shows."""
 
 
 class GraphListing(Listing):
@@ -46,7 +46,7 @@ class GraphListing(Listing):
 
 
 def in_order(graph: ForeignGraph) -> list[ForeignNode]:
-    """The nodes on which results depend, each behind those it depends on, but for loops."""
+    """The nodes on which results depend, each after the nodes that it depends on, except in loops."""
     order: dict[str, ForeignNode] = {}
     opened = {argument.node for argument in graph.arguments}
     pending = [*(endpoint.node for endpoint in graph.results), *graph.control_results][::-1]
@@ -67,7 +67,9 @@ def in_order(graph: ForeignGraph) -> list[ForeignNode]:
 def describe_node(node: ForeignNode) -> str:
     """The line of a node."""
     operands = [*map(describe_endpoint, node.inputs), *(f"^{clean(name)}" for name in node.controls)]
-    operands += [f"{name}={text}" for name in SHOWN if name in node.messages for text in describe(node.messages[name])]
+    operands += [
+        f"{name}={text}" for name in SHOWN_ATTRIBUTES if name in node.messages for text in describe(node.messages[name])
+    ]
     if "value" in node.messages:
         operands.append(describe_constant(node.messages["value"].tensor))
     return f"{clean(node.name)} = {clean(node.op)}({', '.join(operands)})"
@@ -109,5 +111,5 @@ def node_scopes(node: ForeignNode) -> list[str]:
 
 
 def clean(name: str) -> str:
-    """A name as it may stand in a line."""
+    """A name in a form that fits in a line."""
     return escape_line(name)[:MAX_NAME_LENGTH]

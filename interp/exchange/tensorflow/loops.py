@@ -1,4 +1,4 @@
-"""Branches and loops of a graph, whatever it writes them with: functions, or Switch, Merge and frames."""
+"""Branches and loops of a graph, in either of its forms: functions, or Switch, Merge and frames."""
 
 from __future__ import annotations
 
@@ -19,32 +19,32 @@ DEFAULT_PARALLEL_ITERATIONS = 10
 
 @dataclass(frozen=True, slots=True)
 class CarriedLoop:
-    """A loop: its variables by position."""
+    """A loop. Its variables are numbered by position."""
 
     names: Sequence[str]
     starts: Sequence[Any]
     sources: Sequence[Collection[int]]
     """The variables on which the next value of each one depends."""
-    tested: Collection[int]
+    condition_sources: Collection[int]
     """The variables on which the condition depends."""
     invariants: Collection[int]
-    """The variables that the body passes on as they are."""
+    """The variables that the body passes on unchanged."""
     result_positions: Collection[int]
     """The variables whose last values are used."""
     has_effects: bool
     parallel_iterations: int
-    """How many iterations may run at once; the default of TensorFlow counts as no bound."""
+    """The largest number of iterations in flight; the default of TensorFlow stands for no bound."""
     test: Callable[[Sequence[Any]], Any]
     advance: Callable[[Sequence[Any], Collection[int]], list[Any]]
-    """The next values of those variables that are asked for."""
+    """A function of the values of all variables that returns the next values of the variables at these positions."""
 
 
 def evaluate_loop(loop: CarriedLoop) -> list[Any]:
-    """The last values of the variables of a loop. It carries those that change and on which the results depend; None
-    stands for the others."""
+    """The last values of the variables of a loop, None for those that are not needed. The loop carries only variables
+    that change and on which results or effects depend."""
     handles = {k for k, start in enumerate(loop.starts) if isinstance(start, VariableHandle)}
     fixed = {*loop.invariants, *handles}
-    needed = set(range(len(loop.starts))) if loop.has_effects else {*loop.result_positions, *loop.tested}
+    needed = set(range(len(loop.starts))) if loop.has_effects else {*loop.result_positions, *loop.condition_sources}
     while True:
         more = needed.union(*(loop.sources[k] for k in needed if k not in fixed))
         if more == needed:
@@ -53,7 +53,7 @@ def evaluate_loop(loop: CarriedLoop) -> list[Any]:
     carried = [k for k in sorted(needed) if k not in fixed]
     if not carried:  # a loop without trips, or without end
         carried = [k for k in range(len(loop.starts)) if k not in handles]
-    starts = resolved_lists(loop, carried)
+    starts = starts_with_shapes(loop, carried)
 
     def all_values(values: Sequence[Any]) -> list[Any]:
         complete = [start if k in fixed else None for k, start in enumerate(starts)]
@@ -82,9 +82,9 @@ def evaluate_loop(loop: CarriedLoop) -> list[Any]:
     return [final if k in needed or k in carried else None for k, final in enumerate(finals)]
 
 
-def resolved_lists(loop: CarriedLoop, carried: Sequence[int]) -> list[Any]:
-    """The starts of a loop. The shape of the elements of a list that nothing says yet is that which the body puts into
-    it: the body is traced into a region that is dropped. A size that only the run knows is 1 at first."""
+def starts_with_shapes(loop: CarriedLoop, carried: Sequence[int]) -> list[Any]:
+    """The start values of a loop, with a shape for the elements of each list. An unknown shape is that of the elements
+    that the body adds: the body is traced into a region that is dropped. Sizes that only the run knows are 1."""
     starts = list(loop.starts)
     unknown = [k for k in carried if isinstance(starts[k], TensorList) and starts[k].array is None]
     if not unknown:
@@ -104,11 +104,11 @@ def resolved_lists(loop: CarriedLoop, carried: Sequence[int]) -> list[Any]:
 
 
 def evaluate_branches(predicate: Any, branches: Sequence[Callable[[], Sequence[Any]]]) -> list[Any]:
-    """The results of the branch that a predicate chooses: the second of two if it is true, or that of a number, and the
-    last for a number that is out of range."""
+    """The results of the branch that a predicate chooses. Of two branches, it is the second if the predicate is true.
+    Otherwise it is the one with this number, or the last if the number is out of range."""
     likes: list[Any] = []
 
-    def packed(branch: Callable[[], Sequence[Any]]) -> Callable[[], tuple[Any, ...]]:
+    def pack_results(branch: Callable[[], Sequence[Any]]) -> Callable[[], tuple[Any, ...]]:
         def run() -> tuple[Any, ...]:
             results = branch()
             likes[:] = results
@@ -119,7 +119,7 @@ def evaluate_branches(predicate: Any, branches: Sequence[Callable[[], Sequence[A
 
         return run
 
-    functions = [packed(branch) for branch in branches]
+    functions = [pack_results(branch) for branch in branches]
     if len(functions) == 2:
         arrays = iter(tl.cond(as_predicate(predicate), functions[1], functions[0]))
     else:

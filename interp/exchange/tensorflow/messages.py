@@ -1,6 +1,6 @@
 """The messages of protobuf in which TensorFlow writes graphs, SavedModels and checkpoints, as data.
 
-`FIELDS` has what is read of TensorFlow's .proto files; other fields are skipped.
+`FIELDS` has the fields of TensorFlow's .proto files that are read; others are skipped.
 """
 
 from __future__ import annotations
@@ -57,11 +57,11 @@ SCALARS: Mapping[str, Any] = {
     "int": 0, "uint": 0, "DataType": 0, "bool": False, "float": 0.0, "double": 0.0, "fixed32": 0, "string": "",
     "bytes": b"",
 }  # fmt: skip
-"""The kinds of fields that are no messages, with their defaults."""
+"""The kinds of fields other than messages, with their defaults."""
 
 
 class MessageField(NamedTuple):
-    """A field of a message: its kind is one of SCALARS or the name of a message. A map is by keys that are strings."""
+    """A field of a message: its kind is one of SCALARS or the name of a message. The keys of maps are strings."""
 
     name: str
     number: int
@@ -111,7 +111,7 @@ class Message:
 
 
 def read_schemas(text: str) -> dict[str, Schema]:
-    """The messages that a text in the manner of .proto files describes."""
+    """The schemas of the messages in a text like a .proto file, by name."""
     schemas = {}
     for name, body in re.findall(r"message (\w+) \{(.*?)\}", text, re.DOTALL):
         fields = [

@@ -1,5 +1,5 @@
-"""Graphs as functions: files, GraphDefs, concrete functions and SavedModels are read, and a function is made that
-traces the graph. Nothing of TensorFlow is imported, and nothing in a file is run.
+"""Functions from files, GraphDefs, concrete functions and SavedModels: a source is read, and becomes a function that
+traces the graph. TensorFlow is not imported, and nothing in a file is run.
 """
 
 from __future__ import annotations
@@ -127,12 +127,12 @@ def import_concrete_function(function: Any) -> Function:
 
 
 def copy_variable(value: Any, name: str) -> Variable:
-    """A variable with this value, and with a name of TensorFlow's."""
+    """A variable with this value, named after a variable of TensorFlow."""
     return Variable(np.asarray(value), name=identifier(name.partition(":")[0], "variable"))
 
 
 def nest_result(structure: Any, values: Sequence[Any], positions: Mapping[str, int]) -> Any:
-    """Results nested as a structure of TensorFlow's tensors is; raises Usage where it nests in other classes."""
+    """Results nested like a structure of TensorFlow's tensors; raises Usage if it nests in other classes."""
     if structure is None:
         return None
     if isinstance(structure, Mapping):

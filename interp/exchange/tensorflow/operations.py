@@ -18,18 +18,18 @@ Compute: TypeAlias = Callable[..., Any]
 
 @dataclass(frozen=True, slots=True)
 class TensorFlowOperation:
-    """How an op computes."""
+    """The row of an op: the function that computes it, and its requirements on operands and attributes."""
 
     name: str
     compute: Compute
     static: Collection[int]
-    """The operands that must be constants, as axes: they decide which nodes there are."""
+    """The positions of operands that must be constants, such as axes: they determine the nodes of the program."""
     outputs: Sequence[str]
-    """The names of its outputs, where it has several ones."""
+    """The names of its outputs, if it has several."""
     has_effect: bool
     """Whether it does more than compute its results; such nodes run in the order of their control edges."""
     attributes: frozenset[str]
-    ignored: Collection[str]
+    ignored_attributes: Collection[str]
     """Attributes that do not change what the op computes."""
     takes_node: bool
     takes_values: bool
@@ -47,8 +47,8 @@ def operation(
     ignored: Collection[str] = (),
     takes_values: bool = False,
 ) -> Callable[[Compute], Compute]:
-    """Register a function as the row of ops. A parameter `node` gets the node and the interpreter
-    (`interpreter.TensorFlowCall`)."""
+    """Register a function as the row of these ops. Its keyword parameter `node`, if it has one, takes a
+    `TensorFlowCall`."""
 
     def register(compute: Compute) -> Compute:
         parameters = inspect.signature(compute).parameters.values()

@@ -1,4 +1,4 @@
-"""What a SavedModel says beside its graph: signatures, and under which keys its checkpoint has variables."""
+"""The signatures of a SavedModel, and the keys of its variables in the checkpoint."""
 
 from __future__ import annotations
 
@@ -24,7 +24,8 @@ def choose_meta_graph(model: Message) -> Message:
 
 
 def choose_signature(meta: Message, name: str | None) -> tuple[str, Message]:
-    """A signature and its name; raises Usage where there is none of the name, or several ones and no default."""
+    """The name of a signature, and the signature. Raises Usage if there is none of this name; without a name, if there
+    are several signatures and none is the default."""
     signatures = {key: value for key, value in meta.signature_def.items() if key != INITIALIZER}
     chosen = name or ("serving_default" if "serving_default" in signatures else next(iter(signatures), ""))
     if chosen not in signatures or (name is None and chosen != "serving_default" and len(signatures) > 1):
@@ -34,8 +35,8 @@ def choose_signature(meta: Message, name: str | None) -> tuple[str, Message]:
 
 
 def variable_keys(meta: Message) -> Mapping[str, str]:
-    """The keys of variables in the checkpoint, by the names of their nodes: what the operation that restores the model
-    assigns to them."""
+    """The keys of variables in the checkpoint, by the names of their nodes, as the op that restores the model assigns
+    them."""
     library = read_library(meta.graph_def)
     nodes = read_nodes(meta.graph_def.node, library, [])
     main = ForeignGraph("restore", nodes, [], [])
@@ -53,7 +54,7 @@ def variable_keys(meta: Message) -> Mapping[str, str]:
 
 
 def assigned_keys(graph: ForeignGraph, variables: Mapping[str, str]) -> dict[str, str]:
-    """For each variable that a graph assigns what it restores: its key."""
+    """The keys of the variables to which a graph assigns restored values, by the names in `variables`."""
     keys = {}
     for node in graph.nodes.values():
         if node.op not in ("AssignVariableOp", "Assign") or len(node.inputs) < 2:
@@ -69,7 +70,7 @@ def assigned_keys(graph: ForeignGraph, variables: Mapping[str, str]) -> dict[str
 
 
 def restored_key(graph: ForeignGraph, source: Endpoint) -> str | None:
-    """The key of a value that a RestoreV2 reads."""
+    """The key of a value that a RestoreV2 reads; None for another value."""
     node = graph.nodes[source.node]
     if node.op != "RestoreV2" or len(node.inputs) < 2:
         return None

@@ -28,7 +28,7 @@ VALUES = {
     "float32": "float_val", "float64": "double_val", "int64": "int64_val", "bool": "bool_val", "uint32": "uint32_val",
     "uint64": "uint64_val",
 }  # fmt: skip
-"""The fields that have the elements of an array one by one; `int_val` has those of all other dtypes."""
+"""The field that has the elements of an array one by one, by dtype; it is `int_val` for all other dtypes."""
 
 
 class ElementType(int):
@@ -57,14 +57,14 @@ class StringArray(NamedTuple):
 
 
 def read_shape(message: Message) -> tuple[int | None, ...] | None:
-    """A shape: None for an open size, or for an unknown number of axes."""
+    """A shape, with None for an unknown size; None if the number of axes is unknown."""
     if message.unknown_rank:
         return None
     return tuple(None if dim.size < 0 else dim.size for dim in message.dim)
 
 
 def read_tensor(message: Message) -> Any:
-    """The array of a tensor, or its strings; raises Malformed where the elements do not fit the shape."""
+    """The array of a tensor, or its strings; raises Malformed if the elements do not fit the shape."""
     if message.dtype == STRING:
         return StringArray(tuple(each.decode(errors="replace") for each in message.string_val))
     dtype = ElementType(message.dtype).dtype.numpy

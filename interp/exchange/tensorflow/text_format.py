@@ -23,7 +23,7 @@ TYPES_BY_NAME = {f"DT_{name}": number for number, name in DATA_TYPES.items()} | 
 
 
 def parse_text(text: str, name: str) -> Message:
-    """The message of a name that a text says; raises Malformed with the line where it says none."""
+    """The message of this name in a text; raises Malformed, with the line, if the text does not describe one."""
     reader = TextReader(text)
     return reader.message(name, None, 0)
 
@@ -42,7 +42,7 @@ class TextReader:
         raise Malformed("this text of protobuf is damaged", where=f"line {line}", required=required, got=got)
 
     def advance(self) -> str:
-        """The current token; the next one becomes current."""
+        """Go to the next token; returns the current one."""
         previous = self.token
         found = TOKEN.match(self.text, self.position)
         if found is None:
@@ -54,7 +54,7 @@ class TextReader:
         return previous
 
     def take(self, mark: str) -> bool:
-        """Whether the current token is this mark, which is then passed."""
+        """Whether the current token is this mark; if so, go to the next one."""
         is_there = self.kind == "mark" and self.token == mark
         if is_there:
             self.advance()
@@ -81,7 +81,7 @@ class TextReader:
         return result
 
     def values(self, field: MessageField | None, has_colon: bool, depth: int) -> list[Any]:
-        """The value of a field, or several ones in brackets."""
+        """The values of a field: one, or several in brackets."""
         if self.take("["):
             values = []
             while not self.take("]"):
@@ -90,7 +90,7 @@ class TextReader:
         return [self.value(field, has_colon, depth)]
 
     def value(self, field: MessageField | None, has_colon: bool, depth: int) -> Any:
-        """A value of a field; that of an unknown field is passed over."""
+        """A value of a field; that of an unknown field is skipped."""
         closing = "}" if self.take("{") else ">" if self.take("<") else None
         if closing is not None:
             if field is None:
@@ -106,7 +106,7 @@ class TextReader:
             content = self.string()
             if field is not None and field.kind not in ("string", "bytes"):
                 self.fail(f"a value of field {field.name}")
-            return content if field is None or field.kind == "bytes" else self.decoded(content)
+            return content if field is None or field.kind == "bytes" else self.decode(content)
         return self.scalar(field)
 
     def entry(self, field: MessageField, closing: str, depth: int) -> tuple[str, Any]:
@@ -124,7 +124,7 @@ class TextReader:
         return key, value
 
     def skip_message(self, depth: int) -> None:
-        """Pass over the fields of an unknown message, whose opening mark has been passed."""
+        """Skip the fields of an unknown message, up to the mark that closes it."""
         level = 1
         while level:
             if self.kind == "end":
@@ -134,20 +134,20 @@ class TextReader:
             self.advance()
 
     def string(self) -> bytes:
-        """The bytes of the current strings, of which several may stand one behind the other."""
+        """The bytes of the current string; adjacent strings are joined."""
         parts = []
         while self.kind == "string":
             parts.append(ESCAPE.sub(unescape, self.advance()[1:-1].encode()))
         return b"".join(parts)
 
-    def decoded(self, content: bytes) -> str:
+    def decode(self, content: bytes) -> str:
         try:
             return content.decode()
         except UnicodeDecodeError:
             self.fail("UTF-8")
 
     def scalar(self, field: MessageField | None) -> Any:
-        """A number, or the name of one."""
+        """A number, a bool or the name of a dtype."""
         word = self.token
         kind = "" if field is None else field.kind
         value: Any = None

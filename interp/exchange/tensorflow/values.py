@@ -1,4 +1,4 @@
-"""Values of a graph that are no arrays: variables, lists of arrays and texts."""
+"""The values of a graph that are not arrays: variables, lists of arrays and texts."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .tensors import StringArray
 
 @dataclass(frozen=True, slots=True, eq=False)
 class VariableHandle:
-    """A resource that is a variable; None if its value is not known, so that it cannot be used."""
+    """A resource that is a variable; `variable` is None if its value is not known, so that it cannot be used."""
 
     name: str
     variable: Any = None
@@ -31,14 +31,14 @@ class VariableHandle:
 
 @dataclass(frozen=True, slots=True)
 class TensorList:
-    """A list of arrays of one type, as one array. `array` is None as long as nobody knows the shape of an element;
-    then `count` is their number."""
+    """A list of arrays of one type, as one array. `array` is None while the shape of the elements is unknown; then
+    `count` is their number."""
 
     dtype: DType
     array: Any = None
     count: Any = 0
     is_open: bool = False
-    """Whether the array may still have size 1 along axes of which only the run knows the sizes."""
+    """Whether the array may have size 1 in place of sizes that only the run knows."""
 
     @property
     def length(self) -> Any:
@@ -52,8 +52,8 @@ class TensorList:
         """The list with elements of these sizes: zeros, if it has none yet."""
         return self if self.array is not None else TensorList(self.dtype, zeros(self.dtype, self.count, sizes))
 
-    def fitted(self, element: Any) -> Any:
-        """The array of the list, with the sizes of an element that it gets."""
+    def array_for(self, element: Any) -> Any:
+        """The array of the list, with the sizes of a new element."""
         sizes, array = tl.shape(element), self.with_sizes(tl.shape(element)).array
         return tl.broadcast_to(array, (tl.shape(array)[0], *sizes)) if self.is_open else array
 
@@ -64,7 +64,7 @@ class TensorList:
 
 @dataclass(frozen=True, slots=True)
 class FormattedText:
-    """A text with values in it: a template, and what stands in its places."""
+    """A text with values: a template, and the operands that replace its placeholders."""
 
     template: str
     placeholder: str
@@ -88,7 +88,7 @@ def zeros(dtype: DType, count: Any, sizes: Sequence[Any]) -> Any:
 
 
 def as_size(size: Any) -> Any:
-    """A number of elements as functions of arrays take it."""
+    """A number of elements in a form that functions of arrays take: an int, or a symbolic int64."""
     if isinstance(size, np.ndarray | np.generic):
         return int(size)
     return size if isinstance(size, int) or type_of(size).dtype is tl.int64 else tl.astype(size, tl.int64)
@@ -105,7 +105,7 @@ def is_constant(value: Any) -> bool:
 
 
 def pack(value: Any, what: str) -> Any:
-    """A value as branches and loops carry it: a list is its array."""
+    """A value in the form that branches and loops carry: a list is its array. `what` names the value in errors."""
     if isinstance(value, TensorList):
         if value.array is None:
             raise unsupported("shape", f"{what} is a list of arrays of which nothing says the shape")
@@ -116,7 +116,7 @@ def pack(value: Any, what: str) -> Any:
 
 
 def unpack(array: Any, like: Any) -> Any:
-    """The inverse of `pack`, for a value like another one."""
+    """The inverse of `pack`, for a value of the same form as `like`."""
     return like.with_array(array) if isinstance(like, TensorList) else array
 
 

@@ -1,4 +1,4 @@
-"""The reader of protobuf's wire format. It reads bytes into messages, and runs nothing."""
+"""The reader of protobuf's wire format. It turns bytes into messages, and runs nothing."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from ....core.errors import Malformed
 from .messages import SCALARS, SCHEMAS, Message, MessageField
 
 MAX_DEPTH = 60
-"""How deep messages may nest."""
+"""The maximal nesting of messages."""
 MAX_MESSAGES = 2**22
 """The most messages of a file."""
 FIXED = {"float": struct.Struct("<f"), "double": struct.Struct("<d"), "fixed32": struct.Struct("<I")}
@@ -18,7 +18,7 @@ VARINT, FIXED64, BYTES, FIXED32 = 0, 1, 2, 5
 
 
 def parse_message(content: bytes, name: str) -> Message:
-    """The message of a name that bytes contain; raises Malformed where they contain none."""
+    """The message of this name that bytes encode; raises Malformed if they encode none."""
     reader = WireReader()
     try:
         return reader.message(memoryview(content), name, 0)
@@ -48,7 +48,7 @@ class WireReader:
         return result
 
     def read_field(self, message: Message, field: MessageField, wire_type: int, payload: Any, depth: int) -> None:
-        """Add a value to a field; one of another wire type than the field's is skipped, as protobuf does."""
+        """Add a value to a field. A value of another wire type is skipped, as in protobuf."""
         if field.is_map:
             if wire_type == BYTES:
                 key, value = self.entry(payload, field, depth + 1)
@@ -81,7 +81,7 @@ class WireReader:
 
 
 def read_varint(content: memoryview, position: int) -> tuple[int, int]:
-    """A number of seven bits a byte, as an unsigned one of 64 bits, and the position behind it."""
+    """A varint as an unsigned number of 64 bits, and the position after it."""
     value = shift = 0
     while True:
         byte = content[position]
@@ -95,7 +95,7 @@ def read_varint(content: memoryview, position: int) -> tuple[int, int]:
 
 
 def read_payload(content: memoryview, position: int, wire_type: int) -> tuple[Any, int]:
-    """A value as the wire type has it, and the position behind it."""
+    """A value in the form of its wire type, and the position after it."""
     if wire_type == VARINT:
         return read_varint(content, position)
     if wire_type == BYTES:
@@ -124,7 +124,7 @@ def scalar_value(payload: Any, kind: str) -> Any:
 
 
 def packed_values(content: memoryview, kind: str) -> list[Any]:
-    """Numbers of this kind that stand one behind the other."""
+    """The numbers of a packed field of this kind."""
     if kind in FIXED:
         return [value for (value,) in FIXED[kind].iter_unpack(content)]
     values, position = [], 0
@@ -135,7 +135,7 @@ def packed_values(content: memoryview, kind: str) -> list[Any]:
 
 
 def as_text(content: memoryview) -> str:
-    """A text; raises Malformed where it is not UTF-8."""
+    """A text; raises Malformed if it is not UTF-8."""
     try:
         return bytes(content).decode()
     except UnicodeDecodeError:

@@ -34,8 +34,8 @@ def convert_comprehensions(
     node: FunctionNode, convert_function: Callable[[ast.FunctionDef], FunctionNode]
 ) -> FunctionNode:
     """The function, changed in place, with functions for its generator expressions and comprehensions, to which
-    `convert_function` is applied. Those in lambdas, with `await`, and with `:=` to
-    a variable that is used outside of them, stay as they are."""
+    `convert_function` is applied. Those in lambdas, with `await`, and with `:=` to a variable that is used outside of
+    them, are unchanged."""
     if isinstance(node, ast.FunctionDef):
         names = [name.id for name in ast.walk(node) if isinstance(name, ast.Name)]
         declared = {

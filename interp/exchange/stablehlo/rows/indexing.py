@@ -197,8 +197,8 @@ def scatter(
 
 
 def is_inside(first: Any, limit: int) -> Any | None:
-    """Whether slices that begin at `first` are in the array; the last one that is begins at `limit`. None if all are
-    known to be."""
+    """Whether slices that begin at `first` are in the array, which they are from 0 to `limit`. None if all are known
+    to be."""
     if isinstance(first, np.ndarray):
         return None if bool(np.all((first >= 0) & (first <= limit))) else (first >= 0) & (first <= limit)
     if dtype_of(first).kind == "u":

@@ -1,4 +1,4 @@
-"""What rows of several families use."""
+"""Helpers of rows of several families."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["axes_of", "axis_position", "check_room", "dtype_of", "elements", "in
            "rank_of", "scalar", "shape_of", "to_dtype", "type_of", "vector"]  # fmt: skip
 
 MAX_ELEMENTS = 2**26
-"""The most elements of an array that a row makes before the run."""
+"""The most elements of an array whose sizes are known before the run."""
 
 
 def dtype_of(x: Any) -> DType:
@@ -47,7 +47,7 @@ def integer(constant: Any) -> int:
 
 
 def axis_position(axis: int, rank: int) -> int:
-    """An axis of as many as `rank`, counted from the first; raises Malformed for one that is not there."""
+    """An axis of an array of `rank` axes, counted from the first; raises Malformed if there is no such axis."""
     if not -rank <= axis < rank:
         raise Malformed("there is no such axis", where=user_location(), required=f"{-rank} to {rank - 1}", got=axis)
     return axis % rank
@@ -84,7 +84,8 @@ def elements(x: Any) -> list[Any]:
 
 
 def check_room(*sizes: Any) -> None:
-    """Raises Unsupported for sizes of a constant of more than MAX_ELEMENTS."""
+    """Raises Malformed if a size is negative, Unsupported if all sizes are known and give more than MAX_ELEMENTS
+    elements."""
     known = [size for size in sizes if isinstance(size, int)]
     if any(size < 0 for size in known):
         raise Malformed("a size is negative", where=user_location(), got=list(known))

@@ -22,13 +22,13 @@ from .indexing import as_index
 def if_(
     condition: Any, *operands: Any, then_branch: FunctionName, else_branch: FunctionName, node: TensorFlowCall
 ) -> Any:
-    """A condition that is a constant chooses before the run."""
+    """A constant condition chooses before the run."""
     return choose(condition, [else_branch, then_branch], operands, node)
 
 
 @operation("Case", "StatelessCase", takes_values=True)
 def case(index: Any, *operands: Any, branches: Sequence[FunctionName], node: TensorFlowCall) -> Any:
-    """An index that is out of range chooses the last branch."""
+    """An index out of range chooses the last branch."""
     return choose(index, branches, operands, node)
 
 
@@ -72,7 +72,7 @@ def evaluate_while(
         names=names,
         starts=starts,
         sources=[argument_positions(body_graph, [endpoint.node]) for endpoint in body_graph.results],
-        tested=argument_positions(test_graph, [test_graph.results[0].node]),
+        condition_sources=argument_positions(test_graph, [test_graph.results[0].node]),
         invariants=[
             k for k in range(len(starts)) if interpreter.argument_position(body_graph, body_graph.results[k]) == k
         ],
@@ -150,7 +150,7 @@ def get_item(items: Any, index: Any, shape: Any, *, element_dtype: ElementType) 
 def set_item(items: Any, index: Any, element: Any) -> Any:
     require(isinstance(items, TensorList), "this is no list of arrays")
     place = tl.reshape(as_index(index), (1,))
-    return items.with_array(tl.scatter(items.fitted(element), tl.expand_dims(element, axis=0), place))
+    return items.with_array(tl.scatter(items.array_for(element), tl.expand_dims(element, axis=0), place))
 
 
 @operation("TensorListLength", takes_values=True)
@@ -166,7 +166,7 @@ def element_shape(items: Any, *, shape_type: ElementType) -> Any:
 @operation("TensorListPushBack", takes_values=True)
 def push_back(items: Any, element: Any) -> Any:
     require(isinstance(items, TensorList), "this is no list of arrays")
-    return items.with_array(tl.concat([items.fitted(element), tl.expand_dims(element, axis=0)]))
+    return items.with_array(tl.concat([items.array_for(element), tl.expand_dims(element, axis=0)]))
 
 
 @operation("TensorListPopBack", outputs=("output_handle", "tensor"), takes_values=True)

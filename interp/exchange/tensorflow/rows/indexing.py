@@ -27,7 +27,7 @@ INT64 = ElementType(9)
 
 
 def as_index(x: Any) -> Any:
-    """Indices as tagloom takes them. It counts negative ones from the end, where TensorFlow has none."""
+    """Indices as int64. A constant with a negative one is Malformed, since tagloom would count it from the end."""
     indices = to_dtype(x, tl.int64)
     if isinstance(indices, np.ndarray):
         require(bool(np.all(indices >= 0)), "an index is negative")
@@ -52,20 +52,20 @@ def gather(x: Any, indices: Any) -> Any:
 
 
 def batch_places(indices: Any, count: int, rank: int) -> list[Any]:
-    """The indices along batch axes, for each of the others."""
+    """The indices along the first `count` axes, of shapes that broadcast with `indices`, of `rank` axes."""
     sizes = known_sizes(indices, range(count))
     return [np.arange(size).reshape([-1 if k == axis else 1 for k in range(rank)]) for axis, size in enumerate(sizes)]
 
 
-def last_axis(indices: Any) -> list[Any]:
-    """The indices along each axis, which the last axis of an array has."""
+def split_last_axis(indices: Any) -> list[Any]:
+    """The indices along each axis: the slices of `indices` along its last axis."""
     (depth,) = known_sizes(indices, [rank_of(indices) - 1])
     return [tl.index(as_index(indices), (..., k)) for k in range(depth)]
 
 
 @operation("GatherNd", ignored=("bad_indices_policy",))
 def gather_nd(x: Any, indices: Any) -> Any:
-    places = last_axis(indices)
+    places = split_last_axis(indices)
     if not places:
         return tl.broadcast_to(x, (*tl.shape(indices)[:-1], *tl.shape(x)))
     return tl.gather(x, *places)
@@ -73,7 +73,7 @@ def gather_nd(x: Any, indices: Any) -> Any:
 
 @operation("ScatterNd", ignored=("bad_indices_policy",))
 def scatter_nd(indices: Any, updates: Any, sizes: Any) -> Any:
-    """Sums, where an index occurs twice."""
+    """Updates at equal indices are summed."""
     target = elements(sizes)
     check_room(*target)
     base = tl.full(tuple(target), numeric(0, updates))
@@ -81,8 +81,8 @@ def scatter_nd(indices: Any, updates: Any, sizes: Any) -> Any:
 
 
 def scatter(function: Any, x: Any, indices: Any, updates: Any) -> Any:
-    """An array with updates at the places that the last axis of `indices` has."""
-    places = last_axis(indices)
+    """An array with updates at the places that `indices` has along its last axis."""
+    places = split_last_axis(indices)
     if not places:
         raise unsupported("shape", "a scatter without indices")
     rest = tuple(tl.shape(x)[len(places) :])
@@ -126,7 +126,7 @@ def strided_slice_grad(
     sizes: Any, begin: Any, end: Any, strides: Any, dy: Any, *, begin_mask: int = 0, end_mask: int = 0,
     ellipsis_mask: int = 0, new_axis_mask: int = 0, shrink_axis_mask: int = 0,
 ) -> Any:  # fmt: skip
-    """Zeros, with a gradient at the places of a slice."""
+    """Zeros, except the gradient at the places of a slice."""
     target = elements(sizes)
     check_room(*target)
     masks = begin_mask, end_mask, ellipsis_mask, new_axis_mask, shrink_axis_mask
@@ -155,16 +155,16 @@ def true_places(x: Any) -> Any:
 
 @operation("TopKV2", static=(1,), outputs=("values", "indices"))
 def top_k(x: Any, k: Any, *, sorted: bool = True, index_type: ElementType = INT32) -> Any:
-    return best(x, integer(k), index_type.dtype)
+    return largest_elements(x, integer(k), index_type.dtype)
 
 
 @operation("TopK", outputs=("values", "indices"))
 def top_k_by_attribute(x: Any, *, k: int, sorted: bool = True) -> Any:
-    return best(x, k, tl.int32)
+    return largest_elements(x, k, tl.int32)
 
 
-def best(x: Any, count: int, dtype: DType) -> list[Any]:
-    """The largest elements along the last axis, and where they are."""
+def largest_elements(x: Any, count: int, dtype: DType) -> list[Any]:
+    """The largest elements along the last axis, and their positions."""
     order = tl.argsort(x, axis=-1, descending=True, stable=True)
     places = tl.index(order, (..., slice(0, count)))
     return [tl.take_along_axis(x, places, axis=-1), to_dtype(places, dtype)]
@@ -172,7 +172,7 @@ def best(x: Any, count: int, dtype: DType) -> list[Any]:
 
 @operation("Unique", outputs=("y", "idx"))
 def unique(x: Any, *, out_idx: ElementType = INT32) -> Any:
-    """The different elements, in the order in which they come first."""
+    """The distinct elements, in the order of their first occurrences."""
     values, first, inverse, _ = tl.unique_all(x)
     order = tl.argsort(first)
     ranks = tl.argsort(order)
@@ -182,7 +182,7 @@ def unique(x: Any, *, out_idx: ElementType = INT32) -> Any:
 def register_segment(name: str, function: str, start: str) -> None:
     @operation(name, static=(2,))
     def compute(x: Any, segments: Any, count: Any) -> Any:
-        """Elements of a negative segment count for none."""
+        """Elements of a negative segment are left out."""
         number, dtype = integer(count), dtype_of(x)
         check_room(number)
         rank = rank_of(segments)

@@ -91,7 +91,7 @@ def as_format(x: Any, data_format: str) -> Any:
 
 
 def spatial(values: Sequence[int], data_format: str) -> tuple[int, ...]:
-    """The numbers of the sizes among those of all axes; the others are 1."""
+    """The entries for the spatial axes; those for batches and channels must be 1."""
     chosen = tuple(values[1:-1]) if data_format in ("NHWC", "NDHWC") else tuple(values[2:])
     if math.prod(values) != math.prod(chosen):
         raise unsupported("attribute", "strides along batches or channels")
@@ -102,7 +102,7 @@ def padding_of(
     padding: str, sizes: Sequence[int | None], extents: Sequence[int], strides: Sequence[int], explicit: Sequence[int],
     data_format: str,
 ) -> list[tuple[int, int]]:  # fmt: skip
-    """The elements added before and after each size."""
+    """The padding before and after each spatial axis."""
     if padding == "VALID":
         return [(0, 0)] * len(extents)
     if padding == "EXPLICIT":
@@ -156,7 +156,9 @@ def convolve(
     return as_format(result, form)
 
 
-def pooled(x: Any, ksize: Sequence[int], strides: Sequence[int], padding: str, data_format: str, fill: Any) -> Any:
+def pooling_windows(
+    x: Any, ksize: Sequence[int], strides: Sequence[int], padding: str, data_format: str, fill: Any
+) -> Any:
     """The windows of an image with its channels first, each as one axis behind the others."""
     image, sizes, steps = channels_first(x, data_format), spatial(ksize, data_format), spatial(strides, data_format)
     pairs = padding_of(padding, shape_of(image)[2:], sizes, steps, (), data_format)
@@ -173,14 +175,14 @@ def max_pool(
     form = data_format or ("NHWC" if rank_of(x) == 4 else "NDHWC")
     require(not explicit_paddings, "MaxPool with explicit padding is not imported")
     lowest = -np.inf if dtype_of(x).kind == "f" else dtype_of(x).range[0]
-    return as_format(tl.max(pooled(x, ksize, strides, padding, form, numeric(lowest, x)), axis=-1), form)
+    return as_format(tl.max(pooling_windows(x, ksize, strides, padding, form, numeric(lowest, x)), axis=-1), form)
 
 
 @operation("AvgPool", "AvgPool3D")
 def avg_pool(x: Any, *, ksize: Sequence[int], strides: Sequence[int], padding: str, data_format: str = "") -> Any:
-    """Padding counts for none."""
+    """Padding is left out of the averages."""
     form = data_format or ("NHWC" if rank_of(x) == 4 else "NDHWC")
-    sums = tl.sum(pooled(x, ksize, strides, padding, form, numeric(0, x)), axis=-1)
+    sums = tl.sum(pooling_windows(x, ksize, strides, padding, form, numeric(0, x)), axis=-1)
     sizes = known_sizes(channels_first(x, form), range(2, rank_of(x)))
     windows, steps = spatial(ksize, form), spatial(strides, form)
     ones = np.pad(np.ones(sizes), padding_of(padding, sizes, windows, steps, (), form))

@@ -30,7 +30,7 @@ from .common import (
 )
 
 INT32 = ElementType(3)
-"""The dtype of shapes, if a node names none."""
+"""The dtype of shapes if a node names none."""
 
 
 @operation("Shape")
@@ -155,7 +155,7 @@ def strided_slice(
 
 
 def slice_key(x: Any, begin: Any, end: Any, strides: Any, masks: Sequence[int]) -> tuple[Any, ...]:
-    """The key of a slice as Python writes it: a bit of a mask says what stands in its place."""
+    """The key of a slice in Python's form; a bit of a mask replaces one of its entries."""
     if not isinstance(strides, np.ndarray):
         raise unsupported("shape", "the steps of a slice must be constants")
     begin_mask, end_mask, ellipsis_mask, new_axis_mask, shrink_axis_mask = masks
@@ -176,7 +176,7 @@ def slice_key(x: Any, begin: Any, end: Any, strides: Any, masks: Sequence[int]) 
 
 @operation("Slice")
 def slice_(x: Any, begin: Any, sizes: Any) -> Any:
-    """A size of -1 is that of the rest."""
+    """A size of -1 takes the rest of the axis."""
     key = []
     for axis, (start, size) in enumerate(zip(elements(begin), elements(sizes), strict=True)):
         if isinstance(size, int) and size == -1:
@@ -211,7 +211,7 @@ def broadcast_args(x: Any, y: Any) -> Any:
 
 @operation("BroadcastGradientArgs", outputs=("r0", "r1"))
 def broadcast_gradient_args(x: Any, y: Any) -> Any:
-    """The axes along which each operand was repeated."""
+    """The axes along which each operand is repeated."""
     if not (isinstance(x, np.ndarray) and isinstance(y, np.ndarray)):
         raise unsupported("shape", "the shapes of BroadcastGradientArgs must be constants")
     count = max(x.size, y.size)

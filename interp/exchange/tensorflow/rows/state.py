@@ -16,7 +16,7 @@ from .indexing import as_index, scatter
 from .shapes import INT32
 
 PLACE = ("container", "shared_name", "allowed_devices", "debug_name")
-"""Attributes that say where a variable is kept."""
+"""Attributes that determine the place of a variable."""
 
 
 @operation("VarHandleOp", takes_values=True, ignored=PLACE)
@@ -26,7 +26,7 @@ def variable_handle(*, node: TensorFlowCall) -> Any:
 
 @operation("VariableV2", "Variable", takes_values=True, ignored=PLACE, has_effect=True)
 def variable(*, node: TensorFlowCall) -> Any:
-    """A variable of the first kind, which gives its value itself."""
+    """A variable of TensorFlow 1, whose node gives its value."""
     return variable_handle(node=node).contents().value
 
 
@@ -119,7 +119,7 @@ def print_(x: Any, *data: Any, message: str = "") -> Any:
 
 
 SEEDS = ("seed", "seed2")
-"""Attributes of draws, which are tagloom's, with its own seed."""
+"""Attributes of random ops. They are ignored: tagloom draws, with its own seed."""
 
 
 @operation("RandomUniform", has_effect=True, ignored=SEEDS)
