@@ -459,8 +459,8 @@ def factorize_wide(x: Any, mode: Any) -> tuple[Any, Any]:
 
 
 def singular_values(x: Any) -> Any:
-    """As np.linalg.svdvals. Large matrices with few singular values are decomposed with their singular vectors, since
-    NumPy releases Python's lock for large results."""
+    """As np.linalg.svdvals. Large matrices with few singular values are decomposed with their singular vectors,
+    which takes longer, but NumPy releases Python's lock for large results."""
     if not _is_locked(x, x.size // max(*x.shape[-2:], 1)):
         return np.linalg.svd(x, compute_uv=False)
     return _svd(x, full_matrices=False)[1]

@@ -1,4 +1,5 @@
-"""What speculation costs a function that never pays: its calls break an assumption, its graph is slow, or it has none.
+"""The cost of speculation for a function that it never speeds up: its calls break an assumption, its graph is slow, or
+it has none.
 
     python tests/benchmarks/losses.py [--calls N]
 

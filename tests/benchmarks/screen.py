@@ -38,7 +38,7 @@ COUNT = 500
 FAR_EVENT = 10_000_000
 """The position in fib(28), of 11,827,253 events, at which keys are measured."""
 STARTS = 5
-"""How often the debugger is started, after one start that does not count."""
+"""The number of starts of the debugger, after one that does not count."""
 
 
 class Pulse:

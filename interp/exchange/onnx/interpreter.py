@@ -362,7 +362,7 @@ class Body:
 
 
 def value_key(value: Any) -> Any:
-    """A key that has everything known about a value before the run."""
+    """A key made of all that is known about a value before the run."""
     match value:
         case None:
             return None

@@ -22,7 +22,8 @@ from ....core.program.program import UniqueNames
 from .expressions import Definition, Expression, Identifier
 
 Continuation: TypeAlias = Callable[[Expression], Expression] | Identifier
-"""The use of a value: the expression for it, or the name of a function of it."""
+"""A continuation: a Python function from the expression of a value to the rest of the program, or the name of a
+continuation in the program."""
 _BEGIN, _BACKWARD, _CALL, _DUAL, _IF = map(Identifier, ("begin", "backward", "call", "dual", "if"))
 _LAMBDA, _LET, _LETS = map(Identifier, ("lambda", "let", "let*"))
 

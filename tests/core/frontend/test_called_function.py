@@ -1,4 +1,4 @@
-"""Errors name the function that the user called, whatever ops and functions it is made of."""
+"""Errors name the function that the user called, not the ops and functions of which it consists."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Profiles of backends, and what changes between two of them."""
+"""Profiles of backends, and the changes between two profiles."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ def test_a_wrong_op_changes_the_profile(twin: type[RightBackend]) -> None:
 
 
 def test_what_changes() -> None:
-    """Of refusals the kind counts, of errors the verdict, of differences the number; what one profile lacks is no
-    change."""
+    """Refusals are compared by their kinds, errors by the verdict, differences by their number; groups that one profile
+    lacks are no change."""
     before = {"refused": "refused op: a", "error": "error a", "some": "different 1 of 3 differ", "old": "alike"}
     after = {"refused": "refused op: b", "error": "error b", "some": "different 2 of 3 differ", "new": "alike"}
     assert [(change.group, change.kind) for change in compare_profiles({"x": before}, {"x": after, "y": after})] == [

@@ -61,7 +61,7 @@ def test_the_corpus(tmp_path: Path) -> None:
 
 @pytest.mark.full
 def test_generated_programs(tmp_path: Path) -> None:
-    """The machine computes generated programs of what it supports with the same bits, and refuses few."""
+    """The machine computes generated programs of constructs that it supports with the same bits, and refuses few."""
     with Backend(build(tmp_path, SOURCE.read_text())) as backend:
         backend.start()
         assert backend.capabilities is not None

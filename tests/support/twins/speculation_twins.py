@@ -288,7 +288,7 @@ def _finalizers_ignored(patch: MonkeyPatch) -> None:
 
 
 def _state_before_raise_lost(patch: MonkeyPatch) -> None:
-    """What a statement has done before it raises is not there in the handler."""
+    """The handler does not see the effects of a statement before it raises."""
     sound_begin, sound_check = Guard.begin, Staging.check
     starts = []
 

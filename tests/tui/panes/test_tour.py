@@ -25,7 +25,7 @@ def start_session(*words: str) -> Session:
 
 
 def take_tour(taken: Tour) -> list[str]:
-    """Do all that a tour asks for, without a screen; what it says after each step."""
+    """Do all that a tour asks for, without a screen; returns its text after each step."""
     effects = list[str]()
     for step in taken.steps:
         if not step.action.startswith("pane "):

@@ -65,8 +65,8 @@ def if_(condition: Any, *, then_branch: Body, else_branch: Body) -> Any:
 
 
 class ValueForm(NamedTuple):
-    """What is known about a value before the run: the type of an array; the largest number of axes of the items of a
-    sequence; neither for an empty optional value."""
+    """The part of a value that is known before the run: the type of an array; the largest number of axes of the items
+    of a sequence; neither for an empty optional value."""
 
     type: Type | None
     item_rank: int = 0

@@ -38,7 +38,7 @@ def single_operations(block: OperationBlock) -> list[str] | None:
 
 
 def depends_on_order(block: OperationBlock) -> bool:
-    """Whether the results of a block depend only on the order of the numbers that are its parameters, 0 and NaN."""
+    """Whether the results of a block depend only on the order of its parameters, of 0 and of NaN."""
     block_values = {*block.parameters, *(result for operation in block.operations for result in operation.results)}
     for operation in block.operations:
         if operation.name not in ORDERING or not block_values.issuperset(operation.operands):

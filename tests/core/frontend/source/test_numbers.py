@@ -43,7 +43,7 @@ def test_rounding_to_digits() -> None:
 
 
 def test_rounding_by_a_product_alone_is_caught() -> None:
-    """Broken: what the product with the power of ten loses does not count."""
+    """Broken: the rounding error of the product with the power of ten is ignored."""
     with broken(lambda patch: patch.setattr(mathematics, "_product_error", lambda left, right, product: 0.0)):
         assert list(disagreements(rounded, [(1.115, 15)], RUNS[:1]))
 

@@ -1,4 +1,4 @@
-"""Dicts and sets whose keys depend on the data do what Python does, or are refused in words."""
+"""Dicts and sets whose keys depend on the data behave as in Python, or are refused with an error."""
 
 from __future__ import annotations
 
@@ -241,7 +241,7 @@ REFUSED: dict[Function, str] = {
 @pytest.mark.inner(first=1)
 @pytest.mark.parametrize("function", REFUSED, ids=lambda function: function.__name__)
 def test_refused_uses(function: Function) -> None:
-    """What needs the keys, or the order of a set, while tracing is refused with a hint."""
+    """Code that needs the keys, or the order of a set, during the trace is refused with a hint."""
     with pytest.raises(tl.Invalid, match=REFUSED[function]) as caught:
         tl.function(function)(np.int64(4))
     assert caught.value.rule in ("F4", "V5") and caught.value.hint
@@ -255,7 +255,7 @@ def test_cost_of_a_key() -> None:
 
 
 def check(seed: int, folder: Path) -> bool:
-    """Check the law on a program; whether it is converted."""
+    """Check the law on a program; returns whether it is converted."""
     program = write_table_program(random.Random(seed).randint)
     function = load_program(program, folder)
     try:

@@ -65,7 +65,7 @@ REFUSED_AS_RESULTS: dict[str, Callable[[], Any]] = {
 
 
 def refusals(value: Callable[[], Any]) -> dict[str, Callable[[], Any]]:
-    """The places where a value passes into or out of a program, but for arguments."""
+    """The places where a value passes into or out of a program, except arguments."""
     return {
         "result": lambda: tl.function(value)(),
         "part of a result": lambda: tl.function(lambda x: {"x": x, "other": [value()]})(1.0),
@@ -105,7 +105,7 @@ def test_other_collections_are_no_arguments(name: str) -> None:
 
 
 def test_a_member_of_an_enum_is_no_collection() -> None:
-    """What the class of an object has decides, and not what the class of its class has: an enum has items."""
+    """Methods of an object's class decide, and not those of its metaclass: the class of an enum has items."""
     assert tl.function(lambda: (1, Kind.ONE))() == (1, Kind.ONE)
     assert tl.function(lambda: Kind.ONE)() is Kind.ONE
 

@@ -317,7 +317,7 @@ def check_generated(tf: Any, count: int, seed: int) -> None:
 
 @pytest.fixture(params=["functions", "frames"])
 def control_flow(tf: Any, request: Any) -> Iterator[str]:
-    """TensorFlow writes loops and conditionals so."""
+    """The form in which TensorFlow writes loops and conditionals."""
     if request.param == "frames":
         tf.compat.v1.disable_control_flow_v2()
     yield request.param
@@ -376,7 +376,7 @@ def test_a_list_of_open_sizes(tf: Any) -> None:
 
 @pytest.mark.full
 def test_the_fields_of_messages(tf: Any) -> None:
-    """The fields that are read have the numbers that TensorFlow's own descriptors say."""
+    """The fields that are read have the numbers of TensorFlow's own descriptors."""
     from tensorflow.core.framework import function_pb2, graph_pb2, tensor_pb2, types_pb2
     from tensorflow.core.protobuf import saved_model_pb2, tensor_bundle_pb2
 

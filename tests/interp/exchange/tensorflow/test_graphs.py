@@ -185,7 +185,7 @@ REFUSALS: dict[str, tuple[tuple[str, ...], str]] = {
 @pytest.mark.full
 @pytest.mark.parametrize("name", REFUSALS)
 def test_refusals(name: str) -> None:
-    """What tagloom lacks, and what has no meaning, is said in words, with the node."""
+    """Errors for features that tagloom lacks, and for graphs without a meaning, name the node."""
     nodes, words = REFUSALS[name]
     with pytest.raises(tl.TagloomError, match=words):
         small(*nodes).program  # noqa: B018
@@ -318,7 +318,7 @@ def test_broken_twins(break_code: Callable[[pytest.MonkeyPatch], None], monkeypa
 
 
 def check_damaged(count: int, seed: int) -> None:
-    """Damaged bytes and texts run, or are refused by an error of ours."""
+    """Damaged bytes and texts run, or are refused by an error of tagloom."""
     dice, ends = random.Random(seed), set()
     text, content = FRAMES.read_text(), FUNCTIONS.read_bytes()
     words = text.split()
