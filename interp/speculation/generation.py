@@ -286,6 +286,8 @@ class Generation(Calls):
                 self.state.variables[name] = self.option(value, layout.options.index(options[0]))
 
     def _run_assert(self, statement: ast.Assert) -> None:
+        if not __debug__:  # under `python -O`, Python evaluates no part of it
+            return
         predicate = self.evaluate_test(statement.test)
         raises = AssertionError if statement.msg is None or isinstance(statement.msg, ast.Constant) else None
         reason = "Python raises AssertionError where it is not"
@@ -397,9 +399,14 @@ class Generation(Calls):
     def _run_unrolled(self, statement: ast.For, items: Sequence[StagedValue]) -> None:
         if len(items) > MAX_UNROLLED or find_exits(statement.body) or statement.orelse:
             raise NotSpeculable(f"a loop over `{ast.unparse(statement.iter)}` has no graph")
-        for item in items:
+
+        def assign_item(item: StagedValue) -> StagedValue:
             self.assign(statement.target, item)
-            self.run_block(statement.body)
+            return StagedValue(NONE, ())
+
+        for item in items:
+            assignment = ast.copy_location(ast.Expr(Emission(partial(assign_item, item))), statement.target)
+            self.run_block([assignment, *statement.body])
 
     def _iteration(self, node: ast.expr) -> containers.Iteration | list[StagedValue]:
         """The iteration of an expression. A list of the table has an Iteration; a tuple, a static list or a new list
@@ -863,7 +870,7 @@ class Generation(Calls):
             arguments, keywords = self._evaluate_arguments(node)
             return self.dispatch(value, lambda option: self.call_value(option, arguments, keywords, node))
 
-        return self.for_each_class(owner, node.func, call)
+        return self.for_each_class(owner, node.func, call, AttributeError)
 
     def _evaluate_arguments(self, node: ast.Call) -> tuple[list[StagedValue], dict[str, StagedValue]]:
         arguments = [

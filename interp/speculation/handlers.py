@@ -124,7 +124,9 @@ def _catchers(
             generation.requirements.dropped_handlers
         )
         classes = _classes(generation, handler.type)
-        catchers.append((classes or (BaseException,), None if is_dropped or classes is None else _code(handler)))
+        if classes is None:
+            classes, is_dropped = (BaseException,), True
+        catchers.append((classes, None if is_dropped else _code(handler)))
     return catchers
 
 
@@ -148,7 +150,7 @@ def _classes(generation: ProgramFunctions, node: ast.expr | None) -> tuple[type,
 
 def raised_class(generation: ProgramFunctions, node: ast.Raise) -> type | None:
     """The class of the exception that a `raise` raises, whose arguments are evaluated; None where it is not known, or
-    where making the exception runs code."""
+    where code runs when the exception is made or dropped."""
     exception, arguments = node.exc, list[ast.expr]()
     if isinstance(exception, ast.Call):
         if exception.keywords or any(isinstance(each, ast.Starred) for each in exception.args):
@@ -162,7 +164,7 @@ def raised_class(generation: ProgramFunctions, node: ast.Raise) -> type | None:
     plain = next(each for each in own.__mro__ if each.__module__ == "builtins")
     if plain not in PLAIN_EXCEPTIONS:
         return None
-    for name in ("__init__", "__new__"):
+    for name in ("__init__", "__new__", "__del__"):
         if static_attribute(own, name) is not static_attribute(plain, name):
             return None
         generation.require_class_value(own, name)

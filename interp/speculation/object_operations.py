@@ -62,7 +62,9 @@ class ObjectOperations(ProgramFunctions):
             case StaticLayout(static) if static.owner is Variable or issubclass(static.owner, Optimizer):
                 return training.read_attribute(self, static, name)
             case ReferenceLayout() | StaticLayout():
-                return self.for_each_class(owner, node, lambda kind, value: self._read_field(kind, value, name, node))
+                return self.for_each_class(
+                    owner, node, lambda kind, value: self._read_field(kind, value, name, node), AttributeError
+                )
             case ConstantLayout(value) if type(value) is ModuleType:
                 if name not in vars(value):
                     raise NotSpeculable(f"module {value.__name__} has no {name} of its own")
@@ -213,7 +215,7 @@ class ObjectOperations(ProgramFunctions):
                         False, node, "it is not None", "Python raises AttributeError where it is", raises=AttributeError
                     )
                 raise NotSpeculable(f"an assignment to an attribute of {target.layout} has no graph")
-            return self.for_each_class(target, node, write)
+            return self.for_each_class(target, node, write, AttributeError)
 
         self.dispatch(owner, write_option)
 

@@ -1031,18 +1031,24 @@ class Staging:
         return self.drop_missing(value)
 
     def for_each_class(
-        self, owner: StagedValue, node: ast.AST, action: Callable[[type, StagedValue], StagedValue]
+        self,
+        owner: StagedValue,
+        node: ast.AST,
+        action: Callable[[type, StagedValue], StagedValue],
+        raises: type | None = None,
     ) -> StagedValue:
-        """`action` of an object, which is assumed not to be None, with a branch for each class that it may have."""
+        """`action` of an object, which is assumed not to be None, with a branch for each class that it may have. If it
+        is None, Python `raises` an exception of this class: AttributeError where `node` accesses an attribute."""
         layout = owner.layout
         if isinstance(layout, StaticLayout):
             return action(layout.object.owner, owner)
         assert isinstance(layout, ReferenceLayout)
         if layout.is_optional:
             is_object = self.emit("greater_equal", owner.leaves[0], 0)
-            claim = f"{ast.unparse(node.value if isinstance(node, ast.Attribute) else node)} is not None"
-            raises = AttributeError if isinstance(node, ast.Attribute) else None
-            self.check(is_object, node, claim, "Python raises AttributeError where it is", raises=raises)
+            is_access = raises is AttributeError and isinstance(node, ast.Attribute)
+            claim = f"{ast.unparse(node.value if is_access else node)} is not None"  # type: ignore[attr-defined]
+            reason = f"Python raises {'an error' if raises is None else raises.__name__} where it is"
+            self.check(is_object, node, claim, reason, raises=raises)
         numbers = self.class_numbers
         classes = sorted(layout.classes, key=lambda owner: numbers.setdefault(owner, len(numbers)))
         if len(classes) == 1:

@@ -1162,3 +1162,97 @@ def first_handler_that_matches(speculate):
 
     calls = [({"b": 1}, 0), ({"b": 1}, 0), ({"b": 2}, 1), ({}, 0), ({}, 1)]
     return read, [*calls, ({"b": 2}, 0), ({}, 0), ({"b": 2}, 1), *calls]
+
+
+@program
+def raised_in_a_loop_over_a_tuple(speculate):
+    class Meter:
+        def __init__(self):
+            self.last, self.total = 0, 0
+
+    meter = Meter()
+
+    @speculate
+    def add(meter, first, second, third):
+        try:
+            for divisor in (first, second, third):
+                meter.last = divisor
+                meter.total += 10 // divisor
+            for meter.last in (first, third - 4):
+                meter.total += 10 // meter.last
+        except ZeroDivisionError:
+            return "zero", divisor, meter.last
+        return divisor, meter.last, meter.total
+
+    rows = ((1, 2, 3), (1, 2, 5), (1, 0, 3), (0, 2, 3), (1, 2, 0), (1, 2, 4), (4, 5, 6), (0, 0, 0), (3, 2, 1))
+    return add, [(meter, *row) for row in (*rows[:2] * 3, *rows)]
+
+
+@program
+def handler_of_no_class(speculate):
+    @speculate
+    def share(items, divisor):
+        try:
+            try:
+                items.append(10 // divisor)
+            except ():  # noqa: B029
+                items.append(-1)
+        except ZeroDivisionError:
+            items.append(-2)
+        return items[-1], len(items)
+
+    items = []
+    return share, [(items, divisor) for divisor in (1, 2, 5, 1, 0, 2, 0, 3, 0, 1)]
+
+
+@program
+def none_in_a_with(speculate):
+    class Manager:
+        def __init__(self):
+            self.count = 0
+
+        def __enter__(self):
+            self.count += 1
+
+        def __exit__(self, kind, error, trace):
+            return None
+
+    class Owner:
+        def __init__(self, manager):
+            self.manager, self.count = manager, 0
+
+    @speculate
+    def enter(owner):
+        try:
+            owner.count += 1
+            with owner.manager:
+                owner.count += 10
+        except AttributeError:
+            return "attribute"
+        except TypeError:
+            return "type"
+        return owner.count
+
+    full, empty = Owner(Manager()), Owner(None)
+    owners = (full, full, empty, full, full, full, empty, full, full, empty, full, full)
+    return enter, [(owner,) for owner in owners]
+
+
+@program
+def finalizer_of_an_exception(speculate):
+    class Failure(Exception):
+        def __del__(self):
+            print("dropped")
+
+    @speculate
+    def judge(items, k):
+        try:
+            items.append(k)
+            if k > 3:
+                raise Failure
+        except Failure:
+            items.append(-k)
+        return len(items)
+
+    items = []
+    return judge, [(items, k) for k in (1, 2, 4, 1, 0, 2, 3, 5, 3, 0, 6, 2)]

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from contextlib import AbstractContextManager, nullcontext
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,6 +18,24 @@ from tagloom.interp.speculation.speculative_function import INTERNAL_ERROR
 
 pytestmark = pytest.mark.full
 LAST_CALLS = 3
+WITHOUT_ASSERTIONS = """
+import tagloom as tl
+
+@tl.speculate(engine="reference")
+def judge(items, k):
+    try:
+        items.append(k)
+        assert k > 0
+    except AssertionError:
+        items.append("caught")
+    return len(items)
+
+items = []
+for k in (1, 2, 3, 1, 0, 2, 0, 3):
+    judge(items, k)
+print(items, judge.counts.graph > 0)
+"""
+"""A program that `python -O` runs."""
 IN_PYTHON = {
     "views_of_numpy": "arrays of NumPy",
     "arrays_with_two_names": "`is` of arrays",
@@ -45,6 +66,14 @@ def test_program(name: str) -> None:
     assert function.builds <= function.build_bound
     assert (function.reason is not None) == (name in IN_PYTHON), function.explain()
     assert name in IN_PYTHON or function.counts.graph >= 5
+
+
+def test_without_assertions(tmp_path: Path) -> None:
+    """Under `python -O`, a graph checks no `assert`, as Python does."""
+    file = tmp_path / "judged.py"
+    file.write_text(WITHOUT_ASSERTIONS)
+    seen = subprocess.run([sys.executable, "-O", str(file)], capture_output=True, text=True, check=True).stdout
+    assert seen == "[1, 2, 3, 1, 0, 2, 0, 3] True\n"
 
 
 @pytest.mark.heavy

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
@@ -316,7 +317,30 @@ def _exceptions_end_at_loops(patch: MonkeyPatch) -> None:
     patch.setattr(Generation, "_raises_within", lambda *arguments: False)
 
 
+def _loops_go_on_after_a_raise(patch: MonkeyPatch) -> None:
+    """The next item of a tuple is assigned even if an item before it has raised."""
+
+    def run_unrolled(generation: Generation, statement: Any, items: Any) -> None:
+        for item in items:
+            generation.assign(statement.target, item)
+            generation.run_block(statement.body)
+
+    patch.setattr(Generation, "_run_unrolled", run_unrolled)
+
+
+def _attributes_of_each_node(patch: MonkeyPatch) -> None:
+    """An attribute that is None raises AttributeError wherever it is used."""
+    sound = Staging.for_each_class
+
+    def for_each_class(staging: Staging, owner: Any, node: Any, action: Any, raises: Any = None) -> StagedValue:
+        return sound(staging, owner, node, action, AttributeError if isinstance(node, ast.Attribute) else raises)
+
+    patch.setattr(Staging, "for_each_class", for_each_class)
+
+
 OBJECT_TWINS = {
+    "loops go on after a raise": Twin(_loops_go_on_after_a_raise, "raised_in_a_loop_over_a_tuple"),
+    "attributes of each node": Twin(_attributes_of_each_node, "none_in_a_with"),
     "state before the raise lost": Twin(_state_before_raise_lost, "printed_before_raised"),
     "last handler first": Twin(_last_handler_first, "first_handler_that_matches"),
     "exceptions end at loops": Twin(_exceptions_end_at_loops, "handler_around_a_loop"),
