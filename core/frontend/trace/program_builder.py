@@ -26,7 +26,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from ...dtypes import PYTHON_DTYPES, DType, promote
+from ...dtypes import BY_PYTHON, PYTHON_DTYPES, DType, promote
 from ...errors import Invalid, TagloomError, Usage
 from ...ops.effects import lookup_row
 from ...ops.op import Attributes
@@ -654,6 +654,11 @@ def previous_signature(
     return candidates[position].signature if position < len(candidates) else None
 
 
+EMPTY_COLUMN = np.zeros(0, np.bool_)
+"""The items of an empty list that a function returns: of the lowest kind, so that items of every kind can follow."""
+EMPTY_TYPE = Type(BY_PYTHON[bool], (0,))
+
+
 def infer_results(
     function: Specialization, result: Any, *, may_be_empty: bool
 ) -> tuple[ResultSignature, list[TracedOperand]]:
@@ -664,9 +669,7 @@ def infer_results(
     if is_word(result) and result is not None and not is_annotated:
         result = Choice(0, (result,))
     if type(result) is list and not result and not is_annotated:
-        result = [
-            StackedItems(to_literal([]).value)
-        ]  # a result, since every call has one; the caller gets an empty list
+        result = [StackedItems(EMPTY_COLUMN)]  # a result, since every call has one; the caller gets an empty list
     like = previous.tree_type.treedef if previous else None
     leaves, treedef = flatten(result, like=like, words_are_static=True, is_leaf=is_number_list if like else None)
     if result is None and not may_be_empty and not is_annotated:
@@ -777,9 +780,12 @@ def join_signatures(name: str, previous: ResultSignature | None, latest: ResultS
 
 
 def is_wider_number(first: Type, second: Type) -> bool:
-    """Whether both are types of Python's numbers, and the second is of a higher kind: bool < int64 < float64."""
-    numbers = [Type(dtype) for dtype in PYTHON_DTYPES]
-    return first in numbers and second in numbers and "bif".index(first.dtype.kind) < "bif".index(second.dtype.kind)
+    """Whether both are types of Python's numbers, or of items of a list that was empty before, and the second is of a
+    higher kind: bool < int64 < float64."""
+    is_number = first.is_scalar and second.is_scalar
+    if not (is_number or first == EMPTY_TYPE) or not {first.dtype, second.dtype} <= set(PYTHON_DTYPES):
+        return False
+    return "bif".index(first.dtype.kind) < "bif".index(second.dtype.kind)
 
 
 def describe_with_location(subject: object, location: Location | None) -> str:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 import tagloom as tl
-from tagloom.core.frontend.trace import pytree
+from tagloom.core.frontend.trace import program_builder, pytree
 
 
 class OwnList(list[Any]):
@@ -171,3 +171,31 @@ def test_empty_lists_are_lists() -> None:
     assert tl.function(emptied)(1) == [] and tl.function(emptied)(-1) == [-1]
     assert tl.function(lambda n: {"none": [], "n": n})(1) == {"none": [], "n": 1}
     assert tl.function(lambda n: len(always(n)) + n)(2) == 2
+
+
+@tl.function
+def collect(n: Any, item: Any) -> Any:
+    return [] if n <= 0 else [*collect(n - 1, item), item]
+
+
+def append_to_empty(n: Any, item: Any) -> Any:
+    items = empty(0)
+    for _ in range(n):
+        items.append(item)
+    return items
+
+
+@pytest.mark.parametrize("engine", ["reference", "fast", "compiled"])
+@pytest.mark.parametrize("item", [True, 2**53 + 1, 0.5])
+def test_an_empty_list_has_no_dtype(item: Any, engine: str) -> None:
+    """Items that follow an empty list that a function has returned keep their kind: a large integer is exact."""
+    for function in (collect, tl.function(append_to_empty)):
+        items = function.run(2, item, engine=engine).value
+        assert items == [item, item] and {value.dtype.kind for value in items} == {np.asarray(item).dtype.kind}
+
+
+def test_a_dtype_of_empty_lists_is_needed_that_others_include(monkeypatch: pytest.MonkeyPatch) -> None:
+    """If the empty list is an array of float64, as NumPy makes it, large integers are rounded: the test above detects
+    that."""
+    monkeypatch.setattr(program_builder, "EMPTY_COLUMN", np.zeros(0))
+    assert tl.function(collect.source.python_function)(2, 2**53 + 1) == [2**53, 2**53]
