@@ -6,6 +6,7 @@ This module defines the form of all errors; the module that detects a fault rais
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any, ClassVar, Self
 
@@ -88,7 +89,7 @@ class TagloomError(Exception):
 
     def __str__(self) -> str:
         head = self.message
-        if self.function is not None and self.function not in head:
+        if self.function is not None and not re.search(rf"\b{re.escape(self.function)}\b", head):
             head = f"{self.function}: {head}"
         head = f"{self.rule}: {head}" if self.rule else head
         if self.where is not None and str(self.where) not in self.message:

@@ -17,6 +17,7 @@ import time
 import warnings
 import weakref
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from enum import Enum
 from functools import cache
@@ -95,12 +96,11 @@ class Target(Enum):
 
 
 class HelperThread:
-    """Work in a separate thread, or in the calling one if no thread can start."""
+    """Work in a separate thread, or in the calling one if no thread can start. If it fails, the engine that it is for
+    says why."""
 
     def __init__(self, work: Callable[[], object]) -> None:
         self._work = work
-        self.error: Exception | None = None
-        """The exception that the work raised, once it is done."""
         self.is_done = False
         try:
             threading.Thread(target=self._run, name="tagloom loader").start()
@@ -108,10 +108,8 @@ class HelperThread:
             self._run()
 
     def _run(self) -> None:
-        try:
+        with suppress(Exception):
             self._work()
-        except Exception as error:
-            self.error = error
         self.is_done = True
 
 

@@ -110,9 +110,10 @@ def stack(arrays: Sequence[Any], /, *, axis: int = 0) -> Any:
 
 def _check_arrays(arrays: Any) -> list[Any]:
     """Raises Usage unless there is a list or tuple of at least one array."""
-    if not isinstance(arrays, tuple | list) or not arrays:
+    is_list = isinstance(arrays, tuple | list)
+    if not is_list or not arrays:
         raise Usage(
-            "there are no arrays to join",
+            "there are no arrays to join" if is_list else "the arrays to join are not in a list",
             where=user_location(),
             required="a list of at least one",
             got=repr(arrays)[:80],

@@ -61,6 +61,7 @@ def test_errors_name_the_called_function() -> None:
         (lambda: tl.function(lambda n: tl.zeros((n,)))(3.0), "V4: zeros: a size is not an integer"),
         (lambda: tl.linalg.det(3.0), "det: "),
         (lambda: tl.eye(2.5), "eye: "),
+        (lambda: tl.cond(True, 1, 2), "cond: a branch, condition or body must be a function"),
         (lambda: tl.linspace(0, 1, 2.5), "linspace: "),
         (lambda: tl.dot_product_attention(MATRIX, MATRIX, 3), "dot_product_attention: "),
         (lambda: tl.map(lambda x: tl.expand_dims(x, axis=7), MATRIX), "expand_dims: "),

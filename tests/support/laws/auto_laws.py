@@ -48,7 +48,6 @@ class WorkAtOnce(auto.HelperThread):
 
     def __init__(self, work: Callable[[], object]) -> None:
         self._work = work
-        self.error = None
         self._run()
 
 
