@@ -184,7 +184,7 @@ def trace_vmap(source: FunctionSpec, axes: Sequence[Any], out_axes: Any, argumen
         mapped_results[:] = find_mapped_results(region, call, [axis is not None for axis in leaf_axes])
         return carry, result
 
-    outputs, structure = flatten(scan_elements(step, (), count, element_at)[1], words_are_static=True)
+    outputs, structure = flatten(scan_elements(step, (), count, element_at)[1], words_are_static=True, is_leaf=None)
     result_axes = broadcast_axes("out_axes", out_axes, structure, "the result")
     rows = zip(outputs, result_axes, leaf_paths(structure, ""), mapped_results, strict=True)
     return unflatten(structure, [move_result_axis(source.name, *row) for row in rows])

@@ -498,8 +498,6 @@ def _flatten_into(value: Any, like: TreeDef | None, leaves: list[Any], depth: in
                 hint="put many numbers into an array, as in tl.asarray; or a recursion nests its arguments ever deeper",
             )
         return LEAF
-    if kind is TracedSet and value.stacked is None and not by_reference:
-        refuse_collection(value.known_items())
     if kind is Choice:
         options = by_reference, True, is_leaf
     elif kind not in (tuple, list, dict, TracedSet):

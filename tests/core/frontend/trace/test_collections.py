@@ -171,6 +171,7 @@ def test_empty_lists_are_lists() -> None:
     assert tl.function(emptied)(1) == [] and tl.function(emptied)(-1) == [-1]
     assert tl.function(lambda n: {"none": [], "n": n})(1) == {"none": [], "n": 1}
     assert tl.function(lambda n: len(always(n)) + n)(2) == 2
+    assert tl.vmap(lambda x: ([], x))(ONES)[0] == tl.map(lambda x: ([], x), ONES)[0] == []
 
 
 @tl.function
