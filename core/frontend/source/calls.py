@@ -8,6 +8,7 @@ counterparts. All else is called as it is.
 from __future__ import annotations
 
 import contextlib
+import dis
 import functools
 import gc
 import inspect
@@ -258,6 +259,7 @@ def take_conditional_item(iterator: Any) -> Any:
     region, is_over, item = current_region(), False, None
     if region is None:
         return perform(next, iterator)
+    check_assignments(iterator)
     start = len(region.nodes)
     with open_journal(0) as journal:
         try:
@@ -282,6 +284,21 @@ def take_conditional_item(iterator: Any) -> Any:
     if is_over:
         raise StopIteration
     return item
+
+
+def check_assignments(iterator: Any) -> None:
+    """Raises Invalid (F4) for a generator expression with `:=`, which assigns a variable of the function around it,
+    where a symbolic condition decides how many items Python takes."""
+    code = getattr(iterator, "gi_code", None)
+    if code is None or current_region() is None:
+        return
+    if any(step.opname == "STORE_DEREF" and step.argval in code.co_freevars for step in dis.get_instructions(code)):
+        raise Invalid(
+            "a generator expression assigns a variable after a symbolic condition may have ended its loop",
+            rule="F4",
+            where=user_location(),
+            hint="write a for loop with a break",
+        )
 
 
 def _conditional_trap(iterator: Any, error: type[Exception]) -> Invalid:

@@ -8,8 +8,9 @@ import dataclasses
 import functools
 import inspect
 import operator
+from collections import Counter
 from collections.abc import Callable, Iterator
-from types import FunctionType, ModuleType
+from types import CodeType, FunctionType, ModuleType
 from typing import Any, NamedTuple
 
 from ..trace.source_location import is_installed_file, is_internal_file
@@ -128,9 +129,22 @@ def find_operator_classes(function: FunctionType) -> OperatorClasses:
     members = [(name, member) for kind in classes for base in kind.__mro__ for name, member in vars(base).items()]
     own = [(name, member) for name, member in members if _is_of_user(member)]
     return OperatorClasses(
-        any(name in _METHODS for name, _ in own),
+        _has_table_operators(function) or any(name in _METHODS for name, _ in own),
         frozenset(name for name, member in own if not isinstance(member, FunctionType)),
     )
+
+
+def _has_table_operators(function: FunctionType) -> bool:
+    """Whether a function seems to use a class whose own operators do not look for keys that only the run knows."""
+    codes = [function.__code__]
+    for code in codes:  # a worklist: the loop appends to it
+        codes += [part for part in code.co_consts if isinstance(part, CodeType)]
+    names = {name for code in codes for name in code.co_names}
+    values = [function.__globals__.get(name) for name in names]
+    return not names.isdisjoint(_TABLE_NAMES) or any(isinstance(value, frozenset | Counter) for value in values)
+
+
+_TABLE_NAMES = ("Counter", "frozenset", "keys")
 
 
 def _is_of_user(member: Any) -> bool:

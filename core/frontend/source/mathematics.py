@@ -128,7 +128,7 @@ def _halves(number: Any) -> tuple[Any, Any]:
 def _float_remainder(x: Any, y: Any) -> Any:
     """`math.fmod(x, y)`."""
     namespace = array_namespace()
-    is_defined = namespace.logical_not(_is_infinite(x)) & (y != 0)
+    is_defined = (namespace.logical_not(_is_infinite(x)) & (y != 0)) | namespace.isnan(x) | namespace.isnan(y)
     stage_assertion(is_defined, raised(ValueError("math domain error")))
     return namespace.copysign(abs(x) % abs(y), x)
 

@@ -124,7 +124,8 @@ def _unify_tables(values: Sequence[Any], scopes: Sequence[Scope], depth: int) ->
             except Invalid:
                 raise DifferentItems from None
     model = next((entries for entries in stacked if entries is not None), None)
-    if model is None:
+    kinds = [each for value in values for each in key_kinds(value)]
+    if model is None or any(each != kinds[0] for each in kinds):
         raise DifferentItems
     filled = [empty_items(model) if entries is None else entries for entries in stacked]
     unified = unify_structures(filled, scopes, depth)
@@ -144,6 +145,23 @@ def is_number_key(key: Any) -> bool:
     if type(key) is tuple:
         return bool(key) and all(map(is_number_key, key))
     return number_kind(read_variable(key)) is not None
+
+
+def key_kinds(table: Any) -> list[Any]:
+    """The kinds of numbers of the keys of a dict, or of the items of a set, nested as they are: one for all that are
+    stacked."""
+
+    def kinds(key: Any) -> Any:
+        if type(key) is tuple:
+            return tuple(map(kinds, key))
+        return type(key) if isinstance(key, str) or key is None else leaf_kind(read_variable(key))
+
+    if has_stacked_entries(table):
+        return [kinds(table[ENTRIES].columns[0])]
+    if type(table) is TracedSet:
+        content = table.content()
+        return [kinds(content.columns)] if isinstance(content, StackedItems) else list(map(kinds, content))
+    return list(map(kinds, table))
 
 
 def stack_table(table: Any) -> StackedItems | None:

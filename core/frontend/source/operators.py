@@ -22,7 +22,7 @@ from ..trace.choice import Choice
 from ..trace.program_builder import NoTypeYet
 from ..trace.python_operations import fail_as_python, perform
 from ..trace.source_location import user_location
-from .calls import announce_iteration, is_fresh, is_plain_class, note_advanced, take_conditional_item
+from .calls import announce_iteration, check_assignments, is_fresh, is_plain_class, note_advanced, take_conditional_item
 from .classes import BINARY, UNARY, equal_fields, operate, user_method
 from .contexts import ConvertedContext
 from .raising import handlers, raised
@@ -892,6 +892,7 @@ class Operators(ABC):
         def rest() -> Any:
             for item in iterator:
                 if self.is_symbolic(item):
+                    check_assignments(iterator)
                     note_advanced(iterator)
                     return self.if_exp(item, *((decided, rest) if decisive else (rest, decided)))
                 if bool(item) is decisive:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import operator
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from types import FunctionType
 from typing import Any
@@ -20,7 +21,7 @@ from ..trace.numbers import number_kind
 from ..trace.program_builder import current_region, to_operand, unwrap_weak
 from ..trace.python_operations import perform
 from ..trace.source_location import user_location
-from ..trace.stacked_items import StackedItems, TracedSet, has_stacked_items
+from ..trace.stacked_items import StackedItems, TracedSet, has_stacked_entries, has_stacked_items
 from ..trace.symbol import Symbol, array_namespace
 from . import (
     calls,
@@ -46,7 +47,7 @@ from .writes import refuse_rebuilt
 
 __all__ = ["OPERATORS", "ProgramOperators"]
 
-_ITERATING = (sorted, sum, min, max, any, all, list, tuple, enumerate, zip, reversed, map, filter, iter)
+_ITERATING = (sorted, sum, min, max, any, all, list, tuple, enumerate, zip, reversed, map, filter)
 """The builtins that go through their arguments."""
 
 
@@ -141,12 +142,16 @@ class ProgramOperators(Operators):
 
     def spread(self, iterable: Any) -> Any:
         if tables.is_open_table(iterable):
-            return tables.rows_of(iterable) if isinstance(iterable, dict) else iter(iterable)
+            return iter(iterable) if type(iterable) is TracedSet else tables.rows_of(iterable)
         return iterable
 
     def merge(self, left: Any, right: Any) -> Any:
-        if isinstance(left, dict) and isinstance(right, dict) and any(map(tables.is_open_table, (left, right))):
-            return tables.create_table((left,), (right,))
+        are_dicts = isinstance(left, dict) and isinstance(right, dict)
+        if are_dicts and any(map(tables.is_open_table, (left, right))):
+            result = tables.create_union(left, right)
+            for table in (left, right):
+                self._library_call(library.update_table, result, tables.pairs_of(table))
+            return result
         return super().merge(left, right)
 
     def _library_call(self, function: Any, *arguments: Any, **keywords: Any) -> Any:
@@ -185,7 +190,10 @@ class ProgramOperators(Operators):
     def round_symbolic(self, value: Any, *digits: Any) -> Any:
         number = read_variable(value)
         is_number = number._tagloom_value.type.is_scalar
-        if is_number and number_kind(number) and digits and type(digits[0]) is int and abs(digits[0]) <= 22:
+        if is_number and number_kind(number) and digits and type(digits[0]) is int:
+            most = 22 if number_kind(number) == "f" else 18  # powers of ten that a float, or an int64, can hold
+            if abs(digits[0]) > most:
+                return round(number, *digits)
             return mathematics.round_to_digits(number, digits[0])
         if digits not in ((), (None,)) or not is_number:
             return round(number, *digits)
@@ -231,10 +239,22 @@ class ProgramOperators(Operators):
     def augment(self, symbol: str, left: Any, right: Any) -> Any:
         if symbol == "**":
             mathematics.check_power(left, right)
+        result = tables.operate_on_table(symbol, left, right)
+        if result is not NotImplemented:
+            return result
         if symbol == "|" and isinstance(left, dict) and any(map(tables.is_open_table, (left, right))):
             self._library_call(library.update_table, left, tables.pairs_of(right))
             return left
         return super().augment(symbol, left, right)
+
+    @by_option(1, 2)
+    def binary(self, symbol: str, left: Any, right: Any) -> Any:
+        result = tables.operate_on_table(symbol, left, right)
+        return super().binary(symbol, left, right) if result is NotImplemented else result
+
+    def _order(self, symbol: str, left: Any, right: Any) -> Any:
+        result = tables.operate_on_table(symbol, left, right)
+        return super()._order(symbol, left, right) if result is NotImplemented else result
 
     @by_option(0, 1)
     def equal(self, left: Any, right: Any) -> Any:
@@ -243,7 +263,8 @@ class ProgramOperators(Operators):
             counts = open_lists.item_count(left), open_lists.item_count(right)
             same = convert(library.same_items)  # type: ignore[arg-type]
             return self.and_(counts[0] == counts[1], lambda: self.call(same, left, right))
-        if isinstance(left, dict) and isinstance(right, dict) and any(map(tables.is_open_table, (left, right))):
+        are_tables = isinstance(left, dict) and isinstance(right, dict) and not isinstance(left, Counter)
+        if are_tables and any(map(tables.is_open_table, (left, right))):
             return self._library_call(library.same_tables, tables.pairs_of(left), right, self.count_items(right))
         return super().equal(left, right)
 
@@ -265,6 +286,8 @@ class ProgramOperators(Operators):
 
     def _table_arguments(self, function: Any, arguments: tuple[Any, ...]) -> tuple[Any, ...]:
         """The arguments of a builtin that goes through dicts or sets; the order of a set must not matter to it."""
+        if function is iter:
+            tables.refuse_iterator()
         if not any(function is each for each in _ITERATING):
             return arguments
         ignores_order = any(function is each for each in (sorted, sum, min, max, any, all))
@@ -290,7 +313,22 @@ class ProgramOperators(Operators):
         loop: ExitLoop | None = None,
     ) -> Any:
         """`for`; also over sequences of symbolic length, by their positions."""
-        iterable = self.spread(self.iterate(iterable))
+        iterable = self.iterate(iterable)
+        if type(iterable) is tables.TableView or has_stacked_entries(iterable):
+            entries, names = tables.LiveEntries(iterable), [*live, *([last] if last else [])]
+            return super().for_stmt(
+                entries,
+                lambda place: target(raising.perform_certainly(lambda: entries.item(place))),
+                body,
+                state,
+                names,
+                form,
+                "",
+                parallel_iterations,
+            )
+        iterable = self.spread(iterable)
+        if current_region() is not None and tables.is_dict_or_view(iterable):
+            iterable = UnrolledItems(tables.guarded_items(iterable))
         if type(iterable) is range and loop is None and current_region() is not None:
             return self._for_known_range(iterable, target, body, state, live, form, last, parallel_iterations)
         if type(iterable) is list and current_region() is not None:
@@ -468,6 +506,8 @@ class ProgramOperators(Operators):
     def in_(self, item: Any, container: Any) -> Any:
         """`item in container`; also in an array."""
         container = read_variable(container)
+        if type(container) is tables.TableView:
+            container = container.table if container.part == "keys" else tables.rows_of(container)
         if tables.is_open_table(container):
             return tables.has_key(container, item)
         if has_stacked_items(container):

@@ -7,8 +7,9 @@ with all of them, so each use takes time proportional to their number. Keys are 
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable
+from collections import Counter, OrderedDict, defaultdict
+from collections.abc import Callable, Iterable, Iterator, KeysView, ValuesView
+from types import FunctionType
 from typing import Any, NamedTuple, NoReturn
 
 from ... import dtypes
@@ -26,6 +27,7 @@ from ..trace.stacked_items import (
     has_stacked_items,
 )
 from ..trace.symbol import array_namespace
+from ..trace.unusable import UnusableValue
 from . import library
 from .convert import convert
 from .open_lists import (
@@ -34,6 +36,7 @@ from .open_lists import (
     is_number_key,
     item_count,
     join_columns,
+    key_kinds,
     leaf_kind,
     lift,
     stack_items,
@@ -43,15 +46,17 @@ from .open_lists import (
     unify_structures,
 )
 from .raising import raised, stage_assertion
+from .ranges import CountedRange
 from .staging import stage_branch
-from .state import Variables, register_created
-from .trees import is_symbolic, split
+from .state import CONTAINERS, Variables, register_created
+from .trees import is_symbolic, note_rebuilt, split
 from .writes import announce_items
 
 
 def is_open_table(container: Any) -> bool:
-    """Whether only the run knows the keys of a dict, or the items of a set."""
-    return has_stacked_entries(container) or (type(container) is TracedSet and container.stacked is not None)
+    """Whether only the run knows the keys of a dict, the items of a set, or those of a view."""
+    is_open_set = type(container) is TracedSet and container.stacked is not None
+    return is_open_set or has_stacked_entries(container) or type(container) is TableView
 
 
 def is_symbolic_key(key: Any) -> bool:
@@ -62,16 +67,125 @@ def is_symbolic_key(key: Any) -> bool:
 
 
 def may_grow(table: Any, key: Any) -> bool:
-    """Whether a dict or set can take a symbolic key: all its keys are numbers, or tuples of numbers."""
-    return is_number_key(key) and has_numbers_as_keys(table)
+    """Whether a dict or set can take a symbolic key: all its keys are numbers, or tuples of numbers. An OrderedDict
+    cannot, nor can a class of the user that has `__missing__`."""
+    is_of_python = isinstance(table, Counter | defaultdict) or not hasattr(type(table), "__missing__")
+    is_plain = is_of_python and not isinstance(table, OrderedDict)
+    return is_plain and is_number_key(key) and has_numbers_as_keys(table)
+
+
+class TableView(UnusableValue):
+    """`table.keys()`, `table.values()` or `table.items()` of a dict whose keys only the run knows: what they are when
+    the view is used."""
+
+    __slots__ = ("part", "table")
+
+    def __init__(self, table: dict[Any, Any], part: str) -> None:
+        self.table, self.part = table, part
+
+    def rows(self) -> StackedItems | None:
+        """The keys, values or items now; None for an empty dict."""
+        entries = stack_table(self.table)
+        if entries is None or self.part == "items":
+            return entries
+        return _keys(entries) if self.part == "keys" else _values(entries)
+
+    def fail(self, *arguments: object, **options: object) -> NoReturn:
+        """Raise the error of a use other than loops, `in`, `len` and builtins that go through the view."""
+        raise Invalid(
+            f"{self.part}() of a dict whose keys only the run knows is used as a value",
+            rule="F4",
+            where=user_location(),
+            hint=f"loop over it, or make a list: list(x.{self.part}())",
+        )
+
+    __repr__ = __str__ = fail
+
+
+class LiveEntries(CountedRange):
+    """The positions of the entries of a dict while a loop goes through it, or through a view of it."""
+
+    is_live = True
+
+    def __init__(self, container: Any) -> None:
+        super().__init__(0, None, 1)
+        self.view = container if type(container) is TableView else TableView(container, "keys")
+        self.entries = stack_table(self.view.table)
+        self.count = count_entries(self.view)
+
+    def has(self, number: Any) -> Any:
+        """Whether there is an entry at a position. A change of the number of entries is a trap: a RuntimeError."""
+        if stack_table(self.view.table) is not self.entries:
+            is_same = count_entries(self.view) == self.count
+            stage_assertion(is_same, raised(RuntimeError("dictionary changed size during iteration")))
+        return number < self.count
+
+    def item(self, position: Any) -> Any:
+        """The key, value or item at a position now. A list in it is a copy, which code may not change."""
+        rows = self.view.rows()
+        if rows is None:
+            _refuse_changed_loop()
+        return note_rebuilt(take_item(rows, position))
+
+
+def is_dict_or_view(iterable: Any) -> bool:
+    """Whether a loop over an iterable goes through the entries of a dict in Python."""
+    return type(iterable) in (dict, Counter, defaultdict, *_VIEWS)
+
+
+_VIEWS: tuple[type, ...] = (type({}.keys()), type({}.values()), type({}.items()))
+
+
+def guarded_items(iterable: Any) -> Iterator[Any]:
+    """The items of a dict, or of a view, for a loop that may not give the dict symbolic keys: raises Invalid (F4)."""
+    items, table = iter(iterable), iterable if isinstance(iterable, dict) else iterable.mapping
+    while True:
+        if len(table) == 1 and next(iter(table)) is ENTRIES:
+            _refuse_changed_loop()
+        try:
+            item = next(items)
+        except StopIteration:
+            return
+        yield item
+
+
+def _refuse_changed_loop() -> NoReturn:
+    raise Invalid(
+        "a loop gives symbolic keys to the dict that it goes through",
+        rule="F4",
+        where=user_location(),
+        hint="loop over list(x)",
+    )
+
+
+def refuse_iterator() -> NoReturn:
+    """Raise the error of `iter(table)`."""
+    raise Invalid(
+        "iter() takes no dict or set whose keys only the run knows",
+        rule="F4",
+        where=user_location(),
+        hint="write a loop, or take an item of list(x)",
+    )
 
 
 def rows_of(table: Any) -> list[Any]:
-    """The keys of a dict, or the items of a set, as a list of symbolic length."""
-    stacked = stack_table(table)
+    """The keys of a dict, or the items of a set or a view, as a list of symbolic length."""
+    stacked = table.rows() if type(table) is TableView else stack_table(table)
     if stacked is None:
         return register_created([])  # type: ignore[no-any-return]
-    return register_created([_keys(stacked) if isinstance(table, dict) else stacked])  # type: ignore[no-any-return]
+    rows = _keys(stacked) if isinstance(table, dict) else stacked
+    if type(table) is TableView and _has_containers(rows.columns):
+        raise Invalid(
+            f"{table.part}() of a dict whose keys only the run knows has lists or dicts",
+            rule="F4",
+            where=user_location(),
+            hint="write a loop: for key, value in x.items()",
+        )
+    return register_created([rows])  # type: ignore[no-any-return]
+
+
+def _has_containers(columns: Any) -> bool:
+    return type(columns) in (list, dict) or (type(columns) is tuple and any(map(_has_containers, columns)))
 
 
 def _keys(entries: StackedItems) -> StackedItems:
@@ -96,16 +210,49 @@ class _KeyPosition(NamedTuple):
 def _find(keys: StackedItems, key: Any) -> _KeyPosition:
     """The position of a key among these."""
     namespace, count = array_namespace(), item_count([keys])
-    tree, own = split(keys.columns), split(key)
+    tree, own = split(keys.columns), split(_comparable(key))
     if tree.treedef != own.treedef:
         return _KeyPosition(count, count)
     is_equal: Any = None
     for column, leaf in zip(tree.leaves, map(read_variable, own.leaves), strict=True):
         kinds = leaf_kind(column), leaf_kind(leaf)
+        if kinds == ("f", "f"):
+            error = NotImplementedError("nan is looked up in a dict or set: Python finds it by its identity")
+            stage_assertion(leaf == leaf, raised(error))
         part = namespace.equal(lift(column, *kinds), lift(leaf, *kinds))
         is_equal = part if is_equal is None else namespace.logical_and(is_equal, part)
     found = namespace.concat([namespace.astype(is_equal, dtypes.int64), namespace.ones(1, dtype=dtypes.int64)])
     return _KeyPosition(namespace.argmax(found), count)
+
+
+def _comparable(key: Any) -> Any:
+    """A key that Python would look up, with tuples for named tuples. One without a hash is a TypeError; raises Invalid
+    (F4) for an object that may equal a number."""
+    if isinstance(key, tuple) and type(key).__eq__ is tuple.__eq__:
+        return tuple(map(_comparable, key))
+    if key is None or isinstance(key, str | bytes) or is_number_key(key):
+        return key
+    if isinstance(key, CONTAINERS):
+        raise raised(TypeError(f"unhashable type: '{type(key).__name__}'"))
+    raise Invalid(
+        f"a {type(key).__name__} is looked up among keys that only the run knows",
+        rule="F4",
+        where=user_location(),
+        hint="use numbers, and tuples of numbers",
+    )
+
+
+def _check_kinds(table: Any, key: Any) -> None:
+    """Raises Invalid (F4) for a key that is no int, float or bool as the keys of a table are: arrays hold one kind."""
+    kinds = key_kinds(table)
+    if any(each != key_kinds([key])[0] for each in kinds):
+        raise Invalid(
+            "a dict or set gets keys of several kinds, of which only the run knows some",
+            rule="F4",
+            where=user_location(),
+            required="ints, floats, bools, or tuples of these, all alike",
+            hint="convert the keys, as in d[float(x)]",
+        )
 
 
 def _append(entries: StackedItems, row: Any, place: _KeyPosition, *, replaces: bool) -> StackedItems:
@@ -163,7 +310,8 @@ def get_entry(table: dict[Any, Any], key: Any) -> Any:
     if isinstance(table, Counter):
         return get_entry_or(table, key, 0)
     if isinstance(table, defaultdict) and table.default_factory is not None:
-        return set_default(table, key, table.default_factory())
+        factory = table.default_factory
+        return set_default(table, key, compute=convert(factory) if type(factory) is FunctionType else factory)
     return get_entry_or(table, key, fail=_fail(key))
 
 
@@ -179,6 +327,7 @@ def get_entry_or(table: dict[Any, Any], key: Any, default: Any = None, fail: Cal
 def set_entry(table: dict[Any, Any], key: Any, value: Any) -> None:
     """`table[key] = value`."""
     announce_items(table)
+    _check_kinds(table, key)
     entries = _entries(table)
     if entries is None:
         _set_entries(table, stack_items([(key, value)]))
@@ -186,27 +335,32 @@ def set_entry(table: dict[Any, Any], key: Any, value: Any) -> None:
         _set_entries(table, _append(entries, (key, value), _find(_keys(entries), key), replaces=True))
 
 
-def set_default(table: dict[Any, Any], key: Any, value: Any = None) -> Any:
-    """`table.setdefault(key, value)`."""
+def set_default(table: dict[Any, Any], key: Any, value: Any = None, compute: Callable[[], Any] | None = None) -> Any:
+    """`table.setdefault(key, value)`; with `compute`, its result is the value where the key is not there."""
     announce_items(table)
-    entries = _entries(table)
+    _check_kinds(table, key)
+    entries, otherwise = _entries(table), compute or (lambda: value)
     if entries is None:
+        value = otherwise()
         _set_entries(table, stack_items([(key, value)]))
         return value
     place = _find(_keys(entries), key)
-    result = _branch(place.is_there, lambda: take_item(_values(entries), place.position), lambda: value)
-    _set_entries(table, _append(entries, (key, value), place, replaces=False))
+    result = _branch(place.is_there, lambda: take_item(_values(entries), place.position), otherwise)
+    _set_entries(table, _append(entries, (key, result if compute else value), place, replaces=False))
     return result
 
 
 def delete_entry(table: dict[Any, Any], key: Any) -> None:
-    """`del table[key]`. A missing key is a trap: a KeyError."""
+    """`del table[key]`. A missing key is a trap, a KeyError, but in a Counter."""
     announce_items(table)
-    entries = _entries(table)
+    entries, is_required = _entries(table), not isinstance(table, Counter)
     if entries is None:
-        raise raised(KeyError(key))
+        if is_required:
+            raise raised(KeyError(key))
+        return
     place = _find(_keys(entries), key)
-    _require(place, key)
+    if is_required:
+        _require(place, key)
     _set_entries(table, _drop_row(entries, place))
 
 
@@ -227,23 +381,15 @@ def _drop_row(stacked: StackedItems, place: _KeyPosition) -> StackedItems:
 def has_key(table: Any, key: Any) -> Any:
     """`key in table`."""
     stacked = stack_table(table)
-    if stacked is None or not is_number_key(key):
+    if stacked is None or not is_number_key(_comparable(key)):
         return False
     return _find(_keys(stacked) if isinstance(table, dict) else stacked, key).is_there
 
 
 def count_entries(table: Any) -> Any:
     """`len(table)`."""
-    stacked = stack_table(table)
+    stacked = stack_table(table.table if type(table) is TableView else table)
     return 0 if stacked is None else item_count([stacked])
-
-
-def entry_rows(table: dict[Any, Any], part: str) -> list[Any]:
-    """`table.keys()`, `table.values()` or `table.items()`, as a list of symbolic length."""
-    entries = _entries(table)
-    assert entries is not None, "the table has stacked entries"
-    rows = entries if part == "items" else _keys(entries) if part == "keys" else _values(entries)
-    return register_created([rows])  # type: ignore[no-any-return]
 
 
 def call_dict_method(name: str, table: dict[Any, Any], arguments: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
@@ -262,14 +408,16 @@ def call_dict_method(name: str, table: dict[Any, Any], arguments: tuple[Any, ...
             return NotImplemented
         return convert(library.update_table)(table, pairs_of(key[0]))  # type: ignore[arg-type]
     if is_open and name in ("keys", "values", "items") and not arguments:
-        return entry_rows(table, name)
+        return TableView(table, name)
     return NotImplemented
 
 
 def pairs_of(source: Any) -> Any:
     """The pairs of a key and a value in a source of `dict(source)`; a source other than a dict is unchanged."""
     if has_stacked_entries(source):
-        return entry_rows(source, "items")
+        source = TableView(source, "items")
+    if type(source) is TableView:
+        return rows_of(source)
     return list(source.items()) if isinstance(source, dict) else source
 
 
@@ -290,6 +438,25 @@ def create_table(*pairs: Any) -> dict[Any, Any]:
         else:
             table[pair[0]] = pair[1]
     return table
+
+
+def create_union(left: dict[Any, Any], right: dict[Any, Any]) -> dict[Any, Any]:
+    """An empty dict of the class that `left | right` has. Raises Invalid (F4) for other classes than dict and
+    defaultdict."""
+    if not {type(left), type(right)} <= {dict, defaultdict}:
+        _refuse_operator("|", left, right)
+    model = left if type(left) is defaultdict else right
+    empty: dict[Any, Any] = defaultdict(model.default_factory) if isinstance(model, defaultdict) else {}
+    return register_created(empty)  # type: ignore[no-any-return]
+
+
+def _refuse_operator(symbol: str, left: Any, right: Any) -> NoReturn:
+    raise Invalid(
+        f"`{symbol}` of a {type(left).__name__} and a {type(right).__name__} whose keys only the run knows",
+        rule="F4",
+        where=user_location(),
+        hint="loop over the entries",
+    )
 
 
 def _refuse_key() -> NoReturn:
@@ -320,6 +487,7 @@ def _add(items: TracedSet, item: Any) -> None:
         return
     if not may_grow(items, item):
         _refuse_key()
+    _check_kinds(items, item)
     stacked = stack_table(items)
     rows = stack_items([item]) if stacked is None else _append(stacked, item, _find(stacked, item), replaces=False)
     items.replace(rows)
@@ -393,6 +561,23 @@ def _is_same_set(items: Any, other: Any) -> Any:
     if _is_known(items, other):
         return _plain_set(items) == _plain_set(other)
     return convert(library.is_same_set)(_to_items(items), _to_items(other), other)  # type: ignore[arg-type]
+
+
+def operate_on_table(symbol: str, left: Any, right: Any) -> Any:
+    """`left symbol right`, where Python's own method of one operand would look into a table whose keys only the run
+    knows; NotImplemented for other operands. Raises Invalid (F4) for a Counter, and for a view."""
+    is_of_counter = isinstance(left, Counter) or isinstance(right, Counter)
+    is_of_view = isinstance(left, KeysView | ValuesView) or type(left) in _VIEWS
+    if not (is_open_table(left) or is_open_table(right)) or not (
+        is_of_counter or is_of_view or isinstance(left, frozenset)
+    ):
+        return NotImplemented
+    if isinstance(left, frozenset) and type(right) is TracedSet:
+        mirrored = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}.get(symbol, symbol)
+        return call_set_method(f"r{symbol}" if symbol in _SYMBOLS else mirrored, right, left)
+    if is_of_counter or is_of_view:
+        _refuse_operator(symbol, left, right)
+    return NotImplemented
 
 
 def _replace(items: TracedSet, result: Any) -> TracedSet:

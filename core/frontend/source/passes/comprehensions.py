@@ -18,7 +18,7 @@ from __future__ import annotations
 import ast
 import copy
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, TypeAlias
 
 from ..nodes import NodeTransformer, walk_nodes
@@ -34,10 +34,11 @@ def convert_comprehensions(
     node: FunctionNode, convert_function: Callable[[ast.FunctionDef], FunctionNode]
 ) -> FunctionNode:
     """The function, changed in place, with functions for its generator expressions and comprehensions, to which
-    `convert_function` is applied. Those in lambdas, with `await`, and with `:=` to a variable that is used outside of
-    them, are unchanged."""
+    `convert_function` is applied. Those in lambdas, with `await`, and with `:=` to a variable that has a value before,
+    or is used outside of them, are unchanged."""
     if isinstance(node, ast.FunctionDef):
         names = [name.id for name in ast.walk(node) if isinstance(name, ast.Name)]
+        names += [parameter.arg for parameter in ast.walk(node) if isinstance(parameter, ast.arg)]
         declared = {
             name for part in ast.walk(node) if isinstance(part, ast.Nonlocal | ast.Global) for name in part.names
         }
@@ -66,6 +67,28 @@ def _with_item(node: _Comprehension) -> ast.GeneratorExp | ast.ListComp:
     else:
         item = node.elt
     return ast.copy_location(ast.GeneratorExp(item, node.generators), node)
+
+
+def _is_read_first(node: ast.AST, name: str) -> bool:
+    """Whether a comprehension reads a variable before it assigns it, so that the value may be an earlier one."""
+    first = next(use for use in _uses_in_order(node) if use.id == name)
+    return isinstance(first.ctx, ast.Load)
+
+
+def _uses_in_order(node: ast.AST) -> Iterator[ast.Name]:
+    """The names in an expression, in the order in which Python evaluates them."""
+    parts: list[ast.AST] = list(ast.iter_child_nodes(node))
+    if isinstance(node, ast.Name):
+        yield node
+    elif isinstance(node, ast.NamedExpr):
+        parts.reverse()
+    elif isinstance(node, COMPREHENSIONS):
+        parts = [part for part in parts if isinstance(part, ast.comprehension)]
+        parts += [part for part in ast.iter_child_nodes(node) if part not in parts]
+    elif isinstance(node, ast.comprehension):
+        parts = [node.iter, node.target, *node.ifs]
+    for part in parts:
+        yield from _uses_in_order(part)
 
 
 class _Generators(NodeTransformer):
@@ -107,8 +130,8 @@ class _Generators(NodeTransformer):
         ):
             return comprehension
         own = Counter(child.id for child in ast.walk(node) if isinstance(child, ast.Name))
-        assigned = (child.target.id for child in ast.walk(node) if isinstance(child, ast.NamedExpr))
-        if any(self.uses[name] > own[name] for name in assigned):
+        assigned = {child.target.id for child in ast.walk(node) if isinstance(child, ast.NamedExpr)}
+        if any(self.uses[name] > own[name] or _is_read_first(node, name) for name in assigned):
             return comprehension
         first = node.generators[0]
         first.iter = self.visit(first.iter)

@@ -100,7 +100,23 @@ def empty_reduction(n, m):
     return functools.reduce(operator.mul, [k for k in range(n) if k > m])
 
 
-@pytest.mark.parametrize("function", (walrus_in_comprehensions, reductions, empty_reduction))
+def walrus_of_earlier_values(n, total):
+    return [total := total + k for k in [1, n, 2]]
+
+
+def test_walrus_under_a_condition() -> None:
+    """A variable that a generator expression assigns, where a symbolic condition may end it, is refused."""
+
+    def first_above(n):
+        if any((last := k) > 1 for k in [0, n, 1]):
+            return last
+        return -1
+
+    with pytest.raises(tl.Invalid, match="a generator expression assigns a variable"):
+        tl.function(first_above)(5)
+
+
+@pytest.mark.parametrize("function", (walrus_in_comprehensions, walrus_of_earlier_values, reductions, empty_reduction))
 def test_library_calls(function: Callable[..., Any]) -> None:
     """`functools.reduce` and `:=` in comprehensions take symbolic values."""
     assert list(disagreements(function, [(5, 2), (0, 3), (4, -1)], RUNS[:2])) == []

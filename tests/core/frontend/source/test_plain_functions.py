@@ -122,7 +122,7 @@ REFUSALS = {
         "return len('{}'.format(n))",
         "F4: a string with a symbolic value in it is known only when the program runs",
     ),
-    "a format": ("print(f'{tl.asarray([n]):03d}'); return n", "F1: a list of symbolic values is not a value"),
+    "a format": ("print(f'{tl.asarray([n]):03d}'); return n", "F1: asarray: a list of symbolic values is not a value"),
     "a method": ("return tl.arange(n).sum()", "arrays have no attribute sum"),
     "a string of a length": ("return len('*' * n)", "F4: a str is repeated a symbolic number of times"),
     "identity": ("return n is n + 1", "F4: `is` does not compare numbers"),

@@ -178,7 +178,76 @@ def reassigned(n):
     )
 
 
+def changed_in_its_loop(n):
+    found = {n: 1, 9: 2}
+    for key in found:
+        found[key + 1] = 3
+    return len(found)
+
+
+def removed_in_its_loop(n):
+    found = {n: 1, 9: 2, 7: 3}
+    for key in found:
+        if key == n:
+            del found[9]
+    return len(found)
+
+
+def changed_before_a_break(n):
+    found = {n: 1, 9: 2}
+    for key, value in found.items():
+        found[9] = 40
+        if key == 9:
+            found[8] = value
+            break
+    return found
+
+
+def live_views(n):
+    found = {n: 1, 3: 2}
+    keys, values = found.keys(), found.values()
+    found[7], found[3] = 1, 5
+    return len(keys), 7 in keys, 5 in values, (3, 5) in found.items(), list(keys), sum(values), isinstance(keys, list)
+
+
+Pair = collections.namedtuple("Pair", "left right")
+
+
+def other_keys(n):
+    pairs = {(n, 1), (1, 2)}
+    return Pair(1, 2) in pairs, Pair(n, 1) in pairs, "a" in pairs, None in {n}, ("a", n) in pairs
+
+
+def key_without_a_hash(n):
+    return [n] in {n, 1}
+
+
+def frozen_sets(n):
+    fixed = frozenset((1, 2))
+    return sorted(fixed | {n}), sorted(fixed - {n}), fixed >= {n}, fixed < {n, 1, 2}, fixed == {n, 1}, fixed != {n, 1}
+
+
+def factory_with_an_effect(n):
+    found = collections.defaultdict(lambda: print("new") or 3)
+    found[n] = 1
+    return found[n], found[4], found[4]
+
+
+def unions_of_a_defaultdict(n):
+    found = collections.defaultdict(int, {2: 7})
+    return (found | {n: 4})[9], ({n: 4} | found)[9], dict(found | {n: 3})
+
+
+def counter_without_the_key(n):
+    numbers = collections.Counter()
+    numbers[n] += 1
+    del numbers[55]
+    return len(numbers)
+
+
 FUNCTIONS: list[Function] = [
+    changed_in_its_loop, removed_in_its_loop, changed_before_a_break, live_views, other_keys, key_without_a_hash,
+    frozen_sets, factory_with_an_effect, counter_without_the_key, unions_of_a_defaultdict,
     counts, until_seen, defaults, pair_with_sum, displays, beside_known_keys, removals, missing_key, missing_item,
     order_by_the_arm, pairs_as_keys, set_operations, loops, new_in_each_trip, under_a_condition, of_an_object, copies,
     reassigned,
@@ -229,7 +298,66 @@ def as_it_is(n):
     return dict.fromkeys({n: 1})
 
 
+def keys_of_two_kinds(n):
+    return {n: 1, 1.5: 2}
+
+
+def bools_and_integers(n):
+    return {True: 1, n: 2}
+
+
+def equal_views(n):
+    return {n: 1, 2: 3}.keys() == {2: 3, n: 1}.keys()
+
+
+def union_of_counters(n):
+    numbers, others = collections.Counter(), collections.Counter()
+    numbers[n] += 3
+    others[n] += 1
+    return dict(numbers | others)
+
+
+def equal_counters(n):
+    numbers, others = collections.Counter(), collections.Counter()
+    numbers[n] += 0
+    return numbers == others
+
+
+def ordered(n):
+    found = collections.OrderedDict()
+    found[n] = 1
+    found.move_to_end(n)
+    return len(found)
+
+
+def known_dict_in_its_loop(n):
+    found = {1: 2}
+    for _ in found:
+        found[n] = 1
+    return len(found)
+
+
+def changed_value_in_a_loop(n):
+    found = {1: [0, 0], n: [1, 1]}
+    for row in found.values():
+        row[0] = 9
+    return found[1]
+
+
+def iterator(n):
+    return next(iter({n: 1}))
+
+
 REFUSED: dict[Function, str] = {
+    keys_of_two_kinds: "keys of several kinds",
+    bools_and_integers: "keys of several kinds",
+    equal_views: r"keys\(\) of a dict whose keys only the run knows",
+    union_of_counters: "whose keys only the run knows",
+    equal_counters: "whose keys only the run knows",
+    ordered: "at a symbolic key",
+    known_dict_in_its_loop: "to the dict that it goes through",
+    changed_value_in_a_loop: "it may be one of several",
+    iterator: "takes no dict or set",
     loop_over_a_set: "a set whose items only the run knows",
     item_of_a_set: "only the run knows",
     lists_as_values: "",
@@ -245,6 +373,18 @@ def test_refused_uses(function: Function) -> None:
     with pytest.raises(tl.Invalid, match=REFUSED[function]) as caught:
         tl.function(function)(np.int64(4))
     assert caught.value.rule in ("F4", "V5") and caught.value.hint
+
+
+def test_nan_as_a_key() -> None:
+    """A look-up of nan, which Python finds by its identity, is a trap; nan is no integer."""
+
+    def has(x):
+        return x in {x, 0.5}
+
+    assert tl.function(has)(1.5)
+    with pytest.raises(NotImplementedError, match="nan"):
+        tl.function(has)(float("nan"))
+    assert not tl.function(lambda x, n: x in {n})(float("nan"), 1)
 
 
 def test_cost_of_a_key() -> None:
