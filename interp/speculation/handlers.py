@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from .heap import static_attribute
 from .layouts import NONE, ConstantLayout, NotSpeculable
 from .program_functions import ProgramFunctions
-from .staging import RUNNING, CaughtCheck, Guard, Restart, StagedValue, TryFrame
+from .staging import RUNNING, CaughtCheck, CheckKey, Guard, Restart, StagedValue, TryFrame
 
 PLAIN_EXCEPTIONS = (
     BaseException,
@@ -40,14 +40,12 @@ def run_guarded(generation: ProgramFunctions, run: Callable[[], None]) -> None:
     """Generate a statement. If it may raise an exception that a handler around it catches, the rest of it is in a
     branch."""
     if generation.open_tries():
-        _attempt(generation, run, frozenset())
+        _attempt(generation, run, ())
     else:
         run()
 
 
-def _attempt(
-    generation: ProgramFunctions, run: Callable[[], None], passed_checks: frozenset[tuple[object, ...]]
-) -> None:
+def _attempt(generation: ProgramFunctions, run: Callable[[], None], passed_checks: tuple[CheckKey, ...]) -> None:
     """Generate a statement up to the first check that a handler catches, apart from the `passed_checks`; and the
     whole statement again, in the arm in which that check has passed."""
     start, node, outer = generation.state, generation.current_node, generation.guard
@@ -65,7 +63,7 @@ def _attempt(
 
     def go_on() -> StagedValue:
         generation.state = start.copy()
-        _attempt(generation, run, passed_checks | {check.key})
+        _attempt(generation, run, (*passed_checks, check.key))
         return StagedValue(NONE, ())
 
     def leave() -> StagedValue:

@@ -158,13 +158,14 @@ class Guard:
     frame: FunctionFrame
     region: RegionBuilder | None
     call_count: int
-    passed_checks: frozenset[CheckKey]
-    """The checks that have passed."""
+    passed_checks: list[CheckKey]
+    """The checks that have passed and are not generated yet. A statement may make a check twice, on two values: an
+    index of `items[index] += items.pop()` is in range when the item is read, and again when it is written."""
 
     @staticmethod
-    def begin(staging: Staging, passed_checks: frozenset[CheckKey]) -> Guard:
+    def begin(staging: Staging, passed_checks: Sequence[CheckKey]) -> Guard:
         """The guard of the statement that is generated next."""
-        return Guard(staging.stack[-1], current_region(), staging.call_count, passed_checks)
+        return Guard(staging.stack[-1], current_region(), staging.call_count, list(passed_checks))
 
 
 @dataclass(frozen=True)
@@ -458,6 +459,7 @@ class Staging:
         handler = self._find_handler(raises)
         if handler is not None and self.guard is not None:
             if key in self.guard.passed_checks:
+                self.guard.passed_checks.remove(key)
                 return
             if key in self.requirements.raised_checks:
                 handler[0].used_codes.add(handler[1])
@@ -1045,8 +1047,8 @@ class Staging:
         assert isinstance(layout, ReferenceLayout)
         if layout.is_optional:
             is_object = self.emit("greater_equal", owner.leaves[0], 0)
-            is_access = raises is AttributeError and isinstance(node, ast.Attribute)
-            claim = f"{ast.unparse(node.value if is_access else node)} is not None"  # type: ignore[attr-defined]
+            tested = node.value if raises is AttributeError and isinstance(node, ast.Attribute) else node
+            claim = f"{ast.unparse(tested)} is not None"
             reason = f"Python raises {'an error' if raises is None else raises.__name__} where it is"
             self.check(is_object, node, claim, reason, raises=raises)
         numbers = self.class_numbers

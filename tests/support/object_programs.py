@@ -1256,3 +1256,17 @@ def finalizer_of_an_exception(speculate):
 
     items = []
     return judge, [(items, k) for k in (1, 2, 4, 1, 0, 2, 3, 5, 3, 0, 6, 2)]
+
+
+@program
+def item_popped_before_it_is_written(speculate):
+    @speculate
+    def add(items, index):
+        try:
+            items[index] += items.pop()
+        except IndexError:
+            return "index", len(items)
+        return items[0], len(items)
+
+    pairs = (([1, 2, 3], 0), ([1, 2], 5), ([4, 5], 1), ([1, 2, 3], 2), ([1, 2], 0), ([7], 0), ([1, 2], -1), ([3, 4], 0))
+    return add, [(list(items), index) for items, index in (*pairs[:1] * 5, *pairs, *pairs)]

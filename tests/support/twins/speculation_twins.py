@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 from pytest import MonkeyPatch
@@ -338,7 +339,22 @@ def _attributes_of_each_node(patch: MonkeyPatch) -> None:
     patch.setattr(Staging, "for_each_class", for_each_class)
 
 
+def _checks_pass_for_all_values(patch: MonkeyPatch) -> None:
+    """A check that has passed for one value passes for each other value in its statement."""
+    sound = Guard.begin
+
+    class Unforgettable(list[Any]):
+        def remove(self, key: Any) -> None:
+            pass
+
+    def begin(staging: Staging, passed: Any) -> Guard:
+        return replace(sound(staging, passed), passed_checks=Unforgettable(passed))
+
+    patch.setattr(Guard, "begin", staticmethod(begin))
+
+
 OBJECT_TWINS = {
+    "checks pass for all values": Twin(_checks_pass_for_all_values, "item_popped_before_it_is_written"),
     "loops go on after a raise": Twin(_loops_go_on_after_a_raise, "raised_in_a_loop_over_a_tuple"),
     "attributes of each node": Twin(_attributes_of_each_node, "none_in_a_with"),
     "state before the raise lost": Twin(_state_before_raise_lost, "printed_before_raised"),
