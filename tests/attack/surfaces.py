@@ -11,6 +11,7 @@ import io
 import json
 import os
 import random
+import shutil
 import signal
 import sys
 import time
@@ -44,6 +45,7 @@ from support.generators.json_edits import (
     fib,
     mutate_data,
 )
+from support.programs.tensorflow_graphs import FRAMES, FUNCTIONS, SAVED_MODEL
 from tagloom.core.files import read_array
 from tagloom.core.graph.graph import Graph
 from tagloom.core.graph.lower import lower
@@ -224,6 +226,50 @@ def attack_model(dice: random.Random, folder: Path) -> None:
     tl.from_onnx(folder / "a.onnx")
 
 
+@cache
+def _graph_files() -> list[tuple[str, bytes]]:
+    return [(path.suffix, path.read_bytes()) for path in (FRAMES, FUNCTIONS)]
+
+
+def attack_graph(dice: random.Random, folder: Path) -> None:
+    """Damaged bytes; or a node, an op or a function that is renamed, which leaves the sizes in a .pb file wrong."""
+    suffix, content = dice.choice(_graph_files())
+    if dice.random() < 0.3:
+        name = dice.choice([b"following", b"FloorMod", b"StatelessWhile", b"Switch", b"Merge", b"steps"])
+        content = content.replace(
+            name, dice.choice([*HOSTILE, "Switch", "Enter", "steps", "n"]).encode("utf-8", "replace")
+        )
+    elif dice.random() < 0.5 and suffix == ".pbtxt":
+        lines = content.splitlines(keepends=True)
+        first, second = sorted(dice.choices(range(len(lines)), k=2))
+        content = b"".join([*lines[:second], *lines[first : first + 3], *lines[second + dice.randrange(3) :]])
+    else:
+        content = corrupt_text(dice, content)
+    path = folder / f"a{suffix}"
+    path.write_bytes(content)
+    _use_graph(tl.from_tensorflow(path))
+
+
+def attack_saved_model(dice: random.Random, folder: Path) -> None:
+    """A SavedModel with one of its files damaged."""
+    model = folder / "model"
+    shutil.rmtree(model, ignore_errors=True)
+    shutil.copytree(SAVED_MODEL, model)
+    path = dice.choice(sorted(path for path in model.rglob("*") if path.is_file()))
+    path.write_bytes(corrupt_text(dice, path.read_bytes()))
+    _use_graph(tl.from_tensorflow(model))
+
+
+def _use_graph(function: Any) -> None:
+    """Trace the function of a graph, print its program, and run it."""
+    program = function.program
+    problems = list(faults(tl.print_program(program)))
+    assert not problems, problems
+    arguments = [np.zeros([size or 2 for size in each.type.shape or ()], each.type.dtype.numpy)
+                 for each in program.main.body.parameters]  # fmt: skip
+    function.run(*arguments, limits=LIMITS)
+
+
 def attack_metrics(dice: random.Random, folder: Path) -> None:
     lines = [json.dumps({"step": step, "loss": dice.choice([0.5, "nan", 1e308, step])}) for step in range(5)]
     content = corrupt_text(dice, "".join(f"{line}\n" for line in lines).encode())
@@ -300,6 +346,8 @@ SURFACES: dict[str, tuple[str, Attack, float]] = {
     "column_log": ("logs (.npz)", attack_column_log, 1),
     "checkpoint": ("checkpoints (.safetensors)", attack_checkpoint, 1),
     "array": ("arrays (.npy)", attack_array, 1),
+    "graph": ("graphs of TensorFlow (.pb, .pbtxt)", attack_graph, 1),
+    "saved_model": ("SavedModels", attack_saved_model, 0.5),
     "metrics": ("metrics, drawn by `curve`", attack_metrics, 1),
     "run_checkpoint": ("checkpoints of runs of the engine `distributed`", attack_run_checkpoint, 0.5),
     "json_file": ("schedules by hand, and findings of `tagloom conform`", attack_json_file, 0.2),

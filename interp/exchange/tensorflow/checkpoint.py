@@ -3,7 +3,6 @@ array by key, as a table in LevelDB's format, without compression."""
 
 from __future__ import annotations
 
-import math
 import struct
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -14,7 +13,7 @@ import numpy as np
 from ....core.errors import Malformed, Usage
 from ....core.files import path_errors
 from .messages import Message
-from .tensors import DTYPES, read_shape
+from .tensors import DTYPES, element_count, read_shape
 from .wire import parse_message, read_varint
 
 MAGIC = 0xDB4775248B80FB57
@@ -92,7 +91,7 @@ def read_entry(prefix: Path, shard_count: int, entry: Message) -> Any:
     path = prefix.with_name(f"{prefix.name}.data-{entry.shard_id:05d}-of-{shard_count:05d}")
     with path_errors(path, "this checkpoint cannot be read"):
         available = path.stat().st_size if path.is_file() else 0
-        needed = math.prod(sizes) * dtype.itemsize
+        needed = element_count(sizes) * dtype.itemsize
         if entry.size != needed or entry.offset < 0 or entry.offset + needed > available:
             raise Malformed("this checkpoint is damaged", where=path.name, required=f"{needed:,} bytes of an array",
                             got=f"a file of {available:,}")  # fmt: skip

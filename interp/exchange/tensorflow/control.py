@@ -26,6 +26,8 @@ class Gate(NamedTuple):
 
 Gates = frozenset[Gate]
 SWITCHES = frozenset({"Switch", "_SwitchN"})
+PASSING = SWITCHES | {"Identity", "Enter"}
+"""Ops whose live output is their first input."""
 
 
 @dataclass(eq=False)
@@ -178,32 +180,33 @@ class ControlAnalysis:
 
     def root(self, endpoint: Endpoint) -> Endpoint:
         """The output from which a value comes unchanged, through Identity, Switch and Enter."""
-        seen = set()
-        while endpoint not in seen:
-            seen.add(endpoint)
-            node = self.nodes[endpoint.node]
-            if node.op not in ("Identity", "Switch", "_SwitchN", "Enter"):
-                break
-            endpoint = node.inputs[0]
-        return endpoint
+        return self.graph.source(endpoint, PASSING)
+
+    @cached_property
+    def conditionals(self) -> dict[tuple[Endpoint, Gates], dict[str, dict[int, int]]]:
+        """The Merges that belong to no frame, with their sides, by predicate and by the conditions under which they
+        run."""
+        result: dict[tuple[Endpoint, Gates], dict[str, dict[int, int]]] = {}
+        for node in self.nodes.values():
+            if node.op == "Merge" and node.name not in self.frames:
+                predicate, sides = self.choose_predicate(node)
+                result.setdefault((predicate, self.node_gates(node.name)), {})[node.name] = sides
+        return result
 
     def group(self, name: str) -> BranchGroup:
         """The conditional of a Merge: the Merges of the same predicate and conditions that depend on as many others of
         these, so none depends on another."""
         if name not in self.groups:
             predicate, _ = self.choose_predicate(self.nodes[name])
-            own = self.node_gates(name)
-            candidates: dict[str, dict[int, int]] = {}
-            for node in self.nodes.values():
-                if node.op == "Merge" and node.name not in self.frames:
-                    other, sides = self.choose_predicate(node)
-                    if other == predicate and self.node_gates(node.name) == own:
-                        candidates[node.name] = sides
+            candidates = self.conditionals[predicate, self.node_gates(name)]
             ancestors = {each: self.ancestors(each) for each in candidates}
             levels = {each: sum(other in ancestors[each] for other in candidates) for each in candidates}
-            merges = tuple(each for each in candidates if levels[each] == levels[name])
-            group = BranchGroup(predicate, merges, {each: candidates[each] for each in merges})
-            self.groups.update(dict.fromkeys(merges, group))
+            merges_by_level: dict[int, list[str]] = {}
+            for each, level in levels.items():
+                merges_by_level.setdefault(level, []).append(each)
+            for merges in merges_by_level.values():
+                group = BranchGroup(predicate, tuple(merges), {each: candidates[each] for each in merges})
+                self.groups.update(dict.fromkeys(merges, group))
         return self.groups[name]
 
     def ancestors(self, name: str) -> set[str]:

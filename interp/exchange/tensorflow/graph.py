@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -92,6 +92,17 @@ class ForeignGraph:
     def data_used(self) -> set[Endpoint]:
         """The outputs that a node takes or the graph returns."""
         return {endpoint for node in self.nodes.values() for endpoint in node.inputs} | set(self.results)
+
+    def source(self, endpoint: Endpoint, ops: Collection[str]) -> Endpoint:
+        """The output from which a value comes through nodes of these ops, which take their value as first input."""
+        seen = set()
+        while endpoint not in seen:
+            seen.add(endpoint)
+            node = self.nodes[endpoint.node]
+            if node.op not in ops or not node.inputs:
+                break
+            endpoint = node.inputs[0]
+        return endpoint
 
     def reachable(self, names: Sequence[str]) -> set[str]:
         """The nodes on which nodes depend, these included."""

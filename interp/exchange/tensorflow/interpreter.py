@@ -42,6 +42,11 @@ MAX_DEPTH = 40
 """The maximal nesting of branches, of loops, and of functions that are no calls of the program."""
 
 
+MAX_REPETITIONS = 2**12
+"""How many nodes one trace evaluates beyond four times those of the graph: a branch or a loop evaluates the nodes of
+its function each time, so functions in functions may have a number of nodes that is exponential in their size."""
+
+
 class DeadValue:
     """Stands for a value that is not live."""
 
@@ -87,6 +92,8 @@ class GraphInterpreter:
         """Keeps the resources of large constants, with their names, while the graph lives."""
         self.functions: dict[tuple[Any, ...], Function] = {}
         self.depth = 0
+        self.evaluated = 0
+        """How many nodes the current trace has evaluated."""
         resources = [argument.node for argument in graph.arguments if argument.element == RESOURCE]
         self.captures = {
             name: self.captured_value(name, value) for name, value in {**dict.fromkeys(resources), **captures}.items()
@@ -163,6 +170,7 @@ class GraphInterpreter:
         names = unique_names(each.node for each in arguments)
 
         def evaluate(*operands: Any) -> Any:
+            self.evaluated = 0
             values = {each.node: operand for each, operand in zip(arguments, operands, strict=True)}
             operands = tuple(values.get(each.node, self.captures.get(each.node)) for each in self.graph.arguments)
             return wrap(self.evaluate_graph(self.graph, operands))
@@ -315,6 +323,11 @@ class GraphInterpreter:
 
     def evaluate_at(self, scope: GraphScope, node: ForeignNode) -> None:
         """Evaluate a node in its line of the listing."""
+        self.evaluated += 1
+        limit = 4 * len(self.listing.places) + MAX_REPETITIONS
+        if self.evaluated > limit:
+            message = "the functions of branches and loops repeat too many nodes"
+            raise unsupported("limit", message, required=f"{limit:,} at most", got=scope.graph.name)
         evaluate = functools.partial(self.evaluate_node, scope, node)
         place = self.listing.places.get((scope.graph.name, node.name))
         results = evaluate() if place is None else self.listing.call_at(place, node_scopes(node), evaluate)
@@ -576,10 +589,7 @@ def frame_sources(graph: ForeignGraph, frame: LoopFrame, names: Sequence[str]) -
 
 def is_passed_on(graph: ForeignGraph, frame: LoopFrame, merge: str) -> bool:
     """Whether the body passes a loop variable on unchanged."""
-    endpoint = frame.next_values[merge]
-    while graph.nodes[endpoint.node].op == "Identity":
-        endpoint = graph.nodes[endpoint.node].inputs[0]
-    return endpoint.node in frame.switches[merge]
+    return graph.source(frame.next_values[merge], ("Identity",)).node in frame.switches[merge]
 
 
 def chosen_output(value: Any, count: int) -> int:

@@ -142,9 +142,12 @@ def nest_result(structure: Any, values: Sequence[Any], positions: Mapping[str, i
         if hasattr(structure, "_fields"):
             return type(structure)(*parts)
         return tuple(parts) if isinstance(structure, tuple) else parts
-    if getattr(structure, "name", None) not in positions:
+    has_parts = hasattr(structure, "values")
+    if has_parts or getattr(structure, "name", None) not in positions:
         required = "arrays in tuples, lists and dicts"
-        raise Usage("the function returns what tagloom lacks", required=required, got=type(structure).__name__)
+        hint = "return tf.convert_to_tensor of it" if has_parts else None
+        raise Usage("the function returns what tagloom lacks", required=required, got=type(structure).__name__,
+                    hint=hint)  # fmt: skip
     return values[positions[structure.name]]
 
 

@@ -48,6 +48,9 @@ def variable_keys(meta: Message) -> Mapping[str, str]:
         called = nodes[name].attribute("f", nodes[name].op)
         if called in library.definitions:
             body = read_function(library.definitions[called], library)
+            if len(body.arguments) != len(nodes[name].inputs):
+                raise Malformed(f"function {called} takes another number of values", required=len(body.arguments),
+                                got=len(nodes[name].inputs))  # fmt: skip
             operands = zip(body.arguments, nodes[name].inputs, strict=True)
             keys |= assigned_keys(body, {argument.node: endpoint.node for argument, endpoint in operands})
     return keys
@@ -59,9 +62,7 @@ def assigned_keys(graph: ForeignGraph, variables: Mapping[str, str]) -> dict[str
     for node in graph.nodes.values():
         if node.op not in ("AssignVariableOp", "Assign") or len(node.inputs) < 2:
             continue
-        source = node.inputs[1]
-        while graph.nodes[source.node].op in ("Identity", "Cast") and graph.nodes[source.node].inputs:
-            source = graph.nodes[source.node].inputs[0]
+        source = graph.source(node.inputs[1], ("Identity", "Cast"))
         target = variables.get(node.inputs[0].node)
         key = restored_key(graph, source)
         if target is not None and key is not None:

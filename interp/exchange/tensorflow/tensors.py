@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,7 +15,11 @@ from ..refusals import unsupported
 from .messages import DATA_TYPES, Message
 
 MAX_ELEMENTS = 2**28
-"""The most elements of a constant."""
+"""The most elements of a constant or a variable."""
+MAX_REPEATED = 2**26
+"""The most elements of a constant whose last value stands for those that the file lacks."""
+MAX_RANK = 64
+"""The most axes of an array, which is NumPy's limit."""
 DTYPES: Mapping[int, DType] = {
     number: dtype
     for number, name in DATA_TYPES.items()
@@ -72,9 +76,7 @@ def read_tensor(message: Message) -> Any:
     if shape is None or None in shape:
         raise Malformed("a constant has no shape")
     sizes = tuple(size or 0 for size in shape)
-    count = math.prod(sizes)
-    if len(sizes) > 64 or count > MAX_ELEMENTS:
-        raise Malformed("a constant is too large", required=f"at most {MAX_ELEMENTS:,} elements", got=list(sizes))
+    count = element_count(sizes)
     if message.tensor_content:
         if len(message.tensor_content) != count * dtype.itemsize:
             required = f"{count * dtype.itemsize:,} bytes"
@@ -83,12 +85,23 @@ def read_tensor(message: Message) -> Any:
     values = getattr(message, VALUES.get(dtype.name, "int_val"))
     if len(values) > count:
         raise Malformed("a constant is damaged", required=f"{count:,} elements", got=f"{len(values):,}")
+    if count > MAX_REPEATED and len(values) < count:
+        raise Malformed("a constant is damaged", required=f"{count:,} elements", got=f"{len(values):,}")
     elements = np.zeros(count, dtype)
     if values:
         last = np.array(values).astype(dtype)
         elements[: len(values)] = last
         elements[len(values) :] = last[-1]
     return elements.reshape(sizes)
+
+
+def element_count(sizes: Sequence[int]) -> int:
+    """The number of elements of an array in a file; raises Malformed where they are too many."""
+    count = math.prod(sizes) if len(sizes) <= MAX_RANK else MAX_ELEMENTS + 1
+    if count > MAX_ELEMENTS:
+        required = f"at most {MAX_ELEMENTS:,} elements along {MAX_RANK} axes"
+        raise Malformed("an array is too large", required=required, got=f"sizes {list(sizes[:MAX_RANK])}")
+    return count
 
 
 def read_attribute(message: Message) -> Any:

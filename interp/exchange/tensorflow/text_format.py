@@ -12,9 +12,9 @@ from .wire import MAX_DEPTH
 
 TOKEN = re.compile(
     r"""(?:[\s,;]|\#[^\n]*)*(?:(?P<string>"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*')"""
-    r"""|(?P<word>[-+]?[\w./\[\]]*[\w.])|(?P<mark>[:{}<>\[\]])|(?P<end>$))"""
+    r"""|(?P<word>[-+]?[\w./]+)|(?P<mark>[:{}<>\[\]])|(?P<end>$))"""
 )
-"""Words are names and numbers; a name in brackets is an extension."""
+"""Words are names and numbers."""
 ESCAPE = re.compile(rb"\\(x[0-9a-fA-F]{1,2}|[0-7]{1,3}|.)", re.DOTALL)
 LETTERS = {b"n": b"\n", b"t": b"\t", b"r": b"\r", b"a": b"\a", b"b": b"\b", b"f": b"\f", b"v": b"\v"}
 TYPES_BY_NAME = {f"DT_{name}": number for number, name in DATA_TYPES.items()} | {
@@ -66,9 +66,7 @@ class TextReader:
             self.fail(f"messages nested at most {MAX_DEPTH} deep")
         result = Message(name)
         while not (self.kind == "end" if closing is None else self.take(closing)):
-            if self.kind != "word":
-                self.fail("the name of a field")
-            field = result.schema.fields.get(self.advance())
+            field = self.field_name(result)
             has_colon = self.take(":")
             values = self.values(field, has_colon, depth)
             for value in values:
@@ -79,6 +77,15 @@ class TextReader:
                 else:
                     result.add(field, value)
         return result
+
+    def field_name(self, message: Message) -> MessageField | None:
+        """The field of a message whose name is the current token; None for an unknown one, and for an extension, whose
+        name is in brackets."""
+        is_extension = self.take("[")
+        name = self.advance() if self.kind == "word" else self.fail("the name of a field")
+        if is_extension and not self.take("]"):
+            self.fail("a closing bracket")
+        return None if is_extension else message.schema.fields.get(name)
 
     def values(self, field: MessageField | None, has_colon: bool, depth: int) -> list[Any]:
         """The values of a field: one, or several in brackets."""

@@ -146,6 +146,11 @@ def get_item(items: Any, index: Any, shape: Any, *, element_dtype: ElementType) 
     return tl.take(known_array(items), as_index(scalar(index)), axis=0)
 
 
+@operation("TensorListGather", takes_values=True)
+def gather_items(items: Any, indices: Any, shape: Any, *, element_dtype: ElementType) -> Any:
+    return tl.take(known_array(items), as_index(indices), axis=0)
+
+
 @operation("TensorListSetItem", takes_values=True, ignored=("resize_if_index_out_of_bounds",))
 def set_item(items: Any, index: Any, element: Any) -> Any:
     require(isinstance(items, TensorList), "this is no list of arrays")

@@ -11,13 +11,14 @@ import numpy as np
 from .....core.frontend.array_api.common import type_of
 from ..operations import operation, require, tl, unsupported
 from ..tensors import ElementType
+from ..values import TensorList, is_array
 from .common import dtype_of, numeric, rank_of, shape_of, to_dtype
 
 SAME = {
     "Abs": "abs", "Acos": "acos", "Acosh": "acosh", "Add": "add", "AddV2": "add", "Asin": "asin", "Asinh": "asinh",
     "Atan": "atan", "Atan2": "atan2", "Atanh": "atanh", "BitwiseAnd": "bitwise_and", "BitwiseOr": "bitwise_or",
     "BitwiseXor": "bitwise_xor", "Ceil": "ceil", "Cos": "cos", "Cosh": "cosh", "Digamma": "digamma", "Erf": "erf",
-    "Erfc": "erfc", "Exp": "exp", "Expm1": "expm1", "Floor": "floor", "FloorDiv": "floor_divide",
+    "Erfc": "erfc", "Exp": "exp", "Expm1": "expm1", "Floor": "floor",
     "FloorMod": "remainder", "Greater": "greater", "GreaterEqual": "greater_equal", "Inv": "reciprocal",
     "Invert": "bitwise_invert", "IsFinite": "isfinite", "IsInf": "isinf", "IsNan": "isnan", "Less": "less",
     "LessEqual": "less_equal", "Lgamma": "lgamma", "Log": "log", "Log1p": "log1p", "LogicalAnd": "logical_and",
@@ -40,8 +41,22 @@ for _name, _function in SAME.items():
     register_same(_name, _function)
 
 
-@operation("Identity", "Snapshot", "PlaceholderWithDefault", "EnsureShape", takes_values=True)
+@operation("Identity", "Snapshot", "PlaceholderWithDefault", takes_values=True)
 def identity(x: Any) -> Any:
+    return x
+
+
+@operation("EnsureShape", has_effect=True)
+def ensure_shape(x: Any, *, shape: tuple[int | None, ...] | None) -> Any:
+    """The operand, whose sizes are checked: before the run where they are known."""
+    if shape is None:
+        return x
+    require(len(shape) == rank_of(x), "an array has another number of axes than EnsureShape names")
+    for size, required in zip(tl.shape(x), shape, strict=True):
+        if isinstance(size, int):
+            require(required in (None, size), "an array has another shape than EnsureShape names")
+        elif required is not None:
+            tl.assert_(tl.equal(size, numeric(required, size)), f"an array has shape {list(shape)}")
     return x
 
 
@@ -75,9 +90,16 @@ def approximate_equal(x: Any, y: Any, *, tolerance: float = 1e-5) -> Any:
     return tl.less(tl.abs(tl.subtract(x, y)), numeric(tolerance, x))
 
 
-@operation("AddN", "AccumulateNV2")
+@operation("AddN", "AccumulateNV2", takes_values=True)
 def add_n(*operands: Any) -> Any:
-    return functools.reduce(tl.add, operands)
+    """The sum of arrays; or a list of the sums of the arrays that lists have in one place."""
+    lists = [each for each in operands if isinstance(each, TensorList)]
+    if not lists:
+        require(all(map(is_array, operands)), "AddN takes arrays or lists of arrays")
+        return functools.reduce(tl.add, operands)
+    require(len(lists) == len(operands), "AddN takes arrays or lists of arrays")
+    arrays = [each.array for each in lists if each.array is not None]  # a list without an array is all zeros
+    return lists[0].with_array(functools.reduce(tl.add, arrays)) if arrays else lists[0]
 
 
 @operation("Cast")
@@ -91,6 +113,12 @@ def bitcast(x: Any, *, type: ElementType) -> Any:
     if dtype_of(x).bits != type.dtype.bits:
         raise unsupported("dtype", f"the bits of {dtype_of(x)!r} are not read as {type.dtype!r}")
     return tl.bitcast(x, type.dtype)
+
+
+@operation("FloorDiv")
+def floor_divide(x: Any, y: Any) -> Any:
+    """The quotient of floats is rounded once before it is rounded down: 1 // 0.1 is 10."""
+    return tl.floor(tl.divide(x, y)) if dtype_of(x).kind == "f" else tl.floor_divide(x, y)
 
 
 @operation("Div")
@@ -211,8 +239,12 @@ def softsign(x: Any) -> Any:
     return tl.divide(x, tl.add(tl.abs(x), numeric(1, x)))
 
 
-@operation("ZerosLike")
+@operation("ZerosLike", takes_values=True)
 def zeros_like(x: Any) -> Any:
+    """Zeros in the place of each element; of a list, in the place of those of its arrays."""
+    if isinstance(x, TensorList):
+        return x if x.array is None else x.with_array(filled_like(x.array, 0))
+    require(is_array(x), "ZerosLike takes an array or a list of arrays")
     return filled_like(x, 0)
 
 

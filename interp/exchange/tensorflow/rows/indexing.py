@@ -27,12 +27,12 @@ INT64 = ElementType(9)
 
 
 def as_index(x: Any) -> Any:
-    """Indices as int64. A constant with a negative one is Malformed, since tagloom would count it from the end."""
-    indices = to_dtype(x, tl.int64)
-    if isinstance(indices, np.ndarray):
-        require(bool(np.all(indices >= 0)), "an index is negative")
-        return indices
-    return indices
+    """Indices of which a negative one is out of range, as in TensorFlow: tagloom would count it from the end, so they
+    are unsigned. A negative constant is Malformed."""
+    if isinstance(x, np.ndarray):
+        require(bool(np.all(x >= 0)), "an index is negative")
+        return to_dtype(x, tl.int64)
+    return to_dtype(x, tl.uint64)
 
 
 @operation("GatherV2", static=(2,))
@@ -142,7 +142,8 @@ def one_hot(indices: Any, depth: Any, on: Any, off: Any, *, axis: int = -1) -> A
     check_room(count)
     places = tl.expand_dims(indices, axis=axis_position(axis, rank_of(indices) + 1))
     rank = rank_of(places)
-    numbers = np.arange(count, dtype=dtype_of(indices).numpy)
+    places = to_dtype(places, tl.int64)
+    numbers = np.arange(count)
     numbers = numbers.reshape([-1 if k == axis_position(axis, rank) else 1 for k in range(rank)])
     return tl.where(tl.equal(places, numbers), scalar(on), scalar(off))
 
@@ -182,18 +183,19 @@ def unique(x: Any, *, out_idx: ElementType = INT32) -> Any:
 def register_segment(name: str, function: str, start: str) -> None:
     @operation(name, static=(2,))
     def compute(x: Any, segments: Any, count: Any) -> Any:
-        """Elements of a negative segment are left out."""
+        """Elements of a negative segment are left out: they go to a row before the others."""
         number, dtype = integer(count), dtype_of(x)
         check_room(number)
         rank = rank_of(segments)
-        low, high = (-np.inf, np.inf) if dtype.kind == "f" else dtype.range
+        limits = np.finfo(dtype.numpy) if dtype.kind == "f" else np.iinfo(dtype.numpy)
+        low, high = limits.min, limits.max
         first = {"zero": 0, "one": 1, "lowest": low, "highest": high}[start]
         rest = tuple(tl.shape(x)[rank:])
         ids = tl.reshape(to_dtype(segments, tl.int64), (-1,))
-        places = tl.where(tl.less(ids, np.int64(0)), np.int64(number), ids)
+        places = tl.add(tl.maximum(ids, np.int64(-1)), np.int64(1))
         base = tl.full((number + 1, *rest), numeric(first, x))
         rows = tl.reshape(x, (tl.shape(places)[0], *rest))
-        return tl.index(getattr(tl, function)(base, rows, places), slice(0, number))
+        return tl.index(getattr(tl, function)(base, rows, places), slice(1, None))
 
 
 for _name, _function, _start in (
@@ -203,24 +205,31 @@ for _name, _function, _start in (
     register_segment(_name, _function, _start)
 
 
-def register_arg(name: str, function: str) -> None:
+def register_arg(name: str, function: str, last: float) -> None:
     @operation(name, static=(1,))
     def compute(x: Any, axis: Any = None, *, output_type: ElementType = INT64) -> Any:
+        """NaN is the last that is chosen."""
         position = 0 if axis is None else axis_position(integer(axis), rank_of(x))
+        if dtype_of(x).kind == "f":
+            x = tl.where(tl.isnan(x), numeric(last, x), x)
         return to_dtype(getattr(tl, function)(x, axis=position), output_type.dtype)
 
 
-for _name, _function in (("ArgMax", "argmax"), ("ArgMin", "argmin")):
-    register_arg(_name, _function)
+for _name, _function, _last in (("ArgMax", "argmax", -np.inf), ("ArgMin", "argmin", np.inf)):
+    register_arg(_name, _function, _last)
 
 
-@operation("ReverseSequence")
+@operation("ReverseSequence", has_effect=True)
 def reverse_sequence(x: Any, lengths: Any, *, seq_dim: int, batch_dim: int = 0) -> Any:
     """The first elements of each sequence, as many as `lengths` says, in the opposite order."""
     rank = rank_of(x)
     along, batch = axis_position(seq_dim, rank), axis_position(batch_dim, rank)
     (count,) = known_sizes(x, [along])
     numbers = np.arange(count).reshape([-1 if k == along else 1 for k in range(rank)])
+    if isinstance(lengths, np.ndarray):
+        require(bool(np.all(lengths <= count)), "a sequence is longer than the array")
+    else:
+        tl.assert_(tl.all(tl.less_equal(lengths, numeric(count, lengths))), "no sequence is longer than the array")
     last = tl.reshape(to_dtype(lengths, tl.int64), tuple(-1 if k == batch else 1 for k in range(rank)))
     places = tl.where(tl.less(numbers, last), tl.subtract(tl.subtract(last, np.int64(1)), numbers), numbers)
     return tl.take_along_axis(x, tl.broadcast_to(places, tuple(tl.shape(x))), axis=along)

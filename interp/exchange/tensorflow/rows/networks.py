@@ -11,6 +11,7 @@ import numpy as np
 from ..operations import operation, require, tl, unsupported
 from ..tensors import ElementType
 from .common import dtype_of, known_sizes, numeric, rank_of, shape_of, to_dtype
+from .indexing import as_index
 
 
 @operation("MatMul", ignored=("grad_a", "grad_b"))
@@ -64,7 +65,7 @@ def softmax_cross_entropy(logits: Any, labels: Any) -> Any:
 def sparse_softmax_cross_entropy(logits: Any, labels: Any) -> Any:
     (classes,) = known_sizes(logits, [rank_of(logits) - 1])
     hot = tl.equal(tl.expand_dims(labels, axis=-1), np.arange(classes, dtype=dtype_of(labels).numpy))
-    places = tl.expand_dims(to_dtype(labels, tl.int64), axis=-1)
+    places = tl.expand_dims(as_index(labels), axis=-1)
     chosen = tl.take_along_axis(tl.log_softmax(logits, axis=-1), places, axis=-1)
     return [
         tl.negative(tl.squeeze(chosen, -1)),

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
-
-import numpy as np
 
 from ..operations import operation, tl
 from .common import axes_of, axis_position, dtype_of, integer, numeric, rank_of, to_dtype
+from .elementwise import truncate_divide
 
 
 def register_reduction(name: str, function: str) -> None:
@@ -27,17 +27,18 @@ for _name, _function in (
 
 @operation("Mean", static=(1,))
 def mean(x: Any, axes: Any, *, keep_dims: bool = False) -> Any:
+    """That of integers is a sum of 64 bits, divided toward zero."""
     positions = axes_of(axes, rank_of(x))
     if not positions:
         return x
     if dtype_of(x).kind == "f":
         return tl.mean(x, axis=positions, keepdims=keep_dims)
+    total = tl.sum(x, axis=positions, keepdims=keep_dims)
     sizes = [tl.shape(x)[axis] for axis in positions]
-    count = np.asarray(np.prod([size for size in sizes if isinstance(size, int)]), dtype_of(x).numpy)
-    total = to_dtype(tl.sum(x, axis=positions, keepdims=keep_dims), dtype_of(x))
+    count = numeric(math.prod(size for size in sizes if isinstance(size, int)), total)
     for size in sizes:
-        count = count if isinstance(size, int) else tl.multiply(count, to_dtype(size, dtype_of(x)))
-    return tl.floor_divide(total, count)
+        count = count if isinstance(size, int) else tl.multiply(count, to_dtype(size, dtype_of(total)))
+    return to_dtype(truncate_divide(total, count), dtype_of(x))
 
 
 @operation("EuclideanNorm", static=(1,))

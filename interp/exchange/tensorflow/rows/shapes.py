@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import math
 from collections.abc import Sequence
@@ -168,24 +169,33 @@ def slice_key(x: Any, begin: Any, end: Any, strides: Any, masks: Sequence[int]) 
         elif new_axis_mask & bit:
             key.append(None)
         elif shrink_axis_mask & bit:
-            key.append(0 if begin_mask & bit else start)
+            key.append(start)
         else:
             key.append(slice(None if begin_mask & bit else start, None if end_mask & bit else stop, step))
     return tuple(key) if Ellipsis in [each for each in key if each is Ellipsis] else (*key, Ellipsis)
 
 
-@operation("Slice")
+@operation("Slice", has_effect=True)
 def slice_(x: Any, begin: Any, sizes: Any) -> Any:
-    """A size of -1 takes the rest of the axis."""
-    key = []
-    for axis, (start, size) in enumerate(zip(elements(begin), elements(sizes), strict=True)):
-        if isinstance(size, int) and size == -1:
-            key.append(slice(start, None))
-        else:
-            if isinstance(start, int) and isinstance(size, int) and isinstance(tl.shape(x)[axis], int):
-                require(start >= 0 and start + size <= tl.shape(x)[axis], "Slice is not inside the array")
-            key.append(slice(start, start + size))
-    return tl.index(x, tuple(key))
+    """A size of -1 is that of the rest."""
+    bounds = zip(elements(begin), elements(sizes), tl.shape(x), strict=True)
+    return tl.index(x, tuple(slice(*slice_bounds(start, size, total)) for start, size, total in bounds))
+
+
+def slice_bounds(start: Any, size: Any, total: Any) -> tuple[Any, Any]:
+    """The first position of a slice and that behind its last, which are checked: before the run if they are known."""
+    zero, minus_one = np.int64(0), np.int64(-1)
+    if isinstance(size, int):
+        end = total if size == -1 else start + size
+    else:
+        end = tl.where(tl.equal(size, minus_one), np.asarray(total) if isinstance(total, int) else total, start + size)
+    if all(isinstance(each, int) for each in (start, size, total)):
+        require(0 <= start <= end <= total, "Slice is not inside the array")
+    else:
+        first, last, limit = (np.asarray(each) if isinstance(each, int) else each for each in (start, end, total))
+        inside = [tl.less_equal(zero, first), tl.less_equal(first, last), tl.less_equal(last, limit)]
+        tl.assert_(functools.reduce(tl.logical_and, inside), "the slice is inside the array")
+    return start, end
 
 
 @operation("Tile")
@@ -233,7 +243,13 @@ def range_(start: Any, limit: Any, step: Any) -> Any:
     dtype = dtype_of(start)
     if all(isinstance(bound, np.ndarray) for bound in (start, limit, step)):
         require(bool(step != 0), "the step of a range is 0")
-        check_room(max(math.ceil((limit.item() - start.item()) / step.item()), 0))
+        require(bool(start <= limit if step > 0 else start >= limit), "a range does not lead to its end")
+        if dtype.kind == "f":
+            number = math.ceil((limit - start) / step)
+            check_room(number)
+            return (start + np.arange(number).astype(dtype.numpy) * step).astype(dtype.numpy)
+        number = -((start.item() - limit.item()) // step.item())
+        check_room(number)
         return np.arange(start.item(), limit.item(), step.item(), dtype=dtype.numpy)
     if dtype.kind == "f":
         count = tl.ceil(tl.divide(tl.subtract(limit, start), step))

@@ -264,6 +264,66 @@ def check_case(tf: Any, compute: Callable[..., Any], arguments: tuple[Any, ...],
         np.testing.assert_allclose(np.asarray(one), other.numpy(), rtol=2e-5, atol=2e-6)
 
 
+TENTHS, NAN = np.array([1, 0.3, -0.3, 5, -1e-20], np.float32), np.float32("nan")
+NEGATIVE = np.array([[-7, 2, -4], [2**31 - 1, 2**31 - 1, -1]], np.int32)
+case("FloorDiv rounds the quotient", lambda tf, x: (x // 0.1, tf.constant([1.0]) // 0.1), TENTHS)
+case("means of integers", lambda tf, x: (tf.reduce_mean(x), tf.reduce_mean(x, 1),
+                                         tf.reduce_mean(tf.cast(x, tf.uint8))), NEGATIVE)  # fmt: skip
+case("argmax of NaN", lambda tf, x: (tf.argmax(x), tf.argmin(x, 1)), np.array([[1, NAN], [NAN, NAN]], np.float32))
+case("a slice that drops an axis", lambda tf, x: tf.raw_ops.StridedSlice(
+    input=x, begin=[2], end=[3], strides=[1], begin_mask=1, shrink_axis_mask=1), X)  # fmt: skip
+case("the rest of an array", lambda tf, x, n: tf.slice(x, [2], [n]), V, np.int32(-1))
+case("ranges of floats", lambda tf, x: (tf.range(0.0, 0.3, 0.1), tf.range(1.0, 0.0, -0.3)), V)
+case("one_hot of bytes", lambda tf, x: tf.one_hot(x, 300), np.array([0, 255], np.uint8))
+case("empty segments", lambda tf, x: (tf.math.unsorted_segment_min(x, [0, -1, 3], 4),
+                                      tf.math.unsorted_segment_max(x, [0, -1, 3], 4)), X)  # fmt: skip
+case("gradient of a scan", lambda tf, x: tf.gradients(
+    tf.reduce_sum(tf.scan(lambda a, e: a * 0.5 + e * e, x)), x)[0], V)  # fmt: skip
+case("ensure_shape", lambda tf, x: tf.ensure_shape(x, [None, 4]), X)
+
+REJECTED: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
+    "gather": (lambda tf, x, i: tf.gather(x, i), (V, np.array([0, -1], np.int32))),
+    "gather_nd": (lambda tf, x, i: tf.gather_nd(x, i), (X, np.array([[0, -1]], np.int32))),
+    "scatter_nd": (lambda tf, x, i: tf.scatter_nd(i, x, [3, 4]), (X, np.array([[0], [1], [-1]], np.int32))),
+    "update": (lambda tf, x, i: tf.tensor_scatter_nd_update(x, i, [1.0]), (V, np.array([[-1]], np.int32))),
+    "segments": (lambda tf, x, i: tf.math.unsorted_segment_sum(x, i, 2), (X, np.array([0, 1, 2], np.int32))),
+    "labels": (
+        lambda tf, x, i: tf.nn.sparse_softmax_cross_entropy_with_logits(i, x), (X, np.array([0, -1, 2], np.int32)),
+    ),
+    "element of a list": (
+        lambda tf, x, i: tf.TensorArray(tf.float32, size=3).unstack(x).read(i), (X, np.int32(-1)),
+    ),
+    "slice that begins before": (lambda tf, x, k: tf.slice(x, [k], [1]), (V, np.int32(-1))),
+    "slice that ends behind": (lambda tf, x, k: tf.slice(x, [k], [3]), (V, np.int32(3))),
+    "reverse_sequence": (lambda tf, x, n: tf.reverse_sequence(x, n, 1), (X, np.array([1, 5, 2], np.int32))),
+    "ensure_shape": (lambda tf, x, n: tf.ensure_shape(x[:n], [2, 4]), (X, np.int32(1))),
+}  # fmt: skip
+"""What TensorFlow refuses for these arguments when it runs."""
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("name", REJECTED)
+def test_what_tensorflow_refuses(tf: Any, name: str) -> None:
+    """An index or a shape that TensorFlow refuses gives no value here."""
+    compute, arguments = REJECTED[name]
+    types = [tf.TensorSpec(argument.shape, argument.dtype) for argument in arguments]
+    concrete = tf.function(lambda *each: compute(tf, *each)).get_concrete_function(*types)
+    with pytest.raises(tf.errors.InvalidArgumentError):
+        concrete(*map(tf.constant, arguments))
+    with pytest.raises(tl.TagloomError):
+        np.asarray(tl.from_tensorflow(concrete)(*arguments))
+
+
+@pytest.mark.full
+def test_gradients_by_rows_are_refused(tf: Any) -> None:
+    """A result that is no array is refused, though it has one as its part."""
+    concrete = tf.function(lambda x: tf.gradients(tf.gather(x, [0, 0]), x)).get_concrete_function(
+        tf.TensorSpec([3, 2], tf.float32)
+    )
+    with pytest.raises(tl.Usage, match="IndexedSlices"):
+        tl.from_tensorflow(concrete)(X[:, :2].copy())
+
+
 @pytest.mark.full
 @pytest.mark.parametrize("name", CASES)
 def test_cases(tf: Any, name: str) -> None:

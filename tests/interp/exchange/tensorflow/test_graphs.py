@@ -17,6 +17,7 @@ from support.programs.tensorflow_graphs import FRAMES, FUNCTIONS, SAVED_MODEL
 from tagloom.interp.exchange.tensorflow import interpreter
 from tagloom.interp.exchange.tensorflow.control import BranchGroup, ControlAnalysis
 from tagloom.interp.exchange.tensorflow.messages import SCALARS, Message
+from tagloom.interp.exchange.tensorflow.tensors import read_tensor
 from tagloom.interp.exchange.tensorflow.text_format import parse_text
 from tagloom.interp.exchange.tensorflow.wire import parse_message
 from tagloom.viz.source_lines import local_line
@@ -396,3 +397,48 @@ def test_commands(tmp_path: Path) -> None:
         ["debug", "--headless", str(FRAMES), "int32(6)"], ["break op == 'remainder'", "continue", "where"]
     )
     assert "sequence/mod = FloorMod(" in session.out
+
+
+PLACEHOLDER = """node { name: "n" op: "Placeholder" attr { key: "dtype" value { type: DT_INT32 } }
+  attr { key: "shape" value { shape { } } } }
+"""
+
+
+def doubling_functions(count: int) -> str:
+    """A graph of functions, each a conditional of which both branches are the next one."""
+    functions = []
+    for k in range(count):
+        branches = " ".join(
+            f'attr {{ key: "{key}" value {{ func {{ name: "f{k + 1}" }} }} }}' for key in ("then_branch", "else_branch")
+        )
+        node = f'op: "If" input: "x" input: "x" {branches}' if k < count - 1 else 'op: "Neg" input: "x"'
+        functions.append(f"""function {{ signature {{ name: "f{k}" input_arg {{ name: "x" type: DT_INT32 }}
+            output_arg {{ name: "r" type: DT_INT32 }} }} node_def {{ name: "a" {node} }}
+            ret {{ key: "r" value: "a:y:0" }} }}""")
+    return PLACEHOLDER + f'node {{ name: "o" op: "f0" input: "n" }} library {{ {" ".join(functions)} }}'
+
+
+@pytest.mark.full
+def test_functions_that_double_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A small graph whose functions stand for 2**38 nodes is refused."""
+    monkeypatch.setattr(interpreter, "MAX_REPETITIONS", 100)
+    function = tl.from_tensorflow(encoded(parse_text(doubling_functions(39), "GraphDef")))
+    with pytest.raises(tl.Usage, match="repeat too many nodes"):
+        function.run(np.int32(1))
+
+
+def test_values_in_brackets_and_extensions() -> None:
+    """Brackets hold several values of a field, or the name of an extension, which is skipped."""
+    text = 'node { name: "a" attr { key: "v" value { list { i: [1, 2] i: [3] } } } [x.y/z] { a: [1] } }'
+    assert parse_text(text, "GraphDef").node[0].attr["v"].list.i == [1, 2, 3]
+    with pytest.raises(tl.Malformed):
+        parse_text("x { " + "[" * 10_000, "GraphDef")
+
+
+@pytest.mark.parametrize("sizes", [(-1, 3), (2**62,) * 3, (1,) * 65])
+def test_constants_of_impossible_shapes(sizes: tuple[int, ...]) -> None:
+    """A shape that no array has is refused before there is memory for it."""
+    dims = " ".join(f"dim {{ size: {size} }}" for size in sizes)
+    message = parse_text(f"dtype: DT_INT32 tensor_shape {{ {dims} }} int_val: 1", "TensorProto")
+    with pytest.raises(tl.Malformed):
+        read_tensor(message)
