@@ -143,9 +143,12 @@ class ControlAnalysis:
         pending, opened = [name], set()
         while pending:
             current = pending[-1]
+            if current in self.gates_of_nodes:
+                pending.pop()
+                continue
             missing = [each for each in self.inputs_of(current) if each not in self.gates_of_nodes]
-            if current in self.gates_of_nodes or not missing:
-                self.gates_of_nodes.setdefault(current, self.combine_gates(current))
+            if not missing:
+                self.gates_of_nodes[current] = self.combine_gates(current)
                 pending.pop()
             elif current in opened:
                 raise Malformed("the graph has a cycle that is no loop", got=f"node {current}")

@@ -187,7 +187,8 @@ def register_segment(name: str, function: str, start: str) -> None:
         number, dtype = integer(count), dtype_of(x)
         check_room(number)
         rank = rank_of(segments)
-        limits = np.finfo(dtype.numpy) if dtype.kind == "f" else np.iinfo(dtype.numpy)
+        element: Any = dtype.numpy
+        limits: Any = np.finfo(element) if dtype.kind == "f" else np.iinfo(element)
         low, high = limits.min, limits.max
         first = {"zero": 0, "one": 1, "lowest": low, "highest": high}[start]
         rest = tuple(tl.shape(x)[rank:])
