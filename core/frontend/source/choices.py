@@ -20,7 +20,7 @@ from ..trace.pytree import TreeDef
 from ..trace.source_location import is_installed_file
 from ..trace.stacked_items import StackedItems, TracedSet, has_stacked_items
 from ..trace.symbol import array_namespace
-from .open_lists import DifferentItems, Scope, open_like, unify_structures
+from .open_lists import DifferentItems, Scope, have_one_structure, open_like, unify_structures
 from .state import UNBOUND, AttributePlace, active_journal, is_unassigned
 from .texts import SymbolicText
 from .trees import split, static_objects, zeros_like
@@ -39,7 +39,7 @@ def unify_options(
     scopes = scopes or [nullcontext] * len(values)
     with suppress(DifferentItems):
         values = unify_structures(values, scopes)
-    if _have_one_structure(values):
+    if have_one_structure(list(map(split, values))):
         return list(values)
     kind = type(values[0])
     if all(type(value) is kind for value in values) and kind in (tuple, list, dict):
@@ -58,11 +58,6 @@ def like_model(content: Any, model: Any) -> Any:
         return open_like(content, model)
     except DifferentItems:
         return unify_options([content, model])[0]
-
-
-def _have_one_structure(values: Sequence[Any]) -> bool:
-    treedefs = [split(value).treedef for value in values]
-    return all(treedef == treedefs[0] for treedef in treedefs)
 
 
 def _make_choices(values: Sequence[Any], scopes: Sequence[Scope], own_keys: Collection[tuple[Any, ...]]) -> list[Any]:
@@ -88,7 +83,7 @@ def _make_choices(values: Sequence[Any], scopes: Sequence[Scope], own_keys: Coll
                 with scope():
                     number = array_namespace().asarray(np.array(own_numbers))[number]
         choices.append(Choice(number, content))
-    if not _have_one_structure(choices):
+    if not have_one_structure(list(map(split, choices))):
         raise DifferentItems
     return choices
 

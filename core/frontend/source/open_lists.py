@@ -27,7 +27,7 @@ from ..trace.stacked_items import ENTRIES, StackedItems, TracedSet, has_stacked_
 from ..trace.symbol import Symbol, array_namespace
 from .raising import raised, stage_assertion
 from .state import register_created
-from .trees import note_rebuilt, split
+from .trees import Tree, note_rebuilt, split
 
 Scope = Callable[[], AbstractContextManager[Any]]
 
@@ -58,7 +58,7 @@ def unify_structures(values: Sequence[Any], scopes: Sequence[Scope] | None = Non
     The leaves are arrays with `depth` axes of items of the lists around. Raises DifferentItems where that cannot be."""
     scopes = scopes or [nullcontext] * len(values)
     trees = [split(value) for value in values]
-    if all(tree.treedef == trees[0].treedef for tree in trees) and not _differ_in_order(values):
+    if have_one_structure(trees):
         return list(values)
     kinds = {type(value) for value in values}
     if len(kinds) > 1:
@@ -107,9 +107,10 @@ def _unify_lists(values: Sequence[list[Any]], scopes: Sequence[Scope], depth: in
     return [[column] for column in unify_structures(filled, scopes, depth)]
 
 
-def _differ_in_order(values: Sequence[Any]) -> bool:
-    """Whether dicts have their keys in different orders, so that loops over them differ."""
-    return type(values[0]) is dict and any(list(value) != list(values[0]) for value in values)
+def have_one_structure(trees: Sequence[Tree]) -> bool:
+    """Whether pieces of state have the same structure, with the keys of dicts in the same order."""
+    first, *others = (tree.treedef for tree in trees)
+    return all(other == first and other.has_order_of(first) for other in others)
 
 
 def _unify_tables(values: Sequence[Any], scopes: Sequence[Scope], depth: int) -> list[Any]:

@@ -74,7 +74,14 @@ from .state import (
     record_write,
     register_created,
 )
-from .state_errors import changed_constant, changed_structure, different_structures, unassigned_variable
+from .state_errors import (
+    changed_constant,
+    changed_order,
+    changed_structure,
+    different_orders,
+    different_structures,
+    unassigned_variable,
+)
 from .trees import (
     Tree,
     is_same,
@@ -395,6 +402,8 @@ class _Merger:
         trees = self._unify_numbers(split(then_value, shared), split(else_value, shared))
         if trees[0].treedef != trees[1].treedef:
             raise different_structures(label, trees[0].treedef, trees[1].treedef, then.location, otherwise.location)
+        if not trees[0].treedef.has_order_of(trees[1].treedef):
+            raise different_orders(label, trees[0].treedef, trees[1].treedef, then.location, otherwise.location)
         results = [
             BodyResult([unwrap_weak(leaf) for leaf in tree.leaves], tree.treedef, _weak_flags(tree), arm.location, None)
             for tree, arm in zip(trees, (then, otherwise), strict=True)
@@ -849,6 +858,8 @@ class _StagedLoop:
                 raise changed_structure(state.place.label, state.tree.treedef, tree.treedef, self.location) from None
         if tree.treedef != state.tree.treedef:
             raise _StructureChanges(state.place, prototype(content))
+        if not tree.treedef.has_order_of(state.tree.treedef):
+            raise changed_order(state.place.label, state.tree.treedef, tree.treedef, self.location)
         return [self._convert_number(state, position, leaf) for position, leaf in enumerate(tree.leaves)]
 
     def _convert_number(self, state: LoopState, position: int, leaf: Any) -> Any:
@@ -893,11 +904,14 @@ class _StagedLoop:
 
     def _check_structure(self, place: Place, before: Any, content: Any) -> None:
         """Raises _StructureChanges where a place had no values, and has a list of some, or another option of a choice,
-        after a trip."""
+        after a trip; and Invalid where the keys of a dict are in another order."""
         with suppress(DifferentItems):
             model = prototype(content)
             self._unify_with_start(place, before, model)
             raise _StructureChanges(place, model)
+        start, tree = split(before).treedef, split(content).treedef
+        if tree == start and not tree.has_order_of(start):
+            raise changed_order(place.label, start, tree, self.location)
 
     def _check_uncarried(self, name: str, place: Place) -> None:
         """A variable that is not a value must stay the same object, if it is read in a later trip or after the loop."""

@@ -24,6 +24,18 @@ def different_structures(label: str, first: TreeDef, second: TreeDef, *arms: Loc
     )
 
 
+def different_orders(label: str, first: TreeDef, second: TreeDef, *arms: Location | None) -> Invalid:
+    """The arms of a branch give a dict the same keys in two orders, so that a loop over it would depend on the arm."""
+    return Invalid(
+        f"the keys of {label} have different orders after the arms of `if`",
+        rule="V5",
+        where=user_location(),
+        required=describe_with_location(str(first), arms[0]),
+        got=describe_with_location(str(second), arms[1]),
+        hint="write the keys in the same order in both arms",
+    )
+
+
 def changed_structure(label: str, before: TreeDef, after: TreeDef, loop: Location | None) -> Invalid:
     """A trip gives a loop variable another structure."""
     required, got = describe_difference(before, after)
@@ -34,6 +46,18 @@ def changed_structure(label: str, before: TreeDef, after: TreeDef, loop: Locatio
         required=required,
         got=got,
         hint="give it one structure before the loop, which carries no objects that its body creates",
+    )
+
+
+def changed_order(label: str, before: TreeDef, after: TreeDef, loop: Location | None) -> Invalid:
+    """A trip gives the keys of a dict another order."""
+    return Invalid(
+        f"the keys of loop variable {label} change their order",
+        rule="V5",
+        where=loop,
+        required=str(before),
+        got=str(after),
+        hint="write the keys in the order that they have before the loop",
     )
 
 

@@ -128,6 +128,14 @@ class TreeDef:
         """The number of leaves."""
         return 1 if self.container is None else sum(part.size for _, part in self.children)
 
+    def has_order_of(self, other: TreeDef) -> bool:
+        """Whether the dicts of another value of this structure have their keys in the same order, so that loops over
+        them agree."""
+        return self.key_order == other.key_order and all(
+            part.has_order_of(other_part)
+            for (_, part), (_, other_part) in zip(self.children, other.children, strict=True)
+        )
+
     def __str__(self) -> str:
         return "one value" if self.container is None else _abbreviate(_format(self, iter(["·"] * self.size)), self.size)
 

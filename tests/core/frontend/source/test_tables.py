@@ -16,7 +16,8 @@ from support.generators.python_programs import load_program
 from support.generators.table_programs import write_table_program
 from support.laws.python_laws import RUNS, disagreements, python_ending
 from support.twins.broken_twin import broken
-from tagloom.core.frontend.source import open_lists, tables
+from tagloom.core.frontend.source import tables
+from tagloom.core.frontend.trace.pytree import TreeDef
 
 Function = Callable[..., Any]
 SEEDS = 300
@@ -294,6 +295,18 @@ def words_and_numbers(n):
     return {"a": 1, n: 2}
 
 
+def texts_in_two_orders(n):
+    table = {"a": n, "b": 1} if n > 2 else {"b": 2, "a": n}
+    return [table[key] for key in table]
+
+
+def texts_in_turns(n):
+    table = {"a": 1, "b": 2}
+    for _ in range(n):
+        table = {"b": table["a"], "a": table["b"] + 1}
+    return list(table.values())
+
+
 def as_it_is(n):
     return dict.fromkeys({n: 1})
 
@@ -360,8 +373,10 @@ REFUSED: dict[Function, str] = {
     iterator: "takes no dict or set",
     loop_over_a_set: "a set whose items only the run knows",
     item_of_a_set: "only the run knows",
-    lists_as_values: "",
+    lists_as_values: "only the run knows",
     words_and_numbers: "a symbolic key beside keys that are no numbers",
+    texts_in_two_orders: "the keys of the result have different orders after the arms of `if`",
+    texts_in_turns: "the keys of loop variable table change their order",
     as_it_is: "takes no dict or set whose keys only the run knows",
 }
 
@@ -434,7 +449,7 @@ def _kept_after_removal(patch: MonkeyPatch) -> None:
 
 
 def _order_of_the_first_arm(patch: MonkeyPatch) -> None:
-    patch.setattr(open_lists, "_differ_in_order", lambda values: False)
+    patch.setattr(TreeDef, "has_order_of", lambda treedef, other: True)
 
 
 def _values_as_keys(patch: MonkeyPatch) -> None:
