@@ -200,6 +200,8 @@ class ItemsPlace:
             return copied
         if isinstance(self.container, dict):
             return dict(self.container)
+        if isinstance(self.container, bytearray):
+            return bytes(self.container)  # one constant: a bytearray would be an array
         return tuple(self.container) if isinstance(self.container, list | deque) else self.container.copy()
 
     def write(self, content: Any) -> None:

@@ -373,7 +373,7 @@ REFUSED: dict[Function, str] = {
     iterator: "takes no dict or set",
     loop_over_a_set: "a set whose items only the run knows",
     item_of_a_set: "only the run knows",
-    lists_as_values: "only the run knows",
+    lists_as_values: "this list comes from a symbolic branch or loop",
     words_and_numbers: "a symbolic key beside keys that are no numbers",
     texts_in_two_orders: "the keys of the result have different orders after the arms of `if`",
     texts_in_turns: "the keys of loop variable table change their order",
