@@ -141,3 +141,6 @@ class TracedSet(set[Any]):
     __ior__, __iand__, __isub__, __ixor__ = _method("|="), _method("&="), _method("-="), _method("^=")
     __le__, __lt__, __ge__, __gt__ = _method("<="), _method("<"), _method(">="), _method(">")
     __eq__, __ne__ = _method("=="), _method("!=")
+
+
+TracedSet.__name__ = "set"  # in messages
