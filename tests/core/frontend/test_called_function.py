@@ -54,6 +54,7 @@ def test_errors_name_the_called_function() -> None:
     assert list(unnamed_errors()) == []
 
 
+@pytest.mark.inner(first=3)
 @pytest.mark.parametrize(
     ("call", "message"),
     [

@@ -256,8 +256,8 @@ class LooseBound(RightBackend):
     """`less` of integers is `less_equal`."""
 
     def op(self, node: Node, operands: Values) -> Value:
-        if node.op == "less" and not isinstance(operands[0], float):
-            return bool(operands[0] <= operands[1])  # type: ignore[operator]
+        if node.op == "less" and isinstance(operands[0], int) and isinstance(operands[1], int):
+            return operands[0] <= operands[1]
         return super().op(node, operands)
 
 

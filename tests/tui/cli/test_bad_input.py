@@ -111,7 +111,7 @@ def test_a_file_with_a_read_error(tagloom: Any, folder: Path) -> None:
         ("traced.py:quits", "quits failed while it was traced (traced.py:11)\n  got: SystemExit: 5"),
         (
             "traced.py:forever",
-            "branches and loops nest too deep (traced.py:15)\n  required: 100 regions at most\n"
+            "cond: branches and loops nest too deep (traced.py:15)\n  required: 100 regions at most\n"
             "  hint: a plain function that calls itself is traced for ever; make it a tl.function",
         ),
         (

@@ -36,6 +36,7 @@ def take_tour(taken: Tour) -> list[str]:
     return effects
 
 
+@pytest.mark.inner(first=2)
 @pytest.mark.parametrize("step", [LOADING, *STEPS])
 def test_steps_name_commands_and_panes_by_their_keys(step: TourStep) -> None:
     """The action of each step is a command or a pane, and its keys begin with the key of that; `:` takes any
@@ -64,6 +65,7 @@ def test_a_tour_without_a_run_begins_by_loading_one() -> None:
     assert take_tour(taken)[:2] == ["fib is at its beginning.", "The 3 moved to fib.n, which fired."]
 
 
+@pytest.mark.inner(first=2)
 @pytest.mark.parametrize("position", range(len(STEPS)))
 def test_only_its_action_ends_a_step(position: int) -> None:
     """No action but the one that a step asks for leads to the next step."""

@@ -50,6 +50,7 @@ def each_place(shape: tuple[int, ...], indices: list[Any]) -> Any:
         yield at, tuple(int(each[at]) % size for each, size in zip(spread, shape, strict=False))
 
 
+@pytest.mark.inner(first=7)
 @each_dtype
 @pytest.mark.parametrize("at", range(len(PLACES)))
 def test_gather_and_scatter(at: int, dtype: dtypes.DType) -> None:
@@ -92,6 +93,7 @@ def test_values_that_broadcast_are_put(dtype: dtypes.DType) -> None:
         assert is_same_value(np.asarray(tl.scatter(x, value, rows)), admit(expected))
 
 
+@pytest.mark.inner(first=7)
 @each_dtype
 @pytest.mark.parametrize(
     ("shape", "other"), [((), ()), ((), (2, 3)), ((3,), (2, 3)), ((2, 1), (3,)), ((1,), (0,)), ((0, 1), (4,))]
@@ -106,6 +108,7 @@ def test_broadcast_like(shape: tuple[int, ...], other: tuple[int, ...], dtype: d
     assert is_same_value(np.asarray(tl.broadcast_like(x, np.zeros(other)))[()], admit(expected))
 
 
+@pytest.mark.inner(first=7)
 @each_dtype
 @pytest.mark.parametrize(
     ("shape", "other"),
@@ -132,6 +135,7 @@ def test_v4_s5_sum_like_needs_a_shape_that_broadcasts() -> None:
             tl.sum_like(np.ones(shape), np.ones(other))
 
 
+@pytest.mark.inner(first=7)
 @each_dtype
 @pytest.mark.parametrize(
     ("shape", "other"), [((6,), (2, 3)), ((2, 3), (3, 1, 2)), ((), (1, 1)), ((1,), ()), ((0, 2), (3, 0))]
@@ -145,6 +149,7 @@ def test_reshape_like(shape: tuple[int, ...], other: tuple[int, ...], dtype: dty
         tl.reshape_like(x, np.zeros((7, 5)))
 
 
+@pytest.mark.inner(first=7)
 @each_dtype
 @pytest.mark.parametrize("key", ["0", "-1, 1", "1:, None", "::-1, ::2", "..., 0", "None, 2:1", ":", "0:1, 2"])
 def test_scatter_index(key: str, dtype: dtypes.DType) -> None:
@@ -177,6 +182,7 @@ def test_v4_wrong_places_are_refused() -> None:
         tl.scatter_index(np.zeros(3, np.float32), np.ones(()), "0")
 
 
+@pytest.mark.inner(first=7)
 @each_dtype
 @pytest.mark.parametrize(
     ("shape", "wide", "strides"),

@@ -76,6 +76,7 @@ def refusals(value: Callable[[], Any]) -> dict[str, Callable[[], Any]]:
     }
 
 
+@pytest.mark.inner(first=2)
 @pytest.mark.parametrize("name", REFUSED_AS_RESULTS)
 def test_other_collections_are_no_values(name: str) -> None:
     """Where a value passes into or out of a program, a collection that is neither a container nor an array is refused,
@@ -87,6 +88,7 @@ def test_other_collections_are_no_values(name: str) -> None:
         assert isinstance(caught.value, tl.Invalid) and "test_collections.py" in str(caught.value)
 
 
+@pytest.mark.inner(first=2)
 @pytest.mark.parametrize("name", REFUSED_EVERYWHERE)
 def test_other_collections_are_no_arguments(name: str) -> None:
     """An argument is refused, too, alone and as a part, since as a static object it would keep its first items. A

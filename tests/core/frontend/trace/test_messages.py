@@ -141,6 +141,7 @@ MESSAGES: dict[str, tuple[Callable[..., Any], Any, str, str]] = {
 }  # fmt: skip
 
 
+@pytest.mark.inner(first=20)
 @pytest.mark.parametrize("name", MESSAGES)
 def test_messages_say_what_to_write(name: str) -> None:
     """The error is one of tagloom's, names what was written and its line, and says what to write instead."""
@@ -165,6 +166,7 @@ ITERATIONS: dict[str, tuple[Callable[..., Any], float]] = {
 }
 
 
+@pytest.mark.inner(first=3)
 @pytest.mark.parametrize("name", ITERATIONS)
 def test_arrays_of_known_size_are_sequences(name: str) -> None:
     """A symbol whose first axis has a static size has its elements and its length, as a concrete array has."""
