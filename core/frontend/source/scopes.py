@@ -1,7 +1,8 @@
 """Scopes: which names a function binds, and which names statements of it read and write.
 
 A nested function, class or comprehension is a scope of its own. What it reads counts as read where it stands, except
-that a nested function may read a name at any later time (`captured_names`).
+that a nested function may read a name at any later time (`captured_names`). One that stands for a comprehension runs at
+once (`runs_at_once`).
 """
 
 from __future__ import annotations
@@ -42,7 +43,12 @@ def function_scope(node: FunctionNode) -> Scope:
     nonlocal_names, global_names = declared_names(body, ast.Nonlocal), declared_names(body, ast.Global)
     parameters = parameter_names(node.args)
     local = {*parameters, *written_names(body)} - nonlocal_names - global_names
-    captured = {name for scope in own if isinstance(scope, SCOPES) for name in _inner_names(scope)}
+    captured = {
+        name
+        for scope in own
+        if isinstance(scope, SCOPES) and not getattr(scope, "runs_at_once", False)
+        for name in _inner_names(scope)
+    }
     captured |= {
         name for generator in own if isinstance(generator, ast.GeneratorExp) for name in read_names([generator])
     }

@@ -23,7 +23,7 @@ from typing import Any, TypeAlias
 
 from ..nodes import NodeTransformer, walk_nodes
 from ..reader import FunctionNode
-from ..scopes import COMPREHENSIONS, SCOPES
+from ..scopes import COMPREHENSIONS, SCOPES, declared_names
 from ..templates import copy_tree, expression, statements
 
 _QUANTIFIERS = ("any", "all")
@@ -153,18 +153,19 @@ class _Generators(NodeTransformer):
         (function,) = statements("def name(items, add): body", node, name=name, items=items, body=body)
         assert isinstance(function, ast.FunctionDef)
         definition: Any = self.convert_function(function)
+        is_generator = isinstance(comprehension, ast.GeneratorExp)
         definition.is_of_comprehension = True
+        definition.runs_at_once = not is_generator and not declared_names(definition.body, ast.Nonlocal)
         self.definitions.append(definition)
         native = copy.copy(node)
         native.generators = [copy.copy(generator) for generator in node.generators]
         native.is_native = True  # type: ignore[union-attr]
         native.generators[0].iter = ast.copy_location(ast.Name(items, ast.Load()), node)
-        is_generator = isinstance(comprehension, ast.GeneratorExp)
         has_inner = not is_generator and any(isinstance(child, COMPREHENSIONS) for child in ast.walk(node.elt))
         has_choices = len(node.generators) > 1 or bool(first.ifs) or has_inner
         operator = _OPERATORS[type(comprehension)]
         options = f"{has_choices}, True" if may_stop else str(has_choices)
-        return expression(  # type: ignore[no-any-return]
+        call = expression(
             f"ag__.{operator}(iterable, lambda items: native, name, {options})",
             node,
             iterable=first.iter,
@@ -172,3 +173,5 @@ class _Generators(NodeTransformer):
             native=native,
             name=name,
         )
+        call.args[1].runs_at_once = definition.runs_at_once
+        return call  # type: ignore[no-any-return]
