@@ -290,7 +290,7 @@ def test_the_command_line_runs_it(name: str) -> None:
     leaves = [leaf for each in arguments for leaf in (each if isinstance(each, tuple) else (each,))]
     literals = [str(np.asarray(leaf).tolist()) for leaf in leaves]
     command = [sys.executable, "-m", "tagloom", "run", str(FOLDER / f"{name}.py"), *literals]
-    command += ["--until", row.get("until", "quiet"), "--max-firings", str(row.get("max_firings", 100_000))]
+    command += ["--until", row.get("until", "quiet"), "--max-firings", str(row.get("max_firings", 1_000_000))]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == ("status" in row), done.stderr
     if isinstance(row["result"], int) and "status" not in row:
