@@ -16,8 +16,8 @@ import threading
 import time
 import warnings
 import weakref
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from enum import Enum
 from functools import cache
@@ -40,6 +40,7 @@ from .jit.compiler_process import Compilation, CompileState
 from .limits import Limits, resolve_limits
 from .protocol import Job, RunOptions
 from .reference import admit_arguments, first_state, is_until_met, resume
+from .thread_switches import frequent_switches
 
 WARMUP_FIRINGS = 50_000
 """The firings of a run after which machine code is requested, if it has to be loaded or compiled: about a third of a
@@ -53,8 +54,6 @@ POLL_FIRINGS = 256
 """The number of firings on the reference between two decisions."""
 POLL_SECONDS = 0.05
 """Seconds on `fast` between two decisions."""
-SWITCH_SECONDS = 0.0002
-"""The interval at which threads take turns while a helper thread works."""
 FIRST_BURST_STEPS = 2**14
 """The number of steps on `fast` before the first decision; later ones are POLL_SECONDS apart."""
 
@@ -95,29 +94,6 @@ class Target(Enum):
 
     FAST = "fast"
     COMPILED = "compiled"
-
-
-@contextmanager
-def frequent_switches() -> Iterator[None]:
-    """Threads take turns at short intervals meanwhile. An import reads hundreds of files, and waits for its turn after
-    each: beside a run in Python that would be 5 ms."""
-    global _switching_threads, _switch_interval
-    with _switch_lock:
-        if _switching_threads == 0:
-            _switch_interval = sys.getswitchinterval()
-            sys.setswitchinterval(min(SWITCH_SECONDS, _switch_interval))
-        _switching_threads += 1
-    try:
-        yield
-    finally:
-        with _switch_lock:
-            _switching_threads -= 1
-            if _switching_threads == 0:
-                sys.setswitchinterval(_switch_interval)
-
-
-_switch_lock = threading.Lock()
-_switching_threads, _switch_interval = 0, sys.getswitchinterval()
 
 
 class HelperThread:

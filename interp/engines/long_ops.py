@@ -24,6 +24,7 @@ from ...core.ops.routing import ROUTING_OPS
 from ...core.types import HandleType, Type, type_of
 from ...core.value import Value
 from .limits import LARGE_RESULT_BYTES, resident_memory
+from .thread_switches import frequent_switches
 
 Result = TypeVar("Result")
 
@@ -105,7 +106,8 @@ def compute_abandonable(job: Callable[[], Result], stop_reason: Callable[[], str
 
     def run_job() -> None:
         try:
-            outcome.extend((context.run(job), None))
+            with frequent_switches():
+                outcome.extend((context.run(job), None))
         except BaseException as error:
             outcome.extend((None, error))
         finally:

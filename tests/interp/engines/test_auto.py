@@ -258,13 +258,3 @@ print("ended", flush=True)
 
     for number in range(5):
         assert is_soon(partial(seconds_late, 0.6 + 0.5 * number), 2)
-
-
-def test_threads_switch_often_while_any_helper_works() -> None:
-    """The interval is short until the last helper ends, and then what it was."""
-    before = sys.getswitchinterval()
-    with auto.frequent_switches():
-        with auto.frequent_switches():
-            pass
-        assert sys.getswitchinterval() == pytest.approx(auto.SWITCH_SECONDS)
-    assert sys.getswitchinterval() == pytest.approx(before)
