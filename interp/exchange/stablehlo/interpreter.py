@@ -11,14 +11,14 @@ import functools
 import math
 import re
 from collections import ChainMap
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from inspect import Parameter, Signature
 from typing import Any, TypeAlias
 
 import numpy as np
 
-from ....core.errors import Malformed, TagloomError
+from ....core.errors import Malformed
 from ....core.escape import escape_line
 from ....core.frontend.array_api.common import shape_of, type_of
 from ....core.frontend.trace.annotation import DerivedFunction, FunctionSpec
@@ -30,7 +30,7 @@ from ....core.program.program import UniqueNames
 from ....core.types import Type
 from ...function.function import Function
 from ..listing import Listing
-from ..refusals import identifier, tl, unsupported
+from ..refusals import call_row, identifier, tl, unsupported
 from .module import ForeignModule, ModuleFunction, Operation, OperationBlock, constant_elements
 from .operations import ROWS, HloRow
 
@@ -290,20 +290,6 @@ def find_row(operation: Operation) -> HloRow:
     if row is None:
         raise unsupported("op", f"tagloom has no operation {operation.name}")
     return row
-
-
-def call_row(row: HloRow, operands: Sequence[Any], keywords: Mapping[str, Any]) -> Sequence[Any]:
-    """The results of a row. Raises Malformed if it does not take these operands."""
-    try:
-        result = row.compute(*operands, **keywords)
-    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
-        if isinstance(error, TagloomError):
-            raise
-        details = f"{type(error).__name__}: {error}"
-        raise Malformed(f"{row.name} does not take these operands", where=user_location(), got=details) from error
-    except MemoryError as error:
-        raise unsupported("limit", f"{row.name} needs more memory than there is", got=error) from None
-    return result if isinstance(result, tuple | list) else (result,)
 
 
 def fold(compute: Any, operands: Sequence[Any]) -> Sequence[Any]:

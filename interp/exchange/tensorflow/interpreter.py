@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from ....core.errors import Malformed, TagloomError
+from ....core.errors import Malformed
 from ....core.frontend.array_api.common import type_of
 from ....core.frontend.eager.variable import Variable
 from ....core.frontend.trace.annotation import DerivedFunction, FunctionSpec
@@ -27,7 +27,7 @@ from ....core.frontend.trace.source_location import user_location
 from ....core.program.program import UniqueNames
 from ....core.types import Type
 from ...function.function import Function
-from ..refusals import identifier, tl, unsupported
+from ..refusals import call_row, identifier, tl, unsupported
 from .control import SWITCHES, ControlAnalysis, Gate, LoopFrame
 from .graph import Endpoint, ForeignGraph, ForeignNode, GraphLibrary, read_function
 from .listing import GraphListing, node_scopes
@@ -533,20 +533,6 @@ class GraphInterpreter:
         region.reset(mark)
         with suspend_tracing():
             return list(map(np.asarray, compute()))
-
-
-def call_row(row: TensorFlowOperation, operands: Sequence[Any], keywords: Mapping[str, Any]) -> Sequence[Any]:
-    """The results of a row. Raises Malformed where it does not take the operands."""
-    try:
-        result = row.compute(*operands, **keywords)
-    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
-        if isinstance(error, TagloomError):
-            raise
-        details = f"{type(error).__name__}: {error}"
-        raise Malformed(f"{row.name} does not take these operands", where=user_location(), got=details) from error
-    except MemoryError as error:
-        raise unsupported("limit", f"{row.name} needs more memory than there is", got=error) from None
-    return result if type(result) in (tuple, list) else (result,)
 
 
 def is_ignorable(row: TensorFlowOperation, name: str, node: ForeignNode) -> bool:
