@@ -315,17 +315,8 @@ class ProgramOperators(Operators):
         """`for`; also over sequences of symbolic length, by their positions."""
         iterable = self.iterate(iterable)
         if type(iterable) is tables.TableView or has_stacked_entries(iterable):
-            entries, names = tables.LiveEntries(iterable), [*live, *([last] if last else [])]
-            return super().for_stmt(
-                entries,
-                lambda place: target(raising.perform_certainly(lambda: entries.item(place))),
-                body,
-                state,
-                names,
-                form,
-                "",
-                parallel_iterations,
-            )
+            entries = tables.LiveEntries(iterable)
+            return self._for_live_items(entries, target, body, state, live, form, last, parallel_iterations)
         iterable = self.spread(iterable)
         if current_region() is not None and tables.is_dict_or_view(iterable):
             iterable = UnrolledItems(tables.guarded_items(iterable))
@@ -410,7 +401,6 @@ class ProgramOperators(Operators):
                 yield items[position - 1]
 
         exit_number: Any = False
-        names = [*live, *([last] if last else [])]
         if not has_stacked_items(items[:1]):
             known = UnrolledItems(known_items())
             exit_number = super().for_stmt(known, target, body, state, live, form, last, parallel_iterations)
@@ -424,12 +414,26 @@ class ProgramOperators(Operators):
                 hint="count through the list: i = 0; while i < len(x): ...",
             )
         numbers = sequences.LiveItems(items, position)
+        return self._for_live_items(numbers, target, body, state, live, form, last, parallel_iterations)
+
+    def _for_live_items(
+        self,
+        numbers: sequences.LiveItems | tables.LiveEntries,
+        target: Callable[[Any], Any],
+        body: Callable[..., Any],
+        state: Thunk,
+        live: Sequence[str],
+        form: LoopForm,
+        last: str,
+        parallel_iterations: int | None,
+    ) -> Any:
+        """A loop over the items at these positions, which the body may change. `last` is a loop variable, too."""
         return super().for_stmt(
             numbers,
-            lambda place: target(raising.perform_certainly(lambda: numbers.item(place))),
+            lambda position: target(raising.perform_certainly(lambda: numbers.item(position))),
             body,
             state,
-            names,
+            [*live, *([last] if last else [])],
             form,
             "",
             parallel_iterations,
