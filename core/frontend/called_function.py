@@ -19,8 +19,7 @@ _PACKAGE = __name__.rpartition(".")[0]
 def find_called_function() -> str | None:
     """The name of the outermost public function of the front end among the callers, up to the user's code. None if the
     user called no such function, or used an operator or an index."""
-    name, codes = None, function_names()
-    operators = {method.__code__ for method in OPERATOR_METHODS}
+    name, codes, operators = None, function_names(), operator_codes()
     frame = sys._getframe(1)
     while frame is not None and is_internal_file(frame.f_code.co_filename):
         code = frame.f_code
@@ -54,6 +53,12 @@ def function_names() -> dict[CodeType, str]:
         code = unwrap(function).__code__
         names[code] = names.get(code, name) if functions.setdefault(code, function) is function else ""
     return names
+
+
+@cache
+def operator_codes() -> frozenset[CodeType]:
+    """The code of the methods that operators and indexes call."""
+    return frozenset(method.__code__ for method in OPERATOR_METHODS)
 
 
 def name_of_op(variables: dict[str, Any]) -> str | None:
