@@ -24,7 +24,7 @@ and Ctrl-C in each turn, and its own memory at intervals.
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable, Iterable, Sequence
 from enum import Enum
 from typing import Any
@@ -135,8 +135,10 @@ class Driver:
             self._channels.flush()
 
     def stores(self) -> WorkerStores:
-        """The stores of the whole run, after its end."""
-        parts = [read_stores(document, State(self._graph, None)) for document in self._checkpoint]
+        """The stores of the whole run, after its end. The checkpoint is given up, so that each part of it is in memory
+        only once."""
+        documents, self._checkpoint = deque(self._checkpoint), []
+        parts = (read_stores(documents.popleft(), State(self._graph, None)) for _ in self._ranks)
         return merge_stores(self._graph, parts)
 
     def _begin_epoch(self) -> None:

@@ -213,7 +213,10 @@ def read_names(sites: object, tags: object) -> TagNames:
 
 
 def value_to_data(table: TagTable, value: Value) -> Any:
-    """A value as a part of a document: an array is itself, and the tag of a handle is its number."""
+    """A value as a part of a document: arrays, integers and truth values are themselves, and the tag of a handle is its
+    number."""
+    if type(value) is int or type(value) is bool:
+        return value
     if isinstance(value, Handle):
         return [value.node, table.add(value.tag), value.size, type_to_json(element_type(Type(value.dtype)))]
     return value if isinstance(value, np.ndarray) else value_to_json(value)
@@ -221,8 +224,10 @@ def value_to_data(table: TagTable, value: Value) -> Any:
 
 def read_data(names: TagNames, data: Any) -> Value:
     """The value that `value_to_data` wrote. In files, arrays are JSON like other values."""
-    if isinstance(data, np.ndarray):
+    if isinstance(data, np.ndarray) or type(data) is bool:
         return data
+    if type(data) is int:
+        return int(np.int64(data))  # raises OverflowError beyond 64 bits
     if type(data) is list:
         node, tag, size, element = data
         return Handle(node, names.tags[tag], size, handle_type(read_type(JsonCursor(element))).dtype)

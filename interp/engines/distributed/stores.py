@@ -2,19 +2,25 @@
 
 A document is data for JSON, in which arrays may occur as well (`packing`). The stores of all workers at one moment, at
 which no message is on its way, are the run at that moment: a run begins from such documents, is rolled back to them,
-and its outcome is read from the last.
+and its outcome is read from the last. What has a row for each token or each depth of a run is an array: as lists it
+would take several times the memory of the stores themselves.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
 
 from ....core.graph.graph import Graph
 from ....core.tag import Site, Tag
 from ....core.types import Handle
+from ....core.value import Value
 from ...machine.activation import ActivationRecord
 from ...machine.cells import CellBlock, CellWrite
 from ...machine.event import CellAddress, Event, Token
@@ -100,7 +106,7 @@ def stores_to_json(stores: WorkerStores) -> Any:
     """The stores as a document."""
     state, meter, table = stores.state, stores.meter, TagTable(())
     content = {
-        "records": [_record_to_json(table, record) for record in state.records.values()],
+        **_records_to_data(table, state.records.values()),
         "flight": [token_to_json(table, token) for token in state.flight],
         "results": [[position, value_to_data(table, value)] for position, value in state.results.items()],
         "traps": [
@@ -115,8 +121,10 @@ def stores_to_json(stores: WorkerStores) -> Any:
         "activations": [[_site(table, site), count] for site, count in state.activations_by_site.items()],
         "steps": state.steps,
         "cells": [_cells_to_json(table, handle, block) for handle, block in state.cells.blocks.items()],
-        "depths": [[node, port, table.add(tag), depth] for (node, port, tag), depth in meter.operand_depths.items()],
-        "counts": [list(counts.items()) for counts in (meter.firings, meter.tokens, meter.waiting_changes)],
+        "depths": _rows(
+            4, ((node, port, table.add(tag), depth) for (node, port, tag), depth in meter.operand_depths.items())
+        ),
+        "counts": [_rows(2, counts.items()) for counts in (meter.firings, meter.tokens, meter.waiting_changes)],
         "deepest": meter.deepest_tag,
         "receivers": [[table.add(tag), _site(table, site), rank] for (tag, site), rank in stores.receivers.items()],
         "givers": [[table.add(tag), rank] for tag, rank in stores.givers.items()],
@@ -138,8 +146,7 @@ def read_stores(document: Any, state: State) -> WorkerStores:
     meter, tags = stores.meter, names.tags
     stores.receivers = {(tags[tag], names.sites[site]): rank for tag, site, rank in document["receivers"]}
     stores.givers = {tags[tag]: rank for tag, rank in document["givers"]}
-    for data in document["records"]:
-        _read_record(names, data, stores)
+    _read_records(names, document, stores)
     for tag in state.records:
         if tag.parent in state.records:
             state.records[tag.parent].child_tags[tag.site, tag.iteration] = tag
@@ -153,8 +160,11 @@ def read_stores(document: Any, state: State) -> WorkerStores:
     state.activations_by_site = {names.sites[site]: count for site, count in document["activations"]}
     for data in document["cells"]:
         _read_cells(names, data, state)
-    meter.operand_depths = {(node, port, tags[tag]): depth for node, port, tag, depth in document["depths"]}
-    meter.firings, meter.tokens, meter.waiting_changes = (Counter(dict(counts)) for counts in document["counts"])
+    depths = _read_rows(names, 4, document["depths"])
+    meter.operand_depths = {(node, port, tags[tag]): depth for node, port, tag, depth in depths}
+    meter.firings, meter.tokens, meter.waiting_changes = (
+        Counter(dict(_read_rows(names, 2, counts))) for counts in document["counts"]
+    )
     meter.deepest_tag = document["deepest"]
     tokens = [read_token(names, data) for data in document["requested"]]
     stores.requested_tokens = {(token.tag, token.node): token for token in tokens}
@@ -172,32 +182,59 @@ def _site(table: TagTable, site: Site) -> int:
     return table.sites.setdefault(site, len(table.sites))
 
 
-def _record_to_json(table: TagTable, record: ActivationRecord) -> Any:
-    return [
-        table.add(record.tag),
-        [
-            [node, port, value_to_data(table, value)]
-            for node, operands in record.waiting_operands.items()
-            for port, value in operands.items()
-        ],
-        list(record.fired_nodes),
-        record.token_count,
-        record.open_children,
-        record.arguments_received,
-        record.results_returned,
-    ]
+def _rows(width: int, rows: Iterable[tuple[int, ...]]) -> npt.NDArray[np.int64]:
+    """Rows of `width` integers, as an array."""
+    return np.fromiter(chain.from_iterable(rows), np.int64).reshape(-1, width)
 
 
-def _read_record(names: TagNames, data: Any, stores: WorkerStores) -> None:
-    number, waiting, fired_nodes, *counts = data
-    tag, state = names.tags[number], stores.state
-    signature = PROXY_SIGNATURE if tag in stores.givers else state.signatures.get(tag.site, (0, 0))
-    record = state.records[tag] = ActivationRecord(tag, signature, state.owner)
-    for node, port, value in waiting:
-        record.waiting_operands.setdefault(node, {})[port] = read_data(names, value)
-    state.waiting_count += len(waiting)
-    record.fired_nodes = set(fired_nodes)
-    record.token_count, record.open_children, record.arguments_received, record.results_returned = counts
+def _read_rows(names: TagNames, width: int, data: Any) -> Iterator[Any]:
+    """The rows of an array of integers. Raises ValueError for any other value."""
+    rows = read_data(names, data)
+    if not isinstance(rows, np.ndarray) or rows.dtype != np.int64 or rows.shape[1:] != (width,):
+        raise ValueError(f"this has no rows of {width} integers")
+    return zip(*(column.tolist() for column in rows.T), strict=True)
+
+
+def _records_to_data(table: TagTable, records: Collection[ActivationRecord]) -> dict[str, Any]:
+    """Activation records as parts of a document: their tags and counts, the nodes that have fired in each, the places
+    of the operands that wait in each, and these operands."""
+    columns = (
+        (table.add(each.tag), each.token_count, each.open_children, each.arguments_received, each.results_returned)
+        for each in records
+    )
+    fired_nodes = ((number, node) for number, record in enumerate(records) for node in record.fired_nodes)
+    return {
+        "records": _rows(5, columns),
+        "fired": _rows(2, fired_nodes),
+        "waiting": _rows(3, (place for place, _ in _waiting_operands(records))),
+        "operands": [value_to_data(table, value) for _, value in _waiting_operands(records)],
+    }
+
+
+def _waiting_operands(records: Iterable[ActivationRecord]) -> Iterator[tuple[tuple[int, int, int], Value]]:
+    """The operands that wait, each after its place: the number of its record, its node and its port."""
+    for number, record in enumerate(records):
+        for node, operands in record.waiting_operands.items():
+            for port, value in operands.items():
+                yield (number, node, port), value
+
+
+def _read_records(names: TagNames, document: Any, stores: WorkerStores) -> None:
+    """Open the activation records of a document, with the proxies among them."""
+    state, records = stores.state, []
+    for number, *counts in _read_rows(names, 5, document["records"]):
+        tag = names.tags[number]
+        signature = PROXY_SIGNATURE if tag in stores.givers else state.signatures.get(tag.site, (0, 0))
+        record = state.records[tag] = ActivationRecord(tag, signature, state.owner)
+        record.token_count, record.open_children, record.arguments_received, record.results_returned = counts
+        records.append(record)
+    for number, node in _read_rows(names, 2, document["fired"]):
+        records[number].fired_nodes.add(node)
+    for (number, node, port), value in zip(
+        _read_rows(names, 3, document["waiting"]), document["operands"], strict=True
+    ):
+        records[number].waiting_operands.setdefault(node, {})[port] = read_data(names, value)
+        state.waiting_count += 1
 
 
 def _cells_to_json(table: TagTable, handle: Handle, block: CellBlock) -> Any:

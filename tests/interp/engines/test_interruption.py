@@ -62,7 +62,7 @@ def test_an_array_recursion_ends_soon(engine: str) -> None:
 
 
 @pytest.mark.heavy
-@pytest.mark.parametrize("engine", ["reference", "fast", "compiled", "auto"])
+@pytest.mark.parametrize("engine", ["reference", "fast", "compiled", "auto", "distributed"])
 def test_array_recursions_end_soon(engine: str) -> None:
     """S12: the same, for more recursions, on every engine."""
     assert_ends_soon(engine, tuple(range(2, 10)))

@@ -11,6 +11,7 @@ from support.laws.distributed_laws import distributed_run
 from support.observe.ctrl_c import default_ctrl_c, press_in_a_run
 from support.programs.parallel_programs import fib, sums
 from tagloom.core.errors import Usage
+from tagloom.core.json.value import value_to_json
 from tagloom.interp.engines.distributed import driver as driver_module
 from tagloom.interp.engines.distributed import worker as worker_module
 from tagloom.interp.engines.distributed.network import NetworkPool
@@ -127,9 +128,10 @@ def test_stores_as_documents(monkeypatch: pytest.MonkeyPatch) -> None:
 
     def save(stores: WorkerStores) -> Any:
         document = stores_to_json(stores)
-        again = read_stores(json.loads(json.dumps(document)), State(stores.state.graph, None))
+        text = json.dumps(document, default=value_to_json)
+        again = read_stores(json.loads(text), State(stores.state.graph, None))
         assert again.state.snapshot()[:4] == stores.state.snapshot()[:4]
-        assert stores_to_json(again) == document
+        assert json.dumps(stores_to_json(again), default=value_to_json) == text
         documents.append(document)
         return document
 

@@ -229,6 +229,11 @@ def first_flight(content: Any) -> list[Any]:
     return next(store["flight"] for store in content["stores"] if store["flight"])
 
 
+def no_rows(width: int) -> dict[str, Any]:
+    """A table without rows."""
+    return {"dtype": "int64", "shape": [0, width], "data": []}
+
+
 FORGERIES: dict[str, Callable[[Any], object]] = {
     "no workers": lambda content: content["stores"].clear(),
     "too many workers": lambda content: content["stores"].extend(content["stores"] * 64),
@@ -237,9 +242,16 @@ FORGERIES: dict[str, Callable[[Any], object]] = {
     "a node that is not there": lambda content: first_flight(content)[0].__setitem__(0, 10**6),
     "a port that is not there": lambda content: first_flight(content)[0].__setitem__(1, 77),
     "a token twice": lambda content: first_flight(content).append(first_flight(content)[0]),
-    "no activations": lambda content: content["stores"][0].update(records=[]),
-    "a depth that is never reached": lambda content: content["stores"][0]["counts"][0][0].__setitem__(0, 10**20),
-    "no depths": lambda content: content["stores"][0].update(depths=[]),
+    "no activations": lambda content: [
+        store.update(records=no_rows(5), fired=no_rows(2), waiting=no_rows(3), operands=[])
+        for store in content["stores"]
+    ],
+    "fewer activations": lambda content: [store.update(records=no_rows(5)) for store in content["stores"]],
+    "a depth that is never reached": lambda content: content["stores"][0]["counts"][0]["data"].__setitem__(0, 10**18),
+    "a depth that no integer has": lambda content: content["stores"][0]["counts"][0]["data"].__setitem__(0, 10**20),
+    "counts that are no table": lambda content: content["stores"][0]["counts"][0].update(shape=[-1]),
+    "counts that are no integers": lambda content: content["stores"][0]["counts"][0].update(dtype="float64"),
+    "no depths": lambda content: content["stores"][0].update(depths=no_rows(4)),
 }
 
 
