@@ -41,9 +41,10 @@ from .shrink import MAX_TRIES, count_nodes, shrink
 
 FUZZ_STEPS, FUZZ_LIMITS = 1_000, Limits(firings=20_000, depth=200)
 """The limits of the evaluator, in nodes, and of the machine; a program beyond them is discarded."""
-MAX_FINAL_TRIES = 20
-"""A crash may not come in every run. If the shrunk program fails in none of so many runs, the program as it was is the
-finding."""
+CRASH_RUNS = 2
+"""How often a candidate runs while a crash is shrunk."""
+MAX_FINAL_RUNS = 20
+"""If the shrunk program fails in none of so many runs, the program as it was is the finding."""
 VARYING_WORDS = r"\([^()]*\)|[\d.]+|'[^']*'|%\S+"
 """Parts of a message that differ between failures of one class: numbers, names, and what stands in parentheses."""
 
@@ -151,21 +152,31 @@ def try_number(backend: Backend, options: FuzzOptions, number: int, report: Fuzz
     if judgement.verdict not in FAILURES or is_reported:
         return
 
-    def is_interesting(candidate: FuzzCase) -> bool:
-        candidate_judgement = judge_case(backend, candidate)
-        return candidate_judgement is not None and describe_symptom(candidate_judgement) == symptom
-
-    smallest, final = shrink(case, is_interesting, options.max_tries), None
-    for _ in range(MAX_FINAL_TRIES):
-        final = judge_case(backend, smallest)
-        if final is not None and describe_symptom(final) == symptom:
-            break
-    else:
+    runs = CRASH_RUNS if judgement.verdict == "crash" else 1
+    smallest = shrink(
+        case, lambda candidate: find_failing_run(backend, candidate, symptom, runs) is not None, options.max_tries
+    )
+    final = find_failing_run(backend, smallest, symptom, MAX_FINAL_RUNS)
+    if final is None:
         smallest, final = case, judgement
     finding = FuzzFinding(number, smallest, final, symptom, probe_case(backend, smallest, final))
     with lock:
         if not any((former.symptom, former.ops) == (finding.symptom, finding.ops) for former in report.findings):
             report.findings.append(finding)
+
+
+def find_failing_run(backend: Backend, case: FuzzCase, symptom: str, runs: int) -> Judgement | None:
+    """The judgement on the first of so many runs of a case that shows a symptom; None if none does. Each run after the
+    first has a new process: a crash may not come in every run, and the programs before may prevent it."""
+    for run in range(runs):
+        if run:
+            backend.stop()
+        judgement = judge_case(backend, case)
+        if judgement is None:
+            return None
+        if describe_symptom(judgement) == symptom:
+            return judgement
+    return None
 
 
 def judge_case(backend: Backend, case: FuzzCase) -> Judgement | None:

@@ -326,6 +326,32 @@ def test_a_failure_that_does_not_repeat() -> None:
     assert finding.case.program == generate_case(5, finding.number).program
 
 
+class FreshProcessCrash(RightBackend):
+    """Dies on a program with a cond, if its process has run no other program."""
+
+    is_fresh = True
+
+    def stop(self) -> None:
+        self.is_fresh = True
+
+    def run(self, program: Any, arguments: Any) -> Answer:
+        has_cond = any(node.op == "cond" for node in program.main.body.walk())
+        if self.is_fresh and has_cond:
+            return Answer("crash", cause="SIGSEGV", message="it was killed by SIGSEGV at run")
+        self.is_fresh = False
+        return super().run(program, arguments)
+
+
+@pytest.mark.full
+def test_a_crash_that_earlier_programs_prevent() -> None:
+    """A crash that comes in new processes only is shrunk as far as one that comes in each."""
+    number = next(k for k in range(30) if judged(FreshProcessCrash(), generate_case(8, k)).startswith("crash"))
+    report = FuzzReport()
+    try_number(FreshProcessCrash(), FuzzOptions(seed=8), number, report, Lock())  # type: ignore[arg-type]
+    (finding,) = report.findings
+    assert finding.judgement.verdict == "crash" and count_nodes(finding.case.program) == 1
+
+
 @pytest.mark.full
 def test_the_script_of_a_finding(tmp_path: Path) -> None:
     """The script of a finding runs the program in the backend's own API, and succeeds once the backend is right, which

@@ -30,6 +30,9 @@ class RightBackend:
     def start(self) -> None:
         """It needs no start."""
 
+    def stop(self) -> None:
+        """It has no process."""
+
     def __enter__(self) -> RightBackend:
         return self
 
