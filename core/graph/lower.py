@@ -344,11 +344,11 @@ class _ProgramLowering:
     def _hidden_parameters(self, function: FunctionDef) -> list[Var]:
         """The hidden parameters: a trigger and the order tokens, under names not used in the function."""
         triggers = ["trigger"] if function.name in self.trigger_functions else []
-        names, hidden_parameters = set(self.names_by_function[function.name]), []
+        names = self.names_by_function[function.name]
+        hidden_parameters = []
         for name in (*triggers, *self.resources[function.name]):
             while name in names:
                 name += "_"
-            names.add(name)
             hidden_parameters.append(Var(name, TRIGGER_TYPE))
         return hidden_parameters
 

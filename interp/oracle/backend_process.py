@@ -94,7 +94,9 @@ class BackendProcess:
             cursor = JsonCursor(parse_json(line.decode()))
             number = read_field(cursor, "seq").integer(0)
         except (Malformed, UnicodeDecodeError) as error:
-            raise BackendFailure("invalid", phase, f"its reply cannot be read: {join_lines(error)}") from None
+            raise BackendFailure(
+                "invalid", phase, f"its reply cannot be read: {join_lines(error)}, in {abbreviate_line(line)}"
+            ) from None
         if number != self.sequence_number:
             raise BackendFailure("invalid", phase, f"it answered request {number} instead of {self.sequence_number}")
         return cursor
@@ -109,7 +111,8 @@ class BackendProcess:
             selector.register(stderr, selectors.EVENT_READ)
             while (end := self.output.find(b"\n")) < 0:
                 if time.monotonic() > deadline:
-                    raise BackendFailure("hang", phase, f"it did not answer {phase} in time")
+                    end = f", and its line has no end: {abbreviate_line(self.output)}" if self.output else ""
+                    raise BackendFailure("hang", phase, f"it did not answer {phase} in time{end}")
                 if (size := resident_bytes(self.process.pid)) > self.max_bytes:
                     raise BackendFailure("crash", "memory", f"it used {size >> 20:,} MiB of memory")
                 for key, _ in selector.select(POLL_SECONDS):
@@ -170,6 +173,11 @@ class BackendProcess:
         self.process.wait()
         for pipe in self.pipes:
             pipe.close()
+
+
+def abbreviate_line(line: bytes | bytearray) -> str:
+    """The beginning of a line, for a message."""
+    return repr(line[:60].decode(errors="replace")) + "..." * (len(line) > 60)
 
 
 def join_lines(error: Exception) -> str:

@@ -8,16 +8,21 @@ object a line, UTF-8. A reply repeats the `seq` of its request. Standard error i
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Literal, NamedTuple, Protocol
+from difflib import get_close_matches
+from typing import Any, Literal, NamedTuple, Protocol, TypeVar
 
+from ...core.dtypes import BY_NAME
 from ...core.errors import plural
 from ...core.json.cursor import JsonCursor
 from ...core.json.value import JsonValue, read_value, value_to_json
+from ...core.ops.op import OPS
 from ...core.program.program import Program
 from ...core.types import Type, type_of
 from ...core.value import Value
 from ..exchange.export.walker import REFUSAL_KINDS, Refusal
 
+T = TypeVar("T")
+"""The type of an entry of a list."""
 PROTOCOL_VERSION = 1
 CONSTRUCTS = ("cond", "while_loop", "call", "recursion", "arrays")
 """The constructs that a backend may support; without arrays, it has scalars only."""
@@ -115,14 +120,30 @@ def capabilities_to_json(capabilities: Capabilities) -> JsonValue:
 def read_capabilities(cursor: JsonCursor) -> Capabilities:
     """What a backend says of itself; raises Malformed."""
 
-    def names(key: str) -> tuple[str, ...] | None:
-        return read_field(cursor, key).map_entries(JsonCursor.name) if cursor.has_key(key) else None
+    def entries(key: str, read: Callable[[JsonCursor], T]) -> tuple[T, ...] | None:
+        return read_field(cursor, key).map_entries(read) if cursor.has_key(key) else None
 
     name, version, language = (read_field(cursor, key).name() for key in ("name", "version", "language"))
-    dtypes, ops, constructs = names("dtypes"), names("ops"), names("constructs")
-    flags, endings = names("flags") or (), names("endings") or ()
-    levels = read_field(cursor, "levels").map_entries(read_level) if cursor.has_key("levels") else ()
-    return Capabilities(name, version, language, dtypes, ops, constructs, flags, endings, levels)
+    return Capabilities(
+        name,
+        version,
+        language,
+        entries("dtypes", lambda entry: entry.one_of(BY_NAME)),
+        entries("ops", read_op),
+        entries("constructs", lambda entry: entry.one_of(CONSTRUCTS)),
+        entries("flags", JsonCursor.name) or (),
+        entries("endings", lambda entry: entry.one_of(ENDINGS)) or (),
+        entries("levels", read_level) or (),
+    )
+
+
+def read_op(cursor: JsonCursor) -> str:
+    """The name of an op; raises Malformed."""
+    name = cursor.name()
+    if name not in OPS:
+        similar = ", ".join(get_close_matches(name, OPS))
+        cursor.refuse("an op of docs/ops.md", hint=similar and f"similar names: {similar}")
+    return name
 
 
 def read_level(cursor: JsonCursor) -> Level:

@@ -25,6 +25,7 @@ from .conform_corpus import run_corpus
 from .fuzz import judge_case
 from .generate import SEQUENCE_VERSION, generate_case
 from .judge import FAILURES
+from .protocol import ALL_CAPABILITIES, CONSTRUCTS, Capabilities
 from .sweep import sweep
 
 REPORT_VERSION = 1
@@ -85,19 +86,29 @@ def corpus_results(backend: Backend, texts: Mapping[str, Document]) -> Iterator[
             yield CaseResult(f"{file}: {name}", judgement.verdict, judgement.reason, groups)
 
 
+def started_capabilities(backend: Backend) -> Capabilities:
+    """What a backend says that it supports; everything if it does not start."""
+    backend.start()
+    return backend.capabilities or ALL_CAPABILITIES
+
+
 def program_results(backend: Backend, seed: int, count: int) -> Iterator[CaseResult]:
-    """Generated programs; those that take the reference too long are left out."""
+    """Generated programs of what a backend supports; those that take the reference too long are left out."""
+    capabilities = started_capabilities(backend)
     for number in range(count):
-        case = generate_case(seed, number)
+        case = generate_case(seed, number, capabilities)
         judgement = judge_case(backend, case)
         if judgement is not None:
             groups = tuple(("construct", construct) for construct in constructs(case.program))
             yield CaseResult(f"{seed}-{number}", judgement.verdict, judgement.reason, groups)
 
 
-def program_setting(seed: int, count: int) -> str:
+def program_setting(seed: int, count: int, capabilities: Capabilities = ALL_CAPABILITIES) -> str:
     """A description of a part of generated programs; the same description means the same programs."""
-    return f"seed {seed}, {count} programs, sequence {SEQUENCE_VERSION}"
+    missing = tuple(name for name in CONSTRUCTS if name != "recursion" and not capabilities.supports(name))
+    limits = {"dtypes": capabilities.dtypes, "ops": capabilities.ops, "without": missing or None}
+    words = [f"{key} {' '.join(names)}" for key, names in limits.items() if names is not None]
+    return ", ".join([f"seed {seed}, {count} programs, sequence {SEQUENCE_VERSION}", *words])
 
 
 def constructs(program: Program) -> list[str]:

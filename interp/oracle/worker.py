@@ -107,7 +107,7 @@ def main(name: str, settings: Sequence[str] = ()) -> None:
     try:
         adapter = load_adapter(name, settings)
     except (TagloomError, ImportError) as error:
-        sys.exit(f"the backend {name} cannot be loaded: {error}")
+        sys.exit(f"the backend {name} cannot be loaded by {sys.executable}: {error}")
     sys.setrecursionlimit(MAX_PYTHON_DEPTH)
     threading.stack_size(STACK_BYTES)
     thread = threading.Thread(target=serve, args=(adapter, sys.stdin.buffer, replies))

@@ -29,6 +29,7 @@ from ...interp.oracle.report import (
     report_to_html,
     report_to_json,
     report_to_junit,
+    started_capabilities,
 )
 from ..load import read_text
 from .terminal import print_text
@@ -126,7 +127,7 @@ def run_parts(
         if parts.programs:
             add(
                 "programs",
-                program_setting(parts.seed, parts.programs),
+                program_setting(parts.seed, parts.programs, started_capabilities(backend)),
                 program_results(backend, parts.seed, parts.programs),
             )
     return report

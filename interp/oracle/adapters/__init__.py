@@ -8,6 +8,7 @@ The system of an adapter (interp/oracle/protocol.py) is imported in the process 
 
 from __future__ import annotations
 
+import os
 import shlex
 import shutil
 import sys
@@ -65,5 +66,7 @@ def backend_command(name: str, settings: Iterable[str] = ()) -> list[str]:
     except ValueError:  # a quotation is open
         words = []
     if not words or shutil.which(words[0]) is None:
-        raise Usage(f"no backend is called {name!r}, and no command", required=", ".join(backend_names()))
+        is_file = bool(words) and os.path.isfile(words[0])
+        hint = f"{words[0]} is not executable; name the program that runs it first" if is_file else None
+        raise Usage(f"no backend is called {name!r}, and no command", required=", ".join(backend_names()), hint=hint)
     return [*words, *settings]

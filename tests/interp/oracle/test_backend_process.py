@@ -62,6 +62,8 @@ def verdict(answer: Answer) -> str:
         ("trap", "trapped", "", "no value", "error"),
         ("start", "not started", "exit code 1", "it exited with code 1 at hello: no licence", "not run"),
         ("version", "not started", "hello", "it speaks version 2 of the protocol, not 1", "not run"),
+        ("op", "not started", "", "its reply to hello is malformed", "not run"),
+        ("construct", "not started", "", "its reply to hello is malformed", "not run"),
     ],
 )
 def test_misbehaviour_is_an_answer(way: str, kind: str, cause: str, message: str, expected: str) -> None:
@@ -71,6 +73,22 @@ def test_misbehaviour_is_an_answer(way: str, kind: str, cause: str, message: str
     assert (answer.kind, answer.cause) == (kind, cause)
     assert answer.message.startswith(message)
     assert verdict(answer) == expected
+
+
+@pytest.mark.full
+@pytest.mark.parametrize(
+    "way, words",
+    [
+        ("words", "in 'almost done'"),
+        ("op", '$.ops[0]) required: an op of docs/ops.md got: "substract" hint: similar names: subtract'),
+        ("construct", '$.constructs[0]) required: one of cond, while_loop, call, recursion, arrays got: "loops"'),
+        ("no end", "and its line has no end: '{\"seq\": 3'"),
+    ],
+)
+def test_what_an_author_reads(way: str, words: str) -> None:
+    """The message quotes the line that is no reply, and names the place and what is required there."""
+    with bad(way, IMPATIENT if way == "no end" else GENEROUS) as backend:
+        assert words in backend.run(ONE, []).message
 
 
 @pytest.mark.full

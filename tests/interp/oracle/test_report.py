@@ -13,6 +13,7 @@ from conformance import DOCS, PROGRAMS, SEED, is_current
 from support.twins.wrong_backends import AtLeastOneTrip, RightBackend
 from tagloom.interp.oracle.generate import SEQUENCE_VERSION, generate_case
 from tagloom.interp.oracle.judge import FAILURES
+from tagloom.interp.oracle.protocol import Capabilities
 from tagloom.interp.oracle.report import (
     BackendReport,
     CaseResult,
@@ -128,6 +129,29 @@ def test_the_page_says_what_ran_when() -> None:
     page = report_to_html(data)
     assert f"<li>mine 1.0, 2026-01-31: ops: add; corpus: one text; programs: {program_setting(7, 200)}</li>" in page
     assert f"sequence {SEQUENCE_VERSION}" in page
+
+
+class ScalarBackend(RightBackend):
+    """Supports loops on int64 and bool."""
+
+    capabilities: Any = Capabilities("scalars", "1", "C", ("bool", "int64"), ("add", "less"), ("while_loop",))
+
+
+@pytest.mark.full
+def test_programs_of_what_a_backend_supports() -> None:
+    """A report tries programs of what a backend supports, as fuzzing does; the setting says so, as other programs are
+    not compared. What all systems of this package support is no part of it."""
+    backend: Any = ScalarBackend()
+    generated = [generate_case(1, number, backend.capabilities).program for number in range(20)]
+    rows = {name for program in generated for name in constructs(program)}
+    report = report_of(backend)
+    assert {row for result in report.parts["programs"] for axis, row in result.groups if axis == "construct"} <= rows
+    assert rows <= {"straight line", "while_loop", "nested loops"}
+    words = f"sequence {SEQUENCE_VERSION}, dtypes bool int64, ops add less, without cond call arrays"
+    assert program_setting(1, 20, backend.capabilities) == f"seed 1, 20 programs, {words}"
+    assert program_setting(1, 20, Capabilities("", "", "", constructs=("cond", "while_loop", "call", "arrays"))) == (
+        program_setting(1, 20)
+    )
 
 
 @pytest.mark.full

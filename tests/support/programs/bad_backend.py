@@ -45,6 +45,10 @@ def misbehave(way: str, request: dict[str, Any], runs: int) -> dict[str, Any]:
             results = [{"dtype": "int64", "shape": [1], "data": [1]}]
         case "words":
             sys.stdout.write("almost done\n")
+        case "no end":
+            sys.stdout.write('{"seq": 3')
+            sys.stdout.flush()
+            time.sleep(1000)
         case "flood":
             sys.stderr.write("x" * (1 << 20))
         case "silence":
@@ -78,6 +82,10 @@ def main(way: str) -> None:
                 reply = {**seq, **HELLO}
                 if way == "version":
                     reply["protocol"] = 2
+                if way == "op":
+                    reply["ops"] = ["substract"]
+                if way == "construct":
+                    reply["constructs"] = ["loops"]
                 if way == "levels":
                     reply["levels"] = [
                         {"name": "eager", "part": "kernels"},

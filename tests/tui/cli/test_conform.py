@@ -104,6 +104,7 @@ def test_fuzz(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
         ([], "conform compares one thing at a time"),
         (["--ops", "--fuzz", "3"], "conform compares one thing at a time"),
         (["--ops", "--backend", "nowhere"], "no backend is called 'nowhere', and no command"),
+        (["--ops", "--backend", f"{__file__} fast"], "is not executable; name the program that runs it first"),
         (["--ops", "--backend", "'"], 'no backend is called "\'", and no command'),
         (["--ops", "--op", "nothing"], "no op is called 'nothing'"),
         (["--corpus", "nowhere"], "there are no .tl files in this folder"),
