@@ -111,8 +111,8 @@ class BackendProcess:
             selector.register(stderr, selectors.EVENT_READ)
             while (end := self.output.find(b"\n")) < 0:
                 if time.monotonic() > deadline:
-                    end = f", and its line has no end: {abbreviate_line(self.output)}" if self.output else ""
-                    raise BackendFailure("hang", phase, f"it did not answer {phase} in time{end}")
+                    details = f", and its line has no end: {abbreviate_line(self.output)}" if self.output else ""
+                    raise BackendFailure("hang", phase, f"it did not answer {phase} in time{details}")
                 if (size := resident_bytes(self.process.pid)) > self.max_bytes:
                     raise BackendFailure("crash", "memory", f"it used {size >> 20:,} MiB of memory")
                 for key, _ in selector.select(POLL_SECONDS):

@@ -325,11 +325,13 @@ body {{ font: 15px/1.45 system-ui, sans-serif; margin: 2rem; }}
 table {{ border-collapse: collapse; margin-block: 1rem 2rem; }}
 th, td {{ border: 1px solid #8888; padding: .25rem .5rem; text-align: right; vertical-align: top; }}
 th[scope=row], caption {{ text-align: left; }}
+th[scope=row] {{ position: sticky; left: 0; background: Canvas; }}
+td {{ white-space: nowrap; }}
 caption {{ font-weight: 600; padding-block: .5rem; }}
 td.alike {{ background: #2a91; }}
 td.failing {{ background: #d334; font-weight: 600; }}
 td.refused {{ opacity: .65; }}
-small {{ display: block; opacity: .8; white-space: nowrap; font-weight: 400; }}
+small {{ display: block; opacity: .8; font-weight: 400; }}
 li {{ margin-block: .2rem; }}
 </style>
 <h1>Conformance of backends</h1>
@@ -373,7 +375,8 @@ def table(heading: str, rows: Iterable[str], backends: Any, counts_of: Any) -> s
     for row in rows:
         cells = "".join(cell(counts_of(backend).get(row, {})) for backend in backends)
         lines.append(f'<tr><th scope="row">{escape(row)}</th>{cells}</tr>')
-    return f'<div class="wide"><table><caption>{escape(heading)}</caption>{"".join(lines)}</table></div>'
+    words = f'class="wide" role="region" aria-label="{escape(heading)}" tabindex="0"'  # keys scroll it
+    return f"<div {words}><table><caption>{escape(heading)}</caption>{''.join(lines)}</table></div>"
 
 
 def cell(counts: Mapping[str, int]) -> str:
@@ -384,11 +387,11 @@ def cell(counts: Mapping[str, int]) -> str:
     """
     alike, refused = counts.get("alike", 0), counts.get("refused", 0) + counts.get("not run", 0)
     run_count = sum(counts.values()) - refused
-    rest = [f"{counts[verdict]} {verdict}" for verdict in CELL_VERDICTS if verdict != "alike" and counts.get(verdict)]
+    rest = [f"{counts[verdict]:,} {verdict}" for verdict in CELL_VERDICTS if verdict != "alike" and counts.get(verdict)]
     all_alike = "alike" if run_count and alike == run_count else "refused" if not run_count else ""
     name = "failing" if FAILURES & set(counts) else all_alike
     # Rounded down: 100 % means all.
-    words = f"{100 * alike // run_count} % of {run_count}" if run_count else "–"
+    words = f"{100 * alike // run_count} % of {run_count:,}" if run_count else "–"
     return f'<td class="{name}">{words}{"".join(f"<small>{note}</small>" for note in rest)}</td>'
 
 

@@ -114,7 +114,7 @@ def test_the_page() -> None:
     page = report_to_html(report_to_json([report, report_of(AtLeastOneTrip())], "0"))
     assert '<th scope="col">&lt;b&gt; 1.0</th>' in page and "<b> 1.0" not in page
     assert "Failures of mine 1.0" in page and "Failures of &lt;b&gt;" not in page
-    assert cell({"alike": 999, "different": 1}).startswith('<td class="failing">99 % of 1000')
+    assert cell({"alike": 999, "different": 1}).startswith('<td class="failing">99 % of 1,000')
     assert cell({"refused": 2}) == '<td class="refused">–<small>2 refused</small></td>'
     assert cell({}) == '<td class="refused">–</td>'
 
