@@ -53,10 +53,10 @@ def require(condition: Any, message: str) -> None:
         raise Malformed(message, where=user_location())
 
 
-def call_row(row: ForeignRow, operands: Sequence[Any], keywords: Mapping[str, Any]) -> Sequence[Any]:
-    """The results of a row. Raises Malformed if it does not take these operands."""
+def call_row(row: ForeignRow, operands: Sequence[Any], keywords: Mapping[str, Any]) -> Any:
+    """The result of a row, or its results. Raises Malformed if it does not take these operands."""
     try:
-        result = row.compute(*operands, **keywords)
+        return row.compute(*operands, **keywords)
     except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
         if isinstance(error, TagloomError):
             raise
@@ -64,6 +64,10 @@ def call_row(row: ForeignRow, operands: Sequence[Any], keywords: Mapping[str, An
         raise Malformed(f"{row.name} does not take these operands", where=user_location(), got=details) from error
     except MemoryError as error:
         raise unsupported("limit", f"{row.name} needs more memory than there is", got=error) from None
+
+
+def as_results(result: Any) -> Sequence[Any]:
+    """The results of a row, several or one."""
     return result if isinstance(result, tuple | list) else (result,)
 
 

@@ -22,20 +22,19 @@ from onnx.external_data_helper import uses_external_data
 
 from ....core import dtypes
 from ....core.dtypes import DType
-from ....core.errors import Invalid, Malformed, TagloomError
+from ....core.errors import Invalid, Malformed
 from ....core.frontend.array_api.common import type_of
 from ....core.frontend.trace.captures import Resource, constant_resource
-from ....core.frontend.trace.program_builder import MAX_LITERAL_ELEMENTS, current_region, suspend_tracing
+from ....core.frontend.trace.program_builder import MAX_LITERAL_ELEMENTS, suspend_tracing
 from ....core.frontend.trace.source_location import user_location
 from ....core.types import Type
 from ...function.function import Function
-from ..refusals import identifier
+from ..folding import MAX_FOLDED_ELEMENTS, fold, is_small, is_small_constant
+from ..refusals import call_row, identifier
 from .listing import ModelListing, node_scopes
 from .operators import NeedsConstantOperand, Operator, SizeVector, as_single_value, find_operator, tl, unsupported
 from .sequences import ItemSequence, PackedSequence
 
-MAX_FOLDED_ELEMENTS = 1024
-"""The most elements of a constant that is computed while a model is imported."""
 MAX_DEPTH = 12
 """The maximal nesting of bodies of operators, and of functions that are no calls of the program."""
 Environment: TypeAlias = ChainMap[str, Any]
@@ -179,29 +178,11 @@ class ModelInterpreter:
             attributes["call"] = call
 
         def compute() -> Sequence[Any]:
-            try:
-                result = row.compute(*operands, **attributes)
-            except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
-                if isinstance(error, TagloomError):
-                    raise
-                details = f"{type(error).__name__}: {error}"
-                raise Malformed(
-                    f"{row.name} does not take these operands", where=user_location(), got=details
-                ) from error
-            except MemoryError as error:
-                raise unsupported("limit", f"{row.name} needs more memory than there is", got=error) from None
-            return result if type(result) is tuple else (result,)
+            result = call_row(row, operands, attributes)
+            return result if type(result) is tuple else (result,)  # a packed sequence is a named tuple, and one result
 
-        region = current_region()
-        if region is None or not row.is_folded or not all(map(is_small_constant, operands)):
-            return compute()
-        mark = region.mark()
-        results = compute()
-        if not all(map(is_small, results)):
-            return results
-        region.reset(mark)
-        with suspend_tracing():
-            return [value if isinstance(value, ItemSequence) else as_constant(value) for value in compute()]
+        is_folded = row.is_folded and all(map(is_foldable, operands))
+        return fold(compute, is_small=is_small_result, as_constant=as_folded) if is_folded else compute()
 
     def attribute(self, attribute: onnx.AttributeProto, environment: Environment, opsets: Mapping[str, int]) -> Any:
         """The value of an attribute; a graph becomes a function of its inputs."""
@@ -554,23 +535,23 @@ def is_static(value: Any) -> bool:
     return value is None or isinstance(value, np.ndarray)
 
 
-def is_small_constant(value: Any) -> bool:
-    """Whether a value is a constant of few elements, or omitted."""
+def is_foldable(value: Any) -> bool:
+    """Whether an operand is a constant of few elements, a sequence of some, or omitted."""
     if isinstance(value, ItemSequence):
-        return len(value.items) <= MAX_FOLDED_ELEMENTS and all(map(is_small_constant, value.items))
-    return value is None or (isinstance(value, np.ndarray) and value.size <= MAX_FOLDED_ELEMENTS)
+        return len(value.items) <= MAX_FOLDED_ELEMENTS and all(map(is_foldable, value.items))
+    return value is None or is_small_constant(value)
 
 
-def is_small(value: Any) -> bool:
-    """Whether a result has few elements, and a shape that is known."""
+def is_small_result(value: Any) -> bool:
+    """Whether a result, or each item of a sequence, has few elements, and a known shape."""
     if isinstance(value, ItemSequence):
-        return all(map(is_small, value.items))
-    if value is None or isinstance(value, PackedSequence):
-        return False
-    shape = type_of(value).shape
-    return (
-        shape is not None and None not in shape and int(np.prod([size or 0 for size in shape])) <= MAX_FOLDED_ELEMENTS
-    )
+        return all(map(is_small_result, value.items))
+    return value is not None and not isinstance(value, PackedSequence) and is_small(value)
+
+
+def as_folded(value: Any) -> Any:
+    """A concrete result as a constant."""
+    return value if isinstance(value, ItemSequence) else as_constant(value)
 
 
 def as_constant(value: Any) -> Any:

@@ -141,5 +141,5 @@ def _read_atom(token: str) -> Expression:
         try:
             return float(token) if set(token) & set(".eE") else int(token)
         except ValueError:
-            raise Malformed("this is no number", got=token) from None
+            raise Malformed("this is not a number", got=token) from None
     return Identifier(token)

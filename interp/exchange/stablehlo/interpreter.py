@@ -29,13 +29,12 @@ from ....core.frontend.trace.source_location import user_location
 from ....core.program.program import UniqueNames
 from ....core.types import Type
 from ...function.function import Function
+from ..folding import MAX_FOLDED_ELEMENTS, is_small_constant
 from ..listing import Listing
-from ..refusals import call_row, identifier, tl, unsupported
+from ..refusals import as_results, call_row, identifier, tl, unsupported
 from .module import ForeignModule, ModuleFunction, Operation, OperationBlock, constant_elements
 from .operations import ROWS, HloRow
 
-MAX_FOLDED_ELEMENTS = 1024
-"""The most elements of a constant that is computed while a module is imported."""
 MAX_NAME_LENGTH = 60
 STRUCTURE = re.compile(r"jit\(.*\)|p?jit|while|cond|body|branch_\d+_fun|closed_call|core_call|<.*>")
 """The parts of JAX's names for operations that name a loop, branch or function: the program has these itself."""
@@ -191,7 +190,7 @@ class ModuleInterpreter:
         keywords = self.row_keywords(row, operation, environment, types)
 
         def compute(*values: Any) -> Sequence[Any]:
-            results = call_row(row, values, keywords)
+            results = as_results(call_row(row, values, keywords))
             if len(results) != len(types):
                 raise Malformed(f"{row.name} gives another number of results", where=user_location())
             return results
@@ -243,7 +242,7 @@ class ModuleInterpreter:
                 results = self.lift_other(operation, operands)
             elif row.is_elementwise:
                 types = [type_.type for type_ in operation.types]
-                results = call_row(row, operands, self.row_keywords(row, operation, environment, types))
+                results = as_results(call_row(row, operands, self.row_keywords(row, operation, environment, types)))
             else:
                 message = f"a region of a reduction, a sort or a map that uses {operation.name} is not imported"
                 raise unsupported("op", message)
@@ -294,9 +293,7 @@ def find_row(operation: Operation) -> HloRow:
 
 def fold(compute: Any, operands: Sequence[Any]) -> Sequence[Any]:
     """The result of `compute`, computed at once if all operands are small constants."""
-    if not operands or not all(
-        isinstance(operand, np.ndarray) and operand.size <= MAX_FOLDED_ELEMENTS for operand in operands
-    ):
+    if not operands or not all(map(is_small_constant, operands)):
         result: Sequence[Any] = compute()
         return result
     with suspend_tracing():

@@ -49,7 +49,7 @@ def read_checkpoint(prefix: Path) -> Mapping[str, Any]:
 def table_entries(content: bytes) -> Iterator[tuple[bytes, bytes]]:
     """The keys and values of a table."""
     if len(content) < FOOTER_BYTES or struct.unpack("<Q", content[-8:])[0] != MAGIC:
-        raise Malformed("this is no index of a checkpoint", required="a table of LevelDB")
+        raise Malformed("this is not the index of a checkpoint", required="a table of LevelDB")
     footer = memoryview(content)[-FOOTER_BYTES:]
     _, position = read_varint(footer, 0)
     _, position = read_varint(footer, position)

@@ -151,7 +151,7 @@ class ControlAnalysis:
                 self.gates_of_nodes[current] = self.combine_gates(current)
                 pending.pop()
             elif current in opened:
-                raise Malformed("the graph has a cycle that is no loop", got=f"node {current}")
+                raise Malformed("the graph has a cycle that is not a loop", got=f"node {current}")
             else:
                 opened.add(current)
                 pending += missing

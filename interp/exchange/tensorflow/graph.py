@@ -50,7 +50,7 @@ class ForeignNode:
         """The value of an attribute that is an integer; raises Malformed if it is not."""
         value = self.attribute(name, default)
         if type(value) is not int:
-            raise Malformed(f"attribute {name} of node {self.name} is no number", got=value)
+            raise Malformed(f"attribute {name} of node {self.name} is not a number", got=value)
         return value
 
     @property

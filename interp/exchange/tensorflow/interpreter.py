@@ -17,17 +17,17 @@ from typing import Any
 import numpy as np
 
 from ....core.errors import Malformed
-from ....core.frontend.array_api.common import type_of
 from ....core.frontend.eager.variable import Variable
 from ....core.frontend.trace.annotation import DerivedFunction, FunctionSpec
 from ....core.frontend.trace.captures import Resource, constant_resource
-from ....core.frontend.trace.program_builder import MAX_LITERAL_ELEMENTS, current_region, suspend_tracing
+from ....core.frontend.trace.program_builder import MAX_LITERAL_ELEMENTS, suspend_tracing
 from ....core.frontend.trace.pytree import leaf_type
 from ....core.frontend.trace.source_location import user_location
 from ....core.program.program import UniqueNames
 from ....core.types import Type
 from ...function.function import Function
-from ..refusals import call_row, identifier, tl, unsupported
+from ..folding import fold, is_small_constant
+from ..refusals import as_results, call_row, identifier, tl, unsupported
 from .control import SWITCHES, ControlAnalysis, Gate, LoopFrame
 from .graph import Endpoint, ForeignGraph, ForeignNode, GraphLibrary, read_function
 from .listing import GraphListing, node_scopes
@@ -36,8 +36,6 @@ from .operations import OPERATIONS, TensorFlowOperation
 from .tensors import RESOURCE, VARIANT, FunctionName, StringArray, read_tensor
 from .values import VariableHandle, is_array, is_constant
 
-MAX_FOLDED_ELEMENTS = 1024
-"""The most elements of a constant that is computed while a graph is imported."""
 MAX_DEPTH = 40
 """The maximal nesting of branches, of loops, and of functions that are no calls of the program."""
 
@@ -82,7 +80,7 @@ class GraphInterpreter:
 
     def __init__(self, graph: ForeignGraph, library: GraphLibrary, captures: Mapping[str, Any], name: str) -> None:
         """`captures` are the values of variables, and of parameters that callers do not pass, by the names of their
-        nodes; None stands for a resource that is no variable."""
+        nodes; None stands for a resource that is not a variable."""
         self.graph, self.library = graph, library
         self.graphs: dict[str, ForeignGraph] = {}
         self.analyses: dict[ForeignGraph, ControlAnalysis] = {}
@@ -264,7 +262,7 @@ class GraphInterpreter:
                 pending.pop()
                 self.evaluate_at(scope, scope.graph.nodes[name])
             elif name in opened:
-                raise Malformed("the graph has a cycle that is no loop", got=f"node {name}")
+                raise Malformed("the graph has a cycle that is not a loop", got=f"node {name}")
             else:
                 opened.add(name)
                 pending += missing[::-1]
@@ -520,19 +518,11 @@ class GraphInterpreter:
             keywords["node"] = call
 
         def compute() -> Sequence[Any]:
-            return call_row(row, operands, keywords)
+            return as_results(call_row(row, operands, keywords))
 
-        region = current_region()
-        is_folded = not (row.has_effect or row.takes_values or row.takes_node)
-        if region is None or not is_folded or not operands or not all(map(is_small_constant, operands)):
-            return compute()
-        mark = region.mark()
-        results = compute()
-        if not all(map(is_small, results)):
-            return results
-        region.reset(mark)
-        with suspend_tracing():
-            return list(map(np.asarray, compute()))
+        is_pure = not (row.has_effect or row.takes_values or row.takes_node)
+        is_folded = is_pure and operands and all(map(is_small_constant, operands))
+        return fold(compute) if is_folded else compute()
 
 
 def is_ignorable(row: TensorFlowOperation, name: str, node: ForeignNode) -> bool:
@@ -582,19 +572,6 @@ def chosen_output(value: Any, count: int) -> int:
     """The output of a Switch that a constant chooses; a number that is out of range chooses the last."""
     number = int(np.asarray(value).reshape(()))
     return number if 0 <= number < count else count - 1
-
-
-def is_small_constant(value: Any) -> bool:
-    """Whether a value is a constant of few elements."""
-    return isinstance(value, np.ndarray) and value.size <= MAX_FOLDED_ELEMENTS
-
-
-def is_small(value: Any) -> bool:
-    """Whether a result has few elements, and a shape that is known."""
-    shape = type_of(value).shape
-    return (
-        shape is not None and None not in shape and int(np.prod([size or 0 for size in shape])) <= MAX_FOLDED_ELEMENTS
-    )
 
 
 def short_name(name: str) -> str:

@@ -50,7 +50,7 @@ def import_graph(
         return import_concrete_function(source)
     hint = "call its get_concrete_function" if hasattr(source, "get_concrete_function") else None
     required = "a path, bytes, a GraphDef or a concrete function"
-    raise Usage("this is no graph of TensorFlow", required=required, got=type(source).__name__, hint=hint,
+    raise Usage("this is not a graph of TensorFlow", required=required, got=type(source).__name__, hint=hint,
                 python=TypeError)  # fmt: skip
 
 
@@ -76,7 +76,7 @@ def import_graph_message(
 ) -> Function:
     """The function of a GraphDef."""
     if not message.node:
-        raise Malformed("this is no graph of TensorFlow", required="a GraphDef with nodes")
+        raise Malformed("this is not a graph of TensorFlow", required="a GraphDef with nodes")
     graph = read_graph(message, name, inputs, outputs)
     if not graph.results:
         raise Usage("the graph has no results", hint="name the nodes that it returns: outputs=[...]")
@@ -155,7 +155,7 @@ def import_saved_model(folder: Path, signature: str | None) -> Function:
     """The function of a signature of a SavedModel: it returns a dict if the signature has several outputs."""
     path = next((folder / name for name in MODEL_FILES if (folder / name).is_file()), None)
     if path is None:
-        raise Usage("this folder is no SavedModel", required=f"a file {MODEL_FILES[0]}", got=folder)
+        raise Usage("this folder is not a SavedModel", required=f"a file {MODEL_FILES[0]}", got=folder)
     meta = choose_meta_graph(read_file_message(path, "SavedModel"))
     chosen, definition = choose_signature(meta, signature)
     arguments, results = definition.inputs, definition.outputs

@@ -18,7 +18,7 @@ def choose_meta_graph(model: Message) -> Message:
     graphs = model.meta_graphs
     serving = [each for each in graphs if "serve" in each.meta_info_def.tags]
     if not graphs:
-        raise Malformed("this is no SavedModel", required="a graph")
+        raise Malformed("this is not a SavedModel", required="a graph")
     chosen: Message = (serving or graphs)[0]
     return chosen
 

@@ -111,7 +111,7 @@ def pack(value: Any, what: str) -> Any:
             raise unsupported("shape", f"{what} is a list of arrays of which nothing says the shape")
         return value.array
     if not is_array(value):
-        raise unsupported("construct", f"{what} is no array")
+        raise unsupported("construct", f"{what} is not an array")
     return value
 
 

@@ -124,7 +124,7 @@ def known_elements(shape: Any) -> list[int] | None:
 
 def known_array(items: Any) -> Any:
     """The array of a list; raises Unsupported where nothing says the shape of its elements."""
-    require(isinstance(items, TensorList), "this is no list of arrays")
+    require(isinstance(items, TensorList), "this is not a list of arrays")
     if items.array is None:
         raise unsupported("shape", "nothing says the shape of the elements of this list", hint="give element_shape")
     return items.array
@@ -153,7 +153,7 @@ def gather_items(items: Any, indices: Any, shape: Any, *, element_dtype: Element
 
 @operation("TensorListSetItem", takes_values=True, ignored=("resize_if_index_out_of_bounds",))
 def set_item(items: Any, index: Any, element: Any) -> Any:
-    require(isinstance(items, TensorList), "this is no list of arrays")
+    require(isinstance(items, TensorList), "this is not a list of arrays")
     place = tl.reshape(as_index(index), (1,))
     return items.with_array(tl.scatter(items.array_for(element), tl.expand_dims(element, axis=0), place))
 
@@ -170,7 +170,7 @@ def element_shape(items: Any, *, shape_type: ElementType) -> Any:
 
 @operation("TensorListPushBack", takes_values=True)
 def push_back(items: Any, element: Any) -> Any:
-    require(isinstance(items, TensorList), "this is no list of arrays")
+    require(isinstance(items, TensorList), "this is not a list of arrays")
     return items.with_array(tl.concat([items.array_for(element), tl.expand_dims(element, axis=0)]))
 
 

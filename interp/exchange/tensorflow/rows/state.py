@@ -38,7 +38,7 @@ def read_variable(handle: Any) -> Any:
 def contents(handle: Any) -> Any:
     """The variable of a resource."""
     if not isinstance(handle, VariableHandle):
-        raise unsupported("construct", "a resource that is no variable")
+        raise unsupported("construct", "a resource that is not a variable")
     return handle.contents()
 
 

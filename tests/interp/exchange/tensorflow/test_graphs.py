@@ -176,7 +176,7 @@ REFUSALS: dict[str, tuple[tuple[str, ...], str]] = {
     "a dead result": (("s = Switch(x, p)", "y = Neg(s:1)"), "is dead for some values of p"),
     "a side twice": (("s = Switch(x, p)", "a = Neg(s:1)", "y = Merge(a, s:1)"), "Merge y may get two live values"),
     "an unknown op": (("y = NcclAllReduce(x)",), "no op NcclAllReduce"),
-    "a cycle": (("a = Add(x, y)", "y = Neg(a)"), "a cycle that is no loop"),
+    "a cycle": (("a = Add(x, y)", "y = Neg(a)"), "a cycle that is not a loop"),
     "no such output": (("y = Neg(x:4)",), "no output 4"),
     "no such node": (("y = Neg(z)",), "takes a value of 'z', which does not exist"),
     "an operand too many": (("y = Neg(x, x)",), "does not take these operands|Neg|negative"),
