@@ -60,7 +60,7 @@ def matrix_shape(x: Type) -> Sizes:
 def square_shape(x: Type) -> Sizes:
     shape = matrix_shape(x)
     if None not in shape[-2:] and shape[-2] != shape[-1]:
-        message = f"shape {describe_shapes(shape)} is not a square matrix"
+        message = f"shape {describe_shapes(shape)} is no square matrix"
         raise Invalid(message, required="as many rows as columns", got=x)
     return shape
 

@@ -2235,7 +2235,7 @@ def different(x: Any) -> Any:
 def of_diagonal(x: Any) -> list[float]:
     """The diagonal of a square matrix that has nothing else."""
     if x.shape[0] != x.shape[1]:
-        raise Trap(f"shape {x.shape} is not a square matrix")
+        raise Trap(f"shape {x.shape} is no square matrix")
     return [float(x[k, k]) for k in range(len(x))]
 
 
