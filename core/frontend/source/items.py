@@ -153,7 +153,7 @@ def find_key(table: dict[Any, Any], key: Any) -> tuple[Any, Any]:
     """The position of a symbolic key among those of a dict, and whether it is there; 0 where it is not."""
     key = read_variable(key)
     if not is_symbolic(key) or number_kind(key) is None:
-        _refuse("a dict has a symbolic key that is no number", "use an array, or nested dicts")
+        _refuse("a dict has a symbolic key that is not a number", "use an array, or nested dicts")
     namespace = array_namespace()
     positions = [position for position, entry in enumerate(table) if type(entry) in (bool, int, float)]
     if not positions:

@@ -39,7 +39,7 @@ class CountedRange:
 
     def _refuse(self, *arguments: object) -> NoReturn:
         raise Invalid(
-            "a range with a symbolic bound is counted through only by a for loop",
+            "only a for loop counts through a range with a symbolic bound",
             rule="F1",
             where=user_location(),
             hint="write a for loop; tl.arange(n) makes an array",

@@ -39,7 +39,7 @@ class SingleUse:
         """Announce that the items are taken. Raises Invalid (F4) where they were before."""
         if self.is_consumed:
             raise Invalid(
-                "an iterator or a generator expression is gone through a second time",
+                "an iterator or a generator expression is iterated a second time",
                 rule="F4",
                 where=user_location(),
                 hint="it has no items left; make a list of it before",
@@ -63,7 +63,7 @@ class SymbolicSequence(SingleUse):
 
     def __iter__(self) -> NoReturn:
         raise Invalid(
-            "a sequence of symbolic length is counted through only by a for loop",
+            "only a for loop counts through a sequence of symbolic length",
             rule="F1",
             where=user_location(),
             hint="write a for loop",

@@ -92,7 +92,7 @@ MESSAGES: dict[str, tuple[Callable[..., Any], Any, str, str]] = {
     ),
     "shuffling": (lambda x: tl.permutation(x), np.arange(3), "the size has the wrong type", "tl.take(x,"),
     "an item of a range": (
-        lambda n: range(n)[0], 3, "a range with a symbolic bound is counted through only", "tl.arange(n)",
+        lambda n: range(n)[0], 3, "only a for loop counts through a range with a symbolic bound", "tl.arange(n)",
     ),
     "a range as a result": (lambda n: range(n), 3, "this is not a value of a program", "tl.arange(n) makes an array"),
     "a text as a result": (lambda x: str(x), 2.0, "this is not a value of a program", "Python's print prints it"),
