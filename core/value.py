@@ -38,6 +38,9 @@ def admit(value: object, expected: Type | None = None) -> Value:
     >>> admit(3, Type(float64)), admit(3, Type(int8))
     (3.0, np.int8(3))
     """
+    if expected is not None and expected.is_scalar and dtypes.BY_PYTHON.get(type(value)) is expected.dtype:
+        type_of(value)  # raises Usage for an integer beyond int64
+        return value  # type: ignore[return-value]
     if expected is not None and _is_convertible(expected.dtype, value):
         array = _convert_numbers(value, expected.dtype)
         if expected.admits(Type(expected.dtype, array.shape)):

@@ -68,17 +68,11 @@ class AutoEngine:
         return None
 
     def run(self, job: Job, arguments: Sequence[object], options: RunOptions) -> Outcome:
-        if fast_engine.ENGINE.unsupported(job, options) is not None:
-            return reference.ENGINE.run(job, arguments, options)
-        log_path(options.keep)
         selector = EngineSelector(job, options)
-        if selector.select(0, 0.0) is not Target.COMPILED:
-            with interrupt_at_once():
-                outcome = start_on_reference(job, arguments, options, selector)
+        if not (selector.may_restart and selector.has_machine_code()):
+            outcome = run_without_code(job, arguments, options, selector)
             if outcome is not None:
                 return outcome
-            if not selector.may_restart:  # its code could not be compiled
-                return fast_engine.ENGINE.run(job, arguments, options)
         try:
             outcome = compiled_engine.ENGINE.run(job, arguments, options)
         except Crash as crash:
@@ -87,6 +81,23 @@ class AutoEngine:
         if compiled_engine.ran_out_of_stack(outcome):
             return fast_engine.ENGINE.run(job, arguments, options)
         return outcome
+
+
+def run_without_code(
+    job: Job, arguments: Sequence[object], options: RunOptions, selector: EngineSelector
+) -> Outcome | None:
+    """Run a job that `compiled` has no machine code for, or does not support; None if the run should start again on
+    `compiled`."""
+    if fast_engine.ENGINE.unsupported(job, options) is not None:
+        return reference.ENGINE.run(job, arguments, options)
+    log_path(options.keep)
+    if selector.select(0, 0.0) is Target.COMPILED:
+        return None
+    with interrupt_at_once():
+        outcome = start_on_reference(job, arguments, options, selector)
+    if outcome is None and not selector.may_restart:  # its code could not be compiled
+        return fast_engine.ENGINE.run(job, arguments, options)
+    return outcome
 
 
 class Target(Enum):

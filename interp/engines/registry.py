@@ -17,7 +17,7 @@ from importlib.metadata import EntryPoint, entry_points
 
 from ...core.errors import Usage
 from ...core.value import abbreviate
-from ..machine.schedule import resolve_schedule, schedule
+from ..machine.schedule import FIXED_SCHEDULES, resolve_schedule, schedule
 from ..machine.state import check_seed
 from ..outcome.outcome import Outcome
 from .protocol import Engine, Job, RunOptions, check_until
@@ -101,12 +101,12 @@ def run(job: Job, arguments: Sequence[object], options: RunOptions, engine: str 
     Raises Usage if the arguments do not fit, an option is invalid, or the engine does not support the job;
     KeyboardInterrupt if the user pressed Ctrl-C and the outcome does not say so.
     """
-    name, order = resolve_engine(engine), resolve_schedule(options.schedule)
-    if order is not options.schedule:
-        options = options._replace(schedule=order)
+    name = resolve_engine(engine)
+    if options.schedule not in FIXED_SCHEDULES:
+        options = options._replace(schedule=resolve_schedule(options.schedule))
+        schedule(options.schedule)
     check_until(options.until)
     check_seed(options.seed)
-    schedule(options.schedule)
     engine_object = find_engine(name)
     if options.cores is not None:
         check_cores(engine_object, options)

@@ -15,11 +15,11 @@ import numpy as np
 
 from ...core.autodiff.resolve import resolve_pullbacks
 from ...core.display import SvgReprMixin, open_debugger
-from ...core.dtypes import PYTHON_DTYPES
+from ...core.dtypes import BY_PYTHON, PYTHON_DTYPES
 from ...core.errors import Crash, Invalid, Usage
 from ...core.frontend.array_api import common
 from ...core.frontend.eager.adjoints import record_call
-from ...core.frontend.eager.array import number_to_numpy, results_like
+from ...core.frontend.eager.array import ConcreteArray, number_to_numpy, results_like
 from ...core.frontend.eager.gradients import OperandKey, is_float, pullback_spec, trace_pullback
 from ...core.frontend.eager.recording import recording_tapes
 from ...core.frontend.trace.annotation import FunctionSpec, callable_name, read_function_spec, underlying_function
@@ -512,10 +512,20 @@ def _new_builder(*, may_create: bool = False) -> ProgramBuilder:
 
 
 def _short_key(arguments: Sequence[Any]) -> object:
-    """A short cache key for arguments that are all arrays; None for any others."""
-    if {*map(type, arguments)} != {np.ndarray}:
-        return None
-    return tuple([(argument.dtype, argument.shape) for argument in arguments])
+    """A short cache key for arguments that are all arrays or numbers, which determines their tree types; None for any
+    others."""
+    key: list[object] = []
+    for argument in arguments:
+        kind = type(argument)
+        if kind is np.ndarray or issubclass(kind, np.generic):
+            key.append((argument.dtype, argument.shape))
+        elif kind is ConcreteArray:
+            key.append(argument._type)
+        elif kind in BY_PYTHON:
+            key.append(kind)
+        else:
+            return None
+    return tuple(key)
 
 
 def _mask_non_floats(adjoint: Any) -> Any:

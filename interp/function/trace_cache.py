@@ -52,12 +52,14 @@ class TracedProgram:
     def all_arguments(self, leaves: Sequence[Any], resource_values: Mapping[Resource, Any] | None = None) -> list[Any]:
         """All arguments of the program, captures included; `resource_values`, unless None, overrides the current values
         of resources."""
-        values = self.resource_values() if resource_values is None else resource_values
-        captured = (values[capture] for capture in self.captures)
-        return [
-            *leaves,
-            *(capture if isinstance(capture, np.ndarray) else capture._tagloom_literal.value for capture in captured),
-        ]
+        arguments = [leaf._tagloom_literal.value if type(leaf) is ConcreteArray else leaf for leaf in leaves]
+        if self.captures:
+            values = self.resource_values() if resource_values is None else resource_values
+            captured = [values[capture] for capture in self.captures]
+            arguments += [
+                value if isinstance(value, np.ndarray) else value._tagloom_literal.value for value in captured
+            ]
+        return arguments
 
     def resource_values(self) -> dict[Resource, Any]:
         """The current values of the captures, read atomically: no run assigns in between."""

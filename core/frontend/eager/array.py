@@ -13,7 +13,7 @@ import numpy as np
 
 from ...dtypes import BY_PYTHON
 from ...errors import Usage
-from ...types import Type, intern_type
+from ...types import Type, intern_type, type_of
 from ...value import Literal, Value, literal
 from ..trace.captures import Resource
 from ..trace.program_builder import current_region
@@ -170,14 +170,30 @@ def result_like(operands: Sequence[Any], value: Any) -> Any:
     return number_to_numpy(value) if is_numpy else value
 
 
+_SINGLE_VALUES = (np.ndarray, bool, int, float)
+"""The classes of the results of most functions, which are not nested."""
+
+
 def results_like(operands: Sequence[Any], value: Any) -> Any:
     """Wrap the nested results of a function: as concrete arrays if an operand is one, or is a resource. Python numbers
     become NumPy scalars if they would make an array of a list."""
+    if any(isinstance(operand, _CONCRETE) for operand in operands):
+        leaves, structure = flatten(value, by_reference=True, is_leaf=None)
+        return unflatten(structure, [ConcreteArray(_result_literal(leaf)) for leaf in leaves])
+    if type(value) in _SINGLE_VALUES:
+        return value
     leaves, structure = flatten(value, by_reference=True, is_leaf=None)
-    if any(isinstance(operand, ConcreteArray | Resource) for operand in operands):
-        return unflatten(structure, [ConcreteArray(literal(leaf)) for leaf in leaves])
     is_unambiguous = not structure.children or flatten(value, by_reference=True)[1] == structure
     return value if is_unambiguous else unflatten(structure, map(number_to_numpy, leaves))
+
+
+_CONCRETE = (ConcreteArray, Resource)
+
+
+def _result_literal(value: Any) -> Literal:
+    """The literal of a result of a run: without a copy, unless it is a part of a larger result."""
+    is_admitted = type(value) is np.ndarray and value.flags.c_contiguous and not value.flags.writeable
+    return Literal(value, type_of(value)) if is_admitted else literal(value)
 
 
 def number_to_numpy(value: Any) -> Any:

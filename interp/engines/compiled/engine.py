@@ -10,7 +10,7 @@ from functools import cache
 from importlib import import_module
 from typing import Any
 
-from ....core.errors import Crash
+from ....core.errors import Crash, Exhausted
 from ....core.program.program import Program
 from ...outcome.outcome import Outcome
 from ..fast.engine import run_on_one_core
@@ -31,8 +31,10 @@ class CompiledEngine:
             return "it runs programs, and this graph was not lowered from one"
         if options.k is not None:
             return "it does not support k-bounds, since it runs iterations one after another"
-        reason = unsupported_option(options.schedule, options.until, options.keep) or numba_unavailable()
-        return reason or (None if has_machine_code(job.program) else unsupported_program(job.program))
+        reason = unsupported_option(options.schedule, options.until, options.keep)
+        if reason is not None or has_machine_code(job.program):
+            return reason
+        return numba_unavailable() or unsupported_program(job.program)
 
     def run(self, job: Job, arguments: Sequence[object], options: RunOptions) -> Outcome:
         # not in `interrupt_at_once`: a short run reports Ctrl-C itself
@@ -87,10 +89,8 @@ def load_machine_code(program: Program) -> None:
 
 
 def ran_out_of_stack(outcome: Outcome) -> bool:
-    """Whether a run of this engine exhausted the native stack."""
-    from .run import is_stack_exhausted
-
-    return is_stack_exhausted(outcome)
+    """Whether a run of this engine exhausted the native stack, which other engines do not need for calls."""
+    return isinstance(outcome.error, Exhausted) and outcome.error.limit == "stack"
 
 
 ENGINE = CompiledEngine()

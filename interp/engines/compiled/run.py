@@ -303,10 +303,10 @@ def run_on_caller(
     buffer, call_entry = begin_run(compiled, arguments, limits, seed)
     floor = (caller_stack_floor() or 0) + RESERVED_STACK_BYTES
     buffer.set_stack_limit(CALLER_STACK_BYTES, floor)
-    with tape_arena(compiled, buffer, limits), watchdog.watch(buffer):
+    with tape_arena(compiled, buffer, limits):
         attach_thread_pool(compiled, buffer)
         try:
-            call_entry()
+            watchdog.call_watched(buffer, call_entry)
         except KeyboardInterrupt:  # delivered once machine code has returned
             return FinishedRun(buffer, external_limit_error("interrupt", limits))
         except MemoryError:
@@ -376,9 +376,12 @@ def wait_for_end(thread: LargeStackThread, buffer: CallBuffer, monitor: LimitMon
     return None
 
 
+_NO_ARENA = nullcontext()
+
+
 def tape_arena(compiled: CompiledProgram, buffer: CallBuffer, limits: Limits) -> Any:
     """A context in which a run has memory for the records of its tapes, if the program has tapes."""
-    return call_buffer.RecordArena(buffer, limits.bytes) if compiled.module.has_tapes else nullcontext()
+    return call_buffer.RecordArena(buffer, limits.bytes) if compiled.module.has_tapes else _NO_ARENA
 
 
 @cache
@@ -395,8 +398,10 @@ def attach_thread_pool(compiled: CompiledProgram, buffer: CallBuffer) -> None:
     if compiled.is_of_scalars:
         return
     pool = thread_pool_module()
-    is_large = any(borrowed_argument.size >= PARALLEL_MIN_ELEMENTS for borrowed_argument in buffer.borrowed_arguments)
-    buffer.set_thread_pool(pool.start_pool() if is_large else pool.pool_address())
+    address = pool.pool_address()
+    if not address and any(argument.size >= PARALLEL_MIN_ELEMENTS for argument in buffer.borrowed_arguments):
+        address = pool.start_pool()
+    buffer.set_thread_pool(address)
 
 
 def discard_results(compiled: CompiledProgram, buffer: CallBuffer) -> None:
@@ -439,11 +444,6 @@ def limit_error(compiled: CompiledProgram, buffer: CallBuffer, limits: Limits) -
 def memory_error(compiled: CompiledProgram) -> Exhausted:
     """The error for a run that does not fit into memory."""
     return Exhausted("the run does not fit into memory", rule="S12", where=compiled.program.entry)
-
-
-def is_stack_exhausted(outcome: Outcome) -> bool:
-    """Whether a run exhausted the native stack, which other engines do not need for calls."""
-    return isinstance(outcome.error, Exhausted) and outcome.error.limit == "stack"
 
 
 def build_outcome(

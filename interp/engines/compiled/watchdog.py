@@ -10,8 +10,7 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Callable
 from queue import SimpleQueue
 
 from .call_buffer import CallBuffer
@@ -43,15 +42,14 @@ class Watchdog:
             self._thread = thread
         return True
 
-    @contextmanager
-    def watch(self, buffer: CallBuffer) -> Iterator[None]:
-        """A context in which a run is watched; the thread must have been started."""
+    def call_watched(self, buffer: CallBuffer, run: Callable[[], None]) -> None:
+        """Call `run`, which is stopped if two polls see it; the thread must have been started."""
         self._watch_count += 1
         try:
             self._watched_runs.append(buffer)
             if self._is_asleep:
                 self._wake_queue.put(None)
-            yield
+            run()
         finally:
             self._watched_runs = [watched_run for watched_run in self._watched_runs if watched_run is not buffer]
 
@@ -94,6 +92,6 @@ def ensure_started() -> bool:
     return _watchdog.ensure_started()
 
 
-def watch(buffer: CallBuffer) -> AbstractContextManager[None]:
-    """A context in which a run is stopped if it still runs at the second poll. For the main thread."""
-    return _watchdog.watch(buffer)
+def call_watched(buffer: CallBuffer, run: Callable[[], None]) -> None:
+    """Call `run`, which is stopped if it still runs at the second poll. For the main thread."""
+    _watchdog.call_watched(buffer, run)

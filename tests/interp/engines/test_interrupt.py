@@ -403,8 +403,8 @@ def test_ctrl_c_that_numpy_drops_is_raised(engine: str, handled: None, monkeypat
 @pytest.mark.parametrize(
     ("name", "patched", "asked"),
     [
-        ("run_compiled", lambda *_, **__: None, {"engine": "compiled"}),  # only a machine with tokens can tell
-        ("is_stack_exhausted", lambda _: True, {"account": False}),
+        ("run.run_compiled", lambda *_, **__: None, {"engine": "compiled"}),  # only a machine with tokens can tell
+        ("engine.ran_out_of_stack", lambda _: True, {"account": False}),
     ],
 )
 def test_ctrl_c_dropped_while_compiled_gives_up_ends_the_run(
@@ -412,7 +412,7 @@ def test_ctrl_c_dropped_while_compiled_gives_up_ends_the_run(
 ) -> None:
     """Ctrl-C that is dropped while `compiled` gives up ends the run on `fast`."""
     assert short.run(1, engine="compiled").engine == "compiled"
-    monkeypatch.setattr(f"tagloom.interp.engines.compiled.run.{name}", patched)
+    monkeypatch.setattr(f"tagloom.interp.engines.compiled.{name}", patched)
     assert short.run(1, **asked).engine == "fast"
     swallow_ctrl_c(monkeypatch)
     with pytest.raises(KeyboardInterrupt):

@@ -47,6 +47,40 @@ def test_each_difference_is_named() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("values", "count"),
+    [
+        ((1, 2), 1),
+        ((1, 1.0, True, np.int64(1), np.ones((), np.int64)), 3),
+        ((1.0, np.float64(1.0), np.float32(1.0), tl.asarray(1.0)), 2),
+        ((np.ones(2), tl.ones(2), np.ones(2, np.float32), tl.ones(3)), 3),
+    ],
+)
+def test_later_calls_find_the_trace_of_their_types(values: tuple[Any, ...], count: int) -> None:
+    """A call finds the trace of its types, whatever the classes of its arrays and numbers, and adds none; its result
+    does not depend on whether another call has come before."""
+    f = tl.function(lambda x: x + x)
+    rounds = [[f(value) for value in values] for _ in range(3)]
+    assert all(repr(later) == repr(rounds[0]) for later in rounds)
+    assert f.explain().startswith(f"<lambda>: {count} tracing")
+
+
+def test_an_integer_beyond_int64_is_refused_by_every_call() -> None:
+    """The first call of a function and later ones refuse an integer beyond int64 by the same error."""
+
+    def successor(n: Any) -> Any:
+        return n + 1
+
+    fresh, warm = tl.function(successor), tl.function(successor)
+    warm(1), warm(2)
+    messages = []
+    for f in (fresh, warm):
+        with pytest.raises(OverflowError) as caught:
+            f(2**63)
+        messages.append(str(caught.value))
+    assert messages[0] == messages[1] and "argument n of successor" in messages[0]
+
+
 def test_the_nearest_trace_differs_least() -> None:
     """The nearest trace differs in the fewest respects: in dtype or shape, rather than in both."""
     f = tl.function(lambda x: tl.sum(x))

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from support.programs.compiled_programs import count, even, spread
 from tagloom.interp.engines import auto, reference
-from tagloom.interp.engines.compiled import run, thread
+from tagloom.interp.engines.compiled import engine, run, thread
 from tagloom.interp.engines.fast.engine import FastEngine
 
 
@@ -41,7 +41,7 @@ def test_a_run_leaves_a_short_stack(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(thread, "RESERVED_STACK_BYTES", thread.STACK_BYTES - 2**19)
     monkeypatch.setattr(run, "CALLER_STACK_BYTES", 2**18)
     deep = 25_000
-    assert run.is_stack_exhausted(count.run(deep, engine="compiled"))
+    assert engine.ran_out_of_stack(count.run(deep, engine="compiled"))
     run_on_reference = reference.ENGINE.run  # keeps calls in memory too, and needs no compiler
     monkeypatch.setattr(FastEngine, "run", lambda self, *given: run_on_reference(*given))
     assert count(deep) == deep

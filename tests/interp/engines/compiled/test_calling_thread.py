@@ -3,8 +3,8 @@ restarts on another thread."""
 
 from __future__ import annotations
 
-import contextlib
 import threading
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -99,7 +99,7 @@ def test_a_run_stopped_within_an_array_op_restarts(monkeypatch: pytest.MonkeyPat
 @pytest.mark.full
 def test_a_watchdog_that_sleeps_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     """A twin whose watchdog sleeps is caught by the test above."""
-    monkeypatch.setattr(watchdog, "watch", lambda words: contextlib.nullcontext())
+    monkeypatch.setattr(watchdog, "call_watched", lambda words, call: call())
     assert not _restarts(monkeypatch)
 
 
@@ -197,11 +197,13 @@ def test_an_idle_watchdog_sleeps(monkeypatch: pytest.MonkeyPatch) -> None:
         def request_stop(self) -> None:
             stopped.append(self)
 
+    def assert_stopped(words: Words) -> None:
+        assert _becomes_true(lambda: words in stopped)
+
     for _ in range(3):
         words = Words()
         assert dog.ensure_started()
-        with dog.watch(words):  # type: ignore[arg-type]
-            assert _becomes_true(lambda words=words: words in stopped)  # type: ignore[misc]
+        dog.call_watched(words, partial(assert_stopped, words))  # type: ignore[arg-type]
         assert _becomes_true(lambda: dog._is_asleep)
 
 
