@@ -66,11 +66,26 @@ def borrow(value: object, expected: Type) -> Value:
     True
     """
     if type(value) is np.ndarray and value.dtype == expected.dtype.numpy:
-        shape = value.shape
-        fits = shape and (shape == expected.shape or expected.admits(type_of(value)))
+        shape, sizes = value.shape, expected.shape
+        fits = shape and (shape == sizes or sizes is None or _match_sizes(shape, sizes))
         if fits and value.flags.num & _ALIGNED_C_CONTIGUOUS == _ALIGNED_C_CONTIGUOUS:
             return value
+    if type(value) is int and expected == _INTEGER and -(2**63) <= value < 2**63:
+        return value  # at a tenth of the time that `admit` takes
     return admit(value, expected)
+
+
+_INTEGER = Type(dtypes.int64)
+
+
+def _match_sizes(shape: tuple[int, ...], sizes: tuple[int | None, ...]) -> builtins.bool:
+    """Whether a shape has these sizes, None for any."""
+    if len(shape) != len(sizes):
+        return False
+    for size, expected_size in zip(shape, sizes, strict=True):  # noqa: SIM110 (`all` takes twice as long)
+        if size != expected_size is not None:
+            return False
+    return True
 
 
 def _is_convertible(dtype: DType, value: object) -> builtins.bool:

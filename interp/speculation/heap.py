@@ -56,6 +56,7 @@ from .layouts import (
     static_objects,
     zero_leaves,
 )
+from .walk import Walk, WalkPlan
 
 
 @dataclass(frozen=True)
@@ -324,10 +325,15 @@ class ObjectTable:
         room: Mapping[Room, int] = MappingProxyType({}),
         allocations: Sequence[AllocationKey] = (),
         texts: Sequence[str] = (),
+        plan: WalkPlan | None = None,
     ) -> None:
         """`fields` has the layouts of the attributes to follow. No instance of a class may have an attribute of its own
         under one of its `absent_names`: the graph takes what the class has. Each list of a pool that may grow has
-        `room` for so many items more, and there are so many fresh objects for each of the `allocations`."""
+        `room` for so many items more, and there are so many fresh objects for each of the `allocations`. With a plan,
+        machine code follows the fields, if it can."""
+        self._walk_plan = plan
+        self._walk: Walk | None = None
+        """What machine code has read."""
         self.room, self.allocations = room, allocations
         self.fresh: dict[type, range] = {}
         """The indices of the fresh objects of each class, which the graph may allocate."""
@@ -352,6 +358,11 @@ class ObjectTable:
         self.keys: dict[type, list[FieldKey]] = {}
         for key in fields:
             self.keys.setdefault(key.owner, []).append(key)
+
+    @property
+    def is_walked(self) -> bool:
+        """Whether machine code has read the objects."""
+        return self._walk is not None
 
     def index(self, instance: Any, owner: type) -> int:
         """The index of an object of a class, which is added to the table if it is new; raises LayoutMiss for a list or
@@ -484,6 +495,10 @@ class ObjectTable:
         each object, so it handles references inline; numbers and arrays are read afterwards, a column at a time.
         `containers` have the other variables that the graph reads."""
         outside = {*self._static_by_id, *map(id, containers)}
+        if self._walk_plan is not None:
+            self._walk = self._walk_plan.walk(self.objects, self.classes, outside)
+            if self._walk is not None:
+                return
         objects, classes, indices, get = self.objects, self.classes, self.indices, dict.get
         plans: dict[type, FollowPlan] = {}
         is_pool, last_owner, count = False, None, len(objects)
@@ -637,6 +652,8 @@ class ObjectTable:
 
     def vectors(self, key: FieldKey) -> list[Any]:
         """The vectors of a field, one for each of its values; objects of other classes have zeros there."""
+        if self._walk is not None:
+            return self._walk.vectors[key]
         layout, column, rows = self.layouts[key], self.columns[key], self.rows.get(key.owner, [])
         if isinstance(layout, NumberLayout):
             classes = {*map(type, column)}
@@ -691,6 +708,8 @@ class ObjectTable:
 
     def class_rows(self) -> Any:
         """The number of each object among those of its class."""
+        if self._walk is not None:
+            return self._walk.class_rows
         rows = np.zeros(len(self.objects), np.int64)
         for indices in self.rows.values():
             rows[indices] = np.arange(len(indices))
@@ -698,6 +717,8 @@ class ObjectTable:
 
     def class_numbers(self, numbers: Mapping[type, int]) -> Any:
         """The number of the class of each object."""
+        if self._walk is not None and self._walk_plan is not None:
+            return np.array([numbers.get(owner, -1) for owner in self._walk_plan.classes], np.int64)[self._walk.classes]
         return np.array([numbers[owner] for owner in self.classes], np.int64)
 
     def decode(self, layout: Layout, leaves: Iterator[Any]) -> Any:
@@ -733,9 +754,16 @@ class ObjectTable:
         value = bool(value) if part.kind == "b" else self.texts[value] if part.kind == "s" else value
         return part.text_of(value)
 
+    def _rows_of(self, owner: type) -> Sequence[int]:
+        """The indices of the objects of a class."""
+        if self._walk is not None and self._walk_plan is not None:
+            rows: list[int] = np.flatnonzero(self._walk.classes == self._walk_plan.classes[owner]).tolist()
+            return rows
+        return self.rows.get(owner, [])
+
     def changes(self, key: FieldKey, before: Sequence[Any], after: Sequence[Any]) -> Iterator[tuple[Any, str, Any]]:
         """The objects whose field a graph has changed, with the name and the new value; new objects are left out."""
-        indices = self.rows.get(key.owner, []) if is_compact(self.layouts[key]) else range(len(self.objects))
+        indices = self._rows_of(key.owner) if is_compact(self.layouts[key]) else range(len(self.objects))
         fresh = self.fresh.get(key.owner, ())
         for row in _changed_rows(before, after):
             if indices[row] not in fresh:

@@ -26,6 +26,7 @@ from ...core.errors import Disagreement, Exhausted, TagloomError, Usage, plural
 from ...core.frontend.eager.recording import recording_tapes
 from ...core.frontend.trace.program_builder import current_region
 from ...core.frontend.trace.source_location import user_location
+from ..engines.compiled.engine import has_machine_code
 from ..engines.protocol import Job, RunOptions
 from ..engines.registry import run
 from ..function.function import Function
@@ -63,13 +64,16 @@ from .layouts import (
     Layout,
     ListPool,
     NotSpeculable,
+    Pool,
     ShapesDiffer,
     parts,
+    references,
 )
 from .program_functions import function_key
 from .recording import Recorder, SpeculativeFunctionBase
 from .staging import PRINTED_TEXT, Requirements, Restart, Unreachable
 from .testing import broken_number
+from .walk import MAX_WALKED_CLASSES, WalkPlan, find_walk, is_walkable
 
 MAX_LOSSES = 3
 """A function may stay in Python after this number of calls that broke an assumption; it does if they are too
@@ -104,6 +108,7 @@ class SpeculativeGraph:
     class_values: dict[tuple[type, str], Any]
     functions: dict[FunctionType, tuple[Any, ...]]
     room: dict[Room, int]
+    plan: WalkPlan | None = None
 
     @property
     def assumptions(self) -> list[Assumption]:
@@ -150,10 +155,30 @@ class SpeculativeGraph:
             if len(now) != len(key) or any(old is not new for old, new in zip(now, key, strict=True)):
                 raise LayoutMiss(function.__qualname__, "as it was", "changed")
 
+    @cached_property
+    def walked_classes(self) -> dict[type, frozenset[str]] | None:
+        """All classes of objects that a call may reach, each with the names that no instance may have; None if machine
+        code cannot read the objects."""
+        layouts = [*self.arguments.values(), *self.fields.values(), *self.variables.values()]
+        owners = {key.owner: None for key in self.fields} | dict.fromkeys(self.absent_names)
+        owners |= {owner: None for layout in layouts for reference in references(layout) for owner in reference.classes}
+        if self.allocations or any(issubclass(owner, Pool) for owner in owners) or len(owners) > MAX_WALKED_CLASSES:
+            return None
+        if not all(map(is_walkable, self.fields.values())):
+            return None
+        return {owner: self.absent_names.get(owner, frozenset()) for owner in owners}
+
+    def find_plan(self) -> WalkPlan | None:
+        """The plan by which machine code reads the objects of a call; None unless the graph has machine code, too."""
+        if self.plan is None and self.walked_classes and has_machine_code(self.traced.program):
+            form = find_walk()
+            self.plan = None if form is None else WalkPlan(form, self.fields, self.walked_classes)
+        return self.plan
+
     def encode(self, roots: dict[str, Any]) -> tuple[ObjectTable, list[Any]]:
         """The objects of a call, and the arguments of the program; raises LayoutMiss if a value has another layout."""
         texts = self.generation.requirements.texts
-        table = ObjectTable(self.fields, self.absent_names, self.room, self.allocations, texts)
+        table = ObjectTable(self.fields, self.absent_names, self.room, self.allocations, texts, self.find_plan())
         leaves: list[Any] = []
         for name, layout in self.arguments.items():
             leaves += table.encode(roots[name], layout, name)
@@ -173,7 +198,7 @@ class SpeculativeGraph:
         if self.generation.requirements.needs_rows:
             leaves.append(table.class_rows())
         for key in self.generation.keys:
-            if isinstance(key, FieldKey):
+            if type(key) is FieldKey:
                 leaves += table.vectors(key)
             else:
                 leaves += table.allocation(key) if isinstance(key, AllocationKey) else outside[key]

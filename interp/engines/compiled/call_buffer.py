@@ -63,10 +63,20 @@ _MAX_IDLE_BYTES = 2**26
 _MIN_ARENA_BYTES = 2**20
 
 
-def data_address(array: Any) -> int:
-    """The address of an array's elements. Takes 1 us; `array.ctypes.data` takes 2 us."""
+def interface_address(array: Any) -> int:
+    """The address of an array's elements, by NumPy's array interface."""
     address: int = array.__array_interface__["data"][0]
     return address
+
+
+def _stored_address(array: Any) -> int:
+    """The address of an array's elements, which an array has after the head that all objects have. Takes an eighth of
+    the time of the array interface, which takes 1 us; `array.ctypes.data` takes 2 us."""
+    return ctypes.c_size_t.from_address(id(array) + object.__basicsize__).value
+
+
+_EXAMPLE = np.zeros(3)
+data_address = _stored_address if _stored_address(_EXAMPLE) == interface_address(_EXAMPLE) else interface_address
 
 
 def acquire_block(idle: list[MemoryBlock], count: int) -> MemoryBlock:

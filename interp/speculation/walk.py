@@ -1,0 +1,187 @@
+"""Walks over the objects of a call in machine code (`walk_kernel.py`), for graphs whose fields are
+numbers, references to objects of the user's classes, and arrays of one shape.
+
+A walk finds the same objects in the same order as `ObjectTable.follow`. Where it meets anything that its plan does not
+foresee, it gives up, and `follow` reads the objects, or says what is different.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from math import prod
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ...core.frontend.eager.array import ConcreteArray
+from ...core.types import intern_type
+from ..engines.auto import HelperThread
+from ..engines.jit import compiler_process
+from .layouts import UNASSIGNED, ArrayLayout, ConstantLayout, Layout, NumberLayout, Pool, ReferenceLayout
+
+MAX_WALKED_CLASSES = 62
+"""The largest number of classes: a word has a bit for each."""
+_MIN_OBJECTS, _MIN_ROWS = 64, 2
+"""The room of the first walk for objects, and for arrays of the objects of each class."""
+_CLASSES, _CLASS_ROWS, _FIRST_FIELD = range(3)
+"""The rows of the words of a walk: the classes of objects, their numbers among those of a class, the first field."""
+_ALIGNMENT = 64
+"""Vectors of arrays begin at multiples of so many bytes."""
+
+
+class Walk(NamedTuple):
+    """What a walk has read."""
+
+    classes: Any
+    """The number of the class of each object, in the plan."""
+    class_rows: Any
+    """The number of each object among those of its class."""
+    vectors: dict[Any, list[Any]]
+    """The vector of each field; a constant has none."""
+
+
+def is_walkable(layout: Layout) -> bool:
+    """Whether walks read fields of a layout."""
+    if isinstance(layout, ArrayLayout):
+        return bool(layout.type.shape) and None not in (layout.type.shape or ())
+    if isinstance(layout, ReferenceLayout):
+        return not any(issubclass(owner, Pool) for owner in layout.classes)
+    return isinstance(layout, NumberLayout | ConstantLayout)
+
+
+def _array_bytes(layout: ArrayLayout) -> int:
+    """The bytes of the elements of an array."""
+    return layout.type.dtype.numpy.itemsize * prod(_sizes(layout))
+
+
+def _sizes(layout: ArrayLayout) -> tuple[int, ...]:
+    """The shape of an array, all of whose sizes are known."""
+    return tuple(size or 0 for size in layout.type.shape or ())
+
+
+class WalkPlan:
+    """A plan for walks: the classes and fields of a graph as words, and the room that the last walk needed."""
+
+    def __init__(self, form: Any, fields: Mapping[Any, Layout], classes: Mapping[type, frozenset[str]]) -> None:
+        """A plan for fields, by their keys, whose layouts are walkable. `form` is the module `walk_kernel`. `classes`
+        has all classes of objects, each with names that no instance may have as attributes of its own."""
+        self._form, self._walk = form, form.load_walk()
+        self._fields = fields
+        self.classes = {owner: number for number, owner in enumerate(classes)}
+        """The number of each class."""
+        self._vectors: dict[Any, int] = {}
+        """The row of each field in the words; for arrays, the number of the vector."""
+        self._referents: list[Any] = []
+        """The objects to which the plan refers by address."""
+        self._plan = np.array(self._build_words(classes), np.int64)
+        self._room, self._class_room = _MIN_OBJECTS, [_MIN_ROWS] * len(classes)
+        self._lay_out_arrays()
+
+    def _address(self, referent: Any) -> int:
+        """The address of an object, which lives as long as the plan."""
+        self._referents.append(referent)
+        return id(referent)
+
+    def _build_words(self, classes: Mapping[type, frozenset[str]]) -> list[int]:
+        form, address = self._form, self._address
+        header = [len(classes), *map(address, (None, True, int, float, bool, dict, ConcreteArray, "_value", "_type"))]
+        words = [*header, object.__basicsize__]
+        entries, rows, arrays = len(words), _FIRST_FIELD, 0
+        words += [0] * (form.CLASS_WORDS * len(classes))
+        for owner, number in self.classes.items():
+            own_fields = [(key, layout) for key, layout in self._fields.items() if key.owner is owner]
+            first_field, first_name = len(words), len(words) + form.FIELD_WORDS * len(own_fields)
+            for key, layout in own_fields:
+                kind, details = form.REFERENCE, (0, 0)
+                if isinstance(layout, ArrayLayout):
+                    kind, details = form.ARRAY, (address(intern_type(layout.type)), _array_bytes(layout))
+                elif isinstance(layout, NumberLayout):
+                    kind = {"i": form.INTEGER, "f": form.FLOAT, "b": form.BOOLEAN}[layout.kind]
+                elif isinstance(layout, ReferenceLayout):
+                    details = sum(1 << self.classes[target] for target in layout.classes), layout.is_optional
+                elif isinstance(layout, ConstantLayout):
+                    kind = form.ABSENT if layout.value is UNASSIGNED else form.CONSTANT
+                    details = address(layout.value), 0
+                self._vectors[key] = arrays if kind == form.ARRAY else rows
+                words += [kind, address(key.name), self._vectors[key], *map(int, details)]
+                arrays, rows = arrays + (kind == form.ARRAY), rows + len(layout.types) * (kind != form.ARRAY)
+            words += map(address, sorted(classes[owner]))
+            entry = entries + form.CLASS_WORDS * number
+            names = first_name, len(classes[owner])
+            words[entry : entry + form.CLASS_WORDS] = [address(owner), first_field, len(own_fields), *names]
+        self._row_count, self._arrays = rows, arrays
+        return words
+
+    def _lay_out_arrays(self) -> None:
+        """Find the offsets of the vectors of arrays, for the room of each class."""
+        self._capacities, self._offsets, end = np.array(self._class_room, np.int64), np.zeros(self._arrays, np.int64), 0
+        for key, layout in self._fields.items():
+            if isinstance(layout, ArrayLayout):
+                self._offsets[self._vectors[key]] = end
+                size = self._class_room[self.classes[key.owner]] * _array_bytes(layout)
+                end += -(-size // _ALIGNMENT) * _ALIGNMENT
+        self._bytes = end
+
+    def walk(self, objects: list[Any], classes: Iterable[type], outside: Iterable[int]) -> Walk | None:
+        """Follow the fields of objects of these classes, and append the objects to which they lead. No object may have
+        as its attributes one of the dicts `outside`, given by their identities. Returns None, with the list as before,
+        if something is not as planned."""
+        count, form = len(objects), self._form
+        class_numbers = [self.classes.get(owner, -1) for owner in classes]
+        if -1 in class_numbers:
+            return None
+        namespaces = np.array([*outside], np.int64)
+        while True:
+            room = max(self._room, count, len(namespaces))
+            words, rows = np.zeros((self._row_count, room), np.int64), np.zeros(len(self.classes), np.int64)
+            words[_CLASSES, :count] = class_numbers
+            table, arrays = np.zeros((1 << (4 * room - 1).bit_length(), 2), np.int64), np.empty(self._bytes, np.uint8)
+            places = arrays.__array_interface__["data"][0], self._offsets, self._capacities, rows
+            total = self._walk(
+                self._plan, id(objects), count, namespaces, table, words, words.view(np.float64), *places
+            )
+            if total >= 0:
+                sizes = rows.tolist()
+                vectors = {key: self._read_vectors(key, total, words, arrays, sizes) for key in self._fields}
+                return Walk(words[_CLASSES, :total], words[_CLASS_ROWS, :total], vectors)
+            del objects[count:]
+            if total == form.UNPLANNED:
+                return None
+            if total == form.TOO_SMALL:
+                self._room = 2 * room
+            else:
+                self._class_room[form.TOO_SMALL - 1 - total] *= 2
+                self._lay_out_arrays()
+
+    def _read_vectors(self, key: Any, count: int, words: Any, arrays: Any, rows: list[int]) -> list[Any]:
+        """The vector of a field: of arrays, with a row for each object of the class; of others, one for each object."""
+        layout, number = self._fields[key], self._vectors[key]
+        if isinstance(layout, ConstantLayout):
+            return []
+        if isinstance(layout, ArrayLayout):
+            shape = rows[self.classes[key.owner]], *_sizes(layout)
+            return [np.ndarray(shape, layout.type.dtype.numpy, arrays, int(self._offsets[number]))]
+        vector = words[number, :count]
+        if isinstance(layout, NumberLayout) and layout.kind != "i":
+            vector = vector.view(np.float64) if layout.kind == "f" else vector.astype(np.bool_)
+        return [vector]
+
+
+def find_walk() -> Any:
+    """The module `walk_kernel`, with its machine code loaded; None until then. The first call has it compiled, unless
+    it is on disk, and loaded on another thread."""
+    if "walk" not in _loaded:
+        _loaded["walk"] = None
+        HelperThread(_load)
+    return _loaded["walk"]
+
+
+_loaded: dict[str, Any] = {}
+
+
+def _load() -> None:
+    from . import walk_kernel  # imports numba
+
+    compiler_process.compile_and_wait(walk_kernel.TASK)
+    if compiler_process.is_enabled() and walk_kernel.load_walk() is not None:
+        _loaded["walk"] = walk_kernel
