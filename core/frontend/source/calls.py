@@ -32,7 +32,7 @@ from .convert import convert, is_converted
 from .functions import call_recursively, call_traced, may_be_function, run_in_caller
 from .open_lists import item_count
 from .option_operations import choose_operands
-from .raising import is_raised, possible_traps
+from .raising import is_raised, possible_exceptions, possible_traps
 from .ranges import SymbolicRange
 from .state import (
     CONTAINERS,
@@ -47,6 +47,7 @@ from .state import (
 )
 from .texts import SymbolicText, check_text, field, text_parts
 from .trees import is_rebuilt, is_symbolic
+from .tries import catching_try
 from .user_code import is_convertible
 from .writes import announce_attribute, announce_items
 
@@ -79,8 +80,14 @@ def call_function(function: FunctionType, arguments: tuple[Any, ...], keywords: 
         return call_recursively(region, function, converted, outer, arguments, keywords)
     with_callees = False
     if outer is None and may_be_function(region, code):
+        mark = region.mark()
         try:
-            return call_traced(region, function, converted, arguments, keywords)
+            result = call_traced(region, function, converted, arguments, keywords)
+            traps = possible_exceptions(region.nodes[mark.sizes[0] :], region.specialization)
+            if all(catching_try(error) is None for _, error in traps):
+                return result
+            region.reset(mark)  # a `try` catches what it raises
+            with_callees = True
         except NotIsolated as reason:
             with_callees = not reason.is_lasting
             if reason.is_lasting:

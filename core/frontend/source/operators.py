@@ -625,6 +625,24 @@ class Operators(ABC):
         elif not test:
             raise raised(AssertionError(*message()))
 
+    def try_stmt(
+        self,
+        classes: Thunk,
+        body: Thunk,
+        handle: Callable[[BaseException], Any],
+        otherwise: Thunk | None,
+        state: Thunk,
+        live: Sequence[str] = (),
+    ) -> Any:
+        """`try` with handlers of these classes: the number of the exit taken, by the body, the `else`, or by `handle`,
+        which raises an exception again, under the handlers."""
+        try:
+            with handlers(classes):
+                number = body()
+        except (Exception, SystemExit, KeyboardInterrupt) as error:
+            return handle(error)
+        return number if otherwise is None else self.if_stmt(number, lambda: number, otherwise, state, live)
+
     def while_stmt(
         self,
         test: Thunk,

@@ -25,6 +25,7 @@ from ..trace.stacked_items import StackedItems, TracedSet, has_stacked_entries, 
 from ..trace.symbol import Symbol, array_namespace
 from . import (
     calls,
+    handlers,
     items,
     library,
     mathematics,
@@ -546,7 +547,20 @@ class ProgramOperators(Operators):
         live_places: Sequence[Place] = (),
         parallel_iterations: int | None = None,
     ) -> None:
-        staging.stage_loop(test, body, variables, live_places, parallel_iterations)
+        handlers.stage_loop(test, body, variables, live_places, parallel_iterations)
+
+    def try_stmt(
+        self,
+        classes: Thunk,
+        body: Thunk,
+        handle: Callable[[BaseException], Any],
+        otherwise: Thunk | None,
+        state: Thunk,
+        live: Sequence[str] = (),
+    ) -> Any:
+        if current_region() is None:
+            return super().try_stmt(classes, body, handle, otherwise, state, live)
+        return handlers.run_try(classes, body, handle, otherwise, Variables(state, live))
 
     def stage_assertion(self, predicate: Any, error: AssertionError) -> None:
         raising.stage_assertion(predicate, error)

@@ -28,6 +28,7 @@ from ..trace.python_operations import RAISED_AT, fail_as_python, hides_fault, is
 from ..trace.source_location import raising_location, user_location
 from .contexts import refuse_suppression
 from .state import staging_depth
+from .tries import check
 
 SYMBOL_TEXT = re.compile(r"<symbolic (\w+): [^>]*>")
 """The text of a symbol, with its name."""
@@ -107,22 +108,41 @@ def handlers(classes: Callable[[], Any]) -> Iterator[None]:
         _HANDLERS.reset(token)
     if region is None:
         return
-    if issubclass(ZeroDivisionError, classes_caught):
-        for node in _quotients(region.nodes[start:]):
-            raise Invalid(
-                f"{_quotient_name(node)} raises no exception in a program: it gives an infinity or NaN",
-                rule="F4",
-                where=node.location or user_location(),
-                hint="test the operands by an `if` in place of the `try`",
-            )
-    for node, trap in possible_traps(region.nodes[start:], region.specialization):
-        if issubclass(trap, classes_caught):
-            raise Invalid(
-                f"{node.op} may raise {trap.__name__} in a `try`, when the program runs",
-                rule="F4",
-                where=node.location or user_location(),
-                hint="test the operands by an `if` in place of the `try`: a program does not handle exceptions",
-            )
+    refuse_caught(region.nodes[start:], region.specialization, classes_caught)
+
+
+def refuse_caught(nodes: Sequence[Node], function: Specialization, classes_caught: Any) -> None:
+    """Raises Invalid (F4) where an operation among these nodes, or of the functions that they call, may raise an
+    exception of these classes in Python."""
+    for node, error in possible_exceptions(nodes, function):
+        if not issubclass(error, classes_caught):
+            continue
+        is_quotient = _may_be_infinite(node)
+        raise Invalid(
+            f"{_quotient_name(node)} raises no exception in a program: it gives an infinity or NaN"
+            if is_quotient
+            else f"{node.op} may raise {error.__name__} in a `try`, when the program runs",
+            rule="F4",
+            where=node.location or user_location(),
+            hint="test the operands by an `if` in place of the `try`",
+        )
+
+
+def possible_exceptions(nodes: Sequence[Node], function: Specialization) -> Iterator[tuple[Node, type[Exception]]]:
+    """The nodes of a function, and of the functions that they call, that may raise an exception in Python, with its
+    class."""
+    for node in _program_nodes(nodes, function, set()):
+        error = ZeroDivisionError if _may_be_infinite(node) else _trap_of(node)
+        if error is not None:
+            yield node, error
+
+
+def nested_nodes(nodes: Sequence[Node]) -> Iterator[Node]:
+    """These nodes, and those in their regions."""
+    for node in nodes:
+        yield node
+        for region in node.regions:
+            yield from nested_nodes(region.nodes)
 
 
 _QUOTIENTS: dict[str, Callable[[Any], Any]] = {
@@ -134,17 +154,13 @@ _QUOTIENTS: dict[str, Callable[[Any], Any]] = {
 """The ops for which Python raises ZeroDivisionError, each with the test of its last operand that rules this out."""
 
 
-def _quotients(nodes: Sequence[Node]) -> Iterator[Node]:
-    """The quotients of floats among these nodes, and in what they contain, that may divide by 0."""
-    for node in nodes:
-        for region in node.regions:
-            yield from _quotients(region.nodes)
-        is_safe = _QUOTIENTS.get(node.op)
-        if is_safe is None or node.results[0].type.dtype.kind != "f":
-            continue
-        last = node.inputs[-1]
-        if not (isinstance(last, Literal) and np.all(is_safe(np.asarray(last.value)))):
-            yield node
+def _may_be_infinite(node: Node) -> bool:
+    """Whether a node is a quotient of floats that may divide by 0."""
+    is_safe = _QUOTIENTS.get(node.op)
+    if is_safe is None or node.results[0].type.dtype.kind != "f":
+        return False
+    last = node.inputs[-1]
+    return not (isinstance(last, Literal) and bool(np.all(is_safe(np.asarray(last.value)))))
 
 
 def _quotient_name(node: Node) -> str:
@@ -179,27 +195,44 @@ def check_traps(start: tuple[RegionBuilder, int] | None, names: tuple[str, ...])
 def perform_certainly(compute: Callable[[], Any]) -> Any:
     """What `compute` returns; the nodes that it adds never trap."""
     region = current_region()
-    start = 0 if region is None else len(region.nodes)
-    result = compute()
-    if region is not None:
-        results = (result.name for node in region.nodes[start:] for result in node.results)
-        region.specialization.certain_results.update(results)
+    if region is None:
+        return compute()
+    function, start = region.specialization, len(region.nodes)
+    guard, function.trap_guard = function.trap_guard, None
+    try:
+        result = compute()
+    finally:
+        function.trap_guard = guard
+    function.certain_results.update(result.name for node in region.nodes[start:] for result in node.results)
     return result
 
 
 def possible_traps(nodes: Sequence[Node], function: Specialization) -> Iterator[tuple[Node, type[Exception]]]:
     """The nodes of a function that may trap, with their exceptions: among these nodes, in their regions, and in the
     functions that they call."""
-    return _traps(nodes, function, set())
+    for node in _program_nodes(nodes, function, set()):
+        error = _trap_of(node)
+        if error is not None:
+            yield node, error
 
 
-def _traps(nodes: Sequence[Node], function: Specialization, seen: set[str]) -> Iterator[tuple[Node, type[Exception]]]:
+def _trap_of(node: Node) -> type[Exception] | None:
+    """The exception of the trap that a node may be."""
+    row = OPS.get(node.op)
+    if row is None or row.trap_condition is None or _is_certain(node):
+        return None
+    return row.trap_condition.error or lookup_exception(dict(node.attributes).get("error", "AssertionError"))
+
+
+def _program_nodes(nodes: Sequence[Node], function: Specialization, seen: set[str]) -> Iterator[Node]:
+    """The nodes of a function that may trap, as far as their results say: these, those in their regions, and those of
+    the functions that they call."""
     builder = function.program_builder
     for node in nodes:
         if any(result.name in function.certain_results for result in node.results):
             continue
         for region in node.regions:
-            yield from _traps(region.nodes, function, seen)
+            yield from _program_nodes(region.nodes, function, seen)
         if node.op == "call":
             name = str(node.attribute("function"))
             callees = [
@@ -210,11 +243,8 @@ def _traps(nodes: Sequence[Node], function: Specialization, seen: set[str]) -> I
             seen.add(name)
             for callee in callees:
                 for inner in callee.regions:
-                    yield from _traps(inner.nodes, callee, seen)
-        row = OPS.get(node.op)
-        if row is not None and row.trap_condition is not None and not _is_certain(node):
-            error = row.trap_condition.error
-            yield node, error or lookup_exception(dict(node.attributes).get("error", "AssertionError"))
+                    yield from _program_nodes(inner.nodes, callee, seen)
+        yield node
 
 
 _DECIDED_BY_LAST = ("floor_divide", "remainder", "pow", "bitwise_left_shift", "bitwise_right_shift")
@@ -235,9 +265,11 @@ def _is_certain(node: Node) -> bool:
 def stage_assertion(condition: Any, error: Exception) -> Any:
     """Add an assertion to the program under trace, which traps with this exception. Returns its result.
 
-    In its message a symbolic value is its name in braces. Raises Invalid (F4) in a `try` that handles it, which a trap
-    does not reach.
+    In its message a symbolic value is its name in braces. In a `try` that handles it, it becomes a check (`tries.py`);
+    in a `try` of a generator it is refused (F4).
     """
+    if check(condition, error):
+        return condition
     where, region = getattr(error, RAISED_AT, None) or user_location(), current_region()
     if region is not None and any(issubclass(type(error), classes_caught) for classes_caught in _HANDLERS.get()):
         refusal = Invalid(

@@ -51,6 +51,7 @@ from ..trace.program_builder import (
     unwrap_weak,
     weak_number,
 )
+from ..trace.python_operations import is_of_user
 from ..trace.pytree import flat_treedef, leaf_names, read_variables, unflatten
 from ..trace.source_location import is_internal_file, user_location
 from ..trace.stacked_items import TracedSet
@@ -63,6 +64,7 @@ from .state import (
     AttributePlace,
     CellPlace,
     ItemsPlace,
+    Journal,
     MaybeUnassigned,
     Place,
     Undefined,
@@ -93,6 +95,7 @@ from .trees import (
     static_objects,
     zeros_like,
 )
+from .tries import UndecidedCheck, begin_point, catching_try
 
 _RESULT = ("result",)
 """The key of what an arm returns, among the parts of its state."""
@@ -174,13 +177,17 @@ def stage_branch(test: Any, then: Callable[[], Any], otherwise: Callable[[], Any
     region = current_region()
     assert region is not None, "only a trace has symbolic values"
     predicate = truth_operand(read_variable(test))
+    point = begin_point(region)
+    if (outcome := point.outcome()) is not None:
+        return _take_arm(predicate, outcome, then if outcome else otherwise)
     name = region.names.fresh("cond")
     branches = open_subregion(region), open_subregion(region)
     start = variables.read()
-    with assume(predicate, True):
-        then_arm = trace_arm(branches[0], then, variables, start)
-    with assume(predicate, False):
-        else_arm = trace_arm(branches[1], otherwise, variables, start)
+    with point.surround(Symbol(predicate)):  # type: ignore[arg-type]
+        with assume(predicate, True):
+            then_arm = trace_arm(branches[0], then, variables, start)
+        with assume(predicate, False):
+            else_arm = trace_arm(branches[1], otherwise, variables, start)
     arms = then_arm, else_arm
     typed_arm = next((arm for arm in arms if arm and arm.failure is None), None)
     if typed_arm is None:
@@ -213,6 +220,17 @@ def stage_branch(test: Any, then: Callable[[], Any], otherwise: Callable[[], Any
             record_write(place)
         place.write(merged[key])
     return merged[_RESULT]
+
+
+def _take_arm(predicate: TracedOperand, outcome: bool, arm: Callable[[], Any]) -> Any:
+    """Run the arm that a run of the body of a `try` decides for. For calls, it is under a symbolic condition."""
+    journal: Journal | None = None
+    try:
+        with open_journal() as journal, assume(predicate, outcome):
+            return arm()
+    finally:
+        if journal is not None:
+            commit(journal)
 
 
 _ASSUMPTIONS: ContextVar[tuple[tuple[TracedOperand, bool], ...]] = ContextVar("assumptions", default=())
@@ -308,6 +326,8 @@ def trace_arm(
         except NoTypeYet:
             return None
         except Exception as error:
+            if (statement := catching_try(type(error))) is not None and is_of_user(error):
+                raise UndecidedCheck(statement) from None
             if is_raised(error):
                 with enter_region(branch):
                     return Arm({}, {}, function_location(function), stage_failure(branch, error), error)
@@ -639,7 +659,8 @@ def stage_loop(
             results = call_as_one_step("loop", body, trace) if recording_tapes() else trace()
             break
         except Exception as error:
-            if not is_raised(error):
+            is_caught = catching_try(type(error)) is not None and is_of_user(error)
+            if not (is_caught or is_raised(error)):
                 raise
             region.rewind(snapshot)
             variables.write(start)

@@ -854,6 +854,9 @@ class Specialization:
     """The lists and dicts that the latest trace has put together from results of branches and loops, by identity."""
     python_calls: list[Any] = field(default_factory=list)
     """The calls of Python functions that are running in the latest trace."""
+    trap_guard: Callable[[str, Sequence[TracedOperand], Attributes], bool] | None = None
+    """What is called before a node of an ordinary op is added, while a `try` of the function is under trace; it returns
+    whether the node never traps."""
 
     @property
     def location(self) -> Location:
@@ -1129,8 +1132,13 @@ def emit_op(
     except Invalid as error:
         error.rule, error.where, error.message = "V4", user_location(), f"{error.function or op}: {error.message}"
         raise
+    guard = region.specialization.trap_guard
+    is_certain = guard is not None and guard(op, operands, attributes)
     inputs = [region.as_operand(operand) for operand in operands]
-    return region.emit_node(op, inputs, [result], [region.names.fresh(op)], attributes=attributes)[0]
+    (value,) = region.emit_node(op, inputs, [result], [region.names.fresh(op)], attributes=attributes)
+    if is_certain:
+        region.specialization.certain_results.add(value.name)
+    return value
 
 
 def to_weak_operand(value: object, expected: DType | None) -> TracedOperand:

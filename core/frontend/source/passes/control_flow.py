@@ -324,9 +324,56 @@ class _ControlFlow:
         body = [*self._declarations(assignment, target), *assignment]
         return _block("def name(item): body", target, name=name, item=item, body=body)
 
+    def _try(self, node: ast.Try, follow: list[ast.stmt], block: _Block) -> tuple[list[ast.stmt], list[ast.stmt]]:
+        """A `try` with handlers, and the statements to convert after it. The handlers become a function that raises an
+        exception again, under them."""
+        if node.finalbody:
+            inner_try = copy.copy(node)
+            inner_try.finalbody = []
+            outer = copy.copy(node)
+            outer.body, outer.handlers, outer.orelse = [inner_try], [], []
+            return self._compound(outer, follow, block)
+        exits, target, rest = find_exits([node]), "", follow
+        selection = _ExitSelection(self.names.fresh("exit") if exits else "", exits, self, may_complete([node], False))
+        if exits:
+            target, rest = f"{selection.name} = ", [*selection.dispatch(), *follow]
+        live = live_before(rest, block.live, block.exits)
+        inside = live | read_names([node])
+        end = selection.end if exits else lambda anchor: []
+        inner = _Block(inside, Exits(inside, inside, inside), end, selection.leave)
+        body, otherwise = self.names.fresh("try_body"), self.names.fresh("else_body")
+        functions = self._function(body, node.body, inner, node.body[0])
+        if node.orelse:
+            functions += self._function(otherwise, node.orelse, inner, node.orelse[0])
+        handlers = self.names.fresh("handlers")
+        error = self.names.fresh("error")
+        again = copy.copy(node)
+        again.body, again.orelse = statements("raise name", node.handlers[0], name=error), []
+        again.is_of_handlers = again.body[0].is_of_handlers = True  # type: ignore[attr-defined]
+        again.handlers = [copy.copy(handler) for handler in node.handlers]
+        for handler in again.handlers:
+            handler.body = self.convert(handler.body, inner)
+        declarations = self._declarations([again], node)
+        functions += _block("def name(error): body", node, name=handlers, error=error, body=[*declarations, again])
+        kinds = [copy_tree(handler.type) for handler in node.handlers if handler.type is not None]
+        caught = ast.Tuple(kinds, ast.Load()) if len(kinds) == len(node.handlers) else _load("Exception")
+        call = self._operator(
+            f"{target}ag__.try_stmt(lambda: caught, body, handle, otherwise, state, live)",
+            node,
+            self._modified(node.body, node.orelse, node.handlers),
+            live,
+            caught=caught,
+            body=body,
+            handle=handlers,
+            otherwise=otherwise if node.orelse else ast.Constant(None),
+        )
+        return [*functions, *call], rest
+
     def _compound(self, node: Any, follow: list[ast.stmt], block: _Block) -> tuple[list[ast.stmt], list[ast.stmt]]:
         """A `with`, `try` or `match`, and the statements to convert after it. Its blocks stay in place; a block with
         exits becomes a function that returns which exit was taken."""
+        if isinstance(node, ast.Try) and node.handlers:
+            return self._try(node, follow, block)
         result = copy.copy(node)
         exits = find_exits([node])
         if not exits:

@@ -297,7 +297,7 @@ class _Expressions(NodeTransformer):
 
     def visit_Raise(self, node: ast.Raise) -> ast.AST:
         self.generic_visit(node)
-        if node.exc is None:
+        if node.exc is None or getattr(node, "is_of_handlers", False):
             return node
         cause = node.cause
         (result,) = statements("raise ag__.raised(error)", node, error=node.exc)
@@ -318,7 +318,7 @@ class _Expressions(NodeTransformer):
 
     def visit_Try(self, node: ast.Try) -> ast.AST:
         self.generic_visit(node)
-        if node.handlers:
+        if node.handlers and not getattr(node, "is_of_handlers", False):  # of a generator
             kinds = [copy_tree(handler.type) for handler in node.handlers if handler.type is not None]
             caught = (
                 ast.Tuple(kinds, ast.Load()) if len(kinds) == len(node.handlers) else ast.Name("Exception", ast.Load())

@@ -20,11 +20,23 @@ from support.programs.everyday import (
     searches,
     sequences,
     simulations,
+    textbook,
 )
 from support.programs.everyday.table import EVERYDAY
 from support.programs.reference.table import Entry
 
-SUBJECTS = (algorithms, collections_of_numbers, mixed, numbers, objects, operators, searches, sequences, simulations)
+SUBJECTS = (
+    algorithms,
+    collections_of_numbers,
+    mixed,
+    numbers,
+    objects,
+    operators,
+    searches,
+    sequences,
+    simulations,
+    textbook,
+)
 assert SUBJECTS, "they fill the table"
 ENTRIES = sorted(EVERYDAY, key=lambda entry: entry.name)
 """The table, in an order that does not depend on which of its modules is imported first."""

@@ -681,7 +681,7 @@ def histogram_dict(a, b):
     return counts
 
 
-@everyday((3,), (-2,), (0,), refusal="F4: divide by zero")
+@everyday((3,), (-2,), (0,))
 def safe_inverse(n):
     try:
         return 1 / n
@@ -1148,7 +1148,7 @@ def cached_method(r, c):
     return Grid().ways(r, c)
 
 
-@everyday((3,), (0,), refusal="F4: a symbolic condition decides whether ZeroDivisionError")
+@everyday((3,), (0,))
 def pow_try(n):
     try:
         return n**-1

@@ -320,7 +320,7 @@ def print_triangle(n):
     return n
 
 
-@everyday((4,), (0,), refusal="F4: floor_divide may raise ZeroDivisionError in a `try`")
+@everyday((4,), (0,))
 def safe_divide(n):
     try:
         return 12 // n

@@ -763,7 +763,7 @@ def triangle_kind(a, b, c):
     return 1 if a * a + b * b != c * c else 0
 
 
-@everyday((6, 3), (5, 0), (0, 2), refusal="F4: divide by zero raises no exception")
+@everyday((6, 3), (5, 0), (0, 2))
 def safe_ratio(a, b):
     try:
         return a / b
