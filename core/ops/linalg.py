@@ -415,7 +415,7 @@ def _check_svd_is_unique(x: Term, full_matrices: bool) -> None:
         raise Invalid("the full matrices of singular vectors cannot be differentiated", required=required, got=x.type)
 
 
-MAX_LOCKED_RESULT, MAX_LOCKED_SIDE, MIN_SPLIT_ELEMENTS = 500, 500, 2**16
+MAX_LOCKED_RESULT, MAX_LOCKED_SIDE, MIN_SPLIT_ELEMENTS, MAX_BLOCK_ELEMENTS = 500, 500, 2**16, 2**18
 """NumPy keeps Python's lock while it factorises a stack of matrices for a result of up to 500 elements, however large
 the matrices are: for their determinants, singular values, or Householder reflections. A square matrix of side 500 takes
 10 ms."""
@@ -426,12 +426,23 @@ def _is_locked(x: Any, result_elements: int) -> bool:
     return result_elements <= MAX_LOCKED_RESULT and x.size >= MIN_SPLIT_ELEMENTS
 
 
+def _blocks_of_stack(x: Any) -> list[Any]:
+    """A stack of matrices in parts that take about as long as one of side MAX_LOCKED_SIDE."""
+    stack = x.reshape(-1, *x.shape[-2:])
+    size = MAX_LOCKED_SIDE**3 // x.shape[-1] ** 3
+    return [stack[start : start + size] for start in range(0, len(stack), size)]
+
+
 def sign_and_logarithm(x: Any) -> tuple[Any, Any]:
     """As np.linalg.slogdet. Large matrices are factorised by Householder reflections instead of elimination, for which
     NumPy releases Python's lock: that takes twice the operations, and limits and Ctrl-C are seen meanwhile. The
-    determinant of a reflection is -1; one whose factor is 0 is the identity. A sign of 0 is positive."""
+    determinant of a reflection is -1; one whose factor is 0 is the identity. A sign of 0 is positive. A stack of
+    smaller ones is factorised part by part."""
     if x.shape[-1] <= MAX_LOCKED_SIDE:
-        return np.linalg.slogdet(x)
+        if x.ndim == 2 or not _is_locked(x, x.size // x.shape[-1] ** 2):
+            return np.linalg.slogdet(x)
+        signs, logarithms = zip(*map(np.linalg.slogdet, _blocks_of_stack(x)), strict=True)
+        return np.concatenate(signs).reshape(x.shape[:-2]), np.concatenate(logarithms).reshape(x.shape[:-2])
     reduced, factors = np.linalg.qr(x, mode="raw")
     diagonal = np.diagonal(reduced, axis1=-2, axis2=-1)
     parity = np.count_nonzero(factors, axis=-1) % 2
@@ -443,19 +454,32 @@ def sign_and_logarithm(x: Any) -> tuple[Any, Any]:
 def determinant(x: Any) -> Any:
     """As np.linalg.det; see `sign_and_logarithm`."""
     if x.shape[-1] <= MAX_LOCKED_SIDE:
-        return np.linalg.det(x)
+        if x.ndim == 2 or not _is_locked(x, x.size // x.shape[-1] ** 2):
+            return np.linalg.det(x)
+        return np.concatenate(list(map(np.linalg.det, _blocks_of_stack(x)))).reshape(x.shape[:-2])
     sign, logarithm = _slogdet(x)
     return sign * np.exp(logarithm)
 
 
-def factorize_wide(x: Any, mode: Any) -> tuple[Any, Any]:
-    """As np.linalg.qr. The square of the first columns of a wide matrix determines Q; the other columns of R are a
-    product."""
+def factorize(x: Any, mode: Any) -> tuple[Any, Any]:
+    """As np.linalg.qr, with other signs in some columns of large matrices that are tall or wide. The square of the
+    first columns of a wide matrix determines Q; the other columns of R are a product. A tall one is factorised by
+    blocks of rows, and then their stacked factors R (Demmel and others, Communication-optimal parallel and sequential
+    QR and LU factorizations, SIAM J. Sci. Comput., 2012)."""
     rows, columns = x.shape[-2:]
-    if columns <= 2 * rows or not _is_locked(x, x.size // columns):
+    if not _is_locked(x, x.size // max(rows, columns, 1)):
         return np.linalg.qr(x, mode)
-    q, r = np.linalg.qr(x[..., :rows])
-    return q, np.concatenate([r, np.swapaxes(q, -2, -1) @ x[..., rows:]], axis=-1)
+    if columns > 2 * rows:
+        q, r = np.linalg.qr(x[..., :rows])
+        return q, np.concatenate([r, np.swapaxes(q, -2, -1) @ x[..., rows:]], axis=-1)
+    width = x.size // rows
+    height = max(2 * columns, min(MAX_BLOCK_ELEMENTS // width, MAX_LOCKED_SIDE**3 // (width * columns)))
+    if mode == "complete" or rows < 2 * height:
+        return np.linalg.qr(x, mode)
+    qs, rs = zip(*map(np.linalg.qr, np.array_split(x, rows // height, axis=-2)), strict=True)
+    q, r = factorize(np.concatenate(rs, axis=-2), mode)
+    parts = np.split(q, len(qs), axis=-2)
+    return np.concatenate([first @ second for first, second in zip(qs, parts, strict=True)], axis=-2), r
 
 
 def singular_values(x: Any) -> Any:
@@ -466,7 +490,7 @@ def singular_values(x: Any) -> Any:
     return _svd(x, full_matrices=False)[1]
 
 
-_qr, _svd = cache_last_result(factorize_wide), cache_last_result(np.linalg.svd)
+_qr, _svd = cache_last_result(factorize), cache_last_result(np.linalg.svd)
 _slogdet = cache_last_result(sign_and_logarithm)
 
 factorization_op(

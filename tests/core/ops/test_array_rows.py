@@ -247,6 +247,38 @@ def test_large_matrices_with_a_short_side(shape: tuple[int, ...]) -> None:
     np.testing.assert_allclose(tl.linalg.svdvals(x), np.linalg.svdvals(x), rtol=1e-10)
 
 
+@pytest.mark.full
+@pytest.mark.parametrize("shape", [(200_000, 5), (10_000, 120), (2, 100_000, 3)])
+def test_tall_matrices_in_blocks(shape: tuple[int, ...], monkeypatch: pytest.MonkeyPatch) -> None:
+    """The factors of a tall matrix that is factorised by blocks of rows are NumPy's but for the signs of columns of Q
+    and of rows of R; NumPy factorises no block whose factorisation takes long."""
+    heights = []
+
+    def qr_of_block(x: Any, mode: Any = "reduced") -> Any:
+        heights.append(x.shape[-2])
+        return numpy_qr(x, mode)
+
+    numpy_qr = np.linalg.qr
+    x = np.random.default_rng(2).standard_normal(shape)
+    expected = numpy_qr(x)
+    monkeypatch.setattr(np.linalg, "qr", qr_of_block)
+    q, r = tl.linalg.qr(x)
+    np.testing.assert_allclose(np.abs(r), np.abs(expected.R), atol=1e-10)
+    np.testing.assert_allclose(np.abs(q), np.abs(expected.Q), atol=1e-10)
+    np.testing.assert_allclose(q @ r, x, atol=1e-10)
+    assert not np.tril(r, -1).any() and len(heights) > 1 and max(heights) < shape[-2]
+
+
+@pytest.mark.full
+def test_stacks_of_determinants_in_parts() -> None:
+    """The determinants of a stack that is factorised part by part have the bits of NumPy's."""
+    x = np.random.default_rng(3).standard_normal((4, 100, 100, 100))
+    assert len(linalg._blocks_of_stack(x)) == 4
+    np.testing.assert_array_equal(tl.linalg.det(x), np.linalg.det(x))
+    for ours, numpy in zip(tl.linalg.slogdet(x), np.linalg.slogdet(x), strict=True):
+        np.testing.assert_array_equal(ours, numpy)
+
+
 @pytest.mark.parametrize(("shape", "has_vectors"), [((3, 30_000), True), ((300, 3, 100), False), ((2, 3), False)])
 def test_singular_vectors_are_computed_only_for_the_lock(
     shape: tuple[int, ...], has_vectors: bool, monkeypatch: pytest.MonkeyPatch

@@ -125,6 +125,24 @@ def test_an_op_lets_other_threads_run(name: str) -> None:
         assert min(lock_seconds(case) for _ in range(2)) <= LOCK_SECONDS, case
 
 
+@pytest.mark.heavy
+@pytest.mark.parametrize(
+    ("name", "shape", "attributes"),
+    [
+        ("det", (400, 300, 300), ()),
+        ("slogdet_sign", (400, 300, 300), ()),
+        ("qr_q", (200_000, 50), (("mode", "reduced"),)),
+        ("svdvals", (400, 300, 300), ()),
+    ],
+)
+def test_factorizations_of_other_shapes_let_other_threads_run(
+    name: str, shape: tuple[int, ...], attributes: tuple[tuple[str, object], ...]
+) -> None:
+    """Stacks and tall matrices, whose results are small, do not keep the lock either."""
+    case = LargeCase(name, (Type(float64, shape),), attributes)
+    assert min(lock_seconds(case) for _ in range(2)) <= LOCK_SECONDS
+
+
 @pytest.mark.full
 def test_an_op_that_keeps_the_lock_is_found() -> None:
     """The law can fail: the elements of a list become an array while no other thread runs."""
