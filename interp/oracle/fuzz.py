@@ -41,10 +41,9 @@ from .shrink import MAX_TRIES, count_nodes, shrink
 
 FUZZ_STEPS, FUZZ_LIMITS = 1_000, Limits(firings=20_000, depth=200)
 """The limits of the evaluator, in nodes, and of the machine; a program beyond them is discarded."""
-CRASH_RUNS = 2
-"""How often a candidate runs while a crash is shrunk."""
 MAX_FINAL_RUNS = 20
-"""If the shrunk program fails in none of so many runs, the program as it was is the finding."""
+"""A failure may not come in every run. If the shrunk program fails in none of so many runs, the program as it was is
+the finding."""
 VARYING_WORDS = r"\([^()]*\)|[\d.]+|'[^']*'|%\S+"
 """Parts of a message that differ between failures of one class: numbers, names, and what stands in parentheses."""
 
@@ -152,9 +151,8 @@ def try_number(backend: Backend, options: FuzzOptions, number: int, report: Fuzz
     if judgement.verdict not in FAILURES or is_reported:
         return
 
-    runs = CRASH_RUNS if judgement.verdict == "crash" else 1
     smallest = shrink(
-        case, lambda candidate: find_failing_run(backend, candidate, symptom, runs) is not None, options.max_tries
+        case, lambda candidate: find_failing_run(backend, candidate, symptom) is not None, options.max_tries
     )
     final = find_failing_run(backend, smallest, symptom, MAX_FINAL_RUNS)
     if final is None:
@@ -165,11 +163,11 @@ def try_number(backend: Backend, options: FuzzOptions, number: int, report: Fuzz
             report.findings.append(finding)
 
 
-def find_failing_run(backend: Backend, case: FuzzCase, symptom: str, runs: int) -> Judgement | None:
-    """The judgement on the first of so many runs of a case that shows a symptom; None if none does. Each run after the
-    first has a new process: a crash may not come in every run, and the programs before may prevent it."""
-    for run in range(runs):
-        if run:
+def find_failing_run(backend: Backend, case: FuzzCase, symptom: str, runs: int = 1) -> Judgement | None:
+    """The judgement on the first of so many runs of a case that shows a symptom; None if none does. If the symptom is a
+    crash, each run has a new process: in an old one, the programs before may prevent a crash, or be its cause."""
+    for _ in range(runs):
+        if symptom.startswith("crash"):
             backend.stop()
         judgement = judge_case(backend, case)
         if judgement is None:

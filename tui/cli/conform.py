@@ -391,7 +391,8 @@ def report_fuzz(
                     words = referee_words(referee, run_case(referee, *finding.case))
             blame = find_first_level(report.levels, partial(verdict_at, finding, lower_levels))
             write_finding(finding, path, backend, dialect, options.seed, words, blame)
-            print_text(f"{finding.judgement.verdict:9} {path}: {finding.judgement.reason} [{finding.ops}]")
+            reason, *_ = finding.judgement.reason.splitlines()  # the folder has the whole message
+            print_text(f"{finding.judgement.verdict:9} {path}: {reason} [{finding.ops}]")
             if finding.judgement.required is not None:
                 print_text(f"  required: {finding.judgement.required}\n  got: {finding.judgement.actual}")
             if words is not None:

@@ -115,6 +115,7 @@ XLA_PASSES: tuple[str, ...] = (
     "simplify-conditional",
     "simplify-while-loops",
     "small-while-loop-hoisting",
+    "while-loop-trip-count-annotator",
 )
 """Passes of XLA on the CPU, which it can leave out."""
 

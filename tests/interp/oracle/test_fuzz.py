@@ -352,6 +352,34 @@ def test_a_crash_that_earlier_programs_prevent() -> None:
     assert finding.judgement.verdict == "crash" and count_nodes(finding.case.program) == 1
 
 
+class HeapCorruption(RightBackend):
+    """A program with a cond kills its process, or damages it so that the next program does, whatever it is."""
+
+    is_damaged = False
+
+    def stop(self) -> None:
+        self.is_damaged = False
+
+    def run(self, program: Any, arguments: Any) -> Answer:
+        nodes = list(program.main.body.walk())
+        is_fatal = self.is_damaged or (len(nodes) < 6 and any(node.op == "cond" for node in nodes))
+        self.is_damaged = not is_fatal and any(node.op == "cond" for node in nodes)
+        crash = Answer("crash", cause="SIGSEGV", message="it was killed by SIGSEGV at run")
+        return crash if is_fatal else super().run(program, arguments)
+
+
+@pytest.mark.full
+def test_a_crash_that_an_earlier_program_causes() -> None:
+    """A program is no finding because it runs behind one that damaged the process: the finding crashes by itself."""
+    backend: Any = HeapCorruption()
+    number = next(k for k in range(60) if judged(HeapCorruption(), generate_case(8, k)).startswith("crash"))
+    report = FuzzReport()
+    try_number(backend, FuzzOptions(seed=8), number, report, Lock())
+    (finding,) = report.findings
+    assert judged(HeapCorruption(), finding.case) == "crash SIGSEGV"
+    assert [node.op for node in finding.case.program.main.body.walk()] == ["cond"]
+
+
 @pytest.mark.full
 def test_the_script_of_a_finding(tmp_path: Path) -> None:
     """The script of a finding runs the program in the backend's own API, and succeeds once the backend is right, which
