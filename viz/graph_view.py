@@ -131,7 +131,7 @@ def find_or_add_cluster(
             clusters[path] = outer.add_cluster("pullback", title, f"{title} of {home}", f"{home}.{title}")
         elif isinstance(home, NameScope):
             outer = find_or_add_cluster(view, clusters, tuple(parents), subjects)
-            subject = subjects.fresh(f"{next(name for name, _ in parents if isinstance(name, str))}.{home.name}")
+            subject = subjects.fresh_name(f"{next(name for name, _ in parents if isinstance(name, str))}.{home.name}")
             clusters[path] = outer.add_cluster("scope", home.name, f"the helper {home.name}", subject)
         elif isinstance(home, Site):
             outer = find_or_add_cluster(view, clusters, tuple(parents), subjects)

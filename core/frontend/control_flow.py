@@ -91,7 +91,7 @@ def choose_branch(construct: str, pred: Any, then: Callable[[], Any], otherwise:
     if recording_tapes():
         return call_as_one_step("cond", then, lambda: choose_branch(construct, pred, then, otherwise))
     predicate = check_predicate(pred, "predicate of cond")
-    name = region.names.fresh("cond")
+    name = region.names.fresh_name("cond")
     branches = open_subregion(region), open_subregion(region)
     first, second = trace_branch(branches[0], then), trace_branch(branches[1], otherwise)
     if first is None or second is None:
@@ -239,7 +239,7 @@ def bound_iterations(
         return count + 1, *(() if value is None else (value,) if is_alone else value)
 
     unique = UniqueNames()
-    names = [unique.fresh(name) for name in ("iterations", *parameter_names(body, len(variables)))]
+    names = [unique.fresh_name(name) for name in ("iterations", *parameter_names(body, len(variables)))]
     parameters = [Parameter(name, Parameter.POSITIONAL_OR_KEYWORD) for name in names]
     next_variables.__signature__ = Signature(parameters)  # type: ignore[attr-defined]
     return is_within_bound, next_variables, 0, *variables

@@ -183,7 +183,7 @@ class GraphBuilder:
         owner = function or self.name
         self._nodes.append(
             {
-                "name": self._names[owner].fresh(name),
+                "name": self._names[owner].fresh_name(name),
                 "op": op,
                 "ports": [port if isinstance(port, Literal) else None for port in ports],
                 "types": list(types),

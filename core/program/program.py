@@ -304,7 +304,7 @@ class UniqueNames:
         self.last_numbers: dict[str, int] = {}
         """For each base name, the last number appended to it; all smaller ones are in use."""
 
-    def fresh(self, base: str) -> str:
+    def fresh_name(self, base: str) -> str:
         """A new name: the base, with a number if it is in use."""
         name, count = base, self.last_numbers.get(base, 0)
         while name in self.used_names:
@@ -322,7 +322,7 @@ class UniqueNames:
 
     def result_names(self, first_name: str, count: int) -> list[str]:
         """The names of a node's `count` results; `first_name` is already in use."""
-        return [first_name, *(self.fresh(f"{first_name}_{k}") for k in range(1, count))][:count]
+        return [first_name, *(self.fresh_name(f"{first_name}_{k}") for k in range(1, count))][:count]
 
 
 def original_name(prefix: str, name: str, candidates: Collection[str]) -> str | None:

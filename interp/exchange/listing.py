@@ -14,9 +14,16 @@ from functools import lru_cache
 from types import CodeType
 from typing import Any
 
+from ...core.escape import escape_line
 from ...core.frontend.trace.source_location import definition_location
 
 MAX_LINE_LENGTH = 400
+MAX_NAME_LENGTH = 60
+
+
+def abbreviate_name(name: str) -> str:
+    """A foreign name as it may stand in a line."""
+    return escape_line(name)[:MAX_NAME_LENGTH]
 
 
 class Listing:

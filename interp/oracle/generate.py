@@ -94,7 +94,7 @@ class FuzzWriter:
 
     def write_function(self, name: str, statements: int) -> FunctionDef:
         parameters = tuple(
-            Var(self.fresh("x"), self.random.choice(self.types)) for _ in range(self.random.randint(0, 3))
+            Var(self.fresh_name("x"), self.random.choice(self.types)) for _ in range(self.random.randint(0, 3))
         )
         draft = RegionDraft(scope={parameter.name: parameter.type for parameter in parameters})
         self.write_statements(draft, 0, self.random.randint(2, statements))
@@ -110,7 +110,7 @@ class FuzzWriter:
         recent = names[-6:]
         return tuple(self.random.choice(recent if self.random.random() < 0.7 else names) for _ in range(count))
 
-    def fresh(self, base: str) -> str:
+    def fresh_name(self, base: str) -> str:
         self.count += 1
         return f"{base}{self.count}"
 
@@ -136,7 +136,7 @@ class FuzzWriter:
         self, draft: RegionDraft, op: str, inputs: Sequence[Operand], type_: Type, attributes: Attributes = ()
     ) -> str:
         """Append a node of an op; returns the name of its result."""
-        result = Var(self.fresh("v"), type_)
+        result = Var(self.fresh_name("v"), type_)
         draft.nodes.append(Node(op, tuple(inputs), (result,), attributes=attributes))
         draft.scope[result.name] = type_
         self.nodes_left -= 1
@@ -203,7 +203,7 @@ class FuzzWriter:
 
     def append_structured(self, draft: RegionDraft, node: Node, types: Sequence[Type]) -> None:
         """Append a node with new results of these types."""
-        results = tuple(Var(self.fresh("r"), type_) for type_ in types)
+        results = tuple(Var(self.fresh_name("r"), type_) for type_ in types)
         draft.nodes.append(Node(node.op, node.inputs, results, node.regions, node.attributes))
         draft.scope.update((result.name, result.type) for result in results)
         self.nodes_left -= 1
@@ -217,7 +217,7 @@ class FuzzWriter:
             types.append(types[0])
         regions = []
         for _ in range(2):
-            parameters = tuple(Var(self.fresh("p"), draft.scope[name]) for name in captured)
+            parameters = tuple(Var(self.fresh_name("p"), draft.scope[name]) for name in captured)
             branch = RegionDraft(scope={parameter.name: parameter.type for parameter in parameters})
             self.write_statements(branch, depth + 1, self.random.randint(0, 3))
             results = tuple(self.operand(branch, type_, 0.1) for type_ in types)
@@ -280,7 +280,7 @@ class FuzzWriter:
         counter = kinds.index("counter")
 
         condition = RegionDraft()
-        parameters = tuple(Var(self.fresh("w"), type_) for type_ in types)
+        parameters = tuple(Var(self.fresh_name("w"), type_) for type_ in types)
         condition.scope.update((parameter.name, parameter.type) for parameter in parameters)
         limit: Operand = (
             parameters[kinds.index("bound")].name
@@ -296,7 +296,7 @@ class FuzzWriter:
         while_region = Region(parameters, tuple(condition.nodes), (predicate,))
 
         body = RegionDraft()
-        parameters = tuple(Var(self.fresh("b"), type_) for type_ in types)
+        parameters = tuple(Var(self.fresh_name("b"), type_) for type_ in types)
         body.scope.update((parameter.name, parameter.type) for parameter in parameters)
         self.write_statements(body, depth + 1, self.random.randint(0, 3))
         amount = Literal(admit(abs(step), types[counter]), types[counter])

@@ -257,11 +257,11 @@ class _ProbeThreading:
         ]
         parameters = tuple(parameter.name for parameter in entry.body.parameters)
         self.names = UniqueNames(parameters)
-        results = tuple(Var(self.names.fresh("result"), type_) for type_ in entry.results) + self.state_variables()
+        results = tuple(Var(self.names.fresh_name("result"), type_) for type_ in entry.results) + self.state_variables()
         start: ProbeState = literal(np.int64(0)), self.zeros
         call = Node("call", (*parameters, *start), results, attributes=(("function", entry.name),))
         body = Region(entry.body.parameters, (call,), tuple(result.name for result in results))
-        name = UniqueNames(function.name for function in functions).fresh("probe")
+        name = UniqueNames(function.name for function in functions).fresh_name("probe")
         probe = FunctionDef(name, body, tuple(result.type for result in results))
         return Program((*functions, probe), name)
 
@@ -328,7 +328,7 @@ class _ProbeThreading:
         nodes: list[Node] = []
 
         def emit(op: str, operands: tuple[Operand, ...], result: Type, **attributes: object) -> str:
-            variable = Var(self.names.fresh(f"probe_{op}"), result)
+            variable = Var(self.names.fresh_name(f"probe_{op}"), result)
             nodes.append(Node(op, operands, (variable,), attributes=tuple(attributes.items())))
             return variable.name
 
@@ -339,4 +339,5 @@ class _ProbeThreading:
         return nodes, (emit("add", (count, literal(np.int64(1))), COUNT), values)
 
     def state_variables(self) -> tuple[Var, Var]:
-        return Var(self.names.fresh("probe_count"), COUNT), Var(self.names.fresh("probe_values"), self.zeros.type)
+        count = Var(self.names.fresh_name("probe_count"), COUNT)
+        return count, Var(self.names.fresh_name("probe_values"), self.zeros.type)

@@ -865,7 +865,7 @@ class Staging:
         pairs: list[tuple[Any, Any]],
     ) -> list[Symbol]:
         operands = pairs or [(to_operand(False), to_operand(False))]
-        names = [region.names.fresh("cond") for _ in operands]
+        names = [region.names.fresh_name("cond") for _ in operands]
         results = self.located(lambda: emit_cond(region, to_operand(predicate), branches, operands, names))
         return [Symbol(result) for result in results]
 
@@ -1002,13 +1002,13 @@ class Staging:
         """A symbol of a trace that is dropped, which all functions may use."""
         region = current_region()
         assert region is not None
-        return Symbol(TracedValue(region.outermost, region.names.fresh("placeholder"), type_, None))
+        return Symbol(TracedValue(region.outermost, region.names.fresh_name("placeholder"), type_, None))
 
     def placeholder(self, type_: Type) -> Symbol:
         """A symbol of a trace that is dropped."""
         region = current_region()
         assert region is not None
-        return Symbol(TracedValue(region, region.names.fresh("placeholder"), type_, None))
+        return Symbol(TracedValue(region, region.names.fresh_name("placeholder"), type_, None))
 
     def drop_missing(self, value: StagedValue) -> StagedValue:
         """A value that is known to be assigned: its layout without the option that it is not."""

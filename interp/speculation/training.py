@@ -283,17 +283,15 @@ def _step(staging: Staging, static: StaticObject, gradient: Any, variable: Stage
     staging.requirements.slot_names[static, target] = name
     value = staging.read_place(target, "value")
     own_slots = _static(staging.read_place(_static(staging.read_place(static, "slots")), name))
-    slots = {
-        slot_name_: _static(staging.read_place(own_slots, slot_name_)) for slot_name_ in instances[static].slots[name]
-    }
-    slot_values = {slot_name_: staging.read_place(slot, "value") for slot_name_, slot in slots.items()}
+    slots = {slot_key: _static(staging.read_place(own_slots, slot_key)) for slot_key in instances[static].slots[name]}
+    slot_values = {slot_key: staging.read_place(slot, "value") for slot_key, slot in slots.items()}
     optimizer = _with_symbols(staging, static, value.layout.types[0].dtype)
-    arrays = {slot_name_: slot_value.leaves[0] for slot_name_, slot_value in slot_values.items()}
+    arrays = {slot_key: slot_value.leaves[0] for slot_key, slot_value in slot_values.items()}
     new, new_slots = staging.located(lambda: optimizer.update(value.leaves[0], gradient, arrays))
     staging.write_heap(PlaceKey(target, "value"), StagedValue(value.layout, (new,)), node)
-    for slot_name_, new_slot in new_slots.items():
+    for slot_key, new_slot in new_slots.items():
         staging.write_heap(
-            PlaceKey(slots[slot_name_], "value"), StagedValue(slot_values[slot_name_].layout, (new_slot,)), node
+            PlaceKey(slots[slot_key], "value"), StagedValue(slot_values[slot_key].layout, (new_slot,)), node
         )
 
 

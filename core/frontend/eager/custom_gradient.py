@@ -178,14 +178,14 @@ def emit_custom_call(
     operands = [*map(to_operand, float_leaves), *result_operands, *rule_region.captures]
     names = UniqueNames()
     parameters = tuple(
-        Var(names.fresh(operand.name if isinstance(operand, TracedValue) else "constant"), operand.type)
+        Var(names.fresh_name(operand.name if isinstance(operand, TracedValue) else "constant"), operand.type)
         for operand in operands
     )
     result_variables = parameters[len(float_leaves) : len(float_leaves) + len(result_operands)]
     body = Region(parameters, (), tuple(variable.name for variable in result_variables))
     types = tuple(variable.type for variable in result_variables)
     identity = FunctionDef(
-        specialization.program_builder.names.fresh(f"{name}_value"),
+        specialization.program_builder.names.fresh_name(f"{name}_value"),
         body,
         types,
         user_location(),
@@ -193,7 +193,7 @@ def emit_custom_call(
     )
     specialization.auxiliary_functions += [identity, rule]
     inputs, attributes = [region.as_operand(operand) for operand in operands], (("function", identity.name),)
-    result_names = region.names.result_names(region.names.fresh(name), len(result_operands))
+    result_names = region.names.result_names(region.names.fresh_name(name), len(result_operands))
     symbols = list(map(Symbol, region.emit_node("call", inputs, types, result_names, attributes=attributes)))
     record_custom_entry(arguments, symbols, structure, pullback)
     return unflatten(structure, symbols)
@@ -228,7 +228,7 @@ def build_pullback_rule(
     body = rule_region.close([*map(rule_region.localize, rule_region.captures), *adjoints], rule_results)
     types = tuple(to_operand(leaf).type for leaf in leaves if _is_symbolic_float(leaf))
     return FunctionDef(
-        rule_region.specialization.program_builder.names.fresh(f"{name}_pullback"), body, types, location
+        rule_region.specialization.program_builder.names.fresh_name(f"{name}_pullback"), body, types, location
     )
 
 

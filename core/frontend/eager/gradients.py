@@ -118,8 +118,8 @@ def emit_call(
                 to_operand(read_and_record(resource)) if tapes else region.read_resource(resource)
             )
     count = len(signature.tree_type.types)
-    result_names = region.names.result_names(region.names.fresh(spec.identifier), count)
-    result_names += [region.names.fresh(variable.name) for variable in signature.assigned_variables]
+    result_names = region.names.result_names(region.names.fresh_name(spec.identifier), count)
+    result_names += [region.names.fresh_name(variable.name) for variable in signature.assigned_variables]
     inputs = [region.as_operand(operand) for operand in (*operands, *captured_operands.values())]
     attributes = (("function", callee.name),)
     results = region.emit_node("call", inputs, signature.result_types, result_names, attributes=attributes)
@@ -363,10 +363,10 @@ def emit_pullback(
     result_names, types = list[str](), list[Type]()
     for number, (name, operand) in enumerate(zip(call.operand_names, operands, strict=True)):
         if number in by_rows:
-            result_names += [region.names.fresh(f"rows_{name}"), region.names.fresh(f"d_{name}")]
+            result_names += [region.names.fresh_name(f"rows_{name}"), region.names.fresh_name(f"d_{name}")]
             types += row_adjoint_types(_check_table_type(name, call.parameter_types[number]))
         elif is_float(operand.type):
-            result_names.append(region.names.fresh(f"d_{name}"))
+            result_names.append(region.names.fresh_name(f"d_{name}"))
             types.append(call.parameter_types[number])
     attributes = ((PULLBACK_TARGET, results[0].name), *([(BY_ROWS, by_rows)] if by_rows else []), *extra_attributes)
     pullback_results = map(Symbol, region.emit_node("pullback", inputs, types, result_names, attributes=attributes))

@@ -133,11 +133,11 @@ def compile_tree(tree: FunctionNode, code: CodeType) -> CodeType:
     if isinstance(tree, ast.FunctionDef):
         tree = copy.copy(tree)
         tree.name, tree.decorator_list, tree.returns = "converted", [], None
-        tree.args = _bare(tree.args)
+        tree.args = _without_annotations(tree.args)
         body: list[ast.stmt] = [tree]
     else:
         tree = copy.copy(tree)
-        tree.args = _bare(tree.args)
+        tree.args = _without_annotations(tree.args)
         body = statements("converted = function", tree, function=tree)
     factory = statements(f"def factory({', '.join((*code.co_freevars, _NAME))}): body", tree, body=body)
     flags = code.co_flags & FUTURE_FLAGS  # of `from __future__ import annotations`, for nested functions
@@ -146,7 +146,7 @@ def compile_tree(tree: FunctionNode, code: CodeType) -> CodeType:
     return inner.replace(co_name=code.co_name, co_qualname=code.co_qualname)
 
 
-def _bare(arguments: ast.arguments) -> ast.arguments:
+def _without_annotations(arguments: ast.arguments) -> ast.arguments:
     """Parameters without annotations, and with defaults that are never evaluated: the function object has its own."""
     bare = copy.deepcopy(arguments)
     for child in ast.walk(bare):

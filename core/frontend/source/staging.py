@@ -180,7 +180,7 @@ def stage_branch(test: Any, then: Callable[[], Any], otherwise: Callable[[], Any
     point = begin_point(region)
     if (outcome := point.outcome()) is not None:
         return _take_arm(predicate, outcome, then if outcome else otherwise)
-    name = region.names.fresh("cond")
+    name = region.names.fresh_name("cond")
     branches = open_subregion(region), open_subregion(region)
     start = variables.read()
     with point.surround(Symbol(predicate)):  # type: ignore[arg-type]
@@ -509,9 +509,9 @@ class _Merger:
             pairs = self.pairs or [(to_operand(False), to_operand(False))]
             names, numbers = list[str](), 0
             for label in self.names or [""]:
-                names.append(self.region.names.fresh(label) if label else self.name if not numbers else "")
+                names.append(self.region.names.fresh_name(label) if label else self.name if not numbers else "")
                 numbers += not label
-            names = [name or self.region.names.fresh(f"{self.name}_{k}") for k, name in enumerate(names)]
+            names = [name or self.region.names.fresh_name(f"{self.name}_{k}") for k, name in enumerate(names)]
             results = emit_cond(self.region, predicate, branches, pairs, names)
             for result, weak in zip(results, self.weak_values, strict=False):
                 result.weak_value = weak
@@ -780,7 +780,7 @@ def _carry(
 
 def _signature(names: Iterable[str]) -> Signature:
     unique = UniqueNames()
-    return Signature([Parameter(unique.fresh(name), Parameter.POSITIONAL_OR_KEYWORD) for name in names])
+    return Signature([Parameter(unique.fresh_name(name), Parameter.POSITIONAL_OR_KEYWORD) for name in names])
 
 
 class _StagedLoop:

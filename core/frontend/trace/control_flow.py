@@ -129,7 +129,7 @@ def placeholder_results(
     """
     location = user_location()
     values = [
-        TracedValue(region, region.names.fresh("placeholder"), type_, location, weak_number(leaf))
+        TracedValue(region, region.names.fresh_name("placeholder"), type_, location, weak_number(leaf))
         for type_, leaf in zip(types, leaves, strict=True)
     ]
     return unflatten(structure, map(Symbol, values))
@@ -238,7 +238,7 @@ def emit_cond(
     )
     inputs = [region.as_operand(value) for value in (predicate, *captured)]
     types = [then_value.type.join(else_value.type) or then_value.type for then_value, else_value in pairs]
-    names = [*names, *(region.names.fresh(variable.name) for variable in assigned)]
+    names = [*names, *(region.names.fresh_name(variable.name) for variable in assigned)]
     results = region.emit_node("cond", inputs, types, names, regions)
     region.store.update(zip(assigned, results[count:], strict=True))
     return results[:count]
@@ -355,7 +355,7 @@ def trace_loop(
 
     `leaves` are the starts of the loop variables, which nest as `structure` says; `attributes` may bound the loop."""
     snapshot, count = region.snapshot(), len(leaves)
-    name = region.names.fresh("loop")
+    name = region.names.fresh_name("loop")
     variable_names = list(zip(structure.children, parameter_names(body, len(structure.children)), strict=True))
     names = [inner for (_, part), variable in variable_names for inner in leaf_names(part, variable)]
     paths = [path for (_, part), variable in variable_names for path in leaf_paths(part, variable)]
@@ -411,7 +411,7 @@ def trace_loop(
     ]
     names = [
         name,
-        *(region.names.fresh(f"{name}_{value.name}") for value in (*condition_parameters[1:], *outer_values)),
+        *(region.names.fresh_name(f"{name}_{value.name}") for value in (*condition_parameters[1:], *outer_values)),
     ]
     results = region.emit_node("while_loop", inputs, types, names, regions, attributes)
     for result, (_, number) in zip(results, result_types, strict=False):
@@ -574,7 +574,7 @@ def trace_rotated_loop(
     names = parameter_names(body, len(structure.children))
     unique = UniqueNames()
     unique.used_names.update(names)
-    parameters = [Parameter(name, Parameter.POSITIONAL_OR_KEYWORD) for name in (*names, unique.fresh("going_on"))]
+    parameters = [Parameter(name, Parameter.POSITIONAL_OR_KEYWORD) for name in (*names, unique.fresh_name("going_on"))]
     rotated_body = RotatedLoopBody(cond, body, structure, Signature(parameters))
     variables = unflatten(structure, leaves)
     starts, rotated = flatten((*variables, rotated_body.evaluate_condition(variables)), words_are_static=True)

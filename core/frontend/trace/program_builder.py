@@ -187,7 +187,7 @@ class ProgramBuilder:
                 if function_spec.result_type
                 else previous_signature(function_spec, argument_types, weak, caller)
             )
-            name = self.names.fresh(function_spec.identifier)
+            name = self.names.fresh_name(function_spec.identifier)
             self.specializations[key] = Specialization(self, name, function_spec, argument_types, weak, signature)
         return self.specializations[key]
 
@@ -743,7 +743,7 @@ class ResultSignature:
         names = UniqueNames()
         return replace(
             self.tree_type.treedef,
-            assigned_names=tuple(names.fresh(variable.name) for variable in self.assigned_variables),
+            assigned_names=tuple(names.fresh_name(variable.name) for variable in self.assigned_variables),
         )
 
     @classmethod
@@ -899,7 +899,7 @@ class Specialization:
     def capture(self, resource: Resource, region: RegionBuilder) -> TracedValue:
         """The parameter for a captured resource; `region` is the function's outermost region."""
         if resource not in self.captures:
-            name = region.names.fresh(resource.name)
+            name = region.names.fresh_name(resource.name)
             weak = None if resource.owner is None else resource.stored_value.weak_value
             self.captures[resource] = TracedValue(region, name, resource.type, self.location, weak)
         return self.captures[resource]
@@ -954,7 +954,7 @@ class RegionBuilder:
         self, name: str, type_: Type, location: Location | None, weak: int | float | None = None
     ) -> TracedValue:
         """A new parameter of the region, under a fresh name."""
-        value = TracedValue(self, self.names.fresh(name), type_, location, weak)
+        value = TracedValue(self, self.names.fresh_name(name), type_, location, weak)
         self.values[value.name] = value
         self.parameters.append(value)
         return value
@@ -1135,7 +1135,7 @@ def emit_op(
     guard = region.specialization.trap_guard
     is_certain = guard is not None and guard(op, operands, attributes)
     inputs = [region.as_operand(operand) for operand in operands]
-    (value,) = region.emit_node(op, inputs, [result], [region.names.fresh(op)], attributes=attributes)
+    (value,) = region.emit_node(op, inputs, [result], [region.names.fresh_name(op)], attributes=attributes)
     if is_certain:
         region.specialization.certain_results.add(value.name)
     return value
@@ -1255,12 +1255,13 @@ def emit_program(specializations: Sequence[Specialization], callbacks: dict[str,
     """The program of these functions; the first is the entry. Fills `callbacks` with the Python functions by name."""
     names = UniqueNames()
     final_names = {
-        specialization.name: names.fresh(specialization.function_spec.identifier) for specialization in specializations
+        specialization.name: names.fresh_name(specialization.function_spec.identifier)
+        for specialization in specializations
     }
     for specialization in specializations:
         for auxiliary in specialization.auxiliary_functions:
             # without the number that made the name unique during tracing
-            final_names[auxiliary.name] = names.fresh(auxiliary.name.rstrip("0123456789").rstrip("_"))
+            final_names[auxiliary.name] = names.fresh_name(auxiliary.name.rstrip("0123456789").rstrip("_"))
     functions = []
     for specialization in specializations:
         assert specialization.body is not None and specialization.signature is not None

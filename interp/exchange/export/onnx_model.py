@@ -81,7 +81,7 @@ class OnnxTarget:
 
     def node(self, operation: str, inputs: Sequence[str], base: str, **attributes: Any) -> str:
         """Append a node with one result; returns its name."""
-        result = self.names.fresh(base)
+        result = self.names.fresh_name(base)
         self.scopes[-1].append(helper.make_node(operation, inputs, [result], **attributes))
         return result
 
@@ -112,8 +112,8 @@ class OnnxTarget:
     def loop(self, results: Sequence[Var], starts: Sequence[str], regions: Regions) -> list[str]:
         condition, body = regions
         continues = condition.write(starts)[0]
-        state_names = [self.names.fresh(parameter.name) for parameter in body.parameters]
-        iteration, ignored = self.names.fresh("iteration"), self.names.fresh("condition")
+        state_names = [self.names.fresh_name(parameter.name) for parameter in body.parameters]
+        iteration, ignored = self.names.fresh_name("iteration"), self.names.fresh_name("condition")
         inputs = [value_info(iteration, Type(dtypes.int64)), value_info(ignored, Type(dtypes.bool))]
         inputs += [
             value_info(name, parameter.type) for name, parameter in zip(state_names, body.parameters, strict=True)
@@ -134,7 +134,7 @@ class OnnxTarget:
 
     def function(self, name: str, body: BoundRegion) -> None:
         self.names = UniqueNames([""])
-        parameters = [self.names.fresh(parameter.name) for parameter in body.parameters]
+        parameters = [self.names.fresh_name(parameter.name) for parameter in body.parameters]
         inputs = [value_info(name, var.type) for name, var in zip(parameters, body.parameters, strict=True)]
         types = self.program[name].results
         with self.scope() as nodes:
@@ -157,7 +157,7 @@ class OnnxTarget:
         self.scopes.pop()
 
     def result_names(self, results: Sequence[Var]) -> list[str]:
-        return [self.names.fresh(result.name) for result in results]
+        return [self.names.fresh_name(result.name) for result in results]
 
     def copies(self, values: Sequence[str], results: Sequence[Var]) -> list[onnx.ValueInfoProto]:
         """The outputs of a graph: a value may come from around it, or be yielded twice, so each is copied."""

@@ -180,7 +180,7 @@ class PythonTarget:
     def identifier(self, name: str) -> str:
         """A new name in Python."""
         word = re.sub(r"\W", "_", name)
-        return self.names.fresh(word if word.isidentifier() else f"_{word}")
+        return self.names.fresh_name(word if word.isidentifier() else f"_{word}")
 
     def assign(self, results: Sequence[Var], expression: str, *, unpack: bool) -> list[str]:
         """Append an assignment to the current scope."""

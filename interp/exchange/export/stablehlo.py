@@ -106,15 +106,15 @@ class StableHloTarget:
         self.symbols = {program.entry: "main"}
         self.scopes: list[list[str]] = []
 
-    def fresh(self, base: str) -> str:
+    def fresh_name(self, base: str) -> str:
         """A new name in MLIR."""
         word = "".join(letter if letter.isascii() and (letter.isalnum() or letter == "_") else "_" for letter in base)
-        return "%" + self.names.fresh(word if not word[:1].isdigit() else f"_{word}")
+        return "%" + self.names.fresh_name(word if not word[:1].isdigit() else f"_{word}")
 
     def symbol(self, function: str) -> str:
         """The name of a function in the module, in quotes unless it is a plain word."""
         if function not in self.symbols:
-            name = self.function_names.fresh(function)
+            name = self.function_names.fresh_name(function)
             self.symbols[function] = name if name.isascii() and name.isidentifier() else json.dumps(name)
         return self.symbols[function]
 
@@ -125,7 +125,7 @@ class StableHloTarget:
         self, operation: str, operands: Sequence[SsaValue], result: Type, base: str, attributes: str = ""
     ) -> SsaValue:
         """Append an operation with one result."""
-        name = self.fresh(base)
+        name = self.fresh_name(base)
         names = ", ".join(operand.name for operand in operands)
         if not attributes and operation not in OWN_SYNTAX and all(operand.type == result for operand in operands):
             self.line(f"{name} = stablehlo.{operation} {names} : {type_text(result)}")
@@ -135,14 +135,14 @@ class StableHloTarget:
             self.line(f'{name} = "stablehlo.{operation}"({names}){braces} : ({types}) -> {type_text(result)}')
         return SsaValue(name, result)
 
-    def dense(self, value: Any, type_: Type) -> SsaValue:
+    def constant_of(self, value: Any, type_: Type) -> SsaValue:
         """A constant."""
-        name = self.fresh("c")
+        name = self.fresh_name("c")
         self.line(f"{name} = stablehlo.constant {dense_text(value, type_)}")
         return SsaValue(name, type_)
 
     def constant(self, literal: Literal) -> SsaValue:
-        return self.dense(literal.value, literal.type)
+        return self.constant_of(literal.value, literal.type)
 
     def cast(self, operand: SsaValue, source: Type, dtype: DType) -> SsaValue:
         return self.emit("convert", [operand], Type(dtype, operand.sizes), f"{operand.name[1:]}_{dtype!r}")
@@ -174,7 +174,7 @@ class StableHloTarget:
     def loop(self, results: Sequence[Var], starts: Sequence[SsaValue], regions: Regions) -> list[SsaValue]:
         blocks = []
         for region in regions:
-            parameters = [SsaValue(self.fresh(parameter.name), parameter.type) for parameter in region.parameters]
+            parameters = [SsaValue(self.fresh_name(parameter.name), parameter.type) for parameter in region.parameters]
             blocks.append(self.block(parameters, region.write, parameters))
         return self.append_regions("while", starts, results, blocks)
 
@@ -209,7 +209,7 @@ class StableHloTarget:
 
     def left_side(self, results: Sequence[Var]) -> str:
         """The left side of an operation with these results, whose values become `bound`."""
-        name = self.fresh(results[0].name)
+        name = self.fresh_name(results[0].name)
         if len(results) == 1:
             self.bound = [SsaValue(name, results[0].type)]
             return name
@@ -223,7 +223,7 @@ class StableHloTarget:
         return self.bound
 
     def function(self, name: str, body: BoundRegion) -> None:
-        parameters = [SsaValue(self.fresh(parameter.name), parameter.type) for parameter in body.parameters]
+        parameters = [SsaValue(self.fresh_name(parameter.name), parameter.type) for parameter in body.parameters]
         with self.scope() as lines:
             results = body.write(parameters)
             names, types = names_and_types(results)
@@ -290,7 +290,7 @@ class StableHloComposer(NamedTuple):
 
     def number(self, value: Any) -> SsaValue:
         """A number in an entry has the dtype of the op's first operand."""
-        return self.target.dense(value, Type(self.use.operands[0].dtype))
+        return self.target.constant_of(value, Type(self.use.operands[0].dtype))
 
     def write_select(self, predicate: SsaValue, first: SsaValue, second: SsaValue) -> SsaValue:
         sizes = np.broadcast_shapes(predicate.sizes, first.sizes, second.sizes)
@@ -321,7 +321,7 @@ class StableHloComposer(NamedTuple):
 
     def write_size(self, operand: SsaValue, axis: int | None) -> SsaValue:
         size = math.prod(operand.sizes) if axis is None else operand.sizes[axis]
-        return self.target.dense(size, Type(dtypes.int64))
+        return self.target.constant_of(size, Type(dtypes.int64))
 
     def write_slices(self, operand: SsaValue, key: str) -> SsaValue:
         """The elements that a key takes: slices of positive steps, some axes reversed, and a reshape."""
@@ -361,8 +361,8 @@ class StableHloComposer(NamedTuple):
         rank, scalar = len(operand.sizes), Type(operand.type.dtype)
         axes = range(rank) if axis is None else axis if isinstance(axis, tuple) else (axis,)
         along = sorted(axis % rank for axis in axes)
-        start = self.target.dense(neutral_element(combine, scalar.dtype), scalar)
-        pair = [SsaValue(self.target.fresh(base), scalar) for base in ("left", "right")]
+        start = self.target.constant_of(neutral_element(combine, scalar.dtype), scalar)
+        pair = [SsaValue(self.target.fresh_name(base), scalar) for base in ("left", "right")]
         block = self.target.block(pair, lambda _: [self.target.emit(combine, pair, scalar, self.use.result.name)], pair)
         sizes = tuple(size for position, size in enumerate(operand.sizes) if position not in along)
         result = Var(self.use.result.name, Type(operand.type.dtype, sizes))

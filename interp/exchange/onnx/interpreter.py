@@ -103,7 +103,7 @@ class ModelInterpreter:
             if tensor.name not in environment.maps[0]:
                 environment[tensor.name] = self.constant(tensor)
         for sparse in graph.sparse_initializer:
-            environment[sparse.values.name] = dense(sparse)
+            environment[sparse.values.name] = read_sparse_tensor(sparse)
         self.evaluate_nodes(graph.node, environment, opsets)
         return [as_single_value(lookup(environment, result.name)) for result in graph.output]
 
@@ -193,7 +193,7 @@ class ModelInterpreter:
             case kinds.TENSOR:
                 return self.constant(attribute.t)
             case kinds.SPARSE_TENSOR:
-                return dense(attribute.sparse_tensor)
+                return read_sparse_tensor(attribute.sparse_tensor)
             case kinds.STRING:
                 return attribute.s.decode(errors="replace")
             case kinds.STRINGS:
@@ -510,7 +510,7 @@ def tensor_elements(tensor: onnx.TensorProto) -> Any:
 EXTERNAL_DATA_HINT = "from_onnx reads other files of a model if it gets the path of the model"
 
 
-def dense(sparse: onnx.SparseTensorProto) -> Any:
+def read_sparse_tensor(sparse: onnx.SparseTensorProto) -> Any:
     """A sparse tensor as an array; raises Unsupported for a large one, Malformed for places outside it."""
     if any(size < 0 for size in sparse.dims):
         raise Malformed(f"tensor {sparse.values.name} has a negative size", got=list(sparse.dims))

@@ -7,10 +7,7 @@ from typing import Any
 
 import onnx
 
-from ....core.escape import escape_line
-from ..listing import Listing
-
-MAX_NAME_LENGTH = 60
+from ..listing import MAX_NAME_LENGTH, Listing, abbreviate_name
 
 
 class ModelListing(Listing):
@@ -33,7 +30,7 @@ class ModelListing(Listing):
         super().__init__(self.lines, file, name, ".onnx")
 
     def add_header(self, name: str, inputs: Sequence[str], indent: str) -> None:
-        self.lines.append(f"{indent}{clean(name)}({names(inputs)})")
+        self.lines.append(f"{indent}{abbreviate_name(name)}({names(inputs)})")
 
     def add_graph(self, graph: onnx.GraphProto, name: str, indent: str) -> None:
         self.add_header(name, [parameter.name for parameter in graph.input], indent)
@@ -44,12 +41,12 @@ class ModelListing(Listing):
         for node in nodes:
             graphs = [attribute for attribute in node.attribute if attribute.type == onnx.AttributeProto.GRAPH]
             values = [
-                f"{clean(attribute.name)}={describe(attribute)}"
+                f"{abbreviate_name(attribute.name)}={describe(attribute)}"
                 for attribute in node.attribute
                 if attribute not in graphs
             ]
-            operands = ", ".join([*map(clean, node.input), *values])
-            self.lines.append(f"{indent}{names(node.output)} = {clean(node.op_type)}({operands})")
+            operands = ", ".join([*map(abbreviate_name, node.input), *values])
+            self.lines.append(f"{indent}{names(node.output)} = {abbreviate_name(node.op_type)}({operands})")
             self.places[id(node)] = len(self.lines), len(indent)
             self.messages.append(node)
             for attribute in graphs:
@@ -72,17 +69,12 @@ def node_scopes(node: onnx.NodeProto) -> list[str]:
     >>> node_scopes(onnx.helper.make_node("Add", ["a", "b"], ["c"]))
     ['c = Add']
     """
-    parts = [clean(part) for part in node.name.split("/") if part]
-    return parts or [f"{names(node.output[:1])} = {clean(node.op_type)}"]
+    parts = [abbreviate_name(part) for part in node.name.split("/") if part]
+    return parts or [f"{names(node.output[:1])} = {abbreviate_name(node.op_type)}"]
 
 
 def names(values: Any) -> str:
-    return ", ".join(map(clean, values))
-
-
-def clean(name: str) -> str:
-    """A name as it may stand in a line."""
-    return escape_line(name)[:MAX_NAME_LENGTH]
+    return ", ".join(map(abbreviate_name, values))
 
 
 def describe(attribute: onnx.AttributeProto) -> str:

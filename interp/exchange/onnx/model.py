@@ -133,7 +133,7 @@ class ImportedModel:
         for parameter in inputs:
             type_ = declared_type(parameter)
             parameters.append(
-                (unique.fresh(identifier(parameter.name, "x")), None if type_ is None else leaf_type(type_))
+                (unique.fresh_name(identifier(parameter.name, "x")), None if type_ is None else leaf_type(type_))
             )
 
         def evaluate(*arguments: Any) -> Any:

@@ -55,12 +55,12 @@ class _Converter:
     def convert(self, definition: Definition) -> Definition:
         """The function with a continuation as its last parameter."""
         self.names.used_names.update(definition.parameters)
-        continuation = self.fresh("k")
+        continuation = self.fresh_name("k")
         body = self.expression(definition.body, continuation)
         return Definition(_name(definition.name), (*definition.parameters, continuation), body)
 
-    def fresh(self, name: str) -> Identifier:
-        return Identifier(self.names.fresh(name))
+    def fresh_name(self, name: str) -> Identifier:
+        return Identifier(self.names.fresh_name(name))
 
     def apply(self, continuation: Continuation, value: Expression) -> Expression:
         """The expression that passes a value to a continuation."""
@@ -70,7 +70,7 @@ class _Converter:
         """A continuation as a function of the program."""
         if isinstance(continuation, Identifier):
             return continuation
-        parameter = self.fresh(name)
+        parameter = self.fresh_name(name)
         return _LAMBDA, (parameter,), continuation(parameter)
 
     def expression(self, expression: Expression, continuation: Continuation, name: str = "v") -> Expression:
@@ -90,15 +90,15 @@ class _Converter:
             case "let":
                 _, loop, bindings, body = expression
                 self.loops.add(loop)
-                loop_continuation = self.fresh("k")
+                loop_continuation = self.fresh_name("k")
                 inner = self.expression(body, loop_continuation)
                 return (_LET, loop, (*bindings, (loop_continuation, self.reify(continuation, name))), inner)
             case "raise":
                 return expression
         if form not in OPS:
-            value = self.fresh(name)
+            value = self.fresh_name(name)
             return (_LETS, ((value, expression),), self.apply(continuation, value))
-        value = self.fresh(name)
+        value = self.fresh_name(name)
         continued = self.apply(continuation, value)
         backward = (_BACKWARD, expression[0], value, *expression[1:])
         return (_LETS, ((value, (_DUAL, *expression)),), (_BEGIN, continued, backward))
@@ -122,6 +122,6 @@ class _Converter:
             raise Usage("the condition of an `if` is not a variable", got=str(test[0]))
         if isinstance(continuation, Identifier):
             return (_IF, test, self.expression(then, continuation), self.expression(otherwise, continuation))
-        join = self.fresh("k")
+        join = self.fresh_name("k")
         choice = (_IF, test, self.expression(then, join), self.expression(otherwise, join))
         return (_LETS, ((join, self.reify(continuation, name)),), choice)

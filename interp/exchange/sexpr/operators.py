@@ -161,8 +161,8 @@ class SexprBackend:
         self.blocks: list[list[tuple[Identifier, Expression]]] = [[]]
         """The bindings of each block around."""
 
-    def fresh(self, name: str = "_v") -> Identifier:
-        return Identifier(self.names.fresh(name))
+    def fresh_name(self, name: str = "_v") -> Identifier:
+        return Identifier(self.names.fresh_name(name))
 
     def emit(self, form: str, *operands: Any, **attributes: Any) -> SexprValue:
         """Add a binding to the block; returns its variable."""
@@ -171,7 +171,7 @@ class SexprBackend:
         return self.bind((Identifier(form), *parts, *keywords))
 
     def bind(self, expression: Expression, name: str = "_v") -> SexprValue:
-        variable = self.fresh(name)
+        variable = self.fresh_name(name)
         self.blocks[-1].append((variable, expression))
         return SexprValue(self, variable)
 
@@ -283,7 +283,7 @@ class SexprBackend:
         return [value] if count == 1 else [value[k] for k in range(count)]
 
     def loop(self, test: Callable[[Leaves], Any], body: Callable[[Leaves], Leaves], start: Leaves) -> Leaves:
-        name, variables = self.fresh("loop"), [self.fresh() for _ in start]
+        name, variables = self.fresh_name("loop"), [self.fresh_name() for _ in start]
         leaves: Leaves = [SexprValue(self, variable) for variable in variables]
         with self.block() as test_bindings:
             condition = self.to_expression(test(leaves))
@@ -340,10 +340,10 @@ class SexprBackend:
             if len(versions) >= MAX_VERSIONS:
                 what = f"{function.__name__}, whose arguments have another structure in each call of itself,"
                 refuse(self, what, "pass numbers, arrays, and objects that stay the same")
-            names = [self.fresh(name) for name in _parameter_names(bound, tree)]
-            captured = [self.fresh("captured") for _ in cells]
+            names = [self.fresh_name(name) for name in _parameter_names(bound, tree)]
+            captured = [self.fresh_name("captured") for _ in cells]
             staged = _StagedFunction(
-                self.fresh(function.__name__),
+                self.fresh_name(function.__name__),
                 [*names, *captured],
                 keep_alive=[function, *contents, *bound.arguments.values()],
             )

@@ -30,12 +30,11 @@ from ....core.program.program import UniqueNames
 from ....core.types import Type
 from ...function.function import Function
 from ..folding import MAX_FOLDED_ELEMENTS, is_small_constant
-from ..listing import Listing
+from ..listing import Listing, abbreviate_name
 from ..refusals import as_results, call_row, identifier, tl, unsupported
 from .module import ForeignModule, ModuleFunction, Operation, OperationBlock, constant_elements
 from .operations import ROWS, HloRow
 
-MAX_NAME_LENGTH = 60
 STRUCTURE = re.compile(r"jit\(.*\)|p?jit|while|cond|body|branch_\d+_fun|closed_call|core_call|<.*>")
 """The parts of JAX's names for operations that name a loop, branch or function: the program has these itself."""
 STRUCTURED = frozenset({"stablehlo.while", "stablehlo.if", "stablehlo.case"})
@@ -341,10 +340,10 @@ def operation_scopes(operation: Operation) -> list[str]:
     if operation.regions and operation.name in STRUCTURED:
         parts.append(f"<{name}>")  # no scope: what is in its regions has its own
     parts = [*operation.place.helpers, *(parts or [name])]
-    return [escape_line(part)[:MAX_NAME_LENGTH] for part in parts]
+    return list(map(abbreviate_name, parts))
 
 
 def parameter_names(names: Sequence[str]) -> list[str]:
     """Names for the parameters of a block, all different."""
     unique = UniqueNames()
-    return [unique.fresh(identifier(name, "x")) for name in names]
+    return [unique.fresh_name(identifier(name, "x")) for name in names]

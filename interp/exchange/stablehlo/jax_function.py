@@ -66,4 +66,4 @@ def argument_names(function: Callable[..., Any], count: int) -> list[str]:
         if parameter.kind in (parameter.POSITIONAL_ONLY, parameter.POSITIONAL_OR_KEYWORD)
     ]
     unique = UniqueNames()
-    return [unique.fresh(identifier(name, "x")) for name in [*named, *["x"] * count][:count]]
+    return [unique.fresh_name(identifier(name, "x")) for name in [*named, *["x"] * count][:count]]

@@ -582,4 +582,4 @@ def short_name(name: str) -> str:
 def unique_names(names: Iterable[str]) -> list[str]:
     """Names as identifiers, all different."""
     unique = UniqueNames()
-    return [unique.fresh(identifier(name, "x")) for name in names]
+    return [unique.fresh_name(identifier(name, "x")) for name in names]

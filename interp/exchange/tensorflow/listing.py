@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from ....core.errors import TagloomError
-from ....core.escape import escape_line
-from ..listing import Listing
+from ..listing import Listing, abbreviate_name
 from .graph import Endpoint, ForeignGraph, ForeignNode
 from .messages import Message
 from .tensors import ElementType, read_shape, read_tensor
 
-MAX_NAME_LENGTH = 60
 STRUCTURED = frozenset(
     {"Case", "Exit", "If", "LoopCond", "Merge", "StatelessCase", "StatelessIf", "StatelessWhile", "While"}
 )
@@ -32,9 +30,9 @@ class GraphListing(Listing):
         super().__init__(self.lines, None, name, ".pb")
 
     def add_graph(self, graph: ForeignGraph) -> None:
-        names = ", ".join(clean(argument.node) for argument in graph.arguments)
+        names = ", ".join(abbreviate_name(argument.node) for argument in graph.arguments)
         self.places[graph.name, ""] = len(self.lines) + 1, 0
-        self.lines.append(f"{clean(graph.name)}({names})")
+        self.lines.append(f"{abbreviate_name(graph.name)}({names})")
         for node in in_order(graph):
             self.lines.append(f"  {describe_node(node)}")
             self.places[graph.name, node.name] = len(self.lines), 2
@@ -66,21 +64,21 @@ def in_order(graph: ForeignGraph) -> list[ForeignNode]:
 
 def describe_node(node: ForeignNode) -> str:
     """The line of a node."""
-    operands = [*map(describe_endpoint, node.inputs), *(f"^{clean(name)}" for name in node.controls)]
+    operands = [*map(describe_endpoint, node.inputs), *(f"^{abbreviate_name(name)}" for name in node.controls)]
     operands += [
         f"{name}={text}" for name in SHOWN_ATTRIBUTES if name in node.messages for text in describe(node.messages[name])
     ]
     if "value" in node.messages:
         operands.append(describe_constant(node.messages["value"].tensor))
-    return f"{clean(node.name)} = {clean(node.op)}({', '.join(operands)})"
+    return f"{abbreviate_name(node.name)} = {abbreviate_name(node.op)}({', '.join(operands)})"
 
 
 def describe(message: Message) -> Iterable[str]:
     """An attribute in words, if it can be shown."""
     if "s" in message:
-        yield clean(message.s.decode(errors="replace"))
+        yield abbreviate_name(message.s.decode(errors="replace"))
     elif "func" in message:
-        yield clean(message.func.name)
+        yield abbreviate_name(message.func.name)
     elif "type" in message:
         try:
             yield str(ElementType(message.type).dtype.numpy)
@@ -98,7 +96,7 @@ def describe_constant(tensor: Message) -> str:
 
 
 def describe_endpoint(endpoint: Endpoint) -> str:
-    return f"{clean(endpoint.node)}:{endpoint.port}" if endpoint.port else clean(endpoint.node)
+    return f"{abbreviate_name(endpoint.node)}:{endpoint.port}" if endpoint.port else abbreviate_name(endpoint.node)
 
 
 def node_scopes(node: ForeignNode) -> list[str]:
@@ -106,10 +104,5 @@ def node_scopes(node: ForeignNode) -> list[str]:
     conditional has none, since the names of the nodes in it begin with its own."""
     if node.op in STRUCTURED:
         return [f"<{node.op}>"]
-    parts = [clean(part) for part in node.name.split("/") if part and not part.lstrip("_").isdigit()]
-    return parts or [clean(node.name)]
-
-
-def clean(name: str) -> str:
-    """A name in a form that fits in a line."""
-    return escape_line(name)[:MAX_NAME_LENGTH]
+    parts = [abbreviate_name(part) for part in node.name.split("/") if part and not part.lstrip("_").isdigit()]
+    return parts or [abbreviate_name(node.name)]

@@ -99,7 +99,7 @@ class Writer:
         """Whether something rare happens."""
         return self.number(1, one_in) == one_in
 
-    def fresh(self, prefix: str) -> str:
+    def fresh_name(self, prefix: str) -> str:
         """A new name."""
         self.numbers[prefix] = self.numbers.get(prefix, -1) + 1
         return f"{prefix}{self.numbers[prefix] or ''}"
@@ -148,7 +148,7 @@ class Writer:
             case "walrus":
                 names_now = list(names.ints)
                 value = one()
-                target = self.pick([*names_now, self.fresh("w")])
+                target = self.pick([*names_now, self.fresh_name("w")])
                 if target not in names.ints:
                     return f"({target} := {value})"
                 return f"({target} := {value})"
@@ -279,7 +279,7 @@ class Writer:
 
     def write_assign(self, indent: int, names: Names, context: Context) -> bool:
         value = self.integer(names)
-        target = self.pick([*names.ints, *names.outer_ints, self.fresh("a")])
+        target = self.pick([*names.ints, *names.outer_ints, self.fresh_name("a")])
         self.write(indent, f"{target} = {value}")
         if target not in names.ints and target not in names.outer_ints:
             names.ints.append(target)
@@ -287,7 +287,7 @@ class Writer:
 
     def write_assign_bool(self, indent: int, names: Names, context: Context) -> bool:
         value = self.truth(names)
-        target = self.pick([*names.bools, self.fresh("b")])
+        target = self.pick([*names.bools, self.fresh_name("b")])
         self.write(indent, f"{target} = {value}")
         if target not in names.bools:
             names.bools.append(target)
@@ -295,7 +295,7 @@ class Writer:
 
     def write_assign_float(self, indent: int, names: Names, context: Context) -> bool:
         value = self.real(names)
-        target = self.pick([*names.floats, self.fresh("x")])
+        target = self.pick([*names.floats, self.fresh_name("x")])
         self.write(indent, f"{target} = {value}")
         if target not in names.floats:
             names.floats.append(target)
@@ -319,7 +319,7 @@ class Writer:
     def write_print(self, indent: int, names: Names, context: Context) -> bool:
         text = self.pick(
             [
-                f'"{self.fresh("line")}"',
+                f'"{self.fresh_name("line")}"',
                 f'f"t{{{self.integer(names, 0)}}}"',
                 f'f"{{{self.integer(names, 0)}:3d}}"',
                 self.truth(names, 0),
@@ -336,7 +336,7 @@ class Writer:
         return True
 
     def write_list(self, indent: int, names: Names, context: Context) -> bool:
-        name, length = self.fresh("xs"), self.number(2, 3)
+        name, length = self.fresh_name("xs"), self.number(2, 3)
         self.write(indent, f"{name} = [{', '.join(self.integer(names, 1) for _ in range(length))}]")
         if context.depth == 0:
             names.lists[name] = length
@@ -355,7 +355,7 @@ class Writer:
     def write_object(self, indent: int, names: Names, context: Context) -> bool:
         if context.depth:
             return self.write_augment(indent, names, context)
-        name = self.fresh("o")
+        name = self.fresh_name("o")
         self.write(indent, f"{name} = {self.pick([f'Box({self.integer(names, 1)})', *names.objects])}")
         names.objects.append(name)
         return True
@@ -369,7 +369,7 @@ class Writer:
         return True
 
     def write_pair(self, indent: int, names: Names, context: Context) -> bool:
-        name = self.fresh("t")
+        name = self.fresh_name("t")
         self.write(indent, f"{name} = ({self.integer(names, 1)}, {self.integer(names, 1)})")
         names.pairs.append(name)
         return True
@@ -379,7 +379,7 @@ class Writer:
         return True
 
     def write_assert(self, indent: int, names: Names, context: Context) -> bool:
-        message = f', "{self.fresh("claim")}"' if self.chance(2) else ""
+        message = f', "{self.fresh_name("claim")}"' if self.chance(2) else ""
         self.write(indent, f"assert {self.integer(names, 1)} < {self.number(5, 60)}{message}")
         return True
 
@@ -395,7 +395,7 @@ class Writer:
             return self.write_assign(indent, names, context)
         own = Names(ints=[], functions=dict(names.functions))
         if names.ints and not self.chance(3):
-            name, target = self.fresh("act"), self.pick(names.ints)
+            name, target = self.fresh_name("act"), self.pick(names.ints)
             self.write(indent, f"def {name}():")
             self.write(indent + 1, f"nonlocal {target}")
             own.outer_ints = [target]
@@ -403,7 +403,7 @@ class Writer:
             self.block(indent + 1, own, Context(None, loops=2, depth=3), 2)
             names.actions.append(name)
         else:
-            name = self.fresh("inner")
+            name = self.fresh_name("inner")
             own.ints, own.counters = ["k"], list(names.ints[:2])
             self.write(indent, f"def {name}(k):")
             self.block(indent + 1, own, Context("int", loops=1, depth=2), 2)
@@ -454,7 +454,7 @@ class Writer:
                 self.write(indent, f"return {self.result(str(context.returns), names)}")
             case "raise":
                 kind = self.pick(["ValueError", "KeyError", "IndexError"])
-                self.write(indent, f'raise {kind}("{self.fresh("fault")}")')
+                self.write(indent, f'raise {kind}("{self.fresh_name("fault")}")')
             case word:
                 self.write(indent, word)
         return False
@@ -470,7 +470,7 @@ class Writer:
     write_exit_if = write_guard
 
     def write_for(self, indent: int, names: Names, context: Context) -> bool:
-        target = self.pick([self.fresh("i"), *names.ints])
+        target = self.pick([self.fresh_name("i"), *names.ints])
         small = f"({self.integer(names, 1)}) % {self.number(2, 4)}"
         match self.pick(["range", "range", "bounds", "step", "down", "items", "list"]):
             case "range":
@@ -493,7 +493,7 @@ class Writer:
         return self.loop_else(indent, names, context)
 
     def write_while(self, indent: int, names: Names, context: Context) -> bool:
-        counter = self.fresh("c")
+        counter = self.fresh_name("c")
         self.write(indent, f"{counter} = ({self.integer(names, 1)}) % {self.number(2, 4)}")
         inner = names.copy()
         inner.counters.append(counter)
@@ -507,7 +507,7 @@ class Writer:
                 self.write(indent + 1, f"if {counter} <= 0:")
                 self.write(indent + 2, "break")
             case "walrus":
-                target = self.pick([self.fresh("w"), *names.ints])
+                target = self.pick([self.fresh_name("w"), *names.ints])
                 self.write(indent, f"while ({target} := {counter}) > 0:")
                 if target not in inner.ints:
                     inner.ints.append(target)

@@ -176,7 +176,7 @@ class _ControlFlow:
 
     def _selected_if(self, node: ast.If, follow: list[ast.stmt], block: _Block) -> list[ast.stmt]:
         """An `if` whose arms may both exit or go on: the statements after it appear once."""
-        selection = _ExitSelection(self.names.fresh("exit"), find_exits([node]), self)
+        selection = _ExitSelection(self.names.fresh_name("exit"), find_exits([node]), self)
         rest = [*selection.dispatch(), *follow]
         live = live_before(rest, block.live, block.exits)
         inner = _Block(live, Exits(live, live, live), selection.end, selection.leave)
@@ -197,7 +197,7 @@ class _ControlFlow:
     ) -> list[ast.stmt]:
         """Functions for both arms, and the statement that calls the operator."""
         modified = sorted({*self._modified(then, otherwise), *block.end_assigns})
-        names = self.names.fresh("if_body"), self.names.fresh("else_body")
+        names = self.names.fresh_name("if_body"), self.names.fresh_name("else_body")
         return [
             *self._function(names[0], then, block, node.body[0]),
             *self._function(names[1], otherwise, block, (otherwise or [node])[0]),
@@ -249,7 +249,7 @@ class _ControlFlow:
         needs_number = bool(node.orelse) or any(not isinstance(statement, ast.Break) for statement in breaks)
         test_names = written_names([node.test]) & self.local_names if isinstance(node, ast.While) else set()
         form = "exit" if breaks and needs_number else "break" if breaks or test_names else "plain"
-        name = self.names.fresh("exit") if form == "exit" else ""
+        name = self.names.fresh_name("exit") if form == "exit" else ""
         selection = _LoopExits(name, breaks, self, may_complete([node]))
         rest = list(follow)
         if form == "exit":
@@ -278,7 +278,7 @@ class _ControlFlow:
             return statements("return False, number", statement, number=selection.number(statement))
 
         inner = _Block(live, Exits(live_after, live, live_after), end, leave, frozenset(test_names))
-        body = self.names.fresh("loop_body")
+        body = self.names.fresh_name("loop_body")
         header = "def name(): body" if form == "plain" else "def name(go_on): body"
         functions = self._function(body, node.body, inner, node.body[0], header)
         target = selection.name + " = " if form == "exit" else ""
@@ -287,14 +287,14 @@ class _ControlFlow:
         )
         if isinstance(node, ast.While):
             mark_test(node.test)
-            test = self.names.fresh("loop_test")
+            test = self.names.fresh_name("loop_test")
             functions = [*self._expression_function(test, node.test), *functions]
             template = f"{target}ag__.while_stmt(test, body, state, live{suffix})"
             modified = self._modified(node.body, [node.test])
             fillers: dict[str, Any] = {"test": test, "body": body}
         else:
-            assign = self.names.fresh("loop_target")
-            item = self.names.fresh("item")
+            assign = self.names.fresh_name("loop_target")
+            item = self.names.fresh_name("item")
             functions = [*self._target_function(assign, item, node.target), *functions]
             template = f"{target}ag__.for_stmt(items, target, body, state, live{suffix})"
             modified = self._modified(node.body, [node.target])
@@ -334,19 +334,21 @@ class _ControlFlow:
             outer.body, outer.handlers, outer.orelse = [inner_try], [], []
             return self._compound(outer, follow, block)
         exits, target, rest = find_exits([node]), "", follow
-        selection = _ExitSelection(self.names.fresh("exit") if exits else "", exits, self, may_complete([node], False))
+        selection = _ExitSelection(
+            self.names.fresh_name("exit") if exits else "", exits, self, may_complete([node], False)
+        )
         if exits:
             target, rest = f"{selection.name} = ", [*selection.dispatch(), *follow]
         live = live_before(rest, block.live, block.exits)
         inside = live | read_names([node])
         end = selection.end if exits else lambda anchor: []
         inner = _Block(inside, Exits(inside, inside, inside), end, selection.leave)
-        body, otherwise = self.names.fresh("try_body"), self.names.fresh("else_body")
+        body, otherwise = self.names.fresh_name("try_body"), self.names.fresh_name("else_body")
         functions = self._function(body, node.body, inner, node.body[0])
         if node.orelse:
             functions += self._function(otherwise, node.orelse, inner, node.orelse[0])
-        handlers = self.names.fresh("handlers")
-        error = self.names.fresh("error")
+        handlers = self.names.fresh_name("handlers")
+        error = self.names.fresh_name("error")
         again = copy.copy(node)
         again.body, again.orelse = statements("raise name", node.handlers[0], name=error), []
         again.is_of_handlers = again.body[0].is_of_handlers = True  # type: ignore[attr-defined]
@@ -384,7 +386,7 @@ class _ControlFlow:
             return [result], follow
         has_end = may_complete([node], suppresses=False)
         unwinds = isinstance(node, ast.With) or bool(getattr(node, "finalbody", []))
-        selection = _ExitSelection(self.names.fresh("exit"), exits, self, has_end, unwinds=unwinds)
+        selection = _ExitSelection(self.names.fresh_name("exit"), exits, self, has_end, unwinds=unwinds)
         rest = [*selection.dispatch(), *follow]
         live = live_before(rest, block.live, block.exits) | read_names([node])
         inner = _Block(live, Exits(live, live, live), selection.end, selection.leave)
@@ -394,7 +396,7 @@ class _ControlFlow:
             if not find_exits(part):
                 setattr(owner, field, self.convert(part, plain))
                 continue
-            name = self.names.fresh("block")
+            name = self.names.fresh_name("block")
             functions = self._function(name, part, inner, part[0])
             call = expression("name()", part[0], name=name)
             call.is_of_block = True

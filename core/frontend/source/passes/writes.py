@@ -98,7 +98,7 @@ class _Writes(NodeTransformer):
             for child in walk_nodes([target])
         ):
             return node
-        name = self.names.fresh("item")
+        name = self.names.fresh_name("item")
         parts = statements("name = value", node, name=name, value=node.value)
         for target in node.targets:
             later_statements = []
@@ -118,7 +118,7 @@ class _Writes(NodeTransformer):
         variables and parts after them: Python assigns from left to right, and the variables may determine which
         attribute or item is meant; the items may be those that a part unpacks."""
         if isinstance(target, ast.Tuple | ast.List) and later_statements:
-            name = self.names.fresh("item")
+            name = self.names.fresh_name("item")
             (assignment,) = statements("x = name", target, name=name)
             assert isinstance(assignment, ast.Assign)
             assignment.targets = [target]
@@ -129,11 +129,11 @@ class _Writes(NodeTransformer):
         elif isinstance(target, ast.Starred):
             target.value = self._replace(target.value, later_statements)
         elif isinstance(target, ast.Attribute | ast.Subscript):
-            name = self.names.fresh("item")
+            name = self.names.fresh_name("item")
             later_statements.append(self._store(target, ast.copy_location(ast.Name(name, ast.Load()), target), target))
             return ast.copy_location(ast.Name(name, ast.Store()), target)
         elif later_statements and isinstance(target, ast.Name):
-            name = self.names.fresh("item")
+            name = self.names.fresh_name("item")
             later_statements += statements("variable = name", target, variable=target.id, name=name)
             return ast.copy_location(ast.Name(name, ast.Store()), target)
         return target
@@ -179,14 +179,14 @@ class _Writes(NodeTransformer):
             old = copy.copy(target)
             old.ctx = ast.Load()
             return statements(template, node, name=target.id, symbol=symbol, old=old, value=node.value)
-        owner = self.names.fresh("owner")
+        owner = self.names.fresh_name("owner")
         parts = statements("owner = value", node, owner=owner, value=target.value)
         if isinstance(target, ast.Attribute):
             template = "ag__.set_attribute(ag__.augment(symbol, owner.attribute, value), owner, name)"
             name = ast.Constant(target.attr)
             fillers: dict[str, Any] = {"attribute": target.attr, "name": name}
         else:
-            index = self.names.fresh("index")
+            index = self.names.fresh_name("index")
             parts += statements("index = value", node, index=index, value=index_expression(target.slice))
             template = "ag__.set_item(ag__.augment(symbol, owner[index], value), owner, index)"
             fillers = {"index": index}

@@ -168,7 +168,7 @@ def name_parameters(body: Body, *extra: str) -> Callable[[Callable[..., Any]], C
     def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
         first, _, *carried_names = (identifier(parameter.name, "v") for parameter in body.graph.input)
         unique = UniqueNames()
-        names = [unique.fresh(name) for name in (first, *extra, *carried_names)]
+        names = [unique.fresh_name(name) for name in (first, *extra, *carried_names)]
         parameters = [Parameter(name, Parameter.POSITIONAL_OR_KEYWORD) for name in names]
         function.__signature__ = Signature(parameters)  # type: ignore[attr-defined]
         return function

@@ -12,7 +12,7 @@ from .common import axis_position, dtype_of, integers, numeric, rank_of, shape_o
 from .shapes import flatten
 
 
-def _total(x: Any, axes: tuple[int, ...] | None, keepdims: bool) -> Any:
+def _sum(x: Any, axes: tuple[int, ...] | None, keepdims: bool) -> Any:
     return tl.sum(x, axis=axes, dtype=dtype_of(x), keepdims=keepdims)
 
 
@@ -49,16 +49,16 @@ def _extreme(function: str) -> Callable[[Any, Any, bool], Any]:
 
 
 REDUCTIONS: dict[str, Callable[[Any, Any, bool], Any]] = {
-    "ReduceSum": _total,
+    "ReduceSum": _sum,
     "ReduceMean": _mean,
     "ReduceProd": lambda x, axes, keepdims: tl.prod(x, axis=axes, dtype=dtype_of(x), keepdims=keepdims),
     "ReduceMax": _extreme("max"),
     "ReduceMin": _extreme("min"),
-    "ReduceL1": lambda x, axes, keepdims: _total(tl.abs(x), axes, keepdims),
-    "ReduceL2": _of_floats(lambda x, axes, keepdims: tl.sqrt(_total(tl.multiply(x, x), axes, keepdims))),
-    "ReduceLogSum": _of_floats(lambda x, axes, keepdims: tl.log(_total(x, axes, keepdims))),
+    "ReduceL1": lambda x, axes, keepdims: _sum(tl.abs(x), axes, keepdims),
+    "ReduceL2": _of_floats(lambda x, axes, keepdims: tl.sqrt(_sum(tl.multiply(x, x), axes, keepdims))),
+    "ReduceLogSum": _of_floats(lambda x, axes, keepdims: tl.log(_sum(x, axes, keepdims))),
     "ReduceLogSumExp": _of_floats(lambda x, axes, keepdims: tl.logsumexp(x, axis=axes, keepdims=keepdims)),
-    "ReduceSumSquare": lambda x, axes, keepdims: _total(tl.multiply(x, x), axes, keepdims),
+    "ReduceSumSquare": lambda x, axes, keepdims: _sum(tl.multiply(x, x), axes, keepdims),
 }
 
 
