@@ -196,7 +196,7 @@ def _fold_view(view: View, root: Cluster, box_of: Mapping[str, str]) -> View:
     above = dict.fromkeys(
         (box_of.get(upper, upper), box_of.get(lower, lower)) for upper, lower in view.rank_constraints
     )
-    result = View(view.name, view.caption, root, bundles=view.bundles, is_static=view.is_static)
+    result = replace(view, root=root, side_constraints=[], badge_room={}, caption_room=None)
     result.places = {name: box_of.get(place, place) for name, place in view.places.items()} | dict(box_of)
     result.arrows = [
         arrow if arrow.head_cluster in remaining else arrow._replace(head_cluster="") for arrow in merge_arrows(arrows)

@@ -16,17 +16,25 @@ from __future__ import annotations
 
 import html
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from itertools import pairwise
 from textwrap import wrap
 from typing import Any
 
 from ..core.escape import escape_line
-from .style import BADGE_LOOKS, BOX_LOOKS, CLUSTER_LOOKS, FONT, FONT_SIZE, LIGHT, LINE_LOOKS, SMALL_FONT_SIZE, Theme
-from .view import Badge, BadgeRoom, Box, Cluster, View, ViewArrow
-
-MAX_LINE_LENGTH = 48
-"""The most characters of a line; longer ones are cut."""
+from .style import (
+    BADGE_LOOKS,
+    BOX_LOOKS,
+    CLUSTER_LOOKS,
+    FONT,
+    FONT_SIZE,
+    LIGHT,
+    LINE_LOOKS,
+    SHAPE_FACTORS,
+    SMALL_FONT_SIZE,
+    Theme,
+)
+from .view import MAX_LINE_LENGTH, Badge, BadgeRoom, Box, Cluster, View, ViewArrow
 
 CAPTION_WIDTH = 72
 """The width at which captions are wrapped."""
@@ -34,13 +42,17 @@ CAPTION_WIDTH = 72
 CAPTION_LETTER_WIDTH = 7.5
 """The room for a letter of a caption in points, more than letters take."""
 
-BADGE_MARGIN, BADGE_LETTER_WIDTH, DETAIL_LETTER_WIDTH, BADGE_HEIGHT = 34, 8.5, 6.5, 26
+BADGE_MARGIN, BADGE_LETTER_WIDTH, DETAIL_LETTER_WIDTH, BADGE_HEIGHT = 34, 8.5, 6.5, 24
 """The room for a badge in points: besides its text, for each letter of the text and of the detail, and its height."""
 
 SUBTITLE_GAP = '<br/><font point-size="3">&#160;</font><br/>'
 """The break between the two lines of a box: with a low line, without which underscores touch the second one."""
 
-_TABLE = '<table border="0" cellborder="0" cellspacing="1" cellpadding="2">'
+MARGIN, FLAT_MARGIN = "0.08,0.04", "0.08,0"
+"""The room in inches between the text of a box and its shape. Graphviz draws a slanted or round shape higher than its
+text, so its text needs no margin above and below."""
+
+_TABLE = '<table border="0" cellborder="0" cellspacing="0" cellpadding="1">'
 
 
 def to_dot(view: View, theme: Theme = LIGHT) -> str:
@@ -48,7 +60,7 @@ def to_dot(view: View, theme: Theme = LIGHT) -> str:
     from graphviz import Digraph  # type: ignore[import-untyped]
 
     picture = Digraph(re.sub(r"\W", "_", view.name), **default_attributes(view, theme))
-    write_cluster(picture, view.root, theme, view.badge_room)
+    write_cluster(picture, view.root, theme, view)
     for number, arrow in enumerate(view.arrows):
         tail, head = (arrow.head, arrow.tail) if arrow.is_reversed else (arrow.tail, arrow.head)
         picture.edge(tail, head, **edge_attributes(arrow, theme, view.badge_room.get(number)))
@@ -88,6 +100,16 @@ def printable(text: str, longest: int = MAX_LINE_LENGTH) -> str:
     return escape_line(cut.replace("\t", " ")) or " "
 
 
+def wrap_title(title: str, width: int) -> list[str]:
+    """The lines of a title, which is broken only where it has a space; a count at its end stays in one line.
+
+    >>> wrap_title("float32(0.1) * permute_dims_20", 20), wrap_title("fib + fib_1", 20)
+    (['float32(0.1) *', 'permute_dims_20'], ['fib + fib_1'])
+    """
+    cut = re.sub("\u2026 ([0-9,]+) more", "\u2026\u00a0\\1\u00a0more", printable(title))
+    return wrap(cut, width, break_long_words=False, break_on_hyphens=False) if len(cut) > width else [cut]
+
+
 def default_attributes(view: View, theme: Theme) -> dict[str, dict[str, str]]:
     """The attributes of all graphs, nodes and edges in a theme."""
     font = {"fontname": FONT, "fontcolor": theme.foreground}
@@ -97,7 +119,7 @@ def default_attributes(view: View, theme: Theme) -> dict[str, dict[str, str]]:
         "compound": "true",
         "newrank": "true",
         "nodesep": "0.3",
-        "ranksep": "0.27",
+        "ranksep": "0.24",
     }
     if theme.background != LIGHT.background:
         graph_attributes["bgcolor"] = theme.background
@@ -106,7 +128,7 @@ def default_attributes(view: View, theme: Theme) -> dict[str, dict[str, str]]:
         graph_attributes |= {"label": f"<{label}>", "labelloc": "b"}
     return {
         "graph_attr": graph_attributes,
-        "node_attr": {**font, "fontsize": str(FONT_SIZE), "margin": "0.08,0.04", "width": "0.5", "height": "0.4"},
+        "node_attr": {**font, "fontsize": str(FONT_SIZE), "margin": MARGIN, "width": "0.5", "height": "0.4"},
         "edge_attr": {**font, "fontsize": str(SMALL_FONT_SIZE), "arrowsize": "0.7"},
     }
 
@@ -143,12 +165,12 @@ def legend_markup(view: View, theme: Theme) -> str:
     return f'<font point-size="{SMALL_FONT_SIZE}">{entries}</font>' if entries else ""
 
 
-def write_cluster(picture: Any, cluster: Cluster, theme: Theme, rooms: Mapping[str | int, BadgeRoom]) -> None:
-    """Write the contents of a cluster into a picture, inner clusters as subgraphs."""
+def write_cluster(picture: Any, cluster: Cluster, theme: Theme, view: View) -> None:
+    """Write the contents of a cluster of a view into a picture, inner clusters as subgraphs."""
     from graphviz import Digraph
 
     for box in cluster.boxes.values():
-        picture.node(box.name, **box_attributes(box, theme, rooms.get(box.name)))
+        picture.node(box.name, **box_attributes(box, theme, view.badge_room.get(box.name), view.title_width))
     if len(cluster.same_rank) > 1:
         level = Digraph(graph_attr={"rank": "same"})
         for left, right in pairwise(cluster.same_rank):
@@ -157,7 +179,7 @@ def write_cluster(picture: Any, cluster: Cluster, theme: Theme, rooms: Mapping[s
     for inner in cluster.clusters:
         drawn = Digraph(inner.name)
         drawn.attr(**cluster_attributes(inner, theme))
-        write_cluster(drawn, inner, theme, rooms)
+        write_cluster(drawn, inner, theme, view)
         picture.subgraph(drawn)
 
 
@@ -175,11 +197,13 @@ def cluster_attributes(cluster: Cluster, theme: Theme) -> dict[str, str]:
     }
 
 
-def box_attributes(box: Box, theme: Theme, room: BadgeRoom | None = None) -> dict[str, str]:
-    """The DOT attributes of a box."""
+def box_attributes(
+    box: Box, theme: Theme, room: BadgeRoom | None = None, title_width: int = MAX_LINE_LENGTH
+) -> dict[str, str]:
+    """The DOT attributes of a box whose title is wrapped at a width."""
     look = BOX_LOOKS[box.kind]
     colour = theme.resolve_colour(look.colour)
-    label = escape_markup(box.title)
+    label = "<br/>".join(map(escape_markup, wrap_title(box.title, title_width)))
     if box.subtitle:
         subtitle = escape_markup(box.subtitle)
         label += f'{SUBTITLE_GAP}<font point-size="{SMALL_FONT_SIZE}" color="{theme.muted}">{subtitle}</font>'
@@ -192,6 +216,8 @@ def box_attributes(box: Box, theme: Theme, room: BadgeRoom | None = None) -> dic
         "label": f"<{add_badge_rows(label, box.badges, theme, room)}>",
         "tooltip": escape_tooltip(box.tooltip),
     }
+    if look.shape in SHAPE_FACTORS:
+        attributes["margin"] = FLAT_MARGIN
     return {**attributes, "penwidth": "3.5"} if box.emphasized else attributes
 
 
@@ -245,7 +271,8 @@ def _badge_markup(badge: Badge, theme: Theme) -> str:
     look = BADGE_LOOKS[badge.mark]
     colour = theme.resolve_colour(look.colour)
     text = f"{look.glyph} {escape_markup(badge.text)}" if badge.text else look.glyph
-    pill = f'<td border="1" style="rounded" color="{colour}" bgcolor="{colour}{theme.fill_opacity}"><b>{text}</b></td>'
+    border = f'border="1" cellpadding="2" style="rounded" color="{colour}" bgcolor="{colour}{theme.fill_opacity}"'
+    pill = f"<td {border}><b>{text}</b></td>"
     beside = f'<font point-size="{SMALL_FONT_SIZE - 1}" color="{theme.muted}">{escape_markup(badge.detail)}</font>'
     detail = f"<td>{beside}</td>" if badge.detail else ""
     return f"{_TABLE}<tr>{pill}{detail}</tr></table>"

@@ -1,9 +1,9 @@
 """Folding a static view until its picture can be read on a screen, without zooming.
 
 The size of a picture is estimated and not measured, because a layout takes Graphviz up to a second. Functions stand one
-above the other, or side by side, whichever fits the screen better. If neither fits, bundles are drawn as one box each;
-then clusters are folded: calls of Python helpers, reverse passes, called functions, and at last loops and branches.
-What still fits afterwards is unfolded again.
+above the other, or side by side, whichever fits the screen better; if neither fits, long titles are wrapped. If that is
+not enough, bundles are drawn as one box each; then clusters are folded: calls of Python helpers, reverse passes, called
+functions, and at last loops and branches. What still fits afterwards is unfolded again.
 
 The size that an SVG names is then exact: a picture whose letters stay legible is as large as the screen at most.
 """
@@ -14,6 +14,7 @@ import re
 from bisect import bisect_left
 from collections.abc import Collection, Sequence
 from dataclasses import replace
+from operator import itemgetter
 from typing import NamedTuple
 
 from ..core.errors import plural
@@ -26,6 +27,9 @@ SCREEN = PictureSize(1600.0, 1000.0)
 """The size in points for which pictures are folded. When a screen of 1,600 x 1,000 pixels shows all of such a picture,
 its smallest letters, of 10 points, have 10 pixels; they have 9 if the estimate is a tenth too small."""
 
+MOMENT_SHARE = 0.75
+"""The share of each side of the screen that is left to the graph in pictures of moments; the tokens take the rest."""
+
 SCREEN_PIXELS = PictureSize(1600.0, 1000.0)
 """The screen that shows a picture, in pixels."""
 
@@ -33,6 +37,9 @@ PIXELS_PER_POINT = 4 / 3
 
 LEAST_LETTERS = 9.0
 """The least height of legible letters, in pixels."""
+
+NARROW_TITLE = 20
+"""The most characters of a line in the titles of a picture that is too wide otherwise."""
 
 LEAST_BOXES = 15
 """The least boxes that are left by folding."""
@@ -58,6 +65,8 @@ def fit_screen(view: View, screen: PictureSize = SCREEN) -> View:
     unchanged, since each of its boxes is one event."""
     if not view.is_static:
         return view
+    if view.is_moment:
+        screen = PictureSize(*(MOMENT_SHARE * side for side in screen))
     folding = choose_folding(view, screen)
     folded = folding.apply(view)
     result = arrange_functions(folded, screen)
@@ -68,7 +77,7 @@ def fit_screen(view: View, screen: PictureSize = SCREEN) -> View:
 
 def choose_folding(view: View, screen: PictureSize = SCREEN) -> Folding:
     """The folding of a static view for a screen."""
-    if is_within(arrange_functions(view, screen), screen):
+    if is_within(view, screen):
         return Folding()
     return Folding(True, (), tuple(fold_until_within(fold_bundles(view), screen)))
 
@@ -97,7 +106,7 @@ def fold_until_within(view: View, screen: PictureSize) -> Sequence[str]:
     """The clusters to fold, so that the picture fits the screen if it can and has LEAST_BOXES boxes."""
 
     def fits(folded: Sequence[str]) -> bool:
-        return is_within(arrange_functions(collapse_clusters(view, folded), screen), screen)
+        return is_within(collapse_clusters(view, folded), screen)
 
     sizes, order = ClusterSizes(view.root), dict[str, None]()
     for cluster in interest_order(view):
@@ -132,16 +141,28 @@ def interest_order(view: View) -> list[Cluster]:
 
 
 def arrange_functions(view: View, screen: PictureSize) -> View:
-    """The view with functions one above the other, as calls lead, or side by side, whichever fits a screen better."""
-    side_by_side = replace(
-        view, arrows=[arrow._replace(is_unconstrained=True) if arrow.link == "call" else arrow for arrow in view.arrows]
-    )
-    return min(view, side_by_side, key=lambda drawing: excess(drawing, screen))
+    """The view with functions one above the other, as calls lead, or side by side, whichever fits a screen better. If
+    neither fits, and it helps, long titles are wrapped."""
+    return best_arrangement(view, screen)[1]
 
 
 def is_within(view: View, screen: PictureSize) -> bool:
-    """Whether a picture of the view is likely to fit the screen."""
-    return excess(view, screen) <= 1
+    """Whether a picture of the view, arranged for the screen, is likely to fit it."""
+    return best_arrangement(view, screen)[0] <= 1
+
+
+def best_arrangement(view: View, screen: PictureSize) -> tuple[float, View]:
+    """The view as `arrange_functions` returns it, and how many times larger than the screen its picture is."""
+    side_by_side = replace(
+        view, arrows=[arrow._replace(is_unconstrained=True) if arrow.link == "call" else arrow for arrow in view.arrows]
+    )
+    arrangements = [(excess(drawing, screen), drawing) for drawing in (view, side_by_side)]
+    if min(arrangements, key=itemgetter(0))[0] > 1 and any(
+        len(box.title) > NARROW_TITLE for box in view.boxes.values()
+    ):
+        narrow = (replace(drawing, title_width=NARROW_TITLE) for _, drawing in arrangements)
+        arrangements += [(excess(drawing, screen), drawing) for drawing in narrow]
+    return min(arrangements, key=itemgetter(0))
 
 
 def excess(view: View, screen: PictureSize) -> float:

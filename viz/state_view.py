@@ -62,6 +62,7 @@ def overlay_state(
     the tokens of different activations."""
     graph, tooltip_of = state.graph, describe_placed_token if limit is None else _no_tooltip
     view = base_view.copy()
+    view.is_moment = True
     on_arrows, on_boxes = group_tokens(view, graph, placed_tokens(state, limit), under)
     for number, tokens in on_arrows.items():
         view.arrows[number] = view.arrows[number]._replace(

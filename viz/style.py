@@ -140,6 +140,12 @@ sends them back out; dashed ones do so with adjoints. A merge is narrow below, w
 above, where it has one value. Storage is a drum, an effect points out of the program, a random op is a die, and a
 breakpoint is a stop sign."""
 
+SHAPE_FACTORS = {
+    "ellipse": 1.42, "octagon": 1.53, "hexagon": 1.64, "doubleoctagon": 1.65, "house": 1.76, "invhouse": 1.76,
+    "trapezium": 2.02, "invtrapezium": 2.02, "parallelogram": 2.1,
+}  # fmt: skip
+"""How many times wider and higher than its text Graphviz draws a shape; 1 for others."""
+
 LINE_LOOKS: dict[LinkKind, LineLook] = {
     "data": LineLook("solid", "normal", BLACK),
     "predicate": LineLook("solid", "odot", BLUE),

@@ -36,6 +36,9 @@ throttled by a k-bound; a box has just fired, can fire next, or trapped; an acti
 or there is more."""
 
 
+MAX_LINE_LENGTH = 48
+"""The most characters of a line of text in a box; longer ones are cut."""
+
 MAX_BADGES = 3
 """The most badges on one arrow or beside one box; a count replaces the others."""
 
@@ -182,6 +185,10 @@ class View:
     """For each box that was folded, the box that is drawn for it."""
     is_static: bool = False
     """Whether it shows a program or a graph, and not the activations of a run."""
+    is_moment: bool = False
+    """Whether it shows a moment of a run, in which tokens need room beside boxes and arrows."""
+    title_width: int = MAX_LINE_LENGTH
+    """The most characters of a line in the title of a box; a longer title is wrapped."""
     badge_room: dict[str | int, BadgeRoom] = field(default_factory=dict)
     """The room that the layout keeps for the badges of a box, by name, or of an arrow, by number."""
     caption_room: CaptionRoom | None = None

@@ -63,7 +63,9 @@ def index_expression(node: ast.expr) -> ast.expr:
 
 
 def copy_tree(node: Any) -> Any:
-    """A copy of a syntax tree, with the marks that passes have set: a few times faster than `copy.deepcopy`.
+    """A copy of a syntax tree, with the marks that passes have set: a few times faster than `copy.deepcopy`. Contexts
+    and operators, such as `ast.Load()`, are not copied: Python has one of each for all trees, to which tools may add
+    attributes, as IPython does when it shows a traceback.
 
     >>> tree = parse_python("x + 1")
     >>> copied = copy_tree(tree)
@@ -71,6 +73,8 @@ def copy_tree(node: Any) -> Any:
     (True, False)
     """
     if isinstance(node, ast.AST):
+        if not node._fields and not node._attributes:
+            return node
         copied = type(node).__new__(type(node))  # the constructor of 3.13 warns of missing fields
         for name, part in vars(node).items():
             setattr(copied, name, copy_tree(part) if isinstance(part, ast.AST | list) else part)

@@ -28,7 +28,8 @@ OPTIONS = (
     "--disable-site-isolation-trials", "--disable-component-update", "--disable-sync", "--hide-scrollbars",
     "--remote-debugging-port=0", "--remote-allow-origins=*", "--window-size=1280,860",
 )  # fmt: skip
-PATIENCE = 20.0
+PATIENCE = 120.0
+"""The seconds after which a test fails; on a busy machine a page may take many."""
 
 
 def binary() -> str:

@@ -169,7 +169,7 @@ def test_a_new_address_is_not_lost(tab: Tab, page: Path) -> None:
     """The page goes to a new address, even if it writes that of its old position before it hears of the new one."""
     tab.open(page)
     tab.run("location.hash = '#step=40'; history.replaceState(null, '', '#step=10')")
-    tab.wait("document.getElementById('slider').value === '40'", 5.0)
+    tab.wait("document.getElementById('slider').value === '40'")
 
 
 @pytest.mark.full

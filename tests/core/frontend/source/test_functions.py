@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -11,6 +12,7 @@ from pytest import MonkeyPatch
 from support.twins.broken_twin import broken
 from tagloom.core.frontend.source import functions
 from tagloom.core.frontend.source.state import Journal
+from tagloom.core.frontend.source.templates import copy_tree
 from tagloom.core.frontend.trace import program_builder
 from tagloom.core.frontend.trace.program_builder import ProgramBuilder, Specialization
 
@@ -380,3 +382,19 @@ def test_lambdas_that_only_return_lambdas() -> None:
     with pytest.raises(tl.Usage, match="this is not a value of a program"):
         tl.function(thunk)()
     assert tl.function(thunk()())() == 3
+
+
+def test_syntax_trees_of_other_tools_do_no_harm() -> None:
+    """Python has one `Load` and one `Add` for all syntax trees. Their attributes, such as the parents that IPython adds
+    when it shows a traceback, are not part of the tree of a function."""
+    foreign = ast.parse("a + b", mode="eval").body
+    assert isinstance(foreign, ast.BinOp) and isinstance(foreign.left, ast.Name)
+    shared = [foreign.op, foreign.left.ctx]
+    for node in shared:
+        node.parent = foreign  # type: ignore[attr-defined]
+    try:
+        copied = copy_tree(ast.parse("c + d", mode="eval").body)
+        assert copied.op is foreign.op and ast.unparse(copied) == "c + d"
+    finally:
+        for node in shared:
+            del node.parent  # type: ignore[attr-defined]
