@@ -21,7 +21,7 @@ from ..eager.gradients import trace_pullback
 from ..eager.recording import recording_tapes
 from ..trace.annotation import DerivedFunction, FunctionSpec
 from ..trace.captures import VariableBase
-from ..trace.program_builder import NoTypeYet, RegionBuilder, current_region
+from ..trace.program_builder import NoTypeYet, RegionBuilder, Specialization, current_region
 from ..trace.pytree import LEAF, StaticLeaf, expose_static_leaves, leaf_names, read_variables, unflatten
 from ..trace.source_location import is_marked_inline
 from ..trace.symbol import Symbol
@@ -248,7 +248,7 @@ def call_recursively(
                     result = converted(*call.args, **call.kwargs)
             finally:
                 stack.pop()
-            _check_isolated(function, journal)
+            _check_isolated(inner.specialization, function, journal)
             return result
 
         derived = DerivedFunction(function.__name__, function, run)
@@ -256,14 +256,17 @@ def call_recursively(
     return trace_pullback(region, spec, tuple(bound.arguments.values()))[0]
 
 
-def _check_isolated(function: FunctionType, journal: Journal) -> None:
-    """Raises Invalid (F4) where a recursive function has changed state outside of it."""
+def _check_isolated(inner: Specialization, function: FunctionType, journal: Journal) -> None:
+    """Raises Invalid (F4) where a recursive function, whose trace this is, has changed state outside of it. The trace
+    keeps the error: while types are inferred, a loop of the caller drops errors."""
     if journal.originals:
         (place, _), *_ = journal.originals.values()
         journal.undo()
-        raise Invalid(
+        refusal = Invalid(
             f"{function.__name__} calls itself under a symbolic condition, and changes {place.label} outside of it",
             rule="F4",
             where=FunctionSpec(function, (), None).location,
             hint="pass it as an argument, and return its new value",
         )
+        inner.keep_error(refusal)
+        raise refusal

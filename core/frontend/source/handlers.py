@@ -82,11 +82,11 @@ def run_try(
     commit(journal)
     if error is not None:
         return handle(error)
-    if otherwise is None or (result and not is_symbolic(result)):
+    if otherwise is None:
         return result
-    if not is_symbolic(result):
-        return otherwise()
-    return staging.stage_branch(result, lambda: result, otherwise, variables)
+    if is_symbolic(result):
+        return staging.stage_branch(result, lambda: result, otherwise, variables)
+    return result or otherwise()
 
 
 def _undecidable(count: int, where: Location | None) -> Invalid:

@@ -79,11 +79,11 @@ def convert_control_flow(node: FunctionNode) -> FunctionNode:
     """The function with operators for its control flow; nested functions stay as they are."""
     if isinstance(node, ast.Lambda):
         return node
-    node = _UnwindingMarker().convert(_ReturnSplitter().convert(node))
+    marker = _UnwindingMarker()
+    node = marker.convert(_ReturnSplitter().convert(node))
     scope = function_scope(node)
-    writer = _ControlFlow(
-        scope, _comprehension_functions(node), {name.id for name in walk_nodes([node]) if isinstance(name, ast.Name)}
-    )
+    used_names = {name.id for name in walk_nodes([node]) if isinstance(name, ast.Name)}
+    writer = _ControlFlow(scope, _comprehension_functions(node), used_names, marker.position_names)
     live = scope.captured_names | scope.nonlocal_names | scope.global_names
     block = _Block(live, Exits(after_return=live), lambda anchor: [], lambda statement: [statement])
     body = writer.convert(node.body, block)
@@ -120,9 +120,11 @@ class _Block:
 
 
 class _ControlFlow:
-    def __init__(self, scope: Scope, functions: dict[str, ast.FunctionDef], used_names: set[str]) -> None:
+    def __init__(
+        self, scope: Scope, functions: dict[str, ast.FunctionDef], used_names: set[str], position_names: set[str]
+    ) -> None:
         self.scope, self.functions = scope, functions
-        self.local_names = set(scope.local_names) - functions.keys()
+        self.local_names = set(scope.local_names) - functions.keys() - position_names
         self.names = UniqueNames()
         self.names.used_names |= used_names | self.local_names
         self.shared_names: set[str] = set()
@@ -571,7 +573,9 @@ class _UnwindingMarker(NodeTransformer):
     writes `assert` there as a `raise`. Before what a `finally` does, the traps of the `try` are checked."""
 
     def __init__(self) -> None:
-        self.depth = self.count = 0
+        self.depth = 0
+        self.position_names: set[str] = set()
+        """The variables that hold where a `try` starts: each is read in the block that assigns it, and no state."""
 
     def convert(self, node: ast.FunctionDef) -> ast.FunctionDef:
         result = copy.copy(node)
@@ -610,8 +614,8 @@ class _UnwindingMarker(NodeTransformer):
         shared = sorted(written & read_names(node.finalbody))
         if not shared or not any(isinstance(child, ast.Call) for child in walk_scope(node.finalbody)):
             return node
-        self.count += 1
-        start = f"try_{self.count}_"
+        start = f"try_{len(self.position_names) + 1}_"
+        self.position_names.add(start)
         names = _tuple(map(ast.Constant, shared))
         check = statements("ag__.check_traps(start, names)", node.finalbody[0], start=start, names=names)
         node.finalbody = [*check, *node.finalbody]

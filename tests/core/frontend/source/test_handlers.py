@@ -316,6 +316,40 @@ def exits_and_finally(n):
     return found, "end"
 
 
+def exit_before_the_else(n):
+    total = 0
+    for i in range(4):
+        try:
+            if n > 3:
+                break
+            if i == 2 and n != 1:
+                return total, "returned"
+        except ValueError:
+            total = -1
+        else:
+            total += 5
+    return total
+
+
+def finally_in_a_loop_in_a_try(n):
+    c = n % 3
+    try:
+        while c > 0 and n % 2 == 0:
+            c -= 1
+            try:
+                n += {1: 5, 2: 7}[n % 5]
+                if n > 8:
+                    break
+            except ValueError:
+                n = 0
+            finally:
+                n += abs(5)
+        assert n % 2 == 1
+    except Exception:
+        n //= 4
+    return n, c
+
+
 def manager_in_a_try(n):
     try:
         with Wallet(n) as wallet:
@@ -388,6 +422,8 @@ FUNCTIONS: dict[Function, list[tuple[int, ...]]] = {
         loop_with_exits_in_a_try, loops_nest_in_a_try, try_in_a_loop, exception_of_a_called_function, index_and_key,
         float_quotient, handler_that_raises, handler_that_raises_again, object_keeps_its_state, bare_except,
         exception_by_name, popped, known_operations_that_raise, loops_of_known_length, exits_and_finally,
+        exit_before_the_else,
+        finally_in_a_loop_in_a_try,
         manager_in_a_try, recursive_try,
     ], NUMBERS),
 }  # fmt: skip

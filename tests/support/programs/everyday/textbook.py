@@ -95,7 +95,9 @@ def change_ways_memo(amount, kinds):
     return ways(amount, kinds)
 
 
-@everyday((5,), (12,), (0,), gap="catalan never returns")
+@everyday(
+    (5,), (12,), (0,), refusal="F4: catalan calls itself under a symbolic condition, and changes a dict outside of it"
+)
 def catalan_memo(n):
     table = {0: 1}
 
@@ -169,7 +171,9 @@ def depth_of_recursion(n):
     return deepest[0]
 
 
-@everyday((0,), (2,), (5,), gap="visit never returns")
+@everyday(
+    (0,), (2,), (5,), refusal="F4: visit calls itself under a symbolic condition, and changes a set outside of it"
+)
 def visited_set(start):
     graph = {0: [1, 2], 1: [2], 2: [0, 3], 3: [3], 4: [5], 5: [4]}
     visited = set()
