@@ -19,7 +19,10 @@ from pathlib import Path
 from types import FrameType
 from typing import Any, TypeAlias
 
+import numpy as np
+
 from ..core import dtypes
+from ..core.dtypes import PYTHON_DTYPES
 from ..core.errors import Malformed, TagloomError, Usage
 from ..core.files import path_errors, read_array, read_file
 from ..core.graph.graph import Graph
@@ -265,7 +268,8 @@ def all_arguments(subject: Runnable, values: Sequence[Value]) -> Sequence[Value]
     if not isinstance(subject, Function):
         return values
     nested = subject.source.unflatten_arguments(values)
-    return subject.trace_arguments(nested).all_arguments(subject.leaves(nested))
+    values = subject.trace_arguments(nested).all_arguments(subject.leaves(nested))
+    return [admit(value) if type(value) is list else value for value in values]
 
 
 def program_of(subject: Runnable) -> Program | None:
@@ -289,7 +293,8 @@ def check_rules(subject: Runnable, *, unchecked: bool = False) -> None:
 
 
 def parse_arguments(subject: Runnable, words: Sequence[str]) -> list[Value]:
-    """Command-line words as values of the parameters' types; raises Usage or Malformed if they do not fit."""
+    """Command-line words as values of the parameters' types, or as Python's lists for parameters without a type; raises
+    Usage or Malformed if they do not fit."""
     return _parse_words(subject, words, parse_argument)
 
 
@@ -311,12 +316,16 @@ def _parse_words(subject: Runnable, words: Sequence[str], read: Callable[[str, T
 
 
 def parse_argument(name: str, type_: Type | None, word: str) -> Value:
-    """A word (a literal, or `@` and the path of an array file) as a value of a type; raises Usage or Malformed if it is
-    not one."""
+    """A word (a literal, or `@` and the path of an array file) as a value of a type. Without a type, brackets make a
+    list, as in a call of Python. Raises Usage or Malformed if it is not a value."""
     try:
         if word.startswith("@"):
             return admit(read_array(word[1:]), type_)
-        return parse_value(word, type_) if type_ is not None else parse_literal(word).value
+        if type_ is not None:
+            return parse_value(word, type_)
+        constant = parse_literal(word)
+        is_list = word.lstrip().startswith("[") and constant.type.dtype in PYTHON_DTYPES
+        return np.asarray(constant.value).tolist() if is_list else constant.value
     except TagloomError as error:
         error.message = f"argument {name}: {error.message}"
         error.hint = describe_stray_option(word) or error.hint

@@ -42,7 +42,7 @@ from .trace.control_flow import (
     unify_branches,
     widening_hint,
 )
-from .trace.program_builder import current_region, to_operand
+from .trace.program_builder import current_region, enter_region, to_operand
 from .trace.pytree import (
     NONE,
     TreeDef,
@@ -96,9 +96,11 @@ def choose_branch(construct: str, pred: Any, then: Callable[[], Any], otherwise:
     first, second = trace_branch(branches[0], then), trace_branch(branches[1], otherwise)
     if first is None or second is None:
         return placeholder_cond_results(region, first or second)
-    second = flatten_result(otherwise, second.value, first.treedef)
+    with enter_region(branches[1]):
+        second = flatten_result(otherwise, second.value, first.treedef)
     if first.treedef != second.treedef:
-        first = flatten_result(then, first.value, second.treedef)
+        with enter_region(branches[0]):
+            first = flatten_result(then, first.value, second.treedef)
     assigned = sort_resources((*branches[0].store, *branches[1].store))
     if first.treedef == second.treedef == static_treedef(None) and not assigned:
         first, second = (
@@ -192,9 +194,9 @@ def while_loop(
     if maximum_iterations is not None:
         bounded = bound_iterations(cond, body, variables, maximum_iterations)
         return while_loop(*bounded, parallel_iterations=parallel_iterations)[1:]
-    leaves, structure = flatten(variables, words_are_static=True)
-    attributes = loop_attributes(parallel_iterations)
     region = current_region()
+    leaves, structure = flatten_variables(variables)
+    attributes = loop_attributes(parallel_iterations)
     if region is not None and recording_tapes():
         loop = functools.partial(while_loop, cond, body, *variables, parallel_iterations=parallel_iterations)
         return call_as_one_step("loop", body, loop)  # type: ignore[no-any-return]
@@ -206,6 +208,14 @@ def while_loop(
         if len(variables) == 1 and type(variables[0]) is list and error.hint is None:
             error.hint = "pass loop variables as separate arguments: tl.while_loop(cond, body, i, x)"
         raise
+
+
+def flatten_variables(variables: tuple[Any, ...]) -> tuple[list[Any], TreeDef]:
+    """The leaves and structure of loop variables. In a trace, one array holds the items of a list of numbers; else each
+    item is a value of its own."""
+    if current_region() is None:
+        return flatten(variables, words_are_static=True, is_leaf=None)
+    return flatten(variables, words_are_static=True, holds_numbers=True)
 
 
 def bound_iterations(
@@ -222,7 +232,7 @@ def bound_iterations(
             got=operand.type,
             python=TypeError,
         )
-    treedef = flatten(tuple(variables), words_are_static=True)[1]
+    treedef = flatten_variables(tuple(variables))[1]
     check_arity(cond, len(variables))
     check_arity(body, len(variables))
     cond, traced_body = convert_in_trace(cond), convert_in_trace(body)

@@ -21,7 +21,7 @@ from .eager.recording import recording_tapes
 from .effects import cells, collect, put
 from .trace.control_flow import check_branch, convert_in_trace, open_subregion
 from .trace.program_builder import current_region, enter_region
-from .trace.pytree import TreeDef, flatten, unflatten
+from .trace.pytree import TreeDef, element_treedef, flatten, unflatten
 from .trace.source_location import user_location
 
 ScanBody: TypeAlias = Callable[[tuple[Any, ...], tuple[Any, ...]], tuple[tuple[Any, ...], Any]]
@@ -149,7 +149,7 @@ def _leading_size(leaves: Sequence[Any], call: str) -> Any:
 
 
 def _element_at(leaves: Sequence[Any], structure: TreeDef, k: Any) -> Any:
-    return unflatten(structure, [apply("take", leaf, k, axis=0) for leaf in leaves])
+    return unflatten(element_treedef(structure), [apply("take", leaf, k, axis=0) for leaf in leaves])
 
 
 def _scan_arrays(

@@ -9,7 +9,9 @@ import numpy as np
 
 from ..errors import Invalid, TagloomError, Usage
 from .trace.captures import VariableBase, read_variable
+from .trace.program_builder import to_operand
 from .trace.source_location import user_location
+from .trace.stacked_items import has_stacked_items
 from .trace.symbol import ArrayOperators, Symbol
 
 
@@ -65,6 +67,8 @@ def open_shape(shape: Any) -> tuple[tuple[int | None, ...], list[Any]]:
     The shape is a size, a tuple or list of sizes, or an array of sizes along one axis. Raises Usage for anything else.
     """
     shape = read_variable(shape) if isinstance(shape, VariableBase) else shape
+    if has_stacked_items(shape):
+        shape = Symbol(to_operand(shape))  # type: ignore[arg-type]
     if isinstance(shape, ArrayOperators | np.ndarray) and shape.ndim == 1:
         shape = [shape[position] for position in range(len(shape))]  # type: ignore[arg-type]
     sizes = [

@@ -9,7 +9,7 @@ from dataclasses import replace
 from functools import partial
 from threading import RLock
 from types import MethodType
-from typing import Any, overload
+from typing import Any, NoReturn, overload
 
 import numpy as np
 
@@ -22,7 +22,13 @@ from ...core.frontend.eager.adjoints import record_call
 from ...core.frontend.eager.array import ConcreteArray, number_to_numpy, results_like
 from ...core.frontend.eager.gradients import OperandKey, is_float, pullback_spec, trace_pullback
 from ...core.frontend.eager.recording import recording_tapes
-from ...core.frontend.trace.annotation import FunctionSpec, callable_name, read_function_spec, underlying_function
+from ...core.frontend.trace.annotation import (
+    DerivedFunction,
+    FunctionSpec,
+    callable_name,
+    read_function_spec,
+    underlying_function,
+)
 from ...core.frontend.trace.captures import Resource
 from ...core.frontend.trace.program_builder import ProgramBuilder, current_region, number_kinds, weak_number
 from ...core.frontend.trace.pytree import LEAF, TreeType, flatten, leaf_paths, unflatten
@@ -77,6 +83,8 @@ class Function(SvgReprMixin):
         self._read_source = read
         self._trace_cache = TraceCache(self.name, capacity, relax_shapes=relax_shapes)
         self._trace_lock = RLock()
+        self._returns_arguments = False
+        """Whether it returns the arguments that it changes, besides its result."""
         self._derived_functions: LRUCache[object, Function] = LRUCache(capacity)
         """The gradients derived from this function."""
         self._pruned_programs: LRUCache[object, PrunedProgram] = LRUCache(capacity)
@@ -118,9 +126,12 @@ class Function(SvgReprMixin):
         not return."""
         bound = self.source.bind(arguments, keywords)
         region = current_region()
-        if region is not None:
-            return trace_pullback(region, self.source, bound)[0]
-        return self.call_eagerly(bound)
+        if region is None:
+            return self.call_eagerly(bound)
+        result, call, _ = trace_pullback(region, self.source, bound)
+        for position in call.changed_arguments:
+            refuse_change(self.name, self.source.declared_parameters[position][0])
+        return result
 
     def call_eagerly(
         self, arguments: Sequence[Any], replay: CallReplay | None = None, callback_log: list[Value] | None = None
@@ -129,6 +140,8 @@ class Function(SvgReprMixin):
         the run uses the recorded values of resources, assigns nothing, and repeats no effects. Otherwise
         `callback_log`, unless None, collects the results of callbacks."""
         traced_program, leaves = self._resolve_call("call", arguments)
+        if traced_program.changed_arguments and replay is None and not self._returns_arguments:
+            return self._call_and_change(arguments, traced_program.changed_arguments, callback_log)
         is_recording = bool(recording_tapes())
         snapshots = self.snapshot_arguments(arguments, traced_program) if is_recording else ()
         resource_values = (
@@ -151,6 +164,23 @@ class Function(SvgReprMixin):
             pullback = partial(self.leaf_adjoints, call_replay)
             inputs = [*leaves, *resource_values.values()]
             record_call(self.name, inputs, result, assigned, pullback, draws=traced_program.draws_random)
+        return result
+
+    def _call_and_change(
+        self, arguments: Sequence[Any], positions: tuple[int, ...], callback_log: list[Value] | None
+    ) -> Any:
+        """Run a function that changes lists or dicts in the arguments at these positions, and change them alike."""
+
+        def derive() -> Function:
+            source = returning_arguments(self.source, positions)
+            function = Function(source.python_function, lambda _: source)
+            function._returns_arguments = True
+            return function
+
+        function = self.get_or_derive(("with arguments", positions), derive)
+        result, contents = function.call_eagerly(arguments, callback_log=callback_log)
+        for position, content in zip(positions, contents, strict=True):
+            change_items(arguments[position], content)
         return result
 
     def _run(
@@ -499,7 +529,58 @@ class Function(SvgReprMixin):
         nodes = (node for function in program.functions for node in function.body.walk())
         draws = any(node.op in EFFECT_OPS and EFFECT_OPS[node.op].draw for node in nodes)
         resources = signature.captures, signature.assigned_variables, created
-        return TracedProgram(program, graph, signature.treedef, trace.callbacks, *resources, draws_random=draws)
+        return TracedProgram(
+            program,
+            graph,
+            signature.treedef,
+            trace.callbacks,
+            *resources,
+            draws_random=draws,
+            changed_arguments=signature.changed_arguments,
+        )
+
+
+_PYTHON_CLASSES = tuple(dtype.numpy.type for dtype in PYTHON_DTYPES)
+
+
+def returning_arguments(source: FunctionSpec, positions: Sequence[int]) -> FunctionSpec:
+    """The function that also returns its arguments at these positions, as they are at its end: a pair."""
+    from ...core.frontend.source.entry import prepare_entry  # here: import tagloom needs no converter
+
+    def python(*arguments: Any) -> Any:
+        result = prepare_entry(source.python_function)(*arguments)
+        return result, tuple(arguments[position] for position in positions)
+
+    derived = DerivedFunction(source.name, source.python_function, python)
+    return replace(source, python_function=derived, result_type=None)
+
+
+def change_items(value: Any, content: Any) -> Any:
+    """Give the lists and dicts in an argument the items that they have in `content`; returns the argument, or `content`
+    where that is another value. Numbers become Python's."""
+    if type(value) is not type(content) or type(value) not in (list, tuple, dict):
+        return content.item() if isinstance(content, _PYTHON_CLASSES) else content
+    if type(value) is dict:
+        items = {key: change_items(value.get(key), part) for key, part in content.items()}
+        value.clear()
+        value.update(items)
+        return value
+    former = [*value, *[None] * len(content)]
+    parts = [change_items(*pair) for pair in zip(former, content, strict=False)]
+    if type(value) is tuple:
+        return tuple(parts)
+    value[:] = parts
+    return value
+
+
+def refuse_change(name: str, parameter: str) -> NoReturn:
+    """Raises Invalid (F4) for a call in a trace of a function that changes its argument."""
+    raise Invalid(
+        f"{name} changes its argument {parameter}, and a call of a tl.function in another passes a copy",
+        rule="F4",
+        where=user_location(),
+        hint=f"change a copy, {parameter} = list({parameter}), and return it; or leave out @tl.function of {name}",
+    )
 
 
 def _new_builder(*, may_create: bool = False) -> ProgramBuilder:

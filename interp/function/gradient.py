@@ -8,11 +8,13 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, TypeAlias
 
+import numpy as np
+
 from ...core.errors import Invalid, TagloomError, Usage, plural
 from ...core.frontend.array_api.common import element_count, type_of
 from ...core.frontend.array_api.creation import arange, zeros_like
 from ...core.frontend.array_api.datatypes import astype
-from ...core.frontend.array_api.manipulation import reshape
+from ...core.frontend.array_api.manipulation import moveaxis, reshape
 from ...core.frontend.eager.array import number_to_numpy
 from ...core.frontend.eager.gradients import (
     is_float,
@@ -28,7 +30,16 @@ from ...core.frontend.eager.variable import Variable
 from ...core.frontend.loops import map as map_elements
 from ...core.frontend.trace.annotation import DerivedFunction, FunctionSpec
 from ...core.frontend.trace.program_builder import current_region, to_operand
-from ...core.frontend.trace.pytree import TreeDef, expose_static_leaves, flatten, flatten_like, leaf_paths, unflatten
+from ...core.frontend.trace.pytree import (
+    TreeDef,
+    count_item_axes,
+    expose_static_leaves,
+    flatten,
+    flatten_like,
+    leaf_paths,
+    resolve_parts,
+    unflatten,
+)
 from ...core.frontend.trace.source_location import user_location
 from ...core.types import Type
 from .function import Function
@@ -151,12 +162,14 @@ def trace_jacobian(source: FunctionSpec, arguments: Sequence[Any], targets: _Gra
         adjoint = unflatten(structure, seeds)
         return targets.nest(target_adjoints((adjoint, symbolic_zeros(aux)) if has_aux else adjoint))
 
-    rows = unflatten(structure, [jacobian_rows(leaf, partial(pull_back, k)) for k, leaf in enumerate(leaves)])
+    pairs = zip(leaves, count_item_axes(structure), strict=True)
+    rows = unflatten(structure, [jacobian_rows(*pair, partial(pull_back, k)) for k, pair in enumerate(pairs)])
     return (rows, aux) if has_aux else rows
 
 
-def jacobian_rows(result: Any, pull_back: Callable[[Any], Any]) -> Any:
-    """The derivatives of one array: `pull_back` maps its adjoint to the nested adjoints of the targets."""
+def jacobian_rows(result: Any, item_axes: int, pull_back: Callable[[Any], Any]) -> Any:
+    """The derivatives of one array: `pull_back` maps its adjoint to the nested adjoints of the targets. The items of
+    lists are along as many of its axes; those of a target come next, before all other axes."""
     if result.shape == ():
         return pull_back(1.0)
     if result.shape is None or (None in result.shape and len(result.shape) != 1):
@@ -181,7 +194,15 @@ def jacobian_rows(result: Any, pull_back: Callable[[Any], Any]) -> Any:
     shaped = [
         column if len(result.shape) == 1 else reshape(column, (*result.shape, *column.shape[1:])) for column in columns
     ]
-    return unflatten(structures[-1], shaped)
+    pairs = zip(shaped, count_item_axes(structures[-1]), strict=True)
+    return unflatten(structures[-1], [move_item_axes(*pair, len(result.shape), item_axes) for pair in pairs])
+
+
+def move_item_axes(column: Any, count: int, source: int, destination: int) -> Any:
+    """An array with this many of its axes, along which the items of a list are, at another place."""
+    if not count or source == destination:
+        return column
+    return moveaxis(column, tuple(range(source, source + count)), tuple(range(destination, destination + count)))
 
 
 def refuse_values(kind: str, values: Sequence[Any]) -> None:
@@ -289,7 +310,7 @@ def check_tangent(tangent: Any, type_: Type) -> Any:
             required=type_,
             got=operand.type,
         )
-    return tangent
+    return _as_array(tangent, type_) if type(tangent) is list else tangent
 
 
 def prepare_replay(function: Function, arguments: Sequence[Any]) -> CallReplay:
@@ -312,13 +333,19 @@ def argument_adjoints(function: Function, replay: CallReplay, adjoint: Any) -> t
     traced_program = function.trace_arguments(replay.arguments)
     adjoint_leaves = flatten_like(traced_program.structure, adjoint, "an adjoint")
     converted = [
-        type_.dtype.numpy.type(leaf) if type(leaf) in (int, float) and is_float(type_) else leaf
+        _as_array(leaf, type_) if type(leaf) in (int, float, list) and is_float(type_) else leaf
         for leaf, type_ in zip(adjoint_leaves, traced_program.program.main.results, strict=False)
     ]
     adjoints = function.leaf_adjoints(replay, (unflatten(traced_program.structure, converted), ()))
     count = len(adjoints) - len(replay.resource_values)
     capture_adjoints = dict(zip(replay.resource_values, adjoints[count:], strict=True))
-    return nest_adjoints(function.source, replay.arguments, adjoints[:count], capture_adjoints)
+    nested = nest_adjoints(function.source, replay.arguments, adjoints[:count], capture_adjoints)
+    return tuple(map(resolve_parts, nested))
+
+
+def _as_array(numbers: Any, type_: Type) -> Any:
+    """A number, or a list of numbers, as a value of this dtype."""
+    return np.asarray(numbers, type_.dtype.numpy)[()]
 
 
 def _as_function(function: Callable[..., Any]) -> Function:

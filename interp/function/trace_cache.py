@@ -48,6 +48,8 @@ class TracedProgram:
     """The variables created while it was traced."""
     draws_random: bool = False
     """Whether it draws random numbers."""
+    changed_arguments: tuple[int, ...] = ()
+    """The positions of the arguments in which it changes the items of a list or dict."""
 
     def all_arguments(self, leaves: Sequence[Any], resource_values: Mapping[Resource, Any] | None = None) -> list[Any]:
         """All arguments of the program, captures included; `resource_values`, unless None, overrides the current values

@@ -22,6 +22,7 @@ from ...core.frontend.trace.pytree import (
     StaticLeaf,
     TreeDef,
     TreeType,
+    element_treedef,
     flatten,
     leaf_paths,
     parts_of,
@@ -163,6 +164,8 @@ def trace_vmap(source: FunctionSpec, axes: Sequence[Any], out_axes: Any, argumen
         paths += leaf_paths(structure, name)
         structures.append(structure)
     count = mapped_size(source.name, leaves, leaf_axes, paths)
+    mapped_flags = iter([axis is not None for axis in leaf_axes])
+    element_structures = [element_treedef(part, mapped_flags) for part in structures]
 
     def element_at(k: Any) -> Any:
         elements = iter(
@@ -172,7 +175,7 @@ def trace_vmap(source: FunctionSpec, axes: Sequence[Any], out_axes: Any, argumen
             argument
             if isinstance(argument, StaticLeaf)
             else unflatten(part, [next(elements) for _ in range(part.size)])
-            for argument, part in zip(arguments, structures, strict=True)
+            for argument, part in zip(arguments, element_structures, strict=True)
         )
 
     mapped_results: list[bool] = []

@@ -16,7 +16,9 @@ from ...types import Shape, broadcast_shape
 from ..eager.apply import apply
 from ..eager.op_functions import cache_single_op
 from ..sizes import open_shape, open_sizes, static_integer, static_integers, static_size
+from ..trace.program_builder import to_operand
 from ..trace.source_location import user_location
+from ..trace.stacked_items import has_stacked_items
 from ..trace.symbol import Symbol
 from .common import (
     check_matrix,
@@ -98,6 +100,8 @@ def stack(arrays: Sequence[Any], /, *, axis: int = 0) -> Any:
     >>> stack([[1, 2], [3, 4]], axis=1).tolist()
     [[1, 3], [2, 4]]
     """
+    if has_stacked_items(arrays):
+        return moveaxis(Symbol(to_operand(arrays)), 0, axis)  # type: ignore[arg-type]
     parts = _check_arrays(arrays)
     if len({rank_of(part) for part in parts}) > 1:
         raise Usage(
@@ -118,6 +122,9 @@ def _check_arrays(arrays: Any) -> list[Any]:
             required="a list of at least one",
             got=repr(arrays)[:80],
         )
+    if has_stacked_items(arrays):
+        array = Symbol(to_operand(arrays))  # type: ignore[arg-type]
+        return [array[k] for k in range(static_size(array.shape[0], "the length of the list"))]  # type: ignore[index]
     return list(arrays)
 
 

@@ -65,6 +65,8 @@ class TracedCall(NamedTuple):
     assigned_values: dict[Resource, TracedValue]
     parameter_types: list[Type]
     """The function's own types of its parameters and captures, which may have open sizes."""
+    changed_arguments: tuple[int, ...] = ()
+    """The positions of the arguments in which the function changes the items of a list or dict."""
 
 
 def emit_call(
@@ -134,7 +136,15 @@ def emit_call(
     parameter_types += [resource.type for resource in captured_operands]
     treedef = signature.tree_type.treedef
     return TracedCall(
-        leaves, operands, names, results[:count], treedef, captured_operands, assigned_values, parameter_types
+        leaves,
+        operands,
+        names,
+        results[:count],
+        treedef,
+        captured_operands,
+        assigned_values,
+        parameter_types,
+        signature.changed_arguments,
     )
 
 
@@ -257,8 +267,9 @@ def pullback_spec(
 
     derived_function = DerivedFunction(f"vjp_{spec.identifier}", spec.python_function, trace_adjoints)
     adjoint_type = spec.result_type if captures is None else None
+    parameters = (*spec.declared_parameters, ("adjoint", adjoint_type))
     return FunctionSpec(
-        derived_function, (*spec.declared_parameters, ("adjoint", adjoint_type)), None, spec.static_parameters
+        derived_function, parameters, None, spec.static_parameters, adjoint_count=spec.adjoint_count + 1
     )
 
 

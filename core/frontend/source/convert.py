@@ -18,7 +18,7 @@ from ...errors import Usage
 from ..trace.source_location import definition_location, explain_unconverted, unconverted_reason
 from .classes import NO_CLASSES, OperatorClasses, find_operator_classes
 from .nodes import NodeTransformer, child_nodes
-from .passes.comprehensions import convert_comprehensions
+from .passes.comprehensions import convert_comprehensions, spread_iterables
 from .passes.control_flow import convert_control_flow
 from .passes.expressions import convert_expressions
 from .passes.mangling import mangle_names
@@ -96,6 +96,8 @@ def convert_tree(
     """Apply all passes to a function, which may be changed."""
     classes = classes.add_local(node)
     node = mangle_names(node, class_name)
+    if isinstance(node, ast.Lambda):
+        spread_iterables(node)
     node = _convert_nested(node, convert_statements)
     node = convert_expressions(node, classes)
     return convert_loads(node)
@@ -113,7 +115,10 @@ def _convert_nested(node: Any, convert_function: Callable[[FunctionNode], Functi
     class Nested(NodeTransformer):
         def visit_FunctionDef(self, inner: ast.FunctionDef) -> ast.AST:
             self.generic_visit(inner)
-            return convert_writes(inner) if _is_generator(inner) else convert_function(inner)
+            if _is_generator(inner):
+                spread_iterables(inner)
+                return convert_writes(inner)
+            return convert_function(inner)
 
     return Nested().visit(node)
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from types import FunctionType, MethodType
 from typing import Any
 
+from ...errors import TagloomError
 from ..trace.annotation import DerivedFunction, PositionalCall
 from ..trace.program_builder import current_region
+from ..trace.stacked_items import has_stacked_items
 from .convert import convert
 from .functions import PythonCall
 from .program_operators import OPERATORS
@@ -38,6 +40,13 @@ def convert_callable(python: Any) -> Any:
     return python
 
 
+def add_list_note(error: Exception, arguments: Iterable[Any]) -> None:
+    """Say in Python's error for a use of a list as an array what makes one of it."""
+    is_of_list = isinstance(error, TypeError | AttributeError) and "list" in str(error)
+    if is_of_list and not isinstance(error, TagloomError) and any(map(has_stacked_items, arguments)):
+        error.add_note("an argument that is a list stays a list; tl.asarray(xs) makes an array of a list of numbers")
+
+
 def prepare_entry(python: Callable[..., Any]) -> Callable[..., Any]:
     """The body of a function of the program, as its trace calls it: converted, and on the stack of calls, so that a
     call of itself becomes a call of the program."""
@@ -57,6 +66,7 @@ def prepare_entry(python: Callable[..., Any]) -> Callable[..., Any]:
             return converted(*arguments, **keywords)
         except Exception as error:
             if not is_raised_after_effects(region, error):
+                add_list_note(error, [*arguments, *keywords.values()])
                 raise
             return stage_failure(region, error)
         finally:

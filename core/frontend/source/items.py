@@ -20,7 +20,7 @@ from ..trace.captures import read_variable
 from ..trace.choice import Choice
 from ..trace.numbers import DTYPES, higher_kind, number_kind, to_kind
 from ..trace.program_builder import to_operand
-from ..trace.python_operations import fail_as_python, perform
+from ..trace.python_operations import perform
 from ..trace.source_location import user_location
 from ..trace.stacked_items import has_stacked_items
 from ..trace.symbol import array_namespace
@@ -93,7 +93,6 @@ def get_item(container: Any, index: Any) -> Any:
 def select(items: Sequence[Any], index: Any) -> Any:
     """The item of this number, by arrays of the leaves of all. An index out of range is a trap: an IndexError."""
     index = as_position(index)
-    _check_index(index)
     if not items:
         raise raised(IndexError("list index out of range"))
     try:
@@ -112,12 +111,6 @@ def select(items: Sequence[Any], index: Any) -> Any:
         columns[0][index]
         return items[0]
     return trees[0].rebuild([column[index] for column in columns])
-
-
-def _check_index(index: Any) -> None:
-    type_ = read_variable(index)._tagloom_value.type
-    if not type_.is_scalar or type_.dtype.kind not in "biu":
-        fail_as_python(TypeError(f"list indices must be integers or slices, not {type_}"))
 
 
 def _column(leaves: Sequence[Any]) -> Any:
@@ -212,7 +205,6 @@ def set_item(value: Any, container: Any, key: Any) -> None:
         _refuse("a slice of a list of symbolic length is assigned", "assign its items in a loop")
     elif isinstance(container, list) and is_symbolic(index):
         index = as_position(index)
-        _check_index(index)
         keys = list(range(len(container)))
         if not keys:
             raise raised(IndexError("list assignment index out of range"))

@@ -111,6 +111,14 @@ def count_item(items, value):
     return count
 
 
+def compare_items(left, right):
+    """A number below, equal to or above 0, as the list `left` is less than, equal to or greater than `right`."""
+    for x, y in zip(left, right, strict=False):
+        if x != y:
+            return -1 if x < y else 1
+    return len(left) - len(right)
+
+
 def map_items(function, *iterables):
     """`map(function, *iterables)`."""
     if len(iterables) == 1:

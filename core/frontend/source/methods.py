@@ -9,6 +9,8 @@ from collections.abc import Callable
 from types import GeneratorType
 from typing import Any
 
+import numpy as np
+
 from ...errors import Invalid
 from ..trace.captures import read_variable
 from ..trace.choice import Choice
@@ -28,6 +30,8 @@ from .tables import call_dict_method, is_open_table
 from .texts import format_fields, join_strings
 from .trees import is_symbolic
 from .writes import announce_items, replace_items
+
+_PACKAGE = __name__.partition(".")[0]
 
 
 def call_symbolic(operators: Operators, function: Any, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
@@ -55,10 +59,18 @@ _KNOWN_TO_PYTHON = ("append", "appendleft", "clear", "copy", "extend")
 """The methods of lists and deques whose Python implementation is right even if only the run knows the length."""
 
 
+def package_of(function: Any) -> str:
+    """The package that a function or class is of."""
+    kind = type(function)
+    module = getattr(function if hasattr(function, "__name__") else kind, "__module__", None)
+    return "numpy" if issubclass(kind, np.ufunc) else str(module).partition(".")[0]
+
+
 def _check_lengths(function: Any, owner: Any, arguments: tuple[Any, ...]) -> None:
     """Raises Invalid (F4) where code that is not converted gets a list whose length only the run knows."""
     name = getattr(function, "__name__", type(function).__name__)
     is_safe = type(owner) in (list, deque) and name in _KNOWN_TO_PYTHON
+    is_safe = is_safe or type(function).__module__.startswith(_PACKAGE) or package_of(function) == _PACKAGE
     if not is_safe and any(map(has_stacked_items, (owner, *arguments))) and function not in (id, print, repr, str):
         raise Invalid(
             f"{name}() takes no list whose length only the run knows",

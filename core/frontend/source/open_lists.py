@@ -21,9 +21,10 @@ from ...errors import Invalid
 from ..trace.captures import read_variable
 from ..trace.numbers import DTYPES, higher_kind, number_kind, to_kind
 from ..trace.program_builder import current_region, to_operand, unwrap_weak
+from ..trace.python_operations import fail_as_python, perform
 from ..trace.pytree import TreeDef, unflatten
 from ..trace.source_location import user_location
-from ..trace.stacked_items import ENTRIES, StackedItems, TracedSet, has_stacked_entries, has_stacked_items
+from ..trace.stacked_items import ENTRIES, REPEAT_ITEMS, StackedItems, TracedSet, has_stacked_entries, has_stacked_items
 from ..trace.symbol import Symbol, array_namespace
 from .raising import raised, stage_assertion
 from .state import register_created
@@ -101,7 +102,7 @@ def _unify_lists(values: Sequence[list[Any]], scopes: Sequence[Scope], depth: in
         with scope():
             stacked.append(stack_items(value, depth) if value else None)
     model = next((column for column in stacked if column is not None), None)
-    if model is None or (depth and None in stacked):
+    if model is None or (depth and any(column is None for column in stacked)):
         raise DifferentItems
     filled = [empty_items(model) if column is None else column for column in stacked]
     return [[column] for column in unify_structures(filled, scopes, depth)]
@@ -348,11 +349,24 @@ def gather(stacked: StackedItems, positions: Any) -> StackedItems:
 
 
 def as_position(index: Any) -> Any:
-    """An index of a list, or a slice, with integers in place of bools: `x[True]` is `x[1]`."""
+    """An index of a list, or a slice, with integers in place of bools: `x[True]` is `x[1]`. Raises Python's TypeError
+    for anything else."""
     if type(index) is slice:
-        return slice(*map(as_position, (index.start, index.stop, index.step)))
+        return slice(*(part if part is None else as_position(part) for part in (index.start, index.stop, index.step)))
     index = read_variable(index)
+    if number_kind(index) not in ("b", "i"):
+        check_index(index)
     return to_kind(index, "i") if number_kind(index) == "b" else index
+
+
+def check_index(index: Any) -> None:
+    """Raises Python's TypeError for an index of a list that is no integer."""
+    if isinstance(index, Symbol):
+        type_ = index._type
+        if not type_.is_scalar or type_.dtype.kind not in "biu":
+            fail_as_python(TypeError(f"list indices must be integers or slices, not {type_}"))
+    else:
+        perform(operator.getitem, [None], index if not hasattr(index, "__index__") else 0)
 
 
 def _known_position(container: Any, index: Any) -> bool:
@@ -363,6 +377,23 @@ def _known_position(container: Any, index: Any) -> bool:
     return len(part) == (index + 1 if index >= 0 else -index) and not has_stacked_items(part)
 
 
+def _find_piece(container: Any, index: Any) -> tuple[Any, Any]:
+    """The item of a list, or the stacked items that it is one of, and its index among these; None, and the index, where
+    only the run knows it."""
+    if type(index) is not int:
+        return None, index
+    count = item_count(container) if index < 0 else 0
+    position = index + count if index < 0 and type(count) is int else index
+    for item in container if position >= 0 else ():
+        size = item_count([item])
+        if type(size) is not int:
+            break
+        if position < size:
+            return item, position
+        position -= size
+    return None, index
+
+
 def get_open_item(container: Any, index: Any) -> Any:
     """`container[index]`, of a list or tuple with stacked items, or with a symbolic slice."""
     index = as_position(index)
@@ -371,7 +402,10 @@ def get_open_item(container: Any, index: Any) -> Any:
         return register_created(part) if type(container) is list else tuple(part)
     if _known_position(container, index):
         return container[index]
-    item = take_item(stack_items(container), index)
+    piece, position = _find_piece(container, index)
+    if piece is not None and type(piece) is not StackedItems:
+        return piece
+    item = take_item(stack_items(container) if piece is None else piece, position)
     if type(item) is list and type(container) is list:
         _note_origin(item, container, index)
     return item
@@ -393,6 +427,21 @@ def unpack_items(container: Any, shape: Sequence[Any]) -> list[Any]:
     part = get_open_item(values, slice(before, -after or None))
     first = [get_open_item(values, k) for k in range(before)]
     return [*first, *part, *(get_open_item(values, k - after) for k in range(after))]
+
+
+def spread_items(arguments: Sequence[Any]) -> tuple[Any, ...]:
+    """The arguments of a call `f(*items)`, of which some are stacked items. Raises Invalid (F4) where only the run
+    knows their number, and so which parameters get an item."""
+    spread = list[Any]()
+    for argument in arguments:
+        if type(argument) is not StackedItems:
+            spread.append(argument)
+            continue
+        count = item_count([argument])
+        if type(count) is not int:
+            argument.fail()
+        spread += [get_open_item([argument], position) for position in range(count)]
+    return tuple(spread)
 
 
 class ItemOrigin(NamedTuple):
@@ -482,6 +531,9 @@ def repeat_items(container: Any, count: Any) -> Any:
         length = item_count(container)
         positions = namespace.arange(namespace.maximum(length * count, 0)) % namespace.maximum(length, 1)
     return register_created([gather(items, positions)])
+
+
+REPEAT_ITEMS.cell_contents = repeat_items
 
 
 def sort_open_items(items: Sequence[Any], keys: Sequence[Any], is_reversed: bool) -> list[Any]:

@@ -375,6 +375,10 @@ class Operators(ABC):
         else:
             delete_item(container, key)
 
+    def items_for_python(self, iterable: Any) -> Any:
+        """What a comprehension goes through that runs in Python."""
+        return iterable
+
     def iterate(self, iterable: Any) -> Any:
         """What a loop goes through: what `__iter__` of a user's class returns, or the iterable itself."""
         method = user_method(iterable, "__iter__")

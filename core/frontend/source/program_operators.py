@@ -43,13 +43,15 @@ from .classes import user_method
 from .convert import OPERATORS, convert
 from .operators import ExitLoop, LoopForm, Operators, TargetShape, Thunk, UnrolledItems, by_option
 from .ranges import CountedRange
-from .state import Place, Variables, register_created
+from .state import Place, Variables, is_unassigned, register_created
 from .writes import refuse_rebuilt
 
 __all__ = ["OPERATORS", "ProgramOperators"]
 
 _ITERATING = (sorted, sum, min, max, any, all, list, tuple, enumerate, zip, reversed, map, filter)
 """The builtins that go through their arguments."""
+_READING_MODULES = ("itertools", "math", "statistics")
+"""Modules whose functions read lists, and do not change them."""
 
 
 class ProgramOperators(Operators):
@@ -140,6 +142,9 @@ class ProgramOperators(Operators):
         self, iterable: Any, native: Callable[[Any], Any], push: Callable[..., Any], has_choices: bool
     ) -> Any:
         return sequences.create_list(self.spread(iterable), native, push, has_choices)
+
+    def items_for_python(self, iterable: Any) -> Any:
+        return sequences.spread_known(iterable)
 
     def spread(self, iterable: Any) -> Any:
         if tables.is_open_table(iterable):
@@ -254,6 +259,8 @@ class ProgramOperators(Operators):
         return super().binary(symbol, left, right) if result is NotImplemented else result
 
     def _order(self, symbol: str, left: Any, right: Any) -> Any:
+        if type(left) is type(right) and (has_stacked_items(left) or has_stacked_items(right)):
+            return self.binary(symbol, self._library_call(library.compare_items, left, right), 0)
         result = tables.operate_on_table(symbol, left, right)
         return super()._order(symbol, left, right) if result is NotImplemented else result
 
@@ -277,9 +284,13 @@ class ProgramOperators(Operators):
 
     def call(self, function: Any, /, *arguments: Any, **keywords: Any) -> Any:
         calls.announce_arguments(function, (*arguments, *keywords.values()))
+        if any(type(each) is StackedItems for each in arguments):
+            arguments = open_lists.spread_items(arguments)
         for value in keywords.values():
             if type(value) is StackedItems:  # `f(**table)`: only the run knows which parameters get a value
                 value.fail()
+        if function is iter and len(arguments) == 1 and has_stacked_items(arguments[0]):
+            arguments = (list(open_lists.spread_items(arguments[0])),)
         if any(map(tables.is_open_table, arguments)):
             arguments = self._table_arguments(function, arguments)
         result = super().call(function, *arguments, **keywords)
@@ -298,6 +309,14 @@ class ProgramOperators(Operators):
         )
 
     def call_opaque(self, function: Any, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
+        if any(map(has_stacked_items, arguments)) and current_region() is not None:
+            package = methods.package_of(function)
+            if package == "numpy":
+                arguments = tuple(
+                    array_namespace().asarray(each) if has_stacked_items(each) else each for each in arguments
+                )
+            elif package in _READING_MODULES:
+                arguments = tuple(map(sequences.spread_known, arguments))
         result = methods.call_symbolic(self, function, arguments, keywords)
         return calls.call_opaque(function, arguments, keywords) if result is NotImplemented else result
 
@@ -328,16 +347,16 @@ class ProgramOperators(Operators):
         if isinstance(iterable, CountedRange) or not sequences.is_counted(iterable):
             return super().for_stmt(iterable, target, body, state, live, form, last, parallel_iterations, loop)
         sequence, names = sequences.as_sequence(iterable), [*live, *([last] if last else [])]
-        return super().for_stmt(
-            sequence.positions(),
-            lambda position: target(raising.perform_certainly(lambda: sequence.item(position))),
-            body,
-            state,
-            names,
-            form,
-            "",
-            parallel_iterations,
-        )
+        positions = sequence.positions()
+
+        def assign_item(position: Any) -> None:
+            target(raising.perform_certainly(lambda: sequence.item(position)))
+
+        if type(positions) is range and current_region() is not None:
+            return self._for_known_range(
+                positions, assign_item, body, state, names, form, "", parallel_iterations, is_held=True
+            )
+        return super().for_stmt(positions, assign_item, body, state, names, form, "", parallel_iterations)
 
     def _for_known_range(
         self,
@@ -349,9 +368,11 @@ class ProgramOperators(Operators):
         form: LoopForm,
         last: str,
         parallel_iterations: int | None,
+        *,
+        is_held: bool = False,
     ) -> Any:
-        """A loop over known numbers, which runs in Python; its rest is staged where a symbolic condition may end it
-        early and many trips are left, or where it has become too long."""
+        """A loop over known numbers, which runs in Python; its rest is staged where many trips are left and a symbolic
+        condition may end it early, or arrays hold the items at these positions; or where it has become too long."""
         loop, position, start = register_created(ExitLoop(form)), 0, self.position()
         names = [*live, *([last] if last else [])]
         variables = Variables(state, names)
@@ -365,7 +386,8 @@ class ProgramOperators(Operators):
         def known_numbers() -> Iterator[int]:
             nonlocal position
             while position < len(numbers):
-                trips = len(numbers) - position if self.is_symbolic(loop.go_on) else 0
+                is_stageable = self.is_symbolic(loop.go_on) or (is_held and not leaves_unassigned(variables))
+                trips = len(numbers) - position if is_stageable else 0
                 if self.stages_rest(start, variables, stage, trips):
                     return
                 position += 1
@@ -391,21 +413,42 @@ class ProgramOperators(Operators):
         last: str,
         parallel_iterations: int | None,
     ) -> Any:
-        """A loop over a list. It runs in Python up to the first item whose presence only the run knows. As in Python,
-        the body may change the list."""
-        position = 0
+        """A loop over a list. It runs in Python up to the first item whose presence only the run knows, unless arrays
+        hold more items than it unrolls. As in Python, the body may change the list."""
+        exit_number: Any = False
+        staged_exit: Any = False
+        position, start, is_staged = 0, self.position(), False
+        variables = Variables(state, [*live, *([last] if last else [])])
+
+        def known_count() -> int | None:
+            """The number of items, or a lower bound of it that is above the position; None where only the run knows."""
+            if not has_stacked_items(items[: position + 1]):
+                return len(items) if not has_stacked_items(items) else position + 1
+            count = open_lists.item_count(items)
+            return count if type(count) is int else None
 
         def known_items() -> Iterator[Any]:
-            nonlocal position
-            while position < len(items) and not has_stacked_items(items[: position + 1]):
+            nonlocal position, is_staged
+            while position < (count := known_count() or 0):
+                is_long = has_stacked_items(items[:1]) and not leaves_unassigned(variables)
+                if is_long and (form == "plain" or not position):
+                    is_staged = self.stages_rest(start, variables, stage, count - position)
+                if is_staged:
+                    return
                 position += 1
-                yield items[position - 1]
+                yield self.get_item(items, position - 1)
 
-        exit_number: Any = False
-        if not has_stacked_items(items[:1]):
+        def stage() -> None:
+            nonlocal staged_exit
+            numbers = sequences.LiveItems(items, position)
+            staged_exit = self._for_live_items(numbers, target, body, state, live, form, last, parallel_iterations)
+
+        if known_count() is not None:
             known = UnrolledItems(known_items())
             exit_number = super().for_stmt(known, target, body, state, live, form, last, parallel_iterations)
-        if not has_stacked_items(items):
+            if is_staged:
+                return staged_exit
+        if known_count() is not None:
             return exit_number
         if form != "plain" and position:
             raise Invalid(
@@ -583,6 +626,11 @@ class ProgramOperators(Operators):
         if is_staged:
             region.reset(mark)
         return value, is_staged
+
+
+def leaves_unassigned(variables: Variables) -> bool:
+    """Whether a variable that is read after a loop has no value yet: the first trip may give it one."""
+    return any(is_unassigned(place.read()) for place in variables.live.values())
 
 
 OPERATORS.cell_contents = ProgramOperators()

@@ -126,12 +126,27 @@ def as_sequence(iterable: Any) -> SymbolicSequence:
     )
 
 
+def _has_positions(iterable: Any) -> bool:
+    return isinstance(
+        read_variable(iterable), list | tuple | range | np.ndarray | Symbol | SymbolicRange | SymbolicSequence
+    )
+
+
+def spread_known(value: Any) -> Any:
+    """A list or tuple whose items arrays hold, with these in it if their number is known; any other value unchanged."""
+    if not has_stacked_items(value) or type(open_lists.item_count(value)) is not int:
+        return value
+    return type(value)(open_lists.spread_items(value))
+
+
 def _known_item(container: Any, position: Any) -> Any:
     return items.get_item(container, position) if is_symbolic(position) else container[position]
 
 
 def zip_items(*iterables: Any, strict: bool = False) -> Any:
     """`zip(*iterables)`."""
+    if not all(map(_has_positions, iterables)):  # iterators
+        iterables = tuple(spread_known(each) for each in iterables)
     if not any(map(is_counted, iterables)):
         return register_created(perform(zip, *iterables, strict=strict))
     sequences = [as_sequence(source) for source in iterables]
@@ -141,7 +156,8 @@ def zip_items(*iterables: Any, strict: bool = False) -> Any:
             stage_assertion(
                 apply("equal", length, sequence.length), raised(ValueError("zip() arguments differ in length"))
             )
-        length = apply("minimum", length, sequence.length)
+        both = length, sequence.length
+        length = apply("minimum", *both) if any(map(is_symbolic, both)) else min(both)
     return SymbolicSequence(length, lambda position: tuple(sequence.item(position) for sequence in sequences))
 
 

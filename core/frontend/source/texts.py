@@ -15,6 +15,8 @@ from ..trace.captures import read_variable
 from ..trace.choice import Choice
 from ..trace.python_operations import fail_as_python, perform
 from ..trace.source_location import user_location
+from ..trace.stacked_items import StackedItems, has_stacked_items
+from ..trace.symbol import array_namespace
 from .trees import is_symbolic
 
 _SYMBOL_MARK = "<symbolic "
@@ -95,9 +97,18 @@ def text_parts(value: Any, *, is_quoted: bool = False) -> tuple[Any, ...]:
         value.refuse()
     if isinstance(value, SymbolicText) and not is_quoted:
         return value.parts
+    if has_stacked_items(value) and _is_like_array(value):
+        return (array_namespace().asarray(value),)
     if type(value) in (list, tuple, dict):
         return tuple(_merge_strings(_container_parts(value)))
     return (check_text(repr(value) if is_quoted else str(value)),)
+
+
+def _is_like_array(value: Any) -> bool:
+    """Whether the text of a list is that of an array: it has numbers in it, and lists of them."""
+    if type(value) is StackedItems:
+        return type(value.columns) is not list or _is_like_array(value.columns)
+    return is_symbolic(value) or (type(value) is list and all(map(_is_like_array, value)))
 
 
 _BRACKETS = {"list": ("[", "]"), "tuple": ("(", ")"), "dict": ("{", "}")}

@@ -66,6 +66,8 @@ class FunctionSpec:
     is_local: bool = field(default=False, compare=False)
     """Whether the function uses Python state at the time of its caller's trace, so that it is traced only there, at the
     call."""
+    adjoint_count: int = 0
+    """How many of the parameters, the last ones, take adjoints: these nest as results do."""
 
     @property
     def name(self) -> str:
@@ -217,7 +219,11 @@ class FunctionSpec:
         """The leaves and structure of every argument; `...` takes the structure of its annotation. Raises `error` where
         an argument has another structure than its annotation."""
         self.check_argument_count(len(arguments))
-        flattened = [self.flatten_argument(*pair) for pair in zip(self.declared_parameters, arguments, strict=True)]
+        first_adjoint = len(arguments) - self.adjoint_count
+        flattened = [
+            self.flatten_argument(parameter, argument, is_adjoint=position >= first_adjoint)
+            for position, (parameter, argument) in enumerate(zip(self.declared_parameters, arguments, strict=True))
+        ]
         for (name, declared), (_, structure) in zip(self.declared_parameters, flattened, strict=True):
             if declared is not None and declared.treedef != structure:
                 required, got = describe_difference(declared.treedef, structure, name)
@@ -231,7 +237,9 @@ class FunctionSpec:
                 )
         return flattened
 
-    def flatten_argument(self, parameter: DeclaredParameter, argument: object) -> tuple[list[Any], TreeDef]:
+    def flatten_argument(
+        self, parameter: DeclaredParameter, argument: object, *, is_adjoint: bool = False
+    ) -> tuple[list[Any], TreeDef]:
         """The leaves and structure of one argument; a static parameter has no leaves."""
         name, declared = parameter
         if isinstance(argument, StaticLeaf):  # a default
@@ -242,8 +250,10 @@ class FunctionSpec:
             return [...] * len(declared.types), declared.treedef
         if type(argument) is list and declared is not None and declared.treedef == LEAF:
             return [argument], LEAF
-        structure = declared and declared.treedef
-        return flatten(argument, like=structure, by_reference=declared is None, is_leaf=is_argument_leaf)
+        structure, is_open = declared and declared.treedef, declared is None
+        if is_adjoint:
+            return flatten(argument, like=structure, by_reference=is_open, is_leaf=None)
+        return flatten(argument, like=structure, by_reference=is_open, is_leaf=is_argument_leaf, holds_numbers=True)
 
     def check_argument_count(self, count: int) -> None:
         """Raises Usage for another number of arguments than the function has parameters."""

@@ -534,7 +534,8 @@ def trace_loop_regions(
     if any(value not in outer for value in condition_region.store.values()):
         return None
     next_variables = trace_into_region(body_region, body, structure, inner[:count])
-    body_result = flatten_next_variables(structure, next_variables, body)
+    with enter_region(body_region):
+        body_result = flatten_next_variables(structure, next_variables, body)
     return LoopRegions(condition_region, body_region, outer, inner, predicate, body_result)
 
 
@@ -550,7 +551,8 @@ class RotatedLoopBody:
     def __call__(self, *variables: Any) -> tuple[Any, ...]:
         value = read_variables(self.body(*variables[:-1]))
         flatten_next_variables(self.treedef, value, self.body)
-        next_variables = unflatten(self.treedef, [] if value is None else flatten(value, words_are_static=True)[0])
+        leaves = [] if value is None else flatten(value, words_are_static=True, like=self.treedef)[0]
+        next_variables = unflatten(self.treedef, leaves)
         return *next_variables, self.evaluate_condition(next_variables)
 
     def evaluate_condition(self, variables: tuple[Any, ...]) -> Any:

@@ -63,7 +63,7 @@ from .pytree import (
     unflatten,
 )
 from .source_location import definition_location, traced_user_location, user_location, user_name_of
-from .stacked_items import StackedItems, has_stacked_items
+from .stacked_items import StackedItems, has_stacked_items, stack_as_array
 from .unusable import UnusableValue
 
 MAX_LITERAL_ELEMENTS = 64
@@ -250,6 +250,7 @@ class ProgramBuilder:
         try:
             with enter_region(region):
                 arguments = [unflatten(t.treedef, [next(symbols) for _ in t.types]) for t in function.argument_types]
+                contents = list(map(container_contents, arguments))
                 python = self.prepare(function.function_spec.python_function)
                 returned_value = read_variables(python(*arguments))
         except NoTypeYet:
@@ -262,7 +263,8 @@ class ProgramBuilder:
                 raise
             return  # probably a consequence of the deferred error
         try:
-            signature, results = infer_results(function, returned_value, may_be_empty=bool(region.store))
+            with enter_region(region):
+                signature, results = infer_results(function, returned_value, may_be_empty=bool(region.store))
             assigned = region.assigned_variables()
             operands = [region.as_operand(result) for result in (*results, *map(region.read_resource, assigned))]
         except TagloomError as error:
@@ -270,7 +272,10 @@ class ProgramBuilder:
             function.deferred_error = function.deferred_error or error
             return
         captures = sort_resources(function.captures)
-        function.signature = replace(signature, captures=captures, assigned_variables=assigned)
+        changed = tuple(position for position, content in enumerate(contents) if not is_unchanged(content))
+        function.signature = replace(
+            signature, captures=captures, assigned_variables=assigned, changed_arguments=changed
+        )
         parameters = [*region.parameters, *(function.captures[resource] for resource in captures)]
         function.body = region.close(parameters, operands)
 
@@ -654,6 +659,27 @@ def previous_signature(
     return candidates[position].signature if position < len(candidates) else None
 
 
+def container_contents(value: Any) -> list[tuple[Any, list[Any]]]:
+    """The lists and dicts in an argument, each with its items."""
+    if type(value) not in (list, tuple, dict):
+        return []
+    items = [*value.items()] if type(value) is dict else [*value]
+    own = [] if type(value) is tuple else [(value, items)]
+    return [*own, *(pair for item in items for pair in container_contents(item))]
+
+
+def is_unchanged(contents: Sequence[tuple[Any, list[Any]]]) -> bool:
+    """Whether lists and dicts have these items: the same objects."""
+    return all(
+        len(container) == len(before)
+        and all(
+            now[0] is then[0] and now[1] is then[1] if type(container) is dict else now is then
+            for now, then in zip(container.items() if type(container) is dict else container, before, strict=True)
+        )
+        for container, before in contents
+    )
+
+
 EMPTY_COLUMN = np.zeros(0, np.bool_)
 """The items of an empty list that a function returns: of the lowest kind, so that items of every kind can follow."""
 EMPTY_TYPE = Type(BY_PYTHON[bool], (0,))
@@ -731,6 +757,8 @@ class ResultSignature:
     """What the function uses besides its arguments; these become further parameters."""
     assigned_variables: tuple[Resource, ...] = ()
     """The variables that the function assigns; their values become further results."""
+    changed_arguments: tuple[int, ...] = ()
+    """The positions of the arguments in which it changes the items of a list or dict."""
 
     @property
     def result_types(self) -> tuple[Type, ...]:
@@ -1158,7 +1186,7 @@ def to_operand(value: object, expected: Type | None = None) -> TracedOperand:
     if isinstance(symbolic, TracedValue):
         return symbolic
     if has_stacked_items(value):
-        next(item for item in value if type(item) is StackedItems).fail()  # type: ignore[attr-defined]
+        return to_operand(stack_as_array(value), expected)  # type: ignore[arg-type]
     constant, region = to_literal(value, expected), current_region()
     resource = None if region is None else region.specialization.program_builder.capture_constant(value, constant)
     return constant if region is None or resource is None else region.read_resource(resource)

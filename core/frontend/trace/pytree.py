@@ -1,9 +1,10 @@
 """Pytrees: values nested in tuples, lists, dicts, named tuples and dataclasses.
 
 `flatten` splits a nested value into its leaves and its structure, and `unflatten` is the inverse: programs have flat
-values only. Anything that is not a container is a leaf. In an argument, a list of Python numbers is a leaf, since it is
-how one writes an array; any other list is a container, as a tuple is, and so is each list that a function returns. A
-collection of another class, such as a deque, is refused: as one leaf, its items would be stacked into an array.
+values only. Anything that is not a container is a leaf. A list is a container, as a tuple is. An argument that is a
+list of Python numbers has one leaf, however many items: `StackedItems`, which an array holds. Where an array is
+required, a list of Python numbers is how one writes it, and a leaf. A collection of another class, such as a deque, is
+refused: as one leaf, its items would be stacked into an array.
 
 Static leaves are Python objects that are not values of a program, such as a string or a model. When arguments are
 flattened, these are part of the structure. Strings, numbers, enums and the like are compared by value, all other
@@ -20,7 +21,7 @@ import inspect
 import reprlib
 from collections import UserDict, UserList, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple, NoReturn, TypeAlias
 
 import numpy as np
@@ -30,7 +31,7 @@ from ...types import Handle, Type
 from .captures import VariableBase, is_read, read_variable
 from .choice import Choice
 from .source_location import user_location
-from .stacked_items import ENTRIES, EntriesKey, StackedItems, TracedSet, has_stacked_entries
+from .stacked_items import ENTRIES, EntriesKey, StackedItems, TracedSet, has_stacked_entries, stack_as_array
 from .unusable import UnusableValue
 
 BUFFERS = (array.array, memoryview, bytearray)
@@ -192,7 +193,7 @@ def compound_type(kind: type, parts: Sequence[tuple[TreeKey, TreeType]]) -> Tree
 
 
 def is_number_list(value: object) -> bool:
-    """Whether this is a list of Python numbers, or of such lists, which is how one writes an array.
+    """Whether this is a list of Python numbers, or of such lists, which NumPy takes for an array.
 
     >>> is_number_list([[1, 2], []]), is_number_list([1, "a"])
     (True, False)
@@ -200,6 +201,33 @@ def is_number_list(value: object) -> bool:
     return type(value) is list and all(
         type(part) in (bool, int, float, complex) or is_number_list(part) for part in value
     )
+
+
+def hold_numbers(numbers: list[Any]) -> list[Any]:
+    """A list of Python numbers as a list whose items one array holds, which is a list itself. Nested lists of equal
+    lengths are held by one array, others by one each.
+
+    >>> flatten(hold_numbers([[1, 2, 3], [4, 5, 6]]))[0], flatten(hold_numbers([[1], [2, 3]]))[0]
+    ([[[1, 2, 3], [4, 5, 6]]], [[1], [2, 3]])
+    """
+    if not numbers:
+        return []
+    shape = _shape_of(numbers)
+    if shape is None:
+        return [hold_numbers(item) if type(item) is list else item for item in numbers]
+    columns: Any = numbers
+    for _ in shape:
+        columns = [StackedItems(columns)]
+    return columns  # type: ignore[no-any-return]
+
+
+def _shape_of(numbers: Any) -> tuple[int, ...] | None:
+    """The shape of an array with these items; None where lists have different lengths, or are empty."""
+    if type(numbers) is not list:
+        return ()
+    shapes = set(map(_shape_of, numbers))
+    shape = shapes.pop() if len(shapes) == 1 else None
+    return None if shape is None else (len(numbers), *shape)
 
 
 PLAIN_CLASSES: dict[type, str] = {
@@ -259,13 +287,15 @@ def flatten(
     words_are_static: bool = False,
     keep_variables: bool = False,
     is_leaf: Callable[[Any], bool] | None = is_number_list,
+    holds_numbers: bool = False,
 ) -> tuple[list[Any], TreeDef]:
     """The leaves of a nested value, in order, and its structure.
 
     A variable becomes a leaf: its current value, or the variable itself with `keep_variables`. With `by_reference`,
     variables and static objects are part of the structure; with `words_are_static`, None is, and in containers strings
     and members of an enum are. A container for which `is_leaf` is true is a leaf, unless it is a list and the structure
-    `like` has a list at its place.
+    `like` has a list at its place. With `holds_numbers`, a list of Python numbers has its items in one leaf
+    (`hold_numbers`), unless `like` has something else at its place.
 
     Raises Invalid for a value that could not be rebuilt: a dict whose keys are not strings or integers, an instance of
     a class that cannot be called with its fields, a value that contains itself; and, except `by_reference`, for another
@@ -276,7 +306,7 @@ def flatten(
     ([2, 3, None, [4, 5], 1], {'b': 1, 'a': (2, [3, None], [4, 5])})
     """
     leaves: list[Any] = []
-    structure = _flatten_into(value, like, leaves, 0, (by_reference, words_are_static, is_leaf))
+    structure = _flatten_into(value, like, leaves, 0, (by_reference, words_are_static, is_leaf, holds_numbers))
     return (leaves if keep_variables else list(map(read_variable, leaves))), structure
 
 
@@ -360,7 +390,7 @@ def flatten_like(structure: TreeDef, value: object, noun: str) -> list[Any]:
     structure than its value."""
     if not structure.size:
         return []
-    leaves, own_structure = flatten(value, like=structure)
+    leaves, own_structure = flatten(value, like=structure, holds_numbers=True)
     if own_structure != structure:
         required, got = describe_difference(structure, own_structure)
         raise Invalid(
@@ -376,6 +406,7 @@ def leaf_names(structure: TreeDef, name: str) -> list[str]:
     >>> leaf_names(flatten(({"a b": 1}, 2))[1], "p")
     ['p_0_a_b', 'p_1']
     """
+    structure = _skip_held_lists(structure)
     if structure.container is None:
         return [name]
     names: list[str] = []
@@ -391,9 +422,45 @@ def leaf_paths(structure: TreeDef, name: str) -> list[str]:
     >>> leaf_paths(flatten({"layers": [1, (2, 3)], 7: 4})[1], "params")
     ['params[7]', "params['layers'][0]", "params['layers'][1][0]", "params['layers'][1][1]"]
     """
+    structure = _skip_held_lists(structure)
     if structure.container is None:
         return [name]
     return [path for key, part in structure.children for path in leaf_paths(part, name + path_step(structure, key))]
+
+
+def _skip_held_lists(structure: TreeDef) -> TreeDef:
+    """The structure of what arrays hold for the items of a list, or of a list of lists: these have its name."""
+    while is_held_list(structure):
+        structure = element_treedef(structure)
+    return structure
+
+
+def element_treedef(structure: TreeDef, mapped: Iterator[bool] | None = None) -> TreeDef:
+    """The structure of the elements of arrays along one axis, where the arrays nest so: those of a list that an array
+    holds are its items. `mapped` says of which leaves elements are taken; None means all."""
+    if structure.container is None:
+        if mapped is not None:
+            next(mapped)
+        return LEAF
+    if is_held_list(structure):
+        ((_, stacked),) = structure.children
+        item = stacked.children[0][1]
+        flags = [True] * item.size if mapped is None else [next(mapped) for _ in range(item.size)]
+        return item if any(flags) else structure
+    parts = tuple((key, element_treedef(part, mapped)) for key, part in structure.children)
+    return replace(structure, children=parts)
+
+
+def count_item_axes(structure: TreeDef, count: int = 0) -> list[int]:
+    """For every leaf, along how many of its axes the items of lists are.
+
+    >>> count_item_axes(flatten(([[1], [2]], 3), holds_numbers=True)[1])
+    [2, 0]
+    """
+    if structure.container is None:
+        return [count]
+    count += structure.container is StackedItems
+    return [axes for _, part in structure.children for axes in count_item_axes(part, count)]
 
 
 def path_step(structure: TreeDef, key: TreeKey) -> str:
@@ -478,18 +545,23 @@ def static_treedef(value: object) -> TreeDef:
     return TreeDef(StaticLeaf, static_leaf=StaticLeaf(value))
 
 
-FlattenOptions: TypeAlias = tuple[bool, bool, Callable[[Any], bool] | None]
-"""`by_reference`, `words_are_static` and `is_leaf` of `flatten`."""
+FlattenOptions: TypeAlias = tuple[bool, bool, Callable[[Any], bool] | None, bool]
+"""`by_reference`, `words_are_static`, `is_leaf` and `holds_numbers` of `flatten`."""
 
 
 def _flatten_into(value: Any, like: TreeDef | None, leaves: list[Any], depth: int, options: FlattenOptions) -> TreeDef:
     kind: Any = type(value)
-    by_reference, words_are_static, is_leaf = options
+    by_reference, words_are_static, is_leaf, holds_numbers = options
+    is_list = kind is list and holds_numbers and _holds_items(value, like)
+    if is_list:
+        value = hold_numbers(value)
+    elif kind is list and like is not None and is_held_list(like):
+        value = _hold_like(value, like)
     if depth > MAX_DEPTH:
         raise Invalid(f"a value is nested deeper than {MAX_DEPTH}, or contains itself", where=user_location())
     if kind is TracedSet and value.stacked is None and not by_reference:
         refuse_collection(value.known_items())
-    parts = None if _is_opaque(value, kind, like, is_leaf) else parts_of(value, kind)
+    parts = None if not is_list and _is_opaque(value, kind, like, is_leaf) else parts_of(value, kind)
     if parts is None:
         is_part = depth > 0 or value is None
         if is_part and is_word(value) and (words_are_static or like == static_treedef(value)):
@@ -507,12 +579,48 @@ def _flatten_into(value: Any, like: TreeDef | None, leaves: list[Any], depth: in
             )
         return LEAF
     if kind is Choice:
-        options = by_reference, True, is_leaf
+        options = by_reference, True, is_leaf, holds_numbers
+    elif kind is StackedItems and holds_numbers:
+        options = by_reference, words_are_static, is_number_list, False
     elif kind not in (tuple, list, dict, TracedSet):
         check_rebuildable(kind, tuple(str(key) for key, _ in parts))
     like_parts = dict(like.children) if like is not None and like.container is kind else {}
     inner = tuple((key, _flatten_into(part, like_parts.get(key), leaves, depth + 1, options)) for key, part in parts)
     return TreeDef(kind, inner, tuple(value) if kind is dict else ())
+
+
+def _holds_items(numbers: list[Any], like: TreeDef | None) -> bool:
+    """Whether one array holds the items of a list, in a value that should have this structure."""
+    return (like is None or is_held_list(like)) and is_number_list(numbers)
+
+
+def _hold_like(items: list[Any], like: TreeDef) -> list[Any]:
+    """A list of values as one whose items an array holds, if this structure is that of numbers or arrays."""
+    axes = 0
+    while is_held_list(like):
+        axes, like = axes + 1, element_treedef(like)
+    is_held = [type(item) for item in items] == [StackedItems]
+    if is_held or not items or like.container is not None:
+        return items
+    columns: Any = stack_as_array(items) if _has_symbols(items) else np.asarray(items)
+    for _ in range(axes):
+        columns = [StackedItems(columns)]
+    return columns  # type: ignore[no-any-return]
+
+
+def _has_symbols(items: list[Any]) -> bool:
+    """Whether a list, or a list in it, has symbolic values or stacked ones, and no values that arrays do not hold."""
+    parts = [_has_symbols(item) if type(item) is list else _is_symbolic(item) for item in items]
+    return any(parts)
+
+
+def _is_symbolic(value: Any) -> bool:
+    return type(value) is StackedItems or hasattr(value, "_tagloom_value")
+
+
+def is_held_list(structure: TreeDef) -> bool:
+    """Whether this is the structure of a list all of whose items arrays hold."""
+    return structure.container is list and [part.container for _, part in structure.children] == [StackedItems]
 
 
 def is_word(value: Any) -> bool:
@@ -655,6 +763,8 @@ def _format(structure: TreeDef, words: Iterator[str]) -> str:
         return f"({', '.join(parts.values())}{',' * (len(parts) == 1)})"
     if structure.container is list:
         return f"[{', '.join(parts.values())}]"
+    if structure.container is StackedItems:
+        return f"*{parts['columns']}"
     if structure.container is Choice:
         return f"one of {', '.join(list(parts.values())[1:])}"
     items = ", ".join(str(key) if parts[key] == "·" else f"{key}: {parts[key]}" for key in structure.key_order or parts)

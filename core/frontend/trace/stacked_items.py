@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from types import CellType
 from typing import Any, NoReturn
@@ -11,6 +12,8 @@ from typing import Any, NoReturn
 from ...errors import Invalid
 from .source_location import user_location
 from .unusable import UnusableValue
+
+_PACKAGE = __name__.partition(".")[0]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -27,19 +30,43 @@ class StackedItems(UnusableValue):
 
     def fail(self, *arguments: object, **options: object) -> NoReturn:
         """Raise the error of a use as an item."""
-        raise Invalid(
-            "a list whose length only the run knows is used where its length must be known",
-            rule="F4",
-            where=user_location(),
-            hint="loop over it, index it, or take its len()",
-        )
+        hint = "loop over it, index it, or take its len(); tl.asarray(xs) makes an array of a list of numbers"
+        message = "a list whose length only the run knows is used where its length must be known"
+        if type(_length_of(self.columns)) is int:
+            message = "code that is not converted uses a list whose items only the run knows"
+        raise Invalid(message, rule="F4", where=user_location(), hint=hint)
 
     __repr__ = __str__ = fail
 
 
+def _length_of(columns: Any) -> Any:
+    """The length of the first axis of nested arrays; None if there is none."""
+    while type(columns) in (list, tuple, dict, StackedItems):
+        parts = columns.columns if type(columns) is StackedItems else columns
+        columns = (
+            next(iter(parts.values() if type(parts) is dict else parts), None)
+            if type(parts) in (list, tuple, dict)
+            else parts
+        )
+    shape = getattr(columns, "shape", None) or (None,)
+    return shape[0]
+
+
 def has_stacked_items(container: Any) -> bool:
-    """Whether a list, tuple or deque has stacked items, so that only the run knows its length."""
+    """Whether a list, tuple or deque has stacked items, so that Python does not know them, nor always their number."""
     return type(container) in (list, tuple, deque) and any(type(item) is StackedItems for item in container)
+
+
+def stack_as_array(items: Sequence[Any], axis: int = 0) -> Any:
+    """The array that NumPy makes of a list of numbers or arrays, some of which are stacked: the items are along this
+    axis, after the axes of the lists around."""
+    namespace, pieces = sys.modules[_PACKAGE], list[Any]()
+    for item in items:
+        is_stacked = type(item) is StackedItems
+        part = item.columns if is_stacked else item
+        array = stack_as_array(part, axis + is_stacked) if type(part) in (list, tuple) else part
+        pieces.append(array if is_stacked else namespace.expand_dims(array, axis=axis))
+    return pieces[0] if len(pieces) == 1 else namespace.concat(pieces, axis=axis)
 
 
 class EntriesKey(str):
@@ -70,6 +97,8 @@ def has_stacked_entries(container: Any) -> bool:
     return isinstance(container, dict) and len(container) == 1 and next(iter(container)) is ENTRIES
 
 
+REPEAT_ITEMS: CellType = CellType()
+"""The implementation of `items * n`, of a list and a symbolic integer. `core/frontend/source/open_lists.py` sets it."""
 SET_METHODS: CellType = CellType()
 """The implementation of the methods of `TracedSet`: a function of the method's name, the set and the arguments.
 `core/frontend/source/tables.py` sets it."""

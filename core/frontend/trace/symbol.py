@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import inspect
 import math
+import operator
 import sys
 from collections.abc import Callable, Iterator
 from types import FunctionType
@@ -22,10 +23,11 @@ from ...ops.op import OPS
 from ...types import HandleType, Type
 from .captures import DeferredValue
 from .choice import Choice
-from .numbers import convert_operands
+from .numbers import convert_operands, number_kind
 from .program_builder import TracedValue, current_region, leak_error, suspended_region
 from .python_operations import fail_as_python
 from .source_location import describe_construct, user_location
+from .stacked_items import REPEAT_ITEMS
 
 API_VERSIONS = ("2021.12", "2022.12", "2023.12", "2024.12")
 """The versions of the standard that `__array_namespace__` accepts; the last one is implemented."""
@@ -111,7 +113,7 @@ METHOD_HINTS = {
     **dict.fromkeys(("item", "tolist"), "float(x), int(x) and np.asarray(x).tolist() take concrete arrays"),
     **dict.fromkeys(
         ("append", "extend", "insert", "pop", "remove", "index", "count", "clear", "reverse"),
-        "an argument that is a list of Python numbers is an array; xs = list(xs) makes a list of it",
+        "this is an array; xs = list(x) makes a list of it, and a list as an argument is one",
     ),
     "numpy": "np.asarray(x) takes concrete arrays",
     "copy": "arrays do not change, so no copy is needed",
@@ -157,8 +159,9 @@ def _binary(op: str, *, swapped: bool = False) -> Any:
     def method(self: ArrayOperators, other: object) -> Any:
         if type(other) is Choice:
             return NotImplemented
-        if op == "multiply" and type(other) in (list, tuple, str, bytes):
-            _refuse_repetition(self, other)
+        is_repeated = op == "multiply" and type(other) in _SEQUENCES
+        if (is_repeated or (type(other) is list and op in PYTHON_OPERATORS)) and number_kind(self) is not None:
+            return _combine_with_sequence(op, self, other, swapped=swapped)
         if op in _RESULTS_FOR_OTHERS and type(other) in _OTHERS and isinstance(self, Symbol) and self._type.is_scalar:
             return _RESULTS_FOR_OTHERS[op]
         if not isinstance(self, Symbol):
@@ -174,21 +177,53 @@ def _binary(op: str, *, swapped: bool = False) -> Any:
 
 _RESULTS_FOR_OTHERS = {"equal": False, "not_equal": True}
 """What a comparison of a number with something else gives, as in Python."""
+_SEQUENCES = (list, tuple, str, bytes)
+_SAMPLES = {"b": True, "i": 1, "f": 1.0}
+PYTHON_OPERATORS: dict[str, Callable[[Any, Any], Any]] = {
+    "add": operator.add,
+    "subtract": operator.sub,
+    "multiply": operator.mul,
+    "divide": operator.truediv,
+    "floor_divide": operator.floordiv,
+    "remainder": operator.mod,
+    "pow": operator.pow,
+    "matmul": operator.matmul,
+    "less": operator.lt,
+    "less_equal": operator.le,
+    "greater": operator.gt,
+    "greater_equal": operator.ge,
+    "logical_and": operator.and_,
+    "logical_or": operator.or_,
+    "logical_xor": operator.xor,
+    "bitwise_left_shift": operator.lshift,
+    "bitwise_right_shift": operator.rshift,
+}
+"""Python's operators, but for `==` and `!=`, by their ops."""
 _OTHERS = (str, bytes, type(None), tuple, list, dict, set, frozenset)
 
 
-def _refuse_repetition(number: ArrayOperators, items: object) -> None:
-    """Raises Invalid (F4) for a list, tuple or string times a symbolic integer: in Python, and with NumPy's integers,
-    this repeats the items."""
-    if isinstance(number, Symbol) and number._type.is_scalar and number._type.dtype.kind in "iu":
-        kind = type(items).__name__
-        raise Invalid(
-            f"a {kind} is repeated a symbolic number of times",
-            rule="F4",
-            where=user_location(),
-            hint=f"tl.asarray(x) * n multiplies the items; tl.zeros(n) makes an array; a {kind} has a fixed length",
-            python=TypeError,
-        )
+def _combine_with_sequence(op: str, number: ArrayOperators, items: Any, *, swapped: bool) -> Any:
+    """What an operator gives in Python for a number and a list, tuple or string: `*` with an integer repeats the items.
+    Raises Usage, a TypeError, for any other operator; Invalid (F4) for a tuple or string that is repeated, since its
+    length cannot depend on the data."""
+    kind, name = number_kind(number), type(items).__name__
+    if op != "multiply" or kind == "f":
+        operands = (type(items)(), _SAMPLES[str(kind)])
+        try:
+            PYTHON_OPERATORS[op](*(operands if swapped else reversed(operands)))
+        except TypeError as error:
+            is_list = type(items) is list
+            hint = "tl.asarray(xs) is an array, whose operators combine a number with each item" if is_list else None
+            raise Usage(str(error), where=user_location(), hint=hint, python=TypeError) from None
+    if type(items) is list:
+        return REPEAT_ITEMS.cell_contents(items, number)
+    raise Invalid(
+        f"a {name} is repeated a symbolic number of times",
+        rule="F4",
+        where=user_location(),
+        hint=f"tl.asarray(x) * n multiplies the items; tl.zeros(n) makes an array; a {name} has a fixed length",
+        python=TypeError,
+    )
 
 
 def _unary(op: str) -> Any:

@@ -67,7 +67,7 @@ def test_errors_name_the_called_function() -> None:
         (lambda: tl.dot_product_attention(MATRIX, MATRIX, 3), "dot_product_attention: "),
         (lambda: tl.map(lambda x: tl.expand_dims(x, axis=7), MATRIX), "expand_dims: "),
         (lambda: tl.zeros(2) + tl.zeros(3), "add: "),
-        (lambda: tl.function(lambda x: x + [x])(2.0), "F1: a list of symbolic values is not a value"),
+        (lambda: tl.function(lambda x: tl.ones(2) + [x])(2.0), "F1: a list of symbolic values is not a value"),
         (lambda: tl.zeros(2)[5.5], "an index is not an integer"),
     ],
 )  # fmt: skip

@@ -35,7 +35,10 @@ def convert_comprehensions(
 ) -> FunctionNode:
     """The function, changed in place, with functions for its generator expressions and comprehensions, to which
     `convert_function` is applied. Those in lambdas, with `await`, and with `:=` to a variable that has a value before,
-    or is used outside of them, are unchanged."""
+    or is used outside of them, run in Python; in lambdas, also over lists of known length whose items arrays hold."""
+    for inner in ast.walk(node):
+        if isinstance(inner, ast.Lambda):
+            spread_iterables(inner)
     if isinstance(node, ast.FunctionDef):
         names = [name.id for name in ast.walk(node) if isinstance(name, ast.Name)]
         names += [parameter.arg for parameter in ast.walk(node) if isinstance(parameter, ast.arg)]
@@ -45,6 +48,14 @@ def convert_comprehensions(
         generators = _Generators(convert_function, Counter([*names, *declared]))
         node.body = [part for statement in node.body for part in generators.convert(statement)]
     return node
+
+
+def spread_iterables(function: FunctionNode) -> None:
+    """Let loops that run in Python, those of comprehensions in lambdas and those of generators, go through lists of
+    known length whose items arrays hold."""
+    for node in list(walk_nodes([function])):
+        if isinstance(node, ast.comprehension | ast.For):
+            node.iter = expression("ag__.items_for_python(iterable)", node.iter, iterable=node.iter)
 
 
 _OPERATORS: dict[type[ast.expr], str] = {

@@ -59,12 +59,15 @@ def convert_expressions(node: FunctionNode, classes: OperatorClasses = NO_CLASSE
     """The function, changed in place, with operators for its expressions; nested functions too. Arithmetic, comparisons
     and attributes stay as they are, unless `classes`, which the function may meet, define them, or tuples or lists are
     compared."""
-    return _Expressions(classes, _sequence_names(node)).visit(node)  # type: ignore[no-any-return]
+    parameters = frozenset(
+        parameter.arg for parameter in [*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs]
+    )
+    return _Expressions(classes, _sequence_names(node), parameters).visit(node)  # type: ignore[no-any-return]
 
 
 class _Expressions(NodeTransformer):
-    def __init__(self, classes: OperatorClasses, sequence_names: frozenset[str]) -> None:
-        self.classes, self.sequence_names = classes, sequence_names
+    def __init__(self, classes: OperatorClasses, sequence_names: frozenset[str], parameters: frozenset[str]) -> None:
+        self.classes, self.sequence_names, self.parameters = classes, sequence_names, parameters
         self.first_parameters: list[str | None] = []
         self.setters: list[dict[str, ast.AST] | None] = []
         """For each function around, the names that need a function to be assigned; None for a lambda."""
@@ -200,9 +203,15 @@ class _Expressions(NodeTransformer):
             return node
         return expression("ag__.get_item(owner, index)", node, owner=node.value, index=index_expression(node.slice))  # type: ignore[no-any-return]
 
-    def _is_sequence(self, node: ast.expr) -> bool:
-        """Whether an operand is a tuple or list, or a variable that the function assigns one."""
-        return _is_display(node) or (isinstance(node, ast.Name) and node.id in self.sequence_names)
+    def _are_sequences(self, operands: list[ast.expr]) -> bool:
+        """Whether the operands of a comparison may be tuples or lists: one is, or is a variable that the function
+        assigns one, or all are parameters."""
+        names = [operand.id if isinstance(operand, ast.Name) else None for operand in operands]
+        return (
+            any(map(_is_display, operands))
+            or any(name in self.sequence_names for name in names)
+            or all(name in self.parameters for name in names)
+        )
 
     def visit_Compare(self, node: ast.Compare) -> ast.AST:
         if len(node.ops) == 1:
@@ -214,7 +223,7 @@ class _Expressions(NodeTransformer):
                 name = _COMPARISONS[type(node.ops[0])]
                 return expression(f"ag__.{name}(item, items)", node, item=node.left, items=node.comparators[0])  # type: ignore[no-any-return]
             symbol = _SYMBOLS.get(type(node.ops[0]))
-            if symbol in ("<", "<=", ">", ">=") and any(map(self._is_sequence, _operands(node))):
+            if symbol in ("<", "<=", ">", ">=") and self._are_sequences(_operands(node)):
                 name = _COMPARISONS[type(node.ops[0])]
                 return expression(f"ag__.{name}(left, right)", node, left=node.left, right=node.comparators[0])  # type: ignore[no-any-return]
             return node if symbol is None else self._binary(node, symbol, node.left, node.comparators[0])

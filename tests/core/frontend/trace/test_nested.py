@@ -342,7 +342,7 @@ def test_the_hint_for_a_loop_variable_is_valid() -> None:
 def test_a_tuple_is_no_array() -> None:
     """A tuple is several values; for an array, a list is needed."""
     norm = tl.function(lambda a: a * a)
-    assert is_same_value(norm([1, 2]), np.array([1, 4]))
+    assert is_same_value(norm(np.array([1, 2])), np.array([1, 4]))
 
     @tl.function
     def doubled(a: tl.Array[tl.int64, 2]):  # type: ignore[no-untyped-def]

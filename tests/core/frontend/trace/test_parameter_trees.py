@@ -190,8 +190,8 @@ def test_pullbacks_take_lists() -> None:
     value, pullback = tl.vjp(lambda a: [a * 2.0, (a * 3.0, [a])], 1.0)
     assert value == [2.0, (3.0, [1.0])] and pullback([1.0, (1.0, [1.0])]) == (6.0,)
     assert tl.jvp(lambda a: [a * 2.0, a * 3.0], (1.0,), (1.0,)) == ([2.0, 3.0], [2.0, 3.0])
-    assert tl.vjp(lambda p: p[0] * p[1][0], [np.float64(2.0), [3.0]])[1](1.0) == ([3.0, np.array([2.0])],)
-    assert tl.grad(lambda p: p[0] * p[1])([2.0, 5.0]).tolist() == [5.0, 2.0], "a list of numbers is an array"
+    assert tl.vjp(lambda p: p[0] * p[1][0], [np.float64(2.0), [3.0]])[1](1.0) == ([3.0, [2.0]],)
+    assert tl.grad(lambda p: p[0] * p[1])([2.0, 5.0]) == [5.0, 2.0]
 
 
 def test_variables_in_lists() -> None:

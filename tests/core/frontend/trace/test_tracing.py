@@ -69,7 +69,7 @@ def gcd(a: tl.int64, b: tl.int64) -> tl.int64:
         (lambda x, y: tl.minimum(x, 3), "minimum x, 3"),
         (lambda x, y: np.array([1, 2]) - x, "subtract [1, 2], x"),
         (lambda x, y: np.array([1, 2]) < x, "less [1, 2], x"),
-        (lambda x, y: x + [1, 2], "add x, [1, 2]"),
+        (lambda x, y: x + np.array([1, 2]), "add x, [1, 2]"),
         (lambda x, y: np.int64(3) * x, "multiply 3, x"),
         (lambda x, y: tl.astype(x, tl.float64), "astype x, dtype=float64"),
         (lambda x, y: tl.identity(3), "identity 3"),
@@ -185,7 +185,7 @@ def test_functions_without_annotations() -> None:
     def f(n: tl.int64, x: tl.float64) -> tuple[tl.int64, tl.float64, tl.float64]:
         return twice(n), *pair(twice(x))
 
-    assert twice(3) == 6 and twice(1.5) == 3.0 and is_same_value(twice([1.0, 2.0]), np.array([2.0, 4.0]))
+    assert twice(3) == 6 and twice(1.5) == 3.0 and is_same_value(twice(np.array([1.0, 2.0])), np.array([2.0, 4.0]))
     assert [function.name for function in f.program.functions] == ["f", "twice", "twice_1", "pair"]
     assert f(1, 0.5) == (2, 2.0, 4.0)
     assert twice.trace(3) is twice.trace(4) is not twice.trace(0.5)

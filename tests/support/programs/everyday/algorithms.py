@@ -25,7 +25,7 @@ def selection_sort(values):
     return values
 
 
-@everyday(([5, 2, 9, 1],), ([4, 3],), ([3, 3, 1],), refusal="F1: assigning to an element")
+@everyday(([5, 2, 9, 1],), ([4, 3],), ([3, 3, 1],))
 def insertion_sort_while(values):
     result = values[:]
     for i in range(1, len(result)):
@@ -204,7 +204,7 @@ def bfs_levels(start):
     return distance
 
 
-@everyday(([[0, 4, 1], [4, 0, 2], [1, 2, 0]],), ([[0, 1], [1, 0]],), refusal="F1: assigning to an element")
+@everyday(([[0, 4, 1], [4, 0, 2], [1, 2, 0]],), ([[0, 1], [1, 0]],))
 def floyd_warshall(d):
     n = len(d)
     d = [row[:] for row in d]
@@ -234,7 +234,7 @@ def dijkstra_dense(source):
 @everyday(
     ([[2.0, 1.0], [1.0, 3.0]], [3.0, 5.0]),
     ([[0.0, 1.0], [1.0, 1.0]], [1.0, 2.0]),
-    refusal="F1: a list of symbolic values",
+    refusal="F4: this list comes from a symbolic branch or loop",
 )
 def gauss_solve(matrix, rhs):
     n = len(rhs)
@@ -252,7 +252,7 @@ def gauss_solve(matrix, rhs):
     return x
 
 
-@everyday(([[1, 2], [3, 4]],), ([[2]],), ([[1, 0, 2], [0, 1, 1], [3, 1, 0]],), refusal="V4")
+@everyday(([[1, 2], [3, 4]],), ([[2]],), ([[1, 0, 2], [0, 1, 1], [3, 1, 0]],))
 def determinant(m):
     if len(m) == 1:
         return m[0][0]
@@ -963,7 +963,7 @@ def quicksort_rec(xs):
     return quicksort_rec([x for x in xs[1:] if x < p]) + [p] + quicksort_rec([x for x in xs[1:] if x >= p])
 
 
-@everyday(([4, 2, 7, 1],), ([1],), refusal="F4: a list whose length")
+@everyday(([4, 2, 7, 1],), ([1],))
 def mergesort_rec(xs):
     if len(xs) <= 1:
         return xs
