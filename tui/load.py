@@ -323,6 +323,8 @@ def parse_argument(name: str, type_: Type | None, word: str) -> Value:
             return admit(read_array(word[1:]), type_)
         if type_ is not None:
             return parse_value(word, type_)
+        if word.split() == ["[]"]:
+            return []  # type: ignore[return-value]
         constant = parse_literal(word)
         is_list = word.lstrip().startswith("[") and constant.type.dtype in PYTHON_DTYPES
         return np.asarray(constant.value).tolist() if is_list else constant.value

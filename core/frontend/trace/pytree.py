@@ -726,8 +726,25 @@ def _label_subtree(structure: TreeDef, leaves: Iterator[Any], path: tuple[str, .
         return _label_choice(structure, leaves, path)
     if structure.static_leaf is not None:
         return [(".".join(path), unflatten(structure, []))]
+    if _skip_held_lists(structure).container is None:
+        return [(".".join(path), next(leaves))]
+    if any(part.container is StackedItems for _, part in structure.children):
+        return _label_items(structure, leaves, path)
     parts = {key: _label_subtree(part, leaves, (*path, str(key))) for key, part in structure.children}
     return [pair for key in structure.key_order or parts for pair in parts[key]]
+
+
+def _label_items(structure: TreeDef, leaves: Iterator[Any], path: tuple[str, ...]) -> list[tuple[str, Any]]:
+    """The leaves of the items of a list, some of which are stacked."""
+    rows, position = list[tuple[str, Any]](), 0
+    for _, part in structure.children:
+        own = [next(leaves) for _ in range(part.size)]
+        is_stacked = part.container is StackedItems
+        item = part.children[0][1] if is_stacked else part
+        for k in range(len(own[0]) if is_stacked else 1):
+            rows += _label_subtree(item, iter([leaf[k] for leaf in own] if is_stacked else own), (*path, str(position)))
+            position += 1
+    return rows
 
 
 def _label_choice(structure: TreeDef, leaves: Iterator[Any], path: tuple[str, ...]) -> list[tuple[str, Any]]:

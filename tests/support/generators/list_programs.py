@@ -40,27 +40,65 @@ _STEPS = (
 
 def write_list_program(draw: Draw) -> PythonProgram:
     """A function of two numbers. Its loops run a few times, and its branches depend on its arguments."""
-
-    def expression() -> str:
-        return ("i", "n", "m", "i * 2 - m", "t % 7", str(draw(-3, 3)))[draw(0, 5)]
-
-    def block(depth: int, indent: str) -> list[str]:
-        lines: list[str] = []
-        for _ in range(draw(1, 3)):
-            kind = draw(0, 9)
-            if kind == 0 and depth:
-                lines += [f"{indent}for i in range({('n', 'm', '2')[draw(0, 2)]}):", *block(depth - 1, indent + "    ")]
-            elif kind <= 2 and depth:
-                test = ("n > 1", "i % 2 == 0", "t > m", "len(xs) > 2")[draw(0, 3)]
-                lines += [f"{indent}if {test}:", *block(depth - 1, indent + "    ")]
-                if draw(0, 1):
-                    lines += [f"{indent}else:", *block(depth - 1, indent + "    ")]
-            else:
-                step = _STEPS[draw(0, len(_STEPS) - 1)].format(e=expression(), k=draw(0, 1))
-                lines += [indent + line for line in step.split("\n")]
-        return lines
-
-    body = ["    xs, ys, t, i = [m], [], 0, 0", "    zs = ys", *block(2, "    "), "    for i in range(n):"]
-    body += [*block(2, "        "), "    return xs, ys, zs, t, len(xs)"]
+    body = ["    xs, ys, t, i = [m], [], 0, 0", "    zs = ys", *_write_block(draw, 2, "    "), "    for i in range(n):"]
+    body += [*_write_block(draw, 2, "        "), "    return xs, ys, zs, t, len(xs)"]
     text = "\n".join(["def f(n, m):", *body, ""])
     return PythonProgram(text, ((2, 1), (0, 3), (3, -1)))
+
+
+_USES = (
+    "ys = xs + ys",
+    "ys = ys * 2",
+    "ys = xs * n",
+    "ys = xs[::-1]",
+    "t += xs[n % len(xs)]",
+    "xs[n % len(xs)] = {e}",
+    "t += xs.index(max(xs)) + xs.count({e})",
+    "t += sum(x * y for x, y in zip(xs, ys))",
+    "if xs < ys: t += 3",
+    "for v in ys: xs.append(v + {e})",
+    "ys = sorted(xs)",
+    "ys = list(map(abs, xs))",
+    "t += len(set(xs))",
+    "first, *rest = xs\nt += first * len(rest)",
+)
+"""Statements on lists that are arguments."""
+
+
+def write_argument_program(draw: Draw) -> PythonProgram:
+    """A function of two lists of numbers and a number, without loops but those over the lists."""
+    steps = (*_STEPS, *_USES, *_USES)
+    body = ["    t, i, m, zs = 0, 1, n + 1, ys"]
+    for _ in range(draw(2, 5)):
+        step = steps[draw(0, len(steps) - 1)].format(e=_write_expression(draw), k=draw(0, 1))
+        body += ["    " + line for line in step.split("\n")]
+    numbers = [draw(-3, 5) for _ in range(draw(2, 4))]
+    inputs = (
+        (numbers, [draw(0, 3)], 2),
+        ([1, 2, 3], numbers[::-1], 1),
+        ([number % 3 for number in range(20)], [4, 1], 3),
+    )
+    text = "\n".join(["def f(xs, ys, n):", *body, "    return xs, ys, zs, t", ""])
+    return PythonProgram(text, inputs)
+
+
+def _write_expression(draw: Draw) -> str:
+    return ("i", "n", "m", "i * 2 - m", "t % 7", str(draw(-3, 3)))[draw(0, 5)]
+
+
+def _write_block(draw: Draw, depth: int, indent: str) -> list[str]:
+    lines: list[str] = []
+    for _ in range(draw(1, 3)):
+        kind = draw(0, 9)
+        if kind == 0 and depth:
+            lines += [f"{indent}for i in range({('n', 'm', '2')[draw(0, 2)]}):"]
+            lines += _write_block(draw, depth - 1, indent + "    ")
+        elif kind <= 2 and depth:
+            test = ("n > 1", "i % 2 == 0", "t > m", "len(xs) > 2")[draw(0, 3)]
+            lines += [f"{indent}if {test}:", *_write_block(draw, depth - 1, indent + "    ")]
+            if draw(0, 1):
+                lines += [f"{indent}else:", *_write_block(draw, depth - 1, indent + "    ")]
+        else:
+            step = _STEPS[draw(0, len(_STEPS) - 1)].format(e=_write_expression(draw), k=draw(0, 1))
+            lines += [indent + line for line in step.split("\n")]
+    return lines
