@@ -228,6 +228,7 @@ def test_the_cost_of_speculation_that_never_pays_is_measured() -> None:
 
 
 @pytest.mark.full
+@pytest.mark.timeout(900)
 def test_models_on_objects_are_measured() -> None:
     """The benchmark of speculation compares results, and prints a row for each way."""
     command = [sys.executable, str(FOLDER / "objects.py"), "--seconds", "0.01", "--only", "TreeRNN"]
@@ -235,3 +236,15 @@ def test_models_on_objects_are_measured() -> None:
     assert ran.returncode == 0, ran.stdout + ran.stderr
     ways = [line.split(" | ")[1] for line in ran.stdout.splitlines() if line.startswith("| TreeRNN")]
     assert ways[:2] == ["tagloom, eager", "tl.speculate"]
+
+
+@pytest.mark.heavy
+@pytest.mark.timeout(1800)
+def test_assumptions_are_dropped_in_turn() -> None:
+    """The ablation compares results, and prints a row for each assumption that is dropped, and the parallelism."""
+    command = [sys.executable, str(FOLDER / "objects.py"), "--seconds", "0.01", "--only", "TreeRNN", "--ablation"]
+    ran = subprocess.run(command, capture_output=True, text=True)
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    ways = [line.split(" | ")[1] for line in ran.stdout.splitlines() if line.startswith("| TreeRNN")]
+    dropped = ["without shapes", "without classes", "without shapes and classes"]
+    assert sorted(ways) == sorted(["tagloom, eager", "tl.speculate", *dropped, "parallelism"]), ran.stdout

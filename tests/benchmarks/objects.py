@@ -1,11 +1,16 @@
 """Models on Python objects: eager tagloom, speculated, PyTorch eager, and torch.compile with its number of graphs.
 
-    python tests/benchmarks/objects.py [--seconds S] [--backend NAME]
+    python tests/benchmarks/objects.py [--seconds S] [--backend NAME] [--ablation]
 
 All ways run in one process, in turn, so that a load on the machine meets all of them; the table has the least time of
 each in milliseconds. The first five runs, which watch, trace and compile, do not count. Results are compared first. A
 TreeRNN and a TreeLSTM encode the same trees of node objects; an RNN takes steps and keeps its state in an attribute.
 The functions are the same for both libraries; `library` is an attribute of the models.
+
+With `--ablation`, the other ways are speculation without one of its assumptions: the shapes of arrays, which are open
+then, or the classes of objects, which then may be None or of another class at each place; or without both. A way
+without a graph has no time. The last row of a model is the parallelism of its graph on the reference machine: how many
+nodes fire at a time, on average.
 """
 
 from __future__ import annotations
@@ -15,13 +20,17 @@ import os
 import random
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
+from unittest.mock import patch
 
 SIZE = 16
 ENGINE = os.environ.get("TAGLOOM_ENGINE", "compiled")
 LEAVES = (20, 30, 25, 40)
 WARMING_RUNS = 5
+WALK_SECONDS = 60.0
+"""How long to wait for the machine code that reads objects; without it, Python reads them."""
 
 
 class Node:
@@ -147,6 +156,76 @@ def make_ways(name, backend):
     return ways, lambda: torch._dynamo.utils.counters["stats"].pop("unique_graphs", 0)
 
 
+class Stranger:
+    """Objects of this class are at no place."""
+
+
+@contextmanager
+def without_assumptions(drop_shapes: bool, drop_classes: bool) -> Iterator[None]:
+    """In the block, graphs are made without assumptions on the shapes of arrays or on the classes of objects."""
+    from tagloom.core.types import Type
+    from tagloom.interp.speculation.heap import Observation
+    from tagloom.interp.speculation.layouts import ArrayLayout, Pool, ReferenceLayout
+
+    sound = Observation.layout_of
+
+    def layout_of(observation: Any, value: Any, place: object) -> Any:
+        layout = sound(observation, value, place)
+        if drop_shapes and isinstance(layout, ArrayLayout):
+            return ArrayLayout(Type(layout.type.dtype, (None,) * len(layout.type.shape or ())))
+        if (
+            drop_classes
+            and isinstance(layout, ReferenceLayout)
+            and not any(issubclass(c, Pool) for c in layout.classes)
+        ):
+            return ReferenceLayout(layout.classes | {Stranger}, True)
+        return layout
+
+    with patch.object(Observation, "layout_of", layout_of):
+        yield
+
+
+def parallelism(name):
+    """The average number of nodes that fire at a time in the graph of a row, for its largest input."""
+    import tagloom as tl
+
+    function, shapes = ROWS[name]
+    speculated = tl.speculate(engine="reference")(function)
+    run = make_way(speculated, tl, tl.asarray, shapes, name != "RNN")
+    for _ in range(WARMING_RUNS):
+        run()
+    return speculated.last_outcome.stats.parallelism
+
+
+def make_ablation(name):
+    """The ways of an ablation by their names, with the reason for each that has no graph."""
+    import tagloom as tl
+
+    function, shapes = ROWS[name]
+    rest = tl, tl.asarray, shapes, name != "RNN"
+    ways, reasons = {"tagloom, eager": make_way(function, *rest)}, {}
+    dropped = {"shapes": (True, False), "classes": (False, True), "shapes and classes": (True, True)}
+    for names, options in {"": (False, False), **dropped}.items():
+        way = f"without {names}" if names else "tl.speculate"
+        speculated = tl.speculate(engine=ENGINE)(function)
+        with without_assumptions(*options):
+            ways[way] = make_way(speculated, *rest)
+            for _ in range(WARMING_RUNS):
+                ways[way]()
+        if speculated.graph is None:
+            reasons[way] = speculated.reason
+    return ways, reasons
+
+
+def load_walk():
+    """Wait until the machine code that reads objects is loaded; afterwards, the next run uses it."""
+    from tagloom.interp.speculation.walk import find_walk
+
+    deadline = time.monotonic() + WALK_SECONDS
+    while find_walk() is None and time.monotonic() < deadline:
+        time.sleep(0.1)
+
+
 def least_times(ways, seconds):
     """The least time of each way in milliseconds; the ways take turns."""
     times = {name: [] for name in ways}
@@ -163,9 +242,11 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--seconds", type=float, default=1.0, help="of each way and row")
     parser.add_argument("--backend", default="inductor", help="of torch.compile")
+    parser.add_argument("--ablation", action="store_true", help="without some of the assumptions")
     parser.add_argument("--only", nargs="+", choices=list(ROWS), default=list(ROWS))
     options = parser.parse_args()
     os.environ.setdefault("TAGLOOM_ENGINE", ENGINE)
+    load_walk()
     print(f"{os.cpu_count()} processors, load {os.getloadavg()[0]:.1f}, Python {sys.version.split()[0]}")
     print(
         "| model | way | milliseconds | as fast as PyTorch, or eager tagloom without it | graphs |",
@@ -174,17 +255,25 @@ def main() -> int:
     )
     is_right = True
     for name in options.only:
-        ways, count_graphs = make_ways(name, options.backend)
+        reasons: dict[str, str] = {}
+        if options.ablation:
+            (ways, reasons), count_graphs = make_ablation(name), lambda: 0
+        else:
+            ways, count_graphs = make_ways(name, options.backend)
         for _ in range(WARMING_RUNS):
             results = {way: [float(each) for each in run()] for way, run in ways.items()}
         expected = results["tagloom, eager"]
         is_right &= all(abs(a - b) < 1e-9 for each in results.values() for a, b in zip(each, expected, strict=True))
         graphs = count_graphs()
-        times = least_times(ways, options.seconds)
+        times = least_times({way: run for way, run in ways.items() if way not in reasons}, options.seconds)
         base = times.get("PyTorch, eager", times["tagloom, eager"])
         for way, each in times.items():
             made = str(graphs) if way == "torch.compile" else ""
             print(f"| {name} | {way} | {each:.3g} | {base / each:.3g} times | {made} |", flush=True)
+        for way, reason in reasons.items():
+            print(f"| {name} | {way} | no graph, since {reason} | | |", flush=True)
+        if options.ablation:
+            print(f"| {name} | parallelism | | {parallelism(name):.3g} nodes at a time | |", flush=True)
     return 0 if is_right else 1
 
 
