@@ -53,6 +53,7 @@ from tagloom.core.program.program import Program
 from tagloom.core.program.validate import program_problems
 from tagloom.interp.oracle.report import compare_reports
 from tagloom.tui.cli.conform_report import read_report
+from tagloom.tui.cli.show import LayoutProgress
 from tagloom.tui.session.commands import new_session
 from tagloom.viz.pictures import PICTURES
 
@@ -339,6 +340,42 @@ def attack_notebook(dice: random.Random, folder: Path) -> None:
     assert _Page(page).frames == [player.html] and not list(page_problems(page)), part
 
 
+MOMENTS = (
+    "0-6", "0,3", "0-300:150", "-1,0", "9-1", "0-", "1,,2", "0-99999999999", f"0-{'9' * 30}", "1-2:0", "x", "0\n1",
+    "\u0663-5",
+)  # fmt: skip
+PICTURE_FILES = (
+    "run.gif", "run.apng", "run.pdf", "frame-%d.svg", "frame-%d.pdf", "frame-%d%d.svg", "%s-%d.svg", "%n.gif",
+    "run.GIF", "none/run.gif", "folder.gif", "run\0.gif", f"{'x' * 300}.gif", "\ud800.gif", ".gif", "run.gif/", "run",
+    "%d.exe", *(f"{part}.gif".replace("/", "") for part in HOSTILE),
+)  # fmt: skip
+MAGIC = {".gif": b"GIF89a", ".apng": b"\x89PNG", ".pdf": b"%PDF", ".svg": b"<"}
+
+
+def attack_pictures(dice: random.Random, folder: Path) -> None:
+    """Pictures of a run at several moments, in files of any name: animations, documents, a file for each moment. Each
+    file that is there afterwards is whole."""
+    target = folder / "pictures"
+    shutil.rmtree(target, ignore_errors=True)
+    (target / "folder.gif").mkdir(parents=True)
+    program = rename(tl.to_json(fib.trace(3).program), dice.choice([*MARKUP, *HOSTILE, "", "", ""]))
+    (target / "program.json").write_text(json.dumps(program))
+    words = ["show", "program.json", dice.choice(["1", "2"]), f"--at={dice.choice(MOMENTS)}"]
+    words += [
+        "-o",
+        dice.choice(PICTURE_FILES),
+        *dice.choice([[], ["--seconds", dice.choice(["0", "nan", "1e9", "-1"])]]),
+    ]
+    with patch.dict(os.environ, {"NO_COLOR": "1"}), patch.object(LayoutProgress, "report"):
+        command = run_words(words, folder=target)
+    assert not command.raised, command.raised
+    problems = [*faults(command.out), *faults(command.err)]
+    assert not problems, problems
+    for path in target.iterdir():
+        if path.is_file() and path.suffix in MAGIC:
+            assert path.read_bytes().startswith(MAGIC[path.suffix]), path
+
+
 SURFACES: dict[str, tuple[str, Attack, float]] = {
     "text": ("text form (.tl)", attack_text, 1),
     "document": ("programs, graphs and outcomes (.json)", attack_document, 1),
@@ -353,6 +390,7 @@ SURFACES: dict[str, tuple[str, Attack, float]] = {
     "json_file": ("schedules by hand, and findings of `tagloom conform`", attack_json_file, 0.2),
     "report": ("reports of `tagloom conform`, compared", attack_report, 1),
     "session": ("ten lines of session commands, with hostile words", attack_session, 0.2),
+    "pictures": ("pictures of several moments, in files of any name", attack_pictures, 0.05),
     "notebook": ("pictures and pages of a notebook, with markup in names", attack_notebook, 0.05),
     "displays": ("graphs of any shape, in all pictures, the player and the session", attack_displays, 0.03),
 }

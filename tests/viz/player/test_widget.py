@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import os
+import random
 import subprocess
 import sys
 import time
 from ast import literal_eval
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -180,3 +182,20 @@ def test_a_widget_that_listens_to_every_page_is_caught(stepped: Callable[..., Ta
     tab = stepped(edit_widget=("event.source !== frame.contentWindow || ", ""))
     tab.run("postMessage({tagloom: {position: 3}}, '*')")
     tab.wait("window.saved.length === 1 && window.saved[0] === 3")
+
+
+@pytest.mark.full
+def test_messages_of_any_kind_leave_the_history_at_a_moment() -> None:
+    """A page may send anything: what is no position is refused, and any position moves the history within its run."""
+    pytest.importorskip("anywidget")
+    traitlets = pytest.importorskip("traitlets")
+    dice, history = random.Random(5), fib.history(3)
+    history.run()
+    widget = tl.widget(history)
+    values = [0, -1, 2**63, 10**400, -(10**400), 1.5, float("nan"), None, "7", "x", [1], {"position": 3}, True]
+    for _ in range(300):
+        value = dice.choice([*values, dice.randint(-9, 3 * len(history))])
+        with suppress(traitlets.TraitError):
+            widget.set_state({dice.choice(["position", "height", "title", "history", "_events"]): value})
+        assert widget.history is history and 0 <= history.position <= len(history)
+    widget.close()
