@@ -13,7 +13,7 @@ import tagloom as tl
 from pytest import MonkeyPatch
 from support.laws.python_laws import RUNS, disagreements
 from support.twins.broken_twin import broken
-from tagloom.core.frontend.source import contexts, option_operations, raising, staging
+from tagloom.core.frontend.source import contexts, handlers, option_operations, raising, staging
 
 
 def missing_index(n):
@@ -144,7 +144,7 @@ def test_a_fault_of_tagloom_ends_the_trace(function: Any, module: Any, name: str
 def _every_exception_is_of_the_user(patch: MonkeyPatch) -> None:
     patch.setattr(raising, "is_of_user", lambda error: True)
     patch.setattr(option_operations, "is_of_user", lambda error: True)
-    for module in (raising, contexts):
+    for module in (raising, contexts, handlers):
         patch.setattr(module, "hides_fault", lambda classes, error: False)
 
 
