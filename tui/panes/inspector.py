@@ -32,6 +32,9 @@ from ..session.session import Session
 from .page import PageRow, PageSpan, PanePage, build_row, empty_page, mark_span
 
 MAX_FIRINGS, MAX_VALUES = 8, 60
+ELEMENT_WIDTH = 7
+"""The columns of an element of an array."""
+
 DEFAULT_WIDTH = 40
 """The default width at which sentences are wrapped."""
 _BAR_GLYPHS = "▁▂▃▄▅▆▇█"
@@ -178,9 +181,24 @@ def _number_rows(array: np.ndarray[Any, Any]) -> Iterator[PageRow]:
     flat = array.reshape(-1, array.shape[-1]) if array.ndim > 1 and array.shape[-1] else array.reshape(1, -1)
     for line in flat[:4]:
         more = " …" if len(line) > 6 else ""
-        yield build_row("  ", (" ".join(f"{abbreviate_value(value[()]):>7}" for value in line[:6]) + more, GREEN))
+        texts = (f"{describe_element(value, array.size):>{ELEMENT_WIDTH}}" for value in line[:6])
+        yield build_row("  ", (" ".join(texts) + more, GREEN))
     if len(flat) > 4:
         yield build_row((f"  and {len(flat) - 4:,} rows more", GREY))
+
+
+def describe_element(value: Any, size: int) -> str:
+    """A NumPy scalar that is an element of an array of this size. Long floats have four digits, so that rows fit, but
+    all digits if there is no other element.
+
+    >>> third = np.float64(1 / 3)
+    >>> describe_element(third, 6), describe_element(third, 1), describe_element(np.float64(10.5), 6)
+    ('0.3333', '0.3333333333333333', '10.5')
+    """
+    text = format_value(value[()])
+    if value.dtype.kind != "f" or len(text) <= ELEMENT_WIDTH:
+        return abbreviate_value(value[()])
+    return text if size == 1 else f"{value:.4g}"
 
 
 def _watch_rows(session: Session) -> Iterator[PageRow]:

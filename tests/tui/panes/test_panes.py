@@ -358,6 +358,11 @@ def test_rows_of_arrays() -> None:
     assert "2 not finite" in "\n".join(row.text for row in array_rows(np.array([1, np.nan, np.inf])))
     chosen = "\n".join(row.text for row in array_rows(np.arange(12.0).reshape(6, 2), "-1, :"))
     assert "[-1, :] [2]" in chosen and "11.0" in chosen and "mean 5.5" in chosen
+    fractions = np.arange(1, 13).reshape(2, 6) / 7
+    *_, last = array_rows(fractions)
+    assert last.text.split() == ["1.0", "1.143", "1.286", "1.429", "1.571", "1.714"]
+    *_, last = array_rows(fractions, "1, 1")
+    assert "1.1428571428571428" in last.text
     assert "there is no slice [9]" in "\n".join(row.text for row in array_rows(np.arange(3), "9"))
     assert "1 of 2 true" in "\n".join(row.text for row in array_rows(np.array([True, False])))
 
