@@ -361,10 +361,12 @@ class _ControlFlow:
         functions += _block("def name(error): body", node, name=handlers, error=error, body=[*declarations, again])
         kinds = [copy_tree(handler.type) for handler in node.handlers if handler.type is not None]
         caught = ast.Tuple(kinds, ast.Load()) if len(kinds) == len(node.handlers) else _load("Exception")
+        modified = self._modified(node.body, node.orelse, node.handlers)
+        self.shared_names.update(modified)  # code after an exit, which is dropped, may be all that assigns one
         call = self._operator(
             f"{target}ag__.try_stmt(lambda: caught, body, handle, otherwise, state, live)",
             node,
-            self._modified(node.body, node.orelse, node.handlers),
+            modified,
             live,
             caught=caught,
             body=body,

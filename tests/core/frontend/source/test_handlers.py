@@ -350,6 +350,22 @@ def finally_in_a_loop_in_a_try(n):
     return n, c
 
 
+def code_after_a_raise(n):
+    for i in range(n):
+        try:
+            try:
+                if i > 1:
+                    return n
+                raise KeyError("always")
+                q = n
+                print(q)
+            except KeyError:
+                n += 1
+        finally:
+            n -= 1
+    return n
+
+
 def manager_in_a_try(n):
     try:
         with Wallet(n) as wallet:
@@ -424,6 +440,7 @@ FUNCTIONS: dict[Function, list[tuple[int, ...]]] = {
         exception_by_name, popped, known_operations_that_raise, loops_of_known_length, exits_and_finally,
         exit_before_the_else,
         finally_in_a_loop_in_a_try,
+        code_after_a_raise,
         manager_in_a_try, recursive_try,
     ], NUMBERS),
 }  # fmt: skip
