@@ -61,7 +61,7 @@ class Terminal:
 
     def ends(self) -> int:
         """Read until the process has ended, and return its exit code."""
-        until = time.monotonic() + 20
+        until = time.monotonic() + 60  # other processes may have the processors
         while self.read() and self.process.poll() is None:
             assert time.monotonic() < until, self.seen[-3000:]
         return self.process.wait(5)
