@@ -467,7 +467,7 @@ def walrus_roots(n):
     return out, sq
 
 
-@everyday(([1, 2, 3, 4], 2), ([1, 2, 3, 4], 0), ([1, 2, 3, 4], 3), refusal="V4: add: these shapes do not broadcast")
+@everyday(([1, 2, 3, 4], 2), ([1, 2, 3, 4], 0), ([1, 2, 3, 4], 3))
 def rotate(xs, k):
     k %= len(xs)
     return xs[k:] + xs[:k]
