@@ -31,10 +31,8 @@ class CompiledEngine:
             return "it runs programs, and this graph was not lowered from one"
         if options.k is not None:
             return "it does not support k-bounds, since it runs iterations one after another"
-        reason = unsupported_option(options.schedule, options.until, options.keep)
-        if reason is not None or has_machine_code(job.program):
-            return reason
-        return numba_unavailable() or unsupported_program(job.program)
+        reason = unsupported_option(options.schedule, options.until, options.keep) or numba_unavailable()
+        return reason or (None if has_machine_code(job.program) else unsupported_program(job.program))
 
     def run(self, job: Job, arguments: Sequence[object], options: RunOptions) -> Outcome:
         # not in `interrupt_at_once`: a short run reports Ctrl-C itself
