@@ -661,7 +661,7 @@ def collatz_generator(n):
     return total
 
 
-@everyday((5,), (0,), (8,), refusal="F1: a range with a symbolic bound")
+@everyday((5,), (0,), (8,), refusal="F1: only a for loop counts through a range")
 def generator_pairs(n):
     def pairs(limit):
         for i in range(limit):
@@ -699,7 +699,7 @@ def first_squares(n):
     return [x for x, _ in zip(squares(), range(n))]
 
 
-@everyday((3,), (0,), (6,), refusal="F1: a range with a symbolic bound")
+@everyday((3,), (0,), (6,), refusal="F1: only a for loop counts through a range")
 def chained_generators(n):
     def evens(limit):
         for k in range(limit):

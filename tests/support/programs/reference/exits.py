@@ -178,12 +178,12 @@ def a_modification_that_an_exception_hides(x):
     return y
 
 
-@entry((3,), (0,), refusal="F4: a symbolic condition decides whether ValueError is raised in a `try`")
+@entry((3,), (0,))
 def a_handler_of_a_symbolic_exception(x):
     y = 0
     try:
         if x > 1:
-            raise ValueError("more than one")  # refused
+            raise ValueError("more than one")
         y = 1
     except ValueError:
         pass
