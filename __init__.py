@@ -16,7 +16,21 @@ from math import e, inf, nan, pi
 from . import deprecation as _deprecation
 from .core import display as _display
 from .core.autodiff.rows import Rows
-from .core.dtypes import bool, float32, float64, int8, int16, int32, int64, uint8, uint16, uint32, uint64
+from .core.dtypes import (
+    bfloat16,
+    bool,
+    float16,
+    float32,
+    float64,
+    int8,
+    int16,
+    int32,
+    int64,
+    uint8,
+    uint16,
+    uint32,
+    uint64,
+)
 from .core.errors import Broken, Crash, Deadlock, Disagreement, Exhausted, Invalid, Malformed, TagloomError, Trap, Usage
 from .core.frontend import functions as _functions
 from .core.frontend.array_api import linalg
@@ -275,6 +289,7 @@ __all__ = [
     "assert_",
     "astype",
     "bernoulli",
+    "bfloat16",
     "bool",
     "boolean_mask",
     "breakpoint",
@@ -317,6 +332,7 @@ __all__ = [
     "feeding",
     "finfo",
     "flip",
+    "float16",
     "float32",
     "float64",
     "foldl",

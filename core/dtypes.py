@@ -1,17 +1,21 @@
 """The element types: what kind of number a value holds.
 
-A dtype is a class, so that it serves as an annotation and as a value: `def f(n: tl.int64)`.
+A dtype is a class, so that it serves as an annotation and as a value: `def f(n: tl.int64)`. NumPy has no bfloat16; the
+package `ml_dtypes` adds it, with the kind "V": kinds are asked of our dtypes, not of NumPy's.
 """
 
 from __future__ import annotations
 
 import builtins
+from typing import Any, NamedTuple
 
+import ml_dtypes
 import numpy as np
 
 
 class DType(type):
-    """The class of all dtypes. `kind` is 'b' (bool), 'i' (signed), 'u' (unsigned) or 'f' (floating point)."""
+    """The class of all dtypes. `kind` is 'b' (bool), 'i' (signed), 'u' (unsigned) or 'f' (floating point); `numpy` is
+    the dtype of NumPy in which arrays are stored."""
 
     kind: str
     numpy: np.dtype[np.generic]
@@ -26,6 +30,25 @@ class DType(type):
     @property
     def is_integer(cls) -> builtins.bool:
         return cls.kind in "iu"
+
+    @property
+    def limits(cls) -> Any:
+        """The limits of a float dtype: `max`, `eps` and the other fields of NumPy's `finfo`.
+
+        >>> float(float16.limits.max)
+        65504.0
+        """
+        assert cls.kind == "f"
+        return ml_dtypes.finfo(cls.numpy)  # type: ignore[no-untyped-call]
+
+    @property
+    def compute_dtype(cls) -> DType:
+        """The dtype in which ops compute values of this one: float32 for the floats of 16 bits, else the dtype itself.
+
+        >>> bfloat16.compute_dtype, float32.compute_dtype
+        (float32, float32)
+        """
+        return float32 if cls in FLOAT_FORMATS else cls
 
     @property
     def range(cls) -> tuple[int, int]:
@@ -116,7 +139,24 @@ class float64(metaclass=DType):  # noqa: N801
     numpy = np.dtype(np.float64)
 
 
-ALL: tuple[DType, ...] = (bool, int8, int16, int32, int64, uint8, uint16, uint32, uint64, float32, float64)
+class float16(metaclass=DType):  # noqa: N801
+    """16-bit IEEE 754 floating point. Ops compute in float32 and round."""
+
+    kind = "f"
+    numpy = np.dtype(np.float16)
+
+
+class bfloat16(metaclass=DType):  # noqa: N801
+    """16-bit floating point with the exponents of float32, and 8 significant bits. Ops compute in float32 and round."""
+
+    kind = "f"
+    numpy = np.dtype(ml_dtypes.bfloat16)
+
+
+ALL: tuple[DType, ...] = (
+    bool, int8, int16, int32, int64, uint8, uint16, uint32, uint64, float32, float64, float16, bfloat16
+)  # fmt: skip
+"""All dtypes. Column logs contain their positions."""
 BY_NAME: dict[str, DType] = {repr(dtype): dtype for dtype in ALL}
 BY_NUMPY: dict[np.dtype[np.generic], DType] = {dtype.numpy: dtype for dtype in ALL}
 BY_PYTHON: dict[type, DType] = {builtins.bool: bool, int: int64, float: float64}
@@ -124,16 +164,29 @@ BY_PYTHON: dict[type, DType] = {builtins.bool: bool, int: int64, float: float64}
 PYTHON_DTYPES = frozenset(BY_PYTHON.values())
 
 
+class FloatFormat(NamedTuple):
+    """The binary format of a float: the bits of its significand, the leading one included, and of its exponent."""
+
+    significand_bits: int
+    exponent_bits: int
+
+
+FLOAT_FORMATS: dict[DType, FloatFormat] = {float16: FloatFormat(11, 5), bfloat16: FloatFormat(8, 8)}
+"""The floats of 16 bits."""
+
+
 def promote(first: DType, second: DType) -> DType | None:
     """The dtype to which these two promote by the Array API standard; None where the standard leaves it open.
 
-    The wider of two of one kind; the narrowest signed integer that holds both a signed and an unsigned one. Kinds
-    do not mix otherwise.
+    The wider of two of one kind; the narrowest signed integer that holds both a signed and an unsigned one; float32
+    for float16 and bfloat16. Kinds do not mix otherwise.
 
     >>> promote(int8, uint8), promote(float32, float64), promote(int64, uint64), promote(int64, float64)
     (int16, float64, None, None)
     """
     if first.kind == second.kind:
+        if first.bits == second.bits and first is not second:
+            return float32
         return max(first, second, key=lambda dtype: dtype.bits)
     if not (first.is_integer and second.is_integer):
         return None

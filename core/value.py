@@ -99,9 +99,8 @@ def _convert_numbers(value: Any, dtype: DType) -> npt.NDArray[np.generic]:
     try:
         if dtype.kind != "f":
             return np.asarray(value, dtype=dtype.numpy)
-        with np.errstate(over="ignore"):
-            wide_array = np.asarray(value, dtype=np.float64)
-            narrow_array = wide_array.astype(dtype.numpy)
+        wide_array = np.asarray(value, dtype=np.float64)
+        narrow_array = round_floats(wide_array, dtype)
         if np.any(np.isinf(narrow_array) & np.isfinite(wide_array)):
             raise OverflowError
         return narrow_array
@@ -110,6 +109,26 @@ def _convert_numbers(value: Any, dtype: DType) -> npt.NDArray[np.generic]:
         raise Usage(f"this {noun} does not fit into {dtype!r}", got=got, python=OverflowError) from None
     except ValueError:
         raise ragged_array_error(value) from None
+
+
+def round_floats(array: npt.NDArray[np.floating[Any]], dtype: DType) -> npt.NDArray[Any]:
+    """Floats rounded to another float dtype, once: to the nearest number, of two equally near ones to the even one, and
+    beyond the range to infinity.
+
+    `ml_dtypes` rounds float64 to bfloat16 through float32, where a number may become a tie. So float32 is rounded to
+    odd first (Boldo and Melquiond, When double rounding is odd, 2005).
+
+    >>> round_floats(np.array([1.00390625 + 2.0**-40]), dtypes.bfloat16).astype(np.float64)
+    array([1.0078125])
+    """
+    with np.errstate(all="ignore"):
+        if dtype is dtypes.bfloat16 and array.dtype == np.float64:
+            single = array.astype(np.float32)
+            bits = single.view(np.uint32)
+            bits -= np.abs(single) > np.abs(array)  # toward zero
+            bits |= (single != array) & (array == array)
+            array = single
+        return array.astype(dtype.numpy)
 
 
 def normalize(value: object, type_: Type) -> Value:
@@ -165,9 +184,15 @@ def fingerprint(value: object) -> tuple[str, tuple[int, ...], Any]:
         case float():
             return "<f8", (), struct.pack("<d", value if value == value else math.nan)
     array = np.asarray(value)
-    if array.dtype.kind == "f":
-        array = np.where(np.isnan(array), np.array(math.nan, array.dtype), array)
+    if is_float_array(array):
+        with np.errstate(invalid="ignore"):  # bfloat16 warns of signalling NaNs
+            array = np.where(np.isnan(array), np.array(math.nan, array.dtype), array)
     return array.dtype.str, array.shape, array.tobytes()
+
+
+def is_float_array(array: npt.NDArray[Any]) -> builtins.bool:
+    """Whether an array of NumPy has a float dtype; the kind of bfloat16 is not 'f' there."""
+    return array.dtype.kind == "f" or array.dtype == dtypes.bfloat16.numpy
 
 
 def format_value(value: object) -> str:
@@ -210,12 +235,31 @@ def abbreviate(value: object, max_elements: int = MAX_PRINTED_ELEMENTS) -> str:
 def _format_numbers(array: npt.NDArray[Any]) -> str:
     if array.ndim:
         return f"[{', '.join(map(_format_numbers, array))}]"
-    match array.dtype.kind:
-        case "b":
-            return "true" if array else "false"
-        case "f":
-            return "nan" if array != array else str(array[()])
-    return str(array[()])
+    if array.dtype.kind == "b":
+        return "true" if array else "false"
+    if dtypes.BY_NUMPY.get(array.dtype) in dtypes.FLOAT_FORMATS:
+        return format_narrow_float(array[()])
+    return "nan" if array.dtype.kind == "f" and array != array else str(array[()])
+
+
+def format_narrow_float(number: Any) -> str:
+    """The shortest decimal that rounds to a float of 16 bits, as Python prints its own floats.
+
+    >>> format_narrow_float(np.float16(0.1)), format_narrow_float(dtypes.bfloat16.numpy.type(3000))
+    ('0.1', '2990.0')
+    """
+    exact = float(number)
+    if not math.isfinite(exact):
+        return repr(math.nan if exact != exact else exact)
+    decimals = (float(f"{exact:.{digits}g}") for digits in range(1, 6))
+    return repr(next(each for each in decimals if _rounds_to(each, number)))
+
+
+def _rounds_to(decimal: float, number: Any) -> builtins.bool:
+    """Whether a float64 becomes this float of 16 bits. The constructor is fast, but rounds to bfloat16 twice."""
+    with np.errstate(over="ignore"):
+        is_near = type(number)(decimal) == number
+    return bool(is_near) and float(round_floats(np.array(decimal), dtypes.BY_NUMPY[number.dtype])) == float(number)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -170,7 +170,17 @@ def test_independent_of_tagloom() -> None:
         node for node in ast.walk(ast.parse(INDEPENDENT.read_text())) if isinstance(node, ast.Import | ast.ImportFrom)
     ]
     actual = {node.module if isinstance(node, ast.ImportFrom) else node.names[0].name for node in imports}
-    assert actual == {"__future__", "collections.abc", "fractions", "hashlib", "math", "numpy", "struct", "typing"}
+    assert actual == {
+        "__future__",
+        "collections.abc",
+        "fractions",
+        "hashlib",
+        "math",
+        "ml_dtypes",
+        "numpy",
+        "struct",
+        "typing",
+    }
     assert set(PROGRAMS) == {(file, case.name) for file, case in every_case() if is_computed(file, case)}
 
 

@@ -107,7 +107,7 @@ def atanh(x: Any, /) -> Any:
 
 def bitcast(x: Any, /, dtype: Any) -> Any:
     """The bits of x read as another dtype of as many bits (attribute `dtype`): integers of both signs, and the floats
-    of 32 and 64 bits. It has no adjoint. A signalling NaN may become a quiet one."""
+    of 16, 32 and 64 bits. It has no adjoint. A signalling NaN may become a quiet one."""
 
 def bitwise_and(x: Any, y: Any, /) -> Any:
     """The bits set in both operands."""

@@ -1,7 +1,7 @@
 """Values, types and other small parts of all documents, as JSON and back.
 
-Numbers that not every reader can represent are strings: integers beyond 2**53 in size, infinities, NaN. A float32 is
-written as the equal float64, so that its bits survive any reader.
+Numbers that not every reader can represent are strings: integers beyond 2**53 in size, infinities, NaN. A narrower
+float is written as the equal float64, so that its bits survive any reader.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from ..ops.type_rules import TYPE_ATTRIBUTES
 from ..program.program import DocumentLocation, Location
 from ..tag import ROOT, Site
 from ..types import MAX_AXES, Handle, HandleType, Shape, Type, check_element_type, handle_type, type_of
-from ..value import Literal, Value, normalize
+from ..value import Literal, Value, normalize, round_floats
 from .cursor import JsonCursor, read_natural, validate_name, validate_text
 
 JsonValue = Any
@@ -157,9 +157,10 @@ def _read_array_in_bulk(dtype: DType, data: list[Any]) -> npt.NDArray[Any] | Non
         low, high = dtype.range
         if min(data) < max(low, -MAX_EXACT_INTEGER) or max(data) > min(high, MAX_EXACT_INTEGER):
             return None
-    with np.errstate(over="ignore"):
-        array = np.array(data).astype(dtype.numpy)
-    return array if dtype.kind != "f" or np.isfinite(array).all() else None
+    if dtype.kind != "f":
+        return np.array(data).astype(dtype.numpy)
+    array = round_floats(np.array(data), dtype)
+    return array if np.isfinite(array).all() else None
 
 
 def _read_array_by_element(dtype: DType, elements: list[JsonCursor]) -> npt.NDArray[Any]:
@@ -170,8 +171,7 @@ def _read_array_by_element(dtype: DType, elements: list[JsonCursor]) -> npt.NDAr
         info = np.iinfo(dtype.numpy.name)
         return np.array([_read_integer(element, info, dtype) for element in elements], dtype.numpy)
     numbers = [_read_float(element) for element in elements]
-    with np.errstate(over="ignore"):
-        array = np.array(numbers, np.float64).astype(dtype.numpy)
+    array = round_floats(np.array(numbers, np.float64), dtype)
     for position in np.flatnonzero(np.isinf(array)).tolist():
         if type(elements[position].data) is not str:
             elements[position].refuse(f"a number within the range of {dtype!r}")

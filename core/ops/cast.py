@@ -12,12 +12,15 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from .. import dtypes
+from ..dtypes import DType
 from ..types import Type
-from ..value import Value
+from ..value import Value, round_floats
 
 Cast: TypeAlias = Callable[[Any], Any]
 _NUMPY_CONSTRUCTORS: dict[type, Cast] = dict.fromkeys(dtypes.BY_PYTHON, np.asarray)
 _FLOAT64 = np.dtype(np.float64)
+_FLOAT32 = np.dtype(np.float32)
+_NARROW_DTYPES = frozenset(dtype.numpy for dtype in dtypes.FLOAT_FORMATS)
 _FLOAT32_MAX = float(np.finfo(np.float32).max)
 
 
@@ -86,6 +89,35 @@ def round_to_float32(number: float) -> Any:
         return np.float32(number)
     finally:
         ERROR_STATE.reset(token)
+
+
+def rounding_constructor(dtype: DType) -> Cast:
+    """The function that rounds numbers to float32, and then to a float of 16 bits."""
+    constructor = dtype.numpy.type
+
+    def round_number(number: float) -> Any:
+        token = ERROR_STATE.set(IGNORE_ERRORS)
+        try:
+            return constructor(np.float32(number))
+        finally:
+            ERROR_STATE.reset(token)
+
+    return round_number
+
+
+def widen_array(operand: Any) -> Any:
+    """An operand in the dtype that ops compute it in: float32 for the floats of 16 bits."""
+    if not isinstance(operand, np.ndarray | np.generic) or operand.dtype not in _NARROW_DTYPES:
+        return operand
+    return operand.astype(_FLOAT32)
+
+
+def narrow_value(value: Any, dtype: DType) -> Value:
+    """A float, or an array of them, rounded to a float of 16 bits."""
+    array: Any = round_floats(np.asarray(value), dtype)
+    if array.ndim:
+        array.setflags(write=False)
+    return array if array.ndim else array[()]  # type: ignore[no-any-return]
 
 
 def _find_error_state() -> tuple[ContextVar[Any], Any]:

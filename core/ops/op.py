@@ -1,7 +1,8 @@
 """The registry of ops. An op is one row, declared once, in the file of its family; everything else is derived from it.
 
 Columns hold the types that an op takes and returns, its kernels for scalars and for arrays, the operands on which it
-traps, its gradient, and its documentation. Results are cast to their dtype here, never by a kernel.
+traps, its gradient, and its documentation. Results are cast to their dtype here, never by a kernel. So kernels see no
+floats of 16 bits, except those that only move them: ops compute in float32, and the result is rounded once.
 
 A row with a fault (a column that is missing, misspelt, or raises) breaks only the programs that use its op: these get
 an error that names the op and the column. tests/core/ops/test_rows.py lists the faults of all rows.
@@ -29,9 +30,12 @@ from .cast import (
     build_elementwise,
     compose_casts,
     float64_cast,
+    narrow_value,
     numpy_cast,
     round_to_float32,
+    rounding_constructor,
     unboxing_cast,
+    widen_array,
 )
 
 TypeRule: TypeAlias = Callable[..., Type]
@@ -156,6 +160,8 @@ class Op:
     - `error_bound`: how far an engine may be from the exact result; without it, all engines give the same bits.
     - `numpy_float32`: computes arrays of float32 without widening them, each element within 2 ulp of the exact number,
       or within `error_bound`. Without it they are computed in float64 and rounded, as scalars are.
+    - `narrow_compute_dtype`: the dtype of the result of `numpy` that is rounded to float16 or bfloat16; operands of
+      these dtypes arrive as float32. None where columns take arrays of these dtypes, as where elements are only moved.
     - `has_innocuous_rounding`: rounding twice gives the bits of rounding once, as for sums, products, quotients, roots,
       and ops that do not round (Figueroa, When is double rounding innocuous?, 1995): `numpy` computes float32 without
       widening.
@@ -192,6 +198,7 @@ class Op:
     promotes_integers_to_float: bool = False
     error_bound: Callable[..., Any] | None = None
     numpy_float32: Callable[..., Any] | None = None
+    narrow_compute_dtype: DType | None = dtypes.float32
     has_innocuous_rounding: bool = False
     is_data_movement: bool = False
     has_superlinear_work: bool = False
@@ -406,7 +413,8 @@ def build_kernel(
     """
     if dynamic_size_count(row, dict(attributes)):
         return _dynamic_size_kernel(row, operands, result, attributes, may_alias=may_alias)
-    if row.scalar is None:
+    moves_narrow_floats = row.narrow_compute_dtype is None and _has_narrow_floats(operands, result)
+    if row.scalar is None or moves_narrow_floats:
         return _array_kernel(row, operands, result, attributes, may_alias=may_alias)
     if result.shape is None:
         return _dynamic_shape_kernel(row, operands, result, attributes)
@@ -469,6 +477,8 @@ def _boxed_kernel(column: Callable[..., Any], operands: Sequence[Type], dtype: D
 
 def _box_function(dtype: DType) -> Callable[[Any], Any]:
     """The cast of a Python number to a scalar of this dtype."""
+    if dtype in dtypes.FLOAT_FORMATS:
+        return rounding_constructor(dtype)
     constructor = dtype.numpy.type
     if dtype.is_integer:
         return lambda number: wrap(number, dtype) if dtype in dtypes.PYTHON_DTYPES else constructor(wrap(number, dtype))
@@ -484,6 +494,11 @@ def _box_function(dtype: DType) -> Callable[[Any], Any]:
 def _array_kernel(
     row: Op, operands: Sequence[Type], result: Type, attributes: Attributes, *, may_alias: bool = False
 ) -> Kernel:
+    wide_dtype = None if row.is_data_movement else row.narrow_compute_dtype
+    if {type_.dtype for type_ in operands} >= dtypes.FLOAT_FORMATS.keys():  # NumPy does not promote one to the other
+        wide_dtype = dtypes.float32
+    if wide_dtype is not None and _has_narrow_floats(operands, result):
+        return _narrow_kernel(row, operands, result, attributes, wide_dtype)
     if row.numpy_scalar is not None and operands[0].is_scalar:
         number, scalar_function = _scalar_constructor(result.dtype), row.numpy_scalar
         return lambda x: number(scalar_function(x))
@@ -556,6 +571,28 @@ def _array_kernel(
     return compute_view if may_alias and is_array and len(operands) == 1 else compute_data_movement
 
 
+def _has_narrow_floats(operands: Sequence[Type], result: Type) -> bool:
+    """Whether an operand or the result of an op is float16 or bfloat16."""
+    return any(type_.dtype in dtypes.FLOAT_FORMATS for type_ in (*operands, result))
+
+
+def _narrow_kernel(
+    row: Op, operands: Sequence[Type], result: Type, attributes: Attributes, wide_dtype: DType
+) -> Kernel:
+    """The kernel for arrays of floats of 16 bits: that for float32 operands, whose result, of a wide dtype, is
+    rounded."""
+    is_narrow = result.dtype in dtypes.FLOAT_FORMATS
+    kernel = _array_kernel(
+        row,
+        [Type(type_.dtype.compute_dtype, type_.shape) for type_ in operands],
+        Type(wide_dtype, result.shape) if is_narrow else result,
+        tuple((name, wide_dtype if is_narrow and value is result.dtype else value) for name, value in attributes),
+    )
+    if not is_narrow:
+        return lambda *operands: kernel(*map(widen_array, operands))
+    return lambda *operands: narrow_value(kernel(*map(widen_array, operands)), result.dtype)
+
+
 def _scalar_constructor(dtype: DType) -> Callable[[Any], Any]:
     """The constructor of scalars of this dtype from NumPy's."""
     if dtype in dtypes.PYTHON_DTYPES:
@@ -598,7 +635,7 @@ def trap_message(row: Op, operands: tuple[Value, ...], attributes: Attributes = 
 
 def is_undefined(row: Op, operands: tuple[Value, ...], attributes: Attributes = ()) -> bool:
     """Whether the condition of a row says that the op has no value for these operands, whose shapes fit."""
-    undefined = row.trap_condition
+    undefined, operands = row.trap_condition, tuple(map(widen_array, operands))
     if undefined is None or np.asarray(operands[-1]).dtype.kind not in undefined.dtype_kinds:
         return False
     try:
@@ -621,7 +658,7 @@ def describe_trapping_element(
     last = operands[-1]
     if isinstance(last, np.ndarray) and last.size > MAX_PRINTED_ELEMENTS:
         keywords = {} if OPS[op].scalar is not None else dict(attributes)
-        mask = np.asarray(undefined.predicate(*operands, **keywords))
+        mask = np.asarray(undefined.predicate(*map(widen_array, operands), **keywords))
         if mask.shape == last.shape:
             index = [int(position) for position in np.unravel_index(np.argmax(mask), mask.shape)]
             yield f"  the last operand is {format_value(last[tuple(index)])} at {index}"

@@ -104,6 +104,7 @@ op(
     type_rule=_FLOATING,
     numpy=np.nextafter,
     numpy_float32=np.nextafter,
+    narrow_compute_dtype=None,
     gradient=zero_gradient,
     doc="""The next float of the dtype after the first operand, toward the second; the second if they are equal.
 

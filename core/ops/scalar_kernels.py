@@ -10,6 +10,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
+import numpy as np
+
 _MAX_EXP_ARGUMENT = 709.782712893384
 """The largest float64 whose exponential is finite."""
 _MAX_SINH_ARGUMENT = 710.4758600739439
@@ -75,6 +77,52 @@ def integer_power(x: int, y: int, one: int, mask: int) -> int:
         x = x * x & mask
         y = y >> one
     return product
+
+
+def round_float(x: float, significand_bits: int, exponent_bits: int) -> float:
+    """The nearest number of a binary format, of two equally near ones the even one; infinite beyond its range.
+
+    A sum with 1.5 * 2**52 times the distance of neighbouring numbers has no bits for less than that distance.
+    """
+    number = float(x)
+    if number != number or number == 0.0:
+        return number
+    bias = (1 << (exponent_bits - 1)) - 1
+    if abs(number) >= 2.0 ** (bias + 1):
+        return math.copysign(math.inf, number)
+    exponent = max((int(np.float64(number).view(np.int64)) >> 52) & 0x7FF, 1024 - bias)
+    shift = 1.5 * float(np.int64((exponent - significand_bits + 53) << 52).view(np.float64))
+    rounded = (abs(number) + shift) - shift
+    return math.copysign(rounded if rounded < 2.0 ** (bias + 1) else math.inf, number)
+
+
+def float_bits(x: float, significand_bits: int, exponent_bits: int) -> int:
+    """The bits of a number of a binary format of 16 bits. A NaN keeps its first bits, and is quiet."""
+    fraction_bits, bias = significand_bits - 1, (1 << (exponent_bits - 1)) - 1
+    word = int(np.float64(x).view(np.int64))
+    sign = 0x8000 if word < 0 else 0
+    fraction = (word >> (52 - fraction_bits)) & ((1 << fraction_bits) - 1)
+    infinity = 0x7FFF >> fraction_bits << fraction_bits
+    if x != x:
+        return sign | infinity | fraction | (1 << (fraction_bits - 1))
+    magnitude = abs(x)
+    if magnitude == math.inf:
+        return sign | infinity
+    if magnitude < 2.0 ** (1 - bias):
+        return sign | int(magnitude * 2.0 ** (bias - 1 + fraction_bits))
+    return sign | (((((word >> 52) & 0x7FF) - 1023 + bias) << fraction_bits) + fraction)
+
+
+def float_of_bits(word: int, significand_bits: int, exponent_bits: int) -> float:
+    """The number of a binary format of 16 bits that has these bits."""
+    fraction_bits, bias = significand_bits - 1, (1 << (exponent_bits - 1)) - 1
+    exponent, fraction = (word & 0x7FFF) >> fraction_bits, word & ((1 << fraction_bits) - 1)
+    sign = -1.0 if word & 0x8000 else 1.0
+    if exponent == 0:
+        return sign * fraction * 2.0 ** (1 - bias - fraction_bits)
+    wide_exponent = 0x7FF if exponent == (1 << exponent_bits) - 1 else int(exponent) - bias + 1023
+    bits = np.int64((int(wide_exponent) << 52) | (int(fraction) << (52 - fraction_bits)))
+    return math.copysign(float(bits.view(np.float64)), sign)
 
 
 def exp(x: float) -> float:

@@ -42,6 +42,8 @@ def astype_scalar(operand: DType, result: DType) -> ScalarFunction:
     """Integers wrap, by the cast to the dtype of the result; floats are rounded toward zero and saturate."""
     if result.kind == "b":
         return ScalarFunction(scalar_kernels.nonzero)
+    if result in dtypes.FLOAT_FORMATS:
+        return ScalarFunction(scalar_kernels.round_float, dtypes.FLOAT_FORMATS[result])
     if result.kind == "f":
         return ScalarFunction(float)
     return (
@@ -76,11 +78,25 @@ def bitcast_type(x: Type, dtype: DType) -> Type:
 
 
 def bitcast_scalar(operand: DType, result: DType) -> ScalarFunction:
+    if operand in dtypes.FLOAT_FORMATS and result in dtypes.FLOAT_FORMATS:
+        return ScalarFunction(reinterpret_float, (*dtypes.FLOAT_FORMATS[operand], *dtypes.FLOAT_FORMATS[result]))
+    if operand in dtypes.FLOAT_FORMATS:
+        return ScalarFunction(scalar_kernels.float_bits, dtypes.FLOAT_FORMATS[operand])
+    if result in dtypes.FLOAT_FORMATS:
+        return ScalarFunction(scalar_kernels.float_of_bits, dtypes.FLOAT_FORMATS[result])
     if operand.kind == "f" != result.kind:
         return ScalarFunction(float_to_signed if result.kind == "i" else float_to_unsigned, (result.bits,))
     if result.kind == "f" != operand.kind:
         return ScalarFunction(signed_to_float if operand.kind == "i" else unsigned_to_float, (result.bits,))
     return ScalarFunction(float if result.kind == "f" else int)
+
+
+def reinterpret_float(
+    x: float, significand_bits: int, exponent_bits: int, result_significand_bits: int, result_exponent_bits: int
+) -> float:
+    """The number of one binary format of 16 bits that has the bits of a number of another one."""
+    bits = scalar_kernels.float_bits(x, significand_bits, exponent_bits)
+    return scalar_kernels.float_of_bits(bits, result_significand_bits, result_exponent_bits)
 
 
 def float_to_signed(x: float, bits: int) -> int:
@@ -102,7 +118,7 @@ def unsigned_to_float(x: int, bits: int) -> float:
 def bitcast_array(x: Any, dtype: DType) -> Any:
     """float32 arrives as float64, and becomes float32 again."""
     array = np.asarray(x)
-    return array.astype(f"{array.dtype.kind}{dtype.bits // 8}").view(dtype.numpy)
+    return (array if 8 * array.itemsize == dtype.bits else array.astype(np.float32)).view(dtype.numpy)
 
 
 def refuse_gradient(*_: Any, **__: Any) -> NoReturn:
@@ -179,14 +195,15 @@ op(
     type_rule=astype_type,
     numpy=astype_array,
     scalar=ScalarByDtype(astype_scalar),
+    narrow_compute_dtype=dtypes.float64,
     attributes=("dtype",),
     namespace=None,
     gradient=adjoint_rule(lambda g, z, x, dtype: g if dtype.kind == "f" else None),
     doc="""x as another dtype (attribute `dtype`).
 
 A float becomes an integer by rounding toward zero; beyond the range of the dtype it becomes the nearest number, and NaN
-becomes 0. An integer wraps. To a float, a number is rounded to float64, and then to float32. To bool: whether it is not
-zero; NaN is not zero.
+becomes 0. An integer wraps. To a float, a number is rounded to float64, and then once to the dtype. To bool: whether it
+is not zero; NaN is not zero.
 
 >>> tl.astype(-2.7, tl.int64)
 -2
@@ -198,10 +215,11 @@ op(
     type_rule=bitcast_type,
     numpy=bitcast_array,
     scalar=ScalarByDtype(bitcast_scalar),
+    narrow_compute_dtype=None,
     attributes=("dtype",),
     gradient=zero_gradient,
     doc="""The bits of x read as another dtype of as many bits (attribute `dtype`): integers of both signs, and the
-floats of 32 and 64 bits. It has no adjoint. A signalling NaN may become a quiet one.
+floats of 16, 32 and 64 bits. It has no adjoint. A signalling NaN may become a quiet one.
 
 >>> hex(tl.bitcast(1.0, tl.int64))
 '0x3ff0000000000000'

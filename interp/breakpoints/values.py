@@ -19,7 +19,7 @@ import numpy as np
 
 from ...core.tag import Tag
 from ...core.types import type_of
-from ...core.value import format_value
+from ...core.value import format_value, is_float_array
 
 CompareFunction: TypeAlias = Callable[[object, object], bool]
 ComputeFunction: TypeAlias = Callable[[object, object], object]
@@ -161,8 +161,10 @@ def _widen(value: object) -> Any:
     """A scalar as a Python number or bool; an array of narrow numbers in int64 or float64."""
     if isinstance(value, np.generic):
         return value.item()
-    if isinstance(value, np.ndarray) and value.dtype.kind in "iuf" and value.dtype.itemsize < 8:
-        return value.astype(np.float64 if value.dtype.kind == "f" else np.int64)
+    if isinstance(value, np.ndarray) and is_float_array(value):
+        return value.astype(np.float64)
+    if isinstance(value, np.ndarray) and value.dtype.kind in "iu" and value.dtype.itemsize < 8:
+        return value.astype(np.int64)
     return value
 
 
@@ -178,7 +180,7 @@ def _value_kind(value: object) -> Word["nothing", "number", "truth", "text", "ot
             return "text"
         case np.ndarray() if value.dtype.kind == "b":
             return "truth"
-        case np.ndarray() if value.dtype.kind in "iuf":
+        case np.ndarray() if value.dtype.kind in "iu" or is_float_array(value):
             return "number"
     return "other"
 

@@ -27,7 +27,7 @@ METADATA_KEY = "tagloom"
 """The metadata key of the graph of objects."""
 MAX_HEADER_BYTES = 100_000_000
 """The limit of safetensors readers on the header, which has names and shapes."""
-_DTYPES = ("BOOL", "I8", "I16", "I32", "I64", "U8", "U16", "U32", "U64", "F32", "F64")
+_DTYPES = ("BOOL", "I8", "I16", "I32", "I64", "U8", "U16", "U32", "U64", "F32", "F64", "F16", "BF16")
 """The safetensors names of our dtypes."""
 
 

@@ -5,8 +5,8 @@ fired), a word for each child activation that several tokens enter, and a word f
 operands are matched by indexing, without a search. The nodes of a function outside its loops form a scope, and so do
 the nodes of a loop. All activations of a scope run the same nodes, so their frames have the same layout.
 
-A value is one word of 64 bits: a bool or an integer as itself, a float by its bits, float32 as the equal float64. An
-array or a handle of cells is an object (boxed), and its word is the number of the object.
+A value is one word of 64 bits: a bool or an integer as itself, a float by its bits, a narrower one as the equal
+float64. An array or a handle of cells is an object (boxed), and its word is the number of the object.
 
 NodeColumn, PortColumn, SiteColumn, ScopeColumn and FrameHeader name the columns of the arrays; `show --form image`
 prints them.
@@ -259,12 +259,12 @@ def decode_word(word: int, dtype: DType) -> Value:
     if dtype.kind == "b":
         return bool(word)
     if dtype.kind == "f":
-        number = struct.unpack("<d", struct.pack("<q", word))[0]
-        return number if dtype is dtypes.float64 else np.float32(number)
+        value: Value = struct.unpack("<d", struct.pack("<q", word))[0]
+        return value if dtype is dtypes.float64 else dtype.numpy.type(value)
     if dtype is dtypes.int64:
         return word
-    value: Value = dtype.numpy.type(word % 2**64 if dtype is dtypes.uint64 else word)
-    return value
+    number: Value = dtype.numpy.type(word % 2**64 if dtype is dtypes.uint64 else word)
+    return number
 
 
 def to_signed(word: int) -> int:

@@ -57,7 +57,8 @@ _ROUTING_OPCODES = {
 }
 WIDE_DTYPES = (dtypes.bool, dtypes.int64, dtypes.uint64, dtypes.float64)
 CAST_DTYPES: tuple[DType | None, ...] = (
-    None, dtypes.int8, dtypes.int16, dtypes.int32, dtypes.uint8, dtypes.uint16, dtypes.uint32, dtypes.float32
+    None, dtypes.int8, dtypes.int16, dtypes.int32, dtypes.uint8, dtypes.uint16, dtypes.uint32, dtypes.float32,
+    dtypes.float16, dtypes.bfloat16,
 )  # fmt: skip
 """The dtypes narrower than the wide ones, by cast number; 0 means no cast."""
 
@@ -133,12 +134,11 @@ def dtype_kernels(row: Op) -> Iterator[ScalarKernel]:
     for source, target in product(WIDE_DTYPES, dtypes.ALL):
         try:
             function = row.scalar_kernel(source, target).function
-            row.type_rule(
-                Type(next(dtype for dtype in dtypes.ALL if _is_convertible(dtype, source, target))), dtype=target
-            )
+            operand = next(dtype for dtype in dtypes.ALL if _is_convertible(dtype, source, target))
+            row.type_rule(Type(operand), dtype=target)
         except Exception:  # dtypes that it does not take; or a broken row
             continue
-        if function not in (int, float):
+        if function not in (int, float) and operand not in dtypes.FLOAT_FORMATS:  # float64 does not say which
             yield ScalarKernel(row.name, (source,), target, (("dtype", target),))
 
 
@@ -148,12 +148,14 @@ def _is_convertible(dtype: DType, wide: DType, target: DType) -> bool:
 
 
 def conversion_kernels() -> Iterator[ScalarKernel]:
-    """The kernels of `astype`. Casts between integers only drop bits, and need none."""
+    """The kernels of `astype`. Casts between integers only drop bits, and need none. A number is rounded to 16 bits
+    from float64; the cast of other ops goes through float32."""
     conversions: list[tuple[DType, DType]] = [
         (dtypes.int64, dtypes.bool), (dtypes.float64, dtypes.bool),
         (dtypes.int64, dtypes.float64), (dtypes.uint64, dtypes.float64),
     ]  # fmt: skip
     conversions += [(dtypes.float64, target) for target in dtypes.BY_NAME.values() if target.is_integer]
+    conversions += product((dtypes.int64, dtypes.uint64, dtypes.float64), dtypes.FLOAT_FORMATS)
     for source, target in conversions:
         yield ScalarKernel("astype", (source,), target, (("dtype", target),))
 
@@ -224,6 +226,9 @@ def promote_all(operands: Sequence[DType]) -> DType:
 
 def conversion_opcode(source: DType, target: DType) -> int:
     """The opcode of a cast between dtypes."""
+    if target in dtypes.FLOAT_FORMATS:
+        wide = wide_dtype(source)
+        return opcodes_by_kernel()["astype", (dtypes.int64 if wide is dtypes.bool else wide,), target]
     if source.kind == "f":
         if target.kind == "f":
             return Opcode.PASS

@@ -16,7 +16,7 @@ from ...core.graph.lower import lower
 from ...core.ops.op import OPS
 from ...core.program.program import Program
 from ...core.types import type_of
-from ...core.value import Value, abbreviate, is_same_value
+from ...core.value import Value, abbreviate, is_float_array, is_same_value
 from ...core.world import World
 from ..engines.limits import Limits
 from ..engines.reference import run_graph
@@ -201,7 +201,7 @@ def close_elements(
     first: npt.NDArray[Any], second: npt.NDArray[Any], window: int, has_open_zeros: bool
 ) -> npt.NDArray[np.bool_]:
     """Where elements of two arrays of one dtype are the same: NaN is NaN; a zero has a sign, unless that is open."""
-    if first.dtype.kind != "f":
+    if not is_float_array(first):
         return np.asarray(first == second)
     same_zero = True if has_open_zeros else np.signbit(first) == np.signbit(second)
     same = ((first == second) & ((first != 0) | same_zero)) | (np.isnan(first) & np.isnan(second))
@@ -222,6 +222,6 @@ def ulp_distance(first: npt.NDArray[Any], second: npt.NDArray[Any]) -> npt.NDArr
 
 def _float_rank(array: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
     """How many floats lie between 0 and each element, negative below 0."""
-    integer = np.int64 if array.dtype.itemsize == 8 else np.int32
-    bits = np.ascontiguousarray(array).view(integer).reshape(array.shape).astype(np.int64)
-    return np.where(bits < 0, np.iinfo(integer).min - bits, bits)
+    width = array.dtype.itemsize
+    bits = np.ascontiguousarray(array).view(f"i{width}").reshape(array.shape).astype(np.int64)
+    return np.where(bits < 0, -(2 ** (8 * width - 1)) - bits, bits)

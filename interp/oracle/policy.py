@@ -20,7 +20,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from ...core.dtypes import BY_NUMPY
 from ...core.types import Type
+from ...core.value import is_float_array
 
 
 class PolicyRule(NamedTuple):
@@ -70,9 +72,9 @@ Operands = Sequence[npt.NDArray[Any]]
 
 
 def _is_denormal(array: npt.NDArray[Any]) -> Any:
-    if array.dtype.kind != "f":
+    if not is_float_array(array):
         return False
-    return (array != 0) & (np.abs(array) < np.finfo(array.dtype).tiny)
+    return (array != 0) & (np.abs(array) < BY_NUMPY[array.dtype].limits.smallest_normal)
 
 
 def _is_beyond_range(operands: Operands, result: npt.NDArray[Any]) -> Any:
@@ -84,7 +86,7 @@ def _is_beyond_range(operands: Operands, result: npt.NDArray[Any]) -> Any:
 
 def _is_near_integer(operands: Operands, result: npt.NDArray[Any]) -> Any:
     quotient = operands[0] / operands[1]
-    is_large = np.abs(quotient) > 1 / np.finfo(quotient.dtype).eps
+    is_large = np.abs(quotient) > 1 / BY_NUMPY[quotient.dtype].limits.eps
     return (np.floor(quotient) != result) | is_large | _is_denormal(quotient)
 
 

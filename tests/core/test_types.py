@@ -176,7 +176,7 @@ def nested(depth: int) -> list[Any]:
 
 @pytest.mark.parametrize(
     "value",
-    [None, "text", 1j, object(), {}, {1}, np.float16(1), np.zeros(3, complex), np.array(["a"]), int, b"1"]
+    [None, "text", 1j, object(), {}, {1}, np.datetime64(1, "s"), np.zeros(3, complex), np.array(["a"]), int, b"1"]
     + [
         2**63,
         -(2**63) - 1,

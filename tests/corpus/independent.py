@@ -15,6 +15,7 @@ from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 
 PROGRAMS: dict[tuple[str, str], Callable[..., Any]] = {}
@@ -1454,6 +1455,41 @@ def float_elements(x: Any, y: float) -> tuple[Any, ...]:
 def functions(x: Any) -> tuple[Any, ...]:
     columns = list(zip(*map(elementary, x.tolist()), strict=True)) if len(x) else [()] * 6
     return tuple(np.array(column, np.float32) for column in columns)
+
+
+def as_half(x: float) -> np.float16:
+    """By the format of `struct`, which raises where a number is beyond the range."""
+    try:
+        return np.float16(struct.unpack("<e", struct.pack("<e", x))[0])
+    except OverflowError:
+        return np.float16(math.copysign(math.inf, x))
+
+
+def as_brain(numbers: list[float]) -> Any:
+    """By the upper 16 bits of float32: half of the lower ones is added, and less than that for an even number."""
+    words = np.array(numbers, np.float32).view(np.uint32).astype(np.uint64)
+    return ((words + 0x7FFF + (words >> 16 & 1)) >> 16).astype(np.uint16).view(ml_dtypes.bfloat16)
+
+
+def product_sum_ratio(x: float, y: float, rounded: Callable[[float], Any]) -> tuple[Any, ...]:
+    return rounded(x * y), rounded(float(rounded(x * y)) + x), rounded(over(x, y))
+
+
+@program("narrow_floats", "halves")
+def half_numbers(x: np.float16, y: np.float16) -> tuple[Any, ...]:
+    return product_sum_ratio(float(x), float(y), as_half)
+
+
+@program("narrow_floats")
+def brains(x: Any, y: Any) -> tuple[Any, ...]:
+    with np.errstate(over="ignore"):
+        rows = [product_sum_ratio(float(item), float(y), lambda z: as_brain([z])[0]) for item in x]
+    return tuple(np.array(column, ml_dtypes.bfloat16) for column in (zip(*rows, strict=True) if rows else [()] * 3))
+
+
+@program("narrow_floats")
+def together(x: np.float16, y: Any) -> tuple[Any, ...]:
+    return np.float32(float(x) + float(y)), as_brain([float(x)])[0]
 
 
 @program("array_arithmetic")

@@ -31,7 +31,7 @@ KINDS = {
     "bool": ("bool",),
     "int64": ("int8", "int16", "int32", "int64"),
     "uint8": ("uint8", "uint16", "uint32", "uint64"),
-    "float64": ("float32", "float64"),
+    "float64": ("float32", "float64", "float16", "bfloat16"),
 }
 """The dtypes of each kind, by their representative."""
 

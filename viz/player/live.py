@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 
+from ...core.dtypes import FLOAT_FORMATS
 from ...core.errors import Usage
 from ...core.graph.graph import Graph, GraphNode
 from ...core.json.graph import graph_to_json
@@ -38,6 +39,10 @@ def unsupported_reason(graph: Graph) -> str | None:
             return f"{node} formats a number, and the page has no Python"
         if not is_known(node):
             return f"the machine of the page has no op {node.op}, which {node} needs: it computes on scalars only"
+        if node.op == "bitcast" and any(
+            port and port.type.dtype in FLOAT_FORMATS for port in (*node.ports, *node.outputs)
+        ):
+            return f"the machine of the page does not know the bits of floats of 16 bits, which {node} needs"
         if not all(is_scalar(output.type) for output in node.outputs) or not all(
             port is None or port.type.is_scalar for port in node.ports
         ):

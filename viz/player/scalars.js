@@ -5,7 +5,7 @@
 // the browser, or series computed with these, and their last bits differ.
 
 const FLOAT64 = "float64", FLOAT32 = "float32", BOOL = "bool";
-const kindOf = (dtype) => (dtype.startsWith("uint") ? "u" : dtype[0]);
+const kindOf = (dtype) => (dtype.startsWith("uint") ? "u" : dtype.includes("float") ? "f" : dtype[0]);
 const bitsOf = (dtype) => Number(dtype.replace(/\D/g, ""));
 const truth = (data) => ({ dtype: BOOL, data });
 const int64 = (number) => ({ dtype: "int64", data: BigInt(number) });
@@ -18,12 +18,32 @@ class Stop extends Error {
 const trap = (message) => { throw new Stop("Trapped", "S5", message); };
 const refuse = (message) => { throw new Stop("Broken", "V9", message); };
 
-// A number in a dtype: an integer wraps, a float is rounded.
+// The floats of 16 bits: the bits of the significand, the leading one included, and the exponents of the smallest
+// normal number and of the largest one.
+const NARROW = { float16: [11, -14, 15], bfloat16: [8, -126, 127] };
+
+// A float rounded to 16 bits, ties to even; infinite beyond the range.
+function roundNarrow(x, [bits, low, high]) {
+  const size = Math.abs(x);
+  if (!Number.isFinite(x) || size >= 2 ** (high + 1)) return Math.sign(x) * Infinity;
+  let exponent = low;
+  for (; size >= 2 ** (exponent + 1); exponent++);
+  const shift = 1.5 * 2 ** (exponent - bits + 53), rounded = size + shift - shift;
+  return (isMinus(x) ? -1 : 1) * (rounded < 2 ** (high + 1) ? rounded : Infinity);
+}
+
+// The float of a dtype that is nearest to x.
+function nearest(x, dtype) {
+  if (dtype in NARROW) return roundNarrow(x, NARROW[dtype]);
+  return dtype === FLOAT32 ? Math.fround(x) : x;
+}
+
+// A number in a dtype: an integer wraps, a float is rounded, to 16 bits from float32.
 function fit(data, dtype) {
   switch (kindOf(dtype)) {
     case "i": return BigInt.asIntN(bitsOf(dtype), data);
     case "u": return BigInt.asUintN(bitsOf(dtype), data);
-    case "f": return dtype === FLOAT32 ? Math.fround(data) : data;
+    case "f": return nearest(dtype in NARROW ? Math.fround(data) : data, dtype);
     default: return data;
   }
 }
@@ -31,6 +51,7 @@ function fit(data, dtype) {
 // The dtype in which an op on two operands computes.
 function promote(a, b) {
   if (a === b) return a;
+  if (a in NARROW && b in NARROW) return FLOAT32;
   const [kindA, kindB] = [kindOf(a), kindOf(b)], [wide, narrow] = bitsOf(a) >= bitsOf(b) ? [a, b] : [b, a];
   if (kindA === kindB && kindA !== "b") return wide;
   const [signed, unsigned] = kindA === "i" ? [a, b] : [b, a];
@@ -283,7 +304,7 @@ function hurwitzZeta(s, x, scale) {
 function astype({ dtype, data }, to) {
   const [from, kind] = [kindOf(dtype), kindOf(to)];
   if (kind === "b") return Boolean(data) || Number.isNaN(data);
-  if (kind === "f") return Number(data);
+  if (kind === "f") return nearest(Number(data), to);
   if (from !== "f") return BigInt(data);
   if (Number.isNaN(data)) return 0n;
   const top = 2n ** BigInt(bitsOf(to) - (kind === "i")), low = kind === "i" ? -top : 0n;
@@ -399,9 +420,9 @@ function floatText(x, dtype = FLOAT64) {
   if (!Number.isFinite(x)) return Number.isNaN(x) ? "nan" : x < 0 ? "-inf" : "inf";
   const size = Math.abs(x), sign = isMinus(x) ? "-" : "";
   let text = size.toExponential();
-  for (let digits = 0; dtype === FLOAT32 && digits < 9; digits++) {
+  for (let digits = 0; dtype !== FLOAT64 && digits < 9; digits++) {
     text = size.toExponential(digits);
-    if (Math.fround(Number(text)) === size) break;
+    if (nearest(Number(text), dtype) === size) break;
   }
   const [mantissa, power10] = text.split("e"), exponent = Number(power10), digits = mantissa.replace(".", "");
   if (exponent < -4 || exponent >= 16) {
@@ -424,14 +445,14 @@ function valueText(value) {
 
 // The value that a text means in a dtype; an Error says what is wrong.
 function parseValue(text, dtype) {
-  const [kind, word] = [kindOf(dtype), text.trim().replace(/^u?int\d+\((.*)\)$|^float\d+\((.*)\)$/, "$1$2")];
+  const [kind, word] = [kindOf(dtype), text.trim().replace(/^u?int\d+\((.*)\)$|^b?float\d+\((.*)\)$/, "$1$2")];
   if (kind === "b") {
     if (word === "true" || word === "false") return truth(word === "true");
     throw new Error(`${JSON.stringify(text)} is no bool: write true or false`);
   }
   if (kind === "f") {
     if (word in NAMED) return { dtype, data: NAMED[word] };
-    if (/^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/i.test(word)) return { dtype, data: fit(Number(word), dtype) };
+    if (/^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/i.test(word)) return { dtype, data: nearest(Number(word), dtype) };
     throw new Error(`${JSON.stringify(text)} is no ${dtype}: write 2.5, 1e-3, inf or nan`);
   }
   if (!/^[+-]?\d{1,40}$/.test(word)) throw new Error(`${JSON.stringify(text)} is no ${dtype}: write a whole number`);

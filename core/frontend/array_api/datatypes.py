@@ -6,8 +6,6 @@ import builtins
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
 from ... import dtypes
 from ...dtypes import DType
 from ...errors import Invalid, Usage
@@ -74,9 +72,9 @@ def finfo(type: Any, /) -> FloatInfo:
     dtype = dtype_of(type)
     if dtype.kind != "f":
         raise Usage(
-            "finfo needs a floating-point dtype", where=user_location(), required="float32 or float64", got=repr(dtype)
+            "finfo needs a floating-point dtype", where=user_location(), required="a float dtype", got=repr(dtype)
         )
-    info: Any = np.finfo(dtype.numpy.name)
+    info = dtype.limits
     return FloatInfo(info.bits, float(info.eps), float(info.max), float(info.min), float(info.smallest_normal), dtype)
 
 

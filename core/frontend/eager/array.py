@@ -11,10 +11,10 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from ...dtypes import BY_PYTHON
+from ...dtypes import BY_PYTHON, bfloat16
 from ...errors import Usage
 from ...types import Type, intern_type, type_of
-from ...value import Literal, Value, literal
+from ...value import Literal, Value, format_narrow_float, literal
 from ..trace.captures import Resource
 from ..trace.program_builder import current_region
 from ..trace.pytree import flatten, unflatten
@@ -48,7 +48,8 @@ class ConcreteArray(ArrayOperators):
         return _unpickle, (self._value,)
 
     def __repr__(self) -> str:
-        elements = np.array2string(np.asarray(self), separator=", ", prefix="asarray(")
+        formats: Any = {"all": format_narrow_float} if self.dtype is bfloat16 else None
+        elements = np.array2string(np.asarray(self), separator=", ", prefix="asarray(", formatter=formats)
         return f"asarray({elements}, dtype={self.dtype!r})"
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
@@ -79,6 +80,14 @@ class ConcreteArray(ArrayOperators):
             )
         if stream is not None:
             raise Usage("the CPU has no streams", where=user_location(), got=repr(stream))
+        if self.dtype is bfloat16:
+            raise Usage(
+                "NumPy does not export bfloat16 by DLPack",
+                where=user_location(),
+                got=self._type,
+                hint="export its bits, tl.bitcast(x, tl.uint16), or tl.astype(x, tl.float32)",
+                python=BufferError,
+            )
         return np.array(self).__dlpack__(max_version=max_version, dl_device=dl_device)
 
     def __dlpack_device__(self) -> tuple[int, int]:

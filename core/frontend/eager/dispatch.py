@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass
+from functools import partial
 from types import EllipsisType
 from typing import Any, TypeAlias
 
@@ -18,7 +19,7 @@ import numpy as np
 
 from ... import dtypes
 from ...dtypes import DType
-from ...ops.cast import compose_casts
+from ...ops.cast import compose_casts, narrow_value, widen_array
 from ...ops.op import Kernel, Op, dynamic_size_count
 from ...types import Type, intern_type, type_of
 from ...value import Literal, Value
@@ -140,7 +141,7 @@ def build_entry(
 
 def _exact_integer_range(dtype: DType) -> tuple[float, float]:
     """The range in which a dtype represents every integer exactly."""
-    bound = 2.0 ** (np.finfo(dtype.numpy.name).nmant + 1) if dtype.kind == "f" else 0.0
+    bound = 2.0 ** (dtype.limits.nmant + 1) if dtype.kind == "f" else 0.0
     return dtype.range if dtype.is_integer else (-bound, bound)
 
 
@@ -153,11 +154,19 @@ def operand_converter(operand: Any, type_: Type) -> Callable[[Any], Value] | Non
     if kind not in (int, float):
         raise FastPathMiss
     if kind is float:
-        high = float(np.finfo(np.float32).max)
+        high = float(dtype.limits.max)
         low = -high
     else:
         low, high = _exact_integer_range(dtype)
-    constructor = float if dtype is dtypes.float64 else int if dtype is dtypes.int64 else dtype.numpy.type
+    constructor: Callable[[Any], Value] = (
+        float
+        if dtype is dtypes.float64
+        else int
+        if dtype is dtypes.int64
+        else partial(narrow_value, dtype=dtype)
+        if dtype in dtypes.FLOAT_FORMATS
+        else dtype.numpy.type
+    )
 
     def convert(number: Any) -> Any:
         if low <= number <= high:
@@ -185,7 +194,7 @@ def guard_kernel(
             operand if convert is None else convert(operand)
             for operand, convert in zip(operands, converters, strict=True)
         ]
-        if np.any(traps(*values, **attributes)):
+        if np.any(traps(*map(widen_array, values), **attributes)):
             raise FastPathMiss
         return kernel(*values)
 

@@ -43,7 +43,8 @@ Words: TypeAlias = ctypes.Array[ctypes.c_int64]
 _STRUCT_CODES = {"b": "q", "i": "q", "u": "Q", "f": "d"}
 """The struct format of a scalar in a word, by lane."""
 _TYPE_STRINGS = {dtype: dtype.numpy.str for dtype in dtypes.ALL}
-"""The typestrings of dtypes in NumPy's array interface: `dtype.str` takes 0.1 us."""
+"""The typestrings of dtypes in NumPy's array interface: `dtype.str` takes 0.1 us. That of bfloat16 is of two bytes of
+no dtype."""
 
 
 class MemoryBlock(NamedTuple):
@@ -129,7 +130,8 @@ def take_value(words: Words, offset: int, type_: Type) -> Value:
     counter, address, *sizes = words[offset : offset + 2 + len(shape)]
     memory = mem_info_class()(counter) if counter else None
     if 0 not in sizes:
-        return np.asarray(_ArrayInterface(memory, address, tuple(sizes), dtype))
+        array = np.asarray(_ArrayInterface(memory, address, tuple(sizes), dtype))
+        return array if dtype is not dtypes.bfloat16 else array.view(dtype.numpy)
     empty: npt.NDArray[Any] = np.empty(sizes, dtype.numpy)
     empty.setflags(write=False)
     return empty
@@ -285,6 +287,7 @@ class CallBuffer:
     def _own_value(self, value: Value) -> Value:
         """The value itself, or a copy if it shares memory with an argument, which its owner may change."""
         base: Any = value.base if isinstance(value, np.ndarray) else None
+        base = base.base if isinstance(base, np.ndarray) else base  # of bfloat16
         return admit(value) if type(base) is _ArrayInterface and base.memory is None else value
 
 

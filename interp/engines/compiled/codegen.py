@@ -86,7 +86,7 @@ from .layout import (
     tuple_expression,
 )
 from .matrix_products import emit_matmul, emit_special_node, emit_sum, is_fresh, plan_accumulation
-from .support import is_draw, is_host_op, is_short, needs_poll
+from .support import is_draw, is_host_op, is_narrow_op, is_short, needs_poll
 from .tape import TapeReference, TapeScope, emit_load, emit_mark, emit_release, emit_save, emit_tape_allocation
 
 HEADER = f"""\
@@ -365,6 +365,8 @@ def emit_op(emitter: FunctionEmitter, node: Node, inputs: Sequence[TypedExpressi
     if is_draw(node):
         return emit_draw(emitter, node, inputs)
     if node.op in _EFFECTS:
+        return emit_host_call(emitter, node, inputs)
+    if is_narrow_op(node, [input_.type for input_ in inputs]) and node.op not in CELL_EMITTERS:
         return emit_host_call(emitter, node, inputs)
     if is_host_op(node):
         return emit_strided_op(emitter, node, inputs) or emit_host_call(emitter, node, inputs)

@@ -17,6 +17,8 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from ....core import dtypes
 from ....core.dtypes import DType
 from ....core.ops.effects import EFFECT_OPS
@@ -37,7 +39,7 @@ from .fusion import (
     ufunc_dtype,
     ufunc_name,
 )
-from .layout import numba_dtype, numpy_dtype, tuple_expression
+from .layout import is_narrow_array, numba_dtype, numpy_dtype, tuple_expression
 
 MAX_WRITTEN_ELEMENTS = 1000
 """The most elements of a literal that are written into its function: the compiler takes longer for them than for a
@@ -79,7 +81,10 @@ def emit_array_literal(emitter: FunctionEmitter, array: Any, type_: Type) -> str
         name = constants.setdefault(f'e.decode_array("{encoded}", "{native}", {array.shape})', f"c{len(constants)}")
         emitter.emit_memory_charge(list(map(str, array.shape)), type_.dtype)
         return emitter.assign(f"{name}.copy()")
-    elements = ", ".join(kernels.literal_expression(element, type_.dtype) for element in array.ravel())
+    elements = ", ".join(
+        str(element) if is_narrow_array(type_) else kernels.literal_expression(element, type_.dtype)
+        for element in (array.view(np.uint16) if is_narrow_array(type_) else array).ravel()
+    )
     return emitter.assign(f"np.array([{elements}], {numpy_dtype(numba_dtype(type_.dtype))}).reshape({array.shape})")
 
 

@@ -20,6 +20,7 @@ from ....core.types import Shape, Type
 from ....core.value import Literal
 from ..jit import kernels
 from ..jit.kernels import UFUNC_OPS
+from .layout import is_narrow_array
 
 BLOCK_ELEMENTS = 2048
 """The elements of a block: with 4,096, a chain of three exponentials took 4 % longer."""
@@ -239,6 +240,8 @@ def merge_shapes(first: Shape, second: Shape) -> Shape:
 def is_fusible(node: Node, operand_types: Sequence[Type]) -> bool:
     """Whether a node is elementwise and never traps."""
     if not is_elementwise(node) or node.op in ("identity", "stop_gradient") or node.results[0].type.is_scalar:
+        return False
+    if any(map(is_narrow_array, (*operand_types, node.results[0].type))):
         return False
     result = Type(node.results[0].type.dtype)
     scalars = [Type(type_.dtype) for type_ in operand_types]

@@ -187,8 +187,15 @@ def cell_storage_sizes(element: Type) -> tuple[int | None, ...]:
 
 
 def numba_dtype(dtype: DType) -> str:
-    """The numba dtype of the elements of an array."""
-    return "boolean" if dtype is dtypes.bool else repr(dtype)
+    """The numba dtype of the elements of an array: for floats of 16 bits, which numba does not have, that of their
+    bits."""
+    return "boolean" if dtype is dtypes.bool else "uint16" if dtype in dtypes.FLOAT_FORMATS else repr(dtype)
+
+
+def is_narrow_array(type_: Type) -> bool:
+    """Whether this is the type of arrays of floats of 16 bits, whose elements generated code only moves: ops on them
+    are host calls."""
+    return type_.dtype in dtypes.FLOAT_FORMATS and not type_.is_scalar
 
 
 def axes_tuple(type_: Type) -> str:

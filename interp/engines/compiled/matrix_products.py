@@ -25,7 +25,7 @@ from ..jit.kernels import LANE_TYPES, lane
 from ..jit.state import FEW_ROWS, PARALLEL_MIN_ELEMENTS, STRIDED_ADD_ARRAYS
 from .elementwise import broadcast_sizes, emit_broadcast_copy, emit_empty, emit_full_sum, rounded_format
 from .emitter import ArrayFacts, FunctionEmitter, Transposed, TypedExpression
-from .layout import numba_dtype, numpy_dtype, tuple_expression
+from .layout import is_narrow_array, numba_dtype, numpy_dtype, tuple_expression
 
 _MIN_ELEMENTS = 512
 """The minimal number of elements for which in-place accumulation is faster."""
@@ -255,7 +255,7 @@ def is_accumulation(uses: DefUseChains, node: Node, accumulations: set[str]) -> 
         return False
     result = node.results[0].type
     count = static_element_count(result)
-    if count is None or not _MIN_ELEMENTS <= count < PARALLEL_MIN_ELEMENTS or result.dtype.kind != "f":
+    if count is None or not _MIN_ELEMENTS <= count < PARALLEL_MIN_ELEMENTS or not is_machine_float(result):
         return False
     has_whole_operands = all(
         uses.operand_type(input_) == result and input_ not in uses.fusible_values for input_ in node.inputs
@@ -276,7 +276,7 @@ def fusible_values(uses: DefUseChains) -> set[str]:
 
 def is_lazy_zeros(uses: DefUseChains, node: Node, sums: set[str]) -> bool:
     """Whether a node makes zeros, and all of its uses accept lazy zeros."""
-    if len(node.results) != 1:
+    if len(node.results) != 1 or is_narrow_array(node.results[0].type):
         return False
     result = node.results[0].type
     has_elements = 0 < (static_element_count(result) or 0) <= MAX_ELEMENTS
@@ -333,7 +333,12 @@ def is_float_matmul(uses: DefUseChains, node: Node) -> bool:
         return False
     types = [uses.operand_type(input_) for input_ in node.inputs]
     dtype = node.results[0].type.dtype
-    return dtype.kind == "f" and all(type_.dtype is dtype and len(type_.shape or ()) == 2 for type_ in types)
+    return is_machine_float(types[0]) and all(type_.dtype is dtype and len(type_.shape or ()) == 2 for type_ in types)
+
+
+def is_machine_float(type_: Type) -> bool:
+    """Whether generated code computes arrays of this type as floats."""
+    return type_.dtype.kind == "f" and not is_narrow_array(type_)
 
 
 def find_accumulated_product(uses: DefUseChains, sum_: Node) -> Node | None:

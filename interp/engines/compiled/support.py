@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from ....core import dtypes
 from ....core.ops.effects import EFFECT_OPS, resource_of
 from ....core.ops.op import OPS
 from ....core.program.program import STRUCTURED_OPS, Node, Program, Region
@@ -78,6 +79,13 @@ def is_host_op(node: Node) -> bool:
     return node.op != "sum" or isinstance(node.attribute("axis"), tuple)
 
 
+def is_narrow_op(node: Node, operands: Sequence[Type]) -> bool:
+    """Whether a node computes floats of 16 bits and has no machine code: that exists for ops on scalars alone."""
+    types = (*operands, *(result.type for result in node.results))
+    has_scalar_code = node.op in OPS and OPS[node.op].scalar is not None and all(type_.is_scalar for type_ in types)
+    return not has_scalar_code and any(type_.dtype in dtypes.FLOAT_FORMATS for type_ in types)
+
+
 def needs_poll(node: Node) -> bool:
     """Whether a node may take so long that the run polls right after it; loops over elements poll by themselves."""
     if is_draw(node):
@@ -130,7 +138,10 @@ def _node_reasons(function: str, node: Node) -> Iterator[str]:
 def _type_reasons(location: str, types: list[Type] | tuple[Type, ...]) -> Iterator[str]:
     for type_ in types:
         if isinstance(type_.dtype, HandleType):
-            yield from _type_reasons(location, [element_type(type_)])
+            element = element_type(type_)
+            if element.is_scalar and element.dtype in dtypes.FLOAT_FORMATS:
+                yield f"it has no cells of {element} ({location})"
+            yield from _type_reasons(location, [element])
         elif type_.shape is None or len(type_.shape) > MAX_AXES:
             yield f"it supports arrays of a static rank of at most {MAX_AXES} ({location}: {type_})"
 

@@ -2,9 +2,9 @@
 functions of the C library that scalar columns call through Python's `math`. Both are derived from the registry.
 
 A scalar has a lane: 'b' is numba's boolean; 'i' is int64, for all signed integers; 'u' is uint64, for all unsigned
-ones; 'f' is float64, for both floats: float32 is computed in float64 and rounded. The value in a lane always is a value
-of its dtype. Integers wrap at 64 bits and are then cast to the dtype, with the same result as a cast from unbounded
-integers.
+ones; 'f' is float64, for all floats: narrower ones are computed in float64 and rounded. The value in a lane always is a
+value of its dtype. Integers wrap at 64 bits and are then cast to the dtype, with the same result as a cast from
+unbounded integers.
 
 The expressions need no parentheses around them, never raise, and may repeat an operand. Only an op's row defines what
 it computes: a Python operator becomes itself, a function with a single return expression is inlined, which compiles in
@@ -139,6 +139,8 @@ def expression(
     else:
         arguments = [*texts, *(format_extra_argument(constant, dtype) for constant in extra_arguments)]
         text = f"k.{_function_name(op_name, operand_types[0].dtype, dtype)}({', '.join(arguments)})"
+        if extra_arguments and dtype in dtypes.FLOAT_FORMATS:  # it is rounded already
+            return text
     return cast_expression(text, result_lane, dtype)
 
 
@@ -155,6 +157,9 @@ def cast_expression(text: str, from_lane: str | None, dtype: DType) -> str:
     result_lane = lane(dtype)
     if dtype.kind == "b":
         return text
+    if dtype in dtypes.FLOAT_FORMATS:
+        arguments = ", ".join(f"int64({bits})" for bits in dtypes.FLOAT_FORMATS[dtype])
+        return f"k.{_function_name('astype', dtypes.float64, dtype)}(float64(float32({text})), {arguments})"
     if dtype in (dtypes.int64, dtypes.uint64, dtypes.float64):
         return text if from_lane == result_lane else f"{LANE_TYPES[result_lane]}({text})"
     return f"{LANE_TYPES[result_lane]}({dtype!r}({text}))"
@@ -194,12 +199,12 @@ def literal_expression(value: Value, dtype: DType) -> str:
 def callable_functions() -> dict[str, Callable[..., Any]]:
     """The functions that expressions may call, by name. A column that is not a plain function has none."""
     functions: dict[str, Callable[..., Any]] = {}
-    kinds = {dtype.kind: dtype for dtype in dtypes.ALL}
+    representatives = {_letter(dtype): dtype for dtype in dtypes.ALL}.values()
     for row in OPS.values():
         if row.trap_condition is not None and row.scalar is not None:
             functions[f"{row.name}_undefined"] = row.trap_condition.predicate
-        for operand in kinds.values() if row.scalar is not None else ():
-            for result in kinds.values():
+        for operand in representatives if row.scalar is not None else ():
+            for result in representatives:
                 with suppress(Exception):  # a broken column affects no other
                     function = row.scalar_kernel(operand, result).function
                     if function not in _OPERATOR_FORMATS and function is not int and _is_plain(function):
@@ -212,7 +217,12 @@ def _is_plain(function: Callable[..., Any]) -> bool:
 
 
 def _function_name(op_name: str, operand: DType, result: DType) -> str:
-    return f"{op_name}_{operand.kind}{result.kind}"
+    return f"{op_name}_{_letter(operand)}{_letter(result)}"
+
+
+def _letter(dtype: DType) -> str:
+    """The kind of a dtype in the names of functions; 'h' for the floats of 16 bits."""
+    return "h" if dtype in dtypes.FLOAT_FORMATS else dtype.kind
 
 
 def inline_expression(function: Callable[..., Any], operands: Sequence[str]) -> str | None:
@@ -271,11 +281,11 @@ def prevent_constant_folding(operands: list[str]) -> list[str]:
 
 
 def format_extra_argument(number: Any, dtype: DType) -> str:
-    """Text of an argument after the operands, in the lane of the result: 2**64 - 1 is -1 in the lane of signed
-    integers."""
+    """Text of an argument after the operands, in the lane of the result if that is one of integers: 2**64 - 1 is -1 in
+    the lane of signed ones."""
     if number is int:
         return LANE_TYPES[lane(dtype)]
-    lane_dtype = dtypes.int64 if lane(dtype) == "i" else dtypes.uint64
+    lane_dtype = dtypes.uint64 if lane(dtype) == "u" else dtypes.int64
     low, high = lane_dtype.range
     return literal_expression(((number - low) & (high - low)) + low, lane_dtype)
 

@@ -57,9 +57,11 @@ def static_shape(type_: Type) -> tuple[int, ...]:
 def element_text(dtype: DType) -> str:
     """A dtype in MLIR.
 
-    >>> [element_text(each) for each in (dtypes.bool, dtypes.int8, dtypes.uint16, dtypes.float32)]
-    ['i1', 'i8', 'ui16', 'f32']
+    >>> [element_text(each) for each in (dtypes.bool, dtypes.int8, dtypes.uint16, dtypes.float32, dtypes.bfloat16)]
+    ['i1', 'i8', 'ui16', 'f32', 'bf16']
     """
+    if dtype is dtypes.bfloat16:
+        return "bf16"
     return "i1" if dtype.kind == "b" else f"{ {'i': 'i', 'u': 'ui', 'f': 'f'}[dtype.kind] }{dtype.bits}"
 
 

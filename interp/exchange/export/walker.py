@@ -9,11 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, Protocol, TypeAlias, TypeVar
 
-import numpy as np
-
-from ....core import dtypes
 from ....core.dtypes import DType
 from ....core.ops.op import OPS, Op
+from ....core.ops.type_rules import promote_operands
 from ....core.program.program import FunctionDef, Node, Operand, Program, Region, Var, callees
 from ....core.types import HandleType, Type
 from ....core.value import Literal
@@ -161,7 +159,7 @@ def promote(
     kinds = {types[index].dtype for index in shared}
     if len(kinds) < 2 or not {kind.kind for kind in kinds} <= set("iuf"):
         return operands, types
-    dtype = dtypes.BY_NUMPY[np.result_type(*(kind.numpy for kind in kinds))]
+    dtype = promote_operands([types[index] for index in shared])
     promoted, promoted_types = list(operands), list(types)
     for index in shared:
         if types[index].dtype is not dtype:

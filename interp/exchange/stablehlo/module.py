@@ -17,6 +17,8 @@ from ..refusals import unsupported
 DTYPES: Mapping[str, DType] = {
     "i1": dtypes.bool,
     **{f"{dtype.kind.replace('u', 'ui')}{dtype.bits}": dtype for dtype in dtypes.ALL if dtype.kind != "b"},
+    "f16": dtypes.float16,
+    "bf16": dtypes.bfloat16,
 }
 """The dtypes, by their names in MLIR."""
 

@@ -26,7 +26,7 @@ message Dim { int size = 1; }
 message TensorProto {
   DataType dtype = 1; TensorShapeProto tensor_shape = 2; bytes tensor_content = 4; repeated float float_val = 5;
   repeated double double_val = 6; repeated int int_val = 7; repeated bytes string_val = 8; repeated int int64_val = 10;
-  repeated bool bool_val = 11; repeated uint uint32_val = 16; repeated uint uint64_val = 17;
+  repeated bool bool_val = 11; repeated int half_val = 13; repeated uint uint32_val = 16; repeated uint uint64_val = 17;
 }
 message FunctionDefLibrary { repeated FunctionDef function = 1; }
 message FunctionDef {

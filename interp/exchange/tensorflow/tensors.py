@@ -24,13 +24,13 @@ DTYPES: Mapping[int, DType] = {
     number: dtype
     for number, name in DATA_TYPES.items()
     for dtype in dtypes.ALL
-    if {"FLOAT": "float32", "DOUBLE": "float64"}.get(name, name.lower()) == dtype.numpy.name
+    if {"FLOAT": "float32", "DOUBLE": "float64", "HALF": "float16"}.get(name, name.lower()) == dtype.numpy.name
 }
 """The dtypes that tagloom has, by their numbers."""
 STRING, RESOURCE, VARIANT = 7, 20, 21
 VALUES = {
     "float32": "float_val", "float64": "double_val", "int64": "int64_val", "bool": "bool_val", "uint32": "uint32_val",
-    "uint64": "uint64_val",
+    "uint64": "uint64_val", "float16": "half_val", "bfloat16": "half_val",
 }  # fmt: skip
 """The field that has the elements of an array one by one, by dtype; it is `int_val` for all other dtypes."""
 
@@ -89,7 +89,8 @@ def read_tensor(message: Message) -> Any:
         raise Malformed("a constant is damaged", required=f"{count:,} elements", got=f"{len(values):,}")
     elements = np.zeros(count, dtype)
     if values:
-        last = np.array(values).astype(dtype)
+        bits = np.array(values).astype(np.uint16 if VALUES.get(dtype.name) == "half_val" else dtype)
+        last = bits.view(dtype)
         elements[: len(values)] = last
         elements[len(values) :] = last[-1]
     return elements.reshape(sizes)
