@@ -125,6 +125,14 @@ def float_of_bits(word: int, significand_bits: int, exponent_bits: int) -> float
     return math.copysign(float(bits.view(np.float64)), sign)
 
 
+def reinterpret_float(
+    x: float, significand_bits: int, exponent_bits: int, result_significand_bits: int, result_exponent_bits: int
+) -> float:
+    """The number of one binary format of 16 bits that has the bits of a number of another one."""
+    bits = float_bits(x, significand_bits, exponent_bits)
+    return float_of_bits(bits, result_significand_bits, result_exponent_bits)
+
+
 def exp(x: float) -> float:
     return math.exp(x) if not x > _MAX_EXP_ARGUMENT else math.inf
 

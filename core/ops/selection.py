@@ -79,7 +79,9 @@ def bitcast_type(x: Type, dtype: DType) -> Type:
 
 def bitcast_scalar(operand: DType, result: DType) -> ScalarFunction:
     if operand in dtypes.FLOAT_FORMATS and result in dtypes.FLOAT_FORMATS:
-        return ScalarFunction(reinterpret_float, (*dtypes.FLOAT_FORMATS[operand], *dtypes.FLOAT_FORMATS[result]))
+        return ScalarFunction(
+            scalar_kernels.reinterpret_float, (*dtypes.FLOAT_FORMATS[operand], *dtypes.FLOAT_FORMATS[result])
+        )
     if operand in dtypes.FLOAT_FORMATS:
         return ScalarFunction(scalar_kernels.float_bits, dtypes.FLOAT_FORMATS[operand])
     if result in dtypes.FLOAT_FORMATS:
@@ -89,14 +91,6 @@ def bitcast_scalar(operand: DType, result: DType) -> ScalarFunction:
     if result.kind == "f" != operand.kind:
         return ScalarFunction(signed_to_float if operand.kind == "i" else unsigned_to_float, (result.bits,))
     return ScalarFunction(float if result.kind == "f" else int)
-
-
-def reinterpret_float(
-    x: float, significand_bits: int, exponent_bits: int, result_significand_bits: int, result_exponent_bits: int
-) -> float:
-    """The number of one binary format of 16 bits that has the bits of a number of another one."""
-    bits = scalar_kernels.float_bits(x, significand_bits, exponent_bits)
-    return scalar_kernels.float_of_bits(bits, result_significand_bits, result_exponent_bits)
 
 
 def float_to_signed(x: float, bits: int) -> int:

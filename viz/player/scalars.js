@@ -33,7 +33,7 @@ function roundNarrow(x, [bits, low, high]) {
 }
 
 // The float of a dtype that is nearest to x.
-function nearest(x, dtype) {
+function toDtype(x, dtype) {
   if (dtype in NARROW) return roundNarrow(x, NARROW[dtype]);
   return dtype === FLOAT32 ? Math.fround(x) : x;
 }
@@ -43,7 +43,7 @@ function fit(data, dtype) {
   switch (kindOf(dtype)) {
     case "i": return BigInt.asIntN(bitsOf(dtype), data);
     case "u": return BigInt.asUintN(bitsOf(dtype), data);
-    case "f": return nearest(dtype in NARROW ? Math.fround(data) : data, dtype);
+    case "f": return toDtype(dtype in NARROW ? Math.fround(data) : data, dtype);
     default: return data;
   }
 }
@@ -304,7 +304,7 @@ function hurwitzZeta(s, x, scale) {
 function astype({ dtype, data }, to) {
   const [from, kind] = [kindOf(dtype), kindOf(to)];
   if (kind === "b") return Boolean(data) || Number.isNaN(data);
-  if (kind === "f") return nearest(Number(data), to);
+  if (kind === "f") return toDtype(Number(data), to);
   if (from !== "f") return BigInt(data);
   if (Number.isNaN(data)) return 0n;
   const top = 2n ** BigInt(bitsOf(to) - (kind === "i")), low = kind === "i" ? -top : 0n;
@@ -422,7 +422,7 @@ function floatText(x, dtype = FLOAT64) {
   let text = size.toExponential();
   for (let digits = 0; dtype !== FLOAT64 && digits < 9; digits++) {
     text = size.toExponential(digits);
-    if (nearest(Number(text), dtype) === size) break;
+    if (toDtype(Number(text), dtype) === size) break;
   }
   const [mantissa, power10] = text.split("e"), exponent = Number(power10), digits = mantissa.replace(".", "");
   if (exponent < -4 || exponent >= 16) {
@@ -452,7 +452,7 @@ function parseValue(text, dtype) {
   }
   if (kind === "f") {
     if (word in NAMED) return { dtype, data: NAMED[word] };
-    if (/^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/i.test(word)) return { dtype, data: nearest(Number(word), dtype) };
+    if (/^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/i.test(word)) return { dtype, data: toDtype(Number(word), dtype) };
     throw new Error(`${JSON.stringify(text)} is no ${dtype}: write 2.5, 1e-3, inf or nan`);
   }
   if (!/^[+-]?\d{1,40}$/.test(word)) throw new Error(`${JSON.stringify(text)} is no ${dtype}: write a whole number`);
