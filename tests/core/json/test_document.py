@@ -24,7 +24,7 @@ from tagloom.core.json.cursor import JsonCursor, parse_json
 from tagloom.core.json.value import read_type, read_value, type_to_json, value_to_json, value_to_json_text
 from tagloom.core.program.program import MAX_NESTING, Location, Program
 from tagloom.core.types import Type
-from tagloom.core.value import is_same_value, normalize
+from tagloom.core.value import is_same_value, normalize, round_floats
 
 SHAPES = st.one_of(st.none(), st.lists(st.one_of(st.none(), st.integers(0, 2**62)), max_size=4).map(tuple))
 
@@ -55,7 +55,7 @@ def _edges(dtype: dtypes.DType) -> list[bytes]:
     """The bits of numbers at which the written form changes."""
     if dtype.kind == "f":
         floats = [0.0, -0.0, 1.0, 0.1, 1e30, math.inf, -math.inf, math.nan, 5e-324]
-        return [np.array(number).astype(dtype.numpy).tobytes() for number in floats]
+        return [round_floats(np.array(number), dtype).tobytes() for number in floats]
     low, high = dtype.range
     near = [0, 1, low, high, 2**53, 2**53 + 1, -(2**53), -(2**53) - 1]
     return [np.array(number, dtype.numpy).tobytes() for number in near if low <= number <= high]
