@@ -311,7 +311,8 @@ def _parse_words(subject: Runnable, words: Sequence[str], read: Callable[[str, T
     try:
         return read_argument_words(called_name, parameters(subject, len(words)), words, read)
     except Usage as error:
-        error.hint = error.hint or next(filter(None, map(describe_stray_option, words)), None)
+        hints = [*map(describe_stray_option, words), describe_words(len(parameters(subject, len(words))), words)]
+        error.hint = error.hint or next(filter(None, hints), None)
         raise
 
 
@@ -332,6 +333,19 @@ def parse_argument(name: str, type_: Type | None, word: str) -> Value:
         error.message = f"argument {name}: {error.message}"
         error.hint = describe_stray_option(word) or error.hint
         raise
+
+
+def describe_words(count: int, words: Sequence[str]) -> str | None:
+    """How words are written as the literals of `count` parameters, if their number is wrong.
+
+    >>> print(describe_words(1, ["[1,", "2]"]))
+    quote a literal that has spaces: "[1, 2]"
+    """
+    if len(words) == count:
+        return None
+    if any(word.count("[") != word.count("]") for word in words):
+        return 'quote a literal that has spaces: "[1, 2]"'
+    return 'write a literal for each: 3, true, "[1, 2]", or @x.npy' if len(words) < count else None
 
 
 def describe_stray_option(word: str) -> str | None:

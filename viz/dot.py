@@ -21,6 +21,7 @@ from itertools import pairwise
 from textwrap import wrap
 from typing import Any
 
+from ..core.errors import Usage
 from ..core.escape import escape_line
 from .style import (
     BADGE_LOOKS,
@@ -55,11 +56,21 @@ text, so its text needs no margin above and below."""
 _TABLE = '<table border="0" cellborder="0" cellspacing="0" cellpadding="1">'
 
 
+def import_graphviz() -> Any:
+    """The package graphviz; raises Usage if it is not installed."""
+    try:
+        import graphviz  # type: ignore[import-untyped]
+    except ModuleNotFoundError as error:
+        hint = "pip install graphviz"
+        message = "graphviz, which writes pictures as DOT, is not installed"
+        raise Usage(message, hint=hint, python=ImportError) from error
+    return graphviz
+
+
 def to_dot(view: View, theme: Theme = LIGHT) -> str:
     """DOT source of a view; equal views give equal text. The class of a node and of an edge is its kind."""
-    from graphviz import Digraph  # type: ignore[import-untyped]
-
-    picture = Digraph(re.sub(r"\W", "_", view.name), **default_attributes(view, theme))
+    digraph = import_graphviz().Digraph
+    picture = digraph(re.sub(r"\W", "_", view.name), **default_attributes(view, theme))
     write_cluster(picture, view.root, theme, view)
     for number, arrow in enumerate(view.arrows):
         tail, head = (arrow.head, arrow.tail) if arrow.is_reversed else (arrow.tail, arrow.head)
@@ -67,7 +78,7 @@ def to_dot(view: View, theme: Theme = LIGHT) -> str:
     for upper, lower in view.rank_constraints:
         picture.edge(upper, lower, style="invis", weight="0")
     for left, right in view.side_constraints:
-        level = Digraph(graph_attr={"rank": "same"})
+        level = digraph(graph_attr={"rank": "same"})
         level.edge(left, right, style="invis")
         picture.subgraph(level)
     return str(picture.source)
@@ -88,9 +99,7 @@ def escape_tooltip(text: str) -> str:
     >>> print(escape_tooltip(r"a<b & \N"))
     a<b &amp; \\N
     """
-    from graphviz import escape
-
-    escaped: str = escape(printable(text, 200).replace("&", "&amp;"))
+    escaped: str = import_graphviz().escape(printable(text, 200).replace("&", "&amp;"))
     return escaped
 
 
@@ -167,17 +176,16 @@ def legend_markup(view: View, theme: Theme) -> str:
 
 def write_cluster(picture: Any, cluster: Cluster, theme: Theme, view: View) -> None:
     """Write the contents of a cluster of a view into a picture, inner clusters as subgraphs."""
-    from graphviz import Digraph
-
+    digraph = import_graphviz().Digraph
     for box in cluster.boxes.values():
         picture.node(box.name, **box_attributes(box, theme, view.badge_room.get(box.name), view.title_width))
     if len(cluster.same_rank) > 1:
-        level = Digraph(graph_attr={"rank": "same"})
+        level = digraph(graph_attr={"rank": "same"})
         for left, right in pairwise(cluster.same_rank):
             level.edge(left, right, style="invis")
         picture.subgraph(level)
     for inner in cluster.clusters:
-        drawn = Digraph(inner.name)
+        drawn = digraph(inner.name)
         drawn.attr(**cluster_attributes(inner, theme))
         write_cluster(drawn, inner, theme, view)
         picture.subgraph(drawn)

@@ -11,6 +11,7 @@ import pytest
 import tagloom as tl
 from support.pictures.drawings import fib, nested
 from tagloom.core import display
+from tagloom.core.errors import Usage
 from tagloom.viz.pictures import PICTURES
 
 
@@ -86,3 +87,14 @@ def test_importing_loads_no_drawing() -> None:
     """`import tagloom` loads no module that draws."""
     code = "import sys, tagloom; print([name for name in sys.modules if 'graphviz' in name])"
     assert subprocess.check_output([sys.executable, "-c", code], text=True) == "[]\n"
+
+
+def test_missing_graphviz_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without the package graphviz, the errors of pages and pictures say how to install it."""
+    history = fib.history(3)
+    history.run()
+    monkeypatch.setitem(sys.modules, "graphviz", None)
+    for draw in (lambda history: history.player(), lambda history: tl.picture(history)._repr_svg_()):
+        with pytest.raises(Usage, match="graphviz") as error:
+            draw(history)
+        assert isinstance(error.value, ImportError) and "pip install graphviz" in str(error.value)

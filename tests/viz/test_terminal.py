@@ -132,6 +132,17 @@ def test_ascii_is_the_same_drawing() -> None:
     assert re.sub("[^ \n]", "x", plain) == re.sub("[^ \n]", "x", drawing.text())
 
 
+def test_titles_are_cut_only_where_room_is_missing() -> None:
+    """A title is cut if the drawing is too wide with it, and a list of names then keeps the number of the others."""
+    view = View("lists")
+    view.root.add_box("a", "argument", "trees_left, trees_right, trees_word, \u2026 10 more")
+    assert "trees_left, trees_right, trees_word, \u2026 10 more" in draw_cells(view, width=80).text()
+    assert "trees_left +12" in draw_cells(view, width=40).text()
+    assert "tre~ +12" in draw_cells(view, width=14).text()
+    wide = draw_cells(view, width=40, max_width=80)
+    assert wide.fits and "trees_left +12" in wide.text()
+
+
 @pytest.mark.full
 def test_large_drawings_say_so() -> None:
     """A drawing that does not fit says so; it has words and room, since it must be scrolled."""

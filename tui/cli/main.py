@@ -14,9 +14,11 @@ from io import StringIO, TextIOWrapper
 from typing import Annotated, Any, NoReturn
 
 import typer
+from typer.core import TyperGroup
 
 from ... import __version__
-from ...core.errors import Deadlock, Disagreement, Exhausted, TagloomError, Trap
+from ...core.errors import Deadlock, Disagreement, Exhausted, TagloomError, Trap, Usage
+from ..load import split_target
 from .check import check
 from .conform import conform
 from .debug import debug
@@ -30,7 +32,21 @@ from .show import curve, show
 from .terminal import print_diagnostic, print_error
 from .warm import warm
 
+
+class CommandGroup(TyperGroup):
+    """The commands. A program in the place of a command is an error that says what to write."""
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """The command that the first word names; raises Usage if that is a file."""
+        file, _ = split_target(args[0])
+        if args[0] not in self.commands and os.path.exists(file):
+            hint = f"tagloom run {args[0]}, or tagloom debug {args[0]}"
+            raise Usage("a command comes before the program", got=args[0], hint=hint)
+        return super().resolve_command(ctx, args)
+
+
 app = typer.Typer(
+    cls=CommandGroup,
     add_completion=False,
     no_args_is_help=True,
     rich_markup_mode=None,

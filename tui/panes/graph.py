@@ -148,7 +148,7 @@ def draw_view(view: View, request: LayoutRequest) -> Drawing:
         return drawing
     if request.zoom < 0:
         return draw_cells(view, width=width, height=height)
-    higher = draw_cells(view, width=width * 6 // 5, height=height * 3)
+    higher = draw_cells(view, width=width, max_width=width * 6 // 5, height=height * 3)
     return higher if higher.fits or higher.size[0] < drawing.size[0] else drawing
 
 

@@ -7,6 +7,7 @@ a labelled output leaves below the label.
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterator
 from typing import NamedTuple
@@ -37,6 +38,11 @@ BOX_DELIMITERS: dict[BoxKind, tuple[str, str]] = {
     "breakpoint": ("[[", "]]"),
 }
 """The first and last characters of boxes, in ASCII; boxes of other kinds begin with a bracket and their letter."""
+
+
+_LIST_OF_NAMES = re.compile("(?P<shown>.+), \u2026 (?P<rest>[0-9,]+) more")
+_MIN_NAME_LENGTH = 4
+"""The least characters to which the first name of a list is cut; below, the list is cut as other texts are."""
 
 
 class BoxStyle(NamedTuple):
@@ -96,12 +102,25 @@ def to_single_width(text: str) -> str:
 
 
 def abbreviate(text: str, longest: int) -> str:
-    """Text shortened to at most `longest` characters.
+    """Text shortened to at most `longest` characters; a list of names keeps the number of those that it does not show.
 
     >>> abbreviate("less_equal_1", 8), abbreviate("n - 1", 8)
     ('less_eq~', 'n - 1')
+    >>> abbreviate("steps, w, b, \u2026 7 more", 18), abbreviate("trees_left, \u2026 12 more", 18)
+    ('steps, w, b +7', 'trees_left +12')
     """
-    return text if len(text) <= longest else f"{text[: max(longest - 1, 1)]}~"
+    if len(text) <= longest:
+        return text
+    names = _LIST_OF_NAMES.fullmatch(text)
+    if names is not None:
+        shown, rest = names["shown"].split(", "), int(names["rest"].replace(",", ""))
+        for dropped in range(len(shown)):
+            first, last = ", ".join(shown[: len(shown) - dropped]), f" +{rest + dropped}"
+            if len(first) + len(last) <= longest:
+                return first + last
+        if len(last) + _MIN_NAME_LENGTH <= longest:
+            return abbreviate(first, longest - len(last)) + last
+    return f"{text[: max(longest - 1, 1)]}~"
 
 
 def build_box_rows(view: View, style: BoxStyle, wider: Counter[str]) -> list[BoxRow]:

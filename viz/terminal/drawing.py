@@ -61,25 +61,45 @@ _MAX_STYLE_EXCESS = 2.0
 """If a drawing exceeds the requested columns or rows by more than this factor, less legible styles are not tried."""
 
 
+_WHOLE_TITLE_LENGTH = 64
+"""The most characters of a title in a drawing with room for whole titles."""
+
 STYLE_COUNT = len(_BOX_STYLES)
 """The number of styles."""
 
 
-def draw_cells(view: View, *, width: int = WIDTH, height: int = HEIGHT, style_count: int = STYLE_COUNT) -> Drawing:
+def draw_cells(
+    view: View,
+    *,
+    width: int = WIDTH,
+    height: int = HEIGHT,
+    max_width: int | None = None,
+    style_count: int = STYLE_COUNT,
+) -> Drawing:
     """Draw a view in at most `width` columns and `height` rows; if that is impossible, draw it larger and set `fits` to
     False. Only the first `style_count` styles, the most legible ones, are tried.
+
+    The drawing fits in `max_width` columns, too, by default `width`; but titles are whole only if `width` is enough.
 
     Raises Usage if Graphviz cannot lay it out.
     """
     drawings: list[Drawing] = []
     for style in _BOX_STYLES[:style_count]:
-        drawing = draw_with_style(view, style, width, height)
+        drawing = draw_with_style(view, style, width if max_width is None else max_width, height)
         if drawing.fits:
-            return drawing
+            return draw_whole_titles(view, style, max(width, drawing.size[0]), height) or drawing
         if _excess(drawing.size, width, height) > _MAX_STYLE_EXCESS:
             return draw_with_style(view, style, sys.maxsize, sys.maxsize)._replace(fits=False, legend=drawing.legend)
         drawings.append(drawing)
     return min(drawings, key=lambda drawing: _excess(drawing.size, width, height))
+
+
+def draw_whole_titles(view: View, style: BoxStyle, width: int, height: int) -> Drawing | None:
+    """Draw a view with titles that the style cuts. None if it cuts none, or if the drawing does not fit."""
+    if all(len(box.title) <= style.max_length for box in view.boxes.values()):
+        return None
+    drawing = draw_with_style(view, style._replace(max_length=_WHOLE_TITLE_LENGTH), width, height)
+    return drawing if drawing.fits else None
 
 
 def redraw(drawing: Drawing, view: View, positions: CellPositions | None = None) -> Drawing:

@@ -143,12 +143,12 @@ def test_our_own_errors_keep_their_traceback(tagloom: Any, monkeypatch: pytest.M
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["add.py"], "add takes 2 arguments\n  required: add(x: int64, y: int64)\n  got: none"),
-        (["add.py", "2"], "add takes 2 arguments\n  required: add(x: int64, y: int64)\n  got: 2"),
+        (["add.py"], "add takes 2 arguments\n  required: add(x: int64, y: int64)\n  got: none..."),
+        (["add.py", "2"], "add takes 2 arguments\n  required: add(x: int64, y: int64)\n  got: 2..."),
         (["add.py", "2", "3", "4"], "add takes 2 arguments\n  required: add(x: int64, y: int64)\n  got: 2, 3, 4"),
         (["kinds.py:nothing", "1"], "nothing takes 0 arguments\n  required: nothing()\n  got: 1"),
-        (["kinds.py:anything"], "anything takes 1 argument\n  required: anything(x: ?)\n  got: none"),
-        (["graphs.py:double"], "double takes 1 argument\n  required: double(x: int64)\n  got: none"),
+        (["kinds.py:anything"], "anything takes 1 argument\n  required: anything(x: ?)\n  got: none..."),
+        (["graphs.py:double"], "double takes 1 argument\n  required: double(x: int64)\n  got: none..."),
         (["add.py", "a", "3"], "argument x: not a literal\n  required: int64\n  got: a\n  hint: a number, true, ..."),
         (["add.py", "2", "1.5"], "argument y: not a literal of this type\n  required: int64\n  got: 1.5"),
         (["add.py", "2", "true"], "argument y: not a literal of this type\n  required: int64\n  got: true"),
@@ -177,6 +177,27 @@ def test_our_own_errors_keep_their_traceback(tagloom: Any, monkeypatch: pytest.M
 def test_wrong_arguments(tagloom: Any, command: str, words: list[str], said: str) -> None:
     """Arguments that do not fit are refused with the parameter, what is required and what was got."""
     assert_refused(tagloom(command, *words), said)
+
+
+@pytest.mark.parametrize(
+    ("words", "hint"),
+    [
+        (["add.py"], 'write a literal for each: 3, true, "[1, 2]", or @x.npy'),
+        (["kinds.py:doubled", "[1,", "2]"], 'quote a literal that has spaces: "[1, 2]"'),
+    ],
+)
+def test_wrong_numbers_of_arguments_have_hints(tagloom: Any, words: list[str], hint: str) -> None:
+    """If arguments are missing, or a list without quotes is several words, the error says how to write them."""
+    assert_refused(tagloom("run", *words), f"...\n  hint: {hint}")
+
+
+@pytest.mark.parametrize("target", ["add.py", "add.py:add"])
+def test_a_program_without_a_command(tagloom: Any, target: str) -> None:
+    """If the command is missing, the error names two."""
+    said = (
+        f"a command comes before the program\n  got: {target}\n  hint: tagloom run {target}, or tagloom debug {target}"
+    )
+    assert_refused(tagloom(target, "2", "3"), said)
 
 
 def test_an_argument_of_the_wrong_kind_for_an_op(tagloom: Any) -> None:

@@ -85,7 +85,7 @@ def test_fit_shows_all_of_a_large_graph(tab: Tab, tmp_path: Path) -> None:
 
     @tl.function
     def chain(x: float) -> float:
-        for _ in range(400):
+        for _ in range(200):
             x = tl.sin(x)
         return x
 
