@@ -322,6 +322,9 @@ class Staging:
             classes |= {owner for reference in references(layout) for owner in reference.classes}
             classes |= {static.owner for static in static_objects(layout) if class_problem(static.owner) is None}
         for owner in sorted(classes, key=lambda owner: (owner.__module__, owner.__qualname__)):
+            problem = None if issubclass(owner, Pool) else class_problem(owner)
+            if problem is not None:  # the class has changed since its objects were observed
+                raise NotSpeculable(problem)
             self.class_numbers[owner] = len(self.class_numbers)
             self.resolution_orders[owner] = owner.__mro__
             for name in SPECIAL_ATTRIBUTES:

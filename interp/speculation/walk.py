@@ -43,7 +43,8 @@ class Walk(NamedTuple):
 def is_walkable(layout: Layout) -> bool:
     """Whether walks read fields of a layout."""
     if isinstance(layout, ArrayLayout):
-        return bool(layout.type.shape) and None not in (layout.type.shape or ())
+        shape = layout.type.shape
+        return bool(shape) and None not in (shape or ()) and not layout.type.dtype.numpy.hasobject
     if isinstance(layout, ReferenceLayout):
         return not any(issubclass(owner, Pool) for owner in layout.classes)
     return isinstance(layout, NumberLayout | ConstantLayout)
@@ -57,6 +58,19 @@ def _array_bytes(layout: ArrayLayout) -> int:
 def _sizes(layout: ArrayLayout) -> tuple[int, ...]:
     """The shape of an array, all of whose sizes are known."""
     return tuple(size or 0 for size in layout.type.shape or ())
+
+
+class _Room(NamedTuple):
+    """The room of a walk."""
+
+    objects: int
+    """The number of objects for which there is room."""
+    capacities: Any
+    """The number of objects of each class for whose arrays there is room."""
+    offsets: Any
+    """Where the vector of each field of arrays begins."""
+    array_bytes: int
+    """The bytes of all vectors of arrays."""
 
 
 class WalkPlan:
@@ -74,8 +88,7 @@ class WalkPlan:
         self._referents: list[Any] = []
         """The objects to which the plan refers by address."""
         self._plan = np.array(self._build_words(classes), np.int64)
-        self._room, self._class_room = _MIN_OBJECTS, [_MIN_ROWS] * len(classes)
-        self._lay_out_arrays()
+        self._room = self._make_room(_MIN_OBJECTS, np.full(len(classes), _MIN_ROWS, np.int64))
 
     def _address(self, referent: Any) -> int:
         """The address of an object, which lives as long as the plan."""
@@ -84,8 +97,8 @@ class WalkPlan:
 
     def _build_words(self, classes: Mapping[type, frozenset[str]]) -> list[int]:
         form, address = self._form, self._address
-        header = [len(classes), *map(address, (None, True, int, float, bool, dict, ConcreteArray, "_value", "_type"))]
-        words = [*header, object.__basicsize__]
+        header = [len(classes), *map(address, (None, True, int, float, bool, dict, ConcreteArray, np.ndarray))]
+        words = [*header, address("_value"), address("_type"), object.__basicsize__]
         entries, rows, arrays = len(words), _FIRST_FIELD, 0
         words += [0] * (form.CLASS_WORDS * len(classes))
         for owner, number in self.classes.items():
@@ -112,15 +125,15 @@ class WalkPlan:
         self._row_count, self._arrays = rows, arrays
         return words
 
-    def _lay_out_arrays(self) -> None:
-        """Find the offsets of the vectors of arrays, for the room of each class."""
-        self._capacities, self._offsets, end = np.array(self._class_room, np.int64), np.zeros(self._arrays, np.int64), 0
+    def _make_room(self, objects: int, capacities: Any) -> _Room:
+        """The room for so many objects, and arrays of so many objects of each class."""
+        offsets, end = np.zeros(self._arrays, np.int64), 0
         for key, layout in self._fields.items():
             if isinstance(layout, ArrayLayout):
-                self._offsets[self._vectors[key]] = end
-                size = self._class_room[self.classes[key.owner]] * _array_bytes(layout)
+                offsets[self._vectors[key]] = end
+                size = int(capacities[self.classes[key.owner]]) * _array_bytes(layout)
                 end += -(-size // _ALIGNMENT) * _ALIGNMENT
-        self._bytes = end
+        return _Room(objects, capacities, offsets, end)
 
     def walk(self, objects: list[Any], classes: Iterable[type], outside: Iterable[int]) -> Walk | None:
         """Follow the fields of objects of these classes, and append the objects to which they lead. No object may have
@@ -130,37 +143,41 @@ class WalkPlan:
         class_numbers = [self.classes.get(owner, -1) for owner in classes]
         if -1 in class_numbers:
             return None
-        namespaces = np.array([*outside], np.int64)
+        outside_ids = np.array([*outside], np.int64)
+        room = self._room  # a call on another thread may replace it
         while True:
-            room = max(self._room, count, len(namespaces))
-            words, rows = np.zeros((self._row_count, room), np.int64), np.zeros(len(self.classes), np.int64)
+            size, namespaces = max(room.objects, count, len(outside_ids)), list[Any]()
+            words, rows = np.zeros((self._row_count, size), np.int64), np.zeros(len(self.classes), np.int64)
             words[_CLASSES, :count] = class_numbers
-            table, arrays = np.zeros((1 << (4 * room - 1).bit_length(), 2), np.int64), np.empty(self._bytes, np.uint8)
-            places = arrays.__array_interface__["data"][0], self._offsets, self._capacities, rows
-            total = self._walk(
-                self._plan, id(objects), count, namespaces, table, words, words.view(np.float64), *places
+            table, arrays = (
+                np.zeros((1 << (4 * size - 1).bit_length(), 2), np.int64),
+                np.empty(room.array_bytes, np.uint8),
             )
+            lists, numbers = (id(objects), id(namespaces)), (words, words.view(np.float64))
+            places = arrays.__array_interface__["data"][0], room.offsets, room.capacities, rows
+            total = self._walk(self._plan, *lists, count, outside_ids, table, *numbers, *places)
             if total >= 0:
-                sizes = rows.tolist()
-                vectors = {key: self._read_vectors(key, total, words, arrays, sizes) for key in self._fields}
+                vectors = {key: self._read_vectors(key, total, words, arrays, room, rows) for key in self._fields}
                 return Walk(words[_CLASSES, :total], words[_CLASS_ROWS, :total], vectors)
             del objects[count:]
             if total == form.UNPLANNED:
                 return None
             if total == form.TOO_SMALL:
-                self._room = 2 * room
+                room = self._make_room(2 * size, room.capacities)
             else:
-                self._class_room[form.TOO_SMALL - 1 - total] *= 2
-                self._lay_out_arrays()
+                capacities = room.capacities.copy()
+                capacities[form.TOO_SMALL - 1 - total] *= 2
+                room = self._make_room(room.objects, capacities)
+            self._room = room
 
-    def _read_vectors(self, key: Any, count: int, words: Any, arrays: Any, rows: list[int]) -> list[Any]:
+    def _read_vectors(self, key: Any, count: int, words: Any, arrays: Any, room: _Room, rows: Any) -> list[Any]:
         """The vector of a field: of arrays, with a row for each object of the class; of others, one for each object."""
         layout, number = self._fields[key], self._vectors[key]
         if isinstance(layout, ConstantLayout):
             return []
         if isinstance(layout, ArrayLayout):
-            shape = rows[self.classes[key.owner]], *_sizes(layout)
-            return [np.ndarray(shape, layout.type.dtype.numpy, arrays, int(self._offsets[number]))]
+            shape = int(rows[self.classes[key.owner]]), *_sizes(layout)
+            return [np.ndarray(shape, layout.type.dtype.numpy, arrays, int(room.offsets[number]))]
         vector = words[number, :count]
         if isinstance(layout, NumberLayout) and layout.kind != "i":
             vector = vector.view(np.float64) if layout.kind == "f" else vector.astype(np.bool_)

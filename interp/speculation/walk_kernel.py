@@ -3,8 +3,10 @@ and writes the attributes into vectors, by functions of Python's C API.
 
 A plan, which `walk.py` makes, says what to read: a header, then the classes, then the fields of each
 class and the names that its instances must not have. It refers to classes, names and types by address, so whoever has
-the plan keeps them alive. The walk holds Python's lock, and runs no code of the user. Where an object is not as the
-plan says, it gives up, and Python reads the objects.
+the plan keeps them alive. The walk holds Python's lock, and keeps alive what it
+reads more than once: code of the user may run all the same, when a dict compares keys that are no strings, or when the
+dict of an object is created and Python collects garbage. Where an object is not as the plan says, the walk gives up,
+and Python reads the objects.
 """
 
 from __future__ import annotations
@@ -36,14 +38,15 @@ HEADER = (
     "bool",
     "dict",
     "array",
+    "numpy_array",
     "value_name",
     "type_name",
     "head_bytes",
 )
 """The words of a plan's header: the number of classes; the addresses of objects, of the classes of numbers, dicts and
-concrete arrays, and of the names of an array's slots; and the size of the head of an object."""
+concrete arrays and NumPy's, and of the names of an array's slots; and the size of the head of an object."""
 CLASS_COUNT, NONE, TRUE, INT_CLASS, FLOAT_CLASS, BOOL_CLASS = range(6)
-DICT_CLASS, ARRAY_CLASS, VALUE_NAME, TYPE_NAME, HEAD = range(6, len(HEADER))
+DICT_CLASS, ARRAY_CLASS, NUMPY_CLASS, VALUE_NAME, TYPE_NAME, HEAD = range(6, len(HEADER))
 CLASS_WORDS = 5
 """The words of a class: its address, the positions of its fields and of the names that its instances must not have in
 the plan, each with their number."""
@@ -98,10 +101,12 @@ def _claim_namespace(table, namespace):  # type: ignore[no-untyped-def]
 def _copy_array(plan, field, value, target):  # type: ignore[no-untyped-def]
     """Copy the elements of a concrete array; returns whether it has the planned type and is contiguous."""
     type_, array = _get_attribute(value, plan[TYPE_NAME]), _get_attribute(value, plan[VALUE_NAME])
-    body = array + plan[HEAD]
-    is_planned = type_ == plan[field + 3] and peek(body, _FLAGS) & _C_CONTIGUOUS != 0
-    if is_planned:
-        _copy(target, peek(body, _DATA), plan[field + 4])
+    is_planned = False
+    if array != 0 and type_ == plan[field + 3] and peek(array, plan[HEAD] // 8 - 1) == plan[NUMPY_CLASS]:
+        body = array + plan[HEAD]
+        is_planned = peek(body, _FLAGS) & _C_CONTIGUOUS != 0
+        if is_planned:
+            _copy(target, peek(body, _DATA), plan[field + 4])
     _release(type_)
     _release(array)
     return is_planned
@@ -127,7 +132,7 @@ def _read_number(plan, kind, value, owner, words, floats, vector, position):  # 
 
 
 @kernel
-def _follow(plan, objects, count, outside, table, words, floats, base, offsets, capacities, row_counts):  # type: ignore[no-untyped-def]
+def _follow(plan, objects, namespaces, count, outside, table, words, floats, base, offsets, capacities, row_counts):  # type: ignore[no-untyped-def]
     """What `walk` does, but an error of Python may be left."""
     class_word, capacity = plan[HEAD] // 8 - 1, min(words.shape[1], len(table) // 4)
     if count > capacity or len(outside) > capacity:
@@ -147,8 +152,11 @@ def _follow(plan, objects, count, outside, table, words, floats, base, offsets, 
         row_counts[number] += 1
         entry = len(HEADER) + CLASS_WORDS * number
         attributes = _get_attributes(_get_list_item(objects, position), 0)
-        _release(attributes)  # the object keeps it
-        if peek(attributes, class_word) != plan[DICT_CLASS] or not _claim_namespace(table, attributes):
+        if attributes == 0:
+            return UNPLANNED
+        is_kept = _append(namespaces, attributes) == 0
+        _release(attributes)
+        if not is_kept or peek(attributes, class_word) != plan[DICT_CLASS] or not _claim_namespace(table, attributes):
             return UNPLANNED
         for name in range(plan[entry + 3], plan[entry + 3] + plan[entry + 4]):
             if _get_item(attributes, plan[name]) != 0:
@@ -194,8 +202,9 @@ def _follow(plan, objects, count, outside, table, words, floats, base, offsets, 
 
 
 @kernel
-def walk(plan, objects, count, outside, table, words, floats, base, offsets, capacities, row_counts):  # type: ignore[no-untyped-def]
-    """Follow the references of the first `count` of a list of objects, and append the objects that they lead to.
+def walk(plan, objects, namespaces, count, outside, table, words, floats, base, offsets, capacities, row_counts):  # type: ignore[no-untyped-def]
+    """Follow the references of the first `count` of a list of objects, and append the objects that they lead to, and
+    to the list `namespaces` the dicts of the attributes of all.
 
     Row 0 of `words` has the number of the class of each object, row 1 its number among those of its class; the other
     rows are vectors of fields. `floats` are the same words as floats. The vectors of arrays begin at `base`, each at
@@ -206,9 +215,12 @@ def walk(plan, objects, count, outside, table, words, floats, base, offsets, cap
     Returns the number of objects; UNPLANNED; TOO_SMALL if `words` or `table` are; or TOO_SMALL - 1 - k if there are
     more objects of class k.
     """
-    result = _follow(plan, objects, count, outside, table, words, floats, base, offsets, capacities, row_counts)
-    if result == UNPLANNED:
+    result = _follow(
+        plan, objects, namespaces, count, outside, table, words, floats, base, offsets, capacities, row_counts
+    )
+    if _get_error() != 0:
         _clear_error()
+        return UNPLANNED
     return result
 
 
@@ -216,10 +228,11 @@ _TEXT = f"""\
 # {blake2b(Path(__file__).read_bytes()).hexdigest()}
 from numba import float64, int64, njit
 from {__package__} import walk_kernel
-@njit(int64(int64[::1], int64, int64, int64[::1], int64[:, ::1], int64[:, ::1], float64[:, ::1], int64, int64[::1],
- int64[::1], int64[::1]), cache=True, error_model="numpy", no_cfunc_wrapper=True)
-def walk(plan, objects, count, outside, table, words, floats, base, offsets, capacities, rows):
- return walk_kernel.walk(plan, objects, count, outside, table, words, floats, base, offsets, capacities, rows)
+@njit(int64(int64[::1], int64, int64, int64, int64[::1], int64[:, ::1], int64[:, ::1], float64[:, ::1], int64,
+ int64[::1], int64[::1], int64[::1]), cache=True, error_model="numpy", no_cfunc_wrapper=True)
+def walk(plan, objects, namespaces, count, outside, table, words, floats, base, offsets, capacities, rows):
+ return walk_kernel.walk(
+  plan, objects, namespaces, count, outside, table, words, floats, base, offsets, capacities, rows)
 """
 TASK = CompileTask("walk_kernel", module_text=_TEXT)
 """What a compiler process needs to compile the walk. The machine code depends on the text of this file, too."""

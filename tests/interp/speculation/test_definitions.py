@@ -105,6 +105,42 @@ def test_class_in_disguise() -> None:
     assert all(speculated(_Disguised()) for _ in range(6))
 
 
+class _Plain:
+    def __init__(self, n):
+        self.n = n
+
+
+def _increase(plain):
+    plain.n += 1
+    return plain.n
+
+
+_SPECIAL_METHODS: dict[str, Any] = {
+    "__getattribute__": lambda self, name: 50 if name == "n" else object.__getattribute__(self, name),
+    "__getattr__": lambda self, name: 60,
+    "__setattr__": lambda self, name, value: object.__setattr__(self, name, value * 100),
+    "__delattr__": lambda self, name: None,
+    "__del__": lambda self: None,
+}
+
+
+@pytest.mark.parametrize("name", _SPECIAL_METHODS)
+def test_special_methods_that_a_class_gets(name: str) -> None:
+    """Once a class or its base has a method that runs when an attribute is accessed, calls run in Python."""
+    base = type("Base", (), {})
+    for owner in (base, own := type("Own", (base, _Plain), {})):
+        speculated = tl.speculate(engine="reference")(_increase)
+        assert [speculated(own(k)) for k in range(6)] == [*range(1, 7)]
+        setattr(owner, name, _SPECIAL_METHODS[name])
+        instances = [own.__new__(own) for _ in range(2)]
+        for instance in instances:
+            instance.__dict__["n"] = 1
+        assert speculated(instances[0]) == _increase(instances[1])
+        assert vars(instances[0]) == vars(instances[1])
+        assert speculated.counts.graph == 3
+        delattr(owner, name)
+
+
 class _Module(ModuleType):
     @property
     def n(self) -> int:
