@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from .object_programs import PROGRAMS
 from .object_scenarios import SCENARIOS, ObjectScenario
+from .stateful_programs import STATEFUL_PROGRAMS
 
 EDGE_CASES: dict[str, ObjectScenario] = {}
 """All edge cases by name."""
@@ -1026,5 +1027,5 @@ def finalizer_of_a_replaced_attribute(speculate):
     return f, calls()
 
 
-ALL = {**SCENARIOS, **EDGE_CASES, **PROGRAMS}
+ALL = {**SCENARIOS, **EDGE_CASES, **PROGRAMS, **STATEFUL_PROGRAMS}
 """All scenarios, edge cases and programs by name."""

@@ -10,13 +10,15 @@ from typing import Any
 
 import pytest
 import tagloom as tl
+from support import object_programs
 from support.object_edge_cases import ALL, EDGE_CASES
-from support.object_programs import PROGRAMS
 from support.object_scenarios import SCENARIOS
 from support.speculation import run_calls, run_speculated
+from support.stateful_programs import STATEFUL_PROGRAMS
 from tagloom.interp.speculation.speculative_function import INTERNAL_ERROR
 
 pytestmark = pytest.mark.full
+PROGRAMS = {**object_programs.PROGRAMS, **STATEFUL_PROGRAMS}
 LAST_CALLS = 3
 WITHOUT_ASSERTIONS = """
 import tagloom as tl
@@ -46,6 +48,16 @@ IN_PYTHON = {
     "equality_in_lists": "`in` a list of objects with `__eq__`",
     "methods_as_values": "bound methods as values",
     "growing_texts": "strings to which each trip of a loop adds",
+    "deleted_attribute": "`del` of an attribute",
+    "attributes_in_slots": "`__slots__`",
+    "attribute_of_a_descriptor": "a descriptor of a class of the program",
+    "context_with_starred_exit": "an `__exit__` with a * parameter",
+    "queue_that_is_full": "most calls raise at last",
+    "comparisons_that_count": "tuples that are compared by order",
+    "numpy_array_with_two_names": "arrays of NumPy",
+    "total_of_several_classes": "a call of `type` in a comparison",
+    "rate_as_a_property": "a call of `round`",
+    "cache_in_an_object": "a dict with keys that are ints",
 }
 """The programs that stay in Python for good, with the reason."""
 
