@@ -10,7 +10,8 @@ The functions are the same for both libraries; `library` is an attribute of the 
 With `--ablation`, the other ways are speculation without one of its assumptions: the shapes of arrays, which are open
 then, or the classes of objects, which then may be None or of another class at each place; or without both. A way
 without a graph has no time. The last row of a model is the parallelism of its graph on the reference machine: how many
-nodes fire at a time, on average.
+nodes fire at a time, on average. That is no speed, and loops are unrolled in all ways or in none: of the four steps of
+JANUS's ablation, unrolling and parallel execution are not measured.
 """
 
 from __future__ import annotations
