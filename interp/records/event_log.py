@@ -15,6 +15,8 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol, TypeAlias
 
+import numpy as np
+
 from ...core.errors import Usage
 from ...core.graph.graph import Graph
 from ...core.json.cursor import INT64_BOUND, JsonCursor, document_header
@@ -149,39 +151,57 @@ def tag_line(row: TagRow) -> str:
 def event_line(event: Event, numbers: dict[Tag, int]) -> str:
     """The line of an event, newline included; raises KeyError if a tag has no number.
 
-    String formatting by hand takes 3 us, json.dumps of lists 9 us.
+    String formatting by hand takes 3 us, json.dumps of lists 9 us. An array of many elements takes far longer, and is
+    often in one event as operand, output and tokens: it is converted once.
     """
     token, position, inputs, outputs, sent, trap, closed, _, deferred_at, woken, is_throttled, released = event
-    line = f'{{"deliver":{token_json(token, numbers)},"position":{position}'
+    has_arrays = isinstance(token.value, np.ndarray) or (outputs and isinstance(outputs[0][1], np.ndarray))
+    to_text = once_per_object(value_to_json_text) if has_arrays else value_to_json_text
+    line = f'{{"deliver":{token_json(token, numbers, to_text)},"position":{position}'
     if inputs is None:
         if deferred_at is not None:
             line += f',"parked":[{value_to_json_text(deferred_at.handle)},{deferred_at.number}]'
-        return f"{line}{released_field(released, numbers)}}}\n" if released else line + "}\n"
-    pairs = ",".join([f"[{output},{value_to_json_text(value)}]" for output, value in outputs])
-    line += f',"inputs":[{",".join(map(value_to_json_text, inputs))}],"outputs":[{pairs}]'
+        return f"{line}{released_field(released, numbers, to_text)}}}\n" if released else line + "}\n"
+    pairs = ",".join([f"[{output},{to_text(value)}]" for output, value in outputs])
+    line += f',"inputs":[{",".join(map(to_text, inputs))}],"outputs":[{pairs}]'
     if trap is not None:
         line += f',"trap":{json.dumps(trap)}'
     if sent:
-        line += f',"sent":[{",".join([token_json(token, numbers) for token in sent])}]'
+        line += f',"sent":[{",".join([token_json(token, numbers, to_text) for token in sent])}]'
     if closed:
         activations = ",".join([f"[{numbers[tag]},{compact_json(sorted(nodes))}]" for tag, nodes in closed])
         line += f',"closed":[{activations}]'
     if woken:
-        line += f',"woken":[{",".join([token_json(token, numbers) for token in woken])}]'
+        line += f',"woken":[{",".join([token_json(token, numbers, to_text) for token in woken])}]'
     if is_throttled:
         line += ',"held":true'
-    return f"{line}{released_field(released, numbers)}}}\n" if released else line + "}\n"
+    return f"{line}{released_field(released, numbers, to_text)}}}\n" if released else line + "}\n"
 
 
-def released_field(released: tuple[tuple[int, Token], ...], numbers: dict[Tag, int]) -> str:
+def once_per_object(to_text: Callable[[Value], str]) -> Callable[[Value], str]:
+    """The same conversion, which converts each object once; the objects must stay alive."""
+    texts: dict[int, str] = {}
+
+    def text_of(value: Value) -> str:
+        number = id(value)
+        if number not in texts:
+            texts[number] = to_text(value)
+        return texts[number]
+
+    return text_of
+
+
+def released_field(
+    released: tuple[tuple[int, Token], ...], numbers: dict[Tag, int], to_text: Callable[[Value], str]
+) -> str:
     """A comma, and the field `released` of a line."""
-    return f',"released":[{",".join([f"[{step},{token_json(token, numbers)}]" for step, token in released])}]'
+    return f',"released":[{",".join([f"[{step},{token_json(token, numbers, to_text)}]" for step, token in released])}]'
 
 
-def token_json(token: Token, numbers: dict[Tag, int]) -> str:
+def token_json(token: Token, numbers: dict[Tag, int], to_text: Callable[[Value], str]) -> str:
     """A token as JSON text."""
     node, port, tag, value = token
-    return f"[{node},{port},{numbers[tag]},{value_to_json_text(value)}]"
+    return f"[{node},{port},{numbers[tag]},{to_text(value)}]"
 
 
 @contextmanager

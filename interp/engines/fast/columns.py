@@ -36,7 +36,7 @@ from .events import (
     TARGET,
     TOKEN,
     VALUE,
-    EventKeeper,
+    StreamingKeeper,
 )
 from .host_firings import HostFiringNote, HostFirings
 from .registers import JournalItem, JournalWord
@@ -48,12 +48,11 @@ RELEASE = int(JournalItem.RELEASE)
 CLOSE_WORDS, RELEASE_WORDS = int(JournalWord.CLOSE_WORDS), int(JournalWord.RELEASE_WORDS)
 
 
-class ColumnKeeper(EventKeeper):
+class ColumnKeeper(StreamingKeeper):
     """Writes a column log from the journal, page by page."""
 
-    page_steps = 2**13
-
     def __init__(self, log: ColumnLogWriter) -> None:
+        super().__init__(max_page_steps=2**13)
         self._log = log
 
     def attach(self, store: TokenStore, host: HostFirings) -> None:
@@ -61,16 +60,11 @@ class ColumnKeeper(EventKeeper):
         self._graph = GraphColumns(store.image, host.rules)
         self._tags = FrameTagRows(self._log.tags, store, self._graph)
 
-    def turn_page(self) -> None:
-        words, notes, retired = self._detach_page(self.store.journal)
+    def read_page(self, words: IntArray, notes: list[HostFiringNote]) -> None:
         if len(words):
             items = self._tags.read_items(words, notes)
             page = PageColumns(self._log, self.store, self._graph, words, items)
             self._log.write_rows(page.tables(notes))
-        self.store.free_objects(retired)
-
-    def on_pause(self) -> None:
-        self.turn_page()
 
 
 class GraphColumns:
@@ -240,6 +234,8 @@ class PageColumns:
         self, log: ColumnLogWriter, store: TokenStore, graph: GraphColumns, words: IntArray, items: JournalItems
     ) -> None:
         self._log, self._store, self._graph, self._words, self._items = log, store, graph, words, items
+        self._texts: dict[int, int] = {}
+        """The position of the text of each object, by its number: several tables refer to it."""
         self._kinds = words[items.offsets] & KIND_MASK
         self._is_step = self._kinds <= FIRING
         self._event_numbers = np.cumsum(self._is_step) - 1
@@ -303,10 +299,18 @@ class PageColumns:
         if not is_object.any():
             return words
         numbers, object_index = np.unique(words[is_object], return_inverse=True)
-        texts = [self._log.text(value_to_json_text(self._store.objects[number])) for number in numbers.tolist()]
+        texts = [self._text(number) for number in numbers.tolist()]
         logged = words.copy()
         logged[is_object] = np.array(texts, np.int64)[object_index]
         return logged
+
+    def _text(self, number: int) -> int:
+        """The position of the text of an object."""
+        if number not in self._texts:
+            value = self._store.objects[number]
+            assert value is not None, "a run that keeps events has no futures"
+            self._texts[number] = self._log.text(value_to_json_text(value))
+        return self._texts[number]
 
     def token_columns(self, offsets: IntArray, tags: IntArray) -> tuple[IntArray, ...]:
         """The columns of the tokens of items, given the numbers of their tags."""

@@ -7,6 +7,7 @@ Keepers read the journal page by page. `JournalReader` decodes pages to events, 
 from __future__ import annotations
 
 import gc
+import time
 from abc import ABC, abstractmethod
 from bisect import bisect_right
 from collections import deque
@@ -14,6 +15,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from itertools import islice
+from math import inf
 from typing import Any, NamedTuple, overload
 
 from ....core import dtypes
@@ -36,6 +38,8 @@ class EventKeeper(ABC):
     page_steps: int | None = None
     """The number of steps after which a page is turned, since reading it takes time in which no limit and no Ctrl-C is
     checked; None if that takes none. Else pages grow with the number of open activations."""
+    page_array_bytes: float = inf
+    """The bytes of arrays after which a page is turned, for the same reason."""
 
     def attach(self, store: TokenStore, host: HostFirings) -> None:
         """Attach to a run at its beginning or after an import."""
@@ -71,12 +75,53 @@ def without_gc() -> Iterator[None]:
             gc.enable()
 
 
-class _EventForwarder(EventKeeper):
-    """Passes the events of each page to a function when the page is full or the machine pauses."""
+PAGE_SECONDS = 0.02
+"""The processor time that the reading of a page should take, in seconds: a tenth of what a run may be late."""
 
-    page_steps = 2**9
+
+class StreamingKeeper(EventKeeper):
+    """Reads each page when it is full or the machine pauses. An event of arrays may take a thousand times as long as
+    one of numbers: pages begin with one step, grow while they take little time, and begin again after large arrays."""
+
+    page_steps: int = 1
+    page_array_bytes = 2**18
+
+    def __init__(self, max_page_steps: int) -> None:
+        self._max_page_steps = max_page_steps
+
+    def attach(self, store: TokenStore, host: HostFirings) -> None:
+        super().attach(store, host)
+        self._page_start = int(store.registers[Register.STEPS])
+
+    @abstractmethod
+    def read_page(self, words: WordArray, notes: list[HostFiringNote]) -> None:
+        """Keep the events of a page."""
+
+    def turn_page(self) -> None:
+        has_large_arrays = self.store.page_array_bytes >= self.page_array_bytes
+        steps = int(self.store.registers[Register.STEPS]) - self._page_start
+        self._page_start += steps
+        words, notes, retired_objects = self._detach_page(self.store.journal)
+        begin = time.thread_time()
+        self.read_page(words, notes)
+        seconds = time.thread_time() - begin
+        self.store.free_objects(retired_objects)
+        if has_large_arrays:
+            self.page_steps = 1
+        elif seconds > PAGE_SECONDS:
+            self.page_steps = max(1, int(steps * PAGE_SECONDS / seconds))
+        elif steps >= self.page_steps and seconds < PAGE_SECONDS / 4:
+            self.page_steps = min(2 * self.page_steps, self._max_page_steps)
+
+    def on_pause(self) -> None:
+        self.turn_page()
+
+
+class _EventForwarder(StreamingKeeper):
+    """Passes the events of each page to a function."""
 
     def __init__(self, callback: Callable[[Event], object]) -> None:
+        super().__init__(max_page_steps=2**9)
         self._callback = callback
 
     def attach(self, store: TokenStore, host: HostFirings) -> None:
@@ -84,15 +129,10 @@ class _EventForwarder(EventKeeper):
         tags = {frame: store.tag(frame) for frame in store.frames()}
         self._reader = JournalReader(store, host.rules, tags)
 
-    def turn_page(self) -> None:
-        words, notes, retired = self._detach_page(self.store.journal)
+    def read_page(self, words: WordArray, notes: list[HostFiringNote]) -> None:
         with without_gc():
             for event in self._reader.events(JournalPage(words.tolist(), notes)):
                 self._callback(event)
-        self.store.free_objects(retired)
-
-    def on_pause(self) -> None:
-        self.turn_page()
 
 
 def forward_events(callback: Callable[[Event], object]) -> EventKeeper:

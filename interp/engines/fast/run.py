@@ -259,7 +259,7 @@ class FastRun:
 
     def _is_page_due(self, keeper: EventKeeper) -> bool:
         """Whether a page is turned before it is full."""
-        if self.store.retired_bytes >= PAGE_TURN_BYTES:
+        if self.store.retired_bytes >= PAGE_TURN_BYTES or self.store.page_array_bytes >= keeper.page_array_bytes:
             return True
         return keeper.page_steps is not None and self.steps - self._page_start >= keeper.page_steps
 

@@ -124,6 +124,8 @@ class TokenStore:
         """The dead objects to which the journal still refers; None without a journal."""
         self.retired_bytes = 0
         """The bytes of the dead objects to which the current page refers."""
+        self.page_array_bytes = 0
+        """The bytes of the arrays that were allocated since the current page of the journal began."""
         self.blocks: LoadedBlocks | None = None
         """The blocks that the machine uses; None if it must not use any."""
         self.path_counts = np.zeros(1, np.int64)
@@ -335,6 +337,7 @@ class TokenStore:
         self.objects[number] = value
         size = getattr(value, "nbytes", 0)
         self.allocated_bytes += size
+        self.page_array_bytes += size
         if size >= MIN_COUNTED_BYTES and len(self.futures):  # futures may keep it alive after the last token
             self.registers[Register.FUTURE_COST] += size
         self.reference_counts[number] = references
@@ -417,7 +420,8 @@ class TokenStore:
         reserve = PAGE_WORDS + 16 * int(options[MachineOption.STEP_JOURNAL_WORDS])
         if page is None or len(page) < bound + reserve:
             page = np.empty(2 * bound + reserve, np.int64)  # takes memory only where it is written
-        self.journal, r[Register.JOURNAL_LENGTH], self.retired_bytes = page, 0, 0
+        self.journal, r[Register.JOURNAL_LENGTH] = page, 0
+        self.retired_bytes = self.page_array_bytes = 0
         if not self._is_address_table_stale:  # no other address has changed, and reading all takes 40 us
             self._address_table[[Address.JOURNAL, Address.JOURNAL_SIZE]] = page.ctypes.data, len(page)
         return page_words

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import time
 from collections.abc import Iterator, Sequence
 from itertools import pairwise, product
 from pathlib import Path
@@ -16,16 +18,17 @@ from tagloom.core import dtypes
 from tagloom.core.text import parse
 from tagloom.interp.engines import auto, protocol
 from tagloom.interp.engines.fast import load, store
-from tagloom.interp.engines.fast.columns import ColumnKeeper
-from tagloom.interp.engines.fast.events import JournalReader, LastEventKeeper, _EventForwarder
+from tagloom.interp.engines.fast.events import JournalReader, LastEventKeeper, StreamingKeeper
 from tagloom.interp.engines.fast.registers import Register
-from tagloom.interp.engines.fast.run import FastRun
+from tagloom.interp.engines.fast.run import FastRun, RunMonitor
 from tagloom.interp.engines.fast.stops import StopConditions
+from tagloom.interp.engines.fast.store import TokenStore
 from tagloom.interp.engines.limits import Limits
 from tagloom.interp.engines.reference import drive, first_state
 from tagloom.interp.engines.registry import run as run_job
 from tagloom.interp.machine.event import Event
 from tagloom.interp.machine.schedule import schedule
+from tagloom.interp.records import event_sink
 from tagloom.interp.records.event_sink import LOG_SUFFIXES, log_lines
 
 SCHEDULES = ("waves", "fifo", "lifo", "random:3")
@@ -54,6 +57,11 @@ def arrays(n: tl.int64) -> tl.Array[tl.float64, 3]:
 
 @tl.function
 def fading(a: tl.Array[tl.float64, 2**17], n: tl.int64) -> tl.float64:
+    return tl.sum(tl.while_loop(lambda i, a: i < n, lambda i, a: (i + 1, a * 0.5 + 1.0), 0, a)[1])
+
+
+@tl.function
+def fading_any(a: tl.Array[tl.float64, None], n: tl.int64) -> tl.float64:
     return tl.sum(tl.while_loop(lambda i, a: i < n, lambda i, a: (i + 1, a * 0.5 + 1.0), 0, a)[1])
 
 
@@ -252,20 +260,101 @@ def test_a_run_without_events_has_no_code_for_them() -> None:
 def test_pages_of_a_log_stay_short(suffix: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A page of a log has few steps, however many activations are open under `waves`: while it is read, nobody looks at
     the clock or at Ctrl-C. The log is the same as with pages that are only turned when they are full."""
-    keeper_class = ColumnKeeper if suffix == "npz" else _EventForwarder
-    monkeypatch.setattr(keeper_class, "page_steps", 500)
-    turn_page, ends = keeper_class.turn_page, [0]
+    turn_page, ends, least_steps = StreamingKeeper.turn_page, [0], 1
 
-    def noted(self: Any) -> None:
+    def observed(self: Any) -> None:
         ends.append(int(self.store.registers[Register.STEPS]))
         turn_page(self)
+        self.page_steps = max(self.page_steps, least_steps)
 
-    monkeypatch.setattr(keeper_class, "turn_page", noted)
+    monkeypatch.setattr(StreamingKeeper, "turn_page", observed)
     fib.run(20, engine="fast", keep=tmp_path / f"short.{suffix}", limits=Limits(firings=30_000))
-    assert max(b - a for a, b in pairwise(ends)) <= 1000 and len(ends) > 30
-    monkeypatch.setattr(keeper_class, "page_steps", None)
-    ends[:] = [0]
+    assert max(b - a for a, b in pairwise(ends)) <= 2**14 and len(ends) > 10
+    ends[:], least_steps = [0], 2**20
     fib.run(20, engine="fast", keep=tmp_path / f"long.{suffix}", limits=Limits(firings=30_000))
     assert max(b - a for a, b in pairwise(ends)) > 10_000, "what limits pages is their number of steps"
     short, long = (list(log_lines(tmp_path / f"{name}.{suffix}")) for name in ("short", "long"))
     assert short == long
+
+
+@tl.function
+def carrying(a: tl.Array[tl.float64, None], n: tl.int64) -> tl.float64:
+    return tl.sum(tl.while_loop(lambda i, a: i < n, lambda i, a: (i + 1, a), 0, a)[1])
+
+
+def processor_seconds_late(
+    monkeypatch: pytest.MonkeyPatch, function: Any, arguments: Any, path: Path, schedule: str, steps: int
+) -> float:
+    """The longest processor time, in seconds, between two looks at the clock, or from the last look to the end, of a
+    run that its limit on seconds ends after this many steps."""
+    looks: list[float] = []
+
+    def look(self: RunMonitor, store: TokenStore) -> str | None:
+        looks.append(time.thread_time())
+        return "seconds" if store.registers[Register.STEPS] >= steps else None
+
+    with monkeypatch.context() as patch:
+        patch.setattr(RunMonitor, "exceeded_limit", look)
+        outcome = function.run(*arguments, engine="fast", schedule=schedule, keep=path, limits=Limits(seconds=3600))
+        looks.append(time.thread_time())
+    assert outcome.status == "Exhausted" and outcome.error.limit == "seconds"
+    return max(b - a for a, b in pairwise(looks))
+
+
+LOGS = [
+    pytest.param(fib, (40,), "waves", 350_000, ".npz", id="wide-npz"),
+    pytest.param(fib, (40,), "waves", 350_000, ".jsonl", marks=pytest.mark.heavy, id="wide-jsonl"),
+    pytest.param(fib, (40,), "waves", 2_000_000, ".npz", marks=pytest.mark.heavy, id="wider-npz"),
+    *(
+        pytest.param(function, (np.full(2**14, 1 / 3), 10**9), "lifo", 300, suffix, id=f"{function.__name__}{suffix}")
+        for function, suffix in product((fading_any, carrying), LOG_SUFFIXES)
+    ),
+]
+
+
+@pytest.mark.full
+@pytest.mark.parametrize(("function", "arguments", "schedule", "steps", "suffix"), LOGS)
+def test_a_run_with_a_log_ends_soon(
+    function: Any, arguments: Any, schedule: str, steps: int, suffix: str, tmp_path: Path, monkeypatch: Any
+) -> None:
+    """S12: a run that writes a log looks at the clock at least every 0.2 s of its processor time, and ends as soon
+    after the last look, however many tokens are left, and however large its arrays are."""
+    path = tmp_path / f"log{suffix}"
+    assert processor_seconds_late(monkeypatch, function, arguments, path, schedule, steps) < 0.2
+
+
+@pytest.mark.parametrize("suffix", LOG_SUFFIXES)
+def test_a_log_without_a_large_residue_replays(suffix: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The log of a run that must end soon lacks a residue of more tokens than a bound, and its replay has them; the log
+    of a run that ends by its number of firings has them all."""
+    monkeypatch.setattr(event_sink, "MAX_LATE_RESIDUE", 1)
+    path = tmp_path / f"log{suffix}"
+    processor_seconds_late(monkeypatch, fib, (20,), path, "lifo", 1000)
+    document = json.loads(list(log_lines(path))[-1])["outcome"]
+    assert document["residue"] is None and document["error"]["limit"] == "seconds"
+    replayed = tl.read_events(path)
+    assert len(replayed.events) == document["stats"]["steps"]
+    fib.run(20, engine="fast", schedule="lifo", keep=path, limits=Limits(firings=document["firings"]))
+    assert len(json.loads(list(log_lines(path))[-1])["outcome"]["residue"]) > 1
+
+
+@pytest.mark.full
+def test_a_log_with_all_of_a_large_residue_is_late(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A twin that orders and writes whatever is left ends late."""
+    monkeypatch.setattr(event_sink, "MAX_LATE_RESIDUE", 10**9)
+    assert processor_seconds_late(monkeypatch, fib, (40,), tmp_path / "log.npz", "waves", 350_000) > 0.2
+
+
+@pytest.mark.full
+def test_pages_of_constant_length_are_late(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A twin whose pages have 512 steps, whatever arrays are in them, is late."""
+    turn_page = StreamingKeeper.turn_page
+
+    def turn_long_page(self: Any) -> None:
+        turn_page(self)
+        self.page_steps = 2**9
+
+    monkeypatch.setattr(StreamingKeeper, "turn_page", turn_long_page)
+    monkeypatch.setattr(StreamingKeeper, "page_array_bytes", 2**60)
+    arguments = np.full(2**14, 1 / 3), 10**9
+    assert processor_seconds_late(monkeypatch, carrying, arguments, tmp_path / "log.jsonl", "lifo", 300) > 0.2
