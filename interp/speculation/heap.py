@@ -352,12 +352,11 @@ class ObjectTable:
         """The indices of the objects of each class."""
         self.cells: dict[type, int] = {}
         """The number of items in the lists of each pool."""
-        self.columns: dict[FieldKey, list[Any]] = {key: [] for key in fields}
+        self.columns: dict[FieldKey, list[Any]] = {}
         """The values of each field, one for each object of its class, or for each item of its lists."""
         self.layouts, self.absent_names = fields, absent_names
         self.keys: dict[type, list[FieldKey]] = {}
-        for key in fields:
-            self.keys.setdefault(key.owner, []).append(key)
+        """The fields of each class; none, like the columns, if machine code reads the objects."""
 
     @property
     def is_walked(self) -> bool:
@@ -499,6 +498,9 @@ class ObjectTable:
             self._walk = self._walk_plan.walk(self.objects, self.classes, outside)
             if self._walk is not None:
                 return
+        for key in self.layouts:
+            self.columns[key] = []
+            self.keys.setdefault(key.owner, []).append(key)
         objects, classes, indices, get = self.objects, self.classes, self.indices, dict.get
         plans: dict[type, FollowPlan] = {}
         is_pool, last_owner, count = False, None, len(objects)
