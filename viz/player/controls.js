@@ -93,7 +93,7 @@ function addListeners() {
     if (to !== undefined) { pause(); seek(to); }
   });
   addEventListener("message", receivePosition);
-  addEventListener("resize", fitAgain);
+  new ResizeObserver(() => requestAnimationFrame(fitAgain)).observe(byId("scroll")); // the panes around it grow, too
   addEventListener("beforeprint", () => buildStrip(stops, page.filter));
 }
 
@@ -112,6 +112,7 @@ function fillControls() {
     row.append(name);
     row.insertCell().textContent = what;
   }
+  byId("link").hidden = !pageData.live || parent !== window;
 }
 
 buildSource(choose);

@@ -69,4 +69,5 @@ function judge(right) {
   if (missed.length) parts.push(`Missed: ${named(missed)}`);
   document.getElementById("prompt").textContent = !wrong.length && !missed.length ? `Right: ${plural(right.size, "node")}.` : `${parts.join(". ")}.`;
   fitAgain();
+  scrollToBoxes([...right]);
 }

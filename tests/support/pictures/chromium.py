@@ -123,6 +123,15 @@ class Tab:
         listed = [{"name": f"prefers-{name.replace('_', '-')}", "value": text} for name, text in features.items()]
         self.do("Emulation.setEmulatedMedia", features=listed)
 
+    @contextmanager
+    def screen_size(self, width: int, height: int) -> Iterator[None]:
+        """A screen of this size in pixels."""
+        self.do("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=False)
+        try:
+            yield
+        finally:
+            self.do("Emulation.clearDeviceMetricsOverride")
+
     def screenshot(self, path: Path) -> None:
         path.write_bytes(b64decode(self.do("Page.captureScreenshot", format="png")["data"]))
 

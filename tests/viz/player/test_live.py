@@ -173,6 +173,32 @@ def test_the_address_carries_the_run(tab: Tab, live_page: Path) -> None:
 
 
 @pytest.mark.full
+def test_the_graph_fits_from_the_beginning(tab: Tab, live_page: Path) -> None:
+    """The whole graph is in sight when the page opens, after its controls have taken their room."""
+    with tab.screen_size(1600, 1000):
+        tab.open(live_page)
+        tab.wait("(pane => pane.scrollHeight <= pane.clientHeight)(document.getElementById('scroll'))")
+        sight = "(box => box.bottom <= document.getElementById('scroll').getBoundingClientRect().bottom)"
+        tab.wait(f"{sight}(document.getElementById('plan').getBoundingClientRect())")
+
+
+@pytest.mark.full
+def test_the_right_answer_is_in_sight(tab: Tab, live_page: Path) -> None:
+    """On a small screen, the check of a prediction scrolls to the nodes that it names."""
+    with tab.screen_size(400, 850):
+        tab.open(live_page)
+        tab.key("p")
+        tab.run("document.getElementById('scroll').scrollTop = 10000")
+        tab.click("#check")
+        sides = (
+            tab.run(f"(box => [box.top, box.bottom])(document.querySelector('{element}').getBoundingClientRect())")
+            for element in ("#scroll", ".missed")
+        )
+        (pane_top, pane_bottom), (top, bottom) = sides
+        assert pane_top <= top and bottom <= pane_bottom
+
+
+@pytest.mark.full
 def test_a_bad_address_is_ignored(tab: Tab, live_page: Path) -> None:
     """What an address says wrongly stays as it is."""
     tab.open(live_page, "#step=3&args=%zz&schedule=none&choices=1:d999;zzz;2:c7=%;3:i0.0.9999=5")
