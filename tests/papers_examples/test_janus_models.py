@@ -5,10 +5,12 @@ from __future__ import annotations
 import importlib
 import sys
 from types import ModuleType
+from typing import Any
 
 import pytest
 import tagloom as tl
 from support.programs.papers import EXAMPLES
+from tagloom.interp.speculation.speculative_function import SpeculativeFunction
 
 FOLDER = EXAMPLES / "janus"
 STEPS = 6
@@ -37,6 +39,36 @@ def test_as_python(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     speculated = tl.speculate(type(module.make()).step)
     assert ways.first_difference(module, speculated, STEPS) is None
     assert (speculated.counts.graph, speculated.counts.python) == (STEPS - 3, 0), speculated.explain()
+
+
+@pytest.mark.heavy
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_with_each_assumption_broken(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    """Where any assertion fails, Python runs the step from its start, and nothing is left of the graph's run."""
+    ways = load(monkeypatch, "ways")
+    module = importlib.import_module(name)
+    python_step = type(module.make()).step
+
+    def run(broken_number: int | None) -> SpeculativeFunction:
+        """The speculated step after STEPS steps, in the last two of which an assertion fails."""
+        speculated = tl.speculate(python_step)
+
+        def step(*arguments: Any) -> Any:
+            counts = speculated.counts
+            if broken_number is None or counts.watch + counts.graph + counts.python < STEPS - 2:
+                return speculated(*arguments)
+            with tl.testing.break_assumption(broken_number):
+                return speculated(*arguments)
+
+        assert ways.first_difference(module, step, STEPS) is None, broken_number
+        assert speculated.counts.python == len(speculated.failed_runs)
+        return speculated
+
+    graph = run(None).graph
+    assert graph is not None
+    failed_runs = [run(number).failed_runs for number in range(len(graph.assumptions))]
+    assert {len(each) for each in failed_runs} - {0}
 
 
 @pytest.mark.full
