@@ -431,7 +431,11 @@ class Function(SvgReprMixin):
         if traced_program is not None:
             return traced_program, list(arguments)
         leaves, forms = self._flatten_arguments(arguments)
-        return self._find_or_trace(self._infer_number_types(forms, leaves), key), leaves
+        traced_program = self._find_or_trace(self._infer_number_types(forms, leaves), key)
+        for position in traced_program.changed_arguments:
+            if is_shared(position, arguments):
+                refuse_shared_change(self.name, self.source.declared_parameters[position][0])
+        return traced_program, leaves
 
     def _infer_number_types(self, forms: tuple[TreeType, ...], leaves: Sequence[object]) -> tuple[TreeType, ...]:
         """The tree types of arguments, in which the Python numbers have the dtypes that recursive calls give them. They
@@ -571,6 +575,44 @@ def change_items(value: Any, content: Any) -> Any:
         return tuple(parts)
     value[:] = parts
     return value
+
+
+def is_shared(position: int, arguments: Sequence[Any]) -> bool:
+    """Whether a list or dict in the argument at this position is in two places of the arguments.
+
+    >>> row = [1]
+    >>> is_shared(0, [row, row]), is_shared(0, [[row, row]]), is_shared(0, [[row], [1]])
+    (True, True, False)
+    """
+    own, others = container_ids(arguments[position]), list[int]()
+    for other, argument in enumerate(arguments):
+        others += container_ids(argument) if other != position else []
+    return len(set(own)) < len(own) or not set(own).isdisjoint(others)
+
+
+def container_ids(value: Any) -> list[int]:
+    """The identities of the lists and dicts in an argument, one for each place.
+
+    >>> len(container_ids([[1], ({"a": []}, 2)]))
+    4
+    """
+    pending, result = [value], list[int]()
+    for item in pending:  # a worklist: the loop appends to it
+        if type(item) in (list, dict):
+            result.append(id(item))
+        if type(item) in (list, tuple, dict):
+            pending += item.values() if type(item) is dict else item
+    return result
+
+
+def refuse_shared_change(name: str, parameter: str) -> NoReturn:
+    """Raises Invalid (F4) for a call whose arguments have a list or dict in two places, one of which changes."""
+    raise Invalid(
+        f"{name} changes a list or dict in its argument {parameter} that is also in another place of the arguments",
+        rule="F4",
+        where=user_location(),
+        hint="pass a copy: a function has each list and dict in its arguments as one of its own",
+    )
 
 
 def refuse_change(name: str, parameter: str) -> NoReturn:

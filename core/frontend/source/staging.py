@@ -963,23 +963,28 @@ class _StagedLoop:
 
 def _stage_as_one_step(name: str, original: Callable[..., Any], stage: Callable[[], Any], variables: Variables) -> Any:
     """Stage a branch as a function of its own, which active tapes record as one step."""
-    start, merged = variables.read(), dict[str, Any]()
+    start = variables.read()
+    contents: list[Any] = []
     trees: list[Tree] = []
 
     def run() -> Any:
         variables.write(start)
         result = stage()
-        contents = [result, *(place.read() for place in variables.places.values())]
+        contents[:] = [result, *(place.read() for place in variables.places.values())]
         variables.write(start)
-        trees[:] = [Tree([], flat_treedef(0)) if is_unassigned(content) else split(content) for content in contents]
-        missing = [content if is_unassigned(content) else None for content in contents]
-        merged.update(zip(("", *variables.places), missing, strict=True))
+        values = [content.value if isinstance(content, MaybeUnassigned) else content for content in contents]
+        trees[:] = [Tree([], flat_treedef(0)) if is_unassigned(value) else split(value) for value in values]
         return tuple(leaf for tree in trees for leaf in tree.leaves) or (False,)
 
     leaves = iter(call_as_one_step(name, original, run))
-    contents = [
-        kept if kept is not None else tree.rebuild([next(leaves) for _ in tree.leaves])
-        for tree, kept in zip(trees, merged.values(), strict=True)
-    ]
-    variables.write(dict(zip(variables.places, contents[1:], strict=True)))
-    return contents[0]
+
+    def rebuild(content: Any, tree: Tree) -> Any:
+        is_maybe = isinstance(content, MaybeUnassigned) and not is_unassigned(content.value)
+        if is_unassigned(content) and not is_maybe:
+            return content
+        value = tree.rebuild([next(leaves) for _ in tree.leaves])
+        return MaybeUnassigned(content.name, content.reason, value, content.condition) if is_maybe else value
+
+    result, *merged = [rebuild(*pair) for pair in zip(contents, trees, strict=True)]
+    variables.write(dict(zip(variables.places, merged, strict=True)))
+    return result

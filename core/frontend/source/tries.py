@@ -53,8 +53,13 @@ class OpenTry:
 
     def passes(self, condition: Any) -> bool:
         """Whether a check passes in this run. Raises UndecidedCheck where that is not decided yet."""
+        is_known = not isinstance(condition, Symbol)
+        if is_known and condition:
+            return True
         if current_region() is not self.region:
             raise UndecidedCheck(self)
+        if is_known:
+            return False
         number = self.take_number()
         if number not in self.decisions:
             raise UndecidedCheck(self, number, condition)
@@ -198,7 +203,7 @@ def check_operation(op: str, operands: Sequence[TracedOperand], attributes: Attr
     if isinstance(operands[-1], Literal) and rule.is_safe(values[-1]):
         return True
     condition = rule.holds(*values)
-    if not (statement.passes(condition) if isinstance(condition, Symbol) else condition):
+    if not statement.passes(condition):
         _raise(type(rule.error)(*rule.error.args))
     return True
 

@@ -414,7 +414,7 @@ def while_node(a, b):
     return total
 
 
-@choice(refusal="F4: a symbolic condition decides whether TypeError")
+@choice()
 def try_none(a, b):
     x = None if a > 0 else b
     try:

@@ -429,10 +429,18 @@ def many_checks(n):
     return total
 
 
+def unpacking(items):
+    try:
+        first, second, third = items
+    except ValueError:
+        return -1
+    return first + second + third
+
+
 NUMBERS = [(-5,), (-1,), (0,), (1,), (2,), (3,), (4,), (5,), (9,)]
 PAIRS = [(7, 2), (7, 0), (-1, 3), (0, 5), (-2, 0)]
-FUNCTIONS: dict[Function, list[tuple[int, ...]]] = {
-    quotient: PAIRS, kinds_of_exceptions: PAIRS,
+FUNCTIONS: dict[Function, list[tuple[Any, ...]]] = {
+    quotient: PAIRS, kinds_of_exceptions: PAIRS, unpacking: [([3, 1, 2],), ([1, 2],)],
     **dict.fromkeys([
         state_before_the_exception, printed_lines, conditions_nest, statements_nest, loop_in_a_try,
         loop_with_exits_in_a_try, loops_nest_in_a_try, try_in_a_loop, exception_of_a_called_function, index_and_key,
@@ -516,3 +524,39 @@ def test_broken_tries_are_detected(monkeypatch: MonkeyPatch) -> None:
     with monkeypatch.context() as patch:
         patch.setattr(tries.OpenTry, "passes", lambda statement, condition: not passes(statement, condition))
         assert list(disagreements(quotient, PAIRS, RUNS[:1]))
+
+
+def test_gradients_of_a_try() -> None:
+    """A gradient, and a tape in a function, take the path that the run takes."""
+
+    def inverse(x):
+        try:
+            return 1.0 / x
+        except ZeroDivisionError:
+            return x * 3.0
+
+    @tl.function
+    def recorded(x):
+        with tl.Tape() as tape:
+            tape.watch(x)
+            y = inverse(x)
+        return tape.gradient(y, x)
+
+    for x, expected in ((2.0, -0.25), (0.0, 3.0)):
+        assert tl.grad(inverse)(x) == recorded(tl.asarray(x)) == expected
+
+
+def test_variables_in_a_try() -> None:
+    """A `tl.Variable` has what the body has assigned before the exception."""
+    variable = tl.Variable(0)
+
+    @tl.function
+    def assign(n):
+        try:
+            variable.assign_add(1)
+            variable.assign_add(10 // n)
+        except ZeroDivisionError:
+            variable.assign_add(100)
+        return variable.value
+
+    assert [assign(n) for n in (2, 0)] == [6, 107] and variable.value == 107

@@ -193,6 +193,22 @@ def test_a_change_in_a_called_function_is_refused() -> None:
         tl.function(lambda xs: inner(xs))([2, 1])
 
 
+def test_a_change_of_a_list_in_two_places_is_refused() -> None:
+    """A function cannot see that two of its lists are one, so it may read both, but change neither."""
+    row = [2, 1]
+    pairs: list[tuple[Any, ...]] = [
+        (lambda xs, ys: xs.append(len(ys)), row, row),
+        (lambda rows: rows[0].append(5), [row, row, [1]]),
+        (lambda table: table["a"].sort(), {"a": row, "b": row}),
+        (lambda xs, table: table["a"].pop(), row, {"a": row}),
+    ]
+    for function, *arguments in pairs:
+        with pytest.raises(tl.Invalid, match="in another place of the arguments"):
+            tl.function(function)(*arguments)
+    assert row == [2, 1] and tl.function(lambda xs, ys: xs + ys)(row, row) == [2, 1, 2, 1]
+    assert tl.function(lambda xs, ys: xs.append(len(ys)))(row, [2, 1]) is None and row == [2, 1, 2]
+
+
 def test_gradients_of_lists_are_lists() -> None:
     """Gradients, adjoints, tangents and Jacobians nest as the lists do."""
     assert tl.grad(lambda xs: xs[0] * xs[1] + sum(x * x for x in xs))([1.0, 2.0]) == [4.0, 5.0]
