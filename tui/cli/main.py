@@ -33,7 +33,7 @@ from .terminal import print_diagnostic, print_error
 from .warm import warm
 
 
-class CommandGroup(TyperGroup):
+class ProgramFileGroup(TyperGroup):
     """The commands. A program in the place of a command is an error that says what to write."""
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
@@ -46,7 +46,7 @@ class CommandGroup(TyperGroup):
 
 
 app = typer.Typer(
-    cls=CommandGroup,
+    cls=ProgramFileGroup,
     add_completion=False,
     no_args_is_help=True,
     rich_markup_mode=None,
