@@ -679,6 +679,7 @@ class Operators(ABC):
                     return 0
                 if not go_on:
                     return 0
+                self.count_trip(variables)
                 body()
         loop = register_created(ExitLoop(form))
 
@@ -693,9 +694,13 @@ class Operators(ABC):
         while not self.is_symbolic(loop.go_on):
             if not loop.go_on or self.stages_rest(start, variables, stage_trips):
                 return loop.exit_number
+            self.count_trip(variables)
             loop.take(body(truth))
         stage_trips()
         return loop.exit_number
+
+    def count_trip(self, variables: Variables) -> None:  # noqa: B027  # a system may have no bound
+        """Count a trip of a loop that runs in Python, and refuse too many of them."""
 
     def stages_rest(self, start: Any, variables: Variables, stage: Thunk) -> bool:
         """Stage what is left of a loop whose trips are known, and began at this position, where it is too long; whether
@@ -743,6 +748,7 @@ class Operators(ABC):
                 item = take_conditional_item(iterator) if is_conditional else perform(next, iterator)
             except StopIteration:
                 return loop.exit_number
+            self.count_trip(variables)
 
             def trip(item: Any = item) -> Any:
                 target(item)

@@ -402,6 +402,11 @@ class ProgramOperators(Operators):
         MAX_UNROLLED_NODES nodes, or has so many trips left on a symbolic condition."""
         return start is not None and staging.stage_rest(start, variables, stage, conditional_trips)
 
+    def count_trip(self, variables: Variables) -> None:
+        region = current_region()
+        if region is not None:
+            staging.count_python_trip(region.specialization, variables)
+
     def _for_list(
         self,
         items: list[Any],

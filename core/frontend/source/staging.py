@@ -42,6 +42,7 @@ from ..trace.numbers import higher_kind, number_kind, to_kind, unify_numbers
 from ..trace.program_builder import (
     NoTypeYet,
     RegionBuilder,
+    Specialization,
     TracedOperand,
     TracedValue,
     current_region,
@@ -106,6 +107,9 @@ MAX_CONDITIONAL_TRIPS = 16
 """The most trips of a loop of known length that are unrolled where a symbolic condition may end it early."""
 MAX_UNROLLED_NODES = 10_000
 """The most nodes that the trips of a loop of known length may add."""
+WARNED_TRIPS, MAX_TRIPS = 10**6, 10**7
+"""The trips that the loops of a function may make in Python in one trace: each million warns, and the last is refused.
+Trips that add no nodes count, too: without a bound, an endless loop would be a trace that never ends."""
 MAX_LENGTH_CHANGES = 100
 """How often loops of a function are traced again because a trip changes the length of a list."""
 
@@ -755,6 +759,28 @@ def stage_rest(
         text = f"a loop of known length has added {node_count:,} nodes; {outcome}"
         warnings.warn_explicit(text, RuntimeWarning, location.file, location.line)
     return failure is None
+
+
+def count_python_trip(function: Specialization, variables: Variables) -> None:
+    """Count a trip of a loop that runs in Python while this function is traced. After each million trips it warns, with
+    the variables that the loop assigns; raises Invalid after MAX_TRIPS."""
+    function.python_trips += 1
+    if function.python_trips % WARNED_TRIPS:
+        return
+    location, trips = user_location(), function.python_trips
+    numbers = [f"{name} = {value}" for name, value in variables.read().items() if type(value) in (bool, int, float)]
+    text = f"loops that run in Python while {function.name} is traced have made {trips:,} trips"
+    text += f"; this one is at {', '.join(numbers[:3])}" if numbers else ""
+    if trips >= MAX_TRIPS:
+        raise Invalid(
+            text,
+            rule="F4",
+            where=location,
+            required=f"fewer than {MAX_TRIPS:,}",
+            hint="a loop over arguments of the function is part of the program; compute what is known before the call",
+        )
+    if location is not None:
+        warnings.warn_explicit(text, RuntimeWarning, location.file, location.line)
 
 
 def _do_nothing() -> None:

@@ -62,7 +62,7 @@ from .pytree import (
     read_variables,
     unflatten,
 )
-from .source_location import definition_location, traced_user_location, user_location, user_name_of
+from .source_location import definition_location, raising_location, traced_user_location, user_location, user_name_of
 from .stacked_items import StackedItems, has_stacked_items, stack_as_array
 from .unusable import UnusableValue
 
@@ -143,6 +143,9 @@ class ProgramBuilder:
         try:
             with recursion_limit(_RECURSION_LIMIT):
                 return self._build_program(function_spec, argument_types)
+        except KeyboardInterrupt as interrupt:
+            interrupt.add_note(f"Python was tracing {function_spec.name}, at {raising_location(interrupt)}")
+            raise
         finally:
             self._release()
 
@@ -872,6 +875,8 @@ class Specialization:
     """The parameter for each resource that the latest trace uses besides its arguments."""
     length_changes: int = 0
     """How often the latest trace has begun a loop again because a trip changes the length of a list."""
+    python_trips: int = 0
+    """How many trips of loops have run in Python in the latest trace."""
     unrolled_loops: set[Any] = field(default_factory=set)
     """The locations of the loops of known length that the latest trace cannot stage."""
     certain_results: set[str] = field(default_factory=set)
@@ -940,7 +945,7 @@ class Specialization:
         self.callee_signatures, self.previous_callees = None, ()
         self.deferred_error, self.region, self.captures = None, None, {}
         self.rebuilt_containers, self.item_origins, self.python_calls = {}, {}, []
-        self.length_changes, self.certain_results, self.unrolled_loops = 0, set(), set()
+        self.length_changes, self.python_trips, self.certain_results, self.unrolled_loops = 0, 0, set(), set()
 
     def invalidate_signature(self) -> None:
         """Mark the function to be traced again, since a weak result of a callee got its type. Drop the inferred

@@ -3,6 +3,11 @@ too many nodes, their rest is a loop of the program."""
 
 from __future__ import annotations
 
+import itertools
+import os
+import signal
+import threading
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -10,6 +15,7 @@ import pytest
 import tagloom as tl
 from pytest import MonkeyPatch
 from support.laws.python_laws import RUNS, disagreements
+from support.observe.ctrl_c import default_ctrl_c
 from support.twins.broken_twin import broken
 from tagloom.core.frontend.source import staging
 from tagloom.core.frontend.source.operators import Operators
@@ -133,6 +139,89 @@ def test_long_loops(function: Callable[[Any], Any], monkeypatch: MonkeyPatch) ->
     monkeypatch.setattr(staging, "MAX_UNROLLED_NODES", 60)
     with pytest.warns(RuntimeWarning, match="has added 6[0-9] nodes; its other trips are a loop of the program"):
         assert list(disagreements(function, [(35,), (7,)], RUNS[:1])) == []
+
+
+def spinning(n):
+    k = 0
+    while True:
+        k += 1
+    return n
+
+
+def endless_with_exit(n):
+    k = 0
+    while True:
+        k += 1
+        if k < 0:
+            break
+    return n
+
+
+def endless_range(n):
+    for k in range(2**62):  # noqa: B007
+        pass
+    return n + k
+
+
+def endless_items(n):
+    for k in itertools.count():  # noqa: B007
+        pass
+    return n
+
+
+@pytest.mark.parametrize("function", (spinning, endless_with_exit, endless_range, endless_items))
+def test_endless_loops_are_refused(function: Callable[[Any], Any], monkeypatch: MonkeyPatch) -> None:
+    """F4: a loop that adds no nodes warns, with its line, its variables and its trips so far, and is refused."""
+    monkeypatch.setattr(staging, "WARNED_TRIPS", 100)
+    monkeypatch.setattr(staging, "MAX_TRIPS", 300)
+    traced = tl.function(function)
+    with (
+        pytest.warns(RuntimeWarning, match="have made [12]00 trips; this one is at k = ") as warned,
+        pytest.raises(tl.Invalid, match="have made 300 trips") as raised,
+    ):
+        traced.run(3)
+    assert len(warned) == 2 and warned[0].filename == __file__
+    assert function.__code__.co_firstlineno < raised.value.where.line < function.__code__.co_firstlineno + 6
+
+
+def test_trips_of_all_loops_of_a_trace_count(monkeypatch: MonkeyPatch) -> None:
+    """F4: the trips of all loops of a trace count together, and those of another trace do not."""
+    monkeypatch.setattr(staging, "WARNED_TRIPS", 100)
+    monkeypatch.setattr(staging, "MAX_TRIPS", 100)
+
+    def two_loops(n):
+        total = 0
+        for k in range(40):
+            total += k
+        for k in range(count):
+            total += k
+        return n + total
+
+    count = 59
+    assert tl.function(two_loops)(1) == tl.function(two_loops)(1) == 1 + 780 + 1711
+    count = 60
+    with pytest.raises(tl.Invalid, match="have made 100 trips"):
+        tl.function(two_loops)(1)
+
+
+@pytest.mark.full
+def test_ctrl_c_ends_an_endless_trace() -> None:
+    """Ctrl-C ends a trace that never ends within 0.2 s of processor time, and says where it was."""
+    pressed = []
+
+    def press() -> None:
+        pressed.append(time.process_time())
+        os.kill(os.getpid(), signal.SIGINT)
+
+    with default_ctrl_c(), pytest.raises(KeyboardInterrupt) as raised:
+        timer = threading.Timer(0.3, press)
+        timer.start()
+        tl.function(spinning).run(3)
+    assert time.process_time() - pressed[0] < 0.2
+    assert (
+        "Python was tracing spinning, at " in raised.value.__notes__[0]
+        and "test_known_loops.py" in raised.value.__notes__[0]
+    )
 
 
 def _forgotten_exit(patch: MonkeyPatch) -> None:
