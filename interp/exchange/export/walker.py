@@ -156,8 +156,9 @@ def promote(
     """The operands cast to one dtype if the row promotes them, so that the target's own promotion has no effect."""
     first, last = row.same_dtype_operands
     shared = range(len(types))[first:last]
-    kinds = {types[index].dtype for index in shared}
-    if len(kinds) < 2 or not {kind.kind for kind in kinds} <= set("iuf"):
+    dtypes = {types[index].dtype for index in shared}
+    kinds = {dtype.kind for dtype in dtypes}
+    if len(dtypes) < 2 or not (kinds <= set("iu") or kinds == {"f"}):
         return operands, types
     dtype = promote_operands([types[index] for index in shared])
     promoted, promoted_types = list(operands), list(types)
