@@ -246,7 +246,7 @@ def format_narrow_float(number: Any) -> str:
     """The shortest decimal that rounds to a float of 16 bits, as Python prints its own floats.
 
     >>> format_narrow_float(np.float16(0.1)), format_narrow_float(dtypes.bfloat16.numpy.type(3000))
-    ('0.1', '2990.0')
+    ('0.1', '3000.0')
     """
     exact = float(number)
     if not math.isfinite(exact):
