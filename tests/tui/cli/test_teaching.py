@@ -240,7 +240,7 @@ def test_the_tutorial_has_the_numbers_of_the_code() -> None:
     assert all(f"| {kind} | {', '.join(words)}" in page for kind, words in rows.items())
     assert f"for several parameters, the {MAX_ARGUMENT_LISTS}" in page and f"within {DEFAULT_FIRINGS:,} firings" in page
     near = [f"{TOLERANCES[kind]:.0e}".replace("e-0", "e-") for kind in (tl.float64, tl.float32)]
-    assert "at most {} of the larger of 1 and what is required (float32: {})".format(*near) in page
+    assert "at most `{} * max(1, abs(r))` (float32: {})".format(*near) in page
 
 
 def test_small_arguments(folder: Path) -> None:
