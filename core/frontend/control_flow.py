@@ -44,12 +44,11 @@ from .trace.control_flow import (
 )
 from .trace.program_builder import current_region, enter_region, to_operand
 from .trace.pytree import (
-    NONE,
     TreeDef,
     flatten,
     leaf_paths,
     read_variables,
-    static_treedef,
+    result_treedef,
     unflatten,
 )
 from .trace.source_location import user_location
@@ -102,9 +101,10 @@ def choose_branch(construct: str, pred: Any, then: Callable[[], Any], otherwise:
         with enter_region(branches[0]):
             first = flatten_result(then, first.value, second.treedef)
     assigned = sort_resources((*branches[0].store, *branches[1].store))
-    if first.treedef == second.treedef == static_treedef(None) and not assigned:
+    if first.treedef == second.treedef and not (first.leaves or assigned):
         first, second = (
-            replace(branch, leaves=[False], treedef=NONE, weak_flags=[False]) for branch in (first, second)
+            replace(branch, leaves=[False], treedef=result_treedef(branch.treedef), weak_flags=[False])
+            for branch in (first, second)
         )
     if not (first.leaves or assigned):
         raise no_results_error()

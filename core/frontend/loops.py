@@ -13,15 +13,16 @@ from typing import Any, TypeAlias
 from ..errors import Invalid, Usage
 from .array_api.common import astype, element_count, shape_of, type_of
 from .array_api.datatypes import result_type
-from .array_api.manipulation import stack
+from .array_api.manipulation import moveaxis, stack
 from .control_flow import while_loop
 from .eager.apply import apply
 from .eager.gradients import call_as_one_step
 from .eager.recording import recording_tapes
 from .effects import cells, collect, put
+from .trace.choice import Choice
 from .trace.control_flow import check_branch, convert_in_trace, open_subregion
 from .trace.program_builder import current_region, enter_region
-from .trace.pytree import TreeDef, element_treedef, flatten, unflatten
+from .trace.pytree import TreeDef, array_treedef, count_item_axes, element_treedef, flatten, unflatten
 from .trace.source_location import user_location
 
 ScanBody: TypeAlias = Callable[[tuple[Any, ...], tuple[Any, ...]], tuple[tuple[Any, ...], Any]]
@@ -78,7 +79,7 @@ def foldl(function: Callable[[Any, Any], Any], initial: Any, arrays: Any, /) -> 
     6
     """
     check_branch(function, 2)
-    leaves, structure = flatten(arrays)
+    leaves, structure = _flatten_arrays(arrays)
     count, function = _leading_size(leaves, "foldl(function, initial, arrays)"), convert_in_trace(function)
     return fori_loop(0, count, lambda k, carry: function(carry, _element_at(leaves, structure, k)), initial)
 
@@ -90,7 +91,7 @@ def foldr(function: Callable[[Any, Any], Any], initial: Any, arrays: Any, /) -> 
     321
     """
     check_branch(function, 2)
-    leaves, structure = flatten(arrays)
+    leaves, structure = _flatten_arrays(arrays)
     count, function = _leading_size(leaves, "foldr(function, initial, arrays)"), convert_in_trace(function)
     return fori_loop(0, count, lambda k, carry: function(carry, _element_at(leaves, structure, count - 1 - k)), initial)
 
@@ -129,6 +130,12 @@ def fori_loop(lower: Any, upper: Any, body: Callable[[Any, Any], Any], initial: 
     return while_loop(lambda i, _: i < upper, next_carry, first, initial)[1]
 
 
+def _flatten_arrays(arrays: Any) -> tuple[list[Any], TreeDef]:
+    """The leaves and structure of arrays; a list of numbers is one of them."""
+    leaves, structure = flatten(arrays)
+    return leaves, array_treedef(structure)
+
+
 def _leading_size(leaves: Sequence[Any], call: str) -> Any:
     """The common length of the first axes of arrays, which are parameters of a call; raises Usage or Invalid (V4) where
     there is none."""
@@ -156,7 +163,7 @@ def _scan_arrays(
     step: ScanBody, initial: tuple[Any, ...], arrays: tuple[Any, ...], call: str
 ) -> tuple[tuple[Any, ...], Any]:
     """`scan_elements` over the first axes of arrays, which are parameters of a call."""
-    leaves, structure = flatten(arrays)
+    leaves, structure = _flatten_arrays(arrays)
     return scan_elements(step, initial, _leading_size(leaves, call), lambda k: _element_at(leaves, structure, k))
 
 
@@ -173,6 +180,7 @@ def scan_elements(
     with enter_region(open_subregion(region)):  # this region is dropped: only the types of the outputs are needed
         output_leaves, output_structure = flatten(step(initial, element_at(0))[1], words_are_static=True, is_leaf=None)
         types = [type_of(leaf) for leaf in output_leaves]
+        _refuse_choices(output_structure)
 
     def body(k: Any, handles: tuple[Any, ...], *carry: Any) -> tuple[Any, ...]:
         next_carry, output = step(carry, element_at(k))
@@ -182,7 +190,26 @@ def scan_elements(
 
     empty = tuple(cells(count, type_) for type_ in types)
     _, handles, *carry = while_loop(lambda k, *_: k < count, body, 0, empty, *initial)
-    return tuple(carry), unflatten(output_structure, [_with_static_size(collect(handle), count) for handle in handles])
+    columns = [_with_static_size(collect(handle), count) for handle in handles]
+    pairs = zip(columns, count_item_axes(output_structure), strict=True)
+    columns = [moveaxis(column, 0, axes) if axes else column for column, axes in pairs]  # the items of lists come first
+    return tuple(carry), unflatten(output_structure, columns)
+
+
+def _refuse_choices(structure: TreeDef) -> None:
+    """Raises Invalid (F4) for an output that is one of several words, or None for some elements."""
+    if structure.container is Choice:
+        raise Invalid(
+            "the outputs of the elements differ in structure, so arrays cannot hold them",
+            rule="F4",
+            where=user_location(),
+            required="numbers or arrays of one shape",
+            got=structure,
+            hint="return a number for each case, as in 1 if x > 0 else 0",
+            python=TypeError,
+        )
+    for _, part in structure.children:
+        _refuse_choices(part)
 
 
 def _scan_eagerly(step: ScanBody, carry: tuple[Any, ...], elements: Sequence[Any]) -> tuple[tuple[Any, ...], Any]:

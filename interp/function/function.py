@@ -33,6 +33,7 @@ from ...core.frontend.trace.captures import Resource
 from ...core.frontend.trace.program_builder import ProgramBuilder, current_region, number_kinds, weak_number
 from ...core.frontend.trace.pytree import LEAF, TreeType, flatten, leaf_paths, unflatten
 from ...core.frontend.trace.source_location import user_location
+from ...core.frontend.trace.stacked_items import DICT_CLASSES
 from ...core.frontend.trace.symbol import Symbol
 from ...core.graph.graph import Graph
 from ...core.graph.lower import lower
@@ -562,9 +563,9 @@ def returning_arguments(source: FunctionSpec, positions: Sequence[int]) -> Funct
 def change_items(value: Any, content: Any) -> Any:
     """Give the lists and dicts in an argument the items that they have in `content`; returns the argument, or `content`
     where that is another value. Numbers become Python's."""
-    if type(value) is not type(content) or type(value) not in (list, tuple, dict):
+    if type(value) is not type(content) or type(value) not in (list, tuple, *DICT_CLASSES):
         return content.item() if isinstance(content, _PYTHON_CLASSES) else content
-    if type(value) is dict:
+    if type(value) in DICT_CLASSES:
         items = {key: change_items(value.get(key), part) for key, part in content.items()}
         value.clear()
         value.update(items)

@@ -22,8 +22,10 @@ from ...core.frontend.trace.pytree import (
     StaticLeaf,
     TreeDef,
     TreeType,
+    count_item_axes,
     element_treedef,
     flatten,
+    known_result,
     leaf_paths,
     parts_of,
     path_step,
@@ -184,12 +186,16 @@ def trace_vmap(source: FunctionSpec, axes: Sequence[Any], out_axes: Any, argumen
         region = current_region()
         assert region is not None, "a derived function is only traced"
         result, call, _ = trace_pullback(region, source, element)
-        mapped_results[:] = find_mapped_results(region, call, [axis is not None for axis in leaf_axes])
-        return carry, result
+        known = known_result(call.treedef, [each.type for each in call.results])
+        flags = [axis is not None for axis in leaf_axes]
+        mapped_results[:] = find_mapped_results(region, call, flags) if known is None else []
+        return carry, (result,) if known is None else known
 
     outputs, structure = flatten(scan_elements(step, (), count, element_at)[1], words_are_static=True, is_leaf=None)
+    ((_, structure),) = structure.children
     result_axes = broadcast_axes("out_axes", out_axes, structure, "the result")
-    rows = zip(outputs, result_axes, leaf_paths(structure, ""), mapped_results, strict=True)
+    columns = zip(outputs, result_axes, leaf_paths(structure, ""), mapped_results, strict=True)
+    rows = [(*column, axes) for column, axes in zip(columns, count_item_axes(structure), strict=True)]
     return unflatten(structure, [move_result_axis(source.name, *row) for row in rows])
 
 
@@ -316,9 +322,10 @@ def mapped_size(name: str, leaves: Sequence[Any], axes: Sequence[int | None], pa
     return element_count(leaves[position], axis)
 
 
-def move_result_axis(name: str, result: Any, axis: int | None, path: str, is_mapped: bool) -> Any:
-    """A result with the mapped axis, which is the first, at its place; for None, the result of the first element."""
-    rank = len(result.shape)
+def move_result_axis(name: str, result: Any, axis: int | None, path: str, is_mapped: bool, item_axes: int) -> Any:
+    """A result with the mapped axis at its place; for None, the result of the first element. In `result`, that axis
+    follows those of the items of lists."""
+    rank = len(result.shape) - item_axes
     if axis is None and is_mapped:
         raise Usage(
             f"the result{path} of {name} may differ from element to element",
@@ -328,7 +335,7 @@ def move_result_axis(name: str, result: Any, axis: int | None, path: str, is_map
             hint="None is for results that depend on no mapped argument, random number, callback or assigned variable",
             python=ValueError,
         )
-    if axis is None and result.shape[0] == 0:
+    if axis is None and result.shape[item_axes] == 0:
         raise Usage(
             f"the result{path} of {name} has no value, since the mapped axis has no elements",
             where=user_location(),
@@ -336,7 +343,7 @@ def move_result_axis(name: str, result: Any, axis: int | None, path: str, is_map
             python=ValueError,
         )
     if axis is None:
-        return take(result, 0, axis=0)
+        return take(result, 0, axis=item_axes)
     if not -rank <= axis < rank:
         raise Usage(
             f"the result{path} of {name} cannot have the mapped axis at {axis}",
@@ -346,4 +353,4 @@ def move_result_axis(name: str, result: Any, axis: int | None, path: str, is_map
             hint="every result has an element for each element of the arguments",
             python=ValueError,
         )
-    return result if axis in (0, -rank) else moveaxis(result, 0, axis)
+    return result if axis in (0, -rank) else moveaxis(result, item_axes, item_axes + axis % rank)

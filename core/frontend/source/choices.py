@@ -18,7 +18,7 @@ from ..trace.choice import Choice
 from ..trace.program_builder import TracedValue, current_region
 from ..trace.pytree import TreeDef
 from ..trace.source_location import is_installed_file
-from ..trace.stacked_items import StackedItems, TracedSet, has_stacked_items
+from ..trace.stacked_items import DICT_CLASSES, StackedItems, TracedSet, dict_like, has_stacked_items
 from ..trace.symbol import array_namespace
 from .open_lists import DifferentItems, Scope, have_one_structure, open_like, unify_structures
 from .state import UNBOUND, AttributePlace, active_journal, is_unassigned
@@ -42,12 +42,14 @@ def unify_options(
     if have_one_structure(list(map(split, values))):
         return list(values)
     kind = type(values[0])
-    if all(type(value) is kind for value in values) and kind in (tuple, list, dict):
-        keys = [list(value) if kind is dict else list(range(len(value))) for value in values]
+    if all(type(value) is kind for value in values) and kind in (tuple, list, *DICT_CLASSES):
+        keys = [list(value) if kind in DICT_CLASSES else list(range(len(value))) for value in values]
         if all(part_keys == keys[0] for part_keys in keys) and not any(map(has_stacked_items, values)):
             parts = [unify_options([value[key] for value in values], scopes, own_keys) for key in keys[0]]
             rows = list(zip(*parts, strict=True))
-            return [dict(zip(keys[0], row, strict=True)) if kind is dict else kind(row) for row in rows]
+            if kind in DICT_CLASSES:
+                return [dict_like(values[0], dict(zip(keys[0], row, strict=True))) for row in rows]
+            return [kind(row) for row in rows]
     return _make_choices(values, scopes, own_keys)
 
 

@@ -24,6 +24,7 @@ from ..trace.captures import VariableBase
 from ..trace.program_builder import NoTypeYet, RegionBuilder, Specialization, current_region
 from ..trace.pytree import LEAF, StaticLeaf, expose_static_leaves, leaf_names, read_variables, unflatten
 from ..trace.source_location import is_marked_inline
+from ..trace.stacked_items import DICT_CLASSES
 from ..trace.symbol import Symbol
 from .state import Journal, NotIsolated, open_journal, register_created, staging_depth
 from .trees import Tree, is_rebuilt, is_symbolic, split
@@ -163,10 +164,10 @@ class _TracedFunctionCall:
         result = unflatten(self.result.treedef, leaves)
         pending = [result]
         for item in pending:  # a worklist: the loop appends to it
-            if type(item) in (list, dict):
+            if type(item) in (list, *DICT_CLASSES):
                 register_created(item)
-            if type(item) in (list, tuple, dict):
-                pending += item.values() if type(item) is dict else item
+            if type(item) in (list, tuple, *DICT_CLASSES):
+                pending += item.values() if type(item) in DICT_CLASSES else item
         return result
 
 
@@ -197,12 +198,12 @@ def _is_value(result: Any, tree: Tree, journal: Journal, arguments: list[Any]) -
     and it has no object that may refer to values of the function."""
     pending, identities = [result], list[int]()
     for item in pending:  # a worklist: the loop appends to it
-        if type(item) in (list, dict):
+        if type(item) in (list, *DICT_CLASSES):
             identities.append(id(item))
             if id(item) not in journal.created_objects or is_rebuilt(item):
                 return False
-        if type(item) in (list, tuple, dict):
-            pending += item.values() if type(item) is dict else item
+        if type(item) in (list, tuple, *DICT_CLASSES):
+            pending += item.values() if type(item) in DICT_CLASSES else item
     if len(identities) != len(set(identities)):
         return False
     objects = [part.value for part in expose_static_leaves(tree.treedef)[1] if isinstance(part, StaticLeaf)]

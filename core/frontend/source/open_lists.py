@@ -24,7 +24,16 @@ from ..trace.program_builder import current_region, to_operand, unwrap_weak
 from ..trace.python_operations import fail_as_python, perform
 from ..trace.pytree import TreeDef, unflatten
 from ..trace.source_location import user_location
-from ..trace.stacked_items import ENTRIES, REPEAT_ITEMS, StackedItems, TracedSet, has_stacked_entries, has_stacked_items
+from ..trace.stacked_items import (
+    DICT_CLASSES,
+    ENTRIES,
+    REPEAT_ITEMS,
+    StackedItems,
+    TracedSet,
+    dict_like,
+    has_stacked_entries,
+    has_stacked_items,
+)
 from ..trace.symbol import Symbol, array_namespace
 from .raising import raised, stage_assertion
 from .state import register_created
@@ -71,22 +80,23 @@ def unify_structures(values: Sequence[Any], scopes: Sequence[Scope] | None = Non
         columns = unify_structures([value.columns for value in values], scopes, depth + 1)
         return list(map(StackedItems, columns))
     if kind is TracedSet or (
-        kind is dict and any(has_stacked_entries(v) or list(v) != list(values[0]) for v in values)
+        kind in DICT_CLASSES and any(has_stacked_entries(v) or list(v) != list(values[0]) for v in values)
     ):
         return _unify_tables(values, scopes, depth)
     keys = _keys(values[0])
     if keys is None or any(_keys(value) != keys for value in values):
         raise DifferentItems
-    if kind is dict and trees[0].treedef.container is not dict:  # its keys are neither strings nor integers
+    if kind in DICT_CLASSES and trees[0].treedef.container is not kind:  # its keys are neither strings nor integers
         return _unify_tables(values, scopes, depth)
     parts = [unify_structures([value[key] for value in values], scopes, depth) for key in keys]
-    if kind is dict:
-        return [{key: part[k] for key, part in zip(keys, parts, strict=True)} for k in range(len(values))]
+    if kind in DICT_CLASSES:
+        rows = [{key: part[k] for key, part in zip(keys, parts, strict=True)} for k in range(len(values))]
+        return [dict_like(value, row) for value, row in zip(values, rows, strict=True)]
     return [tuple(part[k] for part in parts) for k in range(len(values))]
 
 
 def _keys(value: Any) -> list[Any] | None:
-    return list(range(len(value))) if type(value) is tuple else list(value) if type(value) is dict else None
+    return list(range(len(value))) if type(value) is tuple else list(value) if type(value) in DICT_CLASSES else None
 
 
 def _unify_lists(values: Sequence[list[Any]], scopes: Sequence[Scope], depth: int) -> list[Any]:
@@ -131,8 +141,9 @@ def _unify_tables(values: Sequence[Any], scopes: Sequence[Scope], depth: int) ->
         raise DifferentItems
     filled = [empty_items(model) if entries is None else entries for entries in stacked]
     unified = unify_structures(filled, scopes, depth)
-    kind = type(values[0])
-    return [{ENTRIES: each} if kind is dict else TracedSet(stacked=each) for each in unified]
+    if isinstance(values[0], TracedSet):
+        return [TracedSet(stacked=each) for each in unified]
+    return [dict_like(value, {ENTRIES: each}) for value, each in zip(values, unified, strict=True)]
 
 
 def has_numbers_as_keys(table: Any) -> bool:

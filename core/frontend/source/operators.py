@@ -22,6 +22,7 @@ from ..trace.choice import Choice
 from ..trace.program_builder import NoTypeYet
 from ..trace.python_operations import fail_as_python, perform
 from ..trace.source_location import user_location
+from ..trace.stacked_items import DICT_CLASSES
 from .calls import announce_iteration, check_assignments, is_fresh, is_plain_class, note_advanced, take_conditional_item
 from .classes import BINARY, UNARY, equal_fields, operate, user_method
 from .contexts import ConvertedContext
@@ -600,8 +601,8 @@ class Operators(ABC):
                     where=user_location(),
                     hint="write a case for each alternative of `|` that assigns names, and no `match` in a generator",
                 )
-            if type(part) in (list, tuple, dict):
-                pending += part.values() if type(part) is dict else part
+            if type(part) in (list, tuple, *DICT_CLASSES):
+                pending += part.values() if type(part) in DICT_CLASSES else part
         return subject
 
     def not_in(self, item: Any, container: Any) -> Any:

@@ -55,7 +55,7 @@ from ..trace.program_builder import (
 from ..trace.python_operations import is_of_user
 from ..trace.pytree import flat_treedef, leaf_names, read_variables, unflatten
 from ..trace.source_location import is_internal_file, user_location
-from ..trace.stacked_items import TracedSet
+from ..trace.stacked_items import DICT_CLASSES, TracedSet, dict_like
 from ..trace.symbol import Symbol
 from .choices import created_attributes, like_model, unify_options
 from .open_lists import DifferentItems, column_positions, leaf_kind, lift, prototype
@@ -163,13 +163,13 @@ class Arm(NamedTuple):
         identities in `shared` stay what they are."""
         if type(content) is tuple:
             return tuple(self.view(item, shared) for item in content)
-        if type(content) not in (list, dict, TracedSet) or id(content) in shared:
+        if type(content) not in (list, *DICT_CLASSES, TracedSet) or id(content) in shared:
             return content
         items = self.contents.get(ItemsPlace(content).key, content)
         if type(content) is TracedSet:
             return items
-        if type(content) is dict:
-            return {key: self.view(item, shared) for key, item in items.items()}
+        if type(content) in DICT_CLASSES:
+            return dict_like(content, {key: self.view(item, shared) for key, item in items.items()})
         return [self.view(item, shared) for item in items]
 
 

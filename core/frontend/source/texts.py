@@ -6,6 +6,8 @@ from __future__ import annotations
 import operator
 import re
 import string
+import sys
+from collections import OrderedDict, defaultdict
 from collections.abc import Callable, Iterator
 from typing import Any, NoReturn
 
@@ -15,7 +17,7 @@ from ..trace.captures import read_variable
 from ..trace.choice import Choice
 from ..trace.python_operations import fail_as_python, perform
 from ..trace.source_location import user_location
-from ..trace.stacked_items import StackedItems, has_stacked_items
+from ..trace.stacked_items import DICT_CLASSES, StackedItems, has_stacked_items
 from ..trace.symbol import array_namespace
 from .trees import is_symbolic
 
@@ -99,7 +101,7 @@ def text_parts(value: Any, *, is_quoted: bool = False) -> tuple[Any, ...]:
         return value.parts
     if has_stacked_items(value) and _is_like_array(value):
         return (array_namespace().asarray(value),)
-    if type(value) in (list, tuple, dict):
+    if type(value) in (list, tuple, *DICT_CLASSES):
         return tuple(_merge_strings(_container_parts(value)))
     return (check_text(repr(value) if is_quoted else str(value)),)
 
@@ -115,6 +117,13 @@ _BRACKETS = {"list": ("[", "]"), "tuple": ("(", ")"), "dict": ("{", "}")}
 
 
 def _container_parts(container: Any) -> Iterator[Any]:
+    if type(container) is defaultdict:
+        yield from (f"defaultdict({container.default_factory!r}, ", *_container_parts(dict(container)), ")")
+        return
+    if type(container) is OrderedDict:
+        content = dict(container) if sys.version_info >= (3, 12) else list(container.items())
+        yield from ("OrderedDict(", *(_container_parts(content) if content else ()), ")")
+        return
     opening, closing = _BRACKETS[type(container).__name__]
     yield opening
     for position, item in enumerate(container):

@@ -16,7 +16,7 @@ from ..trace.captures import VariableBase
 from ..trace.choice import Choice
 from ..trace.program_builder import TracedValue, current_region, to_operand, unwrap_weak
 from ..trace.pytree import StaticLeaf, TreeDef, expose_static_leaves, flatten, is_static, unflatten
-from ..trace.stacked_items import EntriesKey, TracedSet
+from ..trace.stacked_items import DICT_CLASSES, EntriesKey, TracedSet
 from .state import UNBOUND, Undefined, is_unassigned
 
 
@@ -72,7 +72,7 @@ def shared_containers(first_state: Any, second_state: Any) -> set[int]:
             same |= older_containers(first, lambda _: False)
             continue
         different |= {id(part) for part in pair}
-        if type(first) is type(second) is dict and first.keys() == second.keys():
+        if type(first) is type(second) and type(first) in DICT_CLASSES and first.keys() == second.keys():
             pending += [(first[key], second[key]) for key in first]
         elif type(first) is type(second) and type(first) in (list, tuple) and len(first) == len(second):
             pending += zip(first, second, strict=True)
@@ -99,14 +99,14 @@ def _zero(type_: Type) -> Any:
 
 def _has_other_keys(state: Any) -> bool:
     """Whether a dict has keys by which `flatten` cannot order its items; it is then part of the structure."""
-    return type(state) is dict and any(type(key) not in (str, int, EntriesKey) for key in state)
+    return type(state) in DICT_CLASSES and any(type(key) not in (str, int, EntriesKey) for key in state)
 
 
 def older_containers(state: Any, is_new: Callable[[Any], bool]) -> set[int]:
     """The identities of the lists and dicts in a piece of state that are not new."""
-    if type(state) in (list, dict, TracedSet) and not is_new(state):
+    if type(state) in (list, *DICT_CLASSES, TracedSet) and not is_new(state):
         return {id(state)}
-    parts = state.values() if type(state) is dict else state if type(state) in (list, tuple) else ()
+    parts = state.values() if type(state) in DICT_CLASSES else state if type(state) in (list, tuple) else ()
     return {identity for part in parts for identity in older_containers(part, is_new)}
 
 
@@ -119,12 +119,12 @@ def note_rebuilt(state: Any, shared: Collection[int] = ()) -> Any:
         if id(part) in seen:
             continue
         seen.add(id(part))
-        if type(part) in (list, dict, TracedSet):
+        if type(part) in (list, *DICT_CLASSES, TracedSet):
             assert region is not None, "only a trace has pending state"
             region.specialization.rebuilt_containers[id(part)] = part
         if type(part) in (list, tuple):
             pending += part
-        elif type(part) is dict:
+        elif type(part) in DICT_CLASSES:
             pending += part.values()
         elif type(part) is Choice:
             pending += part.options

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+from collections import defaultdict
 from collections.abc import Callable, Iterable
 from typing import Any, NoReturn
 
@@ -105,7 +106,8 @@ def announce_items(container: Any) -> None:
     """Announce a change of items. Raises Invalid (F4) where it could not be undone, or where the container may be one
     of several."""
     if is_rebuilt(container):
-        refuse_rebuilt(container, f"change a copy: x = {type(container).__name__}(x)")
+        copied = "x.copy()" if type(container) is defaultdict else f"{type(container).__name__}(x)"
+        refuse_rebuilt(container, f"change a copy: x = {copied}")
     if active_journal() is None:
         return
     if isinstance(container, CONTAINERS):

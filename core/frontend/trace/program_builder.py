@@ -17,7 +17,7 @@ So the result types of a function depend on the function and its callees, not on
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
@@ -49,7 +49,6 @@ from .annotation import FunctionSpec
 from .captures import Resource, VariableBase, constant_resource, literal_resource, sort_resources
 from .choice import Choice
 from .pytree import (
-    NONE,
     TreeDef,
     TreeType,
     array_hint,
@@ -60,10 +59,11 @@ from .pytree import (
     leaf_names,
     leaf_paths,
     read_variables,
+    result_treedef,
     unflatten,
 )
 from .source_location import definition_location, raising_location, traced_user_location, user_location, user_name_of
-from .stacked_items import StackedItems, has_stacked_items, stack_as_array
+from .stacked_items import DICT_CLASSES, StackedItems, has_stacked_items, stack_as_array
 from .unusable import UnusableValue
 
 MAX_LITERAL_ELEMENTS = 64
@@ -664,11 +664,15 @@ def previous_signature(
 
 def container_contents(value: Any) -> list[tuple[Any, list[Any]]]:
     """The lists and dicts in an argument, each with its items."""
-    if type(value) not in (list, tuple, dict):
+    if type(value) not in (list, tuple, *DICT_CLASSES):
         return []
-    items = [*value.items()] if type(value) is dict else [*value]
+    items = [*_items_of(value)]
     own = [] if type(value) is tuple else [(value, items)]
     return [*own, *(pair for item in items for pair in container_contents(item))]
+
+
+def _items_of(container: Any) -> Iterable[Any]:
+    return container.items() if type(container) in DICT_CLASSES else container  # type: ignore[no-any-return]
 
 
 def is_unchanged(contents: Sequence[tuple[Any, list[Any]]]) -> bool:
@@ -676,8 +680,8 @@ def is_unchanged(contents: Sequence[tuple[Any, list[Any]]]) -> bool:
     return all(
         len(container) == len(before)
         and all(
-            now[0] is then[0] and now[1] is then[1] if type(container) is dict else now is then
-            for now, then in zip(container.items() if type(container) is dict else container, before, strict=True)
+            now[0] is then[0] and now[1] is then[1] if type(container) in DICT_CLASSES else now is then
+            for now, then in zip(_items_of(container), before, strict=True)
         )
         for container, before in contents
     )
@@ -701,8 +705,8 @@ def infer_results(
         result = [StackedItems(EMPTY_COLUMN)]  # a result, since every call has one; the caller gets an empty list
     like = previous.tree_type.treedef if previous else None
     leaves, treedef = flatten(result, like=like, words_are_static=True, is_leaf=is_number_list if like else None)
-    if result is None and not may_be_empty and not is_annotated:
-        leaves, treedef = [False], NONE
+    if not (leaves or may_be_empty or is_annotated):
+        leaves, treedef = [False], result_treedef(treedef)
     if not leaves and not may_be_empty:
         raise Invalid(
             f"{name} returns nothing" if result is None else f"{name} returns no number and no array",

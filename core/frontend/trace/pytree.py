@@ -1,10 +1,10 @@
-"""Pytrees: values nested in tuples, lists, dicts, named tuples and dataclasses.
+"""Pytrees: values nested in tuples, lists, dicts (also OrderedDict and defaultdict), named tuples and dataclasses.
 
 `flatten` splits a nested value into its leaves and its structure, and `unflatten` is the inverse: programs have flat
 values only. Anything that is not a container is a leaf. A list is a container, as a tuple is. An argument that is a
-list of Python numbers has one leaf, however many items: `StackedItems`, which an array holds. Where an array is
-required, a list of Python numbers is how one writes it, and a leaf. A collection of another class, such as a deque, is
-refused: as one leaf, its items would be stacked into an array.
+list of Python numbers, or of numbers of one NumPy class, has one leaf, however many items: `StackedItems`, which an
+array holds. Where an array is required, a list of Python numbers is how one writes it, and a leaf. A collection of
+another class, such as a deque, is refused: as one leaf, its items would be stacked into an array.
 
 Static leaves are Python objects that are not values of a program, such as a string or a model. When arguments are
 flattened, these are part of the structure. Strings, numbers, enums and the like are compared by value, all other
@@ -19,7 +19,7 @@ import enum
 import functools
 import inspect
 import reprlib
-from collections import UserDict, UserList, deque
+from collections import OrderedDict, UserDict, UserList, defaultdict, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple, NoReturn, TypeAlias
@@ -31,7 +31,16 @@ from ...types import Handle, Type
 from .captures import VariableBase, is_read, read_variable
 from .choice import Choice
 from .source_location import user_location
-from .stacked_items import ENTRIES, EntriesKey, StackedItems, TracedSet, has_stacked_entries, stack_as_array
+from .stacked_items import (
+    DICT_CLASSES,
+    ENTRIES,
+    EntriesKey,
+    StackedItems,
+    TracedSet,
+    dict_like,
+    has_stacked_entries,
+    stack_as_array,
+)
 from .unusable import UnusableValue
 
 BUFFERS = (array.array, memoryview, bytearray)
@@ -111,6 +120,7 @@ class TreeDef:
     """The structure of a nested value: a container class and its children by key, a leaf, or a static leaf.
 
     Dicts with the same keys have the same structure: the children are sorted, and `key_order` keeps the dict's order.
+    The order is part of the structure of an OrderedDict, and `default_factory` of that of a defaultdict.
     `assigned_names` are the names of the variables that a function assigns; their values follow the leaves of its
     results.
 
@@ -122,6 +132,7 @@ class TreeDef:
     children: tuple[tuple[TreeKey, TreeDef], ...] = ()
     key_order: tuple[TreeKey, ...] = field(default=(), compare=False)
     static_leaf: StaticLeaf | None = None
+    default_factory: StaticLeaf | None = None
     assigned_names: tuple[str, ...] = field(default=(), compare=False)
 
     @property
@@ -145,6 +156,8 @@ LEAF = TreeDef()
 NONE = TreeDef(type(None), (("none", LEAF),))
 """The structure of the result of a function or branch that returns None. It has one leaf, False, since every call and
 every cond has a result."""
+EMPTY_LIST = TreeDef(list, (("0", TreeDef(StackedItems, (("columns", LEAF),))),))
+"""The structure of a list whose items one array holds. A function that returns an empty list has such a result."""
 _NO_MORE_LEAVES = object()
 MAX_DEPTH = 64
 """The maximal nesting of a value, equal to NumPy's maximal number of dimensions."""
@@ -179,6 +192,26 @@ def flat_tuple_type(types: Sequence[Type]) -> TreeType:
     return TreeType(flat_treedef(len(types)), tuple(types))
 
 
+def result_treedef(structure: TreeDef) -> TreeDef:
+    """The structure of the result of a function that returns a value without leaves: it has one, as NONE has.
+
+    >>> result = result_treedef(flatten({"a": ()})[1])
+    >>> result.size, unflatten(result, [False])
+    (1, {'a': ()})
+    """
+    return NONE if structure == static_treedef(None) else replace(NONE, children=(*NONE.children, ("value", structure)))
+
+
+def known_result(structure: TreeDef, types: Sequence[Type]) -> tuple[Any] | None:
+    """The only value that a result of this structure and these types can have, in a tuple: None, a word, an empty list
+    and the like; None for a result that has values."""
+    if structure.container is type(None):
+        return (unflatten(structure, [False]),)
+    if structure.container is Choice and structure.size == 1 and len(structure.children) == 2:
+        return (unflatten(structure.children[1][1], []),)
+    return ([],) if structure == EMPTY_LIST and types[0].shape == (0,) else None
+
+
 def flat_treedef(size: int) -> TreeDef:
     """The structure of a flat tuple."""
     return TreeDef(tuple, tuple((str(k), LEAF) for k in range(size)))
@@ -204,7 +237,8 @@ def is_number_list(value: object) -> bool:
 
 
 def hold_numbers(numbers: list[Any]) -> list[Any]:
-    """A list of Python numbers as a list whose items one array holds, which is a list itself. Nested lists of equal
+    """A list of numbers of Python, or of one class of NumPy, as a list whose items one array holds, which is a list
+    itself. Nested lists of equal
     lengths are held by one array, others by one each.
 
     >>> flatten(hold_numbers([[1, 2, 3], [4, 5, 6]]))[0], flatten(hold_numbers([[1], [2, 3]]))[0]
@@ -215,7 +249,7 @@ def hold_numbers(numbers: list[Any]) -> list[Any]:
     shape = _shape_of(numbers)
     if shape is None:
         return [hold_numbers(item) if type(item) is list else item for item in numbers]
-    columns: Any = numbers
+    columns: Any = numbers if is_number_list(numbers) else np.asarray(numbers)
     for _ in shape:
         columns = [StackedItems(columns)]
     return columns  # type: ignore[no-any-return]
@@ -245,7 +279,7 @@ def is_other_collection(kind: type) -> bool:
     >>> is_other_collection(deque), is_other_collection(list), is_other_collection(np.ndarray)
     (True, False, False)
     """
-    if kind in (tuple, list, dict, str, bytes) or is_named_tuple(kind) or dataclasses.is_dataclass(kind):
+    if kind in (tuple, list, *DICT_CLASSES, str, bytes) or is_named_tuple(kind) or dataclasses.is_dataclass(kind):
         return False
     if issubclass(kind, (*BUFFERS, np.ndarray, np.generic, VariableBase, UnusableValue)):
         return False
@@ -346,9 +380,9 @@ def resolve_parts(value: Any) -> Any:
         items = list(map(resolve_parts, rows))
         return items if type(value) is list else tuple(items)
     if has_stacked_entries(value):
-        return {_known_key(key): resolve_parts(item) for key, item in _rows(value[ENTRIES])}
-    if type(value) is dict:
-        return {key: resolve_parts(part) for key, part in value.items()}
+        return dict_like(value, {_known_key(key): resolve_parts(item) for key, item in _rows(value[ENTRIES])})
+    if type(value) in DICT_CLASSES:
+        return dict_like(value, {key: resolve_parts(part) for key, part in value.items()})
     if type(value) is TracedSet:
         return value.known_items() if value.stacked is None else set(map(_known_key, _rows(value.stacked)))
     parts = parts_of(value, type(value))
@@ -382,7 +416,7 @@ def expose_static_leaves(structure: TreeDef) -> tuple[TreeDef, list[StaticLeaf |
         return LEAF, [None]
     inner = [(key, *expose_static_leaves(part)) for key, part in structure.children]
     parts = tuple((key, part) for key, part, _ in inner)
-    return TreeDef(structure.container, parts, structure.key_order), [leaf for *_, leaves in inner for leaf in leaves]
+    return replace(structure, children=parts), [leaf for *_, leaves in inner for leaf in leaves]
 
 
 def flatten_like(structure: TreeDef, value: object, noun: str) -> list[Any]:
@@ -390,7 +424,14 @@ def flatten_like(structure: TreeDef, value: object, noun: str) -> list[Any]:
     structure than its value."""
     if not structure.size:
         return []
-    leaves, own_structure = flatten(value, like=structure, holds_numbers=True)
+    if structure.container is type(None):
+        own_structure = result_treedef(flatten(value, words_are_static=True)[1])
+        leaves: list[Any] = [False]
+    elif structure == EMPTY_LIST and type(value) is list and not value:
+        return [np.zeros(0)]
+    else:
+        value = Choice(0, (value,)) if structure.container is Choice and is_word(value) else value
+        leaves, own_structure = flatten(value, like=structure, holds_numbers=True)
     if own_structure != structure:
         required, got = describe_difference(structure, own_structure)
         raise Invalid(
@@ -426,6 +467,15 @@ def leaf_paths(structure: TreeDef, name: str) -> list[str]:
     if structure.container is None:
         return [name]
     return [path for key, part in structure.children for path in leaf_paths(part, name + path_step(structure, key))]
+
+
+def array_treedef(structure: TreeDef) -> TreeDef:
+    """The structure with a leaf for each list of numbers that an array holds, since functions of arrays take it as that
+    array."""
+    if _skip_held_lists(structure).container is None:
+        return LEAF
+    parts = tuple((key, array_treedef(part)) for key, part in structure.children)
+    return structure if is_held_list(structure) else replace(structure, children=parts)
 
 
 def _skip_held_lists(structure: TreeDef) -> TreeDef:
@@ -467,7 +517,7 @@ def path_step(structure: TreeDef, key: TreeKey) -> str:
     """The expression that takes a part out of a container, behind the container's name."""
     if structure.container in (tuple, list):
         return f"[{key}]"
-    return f"[{key!r}]" if structure.container is dict else f".{key}"
+    return f"[{key!r}]" if structure.container in DICT_CLASSES else f".{key}"
 
 
 def label_leaves(structure: TreeDef, leaves: Iterable[Any]) -> list[tuple[str, Any]]:
@@ -582,16 +632,31 @@ def _flatten_into(value: Any, like: TreeDef | None, leaves: list[Any], depth: in
         options = by_reference, True, is_leaf, holds_numbers
     elif kind is StackedItems and holds_numbers:
         options = by_reference, words_are_static, is_number_list, False
-    elif kind not in (tuple, list, dict, TracedSet):
+    elif kind not in (tuple, list, *DICT_CLASSES, TracedSet):
         check_rebuildable(kind, tuple(str(key) for key, _ in parts))
     like_parts = dict(like.children) if like is not None and like.container is kind else {}
     inner = tuple((key, _flatten_into(part, like_parts.get(key), leaves, depth + 1, options)) for key, part in parts)
-    return TreeDef(kind, inner, tuple(value) if kind is dict else ())
+    factory = StaticLeaf(value.default_factory) if kind is defaultdict else None
+    return TreeDef(kind, inner, tuple(value) if kind in DICT_CLASSES else (), default_factory=factory)
 
 
 def _holds_items(numbers: list[Any], like: TreeDef | None) -> bool:
     """Whether one array holds the items of a list, in a value that should have this structure."""
-    return (like is None or is_held_list(like)) and is_number_list(numbers)
+    return (like is None or is_held_list(like)) and (is_number_list(numbers) or len(_numpy_classes(numbers)) == 1)
+
+
+def _numpy_classes(numbers: list[Any]) -> set[type | None]:
+    """The classes of the items of a list, and of those of lists in it, which should be numbers of NumPy; None stands
+    for all others."""
+    classes = set[type | None]()
+    for item in numbers:
+        if type(item) is list:
+            classes |= _numpy_classes(item)
+        else:
+            classes.add(type(item) if isinstance(item, np.number | np.bool_) else None)
+            if None in classes:
+                return {None, list}
+    return classes
 
 
 def _hold_like(items: list[Any], like: TreeDef) -> list[Any]:
@@ -638,7 +703,10 @@ def parts_of(value: Any, kind: Any) -> list[tuple[TreeKey, Any]] | None:
     """The parts of a container by key; None for a leaf."""
     if kind is tuple or kind is list:
         return [(str(k), part) for k, part in enumerate(value)]
-    if kind is dict:
+    if kind is OrderedDict:
+        check_keys(value, Invalid)
+        return list(value.items())
+    if kind in DICT_CLASSES:
         return sorted_items(value)
     if kind is TracedSet:
         return [("items", value.content())]
@@ -683,20 +751,21 @@ def init_fields(value: Any) -> list[tuple[TreeKey, Any]]:
 
 
 def _build_value(structure: TreeDef, leaves: Iterator[Any]) -> Any:
-    kind = structure.container
+    kind: Any = structure.container
     if kind is None:
         return next(leaves)
     if structure.static_leaf is not None:
         return structure.static_leaf.value
     if kind is type(None):
         next(leaves)
-        return None
+        return _build_value(structure.children[1][1], leaves) if structure != NONE else None
     if kind is tuple or kind is list:
-        items = [_build_value(part, leaves) for _, part in structure.children]
-        return items if kind is list else tuple(items)
+        return kind(_build_value(part, leaves) for _, part in structure.children)
     parts = {key: _build_value(part, leaves) for key, part in structure.children}
-    if kind is dict:
-        return {key: parts[key] for key in structure.key_order}
+    if kind in DICT_CLASSES:
+        factory = structure.default_factory
+        items = {key: parts[key] for key in structure.key_order}
+        return kind(items) if factory is None else defaultdict(factory.value, items)
     if kind is Choice:
         number, *options = parts.values()
         return Choice(number, options)
@@ -722,12 +791,16 @@ def _label_subtree(structure: TreeDef, leaves: Iterator[Any], path: tuple[str, .
     if structure == NONE:
         next(leaves)
         return []
+    if structure.container is type(None):
+        next(leaves)
+        return [(".".join(path), _build_value(structure.children[1][1], leaves))]
     if structure.container is Choice:
         return _label_choice(structure, leaves, path)
     if structure.static_leaf is not None:
         return [(".".join(path), unflatten(structure, []))]
     if _skip_held_lists(structure).container is None:
-        return [(".".join(path), next(leaves))]
+        leaf = next(leaves)
+        return [(".".join(path), leaf if len(leaf) else [])]
     if any(part.container is StackedItems for _, part in structure.children):
         return _label_items(structure, leaves, path)
     parts = {key: _label_subtree(part, leaves, (*path, str(key))) for key, part in structure.children}
@@ -774,8 +847,8 @@ def _format(structure: TreeDef, words: Iterator[str]) -> str:
     if structure.static_leaf is not None:
         return str(structure.static_leaf)
     parts = {key: _format(part, words) for key, part in structure.children}
-    if structure == NONE:
-        return "None"
+    if structure.container is type(None):
+        return parts.get("value", "None")
     if structure.container is tuple:
         return f"({', '.join(parts.values())}{',' * (len(parts) == 1)})"
     if structure.container is list:
@@ -785,7 +858,11 @@ def _format(structure: TreeDef, words: Iterator[str]) -> str:
     if structure.container is Choice:
         return f"one of {', '.join(list(parts.values())[1:])}"
     items = ", ".join(str(key) if parts[key] == "·" else f"{key}: {parts[key]}" for key in structure.key_order or parts)
-    return f"{{{items}}}" if structure.container is dict else f"{structure.container.__name__}({items})"
+    if structure.container not in DICT_CLASSES:
+        return f"{structure.container.__name__}({items})"
+    if structure.default_factory is not None:
+        return f"defaultdict({structure.default_factory}, {{{items}}})"
+    return f"{{{items}}}" if structure.container is dict else f"OrderedDict({{{items}}})"
 
 
 def _item_key(item: tuple[TreeKey, Any]) -> tuple[bool, TreeKey]:

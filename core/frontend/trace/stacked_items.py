@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections import deque
+from collections import OrderedDict, defaultdict, deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from types import CellType
@@ -14,6 +14,8 @@ from .source_location import user_location
 from .unusable import UnusableValue
 
 _PACKAGE = __name__.partition(".")[0]
+DICT_CLASSES = (dict, OrderedDict, defaultdict)
+"""Python's classes of dicts that nest values; a Counter has numbers of its own."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -41,11 +43,11 @@ class StackedItems(UnusableValue):
 
 def _length_of(columns: Any) -> Any:
     """The length of the first axis of nested arrays; None if there is none."""
-    while type(columns) in (list, tuple, dict, StackedItems):
+    while type(columns) in (list, tuple, *DICT_CLASSES, StackedItems):
         parts = columns.columns if type(columns) is StackedItems else columns
         columns = (
-            next(iter(parts.values() if type(parts) is dict else parts), None)
-            if type(parts) in (list, tuple, dict)
+            next(iter(parts.values() if type(parts) in DICT_CLASSES else parts), None)
+            if type(parts) in (list, tuple, *DICT_CLASSES)
             else parts
         )
     shape = getattr(columns, "shape", None) or (None,)
@@ -110,6 +112,15 @@ def _method(name: str) -> Any:
 
     method.__name__ = name
     return method
+
+
+def dict_like(model: dict[Any, Any], items: dict[Any, Any]) -> Any:
+    """A dict with these items, of the class of `model`: a defaultdict has its default factory.
+
+    >>> dict_like(defaultdict(int), {"a": 1})
+    defaultdict(<class 'int'>, {'a': 1})
+    """
+    return defaultdict(model.default_factory, items) if isinstance(model, defaultdict) else type(model)(items)
 
 
 class TracedSet(set[Any]):

@@ -6,12 +6,14 @@ import array
 from collections import Counter, OrderedDict, UserDict, UserList, defaultdict, deque
 from collections.abc import Callable
 from enum import Enum
+from functools import partial
 from typing import Any
 
 import numpy as np
 import pytest
 import tagloom as tl
 from tagloom.core.frontend.trace import program_builder, pytree
+from tagloom.core.frontend.trace.pytree import flatten
 
 
 class OwnList(list[Any]):
@@ -49,8 +51,6 @@ REFUSED_EVERYWHERE: dict[str, Callable[[], Any]] = {
     "OwnList": lambda: OwnList([ONES, ONES]),
     "OwnList of numbers": lambda: OwnList([1, 2]),
     "OwnTuple": lambda: OwnTuple((ONES, ONES)),
-    "OrderedDict": lambda: OrderedDict(a=ONES),
-    "defaultdict": lambda: defaultdict(int, a=1),
     "Counter": lambda: Counter(a=1),
     "UserDict": lambda: UserDict(a=1),
 }
@@ -127,6 +127,181 @@ def test_arrays_of_python_are_values(kind: str) -> None:
     assert total(argument) == 3
     numbers[0] = 7
     assert total(argument) == 9
+
+
+@tl.function
+def swap(table: Any, count: Any) -> Any:
+    """The table with its values exchanged as many times."""
+    for _ in range(count):
+        table["b"], table["a"] = table["a"], table["b"]
+    return {"table": table, "list": [table]}
+
+
+@pytest.mark.inner(first=2)
+@pytest.mark.parametrize("engine", ["reference", "fast", "compiled"])
+@pytest.mark.parametrize("kind", [OrderedDict, partial(defaultdict, list)], ids=["OrderedDict", "defaultdict"])
+def test_dicts_of_python_keep_their_class(kind: Callable[..., Any], engine: str) -> None:
+    """An OrderedDict or defaultdict comes back as one: from a program, a gradient, a map, a branch and a loop, with its
+    order and its default factory."""
+    model = kind(b=1.0, a=2.0)
+    pair = swap.run(model, 3, engine=engine).value
+    results = {
+        "result": pair["table"],
+        "part": pair["list"][0],
+        "gradient": tl.grad(lambda table: table["b"] + 2 * table["a"])(model),
+        "pullback": tl.vjp(lambda table: table["b"] + 2 * table["a"], model)[1](1.0)[0],
+        "tape": gradient_by_tape(model),
+        "cond": tl.function(lambda p, table: tl.cond(p, lambda: table, lambda: table))(True, model),
+        "branch": tl.function(lambda p, first, second: first if p else second)(True, model, model),
+        "fori_loop": tl.fori_loop(0, 2, lambda i, table: kind(b=table["b"], a=table["a"] + i), model),
+        "vmap": tl.vmap(lambda x: kind(b=x, a=x))(ONES),
+        "map": tl.map(lambda x: kind(b=x, a=x), ONES),
+    }
+    for place, result in results.items():
+        assert (type(result), list(result)) == (type(model), ["b", "a"]), place
+        assert getattr(result, "default_factory", None) is getattr(model, "default_factory", None), place
+    assert pair["table"] == {"b": 2, "a": 1} and results["gradient"] == {"b": 1, "a": 2}
+
+
+def gradient_by_tape(model: Any) -> Any:
+    """The gradient of the sum of the values of a dict, by a tape."""
+    weights = model.copy()
+    weights.update({key: tl.asarray(value) for key, value in model.items()})
+    with tl.Tape() as tape:
+        for value in weights.values():
+            tape.watch(value)
+        total = weights["b"] + 2 * weights["a"]
+    return tape.gradient(total, weights)
+
+
+def test_the_order_of_an_ordered_dict_is_part_of_its_structure() -> None:
+    """A dict with another order of its keys needs no new trace, an OrderedDict does, since Python compares the order,
+    too. So does a defaultdict with another default factory."""
+    function = tl.function(lambda table: table)
+    values = [{"b": 1, "a": 2}, OrderedDict(b=1, a=2), defaultdict(int, b=1, a=2), defaultdict(list, b=1, a=2)]
+    for value in [*values, OrderedDict(a=1, b=2)]:
+        result = function(value)
+        assert result == value and list(result) == list(value) and type(result) is type(value)
+    assert [str(each) for each in function.explain().split("nests as ")].__len__() == 5
+    assert defaultdict(int, b=1).default_factory is function(defaultdict(int, b=1)).default_factory
+
+
+def test_an_argument_of_these_classes_changes() -> None:
+    """A call changes an OrderedDict or defaultdict in its arguments, as Python does."""
+    ordered, counts = OrderedDict(a=1, b=2), defaultdict(int, a=1)
+
+    def change(ordered: Any, counts: Any, x: Any) -> Any:
+        ordered.move_to_end("a")
+        counts["new"] += x
+        return counts["new"]
+
+    assert tl.function(change)(ordered, counts, 5) == 5
+    assert list(ordered) == ["b", "a"] and counts == {"a": 1, "new": 5} and counts.default_factory is int
+
+
+def test_these_classes_are_printed_as_in_python(capsys: pytest.CaptureFixture[str]) -> None:
+    """`print` of an OrderedDict or defaultdict with symbolic values writes what Python does."""
+    for value in (OrderedDict(a=1, b=2), defaultdict(int, a=1), OrderedDict()):
+        tl.function(lambda table, x: print(table, x))(value, 3)
+        assert capsys.readouterr().out == f"{value} 3\n"
+
+
+def test_the_order_is_needed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """If the keys of an OrderedDict are sorted as those of a dict, two orders have one structure: the test of the order
+    detects that."""
+    monkeypatch.setattr(pytree, "OrderedDict", None)
+    assert flatten(OrderedDict(b=1, a=2))[1] == flatten(OrderedDict(a=1, b=2))[1]
+
+
+RESULTS_WITHOUT_VALUES: dict[str, Callable[[Any], Any]] = {
+    "None": lambda x: None,
+    "[]": lambda x: [],
+    "{}": lambda x: {},
+    "()": lambda x: (),
+    "word": lambda x: "word",
+    "nested": lambda x: {"a": [(), {}], "b": None},
+}
+
+
+@pytest.mark.parametrize("name", RESULTS_WITHOUT_VALUES)
+def test_results_without_values(name: str) -> None:
+    """A function may return None, an empty container or a word: called, mapped, in a branch, and in a call of another
+    function. `vjp` has it as its value, and says that there are no floats to differentiate."""
+    function = RESULTS_WITHOUT_VALUES[name]
+    value, traced = function(0), tl.function(function)
+    results = {
+        "call": traced(1.0),
+        "engine": traced.run(1.0, engine="fast").value,
+        "vmap": tl.vmap(function)(ONES),
+        "nested call": tl.function(lambda x: {"r": traced(x), "x": x})(1.0)["r"],
+        "vjp": tl.vjp(function, 1.0)[0],
+        "vjp under trace": tl.function(lambda x: (tl.vjp(function, x)[0], x))(1.0)[0],
+        "aux": tl.grad(lambda x: (x * x, function(x)), has_aux=True)(3.0)[1],
+    }
+    for place, result in results.items():
+        assert result == value and type(result) is type(value), place
+    adjoint = tl.vjp(function, 1.0)[1]
+    for call in (lambda: adjoint(value), lambda: tl.jvp(function, (1.0,), (1.0,))):
+        with pytest.raises(tl.Invalid, match="no float among its results"):
+            call()
+
+
+def test_parts_without_values_have_derivatives() -> None:
+    """`vjp` and `jvp` of a result with an empty list, an empty dict or None among its parts: the adjoint and the
+    tangent have these parts, too."""
+
+    def parts(x: Any) -> Any:
+        return [], {"a": {}, "b": None, "c": x * x}
+
+    value, pullback = tl.vjp(parts, 3.0)
+    assert value == ([], {"a": {}, "b": None, "c": 9.0}) and pullback(value) == (54.0,)
+    assert tl.jvp(parts, (3.0,), (1.0,)) == (value, ([], {"a": {}, "b": None, "c": 6.0}))
+    assert tl.function(lambda x: tl.jvp(parts, (x,), (1.0,)))(3.0)[1] == ([], {"a": {}, "b": None, "c": 6.0})
+
+
+@pytest.mark.parametrize("dtype", [np.bool_, np.int8, np.uint64, np.int64, np.float32, np.float64])
+def test_lists_of_numpy_numbers(dtype: Any) -> None:
+    """One array holds a list of NumPy's numbers of one dtype, in that dtype, as it holds Python's numbers: a list that
+    a function has returned has one parameter when it is passed again."""
+    numbers = [dtype(1), dtype(0), dtype(1)]
+    keep = tl.function(lambda xs: xs)
+    for xs in (numbers, keep(numbers), [numbers, numbers]):
+        result = keep(xs)
+        assert result == xs and len(keep.trace_arguments((xs,)).program.main.body.parameters) == 1
+        assert {type(x) for x in (result if xs[0] is not numbers else result[0])} == {dtype}
+    mixed = tl.function(lambda xs: xs)([np.int64(2**62 + 1), np.float64(0.5)])
+    assert mixed == [2**62 + 1, 0.5] and type(mixed[0]) is np.int64, "of two dtypes, each is a value of its own"
+
+
+def test_vmap_of_lists() -> None:
+    """`vmap` of a function that returns a list is a list with an array for each item, also where one array holds the
+    list; `out_axes` is the axis in these arrays."""
+    rows = [[3, 1, 2], [6, 5, 4]]
+    for argument in (rows, np.array(rows)):
+        columns = tl.vmap(lambda row: sorted(row))(argument)
+        assert type(columns) is list and [column.tolist() for column in columns] == [[1, 4], [2, 5], [3, 6]]
+    repeated = tl.vmap(lambda row: [row for _ in range(4)], out_axes=1)(np.array(rows))
+    assert [each.tolist() for each in repeated] == [[[3, 6], [1, 5], [2, 4]]] * 4
+    assert tl.vmap(lambda x: ([1, 2], x), out_axes=(None, 0))(ONES)[0] == [1, 2]
+
+
+def test_map_takes_a_list_as_an_array() -> None:
+    """`tl.map` is a function of arrays: the elements of a nested list are arrays, eagerly and under trace."""
+    rows = [[1, 2], [3, 4]]
+
+    def double(rows: Any) -> Any:
+        return tl.map(lambda row: row + row, rows)
+
+    for result in (double(rows), tl.function(double)(rows)):
+        assert type(result) is np.ndarray and result.tolist() == [[2, 4], [6, 8]]
+
+
+def test_outputs_that_differ_in_structure_are_refused() -> None:
+    """Arrays cannot hold words, or None for some elements: `vmap` and `map` say so."""
+    for function in (lambda x: "a" if x > 0 else "b", lambda x: None if x > 0 else x):
+        for call in (tl.vmap(function), tl.function(lambda xs, f=function: tl.map(f, xs))):
+            with pytest.raises(TypeError, match=r"F4: .*the outputs of the elements differ in structure"):
+                call(ONES)
 
 
 def test_a_changed_set_is_another_one() -> None:
