@@ -13,7 +13,7 @@ from inspect import Parameter, Signature
 from typing import Any
 
 from .. import dtypes
-from ..errors import Invalid, Usage
+from ..errors import Invalid, TagloomError, Usage
 from ..program.program import UniqueNames
 from ..types import Type, type_of
 from ..value import admit
@@ -204,9 +204,20 @@ def while_loop(
         if region is None:
             return eager_while_loop(cond, body, leaves, structure)  # type: ignore[no-any-return]
         return trace_loop(region, cond, body, leaves, structure, attributes)  # type: ignore[no-any-return]
-    except Invalid as error:
-        if len(variables) == 1 and type(variables[0]) is list and error.hint is None:
-            error.hint = "pass loop variables as separate arguments: tl.while_loop(cond, body, i, x)"
+    except (Invalid, TypeError) as error:
+        if len(variables) == 1 and type(variables[0]) in (tuple, list):
+            advice = "pass loop variables as separate arguments: tl.while_loop(cond, body, i, x)"
+            if isinstance(error, Invalid):
+                error.hint = error.hint or advice
+            elif not isinstance(error, TagloomError):
+                kind = type(variables[0]).__name__
+                raise Usage(
+                    f"the only loop variable is a {kind}, and the condition or the body takes no {kind}",
+                    where=user_location(),
+                    got=str(error),
+                    hint=advice,
+                    python=TypeError,
+                ) from error
         raise
 
 

@@ -133,7 +133,11 @@ def _has_positions(iterable: Any) -> bool:
 
 
 def spread_known(value: Any) -> Any:
-    """A list or tuple whose items arrays hold, with these in it if their number is known; any other value unchanged."""
+    """The items of a list, a tuple or a sequence by positions, one by one, if they are in arrays and their number is
+    known; any other value unchanged."""
+    if isinstance(value, SymbolicSequence) and type(value.length) is int:
+        value.begin()
+        return [value.item(position) for position in range(value.length)]
     if not has_stacked_items(value) or type(open_lists.item_count(value)) is not int:
         return value
     return type(value)(open_lists.spread_items(value))

@@ -39,6 +39,7 @@ from .stacked_items import (
     TracedSet,
     dict_like,
     has_stacked_entries,
+    item_length,
     stack_as_array,
 )
 from .unusable import UnusableValue
@@ -553,8 +554,7 @@ def array_hint(first: TreeDef, second: TreeDef) -> str | None:
     """The hint for two different structures where one has a list at the place of a single value; else None."""
     if first.container is not second.container:
         containers = {first.container, second.container}
-        advice = "an argument or loop variable that is a list of Python numbers is an array; "
-        advice += "any other list nests values, and tl.stack makes an array of them"
+        advice = "a list is no array: tl.asarray(xs) makes one of a list of numbers, tl.stack(xs) of a list of arrays"
         return advice if containers == {None, list} else None
     pairs = zip(first.children, second.children, strict=False)
     return next((hint for (_, part), (_, opposite) in pairs if (hint := array_hint(part, opposite))), None)
@@ -607,6 +607,8 @@ def _flatten_into(value: Any, like: TreeDef | None, leaves: list[Any], depth: in
         value = hold_numbers(value)
     elif kind is list and like is not None and is_held_list(like):
         value = _hold_like(value, like)
+    elif kind is list and like is not None and like.container is list:
+        value = _spread_like(value, like)
     if depth > MAX_DEPTH:
         raise Invalid(f"a value is nested deeper than {MAX_DEPTH}, or contains itself", where=user_location())
     if kind is TracedSet and value.stacked is None and not by_reference:
@@ -671,6 +673,25 @@ def _hold_like(items: list[Any], like: TreeDef) -> list[Any]:
     for _ in range(axes):
         columns = [StackedItems(columns)]
     return columns  # type: ignore[no-any-return]
+
+
+def _spread_like(items: list[Any], like: TreeDef) -> list[Any]:
+    """A list that an array holds, with its items one by one, if this structure has as many values."""
+    count = len(like.children)
+    if [type(item) for item in items] != [StackedItems] or any(
+        part.container not in (None, list) for _, part in like.children
+    ):
+        return items
+    if item_length(items[0].columns) != count:
+        return items
+    return [_column_at(items[0].columns, position) for position in range(count)]
+
+
+def _column_at(columns: Any, position: int) -> Any:
+    """The item at a position of stacked numbers, or of stacked lists of numbers."""
+    if type(columns) is list:
+        return [StackedItems(_column_at(part.columns, position)) for part in columns]
+    return columns[position]
 
 
 def _has_symbols(items: list[Any]) -> bool:

@@ -34,14 +34,14 @@ class StackedItems(UnusableValue):
         """Raise the error of a use as an item."""
         hint = "loop over it, index it, or take its len(); tl.asarray(xs) makes an array of a list of numbers"
         message = "a list whose length only the run knows is used where its length must be known"
-        if type(_length_of(self.columns)) is int:
+        if type(item_length(self.columns)) is int:
             message = "code that is not converted uses a list whose items only the run knows"
         raise Invalid(message, rule="F4", where=user_location(), hint=hint)
 
     __repr__ = __str__ = fail
 
 
-def _length_of(columns: Any) -> Any:
+def item_length(columns: Any) -> Any:
     """The length of the first axis of nested arrays; None if there is none."""
     while type(columns) in (list, tuple, *DICT_CLASSES, StackedItems):
         parts = columns.columns if type(columns) is StackedItems else columns

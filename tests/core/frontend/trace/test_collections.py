@@ -219,6 +219,7 @@ RESULTS_WITHOUT_VALUES: dict[str, Callable[[Any], Any]] = {
     "{}": lambda x: {},
     "()": lambda x: (),
     "word": lambda x: "word",
+    "words": lambda x: ["a", "b"],
     "nested": lambda x: {"a": [(), {}], "b": None},
 }
 
@@ -271,6 +272,40 @@ def test_lists_of_numpy_numbers(dtype: Any) -> None:
         assert {type(x) for x in (result if xs[0] is not numbers else result[0])} == {dtype}
     mixed = tl.function(lambda xs: xs)([np.int64(2**62 + 1), np.float64(0.5)])
     assert mixed == [2**62 + 1, 0.5] and type(mixed[0]) is np.int64, "of two dtypes, each is a value of its own"
+
+
+def test_a_loop_exchanges_lists_of_both_forms() -> None:
+    """A list whose items are values of their own and one that an array holds are the same for a loop and a branch."""
+
+    @tl.function
+    def exchange(x: Any, xs: Any) -> Any:
+        own = [x, x + 1]
+        first, second = tl.while_loop(lambda k, *_: k < 3, lambda k, p, q: (k + 1, q, p), 0, own, xs)[1:]
+        return first, second, tl.cond(x > 0, lambda: own, lambda: xs), tl.cond(x > 0, lambda: xs, lambda: own)
+
+    for xs in ([5.0, 6.0], [np.float64(5), np.float64(6)], [np.array(5.0), np.array(6.0)]):
+        assert exchange(1.0, xs) == (xs, [1, 2], [1, 2], xs)
+
+
+COMPREHENSIONS: dict[str, Callable[..., Any]] = {
+    "zip": lambda xs, ys: [x - y for x, y in zip(xs, ys)],  # noqa: B905
+    "zip strict": lambda xs, ys: [x - y for x, y in zip(xs, ys, strict=True)],
+    "zip of three": lambda xs, ys: [x * y + z for x, y, z in zip(xs, ys, xs)],  # noqa: B905
+    "zip and range": lambda xs, ys: [x * k for x, k in zip(xs, range(3))],  # noqa: B905
+    "enumerate": lambda xs, ys: [k * x for k, x in enumerate(xs)],
+    "enumerate zip": lambda xs, ys: [k * x + y for k, (x, y) in enumerate(zip(xs, ys))],  # noqa: B905
+    "reversed": lambda xs, ys: [2 * x for x in reversed(xs)],
+    "dict": lambda xs, ys: {k: x for k, x in enumerate(xs)},  # noqa: C416
+    "sum": lambda xs, ys: sum(x * y for x, y in zip(xs, ys)),  # noqa: B905
+    "transposed": lambda xs, ys: [list(column) for column in zip(*[xs, ys])],  # noqa: B905
+}
+
+
+@pytest.mark.parametrize("name", COMPREHENSIONS)
+def test_comprehensions_in_lambdas_go_through_lists(name: str) -> None:
+    """A comprehension in a lambda goes through `zip`, `enumerate` and `reversed` of lists of numbers as in Python."""
+    function, lists = COMPREHENSIONS[name], ([1.0, 2.0, 3.0], [4.0, 5.0, 6.0])
+    assert tl.function(function)(*lists) == function(*lists)
 
 
 def test_vmap_of_lists() -> None:
