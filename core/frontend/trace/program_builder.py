@@ -62,7 +62,7 @@ from .pytree import (
     result_treedef,
     unflatten,
 )
-from .source_location import definition_location, raising_location, traced_user_location, user_location, user_name_of
+from .source_location import definition_location, traced_user_location, user_location, user_name_of
 from .stacked_items import DICT_CLASSES, StackedItems, has_stacked_items, stack_as_array
 from .unusable import UnusableValue
 
@@ -144,7 +144,8 @@ class ProgramBuilder:
             with recursion_limit(_RECURSION_LIMIT):
                 return self._build_program(function_spec, argument_types)
         except KeyboardInterrupt as interrupt:
-            interrupt.add_note(f"Python was tracing {function_spec.name}, at {raising_location(interrupt)}")
+            location = definition_location(function_spec.python_function.__code__)
+            interrupt.add_note(f"Python was tracing {function_spec.name}, defined at {location}")
             raise
         finally:
             self._release()

@@ -219,7 +219,7 @@ def test_ctrl_c_ends_an_endless_trace() -> None:
         tl.function(spinning).run(3)
     assert time.process_time() - pressed[0] < 0.2
     assert (
-        "Python was tracing spinning, at " in raised.value.__notes__[0]
+        "Python was tracing spinning, defined at " in raised.value.__notes__[0]
         and "test_known_loops.py" in raised.value.__notes__[0]
     )
 
