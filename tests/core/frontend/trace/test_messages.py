@@ -119,7 +119,6 @@ MESSAGES: dict[str, tuple[Callable[..., Any], Any, str, str]] = {
     "iterating over a number": (lambda x: sum(x), 2.0, "a number has no elements to iterate over", "range(n)"),
     "unpacking a number": (lambda x: unpack(x), 2.0, "a number has no elements", "got: <symbolic x: float64>"),
     "the length of a number": (lambda x: len(x), 2.0, "a number has no len()", "got: <symbolic x: float64>"),
-    "a float16": (lambda x: x + np.float16(1), 2.0, "this is not a value of a program", "there is no float16"),
     "a complex number": (lambda x: x * 1j, 2.0, "this is not a value of a program", "there are no complex dtypes"),
     "arrays before the initial value": (
         lambda x: tl.foldr(lambda s, v: s + v, x, 0.0), VECTOR, "these are not arrays", "foldr(function, initial,",
