@@ -17,6 +17,7 @@ So the result types of a function depend on the function and its callees, not on
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
@@ -74,6 +75,9 @@ MAX_CONSTANTS = 1000
 
 MAX_FUNCTIONS = 1000
 """The most functions that one program may have; more count as an endless recursion."""
+
+MAX_GROWING_CALLS = 100
+"""The most calls in a row of a function by itself with larger arguments; more count as an endless recursion."""
 
 MAX_NESTED_TRACES = 12
 """The most functions traced inside one another, so that Python's stack does not overflow."""
@@ -191,8 +195,19 @@ class ProgramBuilder:
                 if function_spec.result_type
                 else previous_signature(function_spec, argument_types, weak, caller)
             )
+            growing_calls = count_growing_calls(function_spec, argument_types, caller)
+            if growing_calls > MAX_GROWING_CALLS:
+                raise Invalid(
+                    f"{function_spec.name} calls itself with larger arguments, {growing_calls} times in a row",
+                    where=definition_location(function_spec.python_function.__code__),
+                    required="arguments whose types and sizes are the same in each call, from some depth on",
+                    got=f"{count_elements(argument_types):,} elements, more at each call",
+                    hint="the program has one function for each size; keep the items in an array of fixed size",
+                )
             name = self.names.fresh_name(function_spec.identifier)
-            self.specializations[key] = Specialization(self, name, function_spec, argument_types, weak, signature)
+            self.specializations[key] = Specialization(
+                self, name, function_spec, argument_types, weak, signature, growing_calls=growing_calls
+            )
         return self.specializations[key]
 
     def infer_to_fixpoint(self, entry: Specialization) -> None:
@@ -644,6 +659,20 @@ def check_functions_return(functions: Sequence[Specialization]) -> None:
             )
 
 
+def count_elements(argument_types: Sequence[TreeType]) -> int:
+    """How many elements arguments of these types have; a size that only the run knows counts as 1."""
+    return sum(math.prod(n or 1 for n in type_.shape or ()) for type_ in flat_types(argument_types))
+
+
+def count_growing_calls(
+    function_spec: FunctionSpec, argument_types: tuple[TreeType, ...], caller: Specialization | None
+) -> int:
+    """How many calls in a row, up to this one, are of a function by itself with arguments of more elements."""
+    if caller is None or caller.function_spec != function_spec:
+        return 0
+    return caller.growing_calls + 1 if count_elements(argument_types) > count_elements(caller.argument_types) else 0
+
+
 def previous_signature(
     function_spec: FunctionSpec, argument_types: tuple[TreeType, ...], weak: WeakTypes, caller: Specialization | None
 ) -> ResultSignature | None:
@@ -860,6 +889,8 @@ class Specialization:
     callee_signatures: dict[Specialization, ResultSignature | None] | None = None
     previous_callees: tuple[Specialization, ...] = ()
     """The callees of the trace before the latest one."""
+    growing_calls: int = 0
+    """How many calls in a row, up to the one that it was made for, passed larger arguments than their callers got."""
     body: Region | None = None
     deferred_error: Exception | None = None
     """The first deferrable error of the latest trace, raised if it is still there at the fixpoint; or one that the

@@ -361,6 +361,10 @@ def test_types_that_grow_without_end() -> None:
     def doubling(n):  # type: ignore[no-untyped-def]
         return tl.cond(True, lambda: 1, lambda: doubling((n, n)))
 
+    @tl.function
+    def collecting(xs, n):  # type: ignore[no-untyped-def]
+        return tl.cond(n < 1, lambda: 0, lambda: collecting((*xs, n), n - 1))
+
     began = time.process_time()
     with pytest.raises(tl.Invalid, match="more than 10,000 leaves") as refused:
         doubling.trace(1)
@@ -369,6 +373,8 @@ def test_types_that_grow_without_end() -> None:
         first_function().program  # noqa: B018
     with pytest.raises(tl.Invalid, match="nested deeper than 64"):
         wrapping.trace(1)
+    with pytest.raises(tl.Invalid, match="collecting calls itself with larger arguments, 101 times in a row"):
+        collecting.trace((), 1)
 
 
 def test_functions_made_within_functions() -> None:
