@@ -7,7 +7,8 @@ In a trace they add nodes to the program, whatever their operands; outside a tra
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from inspect import Parameter, Signature
 from typing import Any
@@ -191,34 +192,44 @@ def while_loop(
     ({'n': 4, 's': 6},)
     """
     check_separate_variables(cond, variables)
-    if maximum_iterations is not None:
-        bounded = bound_iterations(cond, body, variables, maximum_iterations)
-        return while_loop(*bounded, parallel_iterations=parallel_iterations)[1:]
-    region = current_region()
-    leaves, structure = flatten_variables(variables)
-    attributes = loop_attributes(parallel_iterations)
-    if region is not None and recording_tapes():
-        loop = functools.partial(while_loop, cond, body, *variables, parallel_iterations=parallel_iterations)
-        return call_as_one_step("loop", body, loop)  # type: ignore[no-any-return]
-    try:
+    with advise_separate_variables(variables):
+        if maximum_iterations is not None:
+            bounded = bound_iterations(cond, body, variables, maximum_iterations)
+            return while_loop(*bounded, parallel_iterations=parallel_iterations)[1:]
+        region = current_region()
+        leaves, structure = flatten_variables(variables)
+        attributes = loop_attributes(parallel_iterations)
+        if region is not None and recording_tapes():
+            loop = functools.partial(while_loop, cond, body, *variables, parallel_iterations=parallel_iterations)
+            return call_as_one_step("loop", body, loop)  # type: ignore[no-any-return]
         if region is None:
             return eager_while_loop(cond, body, leaves, structure)  # type: ignore[no-any-return]
         return trace_loop(region, cond, body, leaves, structure, attributes)  # type: ignore[no-any-return]
+
+
+@contextmanager
+def advise_separate_variables(variables: Sequence[Any]) -> Iterator[None]:
+    """Type errors of a loop whose only variable is a tuple or a list advise to pass separate variables."""
+    try:
+        yield
     except (Invalid, TypeError) as error:
-        if len(variables) == 1 and type(variables[0]) in (tuple, list):
-            advice = "pass loop variables as separate arguments: tl.while_loop(cond, body, i, x)"
-            if isinstance(error, Invalid):
-                error.hint = error.hint or advice
-            elif not isinstance(error, TagloomError):
-                kind = type(variables[0]).__name__
-                raise Usage(
-                    f"the only loop variable is a {kind}, and the condition or the body takes no {kind}",
-                    where=user_location(),
-                    got=str(error),
-                    hint=advice,
-                    python=TypeError,
-                ) from error
-        raise
+        if len(variables) != 1 or type(variables[0]) not in (tuple, list):
+            raise
+        advice = "pass loop variables as separate arguments: tl.while_loop(cond, body, i, x)"
+        if isinstance(error, Invalid):
+            error.hint = error.hint or advice
+            raise
+        if isinstance(error, TagloomError):
+            error.hint = f"{error.hint}; or {advice}" if error.hint else advice
+            raise
+        kind = type(variables[0]).__name__
+        raise Usage(
+            f"the only loop variable is a {kind}, and the condition or the body takes no {kind}",
+            where=user_location(),
+            got=str(error),
+            hint=advice,
+            python=TypeError,
+        ) from error
 
 
 def flatten_variables(variables: tuple[Any, ...]) -> tuple[list[Any], TreeDef]:

@@ -57,6 +57,18 @@ MESSAGES: dict[str, tuple[Callable[..., Any], Any, str, str]] = {
     "a list of numbers": (
         lambda _: tl.while_loop(lambda i, x: i < 3, body, [0, 1]), 2.0, "the loop variables are one list", SEPARATE,
     ),
+    "a list of one number": (
+        lambda n: tl.while_loop(lambda i: i < 3, lambda i: i + 1, [0]),
+        2.0,
+        "not supported between instances of",
+        "pass loop variables as separate arguments",
+    ),
+    "a bounded list of one number": (
+        lambda n: tl.while_loop(lambda i: i < 3, lambda i: i + 1, [0], maximum_iterations=2),
+        2.0,
+        "not supported between instances of",
+        "pass loop variables as separate arguments",
+    ),
     "a list of one": (
         lambda n: tl.while_loop(lambda i: i, lambda i: i, [0]),
         2.0,
