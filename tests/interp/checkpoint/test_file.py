@@ -30,10 +30,11 @@ WRITER = Path(checkpoint_writer.__file__)
 
 
 def faults_of_killed_writers(path: Path, way: str, times: int) -> Iterator[str]:
-    """What is wrong with the file after each of several writers was killed at a random moment."""
+    """What is wrong with the file after each of several writers was killed at a random moment. Writers get longer until
+    one has saved: the machine may be busy."""
     dice, least, begun = random.Random(1), 0, time.monotonic()
     tl.Checkpoint(**model(least)).save(path)
-    a_save = time.monotonic() - begun
+    longest = 4 * (time.monotonic() - begun)
     child = subprocess.Popen(
         [sys.executable, WRITER, path, way], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1
     )
@@ -42,7 +43,7 @@ def faults_of_killed_writers(path: Path, way: str, times: int) -> Iterator[str]:
         for _ in range(times):
             print(least + 1, file=child.stdin, flush=True)
             writer = int(child.stdout.readline())
-            time.sleep(dice.random() * 4 * a_save)
+            time.sleep(dice.random() * longest)
             os.kill(writer, signal.SIGKILL)
             assert child.stdout.readline() == "dead\n"
             for left in path.parent.glob(".tagloom-*.tmp"):
@@ -57,6 +58,7 @@ def faults_of_killed_writers(path: Path, way: str, times: int) -> Iterator[str]:
             if len(numbers) > 1 or min(numbers) < least:
                 yield f"{numbers} in one file, after {least}"
             least = int(max(numbers))
+            longest *= 1.0 if least else 1.2
         child.stdin.close()
     if not least:
         yield "no writer got so far as to save"
