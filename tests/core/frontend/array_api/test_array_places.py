@@ -76,7 +76,8 @@ def test_gather_and_scatter(at: int, dtype: dtypes.DType) -> None:
     assert is_same_value(np.asarray(tl.scatter(x, values, *indices)), admit(put))
     if dtype.kind != "b":
         assert is_same_value(np.asarray(tl.scatter_add(x, values, *indices)), admit(added))
-        product = wide_product.astype(dtype.numpy)
+        with np.errstate(over="ignore"):
+            product = wide_product.astype(dtype.numpy)
         assert is_same_value(np.asarray(tl.scatter_mul(x, values, *indices)), admit(product))
         assert is_same_value(np.asarray(tl.scatter_max(x, values, *indices)), admit(largest))
         assert is_same_value(np.asarray(tl.scatter_min(x, values, *indices)), admit(smallest))
