@@ -30,7 +30,7 @@ MAX_DEPTH = 60
 """The maximal nesting of regions."""
 LARGE_ELEMENTS = 16
 """Constants of more elements are left out of the displayed text."""
-READABLE = re.compile(r"(i1|u?i(8|16|32|64)|f(32|64))")
+READABLE = re.compile(r"(i1|u?i(8|16|32|64)|f(16|32|64)|bf16)")
 """The element types whose constants are read."""
 FILE_LOCATION = re.compile(r'^loc\("((?:[^"\\]|\\.)*)":(\d+):(\d+)')
 NAME_LOCATION = re.compile(r'^loc\("((?:[^"\\]|\\.)*)"[()]')
@@ -276,8 +276,28 @@ def dense_value(attribute: Any) -> dict[str, Any]:
     if attribute.is_splat:
         element_type = ir.RankedTensorType.get([1], ir.ShapedType(attribute.type).element_type)
         attribute = ir.DenseElementsAttr.get_splat(element_type, attribute.get_splat_value())
-    content = np.array(attribute)
+    content = bfloat16_bits(str(attribute)) if element == "bf16" else np.array(attribute)
     return {"type": [element, sizes], "elements": base64.b64encode(content.tobytes()).decode()}
+
+
+def bfloat16_bits(text: str) -> np.ndarray[Any, np.dtype[np.uint16]]:
+    """The bits of a constant of bfloat16, from its text: the bindings do not read its elements. Many elements are one
+    hexadecimal text, and a NaN or an infinity is written by its bits.
+
+    >>> [hex(bits) for bits in bfloat16_bits("dense<[1.500000e+00, 0x7F80]> : tensor<2xbf16>").tolist()]
+    ['0x3fc0', '0x7f80']
+    """
+    content = text.removeprefix("dense<").partition(">")[0]
+    if content.startswith('"'):
+        return np.frombuffer(bytes.fromhex(content.strip('"').removeprefix("0x")), np.uint16)
+    words = re.findall(r"0x[0-9A-Fa-f]+|[-+.0-9eE]+", content)
+    singles = [int(word, 16) << 16 if word.startswith("0x") else _single_bits(word) for word in words]
+    return np.array([bits >> 16 for bits in singles], np.uint16)
+
+
+def _single_bits(decimal: str) -> int:
+    """The bits of a decimal as float32, with one half of the last place of bfloat16 added."""
+    return int(np.float32(decimal).view(np.uint32)) + 0x8000
 
 
 def main() -> int:
