@@ -150,6 +150,7 @@ def test_files_survive_a_round_trip(file: str) -> None:
     assert print_document(parse(printed)) == printed
 
 
+@pytest.mark.inner(first=50)
 @in_files
 def test_files_have_a_comment_and_cases(file: str) -> None:
     """A file begins with a comment, and has cases for each of its functions that no other calls."""

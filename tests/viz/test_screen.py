@@ -94,6 +94,7 @@ def test_long_titles_are_wrapped_in_wide_pictures(title: str, width: int) -> Non
     assert width == 48 or measure(replace(view, title_width=48)).letters < 9
 
 
+@pytest.mark.inner(first=4)
 @pytest.mark.parametrize("picture", sorted(PICTURES.glob("*.svg")), ids=lambda path: path.stem)
 def test_letters_of_the_docs_can_be_read_on_a_screen(picture: Path) -> None:
     """The smallest letters of each picture of a graph, a program or a moment have 9 pixels; those of a run as a graph,

@@ -160,7 +160,13 @@ def test_in_a_trace() -> None:
     assert results == ["add", "add", "arange", "reshape", "sum", "add", "broadcast_to"]
 
 
-@pytest.mark.parametrize("dtype", dtypes.ALL, ids=repr)
+def test_bfloat16_has_no_dlpack() -> None:
+    """NumPy has no bfloat16 for DLPack; the error says how to export the bits."""
+    with pytest.raises(BufferError, match=r"tl\.bitcast"):
+        np.from_dlpack(tl.asarray([1.0], dtype=tl.bfloat16))
+
+
+@pytest.mark.parametrize("dtype", [each for each in dtypes.ALL if each is not dtypes.bfloat16], ids=repr)
 def test_other_libraries(dtype: dtypes.DType) -> None:
     """NumPy and DLPack convert both ways, bit by bit, and neither can change the array."""
     for shape in ((), (3,), (2, 0), (2, 2)):

@@ -251,9 +251,13 @@ def swaps_arrays(patch: MonkeyPatch) -> None:
 
 
 def writes_big_endian(patch: MonkeyPatch) -> None:
-    """Elements are written in the wrong byte order."""
+    """Floats are written in the wrong byte order."""
     true = packing.element_bytes
-    patch.setattr(packing, "element_bytes", lambda arrays: true([array.byteswap() for array in arrays]))
+
+    def swap(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+        return array.byteswap() if array.dtype.kind == "f" else array
+
+    patch.setattr(packing, "element_bytes", lambda arrays: true([*map(swap, arrays)]))
 
 
 def breaks_a_law(case: Case) -> bool:
