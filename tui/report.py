@@ -27,7 +27,7 @@ def result_lines(outcome: Outcome) -> list[str]:
         if number >= len(rows) - len(structure.assigned_names):
             lines.append(f"{name}: {abbreviate(value)}")
         else:
-            text = "[]" if value == [] else abbreviate(value, MAX_RESULT_ELEMENTS)
+            text = "[]" if type(value) is list and not value else abbreviate(value, MAX_RESULT_ELEMENTS)
             lines.append(text if flat or not name else f"{name}: {text}")
     return lines
 

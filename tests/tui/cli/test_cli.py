@@ -39,6 +39,29 @@ def test_arguments_are_positional(tagloom: Any, words: list[str], printed: list[
     assert tagloom("run", "defaults.py", *words) == (0, "\n".join(printed) + "\n", "")
 
 
+@pytest.mark.parametrize(
+    ("type_name", "words", "printed"),
+    [
+        ("float32", ["1.5"], "float32(3.0)"),
+        ("bfloat16", ["0.1"], "bfloat16(0.2)"),
+        ("int8", ["-64"], "int8(-128)"),
+        ("float64[2]", ["[1.5, 2.0]"], "[3.0, 4.0]"),
+        ("float16[1]", ["[0.1]"], "float16([0.2])"),
+        ("uint8[0]", ["[]"], "uint8[0]([])"),
+    ],
+)
+def test_results_of_all_types_are_printed(tagloom: Any, type_name: str, words: list[str], printed: str) -> None:
+    """NumPy's scalars and arrays are printed as literals, empty arrays too."""
+    Path("twice.tl").write_text(f"func main(x: {type_name}) -> {type_name} {{\n  y = add x, x\n  return y\n}}\n")
+    assert tagloom("run", "twice.tl", *words) == (0, f"{printed}\n", "")
+
+
+def test_empty_lists_are_printed(tagloom: Any) -> None:
+    """An empty list is printed as Python prints it."""
+    Path("lists.py").write_text("import tagloom as tl\n@tl.function\ndef f(x: tl.int64): return []\n")
+    assert tagloom("run", "lists.py", "1") == (0, "[]\n", "")
+
+
 def test_none_prints_nothing(tagloom: Any) -> None:
     """Of a program that returns None, only what it prints is printed."""
     Path("show.py").write_text(
