@@ -46,7 +46,7 @@ _UNKNOWN_RANK_HINT = "declare its axes, as in tl.Array[tl.float64, None, 3]"
 
 def check_numeric(*operands: Type, kinds: str = "biuf") -> None:
     """Raise Invalid for operands of other dtype kinds, and for handles of cells."""
-    names = {"b": "bool", "i": "an integer dtype", "u": "an integer dtype", "f": "float32 or float64"}
+    names = {"b": "bool", "i": "an integer dtype", "u": "an integer dtype", "f": "a float dtype"}
     for operand in operands:
         if isinstance(operand.dtype, HandleType):
             raise Invalid(
@@ -192,7 +192,7 @@ def check_bool(value: Any, name: str) -> bool:
     return value
 
 
-_KIND_NAMES = {"b": "bool", "i": "an integer dtype", "f": "float32 or float64"}
+_KIND_NAMES = {"b": "bool", "i": "an integer dtype", "f": "a float dtype"}
 
 
 def elementwise_type_rule(kinds: str, result: DType | None = None) -> TypeRule:

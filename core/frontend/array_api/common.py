@@ -181,7 +181,7 @@ def check_floating(x: Any, function: str) -> None:
             message,
             rule="V4",
             where=user_location(),
-            required="float32 or float64",
+            required="a float dtype",
             got=type_of(x),
             hint=hint,
             python=TypeError,
@@ -205,3 +205,9 @@ def astype(x: Any, dtype: DType | None) -> Any:
     """x converted to a dtype; unchanged if it has that dtype, or the dtype is None."""
     check_dtype(dtype)
     return x if dtype is None or type_of(x).dtype is dtype else apply("astype", x, dtype=dtype)
+
+
+def widen(x: Any) -> Any:
+    """x in the dtype that ops compute it in: float32 for floats of 16 bits. A function of several ops that widens its
+    operand, and converts its result back, rounds once."""
+    return astype(x, type_of(x).dtype.compute_dtype)

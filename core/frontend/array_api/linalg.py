@@ -14,6 +14,7 @@ from ..linalg_functions import *  # noqa: F403
 from ..sizes import static_integer
 from ..trace.source_location import user_location
 from .common import (
+    astype,
     check_floating,
     check_matrix,
     check_numeric,
@@ -24,6 +25,7 @@ from .common import (
     static_number,
     static_sizes,
     type_of,
+    widen,
 )
 from .creation import diagonal_of_ones
 from .datatypes import finfo
@@ -277,7 +279,11 @@ def vector_norm(x: Any, /, *, axis: Any = None, keepdims: bool = False, ord: flo
     (5.0, 7.0)
     """
     check_floating(x, "vector_norm")
-    order = static_number(ord, "ord")
+    norm = _vector_norm(widen(x), static_number(ord, "ord"), axis=axis, keepdims=keepdims)
+    return astype(norm, type_of(x).dtype)
+
+
+def _vector_norm(x: Any, order: float, *, axis: Any, keepdims: bool) -> Any:
     size = apply("abs", x)
     if order == 0:
         return apply("astype", count_nonzero(x, axis=axis, keepdims=keepdims), dtype=type_of(x).dtype)

@@ -35,6 +35,7 @@ from .common import (
     static_number,
     static_sizes,
     type_of,
+    widen,
 )
 from .creation import iota
 from .indexing import shape as sizes_of
@@ -122,8 +123,9 @@ def softmax(x: Any, /, *, axis: int = -1) -> Any:
     """
     if _is_empty(x, axis):
         return apply("exp", x)
-    powers = apply("exp", apply("subtract", x, largest(x, axis=axis, keepdims=True)))
-    return apply("divide", powers, total(powers, axis=axis, keepdims=True))
+    wide = widen(x)
+    powers = apply("exp", apply("subtract", wide, largest(wide, axis=axis, keepdims=True)))
+    return astype(apply("divide", powers, total(powers, axis=axis, keepdims=True)), type_of(x).dtype)
 
 
 def log_softmax(x: Any, /, *, axis: int = -1) -> Any:
@@ -134,8 +136,10 @@ def log_softmax(x: Any, /, *, axis: int = -1) -> Any:
     """
     if _is_empty(x, axis):
         return apply("log", x)
-    shifted = apply("subtract", x, largest(x, axis=axis, keepdims=True))
-    return apply("subtract", shifted, apply("log", total(apply("exp", shifted), axis=axis, keepdims=True)))
+    wide = widen(x)
+    shifted = apply("subtract", wide, largest(wide, axis=axis, keepdims=True))
+    logarithm = apply("log", total(apply("exp", shifted), axis=axis, keepdims=True))
+    return astype(apply("subtract", shifted, logarithm), type_of(x).dtype)
 
 
 def _is_empty(x: Any, axis: int) -> bool:
@@ -177,20 +181,25 @@ def segment_sum(values: Any, segments: Any, count: int, /) -> Any:
 
 
 def clip_by_norm(x: Any, norm: Any, /) -> Any:
-    """An array of floats, or `tl.Rows`, scaled down so that its L2 norm is at most `norm`.
+    """An array of floats, or `tl.Rows`, scaled down so that its L2 norm is at most `norm`; computed in float32 for
+    floats of 16 bits, whose squares may overflow.
 
     >>> clip_by_norm([3.0, 4.0], 2.5).tolist()
     [1.5, 2.0]
     """
     length = apply("sqrt", sum_of_squares(x))
-    return map_values(
-        x, lambda values: apply("divide", apply("multiply", values, norm), apply("maximum", length, norm))
-    )
+
+    def scale_down(values: Any) -> Any:
+        scaled = apply("divide", apply("multiply", widen(values), norm), apply("maximum", length, norm))
+        return scaled if type_of(values).dtype not in dtypes.FLOAT_FORMATS else astype(scaled, type_of(values).dtype)
+
+    return map_values(x, scale_down)
 
 
 def clip_by_global_norm(values: Any, norm: Any, /) -> tuple[Any, Any]:
     """Nested arrays of floats and `tl.Rows`, scaled down by a common factor so that the L2 norm of all together is at
-    most `norm`; and that norm before the scaling. If it is infinite or NaN, all elements become NaN.
+    most `norm`; and that norm before the scaling, float32 for floats of 16 bits. If it is infinite or NaN, all elements
+    become NaN.
 
     Raises Usage where there are no arrays.
 
@@ -212,9 +221,10 @@ def clip_by_global_norm(values: Any, norm: Any, /) -> tuple[Any, Any]:
 
 
 def sum_of_squares(x: Any) -> Any:
-    """The sum of the squares of all elements; for rows, of the table that they add up to."""
+    """The sum of the squares of all elements, float32 for floats of 16 bits; for rows, of the table that they add up
+    to."""
     first, second = (x.values, sum_duplicate_rows(x).values) if isinstance(x, Rows) else (x, x)
-    return apply("sum", apply("multiply", first, second), axis=None, keepdims=False)
+    return apply("sum", apply("multiply", widen(first), widen(second)), axis=None, keepdims=False)
 
 
 def map_values(x: Any, change: Callable[[Any], Any]) -> Any:
@@ -245,9 +255,11 @@ def layer_norm(x: Any, /, *, axis: Any = -1, scale: Any = None, offset: Any = No
     [-1.0, 1.0]
     """
     check_floating(x, "layer_norm")
-    deviations = apply("subtract", x, mean(x, axis=axis, keepdims=True))
+    wide = widen(x)
+    deviations = apply("subtract", wide, mean(wide, axis=axis, keepdims=True))
     variance = mean(square(deviations), axis=axis, keepdims=True)
-    normal = apply("divide", deviations, apply("sqrt", apply("add", variance, static_number(epsilon, "epsilon"))))
+    deviation = apply("sqrt", apply("add", variance, static_number(epsilon, "epsilon")))
+    normal = astype(apply("divide", deviations, deviation), type_of(x).dtype)
     if scale is not None:
         normal = apply("multiply", normal, scale)
     return normal if offset is None else apply("add", normal, offset)

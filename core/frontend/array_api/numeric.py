@@ -32,6 +32,7 @@ from .common import (
     static_number,
     static_sizes,
     type_of,
+    widen,
 )
 from .manipulation import concat, expand_dims
 
@@ -158,8 +159,8 @@ def mean(x: Any, /, *, axis: Any = None, keepdims: bool = False) -> Any:
     3.0
     """
     check_floating(x, "mean")
-    total = sum(x, axis=axis, keepdims=keepdims)
-    return apply("divide", total, _count_as_float(element_count(x, axis), total))
+    total = sum(widen(x), axis=axis, keepdims=keepdims)
+    return astype(apply("divide", total, _count_as_float(element_count(x, axis), total)), type_of(x).dtype)
 
 
 def _count_as_float(count: Any, reference: Any) -> Any:
@@ -175,13 +176,14 @@ def var(x: Any, /, *, axis: Any = None, correction: float = 0.0, keepdims: bool 
     >>> float(var([1.0, 3.0])), float(var([1.0, 3.0], correction=1))
     (1.0, 2.0)
     """
-    return _variance("var", x, axis, correction, keepdims)
+    return astype(_variance("var", x, axis, correction, keepdims), type_of(x).dtype)
 
 
 def _variance(name: str, x: Any, axis: Any, correction: Any, keepdims: bool) -> Any:
+    """The variance, in the name of a function; float32 for floats of 16 bits."""
     check_floating(x, name)
-    correction = static_number(correction, "correction")
-    distances = apply("subtract", x, mean(x, axis=axis, keepdims=True))
+    correction, wide = static_number(correction, "correction"), widen(x)
+    distances = apply("subtract", wide, mean(wide, axis=axis, keepdims=True))
     total = sum(apply("multiply", distances, distances), axis=axis, keepdims=keepdims)
     count = element_count(x, axis)
     if type(count) is int:
@@ -195,7 +197,7 @@ def std(x: Any, /, *, axis: Any = None, correction: float = 0.0, keepdims: bool 
     >>> float(std([1.0, 5.0]))
     2.0
     """
-    return apply("sqrt", _variance("std", x, axis, correction, keepdims))
+    return astype(apply("sqrt", _variance("std", x, axis, correction, keepdims)), type_of(x).dtype)
 
 
 def cumulative_sum(
@@ -361,11 +363,12 @@ def logsumexp(x: Any, /, *, axis: Any = None, keepdims: bool = False) -> Any:
     count = element_count(x, axis)
     if type(count) is int and count == 0:
         return apply("log", sum(x, axis=axis, keepdims=keepdims))
-    largest = apply("stop_gradient", max(x, axis=axis, keepdims=True))
+    wide = widen(x)
+    largest = apply("stop_gradient", max(wide, axis=axis, keepdims=True))
     shift = apply("where", apply("isfinite", largest), largest, 0.0)
-    powers = apply("exp", apply("subtract", x, shift))
+    powers = apply("exp", apply("subtract", wide, shift))
     logarithm = apply("add", apply("log", sum(powers, axis=axis, keepdims=True)), shift)
-    return logarithm if keepdims else sum(logarithm, axis=axis)
+    return astype(logarithm if keepdims else sum(logarithm, axis=axis), type_of(x).dtype)
 
 
 def cummax(x: Any, /, *, axis: int | None = None) -> Any:

@@ -21,6 +21,7 @@ import tagloom as tl
 from support.generators.edges import EDGES
 from tagloom.core import dtypes
 from tagloom.core.dtypes import FLOAT_FORMATS, DType, float32, float64
+from tagloom.core.frontend.array_api import neural_network, numeric
 from tagloom.core.json.cursor import JsonCursor
 from tagloom.core.json.value import read_value, value_to_json_text
 from tagloom.core.ops import cast, scalar_kernels
@@ -272,6 +273,67 @@ def test_both_dtypes_together_are_float32() -> None:
         lambda x, y: tl.where(x < y, x, y),
     ):
         assert is_same_value(np.asarray(function(one, other)), np.asarray(function(*wide)))
+
+
+REDUCTIONS: dict[str, Callable[[Any], Any]] = {
+    "mean": tl.mean,
+    "mean along an axis": lambda x: tl.mean(x, axis=0, keepdims=True),
+    "var": lambda x: tl.var(x, correction=1),
+    "std": tl.std,
+    "logsumexp": tl.logsumexp,
+    "softmax": tl.softmax,
+    "log_softmax": tl.log_softmax,
+    "layer_norm": tl.layer_norm,
+    "vector_norm": tl.linalg.vector_norm,
+    "vector_norm of order 3": lambda x: tl.linalg.vector_norm(x, ord=3),
+    "clip_by_norm": lambda x: tl.clip_by_norm(x, 5.0),
+}
+"""Functions of several ops that round once."""
+
+
+def rounds_once(function: Callable[[Any], Any], dtype: DType) -> bool:
+    """Whether a function has the results of float32, rounded: on numbers whose squares are beyond float16, on small
+    ones, and on more elements than float16 can count."""
+    dice = np.random.default_rng(0)
+    for values in (
+        [300.0, 400.0],
+        [6e4, 6e4, 4e2],
+        dice.normal(size=50),
+        np.zeros(70_000),
+        [math.nan, 1.0],
+        [math.inf, 2.0],
+    ):
+        narrow = round_floats(np.asarray(values, np.float64), dtype)
+        expected = round_floats(np.asarray(function(narrow.astype(np.float32))), dtype)
+        if not is_same_value(admit(np.asarray(function(narrow))), admit(expected)):
+            return False
+    return True
+
+
+@each_dtype
+@pytest.mark.parametrize("name", REDUCTIONS)
+def test_means_norms_and_softmax_round_once(name: str, dtype: DType) -> None:
+    """A function that adds up many elements, or their squares, computes in float32, and rounds its result once: a mean
+    is finite even where the sum is beyond the range."""
+    assert rounds_once(REDUCTIONS[name], dtype)
+
+
+@pytest.mark.parametrize("name", ["mean", "std", "softmax"])
+def test_rounding_after_each_op_is_caught(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Functions that do not widen their operand break the law."""
+    for module in (numeric, neural_network):
+        monkeypatch.setattr(module, "widen", lambda x: x)
+    assert not rounds_once(REDUCTIONS[name], tl.float16)
+
+
+@each_dtype
+def test_global_norms_do_not_overflow(dtype: DType) -> None:
+    """The norm of all gradients together is float32, and the clipped ones keep their dtype."""
+    gradients = {"w": tl.asarray([300.0, 0.0], dtype=dtype), "b": tl.asarray(400.0, dtype=dtype)}
+    clipped, length = tl.clip_by_global_norm(gradients, 1.0)
+    assert float(length) == 500.0 and type_of(np.asarray(length)).dtype is float32
+    assert {each.dtype for each in clipped.values()} == {dtype}
+    assert abs(float(clipped["b"]) - 0.8) < 0.01
 
 
 # Forms of values
