@@ -78,7 +78,7 @@ def conv(
     steps, spacings = _per_axis(strides, axes, "stride"), _per_axis(dilations, axes, "dilation")
     spread = _dilate(x, _per_axis(input_dilations, axes, "dilation"))
     extent = window_extent(sizes[2:], spacings)
-    padded = pad(spread, tuple(_resolve_padding(padding, shape_of(spread)[2:], extent, steps)))
+    padded = _pad_axes(spread, _resolve_padding(padding, shape_of(spread)[2:], extent, steps))
     parts = windows(padded, sizes[2:], strides=steps, dilations=None if set(spacings) == {1} else spacings)
     samples, channels, *rest = shape_of(parts)
     outer = [samples, *rest[:axes]]
@@ -134,7 +134,7 @@ def conv_transpose(
         (width - 1 - before, width - 1 - after + more)
         for width, (before, after), more in zip(extent, pairs, extra, strict=True)
     ]
-    padded = pad(_dilate(x, steps), tuple((max(before, 0), max(after, 0)) for before, after in margins))
+    padded = _pad_axes(_dilate(x, steps), [(max(before, 0), max(after, 0)) for before, after in margins])
     if any(min(margin) < 0 for margin in margins):
         padded = index(padded, (..., *(slice(max(-before, 0), min(after, 0) or None) for before, after in margins)))
     return conv(padded, _transpose_weights(weights, group_count), dilations=spacings, groups=group_count)
@@ -226,6 +226,11 @@ def _same_padding(size: int | None, width: int, stride: int) -> tuple[int, int]:
     windows_end = 0 if size is None else (-(-size // stride) - 1) * stride - size + 1
     missing = max(windows_end + width - 1, 0)
     return missing // 2, missing - missing // 2
+
+
+def _pad_axes(x: Any, pairs: Sequence[tuple[int, int]]) -> Any:
+    """x with zeros before and after each axis but those of samples and channels."""
+    return pad(x, ((0, 0), (0, 0), *pairs))
 
 
 def _dilate(x: Any, spacings: Sequence[int]) -> Any:

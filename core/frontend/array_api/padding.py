@@ -23,37 +23,49 @@ Source: TypeAlias = Callable[[Compute, Any, Any], Any]
 
 
 def pad(x: Any, widths: Any, /, *, mode: str = "constant", value: Any = 0) -> Any:
-    """Pad an array along its last axes.
+    """Pad an array, as NumPy does.
 
-    `widths` has an entry for each of these axes: the number of elements to add on both sides, or a pair of numbers,
-    before and after. `mode` says which elements these are, in NumPy's words: "constant" (`value`), "edge" (the first
-    and the last one), "reflect" (the array mirrored at its first and last elements, which are not repeated),
-    "symmetric" (mirrored behind them, so they are repeated), or "wrap" (the array repeated). A width may be larger than
-    the array.
+    `widths` is the number of elements to add on both sides of every axis; or a pair of numbers, before and after; or a
+    list of pairs, one for each axis, or one pair for all. `mode` says which elements these are, in NumPy's words:
+    "constant" (`value`), "edge" (the first and the last one), "reflect" (the array mirrored at its first and last
+    elements, which are not repeated), "symmetric" (mirrored behind them, so they are repeated), or "wrap" (the array
+    repeated). A width may be larger than the array.
 
-    Raises Usage for widths that are negative or more than there are axes, for another mode, and for a `value` that does
-    not fit the dtype; Invalid (V4) for an axis without elements to copy, which traps where its size is open.
+    Raises Usage for widths that are negative or do not fit the axes, for another mode, and for a `value` that does not
+    fit the dtype; Invalid (V4) for an axis without elements to copy, which traps where its size is open.
 
-    >>> pad([1, 2], (1,)).tolist(), pad([1, 2, 3], (2,), mode="reflect").tolist()
-    ([0, 1, 2, 0], [3, 2, 1, 2, 3, 2, 1])
+    >>> pad([1, 2], (1, 2)).tolist(), pad([1, 2, 3], 2, mode="reflect").tolist()
+    ([0, 1, 2, 0, 0], [3, 2, 1, 2, 3, 2, 1])
+    >>> pad([[1, 2]], ((0, 1), (1, 0)), value=7).tolist()
+    [[7, 1, 2], [7, 7, 7]]
     """
-    pairs = [static_integers(width, "a width") for width in (widths if isinstance(widths, tuple | list) else (widths,))]
-    if len(pairs) > rank_of(x) or any(len(pair) not in (1, 2) or min(pair) < 0 for pair in pairs):
-        raise Usage(
-            "the widths are not one or two numbers from 0 up for each axis", where=user_location(), got=repr(widths)
-        )
+    pairs = _resolve_widths(widths, rank_of(x))
     if not isinstance(mode, str) or (mode != "constant" and mode not in _SOURCES):
         modes = ", ".join(["constant", *_SOURCES])
         raise Usage("this is not a mode of padding", where=user_location(), required=modes, got=repr(mode))
     padded = x
-    for axes_from_end, pair in enumerate(reversed(pairs), 1):
-        axis = rank_of(x) - axes_from_end
+    for axis, pair in reversed([*enumerate(pairs)]):
         if mode == "constant":
-            leading, trailing = (_constant_padding(padded, axis, width, value) for width in (pair[0], pair[-1]))
+            leading, trailing = (_constant_padding(padded, axis, width, value) for width in pair)
             padded = concat([*leading, padded, *trailing], axis=axis)
         elif any(pair):
-            padded = _pad_with_copies(padded, axis, pair[0], pair[-1], _SOURCES[mode])
+            padded = _pad_with_copies(padded, axis, *pair, _SOURCES[mode])
     return padded
+
+
+def _resolve_widths(widths: Any, rank: int) -> list[tuple[int, int]]:
+    """The widths before and after each axis, by NumPy's rule: those of one pair, or of one number, are for all axes."""
+    is_list = isinstance(widths, tuple | list) and any(isinstance(each, tuple | list) for each in widths)
+    rows = [static_integers(row, "a width") for row in (widths if is_list else [widths])]
+    lengths = {len(row) for row in rows}
+    if len(rows) not in (1, rank) or len(lengths) != 1 or not lengths <= {1, 2} or min(map(min, rows)) < 0:
+        raise Usage(
+            "the widths do not fit the axes",
+            where=user_location(),
+            required=f"a number from 0 up, a pair (before, after), or {rank} pairs, one for each axis",
+            got=repr(widths),
+        )
+    return [(row[0], row[-1]) for row in (rows * rank if len(rows) == 1 else rows)]
 
 
 def _constant_padding(x: Any, axis: int, width: int, value: Any) -> list[Any]:

@@ -165,7 +165,7 @@ def pool_windows(
     with_padding = np.pad(np.pad(np.ones(sizes, np.int64), pairs, constant_values=1), beyond)
     key = (*(slice(None, None, step) for step in steps), *(slice(None, None, step) for step in spacings))
     masks = [np.lib.stride_tricks.sliding_window_view(array, extent)[key] for array in (inside, with_padding)]
-    padded = tl.pad(x, tuple(complete), value=fill)
+    padded = tl.pad(x, ((0, 0), (0, 0), *complete), value=fill)
     parts = tl.windows(padded, tuple(kernel), strides=steps, dilations=None if set(spacings) == {1} else spacings)
     return parts, masks
 

@@ -47,7 +47,7 @@ def dft(x: Any, length: Any = None, axis: Any = None, *, inverse: int = 0, onesi
     if total < size:
         parts = [tl.index(part, (..., slice(None, total))) for part in parts]
     elif total > size:
-        parts = [tl.pad(part, ((0, total - size),)) for part in parts]
+        parts = [tl.pad(part, (*[(0, 0)] * (rank_of(part) - 1), (0, total - size))) for part in parts]
     count = total // 2 + 1 if onesided and not inverse else total
     real, imaginary = transform(
         parts[0], parts[1] if len(parts) > 1 else None, total, inverse=bool(inverse), count=count

@@ -51,7 +51,7 @@ CASES: dict[str, tuple[Callable[..., Any], list[Any], Any]] = {
         np.array([[2.0, 3.0], [0.0, 0.0], [10.0, 13.0]]),
     ),
     "pad": (
-        lambda x: tl.pad(x, ((1, 0), 2), value=7),
+        lambda x: tl.pad(x, ((1, 0), (2, 2)), value=7),
         [np.arange(4).reshape(2, 2)],
         np.pad(np.arange(4).reshape(2, 2), ((1, 0), (2, 2)), constant_values=7),
     ),

@@ -16,6 +16,20 @@ MODES = ("constant", "edge", "reflect", "symmetric", "wrap")
 COPYING = MODES[1:]
 
 
+@pytest.mark.parametrize("widths", [2, (3,), (1, 2), [[1, 2]], ((0, 1), (2, 0)), [3, [1, 2]], ((1,), (2,))], ids=str)
+@pytest.mark.parametrize("shape", [(2, 3), (3,), ()], ids=str)
+def test_widths_are_those_of_numpy(widths: Any, shape: tuple[int, ...]) -> None:
+    """One number or pair is for all axes, as for NumPy; what NumPy refuses is refused."""
+    x = np.ones(shape)
+    try:
+        expected = np.pad(x, widths)
+    except ValueError:
+        with pytest.raises(tl.Usage, match="the widths do not fit the axes"):
+            tl.pad(x, widths)
+    else:
+        np.testing.assert_array_equal(np.asarray(tl.pad(x, widths)), expected)
+
+
 @given(st.sampled_from(MODES), st.lists(st.integers(1, 4), min_size=1, max_size=3), st.data())
 def test_values_are_numpys(mode: str, shape: list[int], data: st.DataObject) -> None:
     """Values are NumPy's, for widths larger than the array, too; eagerly, and in a program that knows no sizes."""
@@ -57,8 +71,8 @@ def test_gradients_count_the_copies(mode: str, size: int, before: int, after: in
 def test_s5_nothing_to_copy_traps(mode: str, engine: str) -> None:
     """S5: an axis without elements is refused, or traps where its size is open; a width of 0 is no padding."""
     with pytest.raises(tl.Invalid, match="nothing to copy"):
-        tl.pad(np.zeros((2, 0)), (1,), mode=mode)
-    assert np.shape(tl.pad(np.zeros((2, 0)), (1, 0), mode=mode)) == (4, 0)
+        tl.pad(np.zeros((2, 0)), 1, mode=mode)
+    assert np.shape(tl.pad(np.zeros((2, 0)), ((1, 1), (0, 0)), mode=mode)) == (4, 0)
 
     def f(a: tl.Array[tl.float64, None]):  # type: ignore[no-untyped-def]
         return tl.pad(a, (1,), mode=mode)
