@@ -188,7 +188,7 @@ def register_segment(name: str, function: str, start: str) -> None:
         check_room(number)
         rank = rank_of(segments)
         element: Any = dtype.numpy
-        limits: Any = np.finfo(element) if dtype.kind == "f" else np.iinfo(element)
+        limits: Any = dtype.limits if dtype.kind == "f" else np.iinfo(element)
         low, high = limits.min, limits.max
         first = {"zero": 0, "one": 1, "lowest": low, "highest": high}[start]
         rest = tuple(tl.shape(x)[rank:])

@@ -8,7 +8,6 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-import ml_dtypes
 import numpy as np
 import pytest
 import tagloom as tl
@@ -265,7 +264,7 @@ def edges(dtype: Any) -> list[Any]:
     if dtype.kind == "b":
         return [False, True]
     if dtype.kind == "f":
-        info = ml_dtypes.finfo(dtype.numpy)
+        info = dtype.limits
         numbers = [0.0, -0.0, np.inf, -np.inf, np.nan, -np.nan, info.max, info.tiny, info.smallest_subnormal, 1 / 3]
         return [dtype.numpy.type(number) for number in numbers]
     low, high = dtype.range
