@@ -15,12 +15,13 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from ....core import dtypes
 from ....core.dtypes import DType
 from ....core.program.program import Program, UniqueNames, Var
 from ....core.types import Type
 from ....core.value import Literal, Value
 from .compose import compose, compositions, substitute
-from .walker import BoundRegion, OpUse, Regions, export
+from .walker import BoundRegion, OpUse, Refusal, Regions, export
 
 
 @dataclass(frozen=True)
@@ -41,6 +42,8 @@ class Dialect:
     """The function that a script calls in place of `main`."""
     column: str = ""
     """The column of the table of expressions; by default that of the name."""
+    bfloat16: str = ""
+    """The name of this dtype; NumPy has none."""
 
 
 EAGER_COND = "{then}({operands}) if {predicate} else {otherwise}({operands})"
@@ -67,6 +70,7 @@ JAX = Dialect(
     cond="lax.cond({predicate}, {then}, {otherwise}{comma_operands})",
     loop="lax.while_loop(lambda state: {condition}(*state)[0], lambda state: {body}(*state), ({operands},))",
     calls_recur=False,
+    bfloat16="jnp.bfloat16",
     compiled="jax.jit(main)",
 )
 TORCH = Dialect(
@@ -78,6 +82,7 @@ TORCH = Dialect(
     cond=EAGER_COND,
     loop="_while_loop({condition}, {body}, {operands})",
     calls_recur=True,
+    bfloat16="torch.bfloat16",
 )
 TORCH_COMPILED = replace(TORCH, name="torch-compiled", compiled="torch.compile(main)", column="torch")
 TENSORFLOW = Dialect(
@@ -89,6 +94,7 @@ TENSORFLOW = Dialect(
     cond="tf.cond({predicate}, lambda: {then}({operands}), lambda: {otherwise}({operands}))",
     loop="tf.while_loop(lambda *state: {condition}(*state)[0], {body}, ({operands},){shapes})",
     calls_recur=True,
+    bfloat16="tf.bfloat16",
 )
 TENSORFLOW_FUNCTION = replace(
     TENSORFLOW,
@@ -142,7 +148,7 @@ def to_python(program: Program, dialect: Dialect) -> str:
 def to_script(program: Program, dialect: Dialect, arguments: Sequence[Value], results: Sequence[Value | None]) -> str:
     """A script that computes a program, prints its results, and exits with 1 unless they are these, signs of zeros
     included. Raises Refusal."""
-    constants = [dialect.constant.format(array=numpy_expression(np.asarray(value))) for value in arguments]
+    constants = [constant_expression(dialect, np.asarray(value)) for value in arguments]
     required = [numpy_expression(np.asarray(value)) for value in results]
     return (
         f"{to_python(program, dialect)}\n\n"
@@ -156,6 +162,7 @@ def to_script(program: Program, dialect: Dialect, arguments: Sequence[Value], re
     )
 
 
+NO_BFLOAT16 = "NumPy has no bfloat16"
 RESERVED_NAMES = ("main", "np", "jnp", "jax", "lax", "torch", "tf", "state", "in_session", "_while_loop")
 """Names that the source of some system uses itself. `main` is the entry function."""
 
@@ -189,23 +196,22 @@ class PythonTarget:
         return names
 
     def constant(self, literal: Literal) -> str:
-        return self.dialect.constant.format(array=numpy_expression(np.asarray(literal.value)))
-
-    def dtype(self, dtype: DType) -> str:
-        """A dtype, as this system names it."""
-        name = "bool_" if repr(dtype) == "bool" and self.dialect.dtype.startswith("np.") else repr(dtype)
-        return self.dialect.dtype.format(name=name)
+        return constant_expression(self.dialect, np.asarray(literal.value))
 
     def cast(self, operand: str, source: Type, dtype: DType) -> str:
-        return self.dialect.cast.format(operand=operand, dtype=self.dtype(dtype))
+        return self.dialect.cast.format(operand=operand, dtype=dtype_expression(self.dialect, dtype))
 
     def op(self, use: OpUse, operands: Sequence[str]) -> str:
         expression = compose(self.table, use)
         attributes = {
-            name: self.dtype(value) if isinstance(value, DType) else value if name == "key" else repr(value)
+            name: dtype_expression(self.dialect, value)
+            if isinstance(value, DType)
+            else value
+            if name == "key"
+            else repr(value)
             for name, value in use.attributes.items()
         }
-        attributes["dtype"] = self.dtype(use.result.type.dtype)
+        attributes["dtype"] = dtype_expression(self.dialect, use.result.type.dtype)
         axis = use.attributes.get("axis")
         attributes["dims"] = repr(axis if isinstance(axis, tuple) else () if axis is None else (axis,))
         text = ast.unparse(substitute(expression, operands, attributes))
@@ -265,12 +271,32 @@ def shape_invariants(variables: Sequence[Var]) -> str:
     return f", shape_invariants=({', '.join(texts)},)"
 
 
+def dtype_expression(dialect: Dialect, dtype: DType) -> str:
+    """A dtype, as a system names it; raises Refusal for a dtype that it does not have."""
+    if dtype is dtypes.bfloat16:
+        if not dialect.bfloat16:
+            raise Refusal("dtype", NO_BFLOAT16)
+        return dialect.bfloat16
+    name = "bool_" if repr(dtype) == "bool" and dialect.dtype.startswith("np.") else repr(dtype)
+    return dialect.dtype.format(name=name)
+
+
+def constant_expression(dialect: Dialect, array: np.ndarray) -> str:
+    """An array as an expression of a system; one of bfloat16 is converted from float32."""
+    if array.dtype != dtypes.bfloat16.numpy:
+        return dialect.constant.format(array=numpy_expression(array))
+    wide = dialect.constant.format(array=numpy_expression(array.astype(np.float32)))
+    return dialect.cast.format(operand=wide, dtype=dtype_expression(dialect, dtypes.bfloat16))
+
+
 def numpy_expression(array: np.ndarray) -> str:
-    """An array as a NumPy expression that has its bits.
+    """An array as a NumPy expression that has its bits. Raises Refusal for bfloat16.
 
     >>> numpy_expression(np.array([1.5, np.nan], np.float32)), numpy_expression(np.asarray(True))
     ("np.array([1.5, float('nan')], np.float32)", 'np.bool_(True)')
     """
+    if array.dtype == dtypes.bfloat16.numpy:
+        raise Refusal("dtype", NO_BFLOAT16)
     dtype = "np.bool_" if array.dtype.kind == "b" else f"np.{array.dtype.name}"
     elements = re.sub(r"\b(nan|inf)\b", r"float('\1')", repr(array.tolist()))
     if array.ndim == 0:

@@ -23,11 +23,12 @@ def _mean(x: Any, axes: Any, keepdims: bool) -> Any:
 
 
 def _of_floats(compute: Callable[[Any, Any, bool], Any]) -> Callable[[Any, Any, bool], Any]:
-    """A reduction that computes in floats."""
+    """A reduction that computes in floats, of 32 bits or more."""
 
     def reduce(x: Any, axes: Any, keepdims: bool) -> Any:
-        wide = x if dtype_of(x).kind == "f" else tl.astype(x, tl.float64)
-        return to_dtype(compute(wide, axes, keepdims), dtype_of(x))
+        dtype = dtype_of(x)
+        wide = to_dtype(x, dtype.compute_dtype if dtype.kind == "f" else tl.float64)
+        return to_dtype(compute(wide, axes, keepdims), dtype)
 
     return reduce
 
@@ -133,10 +134,13 @@ operator("Hardmax", version=13)(hardmax)
 
 @operator("LpNormalization")
 def lp_normalization(x: Any, *, axis: int = -1, p: int = 2) -> Any:
-    norm = tl.sum(tl.abs(x), axis=axis, keepdims=True) if p == 1 else tl.sqrt(tl.sum(x * x, axis=axis, keepdims=True))
-    return tl.where(
-        tl.equal(norm, 0.0), numeric(0, x), tl.divide(x, tl.where(tl.equal(norm, 0.0), numeric(1, x), norm))
-    )
+    wide = to_dtype(x, dtype_of(x).compute_dtype)
+    powers = tl.abs(wide) if p == 1 else wide * wide
+    total = tl.sum(powers, axis=axis, keepdims=True)
+    norm = total if p == 1 else tl.sqrt(total)
+    is_zero = tl.equal(norm, 0.0)
+    quotient = tl.divide(wide, tl.where(is_zero, numeric(1, wide), norm))
+    return to_dtype(tl.where(is_zero, numeric(0, wide), quotient), dtype_of(x))
 
 
 @operator("CumSum", static=(1,))

@@ -23,8 +23,11 @@ from tagloom.interp.exchange.export.python_source import (
     TENSORFLOW,
     TENSORFLOW_FUNCTION,
     TENSORFLOW_XLA,
+    TORCH,
+    Dialect,
     numpy_expression,
     to_python,
+    to_script,
 )
 from tagloom.interp.exchange.export.walker import OpUse, Refusal
 from tagloom.interp.oracle.adapters import DIALECTS, load_adapter
@@ -38,6 +41,39 @@ def parse_program(text: str) -> Program:
     program = tl.parse(text).program
     assert program is not None
     return program
+
+
+NARROW = """func main(x: bfloat16[2], h: float16) -> bfloat16[2], float16 {
+  y = multiply x, bfloat16([0.1, nan])
+  z = add h, float16(0.1)
+  return y, z
+}"""
+
+
+@pytest.mark.parametrize(
+    ("dialect", "constant"),
+    [
+        (JAX, "lax.convert_element_type(np.array([0.10009765625, float('nan')], np.float32), jnp.bfloat16)"),
+        (TORCH, "torch.from_numpy(np.array(np.array([0.10009765625, float('nan')], np.float32))).to(torch.bfloat16)"),
+        (TENSORFLOW, "tf.cast(tf.constant(np.array([0.10009765625, float('nan')], np.float32)), tf.bfloat16)"),
+    ],
+)
+def test_bfloat16_has_the_name_of_the_system(dialect: Dialect, constant: str) -> None:
+    """NumPy has no bfloat16: its constants are those of float32, which the system converts without loss."""
+    lines = to_python(parse_program(NARROW), dialect).splitlines()
+    product = next(line for line in lines if "y = " in line)
+    assert ast.unparse(ast.parse(constant)) in ast.unparse(ast.parse(product.strip()))
+    assert any("np.float16(0.0999755859375)" in line for line in lines)
+
+
+def test_numpy_has_no_bfloat16() -> None:
+    """Constants, conversions and the results of scripts are refused, where NumPy would need the dtype."""
+    program = parse_program(NARROW)
+    narrow = np.ones(2, dtypes.bfloat16.numpy)
+    with pytest.raises(Refusal, match="no bfloat16"):
+        to_python(program, NUMPY)
+    with pytest.raises(Refusal, match="no bfloat16"):
+        to_script(program, TORCH, (narrow, np.float16(1)), (narrow, np.float16(1)))
 
 
 @pytest.mark.parametrize("target", TARGETS)
