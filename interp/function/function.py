@@ -9,14 +9,14 @@ from dataclasses import replace
 from functools import partial
 from threading import RLock
 from types import MethodType
-from typing import Any, NoReturn, overload
+from typing import Any, overload
 
 import numpy as np
 
 from ...core.autodiff.resolve import resolve_pullbacks
 from ...core.display import SvgReprMixin, open_debugger
 from ...core.dtypes import BY_PYTHON, PYTHON_DTYPES
-from ...core.errors import Crash, Invalid, Usage
+from ...core.errors import Crash, Invalid, TagloomError, Usage
 from ...core.frontend.array_api import common
 from ...core.frontend.eager.adjoints import record_call
 from ...core.frontend.eager.array import ConcreteArray, number_to_numpy, results_like
@@ -33,7 +33,6 @@ from ...core.frontend.trace.captures import Resource
 from ...core.frontend.trace.program_builder import ProgramBuilder, current_region, number_kinds, weak_number
 from ...core.frontend.trace.pytree import LEAF, TreeType, flatten, leaf_paths, unflatten
 from ...core.frontend.trace.source_location import user_location
-from ...core.frontend.trace.stacked_items import DICT_CLASSES
 from ...core.frontend.trace.symbol import Symbol
 from ...core.graph.graph import Graph
 from ...core.graph.lower import lower
@@ -52,6 +51,14 @@ from ..lru_cache import LRUCache
 from ..machine.schedule import Script
 from ..outcome.outcome import Outcome
 from ..records.event_sink import KeepOption
+from .argument_changes import (
+    ArgumentValues,
+    change_arguments,
+    describe_origins,
+    is_shared,
+    refuse_change,
+    refuse_shared_change,
+)
 from .fetch_feed import PartialProgram, PrunedProgram, value_or_raise
 from .trace_cache import DEFAULT_CAPACITY, CallReplay, TraceCache, TracedProgram, call_world, snapshot_leaf
 
@@ -179,9 +186,12 @@ class Function(SvgReprMixin):
             return function
 
         function = self.get_or_derive(("with arguments", positions), derive)
-        result, contents = function.call_eagerly(arguments, callback_log=callback_log)
-        for position, content in zip(positions, contents, strict=True):
-            change_items(arguments[position], content)
+        try:
+            result, contents, origins = function.call_eagerly(arguments, callback_log=callback_log)
+        except TagloomError as error:
+            error.add_note("the lists and dicts in the arguments are as they were before the call")
+            raise
+        change_arguments(arguments, contents, origins)
         return result
 
     def _run(
@@ -545,85 +555,19 @@ class Function(SvgReprMixin):
         )
 
 
-_PYTHON_CLASSES = tuple(dtype.numpy.type for dtype in PYTHON_DTYPES)
-
-
 def returning_arguments(source: FunctionSpec, positions: Sequence[int]) -> FunctionSpec:
-    """The function that also returns its arguments at these positions, as they are at its end: a pair."""
+    """The function that also returns its arguments at these positions, as they are at its end, and the origins of what
+    they contain: three values."""
     from ...core.frontend.source.entry import prepare_entry  # here: import tagloom needs no converter
 
     def python(*arguments: Any) -> Any:
+        former = ArgumentValues(arguments)
         result = prepare_entry(source.python_function)(*arguments)
-        return result, tuple(arguments[position] for position in positions)
+        contents = former.contents(positions)
+        return result, contents, describe_origins(source.name, source.location, former.paths, contents)
 
     derived = DerivedFunction(source.name, source.python_function, python)
     return replace(source, python_function=derived, result_type=None)
-
-
-def change_items(value: Any, content: Any) -> Any:
-    """Give the lists and dicts in an argument the items that they have in `content`; returns the argument, or `content`
-    where that is another value. Numbers become Python's."""
-    if type(value) is not type(content) or type(value) not in (list, tuple, *DICT_CLASSES):
-        return content.item() if isinstance(content, _PYTHON_CLASSES) else content
-    if type(value) in DICT_CLASSES:
-        items = {key: change_items(value.get(key), part) for key, part in content.items()}
-        value.clear()
-        value.update(items)
-        return value
-    former = [*value, *[None] * len(content)]
-    parts = [change_items(*pair) for pair in zip(former, content, strict=False)]
-    if type(value) is tuple:
-        return tuple(parts)
-    value[:] = parts
-    return value
-
-
-def is_shared(position: int, arguments: Sequence[Any]) -> bool:
-    """Whether a list or dict in the argument at this position is in two places of the arguments.
-
-    >>> row = [1]
-    >>> is_shared(0, [row, row]), is_shared(0, [[row, row]]), is_shared(0, [[row], [1]])
-    (True, True, False)
-    """
-    own, others = container_ids(arguments[position]), list[int]()
-    for other, argument in enumerate(arguments):
-        others += container_ids(argument) if other != position else []
-    return len(set(own)) < len(own) or not set(own).isdisjoint(others)
-
-
-def container_ids(value: Any) -> list[int]:
-    """The identities of the lists and dicts in an argument, one for each place.
-
-    >>> len(container_ids([[1], ({"a": []}, 2)]))
-    4
-    """
-    pending, result = [value], list[int]()
-    for item in pending:  # a worklist: the loop appends to it
-        if type(item) in (list, dict):
-            result.append(id(item))
-        if type(item) in (list, tuple, dict):
-            pending += item.values() if type(item) is dict else item
-    return result
-
-
-def refuse_shared_change(name: str, parameter: str) -> NoReturn:
-    """Raises Invalid (F4) for a call whose arguments have a list or dict in two places, one of which changes."""
-    raise Invalid(
-        f"{name} changes a list or dict in its argument {parameter} that is also in another place of the arguments",
-        rule="F4",
-        where=user_location(),
-        hint="pass a copy: a function has each list and dict in its arguments as one of its own",
-    )
-
-
-def refuse_change(name: str, parameter: str) -> NoReturn:
-    """Raises Invalid (F4) for a call in a trace of a function that changes its argument."""
-    raise Invalid(
-        f"{name} changes its argument {parameter}, and a call of a tl.function in another passes a copy",
-        rule="F4",
-        where=user_location(),
-        hint=f"change a copy, {parameter} = list({parameter}), and return it; or leave out @tl.function of {name}",
-    )
 
 
 def _new_builder(*, may_create: bool = False) -> ProgramBuilder:

@@ -12,6 +12,7 @@ import dis
 import functools
 import gc
 import inspect
+import operator
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from types import CellType, FunctionType, MethodType
@@ -30,7 +31,7 @@ from ..trace.source_location import is_internal_file, user_location
 from ..trace.stacked_items import StackedItems, has_stacked_items
 from .convert import convert, is_converted
 from .functions import call_recursively, call_traced, may_be_function, run_in_caller
-from .open_lists import item_count
+from .open_lists import item_count, item_origin
 from .option_operations import choose_operands
 from .raising import is_raised, possible_exceptions, possible_traps
 from .ranges import SymbolicRange
@@ -49,7 +50,7 @@ from .texts import SymbolicText, check_text, field, text_parts
 from .trees import is_rebuilt, is_symbolic
 from .tries import catching_try
 from .user_code import is_convertible
-from .writes import announce_attribute, announce_items
+from .writes import announce_attribute, announce_items, announce_items_in_place
 
 _MANAGER_CODE = contextlib.contextmanager(lambda: iter(())).__code__
 """The code of the functions that `contextmanager` makes."""
@@ -176,7 +177,9 @@ def record_changes(candidates: Sequence[Any], perform: Callable[[], Any]) -> Any
         now = ItemsPlace(container).read()
         if len(now) != len(content) or any(a is not b for a, b in zip(_items(now), _items(content), strict=True)):
             ItemsPlace(container).write(content)
-            announce_items(container)
+            is_longer = type(container) is list and all(map(operator.is_, content, now)) and len(now) > len(content)
+            has_new_items = is_longer and all(map(_is_new_or_value, now[len(content) :]))
+            (announce_items_in_place if has_new_items else announce_items)(container)
             ItemsPlace(container).write(now)
     for instance, content in attributes:
         now = dict(vars(instance))
@@ -187,6 +190,13 @@ def record_changes(candidates: Sequence[Any], perform: Callable[[], Any]) -> Any
                 announce_attribute(instance, name)
                 vars(instance).update(now)
     return result
+
+
+def _is_new_or_value(item: Any) -> bool:
+    """Whether an item is no list or dict from before the branch or loop, nor a part of one."""
+    journal = active_journal()
+    is_new = journal is None or id(item) in journal.created_objects
+    return not isinstance(item, CONTAINERS) or (is_new and item_origin(item) is None)
 
 
 def _items(container: Any) -> list[Any]:

@@ -27,6 +27,7 @@ from ..trace.symbol import array_namespace
 from .choices import unify_options
 from .open_lists import (
     DifferentItems,
+    ItemOrigin,
     as_position,
     assign_open_item,
     column_positions,
@@ -38,10 +39,10 @@ from .open_lists import (
 )
 from .raising import raised, stage_assertion
 from .staging import stage_branch
-from .state import ItemsPlace, Variables, record_write, register_created
+from .state import CONTAINERS, ItemsPlace, Variables, record_write, register_created
 from .tables import is_open_table, is_symbolic_key, may_grow, set_entry
 from .trees import is_symbolic, split, static_objects
-from .writes import announce_items, replace_items
+from .writes import announce_items, is_reordered, note_in_place, replace_items
 from .writes import set_item as set_known_item
 
 MAX_ASSIGNED_ITEMS = 256
@@ -173,12 +174,9 @@ def set_item(value: Any, container: Any, key: Any) -> None:
     among those of a dict is a trap: a NotImplementedError. Raises Invalid (F4) for a long list and an empty dict."""
     origin = item_origin(container)
     if origin is not None:
-        changed = register_created(list(container))
-        set_item(value, changed, key)
-        set_item(changed, origin.container, origin.index)
-        record_write(ItemsPlace(container))
-        container[:] = changed
-        write_back(origin)
+        _set_in_row(value, container, key, origin)
+        if isinstance(value, CONTAINERS):
+            note_reordered(container)
         return
     if has_stacked_items(container) and type(key) is not slice:
         announce_items(container)
@@ -202,7 +200,10 @@ def set_item(value: Any, container: Any, key: Any) -> None:
         stage_assertion(is_there, raised(NotImplementedError(words)))
         keys = list(container)
     elif isinstance(container, list) and type(key) is slice:
-        _refuse("a slice of a list of symbolic length is assigned", "assign its items in a loop")
+        _refuse(
+            "a slice of a list is assigned, and only the run knows its items or bounds",
+            "write x = x[:i] + items + x[j:], or assign the items in a loop",
+        )
     elif isinstance(container, list) and is_symbolic(index):
         index = as_position(index)
         keys = list(range(len(container)))
@@ -219,6 +220,35 @@ def set_item(value: Any, container: Any, key: Any) -> None:
         )
     for number, known_key in enumerate(keys):
         set_known_item(_choose(position == number, value, container[known_key]), container, known_key)
+
+
+def _set_in_row(value: Any, row: list[Any], key: Any, origin: ItemOrigin) -> None:
+    """`row[key] = value`, also where the row comes from."""
+    changed = register_created(list(row))
+    set_item(value, changed, key)
+    _write_row(changed, origin.container, origin.index)
+    record_write(ItemsPlace(row))
+    row[:] = changed
+    write_back(origin)
+
+
+def _write_row(row: list[Any], container: list[Any], index: Any) -> None:
+    """`container[index] = row`, which is the list at that place after a change of its items."""
+    was_reordered, origin = is_reordered(container), item_origin(container)
+    if origin is None:
+        set_item(row, container, index)
+    else:
+        _set_in_row(row, container, index, origin)
+    if not was_reordered:
+        note_in_place(container)
+
+
+def note_reordered(row: Any) -> None:
+    """Note for the lists that a row comes from that lists in it are moved or replaced."""
+    origin = item_origin(row)
+    while origin is not None:
+        announce_items(origin.container)
+        origin = item_origin(origin.container)
 
 
 def _can_stack(table: dict[Any, Any], value: Any) -> bool:

@@ -11,6 +11,7 @@ import numpy as np
 
 from ...errors import Invalid
 from ..trace.captures import VariableBase
+from ..trace.program_builder import current_region
 from ..trace.python_operations import perform
 from ..trace.source_location import user_location
 from ..trace.stacked_items import has_stacked_items
@@ -103,8 +104,30 @@ def refuse_rebuilt(container: Any, hint: str) -> NoReturn:
 
 
 def announce_items(container: Any) -> None:
-    """Announce a change of items. Raises Invalid (F4) where it could not be undone, or where the container may be one
-    of several."""
+    """Announce a change of items, which may move them. Raises Invalid (F4) where it could not be undone, or where the
+    container may be one of several."""
+    region = current_region()
+    if region is not None and type(container) is list:
+        region.specialization.reordered_lists[id(container)] = container
+    announce_items_in_place(container)
+
+
+def is_reordered(container: Any) -> bool:
+    """Whether items of a list may have been moved or replaced."""
+    region = current_region()
+    return region is not None and id(container) in region.specialization.reordered_lists
+
+
+def note_in_place(container: Any) -> None:
+    """Note that the latest change of a list has changed one of its items, and moved none."""
+    region = current_region()
+    if region is not None:
+        region.specialization.reordered_lists.pop(id(container), None)
+
+
+def announce_items_in_place(container: Any) -> None:
+    """Announce a change in the items of a container, or new ones after them. Raises Invalid (F4) as `announce_items`
+    does."""
     if is_rebuilt(container):
         copied = "x.copy()" if type(container) is defaultdict else f"{type(container).__name__}(x)"
         refuse_rebuilt(container, f"change a copy: x = {copied}")

@@ -921,6 +921,8 @@ class Specialization:
     """For each list that was taken out of a list of symbolic length: where it was."""
     rebuilt_containers: dict[int, Any] = field(default_factory=dict)
     """The lists and dicts that the latest trace has put together from results of branches and loops, by identity."""
+    reordered_lists: dict[int, Any] = field(default_factory=dict)
+    """The lists in which the latest trace moves or replaces items, or may do so, by identity."""
     python_calls: list[Any] = field(default_factory=list)
     """The calls of Python functions that are running in the latest trace."""
     trap_guard: Callable[[str, Sequence[TracedOperand], Attributes], bool] | None = None
@@ -981,6 +983,7 @@ class Specialization:
         self.callee_signatures, self.previous_callees = None, ()
         self.deferred_error, self.region, self.captures = None, None, {}
         self.rebuilt_containers, self.item_origins, self.python_calls = {}, {}, []
+        self.reordered_lists = {}
         self.length_changes, self.python_trips, self.certain_results, self.unrolled_loops = 0, 0, set(), set()
 
     def invalidate_signature(self) -> None:

@@ -102,3 +102,47 @@ def _write_block(draw: Draw, depth: int, indent: str) -> list[str]:
             step = _STEPS[draw(0, len(_STEPS) - 1)].format(e=_write_expression(draw), k=draw(0, 1))
             lines += [indent + line for line in step.split("\n")]
     return lines
+
+
+_CHANGES = (
+    "rows[0].append({e})",
+    "rows[-1][0] = {e}",
+    "rows.append([{e}])",
+    "rows.insert(0, [{e}, n])",
+    "rows.reverse()",
+    "rows[0], rows[-1] = rows[-1], rows[0]",
+    "rows[0] = rows[-1]",
+    "rows[0] = [{e}]",
+    "if len(rows) > 2: del rows[0]",
+    "if len(rows) > 2: rows.pop().append({e})",
+    "table['b'] = xs",
+    "table['a'].append({e})",
+    "table[{k}] = [{e}]",
+    "table['a'] = table['a'] + [{e}]",
+    "table['a'] = table.pop('a')",
+    "xs.append({e})",
+    "xs.sort()",
+    "xs = xs + [{e}]",
+    "xs += [{e}]",
+    "xs[{k}] = {e}",
+    "rows.append(xs)",
+    "for row in rows: row[0] = {e}",
+    "for i in range(n): xs.append(i)",
+    "for i in range(n): rows.append([i, i])",
+    "if n > 1: rows[0][0] = {e}",
+    "if n > 1: xs.append({e})",
+)
+"""Statements on arguments: the list of lists `rows`, the dict of lists `table` and the list `xs`."""
+
+
+def write_change_program(draw: Draw) -> PythonProgram:
+    """A function that changes nested arguments, and returns nothing."""
+    body = ["    i, m, t = 0, n + 1, 2"]
+    for _ in range(draw(1, 4)):
+        step = _CHANGES[draw(0, len(_CHANGES) - 1)].format(e=_write_expression(draw), k=draw(0, 1))
+        body.append("    " + step)
+    inputs = (
+        ([[1], [2, 3]], {"b": [1], "a": [2, 2]}, [draw(-3, 3), draw(-3, 3)], 2),
+        ([[1, 2], [3, 4]], {"a": [5], 0: []}, [4, 3, 2], 1),
+    )
+    return PythonProgram("\n".join(["def f(rows, table, xs, n):", *body, ""]), inputs)

@@ -1,0 +1,309 @@
+"""Changes of arguments: after a call, the caller's lists and dicts have the items that Python would leave in them.
+
+A function that changes arguments is traced once more, as one that also returns them. While it is traced, its lists and
+dicts are objects of Python: `describe_origins` says at the end of the trace where each of them comes from, in a text
+that is part of the structure of the result. After the run, `change_arguments` puts the caller's own lists, dicts and
+arrays back to these places.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NoReturn, TypeAlias
+
+from ...core.dtypes import PYTHON_DTYPES
+from ...core.errors import Invalid
+from ...core.frontend.trace.choice import Choice
+from ...core.frontend.trace.source_location import user_location
+from ...core.frontend.trace.stacked_items import DICT_CLASSES, StackedItems, has_stacked_entries
+from ...core.program.program import Location
+
+_PYTHON_CLASSES = tuple(dtype.numpy.type for dtype in PYTHON_DTYPES)
+Path: TypeAlias = tuple[Any, ...]
+"""The place of a value in the arguments: the position of the argument, then keys and positions."""
+OLD, NEW, TUPLE, ROWS = "old", "new", "tuple", "rows"
+"""The words that begin an origin: a value of the arguments, and its path; a new list or dict, and its number; a tuple;
+the lists that one array holds, which are where they were, and may have been changed. The origins of the items follow.
+The origin of all other values is None."""
+
+
+def _items_of(value: Any) -> Iterator[tuple[Any, Any]]:
+    """The keys or positions of a container's items, and the items."""
+    if type(value) in DICT_CLASSES:
+        yield from value.items()
+    elif type(value) in (list, tuple):
+        yield from enumerate(value)
+
+
+def walk_paths(value: Any, path: Path) -> Iterator[tuple[Path, Any]]:
+    """A value and those in it, by their paths.
+
+    >>> [path for path, _ in walk_paths([1, {"a": 2}], (0,))]
+    [(0,), (0, 0), (0, 1), (0, 1, 'a')]
+    """
+    yield path, value
+    for key, item in _items_of(value):
+        yield from walk_paths(item, (*path, key))
+
+
+@dataclass
+class ArgumentValues:
+    """The values in the arguments of a function at the start of a trace."""
+
+    arguments: Sequence[Any]
+    values: list[tuple[Path, Any, list[Any]]] = field(init=False)
+    """Each value in the arguments, with its path and its items."""
+
+    def __post_init__(self) -> None:
+        pairs = [pair for position, value in enumerate(self.arguments) for pair in walk_paths(value, (position,))]
+        self.values = [(path, value, [item for _, item in _items_of(value)]) for path, value in pairs]
+
+    @property
+    def paths(self) -> dict[int, Path]:
+        """The paths of the values, by identity."""
+        return {id(value): path for path, value, _ in self.values}
+
+    def contents(self, positions: Sequence[int]) -> tuple[Any, ...]:
+        """The arguments at these positions at the end of the trace, then the lists and dicts that have changed and are
+        in them no more.
+
+        >>> rows = [[1], [2]]
+        >>> former = ArgumentValues([rows])
+        >>> rows.pop().append(3)
+        >>> former.contents([0])
+        ([[1]], [2, 3])
+        """
+        contents = tuple(self.arguments[position] for position in positions)
+        reached = {id(value) for _, value in walk_paths(contents, ())}
+        removed = [
+            value
+            for (position, *_), value, items in self.values
+            if position in positions
+            and type(value) in (list, *DICT_CLASSES)
+            and id(value) not in reached
+            and (len(items) != len(value) or any(a is not b for a, (_, b) in zip(items, _items_of(value), strict=True)))
+        ]
+        return (*contents, *removed)
+
+
+@dataclass
+class _Origins:
+    """The origins of what arguments contain at the end of a trace."""
+
+    name: str
+    location: Location | None
+    paths: dict[int, Path]
+    """The paths of the values that the arguments have at the start, by identity."""
+    new: dict[int, int] = field(default_factory=dict)
+
+    def describe(self, value: Any) -> Any:
+        """The origin of a value. Raises Invalid (F4) where only the run knows it."""
+        if type(value) is tuple:
+            return [TUPLE, None, self._describe_items(value)]
+        if type(value) is Choice and any(map(_has_containers, value.options)):
+            self.refuse()
+        is_container = type(value) in (list, *DICT_CLASSES)
+        path = self.paths.get(id(value))
+        if not is_container:
+            return None if path is None else [OLD, path, None]
+        if path is None and _is_ambiguous(value):
+            self.refuse()
+        number = path if path is not None else self.new.setdefault(id(value), len(self.new))
+        return [NEW if path is None else OLD, number, self._describe_items(value)]
+
+    def _describe_items(self, container: Any) -> Any:
+        if has_stacked_entries(container):
+            if _has_containers(container):
+                self.refuse()
+            return None
+        items = [item for _, item in _items_of(container)]
+        holds_rows = [type(item) is StackedItems and _has_containers(item.columns) for item in items]
+        if any(holds_rows[1:]) or (any(holds_rows) and (id(container) not in self.paths or _is_reordered(container))):
+            self.refuse()
+        if any(type(item) is StackedItems for item in items) and not any(holds_rows):
+            if any(map(_has_containers, items)):
+                self.refuse()
+            return None
+        return [[ROWS] if is_held else self.describe(item) for is_held, item in zip(holds_rows, items, strict=True)]
+
+    def refuse(self) -> NoReturn:
+        raise Invalid(
+            f"{self.name} moves or replaces lists in its arguments, and only the run knows which is where",
+            rule="F4",
+            where=self.location,
+            hint="the caller's lists would not be those that Python leaves: copy them, "
+            "rows = [list(row) for row in rows], and return the copy",
+        )
+
+
+def _has_containers(value: Any) -> bool:
+    """Whether a list or dict is in a value under trace, or among stacked items."""
+    if type(value) is StackedItems:
+        return _has_containers(value.columns)
+    if has_stacked_entries(value):
+        (entries,) = value.values()
+        return _has_containers(entries.columns)
+    return type(value) in (list, *DICT_CLASSES) or (type(value) is tuple and any(map(_has_containers, value)))
+
+
+def _is_ambiguous(container: Any) -> bool:
+    """Whether a list or dict may be one of several, or is a row of an argument."""
+    from ...core.frontend.source.open_lists import item_origin  # here: import tagloom needs no converter
+    from ...core.frontend.source.trees import is_rebuilt
+
+    return is_rebuilt(container) or item_origin(container) is not None
+
+
+def _is_reordered(container: Any) -> bool:
+    from ...core.frontend.source.writes import is_reordered  # here: import tagloom needs no converter
+
+    return is_reordered(container)
+
+
+def describe_origins(name: str, location: Location | None, paths: dict[int, Path], contents: Sequence[Any]) -> str:
+    """Where the lists, dicts and other values in arguments come from, at the end of a trace of the function of this
+    name, defined here. `paths` has the paths of the values that the arguments had at its start, by identity. Raises
+    Invalid (F4) where only the run knows.
+
+    >>> row = [1]
+    >>> describe_origins("f", None, {id(row): (0, 1)}, [(row, row)])
+    '[["tuple", null, [["old", [0, 1], [null]], ["old", [0, 1], [null]]]]]'
+    """
+    origins = _Origins(name, location, paths)
+    return json.dumps([origins.describe(content) for content in contents])
+
+
+_read_origins = functools.lru_cache(json.loads)
+
+
+def change_arguments(arguments: Sequence[Any], contents: Sequence[Any], origins: str) -> None:
+    """Give the lists and dicts in arguments the items that they have in `contents`.
+
+    >>> rows = [[1], [2, 3]]
+    >>> first = rows[0]
+    >>> items = [["old", [0, 1], [None, None]], ["old", [0, 0], [None]]]
+    >>> change_arguments([rows], [[[2, 3], [4]]], json.dumps([["old", [0], items]]))
+    >>> rows, rows[1] is first
+    ([[2, 3], [4]], True)
+    """
+    old = dict(pair for position, value in enumerate(arguments) for pair in walk_paths(value, (position,)))
+    caller = _CallerItems(old)
+    for content, origin in zip(contents, _read_origins(origins), strict=True):
+        caller.restore(content, origin)
+    for container, items in caller.changes:
+        container.clear()
+        (container.update if type(container) in DICT_CLASSES else container.extend)(items)
+
+
+@dataclass
+class _CallerItems:
+    """The items that lists and dicts of the caller take after a run."""
+
+    old: dict[Path, Any]
+    new: dict[int, Any] = field(default_factory=dict)
+    changes: list[tuple[Any, Any]] = field(default_factory=list)
+
+    def restore(self, content: Any, origin: Any) -> Any:
+        """The caller's value for one in the contents of the arguments, which has this origin."""
+        if origin is None:
+            return to_python(content)
+        kind, place, items = origin
+        if kind == TUPLE:
+            return tuple(self._restore_items(content, items, None))
+        is_container = type(content) in (list, *DICT_CLASSES)
+        value = self.new.setdefault(place, content) if kind == NEW else self.old[tuple(place)]
+        if is_container and type(value) is type(content):
+            self._change(value, content, items)
+        return value
+
+    def _change(self, container: Any, content: Any, origins: Any) -> None:
+        """Note the items that a list or dict takes."""
+        if type(content) in DICT_CLASSES:
+            items = self._restore_items(list(content.values()), origins, None)
+            self.changes.append((container, dict(zip(content, items, strict=True))))
+        else:
+            self.changes.append((container, self._restore_items(content, origins, container)))
+
+    def _restore_items(self, content: Sequence[Any], origins: Any, former: list[Any] | None) -> list[Any]:
+        if origins is None:
+            return list(map(to_python, content))
+        if [ROWS] not in origins:
+            return [self.restore(*pair) for pair in zip(content, origins, strict=True)]
+        count = len(content) - len(origins) + 1
+        rows = [*(former or ()), *[None] * count]
+        return [
+            *(self._restore_row(row, part) for row, part in zip(rows, content[:count], strict=False)),
+            *(self.restore(*pair) for pair in zip(content[count:], origins[1:], strict=True)),
+        ]
+
+    def _restore_row(self, former: Any, content: Any) -> Any:
+        """A row that is where it was, with what it contains; a new one where there was none."""
+        if type(former) is not type(content) or type(content) not in (list, tuple, *DICT_CLASSES):
+            return to_python(content)
+        old = dict(_items_of(former))
+        items = {key: self._restore_row(old.get(key), part) for key, part in _items_of(content)}
+        if type(content) is tuple:
+            return tuple(items.values())
+        self.changes.append((former, items if type(content) in DICT_CLASSES else list(items.values())))
+        return former
+
+
+def to_python(value: Any) -> Any:
+    """A value of a result with numbers of Python; its lists and dicts are changed.
+
+    >>> import numpy as np
+    >>> to_python([(np.int64(1), np.float32(2))])
+    [(1, np.float32(2.0))]
+    """
+    if type(value) is tuple:
+        return tuple(map(to_python, value))
+    if type(value) is list:
+        value[:] = map(to_python, value)
+    elif type(value) in DICT_CLASSES:
+        value.update({key: to_python(item) for key, item in value.items()})
+    return value.item() if isinstance(value, _PYTHON_CLASSES) else value
+
+
+def is_shared(position: int, arguments: Sequence[Any]) -> bool:
+    """Whether a list or dict in the argument at this position is in two places of the arguments.
+
+    >>> row = [1]
+    >>> is_shared(0, [row, row]), is_shared(0, [[row, row]]), is_shared(0, [[row], [1]])
+    (True, True, False)
+    """
+    own, others = container_ids(arguments[position]), list[int]()
+    for other, argument in enumerate(arguments):
+        others += container_ids(argument) if other != position else []
+    return len(set(own)) < len(own) or not set(own).isdisjoint(others)
+
+
+def container_ids(value: Any) -> list[int]:
+    """The identities of the lists and dicts in an argument, one for each place.
+
+    >>> len(container_ids([[1], ({"a": []}, 2)]))
+    4
+    """
+    return [id(part) for _, part in walk_paths(value, ()) if type(part) in (list, *DICT_CLASSES)]
+
+
+def refuse_shared_change(name: str, parameter: str) -> NoReturn:
+    """Raises Invalid (F4) for a call whose arguments have a list or dict in two places, one of which changes."""
+    raise Invalid(
+        f"{name} changes a list or dict in its argument {parameter} that is also in another place of the arguments",
+        rule="F4",
+        where=user_location(),
+        hint="pass a copy: a function has each list and dict in its arguments as one of its own",
+    )
+
+
+def refuse_change(name: str, parameter: str) -> NoReturn:
+    """Raises Invalid (F4) for a call in a trace of a function that changes its argument."""
+    raise Invalid(
+        f"{name} changes its argument {parameter}, and a call of a tl.function in another passes a copy",
+        rule="F4",
+        where=user_location(),
+        hint=f"change a copy, {parameter} = list({parameter}), and return it; or leave out @tl.function of {name}",
+    )

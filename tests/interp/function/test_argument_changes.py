@@ -1,0 +1,199 @@
+"""After a call, the caller's lists and dicts are those that Python leaves: in contents, in order, and in identity."""
+
+from __future__ import annotations
+
+import copy
+import random
+from collections import OrderedDict, defaultdict
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import tagloom as tl
+from support.generators.list_programs import write_change_program
+from support.generators.python_programs import load_program
+from tagloom.interp.function import function as function_module
+
+SEEDS = 60
+"""The programs of the longer part."""
+
+
+def parts_of(value: Any) -> list[Any]:
+    """The lists and dicts in a value."""
+    if type(value) not in (list, tuple, dict, OrderedDict, defaultdict):
+        return []
+    items = value if isinstance(value, list | tuple) else value.values()
+    own = [] if type(value) is tuple else [value]
+    return [*own, *(part for item in items for part in parts_of(item))]
+
+
+def picture(value: Any, numbers: dict[int, int]) -> Any:
+    """What a value contains, with its classes; each list or dict that comes again is a number."""
+    if id(value) in numbers:
+        return numbers[id(value)]
+    kind = type(value)
+    if kind in (list, dict, OrderedDict, defaultdict):
+        numbers[id(value)] = len(numbers)
+    if kind in (list, tuple):
+        return kind, [picture(item, numbers) for item in value]
+    if kind in (dict, OrderedDict, defaultdict):
+        return kind, [(key, picture(item, numbers)) for key, item in value.items()]
+    return (kind, value.tolist()) if kind is np.ndarray else (kind, value)
+
+
+def after_call(function: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
+    """What a call leaves: a picture of each list and dict that the caller has, then of the arguments."""
+    arguments = copy.deepcopy(arguments)
+    numbers: dict[int, int] = {}
+    parts = parts_of(arguments)
+    function(*arguments)
+    return [picture(part, numbers) for part in (*parts, *arguments)]
+
+
+def check(seed: int, folder: Path) -> int:
+    """Check the law on a program; how many of its calls are converted. What is refused says why."""
+    program = write_change_program(random.Random(seed).randint)
+    function = load_program(program, folder)
+    count = 0
+    for arguments in program.inputs:
+        try:
+            changed = after_call(tl.function(function), arguments)
+        except tl.Invalid as error:
+            assert error.rule in ("F4", "V4", "V5") and error.where is not None, error
+            continue
+        assert changed == after_call(function, arguments), program.text
+        count += 1
+    return count
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("seed", (1, 2, 3, 4))
+def test_programs_that_change_arguments(seed: int, tmp_path: Path) -> None:
+    """A generated function of nested lists and dicts leaves what Python leaves, or is refused in words."""
+    check(seed, tmp_path)
+
+
+@pytest.mark.heavy
+@pytest.mark.parametrize("first", range(0, SEEDS, 20))
+def test_many_programs_that_change_arguments(first: int, tmp_path: Path) -> None:
+    """Of the 40 calls of 20 programs most are converted."""
+    assert sum(check(seed, tmp_path) for seed in range(first, first + 20)) > 20
+
+
+def refill(arguments: Any, contents: Any, origins: str) -> None:
+    """A wrong `change_arguments`: lists stay where they are, and take the items of those that Python puts there."""
+    for argument, content in zip(arguments, contents, strict=False):
+        former = [*argument, *[None] * len(content)]
+        for old, new in zip(former, content, strict=False):
+            if type(old) is type(new) is list:
+                old[:] = new
+        argument[:] = [
+            old if type(old) is type(new) is list else new for old, new in zip(former, content, strict=False)
+        ]
+
+
+def test_lists_that_stay_where_they_are_differ(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The law detects lists that take items instead of places."""
+    case = (lambda rows: rows.reverse()), ([[1], [2, 3]],)
+    assert after_call(tl.function(case[0]), case[1]) == after_call(*case)
+    monkeypatch.setattr(function_module, "change_arguments", refill)
+    assert after_call(tl.function(case[0]), case[1]) != after_call(*case)
+
+
+def swap(rows):
+    rows[0], rows[1] = rows[1], rows[0]
+
+
+def alias(table):
+    table["c"] = table["a"]
+    table["a"].append(4)
+    del table["b"]
+
+
+def fill(rows, n):
+    for i in range(n):
+        for j in range(n):
+            rows[i][j] = i + j
+
+
+def append_rows(rows, n):
+    for i in range(n):
+        rows.append([i, i])
+
+
+def append_row(rows, row, n):
+    for _ in range(n):
+        rows.append(row)
+
+
+def append_first(rows, n):
+    for _ in range(n):
+        rows.append(rows[0])
+
+
+def swap_deep(rows, i):
+    rows[i][0], rows[i][1] = rows[i][1], rows[i][0]
+
+
+SQUARE = [[3, 1], [1, 2]]
+CASES: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
+    "swap": (swap, ([[1], [2, 3]],)),
+    "pop": (lambda rows: rows.pop(0) and None, ([[1], [2, 3]],)),
+    "insert": (lambda rows: rows.insert(0, [7]), ([[1], [2, 3]],)),
+    "replace": (lambda rows: rows.__setitem__(0, [7]), ([[1], [2, 3]],)),
+    "alias": (alias, ({"b": [1], "a": [2]},)),
+    "move": (lambda rows, row: rows.append(row), ([[1], [2, 3]], [4])),
+    "change and remove": (lambda rows: rows.pop().append(4), ([[1], [2, 3]],)),
+    "fill": (fill, (SQUARE, 2)),
+    "append rows": (append_rows, (SQUARE, 2)),
+    "tuple": (lambda pair: pair[0].append(3), (([1], [2]),)),
+    "order": (lambda table: table.update(z=1, a=table.pop("b")), ({"b": 1, "a": 0},)),
+    "OrderedDict": (lambda table: table.move_to_end("a"), (OrderedDict(a=1, b=2),)),
+    "defaultdict": (lambda table: table["q"].append(1), (defaultdict(list, {"k": [1]}),)),
+}
+
+
+@pytest.mark.inner(first=3)
+@pytest.mark.parametrize("name", CASES)
+def test_lists_are_those_of_python(name: str) -> None:
+    """Contents, order and identity are Python's."""
+    function, arguments = CASES[name]
+    assert after_call(tl.function(function), arguments) == after_call(function, arguments)
+
+
+REFUSED: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
+    "swap": (swap, (SQUARE,)),
+    "reverse": (lambda rows: rows.reverse(), (SQUARE,)),
+    "own row": (lambda rows: rows.append(rows[0]), (SQUARE,)),
+    "own row in a loop": (append_first, (SQUARE, 2)),
+    "row in a loop": (append_row, (SQUARE, [5, 5], 2)),
+    "deep": (swap_deep, ([[[1, 2], [5, 6]], [[3, 4], [7, 8]]], 1)),
+    "branch": (lambda rows, n: rows.reverse() if n > 0 else None, ([[1], [2, 3]], 1)),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_moves_that_only_the_run_knows_are_refused(name: str) -> None:
+    """Where lists move whose places only the run knows, the call is refused, and changes nothing."""
+    function, arguments = REFUSED[name]
+    before = copy.deepcopy(arguments)
+    with pytest.raises(tl.Invalid, match="moves or replaces lists") as caught:
+        tl.function(function)(*arguments)
+    assert caught.value.where is not None and arguments == before
+
+
+def test_arrays_in_lists_are_the_callers() -> None:
+    """An array that moves in a list is the same array."""
+    first = np.ones(2)
+    tl.function(lambda xs: xs.reverse())(xs := [first, np.zeros(3)])
+    assert xs[1] is first
+
+
+def test_an_error_changes_nothing() -> None:
+    """After an error in the run the arguments are as they were, and a note says so."""
+    xs = [1]
+    with pytest.raises(IndexError) as caught:
+        tl.function(lambda xs, n: (xs.append(4), xs[n]))(xs, 7)
+    assert xs == [1] and "as they were before the call" in "".join(caught.value.__notes__)
