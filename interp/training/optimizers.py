@@ -16,7 +16,7 @@ from typing import Any, TypeAlias
 from ...core import dtypes
 from ...core.autodiff.rows import Rows
 from ...core.errors import Invalid, Usage
-from ...core.frontend.array_api.common import type_of
+from ...core.frontend.array_api.common import type_of, widen
 from ...core.frontend.array_api.creation import full_like, zeros, zeros_like
 from ...core.frontend.array_api.datatypes import astype
 from ...core.frontend.array_api.indexing import scatter, take
@@ -43,7 +43,8 @@ class Optimizer:
 
     `slots` has the state for each variable, by the name of the variable, then of the slot. Slots are variables, created
     at the first `apply`, so checkpoints of the optimizer contain them. A number is appended to the name of a later
-    variable of the same name.
+    variable of the same name. For variables of float16 and bfloat16, slots are float32, and steps are computed in
+    float32; each new value is rounded once.
     """
 
     def __init__(self) -> None:
@@ -64,8 +65,9 @@ class Optimizer:
             if isinstance(gradient, Rows):
                 self._apply_rows(gradient, variable, slots)
                 continue
-            value, new_slots = self.update(variable.value, gradient, {name: slot.value for name, slot in slots.items()})
-            variable.assign(value)
+            slot_values = {name: slot.value for name, slot in slots.items()}
+            value, new_slots = self.update(widen(variable.value), widen(gradient), slot_values)
+            variable.assign(narrow_to(variable, value))
             for name, slot_value in new_slots.items():
                 slots[name].assign(slot_value)
 
@@ -96,8 +98,8 @@ class Optimizer:
             name: take(slot, rows.indices, axis=0) if is_rowwise(slot, variable) else slot.value
             for name, slot in slots.items()
         }
-        value, new_slots = self.update(take(variable, rows.indices, axis=0), rows.values, slot_values)
-        variable.assign(scatter(variable, value, rows.indices))
+        value, new_slots = self.update(widen(take(variable, rows.indices, axis=0)), widen(rows.values), slot_values)
+        variable.assign(scatter(variable, narrow_to(variable, value), rows.indices))
         for name, new in new_slots.items():
             slot = slots[name]
             slot.assign(scatter(slot, new, rows.indices) if is_rowwise(slot, variable) else new)
@@ -110,7 +112,7 @@ class Optimizer:
                     name: Variable(
                         value, dtype=slot_type(value, variable), name=f"{variable.name}_{name}", trainable=False
                     )
-                    for name, value in self.initial_slots(variable.value).items()
+                    for name, value in self.initial_slots(widen(variable.value)).items()
                 }
             self._names[number] = self._unique_name(variable.name)
             self.slots[self._names[number]] = slots
@@ -141,6 +143,11 @@ def flatten_variables(variables: Any) -> Iterator[Variable]:
             hint=hint,
             python=TypeError,
         )
+
+
+def narrow_to(variable: Variable, value: Any) -> Any:
+    """A value rounded to the dtype of a variable of 16 bits; for other variables the value itself."""
+    return astype(value, variable.dtype) if variable.dtype in dtypes.FLOAT_FORMATS else value
 
 
 def slot_type(value: Any, variable: Variable) -> Type:

@@ -20,6 +20,7 @@ from support.laws.optimizer_laws import (
     sgd,
     trained,
 )
+from tagloom.interp.training import optimizers
 
 of = tl.optimizers
 RULES: dict[str, tuple[Callable[[], Any], Any]] = {
@@ -214,3 +215,42 @@ def test_gradients_that_do_not_fit_are_refused(gradients: Any, variables: Any, m
     with pytest.raises(tl.TagloomError, match=message):
         of.Momentum().apply(gradients, variables)
     assert np.asarray(W).tolist() == [1.0, 2.0] and float(B) == 0.0
+
+
+STEPS = ([0.0, 1e-3, 1.0], [0.0, 1e-5, 1.0], [0.0, 1e-4, 300.0])
+"""Gradients whose squares are beyond float16 on both sides; one element has none."""
+
+
+def narrow_and_rounded(make: Callable[[], Any], dtype: Any, is_by_rows: bool) -> tuple[Any, Any, Any]:
+    """A variable of 16 bits after some steps; one of float32 after the same steps, rounded after each; and the
+    optimizer of the first one."""
+    narrow, single = tl.Variable(tl.ones(3, dtype=dtype)), tl.Variable(tl.ones(3, dtype=tl.float32))
+    optimizer, other = make(), make()
+    for numbers in STEPS:
+        gradient = tl.asarray(numbers, dtype=dtype)
+        wide = tl.astype(gradient, tl.float32)
+        rows = tl.asarray([2, 0, 1])
+        optimizer.apply(tl.Rows(rows, tl.take(gradient, rows, axis=0)) if is_by_rows else gradient, narrow)
+        other.apply(tl.Rows(rows, tl.take(wide, rows, axis=0)) if is_by_rows else wide, single)
+        single.assign(tl.astype(tl.astype(single.value, dtype), tl.float32))
+    return np.asarray(narrow), np.asarray(tl.astype(single.value, dtype)), optimizer
+
+
+@pytest.mark.parametrize("is_by_rows", [False, True])
+@pytest.mark.parametrize("dtype", [tl.float16, tl.bfloat16], ids=repr)
+@pytest.mark.parametrize("rule", RULES)
+def test_steps_of_narrow_floats_round_once(rule: str, dtype: Any, is_by_rows: bool) -> None:
+    """A variable of 16 bits takes the step of float32, rounded once: its slots are float32, and a gradient of 0 changes
+    nothing where epsilon would be 0 in 16 bits."""
+    narrow, rounded, optimizer = narrow_and_rounded(RULES[rule][0], dtype, is_by_rows)
+    assert narrow.dtype == dtype.numpy and narrow.tobytes() == rounded.tobytes()
+    assert np.isfinite(narrow).all() and float(narrow[0]) == 1.0
+    (slots,) = optimizer.slots.values()
+    assert {slot.dtype for slot in slots.values()} <= {tl.float32, tl.int64}
+
+
+def test_steps_in_16_bits_are_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Adam that steps in float16 divides by 0."""
+    monkeypatch.setattr(optimizers, "widen", lambda x: x)
+    narrow, rounded, _ = narrow_and_rounded(of.Adam, tl.float16, is_by_rows=False)
+    assert narrow.tobytes() != rounded.tobytes() and np.isnan(narrow[0])
