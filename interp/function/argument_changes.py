@@ -10,13 +10,14 @@ from __future__ import annotations
 
 import functools
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NoReturn, TypeAlias
 
 from ...core.dtypes import PYTHON_DTYPES
 from ...core.errors import Invalid
 from ...core.frontend.trace.choice import Choice
+from ...core.frontend.trace.pytree import is_named_tuple
 from ...core.frontend.trace.source_location import user_location
 from ...core.frontend.trace.stacked_items import DICT_CLASSES, StackedItems, has_stacked_entries
 from ...core.program.program import Location
@@ -34,8 +35,18 @@ def _items_of(value: Any) -> Iterator[tuple[Any, Any]]:
     """The keys or positions of a container's items, and the items."""
     if type(value) in DICT_CLASSES:
         yield from value.items()
-    elif type(value) in (list, tuple):
+    elif type(value) is list or _is_tuple(value):
         yield from enumerate(value)
+
+
+def _is_tuple(value: Any) -> bool:
+    """Whether a value is a tuple or a named tuple."""
+    return type(value) is tuple or is_named_tuple(type(value))
+
+
+def _tuple_like(model: Any, items: Iterable[Any]) -> Any:
+    """A tuple of the class of `model` with these items."""
+    return tuple(items) if type(model) is tuple else model._make(items)
 
 
 def walk_paths(value: Any, path: Path) -> Iterator[tuple[Path, Any]]:
@@ -101,7 +112,7 @@ class _Origins:
 
     def describe(self, value: Any) -> Any:
         """The origin of a value. Raises Invalid (F4) where only the run knows it."""
-        if type(value) is tuple:
+        if _is_tuple(value):
             return [TUPLE, None, self._describe_items(value)]
         if type(value) is Choice and any(map(_has_containers, value.options)):
             self.refuse()
@@ -146,7 +157,7 @@ def _has_containers(value: Any) -> bool:
     if has_stacked_entries(value):
         (entries,) = value.values()
         return _has_containers(entries.columns)
-    return type(value) in (list, *DICT_CLASSES) or (type(value) is tuple and any(map(_has_containers, value)))
+    return type(value) in (list, *DICT_CLASSES) or (_is_tuple(value) and any(map(_has_containers, value)))
 
 
 def _is_ambiguous(container: Any) -> bool:
@@ -212,7 +223,7 @@ class _CallerItems:
             return to_python(content)
         kind, place, items = origin
         if kind == TUPLE:
-            return tuple(self._restore_items(content, items, None))
+            return _tuple_like(content, self._restore_items(content, items, None))
         is_container = type(content) in (list, *DICT_CLASSES)
         value = self.new.setdefault(place, content) if kind == NEW else self.old[tuple(place)]
         if is_container and type(value) is type(content):
@@ -241,12 +252,12 @@ class _CallerItems:
 
     def _restore_row(self, former: Any, content: Any) -> Any:
         """A row that is where it was, with what it contains; a new one where there was none."""
-        if type(former) is not type(content) or type(content) not in (list, tuple, *DICT_CLASSES):
+        if type(former) is not type(content) or not (_is_tuple(content) or type(content) in (list, *DICT_CLASSES)):
             return to_python(content)
         old = dict(_items_of(former))
         items = {key: self._restore_row(old.get(key), part) for key, part in _items_of(content)}
-        if type(content) is tuple:
-            return tuple(items.values())
+        if _is_tuple(content):
+            return _tuple_like(content, items.values())
         self.changes.append((former, items if type(content) in DICT_CLASSES else list(items.values())))
         return former
 
@@ -258,8 +269,8 @@ def to_python(value: Any) -> Any:
     >>> to_python([(np.int64(1), np.float32(2))])
     [(1, np.float32(2.0))]
     """
-    if type(value) is tuple:
-        return tuple(map(to_python, value))
+    if _is_tuple(value):
+        return _tuple_like(value, map(to_python, value))
     if type(value) is list:
         value[:] = map(to_python, value)
     elif type(value) in DICT_CLASSES:

@@ -55,6 +55,7 @@ from .pytree import (
     array_hint,
     describe_difference,
     flatten,
+    is_named_tuple,
     is_number_list,
     is_word,
     leaf_names,
@@ -694,10 +695,10 @@ def previous_signature(
 
 def container_contents(value: Any) -> list[tuple[Any, list[Any]]]:
     """The lists and dicts in an argument, each with its items."""
-    if type(value) not in (list, tuple, *DICT_CLASSES):
+    if type(value) not in (list, tuple, *DICT_CLASSES) and not is_named_tuple(type(value)):
         return []
     items = [*_items_of(value)]
-    own = [] if type(value) is tuple else [(value, items)]
+    own = [] if isinstance(value, tuple) else [(value, items)]
     return [*own, *(pair for item in items for pair in container_contents(item))]
 
 

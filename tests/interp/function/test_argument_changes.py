@@ -7,7 +7,7 @@ import random
 from collections import OrderedDict, defaultdict
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
@@ -22,10 +22,10 @@ SEEDS = 60
 
 def parts_of(value: Any) -> list[Any]:
     """The lists and dicts in a value."""
-    if type(value) not in (list, tuple, dict, OrderedDict, defaultdict):
+    if not isinstance(value, list | tuple | dict):
         return []
-    items = value if isinstance(value, list | tuple) else value.values()
-    own = [] if type(value) is tuple else [value]
+    items = value.values() if isinstance(value, dict) else value
+    own = [] if isinstance(value, tuple) else [value]
     return [*own, *(part for item in items for part in parts_of(item))]
 
 
@@ -36,7 +36,7 @@ def picture(value: Any, numbers: dict[int, int]) -> Any:
     kind = type(value)
     if kind in (list, dict, OrderedDict, defaultdict):
         numbers[id(value)] = len(numbers)
-    if kind in (list, tuple):
+    if isinstance(value, list | tuple):
         return kind, [picture(item, numbers) for item in value]
     if kind in (dict, OrderedDict, defaultdict):
         return kind, [(key, picture(item, numbers)) for key, item in value.items()]
@@ -137,6 +137,11 @@ def swap_deep(rows, i):
     rows[i][0], rows[i][1] = rows[i][1], rows[i][0]
 
 
+class Pair(NamedTuple):
+    rows: Any
+    number: int
+
+
 SQUARE = [[3, 1], [1, 2]]
 CASES: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
     "swap": (swap, ([[1], [2, 3]],)),
@@ -148,6 +153,7 @@ CASES: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
     "change and remove": (lambda rows: rows.pop().append(4), ([[1], [2, 3]],)),
     "fill": (fill, (SQUARE, 2)),
     "append rows": (append_rows, (SQUARE, 2)),
+    "named tuple": (lambda pair: pair.rows[0].append(3), (Pair([[1], [2, 3]], 1),)),
     "tuple": (lambda pair: pair[0].append(3), (([1], [2]),)),
     "order": (lambda table: table.update(z=1, a=table.pop("b")), ({"b": 1, "a": 0},)),
     "OrderedDict": (lambda table: table.move_to_end("a"), (OrderedDict(a=1, b=2),)),
