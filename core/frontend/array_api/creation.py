@@ -250,7 +250,8 @@ def linspace(
 ) -> Any:
     """`num` evenly spaced numbers from `start` to `stop`, which is the last of them if `endpoint` is true.
 
-    The dtype is float64 by default. All three may be symbolic. Raises Usage for a negative `num`; a symbolic one traps.
+    The dtype is float64 by default; floats of 16 bits are computed in float64, and rounded once. All three may be
+    symbolic. Raises Usage for a negative `num`; a symbolic one traps.
 
     >>> linspace(0.0, 1.0, 5)
     asarray([0.  , 0.25, 0.5 , 0.75, 1.  ], dtype=float64)
@@ -259,7 +260,7 @@ def linspace(
     count = num if isinstance(num, Symbol) else static_integer(num, "num")
     if not isinstance(count, Symbol) and count < 0:
         raise Usage("num is negative", where=user_location(), required="num from 0 up", got=num)
-    wide_dtype = dtypes.float64 if dtype is None or dtype.kind != "f" else dtype
+    wide_dtype = dtypes.float32 if dtype is dtypes.float32 else dtypes.float64
     first, last = (astype(asarray(bound), wide_dtype) for bound in (unwrap_weak(start), unwrap_weak(stop)))
     steps = count - 1 if endpoint else count
     positions = astype(_to_concrete(iota(count)), wide_dtype)

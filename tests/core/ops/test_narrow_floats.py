@@ -336,6 +336,17 @@ def test_global_norms_do_not_overflow(dtype: DType) -> None:
     assert abs(float(clipped["b"]) - 0.8) < 0.01
 
 
+@each_dtype
+@pytest.mark.parametrize("bounds", [(0.0, 1e5, 3), (0.0, 100.0, 1000), (0.0, 6e4, 70_000)])
+def test_ranges_round_once(bounds: tuple[float, float, int], dtype: DType) -> None:
+    """Evenly spaced numbers are those of float64, rounded: also where the last one is beyond the range, or there are
+    more of them than float16 can count."""
+    expected = round_floats(np.linspace(*bounds), dtype)
+    assert np.asarray(tl.linspace(*bounds, dtype=dtype)).tobytes() == expected.tobytes()
+    traced = tl.function(lambda first, last: tl.linspace(first, last, bounds[2], dtype=dtype))
+    assert np.asarray(traced(*bounds[:2])).tobytes() == expected.tobytes()
+
+
 # Forms of values
 
 
