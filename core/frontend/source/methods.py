@@ -155,9 +155,17 @@ def create_tuple(operators: Operators, *iterables: Any) -> Any:
 
 
 def _extend(operators: Operators, items: list[Any], iterable: Any) -> Any:
+    if has_stacked_items(iterable):
+        announce_items(items)  # only the run knows which lists these are
     if not (is_counted(iterable) or isinstance(iterable, PushedItems)) or has_stacked_items(iterable):
         return NotImplemented
     return convert(library.extend_items)(items, iterable)  # type: ignore[arg-type]
+
+
+def _clear(operators: Operators, items: list[Any]) -> Any:
+    if has_stacked_items(items):
+        announce_items(items)
+    return NotImplemented
 
 
 def _pop(operators: Operators, items: list[Any] | deque[Any], index: Any = -1) -> Any:
@@ -206,6 +214,7 @@ _METHODS: dict[tuple[type, str], Callable[..., Any]] = {
     (deque, "pop"): _pop,
     (deque, "popleft"): lambda operators, items: _pop(operators, items, 0),
     (dict, "get"): _get,
+    (list, "clear"): _clear,
     (list, "count"): _in_python(library.count_item),
     (list, "extend"): _extend,
     (list, "index"): _in_python(library.find_item),

@@ -123,6 +123,11 @@ def append_rows(rows, n):
         rows.append([i, i])
 
 
+def clear_and_append(rows, n):
+    rows.clear()
+    append_rows(rows, n)
+
+
 def append_row(rows, row, n):
     for _ in range(n):
         rows.append(row)
@@ -175,6 +180,10 @@ REFUSED: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
     "own row": (lambda rows: rows.append(rows[0]), (SQUARE,)),
     "own row in a loop": (append_first, (SQUARE, 2)),
     "row in a loop": (append_row, (SQUARE, [5, 5], 2)),
+    "extend": (lambda rows, more: more.extend(rows), (SQUARE, [])),
+    "part": (lambda rows, more: more.extend(rows[1:]), (SQUARE, [])),
+    "choice": (lambda rows, more, i: more.append(rows[i]), ([[1], [2, 3]], [], 1)),
+    "clear": (clear_and_append, (SQUARE, 2)),
     "deep": (swap_deep, ([[[1, 2], [5, 6]], [[3, 4], [7, 8]]], 1)),
     "branch": (lambda rows, n: rows.reverse() if n > 0 else None, ([[1], [2, 3]], 1)),
 }
