@@ -157,7 +157,12 @@ def create_tuple(operators: Operators, *iterables: Any) -> Any:
 def _extend(operators: Operators, items: list[Any], iterable: Any) -> Any:
     if has_stacked_items(iterable):
         announce_items(items)  # only the run knows which lists these are
-    if not (is_counted(iterable) or isinstance(iterable, PushedItems)) or has_stacked_items(iterable):
+    if isinstance(iterable, PushedItems):
+        new_items = collect_items(iterable)
+        announce_items(items)
+        items += new_items
+        return None
+    if not is_counted(iterable) or has_stacked_items(iterable):
         return NotImplemented
     return convert(library.extend_items)(items, iterable)  # type: ignore[arg-type]
 

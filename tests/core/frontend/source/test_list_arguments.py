@@ -88,10 +88,16 @@ def fill(rows, i, j):
     return rows, len(rows), len(rows[0]), rows[-1][0]
 
 
+def extend(xs, n):
+    xs.extend(x * n for x in xs[1:] if x > 1)
+    return xs
+
+
 CASES: list[tuple[Callable[..., Any], list[tuple[Any, ...]]]] = [
     (add_lists, [([1, 2], [1, 3]), ([1, 2], [1, 2, 3]), ([3], []), ([1.5], [1.5])]),
     (change, [([1, 2], 3), ([4, 5, 6], 0)]),
     (transpose, [([[1, 2], [3, 4]],), ([[1, 2, 3]],)]),
+    (extend, [([1, 2, 3], 2), ([5, 1], 3)]),
     (total, [([1, 2, 3],), ([],)]),
     (last, [([1, 2],), (list(range(40)),)]),
     (bubble_sort, [([3, 1, 2],), ([2.5, 1.5],)]),
