@@ -310,6 +310,7 @@ def rounds_once(function: Callable[[Any], Any], dtype: DType) -> bool:
     return True
 
 
+@pytest.mark.full
 @each_dtype
 @pytest.mark.parametrize("name", REDUCTIONS)
 def test_means_norms_and_softmax_round_once(name: str, dtype: DType) -> None:
@@ -318,6 +319,7 @@ def test_means_norms_and_softmax_round_once(name: str, dtype: DType) -> None:
     assert rounds_once(REDUCTIONS[name], dtype)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("name", ["mean", "std", "softmax"])
 def test_rounding_after_each_op_is_caught(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Functions that do not widen their operand break the law."""
@@ -336,6 +338,7 @@ def test_global_norms_do_not_overflow(dtype: DType) -> None:
     assert abs(float(clipped["b"]) - 0.8) < 0.01
 
 
+@pytest.mark.full
 @each_dtype
 @pytest.mark.parametrize("bounds", [(0.0, 1e5, 3), (0.0, 100.0, 1000), (0.0, 6e4, 70_000)])
 def test_ranges_round_once(bounds: tuple[float, float, int], dtype: DType) -> None:

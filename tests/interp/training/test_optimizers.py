@@ -236,6 +236,7 @@ def narrow_and_rounded(make: Callable[[], Any], dtype: Any, is_by_rows: bool) ->
     return np.asarray(narrow), np.asarray(tl.astype(single.value, dtype)), optimizer
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("is_by_rows", [False, True])
 @pytest.mark.parametrize("dtype", [tl.float16, tl.bfloat16], ids=repr)
 @pytest.mark.parametrize("rule", RULES)
