@@ -14,7 +14,7 @@ function runTask({ graph, arguments: values, schedule = "waves", limits = {}, se
   const { readValue } = require(path.resolve(sources, "scalars.js"));
   const why = unsupported(graph);
   if (why) return JSON.stringify({ unsupported: why });
-  const key = sources + JSON.stringify(graph);
+  const key = sources + JSON.stringify(graph, (_, data) => (Object.is(data, -0) ? "-0" : data));
   if (!graphs.has(key)) graphs.set(key, new Graph(graph));
   const options = { seed: BigInt(seed), bound, isClocked: schedule === "waves", limits };
   const numbers = values.map(readValue), machine = new Machine(graphs.get(key), numbers, options);
