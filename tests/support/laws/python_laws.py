@@ -163,3 +163,24 @@ def evaluator_disagreements(function: Callable[..., Any], inputs: Sequence[Seque
         graph = lower(program)
         case = Case(program, tuple(admit_arguments(graph, arguments)))
         yield from effect_laws.agreement(case, effect_laws.run(graph, case, limits=LIMITS), 0)
+
+
+def agrees_or_is_refused(
+    text: str,
+    function: Callable[..., Any],
+    inputs: Sequence[Sequence[Any]],
+    runs: Sequence[tuple[str, str]] = RUNS[:1],
+    masks: Sequence[Sequence[bool]] | None = None,
+) -> bool:
+    """Assert that a generated function does what Python does, or is refused with a place; whether it is converted."""
+    try:
+        different = list(disagreements(function, inputs, runs, masks))
+    except tl.Invalid as error:
+        assert error.rule in ("F4", "V5") and error.where is not None, error
+        return False
+    except Exception as error:
+        if not isinstance(error, type(python_ending(function, inputs[0]).error)):
+            raise
+        return True
+    assert not different, "\n".join([text, *different])
+    return True
