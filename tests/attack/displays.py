@@ -15,6 +15,7 @@ import tagloom as tl
 from support.laws.session_laws import reply_violations
 from tagloom.core.graph.graph import Graph
 from tagloom.interp.history.history import History
+from tagloom.tui.run_start import StartOptions
 from tagloom.tui.session.commands import COMMANDS, new_session
 from tagloom.tui.session.session import Session
 from tagloom.viz.pictures import PICTURES, render_picture, run_picture
@@ -24,6 +25,8 @@ from tagloom.viz.player.recording import record_tokens, select_segment
 from tagloom.viz.view import View
 
 LIMITS = tl.Limits(firings=60, tokens=1_000, depth=50)
+START_OPTIONS = StartOptions(limits=LIMITS)
+"""The options of runs that a command of a session begins."""
 
 
 def begin_display(graph: Graph, arguments: list[Any], schedule: str) -> History | None:
@@ -42,7 +45,7 @@ def display_violations(history: History, dice: random.Random, folder: Path) -> I
     for name in PICTURES:
         yield from _raised(f"picture {name}", lambda name=name: _draw(history, name))
     yield from _raised("player", lambda: _columns(history))
-    session = new_session()
+    session = new_session(START_OPTIONS)
     session.add_run(history)
     for line in command_lines(session, dice, folder):
         yield from _raised(line, lambda line=line: session.execute(line))

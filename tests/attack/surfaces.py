@@ -32,7 +32,7 @@ from xml.etree import ElementTree
 import numpy as np
 import tagloom as tl
 from attack.command_line import run_words
-from attack.displays import begin_display, command_lines, display_violations
+from attack.displays import START_OPTIONS, begin_display, command_lines, display_violations
 from attack.flat_graphs import graph_and_arguments
 from attack.hostile_names import HOSTILE, MARK, faults, rename
 from support.generators.json_edits import (
@@ -280,7 +280,7 @@ def attack_metrics(dice: random.Random, folder: Path) -> None:
 
 
 def attack_session(dice: random.Random, folder: Path) -> None:
-    session = new_session()
+    session = new_session(START_OPTIONS)
     graph, arguments = dice.choice(EVERY)
     history = begin_display(graph, arguments, "waves")
     assert history is not None
@@ -417,8 +417,12 @@ def attack_failure(name: str, seed: int, folder: Path) -> str:
     return ""
 
 
+class OutOfTime(BaseException):
+    """An input took too long. No Exception: what is attacked must not catch it."""
+
+
 def _interrupt(number: int, frame: FrameType | None) -> None:
-    raise TimeoutError(f"an input took more than {MAX_SECONDS} s")
+    raise OutOfTime(f"an input took more than {MAX_SECONDS} s")
 
 
 def main(count: int, seed: int) -> int:
