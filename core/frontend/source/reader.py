@@ -80,7 +80,21 @@ def _candidates(code: CodeType) -> list[FunctionSource]:
 
 def _matching_functions(code: CodeType) -> list[FunctionSource]:
     """The functions of a code object's file that compile to it, outermost first."""
-    return [source for source in _candidates(code) if _compiles_to(source, code)]
+    matches = [source for source in _candidates(code) if _compiles_to(source, code)]
+    return matches or [source for source in _lambdas_within(code) if _compiles_to(source, code, compare_spans=False)]
+
+
+def _lambdas_within(code: CodeType) -> list[FunctionSource]:
+    """The lambdas of a file that lie where all instructions of a lambda's code are said to be.
+
+    pytest before 8.4 gives everything in an `assert` the place of the whole statement."""
+    spans = _spans(code)
+    if code.co_name != "<lambda>" or len(spans) != 1:
+        return []
+    functions = _read_functions(code.co_filename)
+    return [
+        source for source in functions if isinstance(source.node, ast.Lambda) and _is_within(_span(source.node), *spans)
+    ]
 
 
 def _read_functions(file: str) -> tuple[FunctionSource, ...]:
@@ -132,25 +146,42 @@ def _may_be(node: FunctionNode, code: CodeType) -> bool:
         return False
     if isinstance(node, ast.FunctionDef):
         return True
-    body = node.body  # not the lambda itself: a lambda that only returns a lambda has no position outside of the latter
-    start, end = (body.lineno, body.col_offset), (body.end_lineno, body.end_col_offset)
-    positions = [
-        (line, column, end_line, end_column)
+    # Not the lambda itself: a lambda that only returns a lambda has no instruction outside of the latter.
+    return all(_is_within(span, _span(node.body)) for span in _spans(code))
+
+
+Span: TypeAlias = tuple[tuple[int, int], tuple[int, int]]
+"""The line and column where something begins, and those where it ends."""
+
+
+def _is_within(inner: Span, outer: Span) -> bool:
+    return outer[0] <= inner[0] and inner[1] <= outer[1]
+
+
+def _span(node: ast.expr) -> Span:
+    assert node.end_lineno is not None and node.end_col_offset is not None
+    return (node.lineno, node.col_offset), (node.end_lineno, node.end_col_offset)
+
+
+def _spans(code: CodeType) -> set[Span]:
+    """Where the instructions of a code object are in its file."""
+    return {
+        ((line, column), (end_line, end_column))
         for line, end_line, column, end_column in code.co_positions()
         if line is not None and end_line is not None and column is not None and end_column and end_column > column
-    ]
-    return all(
-        start <= (line, column) and (end_line, end_column) <= end for line, column, end_line, end_column in positions
-    )
+    }
 
 
-def _compiles_to(source: FunctionSource, code: CodeType) -> bool:
+def _compiles_to(source: FunctionSource, code: CodeType, compare_spans: bool = True) -> bool:
     """Whether the source compiles to this code. Code that pytest has changed, since it contains `assert`, is not
     compared."""
     if any(name.startswith("@py") for name in (*code.co_names, *code.co_varnames)):
         return True
     compiled = _compile_statement(source, code.co_flags & FUTURE_FLAGS)
-    return any(_is_same_code(candidate, code) for candidate in compiled.get((code.co_name, code.co_firstlineno), ()))
+    candidates = compiled.get((code.co_name, first_line(source.node)), ())
+    return any(
+        _may_be(source.node, candidate) and _is_same_code(candidate, code, compare_spans) for candidate in candidates
+    )
 
 
 _COMPILED_STATEMENTS: dict[tuple[int, int], tuple[ast.stmt, dict[tuple[str, int], list[CodeType]]]] = {}
@@ -173,19 +204,22 @@ def _compile_statement(source: FunctionSource, flags: int) -> dict[tuple[str, in
     return _COMPILED_STATEMENTS[key][1]
 
 
-def _is_same_code(first: CodeType, second: CodeType) -> bool:
+def _is_same_code(first: CodeType, second: CodeType, compare_spans: bool) -> bool:
     names = ("co_code", "co_names", "co_varnames", "co_freevars", "co_cellvars", "co_argcount", "co_kwonlyargcount")
     return (
         all(getattr(first, name) == getattr(second, name) for name in names)
-        and list(first.co_positions()) == list(second.co_positions())
+        and (not compare_spans or list(first.co_positions()) == list(second.co_positions()))
         and len(first.co_consts) == len(second.co_consts)
-        and all(map(_is_same_constant, first.co_consts, second.co_consts))
+        and all(
+            _is_same_constant(*constants, compare_spans)
+            for constants in zip(first.co_consts, second.co_consts, strict=True)
+        )
     )
 
 
-def _is_same_constant(first: object, second: object) -> bool:
+def _is_same_constant(first: object, second: object, compare_spans: bool) -> bool:
     if isinstance(first, CodeType) and isinstance(second, CodeType):
-        return _is_same_code(first, second)
+        return _is_same_code(first, second, compare_spans)
     return _constant_key(first) == _constant_key(second)
 
 

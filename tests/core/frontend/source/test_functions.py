@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
@@ -382,6 +383,30 @@ def test_lambdas_that_only_return_lambdas() -> None:
     with pytest.raises(tl.Usage, match="this is not a value of a program"):
         tl.function(thunk)()
     assert tl.function(thunk()())() == 3
+
+
+LAMBDAS_IN_AN_ASSERT = """
+def check(call):
+    assert call(lambda n: n - 1 if n > 0 else n, 3) == 2 and call(lambda n: n + 1, 3) == 4 and (
+        call(lambda n: 2 if n > 2 and n < 5 else 0, 3)) == 2 and call(lambda: lambda n: n if n else 7)(0) == 7
+"""
+
+
+def test_lambdas_in_an_assert_that_pytest_changed(tmp_path: Path) -> None:
+    """pytest before 8.4 gives everything in an `assert` the place of the whole statement."""
+    file = tmp_path / "lambdas.py"
+    file.write_text(LAMBDAS_IN_AN_ASSERT)
+    tree = ast.parse(LAMBDAS_IN_AN_ASSERT)
+    statement = next(node for node in ast.walk(tree) if isinstance(node, ast.Assert))
+    for node in ast.walk(statement):
+        ast.copy_location(node, statement)
+    module: dict[str, Any] = {}
+    exec(compile(tree, str(file), "exec"), module)
+
+    def call(function: Any, *arguments: Any) -> Any:
+        return tl.function(function)(*arguments) if arguments else tl.function(function())
+
+    module["check"](call)
 
 
 def test_syntax_trees_of_other_tools_do_no_harm() -> None:
