@@ -90,6 +90,23 @@ _RECURSION_LIMIT = 40 * MAX_NESTING
 """The recursion limit while a function is traced, in Python frames: a region nested in another takes up to 14."""
 
 
+@contextmanager
+def refuse_deep_recursion(function_spec: FunctionSpec) -> Iterator[None]:
+    """A context in which a function is traced, and Python's RecursionError is Invalid."""
+    try:
+        with recursion_limit(_RECURSION_LIMIT):
+            yield
+    except RecursionError:
+        raise Invalid(
+            f"the calls of Python are nested too deeply while tagloom traces {function_spec.name}",
+            where=definition_location(function_spec.python_function.__code__),
+            required=f"at most {_RECURSION_LIMIT:,} nested calls of Python, of which each recursive call makes several",
+            hint="a recursion that counts down from a Python number is written out call by call; pass the number to "
+            "the tl.function as an argument, and its program has one function for all depths",
+            python=RecursionError,
+        ) from None
+
+
 class ProgramBuilder:
     """Builds a program: traces an entry function and all functions that it calls."""
 
@@ -133,7 +150,7 @@ class ProgramBuilder:
     ) -> tuple[TreeType, ...]:
         """The types of the arguments of a user's call in its program; see `infer_number_types`."""
         try:
-            with recursion_limit(_RECURSION_LIMIT):
+            with refuse_deep_recursion(function_spec):
                 return self.infer_number_types(function_spec, argument_types, numbers)
         finally:
             self._release()
@@ -146,7 +163,7 @@ class ProgramBuilder:
         Raises Invalid or Usage where the function cannot be traced, and any exception that the user's code raises.
         """
         try:
-            with recursion_limit(_RECURSION_LIMIT):
+            with refuse_deep_recursion(function_spec):
                 return self._build_program(function_spec, argument_types)
         except KeyboardInterrupt as interrupt:
             location = definition_location(function_spec.python_function.__code__)

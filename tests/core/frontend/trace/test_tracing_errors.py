@@ -419,3 +419,16 @@ def test_f1_user_code_beside_the_package(tmp_path: Path) -> None:
     assert str(ours / "core" / "op.py").startswith(source._INTERNAL_PATHS) and not str(tmp_path).startswith(
         source._INTERNAL_PATHS
     )
+
+
+def test_recursion_that_only_python_sees() -> None:
+    """Calls that recurse on a Python number are written out one by one: too many are refused in words."""
+
+    def add_up(x: Any, count: int) -> Any:
+        return x if count == 0 else x + add_up(x, count - 1)
+
+    assert tl.function(lambda x: add_up(x, 100))(1.0) == 101.0
+    with pytest.raises(tl.Invalid, match="nested too deeply while tagloom traces") as caught:
+        tl.function(lambda x: add_up(x, 10_000))(1.0)
+    assert isinstance(caught.value, RecursionError) and "test_tracing_errors.py" in str(caught.value)
+    assert tl.function(add_up)(1.0, 10_000) == 10_001.0
