@@ -17,6 +17,7 @@ from typing import Any, NoReturn, TypeAlias
 from ...core.dtypes import PYTHON_DTYPES
 from ...core.errors import Invalid
 from ...core.frontend.trace.choice import Choice
+from ...core.frontend.trace.program_builder import TracedValue, current_region
 from ...core.frontend.trace.pytree import is_named_tuple
 from ...core.frontend.trace.source_location import user_location
 from ...core.frontend.trace.stacked_items import DICT_CLASSES, StackedItems, has_stacked_entries
@@ -25,10 +26,11 @@ from ...core.program.program import Location
 _PYTHON_CLASSES = tuple(dtype.numpy.type for dtype in PYTHON_DTYPES)
 Path: TypeAlias = tuple[Any, ...]
 """The place of a value in the arguments: the position of the argument, then keys and positions."""
-OLD, NEW, TUPLE, ROWS = "old", "new", "tuple", "rows"
+OLD, NEW, TUPLE, ROWS, CHOICE = "old", "new", "tuple", "rows", "choice"
 """The words that begin an origin: a value of the arguments, and its path; a new list or dict, and its number; a tuple;
-the lists that one array holds, which are where they were, and may have been changed. The origins of the items follow.
-The origin of all other values is None."""
+the lists that one array holds, which are where they were, and may have been changed; one of several lists, and the
+position of the number that says which one. The origins of the items follow, or those of the several lists. The origin
+of all other values is None."""
 
 
 def _items_of(value: Any) -> Iterator[tuple[Any, Any]]:
@@ -109,6 +111,8 @@ class _Origins:
     paths: dict[int, Path]
     """The paths of the values that the arguments have at the start, by identity."""
     new: dict[int, int] = field(default_factory=dict)
+    numbers: list[Any] = field(default_factory=list)
+    """The values that say which list is in a place, where only the run knows it."""
 
     def describe(self, value: Any) -> Any:
         """The origin of a value. Raises Invalid (F4) where only the run knows it."""
@@ -121,9 +125,18 @@ class _Origins:
         if not is_container:
             return None if path is None else [OLD, path, None]
         if path is None and _is_ambiguous(value):
-            self.refuse()
+            return self._describe_choice(value)
         number = path if path is not None else self.new.setdefault(id(value), len(self.new))
         return [NEW if path is None else OLD, number, self._describe_items(value)]
+
+    def _describe_choice(self, value: Any) -> Any:
+        from ...core.frontend.source.nested_lists import list_choice  # here: import tagloom needs no converter
+
+        choice = list_choice(value)
+        if choice is None or any(map(_has_containers, value)) or not _is_value_of_function(choice.number):
+            self.refuse()
+        self.numbers.append(choice.number)
+        return [CHOICE, len(self.numbers) - 1, [self.describe(option) for option in choice.options]]
 
     def _describe_items(self, container: Any) -> Any:
         if has_stacked_entries(container):
@@ -132,13 +145,19 @@ class _Origins:
             return None
         items = [item for _, item in _items_of(container)]
         holds_rows = [type(item) is StackedItems and _has_containers(item.columns) for item in items]
-        if any(holds_rows[1:]) or (any(holds_rows) and (id(container) not in self.paths or _is_reordered(container))):
+        if any(holds_rows[1:]) or (any(holds_rows) and not self._has_rows_in_place(container)):
             self.refuse()
         if any(type(item) is StackedItems for item in items) and not any(holds_rows):
             if any(map(_has_containers, items)):
                 self.refuse()
             return None
         return [[ROWS] if is_held else self.describe(item) for is_held, item in zip(holds_rows, items, strict=True)]
+
+    def _has_rows_in_place(self, container: Any) -> bool:
+        """Whether the rows that an array holds are where they were, as far as the trace knows."""
+        region = current_region()
+        are_apart = region is not None and region.specialization.has_rows_of_their_own
+        return id(container) in self.paths and not are_apart and not _is_reordered(container)
 
     def refuse(self) -> NoReturn:
         raise Invalid(
@@ -162,10 +181,16 @@ def _has_containers(value: Any) -> bool:
 
 def _is_ambiguous(container: Any) -> bool:
     """Whether a list or dict may be one of several, or is a row of an argument."""
-    from ...core.frontend.source.open_lists import item_origin  # here: import tagloom needs no converter
+    from ...core.frontend.source.nested_lists import item_origin  # here: import tagloom needs no converter
     from ...core.frontend.source.trees import is_rebuilt
 
     return is_rebuilt(container) or item_origin(container) is not None
+
+
+def _is_value_of_function(value: Any) -> bool:
+    """Whether a value is one of the outermost region under trace, not of a branch or loop in it."""
+    region, value = current_region(), getattr(value, "_tagloom_value", None)
+    return isinstance(value, TracedValue) and value.region is region
 
 
 def _is_reordered(container: Any) -> bool:
@@ -174,24 +199,29 @@ def _is_reordered(container: Any) -> bool:
     return is_reordered(container)
 
 
-def describe_origins(name: str, location: Location | None, paths: dict[int, Path], contents: Sequence[Any]) -> str:
+def describe_origins(
+    name: str, location: Location | None, paths: dict[int, Path], contents: Sequence[Any]
+) -> tuple[str, tuple[Any, ...]]:
     """Where the lists, dicts and other values in arguments come from, at the end of a trace of the function of this
-    name, defined here. `paths` has the paths of the values that the arguments had at its start, by identity. Raises
-    Invalid (F4) where only the run knows.
+    name, defined here, and the values that choose among several lists. `paths` has the paths of the values that the
+    arguments had at its start, by identity. Raises Invalid (F4) where the trace does not know it.
 
     >>> row = [1]
     >>> describe_origins("f", None, {id(row): (0, 1)}, [(row, row)])
-    '[["tuple", null, [["old", [0, 1], [null]], ["old", [0, 1], [null]]]]]'
+    ('[["tuple", null, [["old", [0, 1], [null]], ["old", [0, 1], [null]]]]]', ())
     """
     origins = _Origins(name, location, paths)
-    return json.dumps([origins.describe(content) for content in contents])
+    return json.dumps([origins.describe(content) for content in contents]), tuple(origins.numbers)
 
 
 _read_origins = functools.lru_cache(json.loads)
 
 
-def change_arguments(arguments: Sequence[Any], contents: Sequence[Any], origins: str) -> None:
-    """Give the lists and dicts in arguments the items that they have in `contents`.
+def change_arguments(
+    arguments: Sequence[Any], contents: Sequence[Any], origins: str, numbers: Sequence[Any] = ()
+) -> None:
+    """Give the lists and dicts in arguments the items that they have in `contents`. `numbers` are the values that
+    choose among several lists.
 
     >>> rows = [[1], [2, 3]]
     >>> first = rows[0]
@@ -201,7 +231,7 @@ def change_arguments(arguments: Sequence[Any], contents: Sequence[Any], origins:
     ([[2, 3], [4]], True)
     """
     old = dict(pair for position, value in enumerate(arguments) for pair in walk_paths(value, (position,)))
-    caller = _CallerItems(old)
+    caller = _CallerItems(old, numbers)
     for content, origin in zip(contents, _read_origins(origins), strict=True):
         caller.restore(content, origin)
     for container, items in caller.changes:
@@ -214,6 +244,7 @@ class _CallerItems:
     """The items that lists and dicts of the caller take after a run."""
 
     old: dict[Path, Any]
+    numbers: Sequence[Any]
     new: dict[int, Any] = field(default_factory=dict)
     changes: list[tuple[Any, Any]] = field(default_factory=list)
 
@@ -222,6 +253,8 @@ class _CallerItems:
         if origin is None:
             return to_python(content)
         kind, place, items = origin
+        if kind == CHOICE:
+            return self._restore_choice(content, items[int(self.numbers[place])])
         if kind == TUPLE:
             return _tuple_like(content, self._restore_items(content, items, None))
         is_container = type(content) in (list, *DICT_CLASSES)
@@ -229,6 +262,11 @@ class _CallerItems:
         if is_container and type(value) is type(content):
             self._change(value, content, items)
         return value
+
+    def _restore_choice(self, content: Any, origin: Any) -> Any:
+        """The caller's list for the one that the run has chosen, which contains values only."""
+        kind, place, _ = origin
+        return self.restore(content, origin if kind == CHOICE else [kind, place, None])
 
     def _change(self, container: Any, content: Any, origins: Any) -> None:
         """Note the items that a list or dict takes."""

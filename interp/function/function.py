@@ -187,11 +187,11 @@ class Function(SvgReprMixin):
 
         function = self.get_or_derive(("with arguments", positions), derive)
         try:
-            result, contents, origins = function.call_eagerly(arguments, callback_log=callback_log)
+            result, contents, origins, numbers = function.call_eagerly(arguments, callback_log=callback_log)
         except TagloomError as error:
             error.add_note("the lists and dicts in the arguments are as they were before the call")
             raise
-        change_arguments(arguments, contents, origins)
+        change_arguments(arguments, contents, origins, numbers)
         return result
 
     def _run(
@@ -556,15 +556,15 @@ class Function(SvgReprMixin):
 
 
 def returning_arguments(source: FunctionSpec, positions: Sequence[int]) -> FunctionSpec:
-    """The function that also returns its arguments at these positions, as they are at its end, and the origins of what
-    they contain: three values."""
+    """The function that also returns its arguments at these positions, as they are at its end, the origins of what they
+    contain, and the values that choose among several lists: four values."""
     from ...core.frontend.source.entry import prepare_entry  # here: import tagloom needs no converter
 
     def python(*arguments: Any) -> Any:
         former = ArgumentValues(arguments)
         result = prepare_entry(source.python_function)(*arguments)
         contents = former.contents(positions)
-        return result, contents, describe_origins(source.name, source.location, former.paths, contents)
+        return result, contents, *describe_origins(source.name, source.location, former.paths, contents)
 
     derived = DerivedFunction(source.name, source.python_function, python)
     return replace(source, python_function=derived, result_type=None)

@@ -31,7 +31,9 @@ from ..trace.source_location import is_internal_file, user_location
 from ..trace.stacked_items import StackedItems, has_stacked_items
 from .convert import convert, is_converted
 from .functions import call_recursively, call_traced, may_be_function, run_in_caller
-from .open_lists import item_count, item_origin
+from .items import refresh_taken_items
+from .nested_lists import item_origin
+from .open_lists import item_count
 from .option_operations import choose_operands
 from .raising import is_raised, possible_exceptions, possible_traps
 from .ranges import SymbolicRange
@@ -47,7 +49,7 @@ from .state import (
     staging_depth,
 )
 from .texts import SymbolicText, check_text, field, text_parts
-from .trees import is_rebuilt, is_symbolic
+from .trees import is_one_of_several, is_symbolic
 from .tries import catching_try
 from .user_code import is_convertible
 from .writes import announce_attribute, announce_items, announce_items_in_place
@@ -158,7 +160,12 @@ def _call_recorded(function: Any, arguments: tuple[Any, ...], keywords: dict[str
 
 def record_changes(candidates: Sequence[Any], perform: Callable[[], Any]) -> Any:
     """What `perform` returns. The changes that it makes to these objects are found by comparing them, and announced."""
-    if active_journal() is None and not any(map(is_rebuilt, candidates)):
+    with refresh_taken_items():
+        return _record_changes(candidates, perform)
+
+
+def _record_changes(candidates: Sequence[Any], perform: Callable[[], Any]) -> Any:
+    if active_journal() is None and not any(map(is_one_of_several, candidates)):
         return perform()
     before = [
         (container, ItemsPlace(container).read()) for container in candidates if isinstance(container, CONTAINERS)

@@ -27,7 +27,7 @@ from ..trace.source_location import is_marked_inline
 from ..trace.stacked_items import DICT_CLASSES
 from ..trace.symbol import Symbol
 from .state import Journal, NotIsolated, open_journal, register_created, staging_depth
-from .trees import Tree, is_rebuilt, is_symbolic, split
+from .trees import Tree, is_one_of_several, is_symbolic, split
 
 MAX_NESTED_CALLS = 32
 """The most calls inside one another that are functions of the program; deeper ones run in their callers."""
@@ -200,7 +200,7 @@ def _is_value(result: Any, tree: Tree, journal: Journal, arguments: list[Any]) -
     for item in pending:  # a worklist: the loop appends to it
         if type(item) in (list, *DICT_CLASSES):
             identities.append(id(item))
-            if id(item) not in journal.created_objects or is_rebuilt(item):
+            if id(item) not in journal.created_objects or is_one_of_several(item):
                 return False
         if type(item) in (list, tuple, *DICT_CLASSES):
             pending += item.values() if type(item) in DICT_CLASSES else item

@@ -7,9 +7,11 @@ conversion of numbers.
 
 from __future__ import annotations
 
+import itertools
 import operator
 from collections import Counter, deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, NoReturn
 
 import numpy as np
@@ -25,24 +27,46 @@ from ..trace.source_location import user_location
 from ..trace.stacked_items import has_stacked_items
 from ..trace.symbol import array_namespace
 from .choices import unify_options
+from .nested_lists import (
+    ItemOrigin,
+    are_different_places,
+    find_taken_item,
+    is_valid,
+    item_origin,
+    note_list_choice,
+    note_origin,
+    valid_origins,
+)
 from .open_lists import (
     DifferentItems,
-    ItemOrigin,
     as_position,
     assign_open_item,
+    assign_open_slice,
     column_positions,
+    delete_open_item,
+    delete_open_slice,
     get_open_item,
-    item_origin,
+    item_count,
     sort_open_items,
+    stack_items,
+    take_item,
     unify_structures,
-    write_back,
 )
 from .raising import raised, stage_assertion
 from .staging import stage_branch
 from .state import CONTAINERS, ItemsPlace, Variables, record_write, register_created
 from .tables import is_open_table, is_symbolic_key, may_grow, set_entry
-from .trees import is_symbolic, split, static_objects
-from .writes import announce_items, is_reordered, note_in_place, replace_items
+from .trees import is_rebuilt, is_symbolic, split, static_objects
+from .writes import (
+    announce_items,
+    announce_items_in_place,
+    is_reordered,
+    note_in_place,
+    note_write_in_array,
+    refuse_rebuilt,
+    replace_items,
+)
+from .writes import delete_item as delete_known_item
 from .writes import set_item as set_known_item
 
 MAX_ASSIGNED_ITEMS = 256
@@ -81,6 +105,8 @@ def get_item(container: Any, index: Any) -> Any:
     if isinstance(container, range):
         position = as_position(index)
         return container.start + array_namespace().asarray(np.arange(len(container)))[position] * container.step
+    if type(container) is list and is_symbolic(index) and any(type(item) is list for item in container):
+        return _select_list(container, index)
     if isinstance(container, list | tuple | str) and is_symbolic(index):
         return select(container, index)
     if isinstance(container, list | tuple | str):
@@ -112,6 +138,33 @@ def select(items: Sequence[Any], index: Any) -> Any:
         columns[0][index]
         return items[0]
     return trees[0].rebuild([column[index] for column in columns])
+
+
+def _select_list(container: list[Any], index: Any) -> Any:
+    """`container[index]`, of a list of lists: a change of the item is one in the list at that place."""
+    taken = find_taken_item(container, index)
+    if taken is not None:
+        return taken
+    item = select(container, index)
+    if type(item) is list and is_rebuilt(item):
+        _note_options(item, container, index)
+        note_list_choice(item, _position(container, index), container)
+    return item
+
+
+def _note_options(item: list[Any], options: Sequence[list[Any]], index: Any) -> None:
+    """Note of which lists a list is one, and so the lists in it."""
+    note_origin(item, list(options), index)
+    if all(len(option) == len(item) for option in options):
+        for position, part in enumerate(item):
+            parts = [option[position] for option in options]
+            if type(part) is list and all(type(each) is list for each in parts):
+                _note_options(part, parts, index)
+
+
+def _position(container: Sequence[Any], index: Any) -> Any:
+    """The position of an item, from an index that may be negative. One out of range is a trap: an IndexError."""
+    return array_namespace().asarray(np.arange(len(container)))[as_position(index)]
 
 
 def _column(leaves: Sequence[Any]) -> Any:
@@ -174,7 +227,9 @@ def set_item(value: Any, container: Any, key: Any) -> None:
     among those of a dict is a trap: a NotImplementedError. Raises Invalid (F4) for a long list and an empty dict."""
     origin = item_origin(container)
     if origin is not None:
-        _set_in_row(value, container, key, origin)
+        changed = register_created(list(container))
+        set_item(value, changed, key)
+        _change_list(container, changed)
         if isinstance(value, CONTAINERS):
             note_reordered(container)
         return
@@ -188,7 +243,11 @@ def set_item(value: Any, container: Any, key: Any) -> None:
     if is_searched:
         set_entry(container, key, value)
         return
-    if not is_symbolic_index(key) and not (has_stacked_items(container) and type(key) is slice):
+    if type(container) is list and type(key) is slice and _is_open_slice(container, key, value):
+        announce_items(container)
+        replace_items(container, assign_open_slice(list(container), key, list(value)))
+        return
+    if not is_symbolic_index(key):
         set_known_item(value, container, key)
         return
     index = read_variable(key)
@@ -199,48 +258,119 @@ def set_item(value: Any, container: Any, key: Any) -> None:
         words = "an item of a dict is assigned at a symbolic key that is not among its keys: the dict would grow"
         stage_assertion(is_there, raised(NotImplementedError(words)))
         keys = list(container)
-    elif isinstance(container, list) and type(key) is slice:
-        _refuse(
-            "a slice of a list is assigned, and only the run knows its items or bounds",
-            "write x = x[:i] + items + x[j:], or assign the items in a loop",
-        )
     elif isinstance(container, list) and is_symbolic(index):
-        index = as_position(index)
         keys = list(range(len(container)))
         if not keys:
             raise raised(IndexError("list assignment index out of range"))
-        position = array_namespace().asarray(np.arange(len(keys)))[index]
+        position = _position(container, index)
     else:
         set_known_item(value, container, key)
         return
-    if len(keys) > MAX_ASSIGNED_ITEMS:
-        _refuse(
-            f"one of {len(keys)} items is assigned at a symbolic index",
-            f"up to {MAX_ASSIGNED_ITEMS} are chosen one by one; use an array, and x = tl.scatter(x, value, i)",
-        )
+    _check_count(keys)
     for number, known_key in enumerate(keys):
         set_known_item(_choose(position == number, value, container[known_key]), container, known_key)
 
 
-def _set_in_row(value: Any, row: list[Any], key: Any, origin: ItemOrigin) -> None:
-    """`row[key] = value`, also where the row comes from."""
-    changed = register_created(list(row))
-    set_item(value, changed, key)
-    _write_row(changed, origin.container, origin.index)
-    record_write(ItemsPlace(row))
-    row[:] = changed
-    write_back(origin)
-
-
-def _write_row(row: list[Any], container: list[Any], index: Any) -> None:
-    """`container[index] = row`, which is the list at that place after a change of its items."""
-    was_reordered, origin = is_reordered(container), item_origin(container)
-    if origin is None:
-        set_item(row, container, index)
+def delete_item(container: Any, key: Any) -> None:
+    """`del container[key]`, also of a list whose items only the run knows, or at a symbolic index."""
+    is_open = type(container) in (list, deque) and (has_stacked_items(container) or is_symbolic_index(key))
+    if is_open and type(key) is slice:
+        announce_items(container)
+        replace_items(container, delete_open_slice(list(container), read_variable(key)))
+    elif is_open:
+        take_out(container, key)
     else:
-        _set_in_row(row, container, index, origin)
+        delete_known_item(container, key)
+
+
+def take_out(container: Any, index: Any) -> Any:
+    """`container.pop(index)`, of a list or deque whose items only the run knows, or at a symbolic index."""
+    announce_items(container)
+    items = list(container)
+    if not items:
+        raise raised(IndexError("pop from empty list"))
+    if has_stacked_items(items) or not all(type(item) is list for item in items):
+        item, rest = delete_open_item(items, index)
+    else:
+        _check_count(items)
+        item, position = _select_list(items, read_variable(index)), _position(items, read_variable(index))
+        pairs = enumerate(itertools.pairwise(items))
+        rest = [_choose(position > number, before, after) for number, (before, after) in pairs]
+    replace_items(container, rest)
+    return item
+
+
+def _check_count(items: Sequence[Any]) -> None:
+    if len(items) > MAX_ASSIGNED_ITEMS:
+        _refuse(
+            f"one of {len(items)} items is assigned or taken out at a symbolic index",
+            f"up to {MAX_ASSIGNED_ITEMS} are chosen one by one; use an array, and x = tl.scatter(x, value, i)",
+        )
+
+
+def _is_open_slice(container: list[Any], index: slice, values: Any) -> bool:
+    """Whether only the run knows the items or bounds of a slice of a list, or the items that are assigned to it."""
+    return is_symbolic_index(index) or has_stacked_items(container) or has_stacked_items(values)
+
+
+@contextmanager
+def refresh_taken_items() -> Iterator[None]:
+    """Take lists again after the block, if they come from lists that it changes."""
+    before = valid_origins()
+    yield
+    for origin in before:
+        if not has_stacked_items(origin.container) and not is_valid(origin):
+            _replace_items(origin.item, _take_again(origin), origin)
+
+
+def _change_list(row: list[Any], items: list[Any]) -> None:
+    """Give a list these items, also where it comes from."""
+    origin = item_origin(row)
+    if origin is None:
+        announce_items_in_place(row)
+        row[:] = items
+        return
+    if has_stacked_items(origin.container):
+        _write_in_array(items, origin)
+    else:
+        if len({item_count(option) for option in origin.container}) > 1:
+            refuse_rebuilt(row, "change a copy: x = list(x)")
+        position = _position(origin.container, origin.index)
+        for number, option in enumerate(origin.container):
+            _change_list(option, _choose(position == number, items, list(option)))
+    _replace_items(row, items, origin)
+
+
+def _write_in_array(items: list[Any], origin: ItemOrigin) -> None:
+    """Give an item of a list with stacked items these items, and so other lists that may be this one."""
+    container, index = origin.container, origin.index
+    others = [each for each in valid_origins() if each.container is container and each.item is not origin.item]
+    was_reordered = is_reordered(container)
+    set_item(items, container, index)
     if not was_reordered:
         note_in_place(container)
+    note_write_in_array(container)
+    for other in others:
+        is_elsewhere = are_different_places(other.index, index)
+        _replace_items(other.item, other.item if is_elsewhere else _take_again(other), other)
+
+
+def _replace_items(row: list[Any], items: list[Any], origin: ItemOrigin) -> None:
+    """Give a list the items that it has where it comes from, and so the lists that were taken from it."""
+    inner = [each for each in valid_origins() if each.container is row]
+    if items is not row:
+        record_write(ItemsPlace(row))
+        row[:] = items
+    note_origin(row, origin.container, origin.index)
+    for each in inner:
+        _replace_items(each.item, _take_again(each), each)
+
+
+def _take_again(origin: ItemOrigin) -> list[Any]:
+    """The items that a list has now where it comes from."""
+    if not has_stacked_items(origin.container):
+        return list(select(origin.container, origin.index))
+    return list(take_item(stack_items(origin.container), origin.index))
 
 
 def note_reordered(row: Any) -> None:

@@ -17,19 +17,19 @@ from ..trace.choice import Choice
 from ..trace.program_builder import current_region
 from ..trace.python_operations import perform
 from ..trace.source_location import user_location
-from ..trace.stacked_items import has_stacked_items
+from ..trace.stacked_items import StackedItems, has_stacked_items
 from . import library
 from .convert import convert
-from .items import get_or_default, sort_items
+from .items import get_or_default, refresh_taken_items, sort_items, take_out
 from .mathematics import apply_math, check_power
-from .open_lists import delete_open_item, get_open_item, insert_open_item
+from .open_lists import get_open_item, insert_open_item
 from .operators import Operators
 from .sequences import PushedItems, collect_items, is_counted, push_all
 from .state import register_created
 from .tables import call_dict_method, is_open_table
 from .texts import format_fields, join_strings
 from .trees import is_symbolic
-from .writes import announce_items, replace_items
+from .writes import announce_items
 
 _PACKAGE = __name__.partition(".")[0]
 
@@ -46,7 +46,8 @@ def call_symbolic(operators: Operators, function: Any, arguments: tuple[Any, ...
             return result
     method = _METHODS.get((type(owner), getattr(function, "__name__", "")))
     if method is not None:
-        result = method(operators, owner, *arguments, **keywords)
+        with refresh_taken_items():
+            result = method(operators, owner, *arguments, **keywords)
         if result is not NotImplemented:
             return result
     if owner is math and not keywords and any(is_symbolic(read_variable(argument)) for argument in arguments):
@@ -121,12 +122,19 @@ def _sort_in_place(operators: Operators, items: list[Any], *, key: Any = None, r
     items[:] = ordered
 
 
+def _has_symbols(value: Any) -> bool:
+    """Whether only the run knows a value, or one in a list or tuple."""
+    value = read_variable(value)
+    if type(value) in (list, tuple):
+        return any(map(_has_symbols, value))
+    return type(value) is StackedItems or is_symbolic(value)
+
+
 def _in_python(function: Any) -> Callable[..., Any]:
     """A method of a list or tuple, by a function of the library where a value is symbolic."""
 
     def run(operators: Operators, items: Any, *arguments: Any) -> Any:
-        is_known = not any(is_symbolic(read_variable(operand)) for operand in (*items, *arguments))
-        is_known = is_known and not has_stacked_items(items)
+        is_known = not any(map(_has_symbols, (*items, *arguments)))
         return NotImplemented if is_known or len(arguments) != 1 else convert(function)(items, *arguments)
 
     return run
@@ -176,10 +184,7 @@ def _clear(operators: Operators, items: list[Any]) -> Any:
 def _pop(operators: Operators, items: list[Any] | deque[Any], index: Any = -1) -> Any:
     if not (has_stacked_items(items) or is_symbolic(read_variable(index))):
         return NotImplemented
-    announce_items(items)
-    item, rest = delete_open_item(list(items), index)
-    replace_items(items, rest)
-    return item
+    return take_out(items, index)
 
 
 def _insert(operators: Operators, items: list[Any], index: Any, value: Any) -> Any:
@@ -191,11 +196,9 @@ def _insert(operators: Operators, items: list[Any], index: Any, value: Any) -> A
 
 
 def _remove(operators: Operators, items: list[Any], value: Any) -> Any:
-    if not any(is_symbolic(read_variable(operand)) for operand in (value, *items)) and not has_stacked_items(items):
+    if not any(map(_has_symbols, (value, *items))):
         return NotImplemented
-    index = operators.call(items.index, value)
-    announce_items(items)
-    replace_items(items, delete_open_item(list(items), index)[1])
+    take_out(items, operators.call(items.index, value))
     return None
 
 

@@ -12,7 +12,7 @@ import operator
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from itertools import groupby
-from typing import Any, NamedTuple
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -20,7 +20,7 @@ from ... import dtypes
 from ...errors import Invalid
 from ..trace.captures import read_variable
 from ..trace.numbers import DTYPES, higher_kind, number_kind, to_kind
-from ..trace.program_builder import current_region, to_operand, unwrap_weak
+from ..trace.program_builder import to_operand, unwrap_weak
 from ..trace.python_operations import fail_as_python, perform
 from ..trace.pytree import TreeDef, unflatten
 from ..trace.source_location import user_location
@@ -35,9 +35,10 @@ from ..trace.stacked_items import (
     has_stacked_items,
 )
 from ..trace.symbol import Symbol, array_namespace
+from .nested_lists import find_taken_item, note_origin
 from .raising import raised, stage_assertion
 from .state import register_created
-from .trees import Tree, note_rebuilt, split
+from .trees import Tree, note_copied, split
 
 Scope = Callable[[], AbstractContextManager[Any]]
 
@@ -284,7 +285,7 @@ def _stack_known(items: Sequence[Any], depth: int) -> Any:
         raise refuse_items() from None
     if not trees[0].leaves:
         raise refuse_items()
-    note_rebuilt(values)  # the list has copies of them
+    note_copied(values)  # the list has copies of them
     columns = [_stack_leaves(leaves, depth) for leaves in zip(*(tree.leaves for tree in trees), strict=True)]
     return unflatten(trees[0].treedef, columns)
 
@@ -416,9 +417,12 @@ def get_open_item(container: Any, index: Any) -> Any:
     piece, position = _find_piece(container, index)
     if piece is not None and type(piece) is not StackedItems:
         return piece
+    taken = find_taken_item(container, index) if type(container) is list else None
+    if taken is not None:
+        return taken
     item = take_item(stack_items(container) if piece is None else piece, position)
     if type(item) is list and type(container) is list:
-        _note_origin(item, container, index)
+        note_origin(item, container, index)
     return item
 
 
@@ -453,37 +457,6 @@ def spread_items(arguments: Sequence[Any]) -> tuple[Any, ...]:
             argument.fail()
         spread += [get_open_item([argument], position) for position in range(count)]
     return tuple(spread)
-
-
-class ItemOrigin(NamedTuple):
-    """Where a list comes from that is an item of a list of symbolic length."""
-
-    item: list[Any]
-    container: list[Any]
-    index: Any
-    items: list[Any]
-    """The items of the container then."""
-
-
-def _note_origin(item: list[Any], container: list[Any], index: Any) -> None:
-    region = current_region()
-    assert region is not None, "only a trace has symbolic lengths"
-    origin = ItemOrigin(register_created(item), container, index, list(container))
-    region.specialization.item_origins[id(item)] = origin
-
-
-def item_origin(item: Any) -> ItemOrigin | None:
-    """Where a list was taken from, if that has not changed since: a change of the item is one there, too."""
-    region = current_region()
-    origin = None if region is None else region.specialization.item_origins.get(id(item))
-    if not isinstance(origin, ItemOrigin) or len(origin.items) != len(origin.container):
-        return None
-    return origin if all(map(operator.is_, origin.items, origin.container)) else None
-
-
-def write_back(origin: ItemOrigin) -> None:
-    """Note that a list and the one that it comes from agree again."""
-    _note_origin(origin.item, origin.container, origin.index)
 
 
 def assign_open_item(container: list[Any], index: Any, value: Any) -> list[Any]:
@@ -521,6 +494,75 @@ def delete_open_item(container: Sequence[Any], index: Any) -> tuple[Any, list[An
         index = array_namespace().where(index < 0, index + item_count(container), index)
     parts = take_slice(stacked, slice(None, index)), take_slice(stacked, slice(index + 1, None))
     return item, [stack_items(parts)]
+
+
+def assign_open_slice(container: Sequence[Any], index: slice, values: Sequence[Any]) -> list[Any]:
+    """The items of a list after `container[index] = values`, where only the run knows its items or the bounds. Raises
+    Invalid (F4) for a step other than 1 where only the run knows the positions."""
+    index, count, value_count = as_position(index), item_count(container), item_count(values)
+    if index.step in (None, 1):
+        start, stop = _clamp(index.start, count, 0), _clamp(index.stop, count, count)
+        stop = max(start, stop) if type(start) is type(stop) is int else array_namespace().maximum(start, stop)
+        return [
+            *(_take_part(container, slice(None, start)) if not (type(start) is int and start == 0) else ()),
+            *values,
+            *(
+                _take_part(container, slice(stop, None))
+                if not (type(stop) is type(count) is int and stop == count)
+                else ()
+            ),
+        ]
+    positions = _known_positions(index, count)
+    if type(value_count) is not int:
+        _refuse_step()
+    if len(positions) != value_count:
+        words = f"attempt to assign sequence of size {value_count} to extended slice of size {len(positions)}"
+        raise raised(ValueError(words))
+    order = np.arange(count)
+    order[positions] = np.arange(value_count) + count
+    return [gather(stack_items([*container, *values]), array_namespace().asarray(order))]
+
+
+def delete_open_slice(container: Sequence[Any], index: slice) -> list[Any]:
+    """The items of a list after `del container[index]`. Raises Invalid (F4) as `assign_open_slice` does."""
+    index, count = as_position(index), item_count(container)
+    if index.step in (None, 1):
+        return assign_open_slice(container, index, ())
+    positions = np.delete(np.arange(count), _known_positions(index, count))
+    return [gather(stack_items(container), array_namespace().asarray(positions))]
+
+
+def _take_part(container: Sequence[Any], index: slice) -> list[Any]:
+    """The items of a slice that has one bound."""
+    if not has_stacked_items(container) and {type(index.start), type(index.stop)} == {int, type(None)}:
+        return list(container[index])
+    return [take_slice(stack_items(container), index)] if len(container) else []
+
+
+def _clamp(bound: Any, count: Any, default: Any) -> Any:
+    """A bound of a slice as a position in a list with this number of items."""
+    if bound is None:
+        return default
+    if type(bound) is type(count) is int:
+        return max(bound + count, 0) if bound < 0 else min(bound, count)
+    namespace = array_namespace()
+    return namespace.minimum(namespace.maximum(namespace.where(bound < 0, bound + count, bound), 0), count)
+
+
+def _known_positions(index: slice, count: Any) -> list[int]:
+    """The positions that a slice takes. Raises Invalid (F4) where only the run knows them."""
+    if any(part is not None and type(part) is not int for part in (index.start, index.stop, index.step, count)):
+        _refuse_step()
+    return list(range(*index.indices(count)))
+
+
+def _refuse_step() -> NoReturn:
+    raise Invalid(
+        "a slice of a list with a step is assigned or deleted, and only the run knows its items or bounds",
+        rule="F4",
+        where=user_location(),
+        hint="assign the items in a loop",
+    )
 
 
 def insert_open_item(container: Sequence[Any], index: Any, value: Any) -> list[Any]:

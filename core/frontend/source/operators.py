@@ -22,7 +22,7 @@ from ..trace.choice import Choice
 from ..trace.program_builder import NoTypeYet
 from ..trace.python_operations import fail_as_python, perform
 from ..trace.source_location import user_location
-from ..trace.stacked_items import DICT_CLASSES
+from ..trace.stacked_items import DICT_CLASSES, StackedItems
 from .calls import announce_iteration, check_assignments, is_fresh, is_plain_class, note_advanced, take_conditional_item
 from .classes import BINARY, UNARY, equal_fields, operate, user_method
 from .contexts import ConvertedContext
@@ -92,6 +92,7 @@ class Operators(ABC):
     """The operators of converted Python. The abstract methods are those that each system defines."""
 
     assign_item = staticmethod(set_item)
+    remove_item = staticmethod(delete_item)
     handlers = staticmethod(handlers)
     multiply = staticmethod(operator.mul)
     slice = builtins.slice
@@ -374,7 +375,7 @@ class Operators(ABC):
         if method is not None:
             self.call(method, container, key)
         else:
-            delete_item(container, key)
+            self.remove_item(container, key)
 
     def items_for_python(self, iterable: Any) -> Any:
         """What a comprehension goes through that runs in Python."""
@@ -893,7 +894,7 @@ class Operators(ABC):
         """Whether a comparison by order with a key may be symbolic, or calls a method of the user."""
         if isinstance(key, tuple | list):
             return any(map(self.orders_by_choice, key))
-        if type(key) is Choice:
+        if type(key) in (Choice, StackedItems):
             return True
         return self.is_symbolic(key) or any(user_method(key, BINARY[symbol].method) for symbol in _ORDER)
 

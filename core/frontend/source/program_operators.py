@@ -61,7 +61,6 @@ class ProgramOperators(Operators):
     choose = staticmethod(option_operations.choose_operands)
     operate = staticmethod(option_operations.operate)
     is_assumed = staticmethod(staging.is_assumed)
-    assign_item = staticmethod(items.set_item)
     dict_display = staticmethod(tables.create_table)
     check_traps = staticmethod(raising.check_traps)
 
@@ -534,6 +533,18 @@ class ProgramOperators(Operators):
         is_missing = hasattr(type(table), "__missing__") or type(key) is tuple
         return is_missing and tables.is_symbolic_key(key) and tables.may_grow(table, key)
 
+    def assign_item(self, value: Any, container: Any, key: Any) -> None:
+        """`container[key] = value`, of no class of the user."""
+        is_slice = type(container) is list and type(key) is slice and current_region() is not None
+        value = self.call(list, value) if is_slice and value is not container else value
+        with items.refresh_taken_items():
+            items.set_item(value, container, key)
+
+    def remove_item(self, container: Any, key: Any) -> None:
+        """`del container[key]`, of no class of the user."""
+        with items.refresh_taken_items():
+            items.delete_item(container, key)
+
     @by_option(0, 1)
     def delete_item(self, container: Any, key: Any) -> None:
         """`del container[key]`; also of a dict whose keys only the run knows."""
@@ -563,7 +574,9 @@ class ProgramOperators(Operators):
             container = container.table if container.part == "keys" else tables.rows_of(container)
         if tables.is_open_table(container):
             return tables.has_key(container, item)
-        if has_stacked_items(container):
+        if has_stacked_items(container) or (
+            type(container) in (list, tuple) and any(map(has_stacked_items, container))
+        ):
             return self.call(convert(library.has_item), container, item)  # type: ignore[arg-type]
         if trees.is_symbolic(container):
             return array_namespace().any(container == item)
@@ -572,7 +585,11 @@ class ProgramOperators(Operators):
     @by_option(0, 1)
     def is_(self, left: Any, right: Any) -> Any:
         """`left is right`. Raises Invalid (F4) for a list or dict that may be one of several."""
-        if type(left) is type(right) and left is not right and (trees.is_rebuilt(left) or trees.is_rebuilt(right)):
+        if (
+            type(left) is type(right)
+            and left is not right
+            and (trees.is_one_of_several(left) or trees.is_one_of_several(right))
+        ):
             refuse_rebuilt(left, "compare the items: x == y")
         return super().is_(left, right)
 

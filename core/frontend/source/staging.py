@@ -58,6 +58,7 @@ from ..trace.source_location import is_internal_file, user_location
 from ..trace.stacked_items import DICT_CLASSES, TracedSet, dict_like
 from ..trace.symbol import Symbol
 from .choices import created_attributes, like_model, unify_options
+from .nested_lists import note_list_choice
 from .open_lists import DifferentItems, column_positions, leaf_kind, lift, prototype
 from .raising import is_raised, raise_from_here, stage_failure, unreached_operand
 from .state import (
@@ -89,6 +90,7 @@ from .trees import (
     Tree,
     is_same,
     is_symbolic,
+    note_copied,
     note_rebuilt,
     older_containers,
     shared_containers,
@@ -377,6 +379,8 @@ class _Merger:
         self.names: list[str] = []
         self.pieces: dict[tuple[Any, ...], Any] = {}
         """For each key its content, or a Tree with the numbers of pairs as `_Selected` leaves."""
+        self.options: dict[tuple[Any, ...], tuple[Any, Any]] = {}
+        """For each key of a Tree the contents in both arms."""
         self.reasons: dict[tuple[Any, ...], tuple[str, str]] = {}
         """The label of each piece that an arm leaves unassigned, and why."""
         self.conditions: dict[tuple[Any, ...], tuple[TracedOperand, bool]] = {}
@@ -415,7 +419,8 @@ class _Merger:
         shared = shared_containers(
             then_value, else_value
         )  # one object on both paths, whose items are a place of their own
-        note_rebuilt([then_value, else_value], shared)
+        note_copied([then_value, else_value], shared)
+        self.options[key] = then_value, else_value
         then_value, else_value = then.view(then_value, shared), otherwise.view(else_value, shared)
         scopes = [functools.partial(enter_region, branch) for branch in self.branches]
         with suppress(DifferentItems):
@@ -525,6 +530,8 @@ class _Merger:
             if isinstance(piece, Tree):
                 leaves = [symbols[leaf.number] if isinstance(leaf, _Selected) else leaf for leaf in piece.leaves]
                 piece = piece.rebuild(leaves)
+                if key in self.options:
+                    note_list_choice(piece, Symbol(predicate), self.options[key][::-1])  # type: ignore[arg-type]
             if key in self.reasons:
                 label, reason = self.reasons[key]
                 condition = self.conditions.get(key)

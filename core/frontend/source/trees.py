@@ -28,7 +28,7 @@ class Tree(NamedTuple):
 
     def rebuild(self, leaves: list[Any]) -> Any:
         """The state with these leaves. The lists and dicts in it that are no leaves are new, so that code which changes
-        them is refused (`is_rebuilt`): the program may have chosen between several."""
+        them is refused (`is_one_of_several`): the program may have chosen between several."""
         return note_rebuilt(unflatten(self.treedef, leaves), [id(leaf) for leaf in leaves])
 
 
@@ -111,30 +111,46 @@ def older_containers(state: Any, is_new: Callable[[Any], bool]) -> set[int]:
 
 
 def note_rebuilt(state: Any, shared: Collection[int] = ()) -> Any:
-    """Register the lists and dicts of state that is rebuilt, or of which a copy is, but for those with these
-    identities; returns it."""
+    """Register the lists and dicts of state that is rebuilt, but for those with these identities; returns it."""
     region = current_region()
-    pending, seen = [state] if region is not None else [], set(shared)
+    if region is not None:
+        _register(state, shared, region.specialization.rebuilt_containers)
+    return state
+
+
+def note_copied(state: Any, shared: Collection[int] = ()) -> None:
+    """Register the lists and dicts of state of which staging has a copy, but for those with these identities."""
+    region = current_region()
+    if region is not None:
+        _register(state, shared, region.specialization.copied_containers)
+
+
+def _register(state: Any, shared: Collection[int], containers: dict[int, Any]) -> None:
+    pending, seen = [state], set(shared)
     for part in pending:  # a worklist: the loop appends to it
         if id(part) in seen:
             continue
         seen.add(id(part))
         if type(part) in (list, *DICT_CLASSES, TracedSet):
-            assert region is not None, "only a trace has pending state"
-            region.specialization.rebuilt_containers[id(part)] = part
+            containers[id(part)] = part
         if type(part) in (list, tuple):
             pending += part
         elif type(part) in DICT_CLASSES:
             pending += part.values()
         elif type(part) is Choice:
             pending += part.options
-    return state
 
 
 def is_rebuilt(container: Any) -> bool:
     """Whether staging has made this list or dict, from the contents of others."""
     region = current_region()
     return region is not None and id(container) in region.specialization.rebuilt_containers
+
+
+def is_one_of_several(container: Any) -> bool:
+    """Whether staging has made this list or dict from others, or others from it: they may be one object."""
+    region = current_region()
+    return is_rebuilt(container) or (region is not None and id(container) in region.specialization.copied_containers)
 
 
 def is_same(first: Any, second: Any) -> bool:

@@ -14,10 +14,9 @@ from ..trace.captures import VariableBase
 from ..trace.program_builder import current_region
 from ..trace.python_operations import perform
 from ..trace.source_location import user_location
-from ..trace.stacked_items import has_stacked_items
-from .open_lists import delete_open_item
+from ..trace.stacked_items import StackedItems
 from .state import CONTAINERS, AttributePlace, ItemsPlace, active_journal, record_write
-from .trees import is_rebuilt
+from .trees import is_one_of_several
 
 AUGMENTED_OPERATORS: dict[str, Callable[[Any, Any], Any]] = {
     "+": operator.iadd,
@@ -71,19 +70,9 @@ def set_item(value: Any, container: Any, key: Any) -> None:
 
 
 def delete_item(container: Any, key: Any) -> None:
-    """`del container[key]`. Raises Invalid (F4) for a slice of a list whose length only the run knows."""
+    """`del container[key]`."""
     announce_items(container)
-    if not has_stacked_items(container):
-        perform(operator.delitem, container, key)
-    elif type(key) is slice:
-        raise Invalid(
-            "a slice of a list whose length only the run knows is deleted",
-            rule="F4",
-            where=user_location(),
-            hint="keep the other items: x = x[:i] + x[j:]",
-        )
-    else:
-        replace_items(container, delete_open_item(list(container), key)[1])
+    perform(operator.delitem, container, key)
 
 
 def replace_items(container: Any, items: Iterable[Any]) -> None:
@@ -125,10 +114,17 @@ def note_in_place(container: Any) -> None:
         region.specialization.reordered_lists.pop(id(container), None)
 
 
+def note_write_in_array(container: Any) -> None:
+    """Note that an item of a list has changed, which is a list that an array holds."""
+    region = current_region()
+    if region is not None and any(type(item) is StackedItems for item in container):
+        region.specialization.writes_in_arrays = True
+
+
 def announce_items_in_place(container: Any) -> None:
     """Announce a change in the items of a container, or new ones after them. Raises Invalid (F4) as `announce_items`
     does."""
-    if is_rebuilt(container):
+    if is_one_of_several(container):
         copied = "x.copy()" if type(container) is defaultdict else f"{type(container).__name__}(x)"
         refuse_rebuilt(container, f"change a copy: x = {copied}")
     if active_journal() is None:

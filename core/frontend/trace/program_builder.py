@@ -55,6 +55,7 @@ from .pytree import (
     array_hint,
     describe_difference,
     flatten,
+    holds_rows,
     is_named_tuple,
     is_number_list,
     is_word,
@@ -62,6 +63,7 @@ from .pytree import (
     leaf_paths,
     read_variables,
     result_treedef,
+    separate_rows,
     unflatten,
 )
 from .source_location import definition_location, traced_user_location, user_location, user_name_of
@@ -263,10 +265,23 @@ class ProgramBuilder:
                 return
 
     def trace_specialization(self, function: Specialization) -> None:
-        """Trace the body of a function on symbolic parameters, and update its signature."""
+        """Trace the body of a function on symbolic parameters, and update its signature.
+
+        Each row of an argument that is a list of lists is a list of its own where the function changes rows, or is
+        refused without: only so the trace knows which is which."""
         function.is_under_trace = True
+        signature = function.signature
+        is_last = function.has_rows_of_their_own or not any(holds_rows(t.treedef) for t in function.argument_types)
         try:
-            self._trace_body(function)
+            try:
+                self._trace_body(function)
+            except TagloomError:
+                if is_last:
+                    raise
+                function.writes_in_arrays = True
+            if function.writes_in_arrays and not is_last:
+                function.has_rows_of_their_own, function.signature = True, signature
+                self._trace_body(function)
         finally:
             function.is_under_trace = False
 
@@ -287,6 +302,8 @@ class ProgramBuilder:
         try:
             with enter_region(region):
                 arguments = [unflatten(t.treedef, [next(symbols) for _ in t.types]) for t in function.argument_types]
+                if function.has_rows_of_their_own:
+                    arguments = list(map(separate_rows, arguments))
                 contents = list(map(container_contents, arguments))
                 python = self.prepare(function.function_spec.python_function)
                 returned_value = read_variables(python(*arguments))
@@ -939,6 +956,14 @@ class Specialization:
     """For each list that was taken out of a list of symbolic length: where it was."""
     rebuilt_containers: dict[int, Any] = field(default_factory=dict)
     """The lists and dicts that the latest trace has put together from results of branches and loops, by identity."""
+    copied_containers: dict[int, Any] = field(default_factory=dict)
+    """The lists and dicts of which such ones may be copies, by identity."""
+    list_choices: dict[int, Any] = field(default_factory=dict)
+    """For each list that is one of several in the latest trace: which, and of which."""
+    writes_in_arrays: bool = False
+    """Whether the latest trace changes a list that an array holds as a row."""
+    has_rows_of_their_own: bool = False
+    """Whether the rows of arguments are lists of their own under trace, although one array holds them."""
     reordered_lists: dict[int, Any] = field(default_factory=dict)
     """The lists in which the latest trace moves or replaces items, or may do so, by identity."""
     python_calls: list[Any] = field(default_factory=list)
@@ -1000,8 +1025,9 @@ class Specialization:
         self.regions = []
         self.callee_signatures, self.previous_callees = None, ()
         self.deferred_error, self.region, self.captures = None, None, {}
-        self.rebuilt_containers, self.item_origins, self.python_calls = {}, {}, []
-        self.reordered_lists = {}
+        self.rebuilt_containers, self.copied_containers = {}, {}
+        self.item_origins, self.python_calls = {}, []
+        self.reordered_lists, self.list_choices, self.writes_in_arrays = {}, {}, False
         self.length_changes, self.python_trips, self.certain_results, self.unrolled_loops = 0, 0, set(), set()
 
     def invalidate_signature(self) -> None:

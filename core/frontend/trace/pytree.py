@@ -687,6 +687,30 @@ def _spread_like(items: list[Any], like: TreeDef) -> list[Any]:
     return [_column_at(items[0].columns, position) for position in range(count)]
 
 
+def holds_rows(structure: TreeDef) -> bool:
+    """Whether an array holds the lists in a list, in a value of this structure.
+
+    >>> [holds_rows(flatten(value, holds_numbers=True)[1]) for value in ([[1, 2], [3, 4]], [[1], [2, 3]], [1])]
+    [True, False, False]
+    """
+    is_held = is_held_list(structure) and is_held_list(element_treedef(structure))
+    return is_held or any(holds_rows(part) for _, part in structure.children)
+
+
+def separate_rows(value: Any) -> Any:
+    """A value under trace in which the lists in lists are lists of their own, as far as their number is known."""
+    if type(value) is list and [type(item) for item in value] == [StackedItems] and type(value[0].columns) is list:
+        count = item_length(value[0].columns)
+        if type(count) is int:
+            return [separate_rows(_column_at(value[0].columns, position)) for position in range(count)]
+    if type(value) in (list, tuple):
+        return type(value)(map(separate_rows, value))
+    if type(value) in DICT_CLASSES:
+        return dict_like(value, {key: separate_rows(part) for key, part in value.items()})
+    parts = None if type(value) is StackedItems else parts_of(value, type(value))
+    return value if parts is None else type(value)(**{str(key): separate_rows(part) for key, part in parts})
+
+
 def _column_at(columns: Any, position: int) -> Any:
     """The item at a position of stacked numbers, or of stacked lists of numbers."""
     if type(columns) is list:

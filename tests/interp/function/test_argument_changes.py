@@ -12,8 +12,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 import tagloom as tl
-from support.generators.list_programs import write_change_program
-from support.generators.python_programs import load_program
+from support.generators.list_programs import write_change_program, write_row_program
+from support.generators.python_programs import PythonProgram, load_program
+from tagloom.core.frontend.source import items as items_module
 from tagloom.interp.function import function as function_module
 
 SEEDS = 60
@@ -52,9 +53,9 @@ def after_call(function: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
     return [picture(part, numbers) for part in (*parts, *arguments)]
 
 
-def check(seed: int, folder: Path) -> int:
+def check(seed: int, folder: Path, write: Callable[..., PythonProgram] = write_change_program) -> int:
     """Check the law on a program; how many of its calls are converted. What is refused says why."""
-    program = write_change_program(random.Random(seed).randint)
+    program = write(random.Random(seed).randint)
     function = load_program(program, folder)
     count = 0
     for arguments in program.inputs:
@@ -82,7 +83,21 @@ def test_many_programs_that_change_arguments(first: int, tmp_path: Path) -> None
     assert sum(check(seed, tmp_path) for seed in range(first, first + 20)) > 20
 
 
-def refill(arguments: Any, contents: Any, origins: str) -> None:
+@pytest.mark.full
+@pytest.mark.parametrize("seed", (1, 2, 3, 4))
+def test_programs_on_rows(seed: int, tmp_path: Path) -> None:
+    """A generated function of rows of one length leaves what Python leaves, whatever other names it has for them."""
+    check(seed, tmp_path, write_row_program)
+
+
+@pytest.mark.heavy
+@pytest.mark.parametrize("first", range(0, SEEDS, 20))
+def test_many_programs_on_rows(first: int, tmp_path: Path) -> None:
+    """Of the 40 calls of 20 programs most are converted."""
+    assert sum(check(seed, tmp_path, write_row_program) for seed in range(first, first + 20)) > 20
+
+
+def refill(arguments: Any, contents: Any, origins: str, numbers: Any) -> None:
     """A wrong `change_arguments`: lists stay where they are, and take the items of those that Python puts there."""
     for argument, content in zip(arguments, contents, strict=False):
         former = [*argument, *[None] * len(content)]
@@ -147,6 +162,27 @@ class Pair(NamedTuple):
     number: int
 
 
+def replace_row(rows, i):
+    rows[i] = [i, i]
+
+
+def rotate(rows, i):
+    rows[i], rows[i + 1] = rows[i + 1], rows[i]
+    rows[0], rows[-1] = rows[-1], rows[0]
+
+
+def assign_slice(rows):
+    rows[1:] = [[5, 5], rows[0]]
+    rows[:] = rows[::-1]
+
+
+def change_copy(rows):
+    copied = rows[:]
+    copied[0][1] = 7
+    for row in rows:
+        row.reverse()
+
+
 SQUARE = [[3, 1], [1, 2]]
 CASES: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
     "swap": (swap, ([[1], [2, 3]],)),
@@ -163,6 +199,23 @@ CASES: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
     "order": (lambda table: table.update(z=1, a=table.pop("b")), ({"b": 1, "a": 0},)),
     "OrderedDict": (lambda table: table.move_to_end("a"), (OrderedDict(a=1, b=2),)),
     "defaultdict": (lambda table: table["q"].append(1), (defaultdict(list, {"k": [1]}),)),
+    "reverse rows": (lambda rows: rows.reverse(), (SQUARE,)),
+    "pop a row": (lambda rows: rows.pop() and None, (SQUARE,)),
+    "pop at an index": (lambda rows, i: rows.pop(i) and None, (SQUARE, -2)),
+    "replace a row": (replace_row, (SQUARE, 1)),
+    "replace the first row": (replace_row, ([*SQUARE, [5, 6]], -3)),
+    "rotate": (rotate, ([*SQUARE, [5, 6]], 1)),
+    "sort rows": (lambda rows: rows.sort(), ([*SQUARE, [1, 1]],)),
+    "sort rows by a key": (lambda rows: rows.sort(key=lambda row: row[1]), (SQUARE,)),
+    "assign a slice of rows": (assign_slice, (SQUARE,)),
+    "own row": (lambda rows: rows.append(rows[0]), (SQUARE,)),
+    "extend": (lambda rows, more: more.extend(rows), (SQUARE, [])),
+    "part": (lambda rows, more: more.extend(rows[1:]), (SQUARE, [])),
+    "choice": (lambda rows, more, i: more.append(rows[i]), ([[1], [2, 3]], [], 1)),
+    "branch": (lambda rows, n: rows.reverse() if n > 0 else None, ([[1], [2, 3]], 1)),
+    "change rows of a copy": (change_copy, (SQUARE,)),
+    "change rows of rows": (lambda cube: cube[1].reverse(), ([SQUARE, [[5, 6], [7, 8]]],)),
+    "change what was popped": (lambda rows: rows.pop().append(4), (SQUARE,)),
 }
 
 
@@ -175,17 +228,11 @@ def test_lists_are_those_of_python(name: str) -> None:
 
 
 REFUSED: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
-    "swap": (swap, (SQUARE,)),
-    "reverse": (lambda rows: rows.reverse(), (SQUARE,)),
-    "own row": (lambda rows: rows.append(rows[0]), (SQUARE,)),
     "own row in a loop": (append_first, (SQUARE, 2)),
     "row in a loop": (append_row, (SQUARE, [5, 5], 2)),
-    "extend": (lambda rows, more: more.extend(rows), (SQUARE, [])),
-    "part": (lambda rows, more: more.extend(rows[1:]), (SQUARE, [])),
-    "choice": (lambda rows, more, i: more.append(rows[i]), ([[1], [2, 3]], [], 1)),
     "clear": (clear_and_append, (SQUARE, 2)),
     "deep": (swap_deep, ([[[1, 2], [5, 6]], [[3, 4], [7, 8]]], 1)),
-    "branch": (lambda rows, n: rows.reverse() if n > 0 else None, ([[1], [2, 3]], 1)),
+    "pop in a branch": (lambda rows, n: rows.pop() if n > 0 else None, (SQUARE, 1)),
 }
 
 
@@ -197,6 +244,33 @@ def test_moves_that_only_the_run_knows_are_refused(name: str) -> None:
     with pytest.raises(tl.Invalid, match="moves or replaces lists") as caught:
         tl.function(function)(*arguments)
     assert caught.value.where is not None and arguments == before
+
+
+def change_one_of_two_names(rows, i, j):
+    first, second = rows[i], rows[j]
+    first[0] = 9
+    rows[1].reverse()
+    return first[0] * 100 + second[0] * 10 + rows[0][0]
+
+
+def test_a_row_of_two_names_is_one_list(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rows that were taken at two indices change together if the indices are equal; a copy that stays as it was is
+    detected."""
+    compute = tl.function(change_one_of_two_names)
+    for i, j in ((1, 1), (0, 1), (0, -2), (-1, 0)):
+        assert compute([[1, 2], [3, 4]], i, j) == change_one_of_two_names([[1, 2], [3, 4]], i, j)
+    monkeypatch.setattr(items_module, "valid_origins", list)
+    stale = tl.function(change_one_of_two_names)([[1, 2], [3, 4]], 1, 1)
+    assert stale != change_one_of_two_names([[1, 2], [3, 4]], 1, 1)
+
+
+def test_rows_that_are_only_read_are_in_one_array() -> None:
+    """A function that changes no rows has one array for them; one that changes a row has a list for each."""
+    rows = [[row, row + 1] for row in range(40)]
+    read = tl.function(lambda rows: tl.sum(tl.asarray(rows))).trace(rows).program
+    assert len(list(read.main.body.walk())) == 1
+    changed = tl.function(lambda rows: (rows[0].reverse(), tl.sum(tl.asarray(rows)))[1]).trace(rows).program
+    assert len(list(changed.main.body.walk())) > 40
 
 
 def test_arrays_in_lists_are_the_callers() -> None:

@@ -146,3 +146,56 @@ def write_change_program(draw: Draw) -> PythonProgram:
         ([[1, 2], [3, 4]], {"a": [5], 0: []}, [4, 3, 2], 1),
     )
     return PythonProgram("\n".join(["def f(rows, table, xs, n):", *body, ""]), inputs)
+
+
+_ROW_CHANGES = (
+    "rows.reverse()",
+    "rows[{k}] = [{e}, {e}]",
+    "rows[i] = [{e}, i]",
+    "rows.pop()",
+    "rows.pop(i % len(rows))",
+    "rows[0], rows[-1] = rows[-1], rows[0]",
+    "rows[i % len(rows)], rows[0] = rows[0], rows[i % len(rows)]",
+    "rows[i % len(rows)] = rows[0]",
+    "rows[{k}][0] = {e}",
+    "rows[i % len(rows)][1] = {e}",
+    "a = rows[i % len(rows)]",
+    "b = rows[m % len(rows)]",
+    "a[0] = {e}",
+    "b[1] = {e}",
+    "t += a[0] + b[1]",
+    "a.reverse()",
+    "rows.append(a)",
+    "rows.append([{e}, {e}])",
+    "rows.insert(0, [{e}, {e}])",
+    "others.append(rows[0])",
+    "others = rows[:]",
+    "rows[1:] = [[{e}, 1]]",
+    "rows[:1] = others",
+    "rows[:] = rows[::-1]",
+    "del rows[i % len(rows)]",
+    "xs[1:3] = [{e}]",
+    "xs[i:] = [{e}, 1]",
+    "xs[:i] = xs",
+    "xs[::2] = [{e}] * len(xs[::2])",
+    "del xs[i:m]",
+    "if t > 3: rows.reverse()",
+    "if i > 1: rows[0][0] = {e}",
+    "for row in rows: row.reverse()",
+    "for k in range(len(rows)): rows[k] = [x + {e} for x in rows[k]]",
+    "rows.sort()",
+    "rows.sort(key=lambda row: row[0])",
+    "t += [1, 2] in rows",
+)
+"""Statements on the rows `rows`, two names of rows, the list of rows `others`, and the list of numbers `xs`."""
+
+
+def write_row_program(draw: Draw) -> PythonProgram:
+    """A function that changes rows of one length; it has lists for its results, too."""
+    body = ["    t, m, others, a, b = 0, n + 1, [], rows[0], rows[-1]", "    i = n"]
+    for _ in range(draw(2, 6)):
+        step = _ROW_CHANGES[draw(0, len(_ROW_CHANGES) - 1)].format(e=_write_expression(draw), k=draw(0, 1))
+        body.append("    " + step)
+    body.append("    xs.append(t)\n    xs.extend(a)\n    xs.extend(b)\n    xs.extend(x for row in others for x in row)")
+    inputs = (([[1, 2], [3, 4], [5, 6]], [1, 2, 3, 4], 1), ([[1, 2], [3, 4]], [7, 8, 9], 0))
+    return PythonProgram("\n".join(["def f(rows, xs, n):", *body, ""]), inputs)

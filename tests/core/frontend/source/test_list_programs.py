@@ -51,13 +51,20 @@ def delete_item(n: Any) -> Any:
     return xs, len(xs)
 
 
-def delete_slice(n: Any) -> Any:
-    """Deletes a slice of a list of symbolic length."""
+def change_slices(n: Any, a: Any, b: Any) -> Any:
+    """Deletes and assigns slices of a list of symbolic length."""
     xs = []
     for i in range(n):
         xs.append(i)
     del xs[:2]
-    return xs
+    xs[a:b] = [7, n]
+    ys = xs[:]
+    ys[1:] = (y + 1 for y in ys)
+    del ys[a:b]
+    zs = [0, 1, 2, 3]
+    zs[b:a] = xs
+    xs[:] = xs[::-1]
+    return xs, ys, zs
 
 
 def augmented(n: Any) -> Any:
@@ -102,10 +109,33 @@ def test_deletion() -> None:
     assert list(disagreements(delete_item, [(4,), (2,)], RUNS[:1])) == []
 
 
-def test_refused_uses() -> None:
-    """A deleted slice of such a list is refused in words."""
-    with pytest.raises(tl.Invalid, match="only the run knows") as caught:
-        tl.function(delete_slice)(np.int64(4))
+def test_slices() -> None:
+    """Slices that are assigned or deleted do what they do in Python, whatever their bounds."""
+    inputs = [(5, 1, 2), (5, -1, 9), (4, 2, 1), (0, 0, 0), (6, -9, -2)]
+    assert list(disagreements(change_slices, inputs, RUNS[:1])) == []
+
+
+def change_steps(xs: Any) -> Any:
+    xs[::2] = xs[:3]
+    del xs[::-3]
+    return xs
+
+
+def assign_too_few(xs: Any) -> Any:
+    xs[::2] = [1]
+
+
+def delete_from(xs: Any, n: Any) -> Any:
+    del xs[n::2]
+
+
+def test_slices_with_a_step() -> None:
+    """A slice with a step takes as many items as it has, and is refused where only the run knows which."""
+    assert list(disagreements(change_steps, [([1, 2, 3, 4, 5],)], RUNS[:1], [[True]])) == []
+    with pytest.raises(ValueError, match="sequence of size 1 to extended slice of size 2"):
+        tl.function(assign_too_few)([1, 2, 3])
+    with pytest.raises(tl.Invalid, match="with a step") as caught:
+        tl.function(delete_from)([1, 2, 3], 1)
     assert caught.value.rule == "F4" and caught.value.hint
 
 
