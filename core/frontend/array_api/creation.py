@@ -19,7 +19,7 @@ from ..eager.array import ConcreteArray, result_like
 from ..sizes import open_sizes, static_integer, static_size
 from ..trace.program_builder import MAX_LITERAL_ELEMENTS, current_region, to_literal, to_operand, unwrap_weak
 from ..trace.source_location import user_location
-from ..trace.stacked_items import has_stacked_items
+from ..trace.stacked_items import is_stacked_array
 from ..trace.symbol import Symbol, check_device
 from .common import (
     astype,
@@ -45,7 +45,7 @@ def asarray(obj: Any, /, *, dtype: DType | None = None, device: Any = None, copy
     """
     check_device(device)
     check_dtype(dtype)
-    if has_stacked_items(obj):
+    if is_stacked_array(obj):
         obj = Symbol(to_operand(obj))  # type: ignore[arg-type]
     is_array = isinstance(obj, Symbol | ConcreteArray)
     if copy is False and not (is_array and dtype in (None, obj.dtype)):

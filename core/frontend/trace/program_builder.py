@@ -67,7 +67,7 @@ from .pytree import (
     unflatten,
 )
 from .source_location import definition_location, traced_user_location, user_location, user_name_of
-from .stacked_items import DICT_CLASSES, StackedItems, has_stacked_items, stack_as_array
+from .stacked_items import DICT_CLASSES, StackedItems, is_stacked_array, stack_as_array
 from .unusable import UnusableValue
 
 MAX_LITERAL_ELEMENTS = 64
@@ -1273,7 +1273,7 @@ def to_operand(value: object, expected: Type | None = None) -> TracedOperand:
     symbolic = getattr(value, "_tagloom_value", None)
     if isinstance(symbolic, TracedValue):
         return symbolic
-    if has_stacked_items(value):
+    if is_stacked_array(value):
         return to_operand(stack_as_array(value), expected)  # type: ignore[arg-type]
     constant, region = to_literal(value, expected), current_region()
     resource = None if region is None else region.specialization.program_builder.capture_constant(value, constant)

@@ -59,9 +59,14 @@ def has_stacked_items(container: Any) -> bool:
     return type(container) in (list, tuple, deque) and any(type(item) is StackedItems for item in container)
 
 
+def is_stacked_array(value: Any) -> bool:
+    """Whether a list or tuple has stacked items, or a list or tuple in it."""
+    return type(value) in (list, tuple) and (has_stacked_items(value) or any(map(is_stacked_array, value)))
+
+
 def stack_as_array(items: Sequence[Any], axis: int = 0) -> Any:
-    """The array that NumPy makes of a list of numbers or arrays, some of which are stacked: the items are along this
-    axis, after the axes of the lists around."""
+    """The array that NumPy makes of a list of numbers, arrays or such lists, some of which are stacked: the items are
+    along this axis, after the axes of the lists around."""
     namespace, pieces = sys.modules[_PACKAGE], list[Any]()
     for item in items:
         is_stacked = type(item) is StackedItems
