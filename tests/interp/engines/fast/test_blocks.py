@@ -63,6 +63,27 @@ FIB, LOOPS, ENDLESS = Case(fib.program, [11]), Case(loops.program, [7]), Case(pa
 ARRAY_LOOPS = Case(array_loops.program, [8, np.ones(3)])
 
 
+@tl.function
+def sum_from(cells: tl.Cells[tl.int64], first: int, count: int) -> int:
+    total = 0
+    for i in range(count):
+        total += cells[first + i]
+    return total
+
+
+@tl.function
+def read_twice(n: int) -> int:
+    """Sum up n cells, and then n cells that are never filled, in activations that take the frames of the first ones."""
+    cells = tl.cells(2 * n, tl.int64)
+    for i in range(n):
+        tl.put(cells, i, i)
+    total = sum_from(cells, 0, n)
+    return sum_from(cells, n, n + total - total)
+
+
+READS = Case(read_twice.program, [5])
+
+
 def test_recursion_with_blocks() -> None:
     """Outcomes, states after any number of steps, and limits that are just met are the reference's."""
     assert list(block_violations(FIB, Random(1))) == []
@@ -71,8 +92,8 @@ def test_recursion_with_blocks() -> None:
 @pytest.mark.full
 @pytest.mark.parametrize(
     "case",
-    [LOOPS, Case(loops.program, [5]), ENDLESS, ARRAY_LOOPS],
-    ids=["loops", "a trap", "not strict", "tags of closed activations"],
+    [LOOPS, Case(loops.program, [5]), ENDLESS, ARRAY_LOOPS, READS],
+    ids=["loops", "a trap", "not strict", "arrays", "tags of closed activations"],
 )
 def test_blocks_on_chosen_programs(case: Case) -> None:
     """So they are in nested loops, at a trap, where a function returns before its argument comes, and where Python has
@@ -81,7 +102,7 @@ def test_blocks_on_chosen_programs(case: Case) -> None:
 
 
 @pytest.mark.full
-@pytest.mark.parametrize("case", [FIB, LOOPS, ARRAY_LOOPS])
+@pytest.mark.parametrize("case", [FIB, LOOPS, ARRAY_LOOPS, READS])
 def test_states_between_blocks_can_be_exported(case: Case) -> None:
     """A run that stops again and again, and whose state is exported, goes on as if it did not."""
     graph = lower(case.program)
@@ -348,6 +369,6 @@ def is_wrong(how: Break, case: Case) -> bool:
 @pytest.mark.parametrize("name", TWINS)
 def test_the_laws_catch_broken_blocks(name: str) -> None:
     """Every change of what blocks do breaks a law, on a program on which true blocks keep the laws."""
-    chosen = st.sampled_from([FIB, LOOPS, Case(loops.program, [5]), ENDLESS, ARRAY_LOOPS])
+    chosen = st.sampled_from([FIB, LOOPS, Case(loops.program, [5]), ENDLESS, ARRAY_LOOPS, READS])
     case = caught(chosen | cases(), lambda case: is_wrong(TWINS[name], case), name, 60)
     assert list(block_violations(case, Random(1))) == []
