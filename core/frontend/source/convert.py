@@ -18,7 +18,7 @@ from ...errors import Usage
 from ..trace.source_location import definition_location, explain_unconverted, unconverted_reason
 from .classes import NO_CLASSES, OperatorClasses, find_operator_classes
 from .nodes import NodeTransformer, child_nodes
-from .passes.comprehensions import convert_comprehensions, spread_iterables
+from .passes.comprehensions import convert_comprehensions, define_lambda, spread_iterables
 from .passes.control_flow import convert_control_flow
 from .passes.expressions import convert_expressions
 from .passes.mangling import mangle_names
@@ -97,7 +97,7 @@ def convert_tree(
     classes = classes.add_local(node)
     node = mangle_names(node, class_name)
     if isinstance(node, ast.Lambda):
-        spread_iterables(node)
+        node = define_lambda(node, "converted")
     node = _convert_nested(node, convert_statements)
     node = convert_expressions(node, classes)
     return convert_loads(node)

@@ -235,7 +235,8 @@ _CONSTRUCT_HINTS: dict[type[ast.AST], str] = {
     ast.UnaryOp: "write ~p, or tl.logical_not(p)",
     ast.Compare: "write (a < b) & (b < c)",
     ast.Assert: 'write tl.assert_(p, "a message")',
-    ast.comprehension: "write a for loop with an `if`, or tl.where(p, x, y) to choose between values",
+    ast.comprehension: "write a for loop with an `if`, or tl.where(p, x, y) to choose between values; in a lambda with "
+    "defaults, or in a comprehension, write a def",
     ast.In: "write (x == a) | (x == b)",
     ast.Match: "write tl.cond(x == a, lambda: ..., lambda: ...)",
     ast.Call: "write tl.maximum(x, y), tl.minimum(x, y), or tagloom's function of that name",

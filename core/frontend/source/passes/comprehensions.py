@@ -18,10 +18,10 @@ from __future__ import annotations
 import ast
 import copy
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, TypeAlias
 
-from ..nodes import NodeTransformer, walk_nodes
+from ..nodes import NodeTransformer, child_nodes, walk_nodes
 from ..reader import FunctionNode
 from ..scopes import COMPREHENSIONS, SCOPES, declared_names
 from ..templates import copy_tree, expression, statements
@@ -34,10 +34,12 @@ def convert_comprehensions(
     node: FunctionNode, convert_function: Callable[[ast.FunctionDef], FunctionNode]
 ) -> FunctionNode:
     """The function, changed in place, with functions for its generator expressions and comprehensions, to which
-    `convert_function` is applied. Those in lambdas, with `await`, and with `:=` to a variable that has a value before,
-    or is used outside of them, run in Python; in lambdas, also over lists of known length whose items arrays hold."""
+    `convert_function` is applied, and so are lambdas with such expressions. Those with `await`, with `:=` to a variable
+    that has a value before, or is used outside of them, and in lambdas with defaults or in comprehensions, run in
+    Python."""
+    defined = [] if isinstance(node, ast.Lambda) else list(_defined_lambdas(node.body))
     for inner in ast.walk(node):
-        if isinstance(inner, ast.Lambda):
+        if isinstance(inner, ast.Lambda) and not any(inner is each for each in defined):
             spread_iterables(inner)
     if isinstance(node, ast.FunctionDef):
         names = [name.id for name in ast.walk(node) if isinstance(name, ast.Name)]
@@ -48,6 +50,31 @@ def convert_comprehensions(
         generators = _Generators(convert_function, Counter([*names, *declared]))
         node.body = [part for statement in node.body for part in generators.convert(statement)]
     return node
+
+
+def define_lambda(node: ast.Lambda, name: str) -> FunctionNode:
+    """A lambda as the definition of a function, if it has comprehensions; else the lambda."""
+    if not _has_comprehensions(node.body):
+        return node
+    (function,) = statements("def name(): return value", node, name=name, value=node.body)
+    assert isinstance(function, ast.FunctionDef)
+    function.args = node.args
+    return function
+
+
+def _has_comprehensions(node: ast.expr) -> bool:
+    return any(isinstance(part, COMPREHENSIONS) for part in walk_nodes([node]))
+
+
+def _defined_lambdas(nodes: Iterable[ast.AST]) -> Iterator[ast.Lambda]:
+    """The lambdas in statements that become definitions: they have comprehensions, and no defaults, and are in no
+    comprehension, lambda or other function, whose variables they might use."""
+    for node in nodes:
+        if isinstance(node, ast.Lambda):
+            if _has_comprehensions(node.body) and not node.args.defaults and not any(node.args.kw_defaults):
+                yield node
+        elif not isinstance(node, (*SCOPES, *COMPREHENSIONS)):
+            yield from _defined_lambdas(child_nodes(node))
 
 
 def spread_iterables(function: FunctionNode) -> None:
@@ -122,6 +149,11 @@ class _Generators(NodeTransformer):
             return self.convert(node)
         if isinstance(node, _Comprehension):
             return self._convert(node, may_stop=False)
+        if isinstance(node, ast.Lambda) and next(_defined_lambdas([node]), None) is node:
+            self.count += 1
+            name = f"lambda_{self.count}_"
+            self.definitions.append(self.convert_function(define_lambda(node, name)))  # type: ignore[arg-type]
+            return ast.copy_location(ast.Name(name, ast.Load()), node)
         if isinstance(node, (*SCOPES, *COMPREHENSIONS)):
             return node
         return super().visit(node)

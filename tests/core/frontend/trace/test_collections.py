@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 import tagloom as tl
+from tagloom.core.frontend.source import convert
 from tagloom.core.frontend.trace import program_builder, pytree
 from tagloom.core.frontend.trace.pytree import flatten
 
@@ -298,14 +299,46 @@ COMPREHENSIONS: dict[str, Callable[..., Any]] = {
     "dict": lambda xs, ys: {k: x for k, x in enumerate(xs)},  # noqa: C416
     "sum": lambda xs, ys: sum(x * y for x, y in zip(xs, ys)),  # noqa: B905
     "transposed": lambda xs, ys: [list(column) for column in zip(*[xs, ys])],  # noqa: B905
+    "if": lambda xs, ys, least=1.5, *, scale=2.0: [x * scale for x in xs if x > least],
+    "two ifs": lambda xs, ys: [x - y for x in xs if x > 1 for y in ys if y - x > 3],
+    "sum with if": lambda xs, ys: sum(x for x in xs if x > ys[0] - 3),
+    "dict of zip": lambda xs, ys: {int(x): y for x, y in zip(xs, ys)},  # noqa: B905
+    "dict with if": lambda xs, ys: {int(x): x for x in xs if x > 1},
+    "set": lambda xs, ys: len({x > 2 for x in xs if x > 1}),
+    "symbolic range": lambda xs, ys: [i * i for i in range(int(ys[0])) if i % 2],
+    "any": lambda xs, ys: any(x > y for x, y in zip(xs, ys) if x > 1),  # noqa: B905
 }
 
 
 @pytest.mark.parametrize("name", COMPREHENSIONS)
 def test_comprehensions_in_lambdas_go_through_lists(name: str) -> None:
-    """A comprehension in a lambda goes through `zip`, `enumerate` and `reversed` of lists of numbers as in Python."""
+    """A comprehension in a lambda goes through `zip`, `enumerate` and `reversed` of lists of numbers as in Python, and
+    its `if` may depend on the run."""
     function, lists = COMPREHENSIONS[name], ([1.0, 2.0, 3.0], [4.0, 5.0, 6.0])
     assert tl.function(function)(*lists) == function(*lists)
+
+
+def call_lambdas(xs, n):
+    """Lambdas in a function see the variables that it has when they are called."""
+    above = lambda: [x for x in xs if x > n]  # noqa: E731
+    total = lambda bound: sum(x for x in xs if x > bound)  # noqa: E731
+    in_comprehension = [lambda bound: len([x for x in xs if x > bound]) for _ in range(2)]
+    n += 1
+    return above(), total(n), in_comprehension[1](n), sorted(xs, key=lambda x: sum(y for y in xs if y > x))
+
+
+def test_comprehensions_in_lambdas_of_a_function(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A lambda with a comprehension is converted as a function is; without, its `if` is refused, and the hint names the
+    way. So it is where the lambda has a default."""
+    arguments = [3, 1, 2], 1
+    assert tl.function(call_lambdas)(*arguments) == call_lambdas(*arguments)
+    with pytest.raises(tl.Invalid, match="comprehension's `if`") as caught:
+        tl.function(lambda xs, n: (lambda bound=n: [x for x in xs if x > bound])())(*arguments)
+    assert "write a def" in str(caught.value)
+    monkeypatch.setattr(convert, "define_lambda", lambda node, name: node)
+    monkeypatch.setattr(convert, "_CONVERTED", {})
+    with pytest.raises(tl.Invalid):
+        tl.function(COMPREHENSIONS["if"])(*[[1.0, 2.0]] * 2)
 
 
 def test_vmap_of_lists() -> None:
