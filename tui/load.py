@@ -45,7 +45,7 @@ from ..interp.records.event_sink import is_log
 from ..viz.source_lines import local_line
 
 Runnable: TypeAlias = Function | Program | Graph
-UNCHECKED_NOTE = "--unchecked runs graphs, but for those that break V7 or V15, which have no meaning; and no programs"
+UNCHECKED_NOTE = "--unchecked applies only to graphs, and not to those that break V7 or V15, which have no meaning"
 _PACKAGE = __name__.partition(".")[0]
 
 

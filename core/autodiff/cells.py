@@ -101,7 +101,7 @@ def _is_float_handle(name: str, types: dict[str, Type]) -> bool:
 
 def _thread_error(node: Node, problem: str) -> Invalid:
     return Invalid(
-        f"cells in differentiated code have one thread of handles: {problem}",
+        f"after a put, differentiated code uses only the handle that it returned: {problem}",
         rule="D4",
         where=node.location or node.name,
         hint="continue with the handle that the last put returned: a = tl.put(a, i, x)",

@@ -379,7 +379,7 @@ class ControlContexts:
             node.origin,
             required=node.function,
             got=self.function_of(context),
-            hint="functions meet in call and return",
+            hint="a value passes from one function to another by call and return",
         )
 
     def multiple_entries_problem(self, node: GraphNode, context: ControlContext) -> Invalid:

@@ -87,7 +87,7 @@ def partition(graph: Graph, places: Sequence[int], devices: Sequence[DeviceName]
     """
     if len(places) != len(graph.nodes) or not all(place in range(len(devices)) for place in places):
         required = f"{len(graph.nodes)} positions among {len(devices)} devices"
-        raise Usage("each node of a partition has a device", required=required, got=str(places)[:200])
+        raise Usage("a partition does not name one device for each node", required=required, got=str(places)[:200])
     nodes, all_places, transfers = list(graph.nodes), list(places), []
 
     def cut_output(name: str, function: str, output: NodeOutput, source: int, uncut: Sequence[Edge] = ()) -> NodeOutput:

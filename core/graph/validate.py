@@ -190,7 +190,7 @@ class _GraphChecker:
             miscounted_returns = [n for n in returns if self.graph.results.count(n) != 1]
             yield problem(
                 "V15",
-                "a return to the environment is not exactly one result",
+                "a return to the environment is not one of the results, or is several",
                 self.graph.nodes[miscounted_returns[0]].origin,
                 required=self.node_names(returns),
                 got=self.node_names(self.graph.results),

@@ -216,7 +216,7 @@ def _check_values(values: Type, target: Type, x: Type) -> None:
     """Raise Invalid for values that cannot replace these elements of x."""
     if promote_operands((x, values)) is not x.dtype:
         hint = f"convert them with tl.astype(values, tl.{x.dtype!r})"
-        raise Invalid("the values have another dtype", required=x.dtype, got=values, hint=hint, python=TypeError)
+        raise Invalid("the values have the wrong dtype", required=x.dtype, got=values, hint=hint, python=TypeError)
     if values.shape is None or _broadcast_sizes(values.shape, target.shape) != target.shape:
         target_shape = target.shape or ()
         if None not in (*require_sizes(values), *target_shape) or len(require_sizes(values)) > len(target_shape):

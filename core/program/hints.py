@@ -92,7 +92,7 @@ def suggest_name(name: str, candidates: Collection[str], op: str = "") -> str | 
     `op` that takes one.
 
     >>> suggest_name("True", []), suggest_name("float64", []), suggest_name("trigonometry", ["trigonometri"])
-    ('write `true`', 'a dtype is an attribute: write `dtype=float64`', 'do you mean trigonometri?')
+    ('write `true`', 'a dtype is an attribute: write `dtype=float64`', 'did you mean trigonometri?')
     """
     if name.lower() in _LITERAL_SPELLINGS:
         return f"write `{_LITERAL_SPELLINGS[name.lower()]}`"
@@ -104,7 +104,7 @@ def suggest_name(name: str, candidates: Collection[str], op: str = "") -> str | 
         )
         return f"a dtype is an attribute: write `{attribute}={name}`"
     matches = get_close_matches(name, candidates, 1)
-    return f"do you mean {matches[0]}?" if matches else None
+    return f"did you mean {matches[0]}?" if matches else None
 
 
 def suggest_op(op: str, functions: Collection[str] | None) -> str:
@@ -129,7 +129,7 @@ def suggest_op(op: str, functions: Collection[str] | None) -> str:
         *(ROUTING_OPS if functions is None else STRUCTURED_OPS),
     ]
     matches = get_close_matches(op, ops, 1, 0.5)
-    return f"do you mean {matches[0]}?" if matches else f"the ops are {', '.join(ops)}"
+    return f"did you mean {matches[0]}?" if matches else f"the ops are {', '.join(ops)}"
 
 
 def suggest_operands(

@@ -80,7 +80,7 @@ def read_type(token: SyntaxToken) -> Type:
         usual = {"int": "int64", "float": "float64", "double": "float64", "boolean": "bool", "cell": "cells[...]"}
         matches = [usual.get(head.strip(), ""), *difflib.get_close_matches(head.strip(), dtypes.BY_NAME, 1, 0.5)]
         matches = list(filter(None, matches))
-        hint = f"do you mean {matches[0]}?" if matches else None
+        hint = f"did you mean {matches[0]}?" if matches else None
         raise SyntaxFault(
             f"there is no dtype {head.strip()!r}", token.position, required=", ".join(dtypes.BY_NAME), hint=hint
         )

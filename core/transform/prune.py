@@ -244,7 +244,7 @@ def check_random_draws(program: Program, name: str, original: str) -> None:
     for function in program.reachable_functions(name):
         for node in function.body.walk():
             if node.op in EFFECT_OPS and EFFECT_OPS[node.op].draw:
-                message = f"{original} is needed both as a part and as a whole, and draws random numbers"
+                message = f"{original} is run both in part and in full, and draws random numbers"
                 raise Usage(
                     f"{message}, which depend on its name",
                     rule="P5",

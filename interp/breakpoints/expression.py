@@ -202,26 +202,26 @@ class _ExpressionCompiler:
             return NAMES[name]
         for row in NAMES.values():
             if row.graph_names is not None and name in self.lookup_words(row):
-                hint = f"a text stands in quotes, as in `{row.name} == '{name}'`"
+                hint = f"write a text in quotes, as in `{row.name} == '{name}'`"
                 if row.name == "node":
-                    hint += f"; `node == '{name}' and value == 0` asks for its value"
-                raise SyntaxFault(f"{name!r} is a {row.name}, and no name", position, kind=Usage, hint=hint)
+                    hint += f"; `node == '{name}' and value == 0` compares its value"
+                raise SyntaxFault(
+                    f"{name!r} is a {row.name}, not a name of an expression", position, kind=Usage, hint=hint
+                )
         fault = unknown_name(f"there is no name {abbreviate(name)!r}", name, position, list(NAMES))
         fault.hint = _NAME_HINTS.get(name.lower(), fault.hint)
         raise fault
 
     def compile_item(self, tree: IndexedName) -> _TypedEvaluator:
-        """Compile an indexed name; raises SyntaxFault if no node has so many inputs or outputs."""
+        """Compile an indexed name; raises SyntaxFault if no node has that many inputs or outputs."""
         row = self.lookup_name(tree.name, tree.position)
         if row.kind != "values":
-            raise SyntaxFault(
-                f"{row.name} is not several values", tree.position, kind=Usage, required="inputs[0] or outputs[0]"
-            )
+            raise SyntaxFault(f"{row.name} has no items", tree.position, kind=Usage, required="inputs[0] or outputs[0]")
         count = max_items(row.name, self.graph)
         if tree.index >= count:
             required = f"a number below {count}, the most that a node of the graph has"
             raise SyntaxFault(
-                f"no node has so many {row.name}", tree.position, kind=Usage, required=required, got=tree.index
+                f"no node has that many {row.name}", tree.position, kind=Usage, required=required, got=tree.index
             )
         return _TypedEvaluator("value", item_evaluator(row.name, tree.index))
 
@@ -371,7 +371,7 @@ def comparison_fault(tree: ComparisonExpression, first: ExpressionKind, second: 
         message = f"{_KIND_NAMES[first].removeprefix('a ')}s have no order"
         return SyntaxFault(message, tree.position, kind=Usage, required="== or !=", got=f"`{tree.operator}`")
     if isinstance(tree.right_operand, TextLiteral) and tree.right_operand.value.isdigit():
-        hint = hint or "numbers stand without quotes"
+        hint = hint or "write numbers without quotes"
     message = f"{_KIND_NAMES[first]} cannot be compared with {_KIND_NAMES[second]}"
     return SyntaxFault(message, tree.position, kind=Usage, got=_quote(tree), hint=hint)
 

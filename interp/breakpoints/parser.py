@@ -57,7 +57,7 @@ _SYNTAX_HINTS = {
     "'": "a text ends with the quote with which it begins",
     '"': "a text ends with the quote with which it begins",
     ",": "there are no lists",
-    "{": "braces stand around the expressions in the line of a logpoint, not in an expression",
+    "{": "braces enclose the expressions in the text of a logpoint; an expression has none",
 }
 
 

@@ -84,7 +84,7 @@ class _TagAutomaton:
         self.cache: dict[Tag, int] = {}
         if not self._transition(self.start_states, ENVIRONMENT, 0):
             required, hint = "a pattern that begins with main, * or **", "write `**/` before it"
-            raise SyntaxFault("no tag begins so", steps[0][1], kind=Usage, required=required, hint=hint)
+            raise SyntaxFault("no tag begins like this", steps[0][1], kind=Usage, required=required, hint=hint)
 
     def _add_step(self, step: str, bit: int, position: SourcePosition) -> None:
         match = _STEP_PATTERN.fullmatch(step)

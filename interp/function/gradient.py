@@ -174,7 +174,7 @@ def jacobian_rows(result: Any, item_axes: int, pull_back: Callable[[Any], Any]) 
         return pull_back(1.0)
     if result.shape is None or (None in result.shape and len(result.shape) != 1):
         raise Invalid(
-            "the sizes of a result are not known, and its Jacobian has them",
+            "a result has unknown sizes, which its Jacobian needs",
             rule="D3",
             where=user_location(),
             required="known sizes, or one axis",
@@ -304,7 +304,7 @@ def check_tangent(tangent: Any, type_: Type) -> Any:
     operand = to_operand(tangent, Type(type_.dtype) if type(tangent) in (int, float) else None)
     if not type_.admits(operand.type):
         raise Invalid(
-            "a tangent has another type than its argument",
+            "a tangent does not have the type of its argument",
             rule="D3",
             where=user_location(),
             required=type_,

@@ -241,7 +241,9 @@ def describe_differences(
         elif first.treedef.static_leaf is not None and second.treedef.static_leaf is not None:
             old_leaf, new_leaf = str(first.treedef.static_leaf), str(second.treedef.static_leaf)
             differences.append(
-                f"{name} is another {old_leaf}" if old_leaf == new_leaf else f"{name} was {old_leaf}, and is {new_leaf}"
+                f"{name} is a different {old_leaf}"
+                if old_leaf == new_leaf
+                else f"{name} was {old_leaf}, and is {new_leaf}"
             )
         else:
             differences.append(f"{name} nests as {second}, and not as {first}")

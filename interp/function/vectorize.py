@@ -99,7 +99,7 @@ def read_argument_axes(source: FunctionSpec, in_axes: Any) -> list[Any]:
     left_out = parameters[len(in_axes) :]
     if len(in_axes) > len(parameters) or not all(source.has_default(name) for name, _ in left_out):
         raise Usage(
-            f"in_axes of vmap has another length than the arguments of {source.name}",
+            f"in_axes of vmap does not have one entry for each argument of {source.name}",
             where=user_location(),
             required=f"one entry for each of {plural(len(parameters), 'argument')}",
             got=repr(in_axes),

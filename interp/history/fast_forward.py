@@ -323,7 +323,7 @@ def stop_comparisons(point: Breakpoint, state: State) -> dict[StopPoint, StopCom
     parts = point.log.parts if point.log is not None else ()
     logged = [parse(part.text) for part in parts if isinstance(part, Expression)]
     if any(name in TOKEN_NAMES for expression in (tree, *logged) for name in names_in(expression)):
-        return "looks at what becomes of tokens"
+        return "depends on what happens to a token after the event"
     analysis, comparisons = ConditionAnalysis(tree, state), dict[StopPoint, StopComparison]()
     for number, rule in enumerate(state.rules):
         ports = [port for port, literal in enumerate(rule.node.ports) if literal is None]

@@ -127,7 +127,7 @@ def _rule_names(problems: Sequence[Invalid]) -> list[str]:
 
 def describe_refusal(rules: Sequence[str]) -> str:
     """The broken rules in the words of a case, or that there are none."""
-    return f"refused {', '.join(rules)}" if rules else "it keeps all rules"
+    return f"refused {', '.join(rules)}" if rules else "it breaks no rule"
 
 
 def matches_case(case: Case, run: Outcome) -> bool:

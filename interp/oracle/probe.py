@@ -84,9 +84,9 @@ class ProbeReport(NamedTuple):
         if self.first is not None:
             lines.append(f"first wrong token: {self.first}")
         elif self.faithful_count:
-            lines.append("all tokens of the probed nodes are right: what passes them on is wrong")
+            lines.append("all tokens of the probed nodes are right: the fault is in a node that only passes tokens on")
         else:
-            lines.append("no probe keeps the wrong results")
+            lines.append("the wrong results disappear under every probe")
         if self.unfaithful_probes:
             lines.append(f"probes of these values change the wrong results: {', '.join(self.unfaithful_probes)}")
         lines.extend(f"{value} has no probe: {reason}" for value, reason in self.refusals)

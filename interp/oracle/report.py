@@ -335,8 +335,8 @@ small {{ display: block; opacity: .8; font-weight: 400; }}
 li {{ margin-block: .2rem; }}
 </style>
 <h1>Conformance of backends</h1>
-<p>{date}. {system}. A cell says which share of the cases that a backend took are alike. Below stands what it refused,
-what failed, and what the policy leaves open (undecided, claimed).</p>
+<p>{date}. {system}. Each cell shows the share of the cases run that are alike, and below it how many cases the backend
+refused, how many failed, and how many the policy leaves open (undecided, claimed).</p>
 <ul>{backends}</ul>
 {tables}
 {failures}

@@ -414,11 +414,11 @@ def _deadlock_hint(
 ) -> str:
     """A hint on how to fix a deadlock."""
     if throttled is not None:
-        return f"a larger bound on the iterations of {throttled.tag.site} may do: --k N, or k=N"
+        return f"try a larger bound on the iterations of {throttled.tag.site}: --k N, or k=N"
     if cause is not None:
         array = array_name(graph.nodes[cause.reads[-1].cell.handle.node])
         return (
-            f"read {array} only where it is filled, without that value"
+            f"fill the cell of {array} with a value that does not depend on this read"
             if cause.is_cycle
             else f"fill {array}, or do not read it there"
         )

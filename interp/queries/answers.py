@@ -504,7 +504,7 @@ class WhyNotAnswer:
             case DeferredRead(cell, _):
                 return describe_cell(self.graph, cell._replace(number=-1 - port))
             case ThrottledToken():
-                return f"{waiter.busy_iteration} is busy"
+                return f"{waiter.busy_iteration} has not ended"
         return f"{'' if port < 0 else f'port {port} of '}{self.graph.nodes[waiter.node]} under {waiter.tag}"
 
     def _describe_hint(self) -> str:
@@ -515,5 +515,5 @@ class WhyNotAnswer:
         if self.verdict == "pending":
             return "it may still fire"
         if any(isinstance(root.reason, UnfilledCell) for root in self.root_causes):
-            return "it is not known: only a store that has not been sent its index could fill the cell"
-        return "it may still fire, or wait for more than was followed"
+            return "whether it will is unknown: only a store that has not been sent its index could fill the cell"
+        return "it may still fire; not every cause was followed"

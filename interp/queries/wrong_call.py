@@ -86,7 +86,7 @@ class WrongCall:
         if not self.call.own_calls:
             head = f"{name} is wrong{where}"
         elif self.has_helpers:
-            head = f"{name} is wrong, and no call in it that the solution has, too, is wrong{where}"
+            head = f"{name} is wrong, and every call that it shares with the solution is right{where}"
         elif all(own_call.is_finished for own_call in self.call.own_calls):
             head = f"{name} is wrong, and every call that it makes is right{where}"
         else:

@@ -122,7 +122,7 @@ def element_type(type_: Any) -> TreeType:
                 "cells do not leave the program", required="numbers or arrays", got=handles[0], python=TypeError
             )
         if not form.types:
-            raise Usage("elements without leaves", required="a type", got=repr(type_))
+            raise Usage("the type of an element has no leaves", required="a number or an array in it", got=repr(type_))
     except TagloomError as error:
         error.where = user_location()
         raise
@@ -221,7 +221,7 @@ class Queue:
 
     def __init__(self, capacity: int, least: int, type: Any, seed: int) -> None:
         self.capacity = check_integer("the capacity of a queue", capacity, 1)
-        self.least = check_integer("the least that a queue draws from", least, 1)
+        self.least = check_integer("the minimum number of elements of a queue", least, 1)
         if self.least > self.capacity:
             raise Usage(
                 "the capacity of a queue cannot be below its minimum",
@@ -281,7 +281,7 @@ class Queue:
 
         Raises as `dequeue` does; a closed queue that has fewer than n left keeps them, and raises QueueClosed.
         """
-        count = check_integer("how many elements are taken", n, 1)
+        count = check_integer("the number of elements to take", n, 1)
         maximum = self.capacity - self.least + 1
         if count > maximum:
             raise Usage(
@@ -353,7 +353,7 @@ class Queue:
     def _put(self, timeout: float | None, *leaves: Any) -> bool:
         element = tuple(map(literal_of, admit_leaves(leaves, self.element_type.treedef, self.element_type.types)))
         with self._condition:
-            self._insert(element, QueueWait("had no place", timeout))
+            self._insert(element, QueueWait("had no free place", timeout))
         return True
 
     def _put_many(self, timeout: float | None, *leaves: Any) -> bool:
@@ -365,7 +365,7 @@ class Queue:
             raise Usage(
                 "the leaves of a batch have different sizes", where=user_location(), required="as many rows", got=got
             )
-        wait = QueueWait("had no place", timeout)
+        wait = QueueWait("had no free place", timeout)
         for row in zip(*batch, strict=True):
             element = tuple(
                 literal_of(admit(leaf, type_)) for leaf, type_ in zip(row, self.element_type.types, strict=True)
@@ -484,7 +484,7 @@ def feeding(queue: Queue, elements: Iterable[Any], *, threads: int = 1) -> Abstr
             where=user_location(),
             hint="call the program inside the `with` block",
         )
-    producer = _ProducerGroup(queue, iter(elements), check_integer("how many threads", threads, 1))
+    producer = _ProducerGroup(queue, iter(elements), check_integer("the number of threads", threads, 1))
     return run_producers(queue, [threading.Thread(target=producer.run, daemon=True) for _ in range(threads)])
 
 

@@ -53,7 +53,7 @@ def first_difference(in_graph: Mapping[str, Any], in_python: Mapping[str, Any]) 
             continue
         if id(first) in partners or id(second) in partners:
             if partners.get(id(first)) is not second or partners.get(id(second)) is not first:
-                return f"{place} is another object in the graph than in Python"
+                return f"{place} is not the same object in the graph as in Python"
             continue
         partners |= {id(first): second, id(second): first}
         parts_in_python = _parts(second, place)

@@ -368,14 +368,18 @@ class ObjectTable:
         dict of another pool."""
         if id(instance) in self._static_by_id:
             static = self._static_by_id[id(instance)]
-            raise LayoutMiss(str(static.place), f"a {type(instance).__name__} of its own", "one that has other names")
+            raise LayoutMiss(
+                str(static.place),
+                f"a {type(instance).__name__} of its own",
+                "shared with other attributes or variables",
+            )
         index = self.indices.setdefault(id(instance), len(self.objects))
         if index == len(self.objects):
             self.objects.append(instance)
             self.classes.append(owner)
         elif self.classes[index] is not owner:
             places = [pool.place for pool in (owner, self.classes[index]) if issubclass(pool, Pool)]
-            raise LayoutMiss(str(places[0]), f"a {type(instance).__name__} of its own", f"one object with {places[1]}")
+            raise LayoutMiss(str(places[0]), f"a {type(instance).__name__} of its own", f"shared with {places[1]}")
         return index
 
     def encode(self, value: Any, layout: Layout, place: object) -> Iterator[Any]:
@@ -614,7 +618,7 @@ class ObjectTable:
             for namespace in map(id, own_dicts):
                 if namespace in seen_ids:
                     place = owner.place if issubclass(owner, Pool) else f"{owner.__qualname__}.__dict__"
-                    raise LayoutMiss(str(place), "a dict of its own", "one that has other attributes or variables")
+                    raise LayoutMiss(str(place), "a dict of its own", "shared with other attributes or variables")
                 seen_ids.add(namespace)
 
     def _follow_list(self, instance: list[Any], owner: type) -> None:

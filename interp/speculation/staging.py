@@ -1155,7 +1155,7 @@ class Staging:
             self.requirements.assigned_keys[key] = None
             self.require_restart()
         if not isinstance(key, FieldKey) and MISSING in options_of(layout):
-            raise NotSpeculable(f"{key} is assigned where it may not be there yet")
+            raise NotSpeculable(f"{key} is assigned where it may not exist yet")
         if any(map(is_new_list, parts(value.layout))):
             raise NotSpeculable(f"a new list is stored in {key}, beside a tape")
         if isinstance(key, FieldKey) and not is_new:

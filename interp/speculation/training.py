@@ -230,7 +230,7 @@ def _gradient(staging: Staging, owner: StagedValue, values: list[StagedValue], n
     ]
     for leaf in leaves:
         if not isinstance(leaf.layout, ArrayLayout):
-            raise NotSpeculable(f"a gradient by a {leaf.layout} has no graph")
+            raise NotSpeculable(f"a gradient with respect to a {leaf.layout} has no graph")
     if staging.is_inferring:
         results: Any = [staging.placeholder(leaf.layout.types[0]) for leaf in leaves]
     else:
@@ -267,7 +267,7 @@ def _apply(staging: Staging, owner: StagedValue, values: list[StagedValue], node
         raise NotSpeculable("an optimizer changes only variables, by as many gradients")
     for gradient, variable in zip(gradients, variables, strict=True):
         if gradient.layout != staging.read_variable(variable).layout:
-            raise NotSpeculable(f"a variable has a gradient of another type, {gradient.layout}")
+            raise NotSpeculable(f"a variable has a gradient of the wrong type, {gradient.layout}")
     for gradient, variable in zip(gradients, variables, strict=True):
         _step(staging, static, gradient.leaves[0], variable, node)
     return StagedValue(NONE, ())

@@ -169,7 +169,7 @@ def pair_gradients(gradients: Any, variables: Any, path: str) -> Iterator[tuple[
     """Pair gradients with their variables, in the order of the variables. Raises Usage if they do not nest alike."""
     if isinstance(variables, Variable):
         if gradients is None or (isinstance(gradients, tuple | list | dict) and not isinstance(gradients, Rows)):
-            raise _nesting_error(path, f"the gradient by {variables.name}", gradients)
+            raise _nesting_error(path, f"the gradient with respect to {variables.name}", gradients)
         yield gradients, variables
     elif isinstance(variables, dict):
         if not isinstance(gradients, dict) or gradients.keys() != variables.keys():
@@ -203,7 +203,7 @@ def check_gradient_shape(gradient: Any, variable: Variable) -> None:
     if len(shape) != len(gradient_shape) or any(
         None not in pair and pair[0] != pair[1] for pair in zip(shape, gradient_shape, strict=True)
     ):
-        message = f"the gradient by {variable.name} and the variable differ in shape"
+        message = f"the gradient with respect to {variable.name} and the variable differ in shape"
         raise Invalid(
             message,
             rule="D3",
@@ -422,7 +422,7 @@ class LBFGS:
         if self.slots["point"]._type.shape != (sizes,):
             required, got = self.slots["point"]._type, f"{sizes} numbers"
             raise Usage(
-                "this L-BFGS has stepped other variables before", where=user_location(), required=required, got=got
+                "this L-BFGS optimizer was used with other variables", where=user_location(), required=required, got=got
             )
 
     def _update_history(self, point: Any, gradient: Any) -> None:

@@ -217,7 +217,7 @@ def test_timeouts() -> None:
     with pytest.raises(tl.QueueTimeout, match=r"the queue gave no element within 0\.1 s") as late:
         queue.dequeue(timeout=0.1)
     assert isinstance(late.value, TimeoutError) and isinstance(late.value, tl.Exhausted)
-    with pytest.raises(tl.QueueTimeout, match="had no place"):
+    with pytest.raises(tl.QueueTimeout, match="had no free place"):
         queue.enqueue_many([1, 2, 3], timeout=0.1)
     assert queue.size() == 2 and 0.2 <= time.monotonic() - begun < 20
     for wrong in (-1, "1", float("nan")):
@@ -229,7 +229,7 @@ REFUSED = [
     (lambda: tl.FIFOQueue(0, tl.int64), "an integer from 1 up"),
     (lambda: tl.FIFOQueue(1.5, tl.int64), "got: 1.5"),
     (lambda: tl.FIFOQueue(1, "int64"), "not a type"),
-    (lambda: tl.FIFOQueue(1, ()), "elements without leaves"),
+    (lambda: tl.FIFOQueue(1, ()), "the type of an element has no leaves"),
     (lambda: tl.FIFOQueue(1, {None: tl.int64}), "keys of a dict are not all strings"),
     (lambda: tl.FIFOQueue(1, tl.Cells[tl.int64]), "cells do not leave the program"),
     (lambda: tl.ShuffleQueue(3, 4, tl.int64), "a capacity of 4 at least"),
@@ -247,7 +247,7 @@ REFUSED = [
     (lambda: tl.FIFOQueue(3, tl.Array[tl.int64, 2]).enqueue([1, 2, 3]), r"required: int64\[2\]"),
     (lambda: tl.FIFOQueue(3, tl.int64).enqueue_many(1), "element: a value of the wrong type"),
     (lambda: tl.FIFOQueue(3, (tl.int64, tl.int64)).enqueue_many(([1], [1, 2])), "got: 1 and 2"),
-    (lambda: tl.feeding(tl.FIFOQueue(3, tl.int64), [], threads=0), "how many threads"),
+    (lambda: tl.feeding(tl.FIFOQueue(3, tl.int64), [], threads=0), "the number of threads"),
 ]
 
 

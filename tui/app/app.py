@@ -454,7 +454,7 @@ class Debugger(AsciiApp):
         assert isinstance(graph, GraphPane)
         start = time.monotonic()
         timer = self.set_interval(
-            0.5, lambda: graph.show_message(f"the graph is laid out … {time.monotonic() - start:.0f} s; Esc stops it")
+            0.5, lambda: graph.show_message(f"laying out the graph … {time.monotonic() - start:.0f} s; Esc stops it")
         )
         self._is_layout_stopped = False
         try:

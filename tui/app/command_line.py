@@ -42,7 +42,7 @@ class CommandLine(Input):
     def __init__(self, session: Session) -> None:
         super().__init__(
             id="line",
-            placeholder="a command; Tab completes, Up has those of before, Esc leaves",
+            placeholder="a command; Tab completes, Up recalls earlier ones, Esc leaves",
             compact=True,
             select_on_focus=False,
         )

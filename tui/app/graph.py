@@ -63,7 +63,7 @@ class GraphPane(Pane):
         super().__init__(pane)
         self.picture: GraphPicture | None = None
         self.is_following = True
-        self.message = "the graph is laid out …"
+        self.message = "laying out the graph …"
         self._drag_start: tuple[Offset, Offset] | None = None
         self._is_dragged = False
         self._strip_cache: dict[int, tuple[_GraphLine, Strip]] = {}

@@ -92,7 +92,7 @@ def check_against(target: str, solution: str, words: Sequence[str], options: Exe
         print_text(f"{'agrees':9} {describe_call(runs[1])} {describe_ending(right, limits)}")
         agreement_count += 1
     agreeing_runs = f"{plural(agreement_count, 'run')} agree{'s' * (agreement_count == 1)}"
-    print_text(agreeing_runs if agreement_count else "no run decided anything")
+    print_text(agreeing_runs if agreement_count else "no run could be compared")
     return int(not agreement_count)
 
 

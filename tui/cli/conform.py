@@ -65,7 +65,7 @@ def conform(
     ops: Annotated[bool, typer.Option("--ops", help="Try every op at every dtype, over edge values.")] = False,
     only: Annotated[list[str] | None, typer.Option("--op", help="With --ops: try this op only.")] = None,
     corpus: Annotated[Path | None, typer.Option(help="Try the cases of this folder of .tl files.")] = None,
-    fuzz_count: Annotated[int, typer.Option("--fuzz", min=0, help="Try so many generated programs.")] = 0,
+    fuzz_count: Annotated[int, typer.Option("--fuzz", min=0, help="Try this many generated programs.")] = 0,
     seed: Annotated[int, typer.Option(help="With --fuzz: the seed of the programs.")] = 0,
     minutes: Annotated[float, typer.Option(help="With --fuzz: stop after this time.")] = 5.0,
     jobs: Annotated[
@@ -78,7 +78,7 @@ def conform(
     report: Annotated[
         list[Path] | None,
         typer.Option(
-            help="Write what came of all parts as .json, .html (a matrix), .xml (JUnit) or .svg (badges); repeatable."
+            help="Write the results of all parts as .json, .html (a matrix), .xml (JUnit) or .svg (badges); repeatable."
         ),
     ] = None,
     compare: Annotated[
@@ -91,7 +91,7 @@ def conform(
     timeout: Annotated[
         float,
         typer.Option(
-            help="The seconds that the backend has to compile, and to run; to start it has three times as many."
+            help="The seconds that the backend has to compile, and to run; it has three times as many to start."
         ),
     ] = 60.0,
     max_bytes: Annotated[int, typer.Option(help="End the backend's process if it uses more memory.")] = DEFAULT_MEMORY,
@@ -100,10 +100,10 @@ def conform(
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the judgement of one program as JSON.")] = False,
     blame: Annotated[
-        bool, typer.Option("--blame", help="Of one program: find the level and the optimisations that make it wrong.")
+        bool, typer.Option("--blame", help="For one program: find the level and the optimisations that make it wrong.")
     ] = False,
     probe: Annotated[
-        bool, typer.Option("--probe", help="Of one program: find the first wrong token, by node and tag.")
+        bool, typer.Option("--probe", help="For one program: find the first wrong token, by node and tag.")
     ] = False,
 ) -> None:
     """Run programs on another system, and compare them with the reference.

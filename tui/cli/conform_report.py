@@ -148,7 +148,7 @@ def read_report(file: Path) -> dict[str, object]:
     except (ValueError, RecursionError):
         data = None
     if isinstance(data, dict) and data.get("report", REPORT_VERSION) != REPORT_VERSION:
-        raise Usage("this report is of another version", required=f'"report": {REPORT_VERSION}', got=file)
+        raise Usage("this report has an unknown version", required=f'"report": {REPORT_VERSION}', got=file)
     if not is_report(data):
         raise Usage("this is not a report of tagloom conform", got=file, hint="--report report.json writes one")
     return dict(data)

@@ -45,7 +45,7 @@ def describe_op(name: str) -> str:
         return describe_function(*functions[name.removeprefix("linalg.")])
     if name not in rows:
         close = get_close_matches(name, list(dict.fromkeys([*rows, *functions])), 3)
-        hint = f"do you mean {' or '.join(close)}?" if close else "without a name, all ops are listed"
+        hint = f"did you mean {' or '.join(close)}?" if close else "without a name, all ops are listed"
         raise Usage(f"there is no op {name!r}", hint=hint)
     row = rows[name]
     takes = "any number of operands" if row.arity is None else f"{row.arity} operand{'s' * (row.arity != 1)}"

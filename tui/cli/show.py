@@ -94,7 +94,7 @@ def draw(start: RunRequest, request: ShowRequest) -> str | None:
     is_run = bool(start.words) or is_log(start.target) or bool(request.at)
     suffix = None if request.output is None else output_suffix(request)
     if request.system != "numpy" and suffix != "py":
-        raise Usage("only a script in Python has a system", got=f"--system {request.system}", hint="-o x.py")
+        raise Usage("--system is only for scripts in Python", got=f"--system {request.system}", hint="-o x.py")
     if request.output is not None and suffix in EXPORT_SUFFIXES:
         require_export(start, request)
         write_file(request.output, export_bytes(start, suffix, request.system))
@@ -153,7 +153,7 @@ def require_export(start: RunRequest, request: ShowRequest) -> None:
     assert request.output is not None
     if request.form not in ("graph", "program") or bool(request.at) or request.in_terminal:
         hint = "leave out --form, --at and --ascii"
-        raise Usage("a file for another system has the whole program", got=request.output, hint=hint)
+        raise Usage("a file for another system contains the whole program", got=request.output, hint=hint)
     source = Path(split_target(start.target)[0])
     if request.output.exists() and source.exists() and request.output.samefile(source):
         raise Usage("the output would replace the program", got=request.output, hint="name another file")

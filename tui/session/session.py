@@ -163,7 +163,7 @@ class Session:
         paused = self.history.paused_position if self._state.runs else None
         if paused is None:
             return []
-        return [f"the fast machine waits at {paused:,} events: the same command goes on from there"]
+        return [f"the fast machine paused at {paused:,} events: the same command continues from there"]
 
     def _parse_line(self, line: str) -> tuple[Command[Session], CommandArguments]:
         if len(line) > MAX_LENGTH:
@@ -326,7 +326,7 @@ class Session:
         except Usage as error:
             names = [name for node in graph.nodes for name in (node.name, str(node))]
             close = get_close_matches(name, names, 3, 0.6) if error.required is None else []
-            error.hint = f"do you mean {' or '.join(close)}?" if close else error.hint
+            error.hint = f"did you mean {' or '.join(close)}?" if close else error.hint
             raise
 
     @property

@@ -42,7 +42,7 @@ def unsupported_reason(graph: Graph) -> str | None:
         if node.op == "bitcast" and any(
             port and port.type.dtype in FLOAT_FORMATS for port in (*node.ports, *node.outputs)
         ):
-            return f"the machine of the page does not know the bits of floats of 16 bits, which {node} needs"
+            return f"the machine of the page cannot represent floats of 16 bits, which {node} needs"
         if not all(is_scalar(output.type) for output in node.outputs) or not all(
             port is None or port.type.is_scalar for port in node.ports
         ):

@@ -92,7 +92,12 @@ def resolve_optional_axis(axis: Any, x: Any) -> int:
     if axis is not None:
         return static_integer(axis, "an axis")
     if rank_of(x) != 1:
-        raise Usage("the axis is left out", where=user_location(), required="an axis", got=type_of(x))
+        raise Usage(
+            "the axis is left out",
+            where=user_location(),
+            required="axis=..., or an array with one axis",
+            got=type_of(x),
+        )
     return 0
 
 

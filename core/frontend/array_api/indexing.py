@@ -91,8 +91,8 @@ def size(x: Any, /, *, axis: int | None = None) -> Any:
 
 
 def shape(x: Any, /) -> tuple[Any, ...]:
-    """The sizes of an array: ints, and in a trace a symbolic int64 for a size that only the run knows. Functions that
-    create and reshape arrays take them. Raises Invalid (V4) where the rank is unknown.
+    """The sizes of an array: ints, and in a trace a symbolic int64 for a size that is known only at run time. Functions
+    that create and reshape arrays take them. Raises Invalid (V4) where the rank is unknown.
 
     >>> shape([[1, 2, 3]])
     (1, 3)
@@ -165,7 +165,7 @@ def normalize_entry(entry: Any, bounds: list[Any]) -> Any:
     ):
         if type_of(entry).dtype is dtypes.bool:
             raise Usage(
-                "a mask is the only index in its brackets", where=user_location(), hint="tl.nonzero(mask) gives indices"
+                "a mask is combined with other indices", where=user_location(), hint="tl.nonzero(mask) gives indices"
             )
         return DynamicIndex(entry)
     if isinstance(entry, bool | np.bool_):

@@ -81,7 +81,10 @@ def vecdot(x1: Any, x2: Any, /, *, axis: int = -1) -> Any:
     position = static_integer(axis, "an axis")
     if position >= 0 or not (rank_of(x1) and rank_of(x2)):
         raise Usage(
-            "the axis of vecdot is counted from the last", where=user_location(), required="from -1 down", got=axis
+            "the axis of vecdot is not negative",
+            where=user_location(),
+            required="-1 or below, counted from the last axis",
+            got=axis,
         )
     first, second = shape_of(x1)[resolve_axis(position, x1)], shape_of(x2)[resolve_axis(position, x2)]
     if None not in (first, second) and first != second:
@@ -166,7 +169,10 @@ def cross(x1: Any, x2: Any, /, *, axis: int = -1) -> Any:
     negative_axis = static_integer(axis, "an axis")
     if negative_axis >= 0:
         raise Usage(
-            "the axis of cross is counted from the last", where=user_location(), required="from -1 down", got=axis
+            "the axis of cross is not negative",
+            where=user_location(),
+            required="-1 or below, counted from the last axis",
+            got=axis,
         )
     first, second = broadcast_arrays(x1, x2)
     if any(shape_of(vectors)[resolve_axis(negative_axis, vectors)] != 3 for vectors in (x1, x2)):

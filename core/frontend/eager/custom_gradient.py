@@ -117,7 +117,7 @@ def coerce_pullback_adjoint(adjoint: Any, argument: Any) -> Any:
             operand = to_operand(coerced)
     if not type_.admits(operand.type):
         raise Invalid(
-            "a pullback returns an adjoint of another type than its argument",
+            "a pullback returns an adjoint that does not have the type of its argument",
             rule="D3",
             where=user_location(),
             required=type_,

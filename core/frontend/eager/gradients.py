@@ -89,7 +89,7 @@ def emit_call(
         for path, operand, type_ in zip(leaf_paths(structure, name), part_operands, types, strict=True):
             if type_ is not None and not type_.admits(operand.type):
                 raise Invalid(
-                    f"argument {path} of {spec.name} has another type",
+                    f"argument {path} of {spec.name} has the wrong type",
                     rule="V6",
                     where=user_location(),
                     required=type_,
@@ -355,7 +355,7 @@ def emit_pullback(
             operand = to_operand(leaf, Type(value.type.dtype) if type(leaf) in (int, float) else None)
             if not value.type.admits(operand.type):
                 raise Invalid(
-                    "an adjoint has another type than its result",
+                    "an adjoint does not have the type of its result",
                     rule="D3",
                     where=user_location(),
                     required=value.type,

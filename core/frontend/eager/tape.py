@@ -415,6 +415,6 @@ def coerce_adjoint(adjoint: Any, result: TapeArray) -> Any:
         array = ConcreteArray(literal(adjoint, Type(result.dtype) if type(adjoint) in (int, float) else None))
     type_ = to_operand(array).type
     if not result._type.admits(type_):
-        message = "an adjoint has another type than its result"
+        message = "an adjoint does not have the type of its result"
         raise Invalid(message, rule="D3", where=user_location(), required=result._type, got=type_)
     return array

@@ -120,7 +120,7 @@ class Variable(ArrayOperators, VariableBase):
             raise
         if not self._type.admits(operand.type):
             raise Invalid(
-                f"variable {self.name} is assigned a value of another type",
+                f"variable {self.name} is assigned a value of the wrong type",
                 rule="V4",
                 where=user_location(),
                 required=self._type,

@@ -72,7 +72,7 @@ def call_function(function: FunctionType, arguments: tuple[Any, ...], keywords: 
         return call_opaque(function, arguments, keywords)
     converted, code = convert(function), function.__code__
     for argument in arguments[: code.co_argcount]:
-        if type(argument) is StackedItems:  # `f(*items)`: only the run knows which parameters get an item
+        if type(argument) is StackedItems:  # `f(*items)`: which parameters get an item is known only at run time
             argument.fail()
     if not is_converted(converted):
         return call_opaque(function, arguments, keywords)
@@ -212,7 +212,7 @@ def _items(container: Any) -> list[Any]:
 
 def announce_iteration(iterable: Any) -> None:
     """Announce a loop over an iterable. An iterator from before cannot be given back its items, so that it must not be
-    advanced under a symbolic condition. Raises Invalid (F4) for one of which only the run knows how far it is."""
+    advanced under a symbolic condition. Raises Invalid (F4) for one whose position is known only at run time."""
     check_iterators(iterable)
     if not is_fresh(iterable):
         record_lasting_effect(f"a {type(iterable).__name__} is advanced")
@@ -243,7 +243,7 @@ def note_advanced(iterable: Any) -> None:
 
 
 def check_iterators(*values: Any) -> None:
-    """Raises Invalid (F4) for an iterator of which only the run knows how many items it has given."""
+    """Raises Invalid (F4) for an iterator whose position is known only at run time."""
     region = current_region()
     advanced = {} if region is None else region.specialization.program_builder.advanced_iterators
     if not advanced:
@@ -254,7 +254,7 @@ def check_iterators(*values: Any) -> None:
                 f"a {type(value).__name__} is used after a loop over it that a symbolic condition ends early",
                 rule="F4",
                 where=user_location(),
-                got="an iterator that has given as many items as the run says",
+                got="an iterator whose position is known only at run time",
                 hint="make a list of it before the loop, and count its items",
             )
 

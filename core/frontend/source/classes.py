@@ -135,7 +135,8 @@ def find_operator_classes(function: FunctionType) -> OperatorClasses:
 
 
 def _has_table_operators(function: FunctionType) -> bool:
-    """Whether a function seems to use a class whose own operators do not look for keys that only the run knows."""
+    """Whether a function seems to use a class whose own operators do not look for keys that are known only at run
+    time."""
     codes = [function.__code__]
     for code in codes:  # a worklist: the loop appends to it
         codes += [part for part in code.co_consts if isinstance(part, CodeType)]

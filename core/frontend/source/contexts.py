@@ -72,7 +72,7 @@ def refuse_suppression() -> None:
                 rule="F4",
                 where=user_location(),
                 got=f"a {type(manager).__name__}",
-                hint="write the condition as an `if` in place of the `with`: a program does not handle exceptions",
+                hint="write `try` and `except` in place of the `with`, or test the condition by an `if`",
             )
             region.specialization.keep_error(refusal)
             raise refusal

@@ -120,7 +120,7 @@ def _keep_condition(region: RegionBuilder, mark: RegionMark, condition: Any, whe
             "what decides whether a `try` catches an exception depends on an effect in it",
             rule="F4",
             where=where,
-            hint="have the effect before the `try`",
+            hint="move the effect out of the `try`, before it",
         )
     region.nodes[first:] = reversed(kept)
     region.store.clear()

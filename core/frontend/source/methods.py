@@ -57,7 +57,7 @@ def call_symbolic(operators: Operators, function: Any, arguments: tuple[Any, ...
 
 
 _KNOWN_TO_PYTHON = ("append", "appendleft", "clear", "copy", "extend")
-"""The methods of lists and deques whose Python implementation is right even if only the run knows the length."""
+"""The methods of lists and deques whose Python implementation is right even if the length is known only at run time."""
 
 
 def package_of(function: Any) -> str:
@@ -68,13 +68,13 @@ def package_of(function: Any) -> str:
 
 
 def _check_lengths(function: Any, owner: Any, arguments: tuple[Any, ...]) -> None:
-    """Raises Invalid (F4) where code that is not converted gets a list whose length only the run knows."""
+    """Raises Invalid (F4) where code that is not converted gets a list whose length is known only at run time."""
     name = getattr(function, "__name__", type(function).__name__)
     is_safe = type(owner) in (list, deque) and name in _KNOWN_TO_PYTHON
     is_safe = is_safe or type(function).__module__.startswith(_PACKAGE) or package_of(function) == _PACKAGE
     if not is_safe and any(map(has_stacked_items, (owner, *arguments))) and function not in (id, print, repr, str):
         raise Invalid(
-            f"{name}() takes no list whose length only the run knows",
+            f"{name}() takes no list whose length is known only at run time",
             rule="F4",
             where=user_location(),
             hint="loop over the list, or write the call as a loop",
@@ -82,7 +82,7 @@ def _check_lengths(function: Any, owner: Any, arguments: tuple[Any, ...]) -> Non
     is_safe = isinstance(owner, dict) and name in ("clear", "copy")
     if not is_safe and any(map(is_open_table, (owner, *arguments))) and function not in (id, print, repr, str):
         raise Invalid(
-            f"{name}() takes no dict or set whose keys only the run knows",
+            f"{name}() takes no dict or set whose keys are known only at run time",
             rule="F4",
             where=user_location(),
             hint="loop over it, or use x[key], get(), setdefault(), pop(), items(), add() and discard()",
@@ -164,7 +164,7 @@ def create_tuple(operators: Operators, *iterables: Any) -> Any:
 
 def _extend(operators: Operators, items: list[Any], iterable: Any) -> Any:
     if has_stacked_items(iterable):
-        announce_items(items)  # only the run knows which lists these are
+        announce_items(items)  # which lists these are is known only at run time
     if isinstance(iterable, PushedItems):
         new_items = collect_items(iterable)
         announce_items(items)

@@ -1,4 +1,4 @@
-"""Lists whose length only the run knows.
+"""Lists whose length is known only at run time.
 
 Such a list is a Python list with `StackedItems` in it: arrays of the leaves of its items, with one row for each item.
 So all items have one structure, and leaves of one dtype and shape, up to Python's conversion of numbers. A list becomes
@@ -126,7 +126,7 @@ def have_one_structure(trees: Sequence[Tree]) -> bool:
 
 
 def _unify_tables(values: Sequence[Any], scopes: Sequence[Scope], depth: int) -> list[Any]:
-    """Dicts or sets with different keys, as ones whose keys only the run knows."""
+    """Dicts or sets with different keys, as ones whose keys are known only at run time."""
     if depth or not all(map(has_numbers_as_keys, values)):
         raise DifferentItems
     stacked: list[StackedItems | None] = []
@@ -324,7 +324,7 @@ def _require_sizes(column: Any, sizes: Sequence[Any]) -> None:
     for axis, size in enumerate(sizes, start=1):
         is_fit = (column.shape[axis] == size) | (column.shape[0] == 0)
         if isinstance(is_fit, Symbol):
-            words = "the lists in a list whose length only the run knows must have one length"
+            words = "the lists in a list whose length is known only at run time must have one length"
             stage_assertion(is_fit, NotImplementedError(words))
         elif not is_fit:
             raise refuse_items()
@@ -333,7 +333,7 @@ def _require_sizes(column: Any, sizes: Sequence[Any]) -> None:
 def refuse_items() -> Invalid:
     """The error for items that no array can hold."""
     return Invalid(
-        "the items of a list whose length only the run knows differ in structure or dtype, or are no values",
+        "the items of a list whose length is known only at run time differ in structure or dtype, or are no values",
         rule="F4",
         where=user_location(),
         required="numbers, arrays of one dtype and shape, or tuples and lists of these, all alike",
@@ -391,7 +391,7 @@ def _known_position(container: Any, index: Any) -> bool:
 
 def _find_piece(container: Any, index: Any) -> tuple[Any, Any]:
     """The item of a list, or the stacked items that it is one of, and its index among these; None, and the index, where
-    only the run knows it."""
+    it is known only at run time."""
     if type(index) is not int:
         return None, index
     count = item_count(container) if index < 0 else 0

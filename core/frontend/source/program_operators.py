@@ -265,7 +265,7 @@ class ProgramOperators(Operators):
 
     @by_option(0, 1)
     def equal(self, left: Any, right: Any) -> Any:
-        """`left == right`; also of lists and tuples whose length only the run knows."""
+        """`left == right`; also of lists and tuples whose length is known only at run time."""
         if type(left) is type(right) and (has_stacked_items(left) or has_stacked_items(right)):
             counts = open_lists.item_count(left), open_lists.item_count(right)
             same = convert(library.same_items)  # type: ignore[arg-type]
@@ -286,7 +286,7 @@ class ProgramOperators(Operators):
         if any(type(each) is StackedItems for each in arguments):
             arguments = open_lists.spread_items(arguments)
         for value in keywords.values():
-            if type(value) is StackedItems:  # `f(**table)`: only the run knows which parameters get a value
+            if type(value) is StackedItems:  # `f(**table)`: which parameters get a value is known only at run time
                 value.fail()
         if function is iter and len(arguments) == 1 and has_stacked_items(arguments[0]):
             arguments = (list(open_lists.spread_items(arguments[0])),)
@@ -417,7 +417,7 @@ class ProgramOperators(Operators):
         last: str,
         parallel_iterations: int | None,
     ) -> Any:
-        """A loop over a list. It runs in Python up to the first item whose presence only the run knows, unless arrays
+        """A loop over a list. It runs in Python up to the first item whose presence is symbolic, unless arrays
         hold more items than it unrolls. As in Python, the body may change the list."""
         exit_number: Any = False
         staged_exit: Any = False
@@ -425,7 +425,7 @@ class ProgramOperators(Operators):
         variables = Variables(state, [*live, *([last] if last else [])])
 
         def known_count() -> int | None:
-            """The number of items, or a lower bound of it that is above the position; None where only the run knows."""
+            """The number of items, or a lower bound of it that is above the position; None where it is symbolic."""
             if not has_stacked_items(items[: position + 1]):
                 return len(items) if not has_stacked_items(items) else position + 1
             count = open_lists.item_count(items)
@@ -547,7 +547,7 @@ class ProgramOperators(Operators):
 
     @by_option(0, 1)
     def delete_item(self, container: Any, key: Any) -> None:
-        """`del container[key]`; also of a dict whose keys only the run knows."""
+        """`del container[key]`; also of a dict whose keys are known only at run time."""
         if isinstance(container, dict) and user_method(container, "__delitem__") is None:
             is_found = tables.is_symbolic_key(key) and tables.may_grow(container, key)
             if is_found or tables.is_open_table(container):

@@ -273,10 +273,10 @@ def stage_assertion(condition: Any, error: Exception) -> Any:
     where, region = getattr(error, RAISED_AT, None) or user_location(), current_region()
     if region is not None and any(issubclass(type(error), classes_caught) for classes_caught in _HANDLERS.get()):
         refusal = Invalid(
-            f"a symbolic condition decides whether {type(error).__name__} is raised in a `try`",
+            f"a symbolic condition decides whether {type(error).__name__} is raised in a `try` of a generator",
             rule="F4",
             where=where,
-            hint="write the condition as an `if` in place of the `try`: a program does not handle exceptions",
+            hint="write a loop in place of the generator, or test the condition by an `if`",
         )
         region.specialization.keep_error(refusal)
         raise refusal

@@ -193,7 +193,7 @@ class ItemsPlace:
     def read(self) -> Any:
         is_unbounded = type(self.container) is deque and self.container.maxlen is None
         if type(self.container) is list or is_unbounded:
-            return list(self.container)  # its length may become one that only the run knows
+            return list(self.container)  # its length may become symbolic
         if isinstance(self.container, TracedSet):
             copied = TracedSet()
             copied.replace(self.container.content())

@@ -1,4 +1,4 @@
-"""Dicts and sets whose keys only the run knows.
+"""Dicts and sets whose keys are known only at run time.
 
 Such a dict has its entries stacked, as a list of symbolic length has its items: `{ENTRIES: StackedItems((keys,
 values))}`, in the order in which they were added; a `TracedSet` has its items stacked. A key is found by comparing it
@@ -54,7 +54,7 @@ from .writes import announce_items
 
 
 def is_open_table(container: Any) -> bool:
-    """Whether only the run knows the keys of a dict, the items of a set, or those of a view."""
+    """Whether the keys of a dict, the items of a set, or those of a view are known only at run time."""
     is_open_set = type(container) is TracedSet and container.stacked is not None
     return is_open_set or has_stacked_entries(container) or type(container) is TableView
 
@@ -75,8 +75,8 @@ def may_grow(table: Any, key: Any) -> bool:
 
 
 class TableView(UnusableValue):
-    """`table.keys()`, `table.values()` or `table.items()` of a dict whose keys only the run knows: what they are when
-    the view is used."""
+    """`table.keys()`, `table.values()` or `table.items()` of a dict whose keys are known only at run time: what they
+    are when the view is used."""
 
     __slots__ = ("part", "table")
 
@@ -93,7 +93,7 @@ class TableView(UnusableValue):
     def fail(self, *arguments: object, **options: object) -> NoReturn:
         """Raise the error of a use other than loops, `in`, `len` and builtins that go through the view."""
         raise Invalid(
-            f"{self.part}() of a dict whose keys only the run knows is used as a value",
+            f"{self.part}() of a dict whose keys are known only at run time is used as a value",
             rule="F4",
             where=user_location(),
             hint=f"loop over it, or make a list: list(x.{self.part}())",
@@ -161,7 +161,7 @@ def _refuse_changed_loop() -> NoReturn:
 def refuse_iterator() -> NoReturn:
     """Raise the error of `iter(table)`."""
     raise Invalid(
-        "iter() takes no dict or set whose keys only the run knows",
+        "iter() takes no dict or set whose keys are known only at run time",
         rule="F4",
         where=user_location(),
         hint="write a loop, or take an item of list(x)",
@@ -176,7 +176,7 @@ def rows_of(table: Any) -> list[Any]:
     rows = _keys(stacked) if isinstance(table, dict) else stacked
     if type(table) is TableView and _has_containers(rows.columns):
         raise Invalid(
-            f"{table.part}() of a dict whose keys only the run knows has lists or dicts",
+            f"{table.part}() of a dict whose keys are known only at run time has lists or dicts",
             rule="F4",
             where=user_location(),
             hint="write a loop: for key, value in x.items()",
@@ -235,7 +235,7 @@ def _comparable(key: Any) -> Any:
     if isinstance(key, CONTAINERS):
         raise raised(TypeError(f"unhashable type: '{type(key).__name__}'"))
     raise Invalid(
-        f"a {type(key).__name__} is looked up among keys that only the run knows",
+        f"a {type(key).__name__} is looked up among keys that are known only at run time",
         rule="F4",
         where=user_location(),
         hint="use numbers, and tuples of numbers",
@@ -247,7 +247,7 @@ def _check_kinds(table: Any, key: Any) -> None:
     kinds = key_kinds(table)
     if any(each != key_kinds([key])[0] for each in kinds):
         raise Invalid(
-            "a dict or set gets keys of several kinds, of which only the run knows some",
+            "a dict or set gets keys of several kinds, some of which are known only at run time",
             rule="F4",
             where=user_location(),
             required="ints, floats, bools, or tuples of these, all alike",
@@ -263,7 +263,7 @@ def _append(entries: StackedItems, row: Any, place: _KeyPosition, *, replaces: b
         own, added = (split(part) for part in unify_structures([entries.columns, new.columns], depth=1))
     except DifferentItems:
         raise Invalid(
-            "the entries of a dict or set whose keys only the run knows differ in structure or dtype",
+            "the entries of a dict or set whose keys are known only at run time differ in structure or dtype",
             rule="F4",
             where=user_location(),
             required="numbers, arrays of one dtype and shape, or tuples of these, all alike",
@@ -393,7 +393,7 @@ def count_entries(table: Any) -> Any:
 
 
 def call_dict_method(name: str, table: dict[Any, Any], arguments: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
-    """Call a method of a dict of which only the run knows the keys, or with a key that only the run knows. Returns
+    """Call a method of a dict whose keys are, or with a key that is, known only at run time. Returns
     NotImplemented if Python knows all keys, or if the method has no counterpart."""
     is_open, key = is_open_table(table), arguments[:1]
     takes_key = name in ("get", "pop", "setdefault") and len(key) == 1 and not keywords
@@ -452,7 +452,7 @@ def create_union(left: dict[Any, Any], right: dict[Any, Any]) -> dict[Any, Any]:
 
 def _refuse_operator(symbol: str, left: Any, right: Any) -> NoReturn:
     raise Invalid(
-        f"`{symbol}` of a {type(left).__name__} and a {type(right).__name__} whose keys only the run knows",
+        f"`{symbol}` of a {type(left).__name__} and a {type(right).__name__} whose keys are known only at run time",
         rule="F4",
         where=user_location(),
         hint="loop over the entries",

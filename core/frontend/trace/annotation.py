@@ -228,7 +228,7 @@ class FunctionSpec:
             if declared is not None and declared.treedef != structure:
                 required, got = describe_difference(declared.treedef, structure, name)
                 raise error(
-                    f"argument {name} of {self.name} has another structure",
+                    f"argument {name} of {self.name} has the wrong structure",
                     rule="V6",
                     where=user_location(),
                     required=required,
@@ -348,7 +348,7 @@ def read_function_spec(python: Callable[..., Any], signature: tuple[Any, ...] | 
     annotations = [parameter.annotation for parameter in parameters]
     if signature is not None and len(signature) != len(annotations):
         required, got = plural(len(annotations), "type"), len(signature)
-        raise Usage(f"the signature of {name} has another length", where=location, required=required, got=got)
+        raise Usage(f"the signature of {name} has the wrong length", where=location, required=required, got=got)
     annotations = annotations if signature is None else list(signature)
     owners = (*(f"parameter {parameter}" for parameter in declared.parameters), "the result")
     forms = []

@@ -70,7 +70,7 @@ class Choice:
     def refuse(self, *arguments: object) -> NoReturn:
         """Raise the error of a use that needs to know the option."""
         raise Invalid(
-            "only the run knows which of several values this is",
+            "this is one of several values, chosen only at run time",
             rule="F4",
             where=user_location(),
             got=repr(self)[:200],

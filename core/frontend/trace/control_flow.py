@@ -599,7 +599,7 @@ def flatten_next_variables(structure: TreeDef, value: Any, body: Callable[..., A
             parts = [result.treedef]  # the variable itself, without a tuple around it
     if len(parts) != len(required_parts):
         raise Invalid(
-            "the body of while_loop returns another number of values than there are loop variables",
+            "the body of while_loop does not return one value for each loop variable",
             rule="V5",
             where=result.location,
             required=len(required_parts),

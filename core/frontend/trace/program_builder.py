@@ -144,7 +144,7 @@ class ProgramBuilder:
         self.inlined_codes: set[CodeType] = set()
         """The code of Python functions whose calls cannot be calls of the program."""
         self.advanced_iterators: dict[int, Any] = {}
-        """The iterators of which only the run knows how many items they have given, by identity."""
+        """The iterators whose positions are known only at run time, by identity."""
         self.nesting_depth = 0
 
     def infer_entry_types(
@@ -457,7 +457,7 @@ class ProgramBuilder:
                     f"{function_spec.name} calls itself with new types or objects each time",
                     where=function_spec.location,
                     required=f"{MAX_NESTED_LOCALS} nested traces at most",
-                    hint="a recursion may change numbers and arrays; a list that grows has another type in each call",
+                    hint="a recursion may change numbers and arrays; a growing list has a different type in each call",
                 )
             self.nesting_depth += 1
             try:
@@ -695,7 +695,7 @@ def check_functions_return(functions: Sequence[Specialization]) -> None:
 
 
 def count_elements(argument_types: Sequence[TreeType]) -> int:
-    """How many elements arguments of these types have; a size that only the run knows counts as 1."""
+    """How many elements arguments of these types have; a size that is known only at run time counts as 1."""
     return sum(math.prod(n or 1 for n in type_.shape or ()) for type_ in flat_types(argument_types))
 
 
@@ -783,7 +783,7 @@ def infer_results(
         former, hint = "its annotation" if is_annotated else "before", array_hint(previous.tree_type.treedef, treedef)
         if hint is None and not is_annotated:
             hint = "a recursive call gives what all others give: one structure of numbers, or one of a few strings"
-        raise Invalid(f"{name} returns another structure than {former}", required=required, got=got, hint=hint)
+        raise Invalid(f"{name} does not return the structure of {former}", required=required, got=got, hint=hint)
     leaves = [unwrap_weak(leaf) for leaf in leaves]
     if is_annotated and previous is not None:
         rows = zip(leaves, previous.tree_type.types, leaf_paths(treedef, ""), strict=True)
@@ -802,7 +802,7 @@ def annotated_result_operand(function: Specialization, leaf: object, type_: Type
     if not type_.admits(operand.type):
         name, got = function.function_spec.name, describe_operand_type(operand)
         location = path and f" at {path}"
-        raise Invalid(f"{name} returns another type than its annotation{location}", required=type_, got=got)
+        raise Invalid(f"{name} does not return the type of its annotation{location}", required=type_, got=got)
     return operand
 
 

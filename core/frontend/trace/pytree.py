@@ -436,7 +436,11 @@ def flatten_like(structure: TreeDef, value: object, noun: str) -> list[Any]:
     if own_structure != structure:
         required, got = describe_difference(structure, own_structure)
         raise Invalid(
-            f"{noun} has another structure than its value", rule="D3", where=user_location(), required=required, got=got
+            f"{noun} does not have the structure of its value",
+            rule="D3",
+            where=user_location(),
+            required=required,
+            got=got,
         )
     return leaves
 

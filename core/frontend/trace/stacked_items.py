@@ -1,4 +1,4 @@
-"""Stacked items: they represent, in a list, dict or set, items whose number only the run knows."""
+"""Stacked items: they represent, in a list, dict or set, items whose number is known only at run time."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ class StackedItems(UnusableValue):
     def fail(self, *arguments: object, **options: object) -> NoReturn:
         """Raise the error of a use as an item."""
         hint = "loop over it, index it, or take its len(); tl.asarray(xs) makes an array of a list of numbers"
-        message = "a list whose length only the run knows is used where its length must be known"
+        message = "a list whose length is known only at run time is used where its length must be known"
         if type(item_length(self.columns)) is int:
-            message = "code that is not converted uses a list whose items only the run knows"
+            message = "code that is not converted uses a list whose items are known only at run time"
         raise Invalid(message, rule="F4", where=user_location(), hint=hint)
 
     __repr__ = __str__ = fail
@@ -77,15 +77,15 @@ def stack_as_array(items: Sequence[Any], axis: int = 0) -> Any:
 
 
 class EntriesKey(str):
-    """The class of `ENTRIES`, the only key of a dict whose keys only the run knows: `{ENTRIES: StackedItems((keys,
-    values))}`. Code that uses it like a key of its own raises Invalid (F4)."""
+    """The class of `ENTRIES`, the only key of a dict whose keys are known only at run time: `{ENTRIES:
+    StackedItems((keys, values))}`. Code that uses it like a key of its own raises Invalid (F4)."""
 
     __slots__ = ()
 
     def fail(self, *arguments: object, **options: object) -> NoReturn:
         """Raise the error of a use."""
         raise Invalid(
-            "a dict whose keys only the run knows is used where they must be known",
+            "a dict whose keys are known only at run time is used where they must be known",
             rule="F4",
             where=user_location(),
             hint="loop over it, take its items by x[key], or take its len()",
@@ -96,11 +96,11 @@ class EntriesKey(str):
 
 
 ENTRIES = EntriesKey("entries")
-"""The only key of a dict whose keys only the run knows."""
+"""The only key of a dict whose keys are known only at run time."""
 
 
 def has_stacked_entries(container: Any) -> bool:
-    """Whether only the run knows the keys of a dict."""
+    """Whether the keys of a dict are known only at run time."""
     return isinstance(container, dict) and len(container) == 1 and next(iter(container)) is ENTRIES
 
 
@@ -129,7 +129,7 @@ def dict_like(model: dict[Any, Any], items: dict[Any, Any]) -> Any:
 
 
 class TracedSet(set[Any]):
-    """A set that code under trace has created. If only the run knows the number of its items, they are in `stacked`,
+    """A set that code under trace has created. If their number is known only at run time, the items are in `stacked`,
     and the set of Python is empty."""
 
     def __init__(self, items: Any = (), stacked: StackedItems | None = None) -> None:
@@ -148,7 +148,7 @@ class TracedSet(set[Any]):
             set.update(self, content)
 
     def known_items(self) -> set[Any]:
-        """The items as a set of Python; raises Invalid (F4) where only the run knows them."""
+        """The items as a set of Python; raises Invalid (F4) where they are known only at run time."""
         if self.stacked is not None:
             self.stacked.fail()
         return set(set.__iter__(self))
@@ -156,7 +156,7 @@ class TracedSet(set[Any]):
     def __iter__(self) -> Iterator[Any]:
         if self.stacked is not None:
             raise Invalid(
-                "a loop goes through a set whose items only the run knows",
+                "a loop goes through a set whose items are known only at run time",
                 rule="F4",
                 where=user_location(),
                 got="a set, whose order Python does not define",

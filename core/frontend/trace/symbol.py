@@ -276,8 +276,8 @@ class ArrayOperators:
 
     @property
     def shape(self) -> tuple[Any, ...] | None:
-        """The sizes of the axes: ints, and for a symbol a symbolic int64 for a size that only the run knows. None for a
-        shape of unknown rank."""
+        """The sizes of the axes: ints, and for a symbol a symbolic int64 for a size that is known only at run time.
+        None for a shape of unknown rank."""
         return self._type.shape
 
     @property
@@ -446,8 +446,8 @@ class Symbol(ArrayOperators):
 
     @property
     def shape(self) -> tuple[Any, ...] | None:
-        """The sizes of the axes: ints, and a symbolic int64 for a size that only the run knows. None for a shape of
-        unknown rank."""
+        """The sizes of the axes: ints, and a symbolic int64 for a size that is known only at run time. None for a shape
+        of unknown rank."""
         shape = self._type.shape
         if shape is None or None not in shape:
             return shape
@@ -564,7 +564,7 @@ class Symbol(ArrayOperators):
 
 
 class SymbolicSize(Symbol, DeferredValue):
-    """The size of an axis that only the run knows, int64. Its node is added where the size is first used, so that a
+    """The size of an axis, known only at run time, int64. Its node is added where the size is first used, so that a
     function which only reads other sizes has no node for it."""
 
     __slots__ = ("_array", "_axis", "_values")

@@ -249,7 +249,7 @@ def emit_reshaped_sizes(emitter: FunctionEmitter, node: Node, inputs: Sequence[T
 def emit_slice(
     emitter: FunctionEmitter, node: Node, inputs: Sequence[TypedExpression], entry: slice, bounds: list[str], size: str
 ) -> tuple[str, str, str]:
-    """Emit the first index of a slice, its step, and the number of its elements, which only the run knows."""
+    """Emit the first index of a slice, its step, and the number of its elements, which are known only at run time."""
     texts = [bounds.pop(0) if bound == OPEN_BOUND else bound for bound in (entry.start, entry.stop, entry.step)]
     start, stop, step = texts
     if entry.step == OPEN_BOUND:

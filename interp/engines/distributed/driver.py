@@ -164,7 +164,7 @@ class Driver:
         self.deaths += len(deaths)
         self._deaths_without_progress += len(deaths)
         if self._deaths_without_progress > MAX_DEATHS_WITHOUT_PROGRESS:
-            raise Crash("workers die again and again", where=self._graph.name, got=f"{self.deaths} deaths")
+            raise Crash("too many workers died", where=self._graph.name, got=f"{self.deaths} deaths")
         if self._has_deadline:
             self._is_over = True  # the last checkpoint has to do
             return

@@ -167,7 +167,7 @@ def count_workers(workers: int | None, placement: WorkerPlacement, saved_run: Sa
     count = check_workers(workers, default)
     require_workers(placement, count)
     if saved_run is not None and count != default:
-        raise Usage("a run resumes with the same number of workers", required=str(default), got=str(count))
+        raise Usage("this is not the number of workers of the checkpoint", required=str(default), got=str(count))
     return count
 
 

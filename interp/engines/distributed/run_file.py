@@ -81,7 +81,7 @@ def read_run(path: str | os.PathLike[str], graph: Graph, digest: str) -> SavedRu
         document = json.loads(content[:-1])
         if document["run"] != digest:
             required = "the same program, arguments and seed"
-            raise Usage("this checkpoint is of another run", required=required, got=os.fspath(path))
+            raise Usage("this checkpoint is of a different run", required=required, got=os.fspath(path))
         stores = document["stores"]
         if not 1 <= len(stores) <= MAX_WORKERS:
             raise ValueError

@@ -80,7 +80,7 @@ def export(program: Program, target: ExportTarget[Any], *, recursion: bool) -> N
         functions = sort_callees_first(functions)
     for function in functions:
         if function.body.pullback:
-            raise Refusal("construct", f"{function.name} has a pullback, which no other system can say")
+            raise Refusal("construct", f"{function.name} has a pullback, which other systems cannot express")
         target.function(function.name, bind_region(function.body, target))
 
 

@@ -155,7 +155,7 @@ class ImportedModel:
             names = self.undetermined_inputs(error.names, values)
             hint = f"from_onnx(..., {names[0]}=...) fixes an input" if names else None
             required = "an operand that does not depend on the run"
-            source = ", ".join(names) or "what only a run knows"
+            source = ", ".join(names) or "what is known only at run time"
             message = f"an operand of {error.operator} decides which nodes there are, and depends on {source}"
             refusal = unsupported("shape", message, required=required, hint=hint)
             refusal.undetermined = names

@@ -283,7 +283,7 @@ def _seed(result: Any) -> None:
 
 def _adjoint(value: Any) -> Any:
     if not isinstance(value, Dual):
-        raise Usage("a gradient is by a float", got=repr(value)[:200], python=TypeError)
+        raise Usage("a gradient is with respect to floats only", got=repr(value)[:200], python=TypeError)
     return value.adjoint
 
 

@@ -338,7 +338,7 @@ class SexprBackend:
                 if code is function.__code__ and staged_function.is_open
             ]
             if len(versions) >= MAX_VERSIONS:
-                what = f"{function.__name__}, whose arguments have another structure in each call of itself,"
+                what = f"{function.__name__}, whose arguments have a different structure in each recursive call,"
                 refuse(self, what, "pass numbers, arrays, and objects that stay the same")
             names = [self.fresh_name(name) for name in _parameter_names(bound, tree)]
             captured = [self.fresh_name("captured") for _ in cells]

@@ -191,7 +191,7 @@ class ModuleInterpreter:
         def compute(*values: Any) -> Sequence[Any]:
             results = as_results(call_row(row, values, keywords))
             if len(results) != len(types):
-                raise Malformed(f"{row.name} gives another number of results", where=user_location())
+                raise Malformed(f"{row.name} gives the wrong number of results", where=user_location())
             return results
 
         shape = types[0].shape if types else ()
@@ -317,7 +317,7 @@ def check_type(row: HloRow, value: Any, type_: Type) -> Any:
     shape, dtype = actual or (shape_of(value), type_of(value).dtype)
     if (tuple(shape), dtype) != (type_.shape, type_.dtype):
         got = Type(dtype, tuple(shape))
-        raise Malformed(f"{row.name} has another type than the module says", where=user_location(),
+        raise Malformed(f"{row.name} does not have the type that the module declares", where=user_location(),
                         required=type_, got=got)  # fmt: skip
     return value
 

@@ -50,7 +50,9 @@ def structure_of(argument: Any) -> Any:
         leaf is not expected_leaf for leaf, expected_leaf in zip(leaves, expected, strict=True)
     ):
         required = "arrays in tuples, lists, dicts, named tuples and dataclasses"
-        raise Usage("an argument nests in another way than tagloom's", required=required, got=type(argument).__name__)
+        raise Usage(
+            "an argument has a structure that tagloom does not have", required=required, got=type(argument).__name__
+        )
     return structure
 
 

@@ -36,7 +36,7 @@ class ForeignType(NamedTuple):
         if self.sizes is None:
             raise unsupported("dtype", f"tagloom has no values of MLIR's type {self.element}")
         if None in self.sizes:
-            raise unsupported("shape", "StableHLO with sizes that only the run knows is not imported")
+            raise unsupported("shape", "StableHLO with sizes that are known only at run time is not imported")
         if self.element not in DTYPES:
             raise unsupported("dtype", f"tagloom has no values of MLIR's type {self.element}")
         return Type(DTYPES[self.element], self.sizes)

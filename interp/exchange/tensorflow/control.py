@@ -85,7 +85,9 @@ class ControlAnalysis:
         kinds = {self.nodes[each.node].op: self.nodes[each.node] for each in merge.inputs}
         if set(kinds) != {"Enter", "NextIteration"} or len(merge.inputs) != 2:
             required = "one Enter and one NextIteration"
-            raise Malformed(f"Merge {merge.name} begins a loop in another way", required=required, got=", ".join(kinds))
+            raise Malformed(
+                f"Merge {merge.name} does not begin a loop variable", required=required, got=", ".join(kinds)
+            )
         enter, following = kinds["Enter"], kinds["NextIteration"]
         name = frame_name(enter)
         frame = frames.setdefault(name, LoopFrame(name))

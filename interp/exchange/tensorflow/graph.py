@@ -153,7 +153,7 @@ def read_nodes(messages: Sequence[Message], library: GraphLibrary, arguments: Se
         op = ALIASES.get(message.op, message.op)
         if len(data) != ARITIES.get(op, len(data)) or (op == "Merge" and not data):
             raise Malformed(
-                f"{op} {message.name} takes another number of values", required=ARITIES.get(op), got=len(data)
+                f"{op} {message.name} takes the wrong number of values", required=ARITIES.get(op), got=len(data)
             )
         nodes[message.name] = ForeignNode(message.name, op, tuple(data), tuple(controls), message.attr)
     return nodes

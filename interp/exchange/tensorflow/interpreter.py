@@ -232,7 +232,7 @@ class GraphInterpreter:
     ) -> list[Any]:
         """The results of a graph for the values of its parameters; None for those that are not wanted."""
         if len(operands) != len(graph.arguments):
-            raise Malformed(f"function {graph.name} takes another number of values", required=len(graph.arguments),
+            raise Malformed(f"function {graph.name} takes the wrong number of values", required=len(graph.arguments),
                             got=len(operands))  # fmt: skip
         values: dict[str, Sequence[Any]] = {
             argument.node: (operand,) for argument, operand in zip(graph.arguments, operands, strict=True)
@@ -316,7 +316,9 @@ class GraphInterpreter:
             raise Malformed(f"node {endpoint.node} has no output {endpoint.port}", where=user_location())
         value = outputs[endpoint.port]
         if isinstance(value, DeadValue):
-            raise unsupported("construct", f"output {endpoint.port} of {endpoint.node} is dead, and so what uses it")
+            raise unsupported(
+                "construct", f"output {endpoint.port} of {endpoint.node} is dead, and so is the node that uses it"
+            )
         return value
 
     def evaluate_at(self, scope: GraphScope, node: ForeignNode) -> None:
@@ -366,7 +368,7 @@ class GraphInterpreter:
         if chosen is None:
             value = self.value(scope, node.inputs[1])
             if not is_constant(value):
-                hint = "return what a Merge makes of both outputs"
+                hint = "return the output of a Merge of both outputs"
                 message = f"what comes from {node.op} {node.name} is dead for some values of {predicate.node}"
                 raise unsupported("construct", f"{message}, and no Merge follows", hint=hint)
             chosen = chosen_output(value, count)

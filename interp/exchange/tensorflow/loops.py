@@ -84,7 +84,8 @@ def evaluate_loop(loop: CarriedLoop) -> list[Any]:
 
 def starts_with_shapes(loop: CarriedLoop, carried: Sequence[int]) -> list[Any]:
     """The start values of a loop, with a shape for the elements of each list. An unknown shape is that of the elements
-    that the body adds: the body is traced into a region that is dropped. Sizes that only the run knows are 1."""
+    that the body adds: the body is traced into a region that is dropped. Sizes that are known only at run time are
+    1."""
     starts = list(loop.starts)
     unknown = [k for k in carried if isinstance(starts[k], TensorList) and starts[k].array is None]
     if not unknown:

@@ -146,8 +146,8 @@ def nest_result(structure: Any, values: Sequence[Any], positions: Mapping[str, i
     if has_parts or getattr(structure, "name", None) not in positions:
         required = "arrays in tuples, lists and dicts"
         hint = "return tf.convert_to_tensor of it" if has_parts else None
-        raise Usage("the function returns what tagloom lacks", required=required, got=type(structure).__name__,
-                    hint=hint)  # fmt: skip
+        message, got = "the function returns a value that tagloom does not have", type(structure).__name__
+        raise Usage(message, required=required, got=got, hint=hint)
     return values[positions[structure.name]]
 
 

@@ -49,7 +49,7 @@ def variable_keys(meta: Message) -> Mapping[str, str]:
         if called in library.definitions:
             body = read_function(library.definitions[called], library)
             if len(body.arguments) != len(nodes[name].inputs):
-                raise Malformed(f"function {called} takes another number of values", required=len(body.arguments),
+                raise Malformed(f"function {called} takes the wrong number of values", required=len(body.arguments),
                                 got=len(nodes[name].inputs))  # fmt: skip
             operands = zip(body.arguments, nodes[name].inputs, strict=True)
             keys |= assigned_keys(body, {argument.node: endpoint.node for argument, endpoint in operands})

@@ -38,7 +38,7 @@ class TensorList:
     array: Any = None
     count: Any = 0
     is_open: bool = False
-    """Whether the array may have size 1 in place of sizes that only the run knows."""
+    """Whether the array may have size 1 in place of sizes that are known only at run time."""
 
     @property
     def length(self) -> Any:
@@ -108,7 +108,7 @@ def pack(value: Any, what: str) -> Any:
     """A value in the form that branches and loops carry: a list is its array. `what` names the value in errors."""
     if isinstance(value, TensorList):
         if value.array is None:
-            raise unsupported("shape", f"{what} is a list of arrays of which nothing says the shape")
+            raise unsupported("shape", f"the shape of the elements of {what}, a list of arrays, is unknown")
         return value.array
     if not is_array(value):
         raise unsupported("construct", f"{what} is not an array")

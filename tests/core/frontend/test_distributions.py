@@ -235,7 +235,7 @@ SIZED: dict[str, Callable[[Any, Any, tl.Generator], Any]] = {
 
 
 def sized_draw(draw: Callable[..., Any], x: Any, engine: str) -> Any:
-    """A draw of three numbers, or for the first three elements of x, whose number only the run knows."""
+    """A draw of three numbers, or for the first three elements of x, whose number is known only at run time."""
     generator = tl.Generator(7)
 
     @tl.function
@@ -254,7 +254,7 @@ def static_draw(draw: Callable[..., Any], x: Any) -> Any:
 @pytest.mark.inner(first=2)
 @pytest.mark.parametrize("name", SIZED)
 def test_sizes_may_be_known_to_the_run_only(name: str) -> None:
-    """Shapes and parameters whose sizes only the run knows give the draws of static ones."""
+    """Shapes and parameters whose sizes are known only at run time give the draws of static ones."""
     x = np.linspace(0.2, 0.8, 5)
     expected, drawn = static_draw(SIZED[name], x), sized_draw(SIZED[name], x, "reference")
     assert drawn.shape == expected.shape
@@ -270,7 +270,7 @@ def test_sizes_may_be_known_to_the_run_only_on_other_engines(name: str, engine: 
 
 
 def test_dropout_takes_arrays_of_any_size() -> None:
-    """The elements of an array whose size only the run knows are dropped or scaled."""
+    """The elements of an array whose size is known only at run time are dropped or scaled."""
 
     @tl.function
     def half(n: tl.int64, x: tl.Array[tl.float64, None]) -> Any:

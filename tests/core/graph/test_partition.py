@@ -135,7 +135,7 @@ def test_places_are_positions_of_devices() -> None:
     """Too few places, and places that no device has, are errors of the caller."""
     count = len(fib.graph.nodes)
     for places in ([0], [3] * count, [-1] * count):
-        with pytest.raises(Usage, match="each node of a partition has a device"):
+        with pytest.raises(Usage, match="a partition does not name one device for each node"):
             partition(fib.graph, places, DEVICES)
     with pytest.raises(Usage, match="needs a device"):
         place_nodes(fib.graph, {}, [])

@@ -279,7 +279,7 @@ def test_the_table_breaks_graphs_that_are_valid(graph: Graph) -> None:
 
 GRAPH = "graph g(x: int64, p: bool) -> int64 {\n  y = BODY\n  return y\n}"
 MISTAKES = {
-    "an op misspelt": ("mrege x, x", ["V7", "got: mrege", "do you mean merge?"]),
+    "an op misspelt": ("mrege x, x", ["V7", "got: mrege", "did you mean merge?"]),
     "an op of programs": ("cond p, x", ["V7", "cond is an op of programs", "switch and merge"]),
     "a call without a site": (
         "call x",

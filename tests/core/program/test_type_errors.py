@@ -130,7 +130,7 @@ MISTAKES: dict[str, tuple[str, str | None, str]] = {
     "a literal argument": ("return half(True)  # here", None, "required: float64"),
     "an argument of a class": ("return norm((x, x))  # here", "V6", "required: Point(x, y)\n  got: (·, ·)"),
     "an argument of another class": ("return norm(Other(x, x))  # here", "V6", "got: Other(x, y)"),
-    "a part of an argument": ("return norm(Point(x, n))  # here", "V6", "argument p.y of norm has another type"),
+    "a part of an argument": ("return norm(Point(x, n))  # here", "V6", "argument p.y of norm has the wrong type"),
     "a class for a value": ("return half(Point(x, x))  # here", "V6", "required: one value\n  got: Point(x, y)"),
     "an operand that nests": ("return n + (n, n)  # here", "F1", "a tuple of symbolic values is not a value"),
     "an operand of a class": ("return Point(x, x) + x  # here", None, "not a value of a program"),

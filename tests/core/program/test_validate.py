@@ -331,8 +331,8 @@ MISTAKES: dict[str, tuple[str, list[str]]] = {
     "nothing of Python's": (TWICE.replace("abs x", "add x, None"), ["V1", "a value is a number"]),
     "a function as an op": (TWICE.replace("abs x", "g x"), ["V3: there is no op 'g'", "write `call g`"]),
     "an op of graphs": (TWICE.replace("abs x", "merge x, x"), ["V3", "merge is an op of graphs"]),
-    "an op misspelt": (TWICE.replace("abs x", "abss x"), ["V3", "got: abss", "do you mean abs?"]),
-    "a call of nothing": (TWICE.replace("abs x", "call gg x"), ["V6", "required: g", "got: gg", "do you mean g?"]),
+    "an op misspelt": (TWICE.replace("abs x", "abss x"), ["V3", "got: abss", "did you mean abs?"]),
+    "a call of nothing": (TWICE.replace("abs x", "call gg x"), ["V6", "required: g", "got: gg", "did you mean g?"]),
     "two nodes of one name": (TWICE.replace("  return", "  y = abs y\n  return"), ["V2", "values", "(f.tl:3)"]),
     "two functions of one name": (TWICE + TWICE, ["V2: two functions have the same name (f.tl:5)", "got: g"]),
     "an entry that is nowhere": (

@@ -37,7 +37,7 @@ def test_the_full_message() -> None:
     ("text", "expected"),
     [
         ("def f(x: int64) {\n}", ["f.tl:1:1", "`func`, `graph` or `case`", "begins with `func`"]),
-        ("func f(x: int) {\n  return x\n}", ["f.tl:1:11", "no dtype 'int'", "do you mean int64?"]),
+        ("func f(x: int) {\n  return x\n}", ["f.tl:1:11", "no dtype 'int'", "did you mean int64?"]),
         ("func f(x) {\n  return x\n}", ["f.tl:1:9", "a parameter has a type"]),
         ("func f(x: float64[3,) {\n  return x\n}", ["f.tl:1:18", "sizes end with `]`"]),
         ("func f(x: float64[3, y]) {\n  return x\n}", ["f.tl:1:11", "is not a type"]),

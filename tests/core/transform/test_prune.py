@@ -213,14 +213,14 @@ def test_p5_random_numbers_do_not_change() -> None:
     assert remaining_nodes(DRAWS.program, ["again"]) == ["again"]
     with pytest.raises(tl.Usage) as raised:
         prune_program(DRAWS.program, ["more"])
-    assert str(raised.value).startswith("P5: drawn is needed both as a part and as a whole, and draws random numbers")
+    assert str(raised.value).startswith("P5: drawn is run both in part and in full, and draws random numbers")
 
 
 @pytest.mark.parametrize(
     ("fetches", "feeds", "message"),
     [
         (["tanx"], [], "P1: model has no value of this name that could be fetched\n  required: x, w, multiply"),
-        (["tanx"], [], "\n  got: tanx\n  hint: do you mean tanh?"),
+        (["tanx"], [], "\n  got: tanx\n  hint: did you mean tanh?"),
         ([], ["tanx"], "P1: model has no value of this name that could be fed"),
         (["add"], [], "P1: add is not a value of the main body of model: it has one under each tag"),
         (["add"], [], "\n  required: a tag before the name\n  got: add\n  hint: write main/loop[0]/add"),

@@ -170,7 +170,7 @@ def test_expressions_agree_with_python_on_values_of_every_sort(tree: ExpressionN
     try:
         assert list(disagreements(format_expression(tree), usable[::3])) == []
     except Usage as error:
-        assert "no node has so many" in error.message
+        assert "no node has that many" in error.message
 
 
 pieces = st.sampled_from(
@@ -318,19 +318,19 @@ def test_lost_holds_for_results_and_tokens_that_nobody_receives() -> None:
 # What is said of mistakes.
 
 MISTAKES = {
-    "node == 'ad'": ("the graph has no node 'ad'", 9, "do you mean add?"),
+    "node == 'ad'": ("the graph has no node 'ad'", 9, "did you mean add?"),
     "op == 'multiply'": ("the graph has no op 'multiply'", 7, None),
     "site == 'loop'": ("the graph has no site 'loop'", 9, None),
-    "nod == 'add'": ("there is no name 'nod'", 1, "do you mean node?"),
-    "fired and tag.dept > 3": ("there is no name 'tag.dept'", 11, "do you mean tag.depth?"),
+    "nod == 'add'": ("there is no name 'nod'", 1, "did you mean node?"),
+    "fired and tag.dept > 3": ("there is no name 'tag.dept'", 11, "did you mean tag.depth?"),
     "node == add": (
-        "'add' is a node, and no name",
+        "'add' is a node, not a name of an expression",
         9,
-        "a text stands in quotes, as in `node == 'add'`; `node == 'add' and value == 0` asks for its value",
+        "write a text in quotes, as in `node == 'add'`; `node == 'add' and value == 0` compares its value",
     ),
     "value == nan": ("there is no name 'nan'", 10, "nothing equals nan: `value != value` holds of nan only"),
     "fired == True": ("there is no name 'True'", 10, "write `true`"),
-    "depth > '3'": ("a number cannot be compared with a text", 7, "numbers stand without quotes"),
+    "depth > '3'": ("a number cannot be compared with a text", 7, "write numbers without quotes"),
     "node == 3": ("a name cannot be compared with a number", 9, None),
     "node < 'add'": ("names have no order", 6, None),
     "trap < 'a'": ("texts have no order", 6, None),
@@ -340,12 +340,12 @@ MISTAKES = {
     "depth and fired": ("a number is not a bool", 1, "compare it, as in `depth > 0`"),
     "not node": ("a name is not a bool", 5, "compare it, as in `node == 'add'`"),
     "fired + 1 > 2": ("a truth value is not a number to compute with", 1, None),
-    "inputs[3] == 1": ("no node has so many inputs", 1, None),
-    "value[0] == 1": ("value is not several values", 1, None),
+    "inputs[3] == 1": ("no node has that many inputs", 1, None),
+    "value[0] == 1": ("value has no items", 1, None),
     "tag matches depth": ("`matches` requires a pattern", 13, None),
     "node in 'main'": ("`in` is for tags", 1, None),
-    "tag matches 'fib'": ("no tag begins so", 14, "write `**/` before it"),
-    "tag matches 'main/fub'": ("no call or loop is called 'fub'", 19, "do you mean fib?"),
+    "tag matches 'fib'": ("no tag begins like this", 14, "write `**/` before it"),
+    "tag matches 'main/fub'": ("no call or loop is called 'fub'", 19, "did you mean fib?"),
     "tag in 'main/fib[1]'": ("a call has no iterations", 14, "write `fib`"),
     "tag in 'main//fib'": ("this is not a step of a tag", 14, None),
     "tag matches '**/*[1]'": ("a call has no iterations", 17, "this graph has no loop"),
@@ -389,7 +389,7 @@ def test_the_full_message_of_a_mistake() -> None:
         "     and op == 'ad'\n"
         "               ^\n"
         "  required: merge, less_equal, switch, identity, subtract, call, return, add\n"
-        "  hint: do you mean add?"
+        "  hint: did you mean add?"
     )
 
 

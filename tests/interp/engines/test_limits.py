@@ -216,8 +216,8 @@ CREATIONS = {
 @pytest.mark.parametrize("engine", ["reference", "fast"])
 @pytest.mark.parametrize("name", CREATIONS)
 def test_memory_is_limited_before_an_array_is_made(name: str, engine: str) -> None:
-    """An array of a size that only the run knows is refused before its memory is requested, if it would exceed the
-    limit on bytes; one that fits is made."""
+    """An array of a size that is known only at run time is refused before its memory is requested, if it would exceed
+    the limit on bytes; one that fits is made."""
     function = tl.function(lambda n: tl.sum(CREATIONS[name](n)))
     function.run(40_000, engine=engine)  # the first run on an engine loads machine code, which takes memory too
     limits = tl.Limits(bytes=resident_memory() + 2**27)

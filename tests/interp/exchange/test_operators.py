@@ -213,7 +213,7 @@ def changes_a_list(n):  # type: ignore[no-untyped-def]
     [
         (always, "always calls itself on every path"),
         (prints, "print of a symbolic value"),
-        (changes_a_list, "arguments have another structure in each call"),
+        (changes_a_list, "arguments have a different structure in each recursive call"),
         (eval("lambda n: n"), "<lambda> cannot be staged"),
     ],
 )

@@ -238,7 +238,7 @@ REFUSED: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
 
 @pytest.mark.parametrize("name", REFUSED)
 def test_moves_that_only_the_run_knows_are_refused(name: str) -> None:
-    """Where lists move whose places only the run knows, the call is refused, and changes nothing."""
+    """Where lists move to places that are known only at run time, the call is refused, and changes nothing."""
     function, arguments = REFUSED[name]
     before = copy.deepcopy(arguments)
     with pytest.raises(tl.Invalid, match="moves or replaces lists") as caught:

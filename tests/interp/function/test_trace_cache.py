@@ -132,7 +132,7 @@ def test_a_signature_makes_one_program() -> None:
     with pytest.raises(tl.Usage, match="wrong type"):
         f(np.ones((2, 2)), 1)
     assert f.explain().startswith("f: 1 tracing")
-    with pytest.raises(tl.Usage, match="the signature of <lambda> has another length"):
+    with pytest.raises(tl.Usage, match="the signature of <lambda> has the wrong length"):
         tl.function(input_signature=[tl.int64])(lambda: 1)()
 
 

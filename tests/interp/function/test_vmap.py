@@ -298,7 +298,10 @@ def test_defaults_are_passed_whole() -> None:
 
 REFUSED = {
     "axes of *args": (lambda: tl.vmap(lambda *xs: xs[0], (0, None))(VALUES, 1.0), r"hint: \*args is one parameter"),
-    "axes of another number": (lambda: tl.vmap(pair, (0,)), "in_axes of vmap has another length"),
+    "axes of another number": (
+        lambda: tl.vmap(pair, (0,)),
+        "in_axes of vmap does not have one entry for each argument",
+    ),
     "no axis": (lambda: tl.vmap(pair, None)(VALUES, VALUES), "vmap maps over no axis"),
     "lengths": (lambda: tl.vmap(pair)(VALUES, VALUES[:2]), "the mapped axes have different lengths.*\n.*\n.*5 of x"),
     "a number": (lambda: tl.vmap(pair)(VALUES, 1.0), "argument y of pair has no axis 0"),

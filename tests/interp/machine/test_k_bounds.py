@@ -177,7 +177,7 @@ def test_the_message_of_a_deadlock_by_a_bound() -> None:
         "  HERE reads a[5] under main/loop[0]\n"
         "  main/loop[5] has not begun: iteration 0 is still busy, and the bound of ahead.loop is 5\n"
         "  required: 1 result\n  got: 0, and 18 waiting tokens\n"
-        "  hint: a larger bound on the iterations of ahead.loop may do: --k N, or k=N"
+        "  hint: try a larger bound on the iterations of ahead.loop: --k N, or k=N"
     )
 
 

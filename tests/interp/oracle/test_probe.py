@@ -160,7 +160,7 @@ def test_a_right_backend_has_no_wrong_token() -> None:
     report = probe_backend(parse_entry(NESTED, "squares"), (3,), RightBackend())
     assert report.first is None and not report.unfaithful_probes
     assert str(report).splitlines() == [
-        "all tokens of the probed nodes are right: what passes them on is wrong",
+        "all tokens of the probed nodes are right: the fault is in a node that only passes tokens on",
         "squares.more has no probe: it is computed in the condition of a loop",
     ]
 
@@ -180,4 +180,4 @@ def test_a_probe_that_moves_the_fault_does_not_count() -> None:
     assert RightWhenProbed().run(program, ()).results != RightBackend().run(program, ()).results
     report = probe_backend(program, (), RightWhenProbed())
     assert report.first is None and report.faithful_count == 0 and report.unfaithful_probes == ("main.a", "main.b")
-    assert str(report).startswith("no probe keeps the wrong results")
+    assert str(report).startswith("the wrong results disappear under every probe")

@@ -203,7 +203,10 @@ def test_a_store_that_does_not_know_its_cell() -> None:
     assert lines[5] == (
         "cell 2 of guess.cells, made under main: no store of such cells has been sent its index (guess.put under main)"
     )
-    assert lines[-1] == "hint: it is not known: only a store that has not been sent its index could fill the cell"
+    assert (
+        lines[-1]
+        == "hint: whether it will is unknown: only a store that has not been sent its index could fill the cell"
+    )
     history.jump(len(history))
     assert history.ask.why_not("return").verdict == "never"
     assert answer_lines(history)[5] == "cell 2 of guess.cells, made under main: there is no store that could fill it"
@@ -278,7 +281,7 @@ def test_a_bound_that_holds_back() -> None:
     lines = answer_lines(history)
     bound = "iteration 0 is still busy, and the bound of ahead.loop is 2"
     assert lines[-5].endswith(f"is throttled under main/loop[2]: {bound}")
-    assert lines[-4].startswith("main/loop[0] is busy: the token from ahead.add_1 at event ")
+    assert lines[-4].startswith("main/loop[0] has not ended: the token from ahead.add_1 at event ")
     assert lines[-4].endswith("is parked at cell 2 of ahead.cells, made under main, which no store has filled")
     assert lines[-3].startswith(
         "cell 2 of ahead.cells, made under main: no store of such cells has been sent its index ("

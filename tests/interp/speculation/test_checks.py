@@ -111,7 +111,7 @@ def test_first_difference() -> None:
         return first_difference({"x": one}, {"x": other})
 
     shared = [1]
-    assert differ([shared, shared], [[1], [1]]) == "x[1] is another object in the graph than in Python"
+    assert differ([shared, shared], [[1], [1]]) == "x[1] is not the same object in the graph as in Python"
     assert differ(1, 1.0) == "x is 1 in the graph, 1.0 in Python"
     assert differ({"a": 1, "b": 2}, {"b": 2, "a": 1}) is not None
     assert differ(0.1 + 0.2, 0.3) is None

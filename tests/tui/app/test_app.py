@@ -111,9 +111,9 @@ def test_a_refusal_is_shown(folder: Path) -> None:
 
     async def script(screen: Screen) -> None:
         await screen.do("stpe")
-        assert "do you mean step" in screen.line("last-event")
+        assert "did you mean step" in screen.line("last-event")
         await screen.press("9")
-        assert "do you mean step" in screen.text("answers")
+        assert "did you mean step" in screen.text("answers")
 
     shown(script, "fib.py:fib", "4")
 

@@ -318,7 +318,7 @@ def test_bounds(tagloom: Any) -> None:
     """--k bounds how many iterations of a loop overlap, and replaces the loops' own bounds."""
     assert tagloom("run", "acts.py:chain", "10", "--k", "9") == (0, "512\n", "")
     code, out, error = tagloom("run", "acts.py:chain", "10")
-    assert (code, out) == (1, "") and "a larger bound on the iterations of chain.loop may do: --k N" in error
+    assert (code, out) == (1, "") and "try a larger bound on the iterations of chain.loop: --k N" in error
 
 
 @pytest.mark.full

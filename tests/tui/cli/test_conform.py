@@ -192,7 +192,7 @@ def test_bad_usage_of_reports(words: list[str], message: str, capsys: pytest.Cap
             '{"report": 1, "backends": [{"backend": "numpy", "settings": {"ops": "all"}, "cases": {"ops": {"x": 1}}}]}',
             "this is not a report of tagloom conform",
         ),
-        ('{"report": 2}', "this report is of another version"),
+        ('{"report": 2}', "this report has an unknown version"),
     ],
 )
 def test_a_comparison_needs_a_report(

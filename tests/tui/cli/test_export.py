@@ -68,12 +68,12 @@ def test_a_script_in_another_system(tagloom: Any, folder: Path, program: str) ->
 @pytest.mark.parametrize(
     "words, message",
     [
-        (("-o", "x.onnx", "--system", "jax"), "only a script in Python has a system"),
-        (("--system", "jax"), "only a script in Python has a system"),
-        (("3", "-o", "x.mlir", "--form", "unfolded"), "a file for another system has the whole program"),
-        (("3", "-o", "x.py", "--at", "2"), "a file for another system has the whole program"),
-        (("-o", "x.py", "--form", "code"), "a file for another system has the whole program"),
-        (("-o", "x.py", "--ascii"), "a file for another system has the whole program"),
+        (("-o", "x.onnx", "--system", "jax"), "--system is only for scripts in Python"),
+        (("--system", "jax"), "--system is only for scripts in Python"),
+        (("3", "-o", "x.mlir", "--form", "unfolded"), "a file for another system contains the whole program"),
+        (("3", "-o", "x.py", "--at", "2"), "a file for another system contains the whole program"),
+        (("-o", "x.py", "--form", "code"), "a file for another system contains the whole program"),
+        (("-o", "x.py", "--ascii"), "a file for another system contains the whole program"),
     ],
 )
 def test_options_that_do_not_apply(tagloom: Any, folder: Path, program: str, words: Any, message: str) -> None:

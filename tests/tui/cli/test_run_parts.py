@@ -70,11 +70,11 @@ def test_documents_have_fetched_values(tagloom: Any) -> None:
     ("words", "message"),
     [
         (("add.py", "2", "--fetch", "add"), "argument y of add is left out (add.py:4)\n"),
-        (("add.py", "2", "3", "--fetch", "ad"), "hint: do you mean add?"),
+        (("add.py", "2", "3", "--fetch", "ad"), "hint: did you mean add?"),
         (("add.py", "2", "3", "4", "--fetch", "add"), "add takes 2 arguments\n"),
         (("add.py", "2", "3", "--feed", "add"), "--feed needs a name and a literal\n  required: --feed NAME=LITERAL"),
         (("add.py", "2", "3", "--feed", "add=true"), "not a literal of this type"),
-        (("add.py", "2", "3", "--feed", "ad=3"), "hint: do you mean add?"),
+        (("add.py", "2", "3", "--feed", "ad=3"), "hint: did you mean add?"),
         (("fib.py", "2", "--fetch", "less_equal"), "hint: write main/fib/less_equal"),
         (("fib.py", "2", "--fetch", "main/fob/add"), "main has no call or loop 'fob'"),
         (

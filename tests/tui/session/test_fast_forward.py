@@ -82,7 +82,9 @@ def test_the_end_and_a_breakpoint(monkeypatch: MonkeyPatch) -> None:
     assert "it is over" in reply_lines(session, "continue") and session.history.base > 0
     session = session_of("7")
     reply_lines(session, "break store == -1")
-    assert "every event was stepped: breakpoint 1 looks at what becomes of tokens" in reply_lines(session, "continue")
+    assert "every event was stepped: breakpoint 1 depends on what happens to a token after the event" in reply_lines(
+        session, "continue"
+    )
     assert session.history.base == 0
 
 
@@ -158,7 +160,7 @@ def test_a_machine_that_was_interrupted_goes_on(command: str, monkeypatch: Monke
     press_after(30_000, monkeypatch)
     reply = session.execute(command)
     monkeypatch.undo()
-    assert not reply.ok and "the fast machine waits at 30,000 events" in reply.text[1]
+    assert not reply.ok and "the fast machine paused at 30,000 events" in reply.text[1]
     assert session.history.position < 30_000 and session.history.paused_position == 30_000
     begun, start_machine = list[int](), History._start_machine
 

@@ -72,7 +72,7 @@ def test_keys_and_names_mean_the_same(folder: Path) -> None:
     session = session_of("fib.py:fib", "3")
     assert run_commands(session, "s")["position"] == 1 and run_commands(session, "S")["position"] == 0
     assert session.execute("help step").text[0] == "step [N]"
-    assert "do you mean step" in refusal_of(session, "stpe") and "do you mean back" in refusal_of(session, "bac")
+    assert "did you mean step" in refusal_of(session, "stpe") and "did you mean back" in refusal_of(session, "bac")
     assert "no command" in refusal_of(session, "  ")
 
 
@@ -218,7 +218,7 @@ def test_watches(folder: Path) -> None:
     assert set(run_commands(session, "load add.py 2 3", "watch add")["watches"]) == {"fib.add", "add.add"}
     assert set(run_commands(session, "unwatch fib.add")["watches"]) == {"add.add"}
     assert run_commands(session, "switch fib", "watch add", "unwatch add", "unwatch add.add")["watches"] == {}
-    assert "do you mean add" in refusal_of(session, "watch addd")
+    assert "did you mean add" in refusal_of(session, "watch addd")
 
 
 # Questions

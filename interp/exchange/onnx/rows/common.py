@@ -61,7 +61,7 @@ def scalar(x: Any) -> Any:
 
 
 def known_sizes(x: Any, axes: Sequence[int] | None = None) -> tuple[int, ...]:
-    """The sizes of an operand, along some axes or all; raises Unsupported for one that only the run knows."""
+    """The sizes of an operand, along some axes or all; raises Unsupported for one that is known only at run time."""
     shape = shape_of(x)
     sizes = shape if axes is None else [shape[axis] for axis in axes]
     if any(size is None for size in sizes):

@@ -119,7 +119,7 @@ def loop(limit: Any = None, condition: Any = None, *starts: Any, body: Body) -> 
     If only the limit ends the loop, the elements are put into cells; else each array grows.
     """
     count = len(starts)
-    require(len(body.graph.input) == count + 2, "the body of Loop takes another number of values than the loop carries")
+    require(len(body.graph.input) == count + 2, "the body of Loop does not take as many values as the loop carries")
     require(len(body.graph.output) > count, "the body of Loop returns fewer values than the loop carries")
     is_counted = limit is not None and body.passes_on(0, body.graph.input[1].name)
     is_counted = is_counted and (condition is None or (isinstance(condition, np.ndarray) and bool(condition.all())))
@@ -364,7 +364,7 @@ def split_to_sequence(x: Any, split: Any = None, *, axis: int = 0, keepdims: int
         sizes = [min(width, total - start) for start in range(0, total, width)]
     else:
         sizes = list(integers(split))
-        require(sum(sizes) == total and min(sizes, default=0) >= 0, "the parts are not together as long as the axis")
+        require(sum(sizes) == total and min(sizes, default=0) >= 0, "the parts do not add up to the length of the axis")
     stops = np.cumsum([0, *sizes])
     parts = [
         tl.index(x, (*[slice(None)] * position, slice(int(start), int(stop))))

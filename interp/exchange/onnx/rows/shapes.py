@@ -151,9 +151,9 @@ def split_by_operand(
         width = -(-total // count)
         widths = [max(min(width, total - width * k), 0) for k in range(count)]
     stops = np.cumsum([0, *integers(widths)])
-    require(len(stops) == output_count + 1, "Split has another number of parts than of results")
+    require(len(stops) == output_count + 1, "Split does not have as many parts as results")
     require(min(widths, default=0) >= 0, "Split makes a part of negative size")
-    require(tl.shape(x)[position] == int(stops[-1]), "the parts of Split are not together as long as the axis")
+    require(tl.shape(x)[position] == int(stops[-1]), "the parts of Split do not add up to the length of the axis")
     pairs = itertools.pairwise(stops)
     return tuple(tl.index(x, (*[slice(None)] * position, slice(int(a), int(b)))) for a, b in pairs)
 

@@ -58,7 +58,7 @@ def evaluate_while(
     interpreter = node.interpreter
     test_graph, body_graph = interpreter.function_graph(cond), interpreter.function_graph(body)
     require(len(starts) == len(body_graph.results) == len(body_graph.arguments) == len(test_graph.arguments),
-            "the functions of a While take another number of values than the loop carries")  # fmt: skip
+            "the functions of a While do not take as many values as the loop carries")  # fmt: skip
     require(len(test_graph.results) == 1, "the condition of a While returns one value")
     names = unique_names(short_name(endpoint.node) for endpoint in node.node.inputs)
 
@@ -126,7 +126,7 @@ def known_array(items: Any) -> Any:
     """The array of a list; raises Unsupported where nothing says the shape of its elements."""
     require(isinstance(items, TensorList), "this is not a list of arrays")
     if items.array is None:
-        raise unsupported("shape", "nothing says the shape of the elements of this list", hint="give element_shape")
+        raise unsupported("shape", "the shape of the elements of this list is unknown", hint="give element_shape")
     return items.array
 
 

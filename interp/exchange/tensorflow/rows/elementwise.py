@@ -51,12 +51,12 @@ def ensure_shape(x: Any, *, shape: tuple[int | None, ...] | None) -> Any:
     """The operand, whose sizes are checked: before the run where they are known."""
     if shape is None:
         return x
-    require(len(shape) == rank_of(x), "an array has another number of axes than EnsureShape names")
+    require(len(shape) == rank_of(x), "an array does not have the number of axes that EnsureShape requires")
     for size, required in zip(tl.shape(x), shape, strict=True):
         if isinstance(size, int):
-            require(required in (None, size), "an array has another shape than EnsureShape names")
+            require(required in (None, size), "an array does not have the shape that EnsureShape requires")
         elif required is not None:
-            tl.assert_(tl.equal(size, numeric(required, size)), f"an array has shape {list(shape)}")
+            tl.assert_(tl.equal(size, numeric(required, size)), f"an array does not have shape {list(shape)}")
     return x
 
 

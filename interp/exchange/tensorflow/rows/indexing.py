@@ -42,7 +42,7 @@ def gather_v2(x: Any, indices: Any, axis: Any, *, batch_dims: int = 0) -> Any:
     if not count:
         return tl.take(x, as_index(indices), axis=position)
     if position != count:
-        raise unsupported("attribute", "GatherV2 with batch_dims and another axis than the first behind them")
+        raise unsupported("attribute", "GatherV2 with batch_dims and an axis that is not the first after them")
     return tl.gather(x, *batch_places(indices, count, rank_of(indices)), as_index(indices))
 
 
@@ -230,7 +230,7 @@ def reverse_sequence(x: Any, lengths: Any, *, seq_dim: int, batch_dim: int = 0) 
     if isinstance(lengths, np.ndarray):
         require(bool(np.all(lengths <= count)), "a sequence is longer than the array")
     else:
-        tl.assert_(tl.all(tl.less_equal(lengths, numeric(count, lengths))), "no sequence is longer than the array")
+        tl.assert_(tl.all(tl.less_equal(lengths, numeric(count, lengths))), "a sequence is longer than the array")
     last = tl.reshape(to_dtype(lengths, tl.int64), tuple(-1 if k == batch else 1 for k in range(rank)))
     places = tl.where(tl.less(numbers, last), tl.subtract(tl.subtract(last, np.int64(1)), numbers), numbers)
     return tl.take_along_axis(x, tl.broadcast_to(places, tuple(tl.shape(x))), axis=along)

@@ -114,7 +114,7 @@ def pack(*arrays: Any, axis: int = 0) -> Any:
 @operation("Unpack")
 def unpack(x: Any, *, num: int, axis: int = 0) -> Any:
     position = axis_position(axis, rank_of(x))
-    require(tl.shape(x)[position] == num, "Unpack gives another number of arrays than the axis has")
+    require(tl.shape(x)[position] == num, "Unpack does not give as many arrays as the length of the axis")
     check_room(num, 256)
     return [tl.index(x, (*[slice(None)] * position, k)) for k in range(num)]
 
@@ -194,7 +194,7 @@ def slice_bounds(start: Any, size: Any, total: Any) -> tuple[Any, Any]:
     else:
         first, last, limit = (np.asarray(each) if isinstance(each, int) else each for each in (start, end, total))
         inside = [tl.less_equal(zero, first), tl.less_equal(first, last), tl.less_equal(last, limit)]
-        tl.assert_(functools.reduce(tl.logical_and, inside), "the slice is inside the array")
+        tl.assert_(functools.reduce(tl.logical_and, inside), "the slice is not inside the array")
     return start, end
 
 
@@ -243,7 +243,7 @@ def range_(start: Any, limit: Any, step: Any) -> Any:
     dtype = dtype_of(start)
     if all(isinstance(bound, np.ndarray) for bound in (start, limit, step)):
         require(bool(step != 0), "the step of a range is 0")
-        require(bool(start <= limit if step > 0 else start >= limit), "a range does not lead to its end")
+        require(bool(start <= limit if step > 0 else start >= limit), "the step of a range leads away from its limit")
         if dtype.kind == "f":
             number = math.ceil((limit - start) / step)
             check_room(number)

@@ -179,7 +179,7 @@ def test_v4_wrong_places_are_refused() -> None:
     ):
         with pytest.raises(tl.Invalid, match=match):
             tl.scatter_index(x, values, key)
-    with pytest.raises(tl.Invalid, match="another dtype"):
+    with pytest.raises(tl.Invalid, match="the wrong dtype"):
         tl.scatter_index(np.zeros(3, np.float32), np.ones(()), "0")
 
 

@@ -1,4 +1,5 @@
-"""Sizes and bounds of slices that only the run knows: values, traps, limits, gradients and types, on every engine."""
+"""Sizes and bounds of slices that are known only at run time: values, traps, limits, gradients and types, on every
+engine."""
 
 from __future__ import annotations
 

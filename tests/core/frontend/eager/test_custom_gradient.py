@@ -181,9 +181,12 @@ WRONG: dict[str, tuple[Callable[[Any], Any], str]] = {
     "nothing but a value": (lambda x: x, "has a custom gradient, but does not return a pullback"),
     "no function": (lambda x: (x, x), "has a custom gradient, but does not return a pullback"),
     "too many adjoints": (lambda x: (x, lambda d: (d, d)), "a pullback does not return an adjoint for each argument"),
-    "another shape": (lambda x: (tl.sum(x), lambda d: d), "an adjoint of another type than its argument"),
-    "an integer": (lambda x: (x, lambda d: tl.astype(d, tl.int64)), "an adjoint of another type than its argument"),
-    "another structure": (lambda x: (x, lambda d: {"x": d}), "an adjoint has another structure than its value"),
+    "another shape": (lambda x: (tl.sum(x), lambda d: d), "an adjoint that does not have the type of its argument"),
+    "an integer": (
+        lambda x: (x, lambda d: tl.astype(d, tl.int64)),
+        "an adjoint that does not have the type of its argument",
+    ),
+    "another structure": (lambda x: (x, lambda d: {"x": d}), "an adjoint does not have the structure of its value"),
 }
 
 
@@ -265,5 +268,5 @@ def test_jvp() -> None:
     along = tl.function(lambda x, t: tl.jvp(function, (x, 3, {"a": 2.0}), (t, None, {"a": 10.0}))[1]["y"])
     assert along(x, t) == 54.0
     assert tl.grad(along)(x, t).tolist() == [4.0 * 0.5 + 10.0 * 2.0, 4.0 * 0.25 + 10.0 * 4.0]
-    with pytest.raises(tl.Invalid, match="D3: a tangent has another structure than its value"):
+    with pytest.raises(tl.Invalid, match="D3: a tangent does not have the structure of its value"):
         tl.jvp(function, (x, 3, {"a": 2.0}), (t, None, 10.0))

@@ -22,7 +22,7 @@ def test_v5_loops_keep_their_types() -> None:
     assert is_same_value(x, 4.0)
     with pytest.raises(tl.Invalid, match="loop variable i changes its type"):
         tl.while_loop(lambda i: i < 3, lambda i: i + 0.5, 0)
-    with pytest.raises(tl.Invalid, match="another number of values"):
+    with pytest.raises(tl.Invalid, match="does not return one value for each loop variable"):
         tl.while_loop(lambda i: i < 3, lambda i: (i, i), 0)
 
 

@@ -146,8 +146,8 @@ def test_adjoints_of_several_floats_are_given() -> None:
     for target, adjoints, text in (
         (y["square"], None, "the target of a gradient is not one float"),
         (y["signs"], None, "the target of a gradient is not one float"),
-        (y["square"], (1.0, 2.0), "an adjoint has another structure than its value"),
-        (y["square"], tl.asarray(1.0), "an adjoint has another type than its result"),
+        (y["square"], (1.0, 2.0), "an adjoint does not have the structure of its value"),
+        (y["square"], tl.asarray(1.0), "an adjoint does not have the type of its result"),
     ):
         with pytest.raises(tl.Invalid, match=f"D3: {text}"):
             tape.gradient(target, x, adjoints)

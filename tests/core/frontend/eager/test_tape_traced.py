@@ -520,8 +520,8 @@ def test_an_integer_argument_of_a_float_parameter() -> None:
 
 
 def test_a_source_of_unknown_size_that_the_target_ignores_has_zeros() -> None:
-    """The gradient of a source on which the target does not depend is zeros in its size, also if only the run knows
-    that."""
+    """The gradient of a source on which the target does not depend is zeros in its size, also if that is known
+    only at run time."""
 
     @tl.function(input_signature=[tl.Array[tl.float64, None]])
     def derivative(x: Any) -> Any:

@@ -108,7 +108,7 @@ def test_errors_of_a_loop_whose_condition_assigns() -> None:
 
     for body, text in (
         (lambda i: tl.astype(i, tl.float64), "loop variable i changes its type"),
-        (lambda i: (i, i), "another number of values"),
+        (lambda i: (i, i), "does not return one value for each loop variable"),
         (lambda i, j: i, "takes the wrong number of values"),
         (lambda i: {"i": i}, "loop variable i changes its structure"),
     ):

@@ -66,7 +66,7 @@ def test_a_known_word_is_a_result() -> None:
 )
 def test_uses_that_need_the_option(use: Any) -> None:
     """Python's own functions, which take one object, refuse a choice in words."""
-    with pytest.raises(tl.Invalid, match="only the run knows"):
+    with pytest.raises(tl.Invalid, match="only at run time"):
         use(Choice(None, ("a", None)))
 
 

@@ -128,7 +128,7 @@ REFUSED: dict[Function, str] = {
 @pytest.mark.inner(first=2)
 @pytest.mark.parametrize("function", REFUSED, ids=lambda function: function.__name__)
 def test_lost_items_are_refused(function: Function) -> None:
-    """An iterator is not used where only the run knows which items it still has, and no item is given twice."""
+    """An iterator is not used where its position is symbolic, and no item is given twice."""
     with pytest.raises(tl.Invalid, match=REFUSED[function]) as caught:
         tl.function(function)(3, 2)
     assert caught.value.rule == "F4" and caught.value.hint

@@ -364,20 +364,20 @@ def iterator(n):
 REFUSED: dict[Function, str] = {
     keys_of_two_kinds: "keys of several kinds",
     bools_and_integers: "keys of several kinds",
-    equal_views: r"keys\(\) of a dict whose keys only the run knows",
-    union_of_counters: "whose keys only the run knows",
-    equal_counters: "whose keys only the run knows",
+    equal_views: r"keys\(\) of a dict whose keys are known only at run time",
+    union_of_counters: "whose keys are known only at run time",
+    equal_counters: "whose keys are known only at run time",
     ordered: "at a symbolic key",
     known_dict_in_its_loop: "to the dict that it goes through",
     changed_value_in_a_loop: "it may be one of several",
     iterator: "takes no dict or set",
-    loop_over_a_set: "a set whose items only the run knows",
-    item_of_a_set: "only the run knows",
+    loop_over_a_set: "a set whose items are known only at run time",
+    item_of_a_set: "known only at run time",
     lists_as_values: "this list comes from a symbolic branch or loop",
     words_and_numbers: "a symbolic key beside keys that are no numbers",
     texts_in_two_orders: "the keys of the result have different orders after the arms of `if`",
     texts_in_turns: "the keys of loop variable table change their order",
-    as_it_is: "takes no dict or set whose keys only the run knows",
+    as_it_is: "takes no dict or set whose keys are known only at run time",
 }
 
 

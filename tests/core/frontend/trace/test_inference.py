@@ -288,7 +288,7 @@ DISAGREEING: dict[str, tuple[Callable[[Any, Any], Any], str]] = {
     ),
     "another structure in every trace": (
         lambda f, n: (recursive(f, n),) * len(SEEN),
-        "another structure than before",
+        "does not return the structure of before",
     ),
 }
 

@@ -243,7 +243,11 @@ def keyword_only(x: Any, /, y: Any = 2, *, z: Any = 3) -> Any:
         (lambda: tl.cond(True, lambda x: x, lambda x: -x), "takes the wrong number of values", "0 parameters"),
         (lambda: tl.function(lambda x: x)(np.ma.array([1, 2], mask=[0, 1])), "arrays have no masks", "x.filled(0.0)"),
         (lambda: tl.add(np.ones(3), np.ones((2, 4))), "do not broadcast", "got: (3,) and (2, 4)"),
-        (lambda: tl.jvp(lambda x: x * x, (3.0,), (np.ones(2),)), "a tangent has another type", "got: float64[2]"),
+        (
+            lambda: tl.jvp(lambda x: x * x, (3.0,), (np.ones(2),)),
+            "a tangent does not have the type of its argument",
+            "got: float64[2]",
+        ),
         (lambda: tl.function(failing)(1, 2, x=3), "does not fit", "required: failing(x)"),
         (lambda: tl.function(keyword_only)(1, 2, 4), "does not fit", "required: keyword_only(x, /, y=2, *, z=3)\n"),
         (lambda: tl.load_run("missing.py"), "there is no such file", "missing.py"),

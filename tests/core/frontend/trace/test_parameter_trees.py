@@ -221,7 +221,7 @@ REFUSED = {
     ),
     "a call with a leaf of another type": (
         lambda: tl.function(lambda x: tl.function(declared)([x, {1: x > 0}]))(1.0),
-        r"argument p\[1\]\[1\] of declared has another type",
+        r"argument p\[1\]\[1\] of declared has the wrong type",
     ),
     "a loop variable": (
         lambda: tl.function(lambda p: tl.while_loop(lambda p: p[0][0] > 0, lambda p: [p[1], p[0]], p))(

@@ -291,7 +291,7 @@ CALLS: dict[str, tuple[str, str]] = {
     "too many arguments": ("return g(n, 1.0, n)  # here", "got: 3 arguments"),
     "an argument of another type": (
         "return g(n, n > 0)  # here",
-        "V6: argument b of g has another type\n  required: float64",
+        "V6: argument b of g has the wrong type\n  required: float64",
     ),
     "a literal of another type": ("return g(1.5, 1.0)  # here", "required: int64\n  got: 1.5"),
     "a run in a trace": ("return g.run(1, 2.0).value  # here", "g.run cannot be traced\n  hint: write g(...)"),

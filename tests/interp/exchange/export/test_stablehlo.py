@@ -85,7 +85,7 @@ def static_cases(count: int) -> Iterator[FuzzCase]:
 
 
 def has_open_sizes(program: Program) -> bool:
-    """Whether the exporter refuses the program because of a size that only the run knows."""
+    """Whether the exporter refuses the program because of a size that is known only at run time."""
     try:
         to_stablehlo(program)
     except Refusal as refusal:

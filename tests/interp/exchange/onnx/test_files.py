@@ -287,7 +287,8 @@ def test_recursive_functions() -> None:
 
 
 def test_sequences() -> None:
-    """Sequences whose length only the run knows: items of different shapes, taken out again, joined and counted."""
+    """Sequences whose length is known only at run time: items of different shapes, taken out again, joined and
+    counted."""
     going = onnx.TensorProto.BOOL
     items, more = (onnx.helper.make_tensor_sequence_value_info(name, FLOAT, None) for name in ("items", "more"))
     body = onnx.helper.make_graph(

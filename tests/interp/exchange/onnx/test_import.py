@@ -384,7 +384,7 @@ def test_gradients() -> None:
         (helper.make_node("Pad", ["x", "wide"], ["y"]), "Pad needs two numbers for each axis"),
         (helper.make_node("Tile", ["x", "two"], ["y"]), "Tile needs a number for each axis"),
         (helper.make_node("Split", ["x", "parts"], ["y", "z"], axis=1), "not together as long as the axis"),
-        (helper.make_node("Split", ["x", "parts"], ["y"], axis=1), "another number of parts than of results"),
+        (helper.make_node("Split", ["x", "parts"], ["y"], axis=1), "as many parts as results"),
         (helper.make_node("TopK", ["x", "five"], ["y", "z"]), "TopK takes more elements than there are"),
         (helper.make_node("TopK", ["x", "below"], ["y", "z"]), "TopK takes a negative number of elements"),
         (helper.make_node("Resize", ["x"], ["y"]), "Resize has neither sizes nor scales"),
@@ -462,7 +462,7 @@ SEQUENCE_CHANGES = {
 
 @pytest.mark.parametrize("name", SEQUENCE_CHANGES)
 def test_positions_in_sequences(name: str) -> None:
-    """A position out of range is refused if it is known, and traps if only the run knows it."""
+    """A position out of range is refused if it is known, and traps if it is known only at run time."""
     operands, count = SEQUENCE_CHANGES[name]
     nodes = [helper.make_node("SequenceConstruct", ["x", "x"], ["s"]), helper.make_node(name, operands, ["y"])]
     if name != "SequenceAt":

@@ -549,7 +549,7 @@ def test_refusals(line: str, words: str) -> None:
 
 @pytest.mark.full
 @pytest.mark.parametrize(
-    "element, words", [("?xf32", "sizes that only the run knows"), ("complex<f32>", "no values of MLIR's type complex")]
+    "element, words", [("?xf32", "known only at run time"), ("complex<f32>", "no values of MLIR's type complex")]
 )
 def test_refused_parameters(element: str, words: str) -> None:
     """A parameter of a type that tagloom lacks is refused with the line of its function."""

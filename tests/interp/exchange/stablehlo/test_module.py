@@ -86,9 +86,9 @@ def operations(block: Any) -> list[Any]:
 
 CHANGES: dict[str, tuple[Callable[[Any], None], str]] = {
     "an unknown operation": (lambda each: each.update(name="stablehlo.fft"), "no operation stablehlo.fft"),
-    "another result": (lambda each: each.update(types=[["f32", []]]), "another type than the module says"),
+    "another result": (lambda each: each.update(types=[["f32", []]]), "not have the type that the module declares"),
     "an unknown dtype": (lambda each: each.update(types=[["f8E5M2", []]]), "no values of MLIR's type f8E5M2"),
-    "an open size": (lambda each: each.update(types=[["i32", [None]]]), "sizes that only the run knows"),
+    "an open size": (lambda each: each.update(types=[["i32", [None]]]), "sizes that are known only at run time"),
     "an unknown function": (lambda each: each["attributes"].update(callee="none"), "no body of a function 'none'"),
 }
 

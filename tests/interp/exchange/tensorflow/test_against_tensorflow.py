@@ -418,7 +418,7 @@ def test_variables(tf: Any) -> None:
 
 @pytest.mark.full
 def test_a_list_of_open_sizes(tf: Any) -> None:
-    """The elements of a list may have sizes that only the run knows."""
+    """The elements of a list may have sizes that are known only at run time."""
 
     @tf.function
     def doubled(x):
