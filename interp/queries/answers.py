@@ -504,7 +504,7 @@ class WhyNotAnswer:
             case DeferredRead(cell, _):
                 return describe_cell(self.graph, cell._replace(number=-1 - port))
             case ThrottledToken():
-                return f"{waiter.busy_iteration} has not ended"
+                return f"{waiter.busy_iteration} is busy"
         return f"{'' if port < 0 else f'port {port} of '}{self.graph.nodes[waiter.node]} under {waiter.tag}"
 
     def _describe_hint(self) -> str:

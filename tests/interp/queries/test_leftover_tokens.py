@@ -281,7 +281,7 @@ def test_a_bound_that_holds_back() -> None:
     lines = answer_lines(history)
     bound = "iteration 0 is still busy, and the bound of ahead.loop is 2"
     assert lines[-5].endswith(f"is throttled under main/loop[2]: {bound}")
-    assert lines[-4].startswith("main/loop[0] has not ended: the token from ahead.add_1 at event ")
+    assert lines[-4].startswith("main/loop[0] is busy: the token from ahead.add_1 at event ")
     assert lines[-4].endswith("is parked at cell 2 of ahead.cells, made under main, which no store has filled")
     assert lines[-3].startswith(
         "cell 2 of ahead.cells, made under main: no store of such cells has been sent its index ("
