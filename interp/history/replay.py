@@ -8,7 +8,7 @@ their types. No effect is repeated (S14).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple, NoReturn
@@ -343,11 +343,6 @@ def recorded_result(event: Event) -> Value:
     if event.trap is not None or not event.outputs:
         raise CallbackError(event.trap or "this effect did not happen")
     return event.outputs[0][1]
-
-
-def recorded_world(events: Sequence[Event], position: Callable[[], int]) -> CallbackReplayWorld:
-    """A world that replays the effects of these events; `position` returns the number of the next event."""
-    return CallbackReplayWorld(lambda: recorded_result(events[position()]))
 
 
 class ReplayWorld(CallbackReplayWorld):

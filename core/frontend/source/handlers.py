@@ -23,7 +23,7 @@ from . import staging
 from .raising import nested_nodes, refuse_caught
 from .state import AttributePlace, Place, Variables, commit, open_journal, record_write, register_created
 from .trees import is_symbolic
-from .tries import GUARDED, OpenTry, UndecidedCheck, begin_point, check, open_try
+from .tries import GUARDED, OpenTry, UndecidedCheck, check, open_construct, open_try
 from .writes import set_attribute
 
 MAX_CHECKS = 24
@@ -156,17 +156,17 @@ def stage_loop(
     """`staging.stage_loop`, for a loop that checks of its body may end: a `try` around it catches their exceptions."""
     region = current_region()
     assert region is not None, "only a trace has symbolic values"
-    point, places = begin_point(region), list(live_places)
+    construct, places = open_construct(region), list(live_places)
     failures = list[tuple[OpenTry, _LoopFailure]]()
-    if point.guards():
+    if construct.guards():
         body = _recorded_body(body, list(places))
-    for statement in reversed(point.guards()):
+    for statement in reversed(construct.guards()):
         failure = register_created(_LoopFailure())
         failures.append((statement, failure))
         places.append(AttributePlace(failure, "number", "failure"))
         body = _guarded_body(statement, body, failure, variables)
         test = _guarded_test(test, failure)
-    with point.surround(GUARDED):
+    with construct.surround(GUARDED):
         staging.stage_loop(test, body, variables, places, parallel_iterations)
     for _, failure in failures:
         for number, error in enumerate(failure.errors, start=1):

@@ -98,7 +98,7 @@ from .trees import (
     static_objects,
     zeros_like,
 )
-from .tries import UndecidedCheck, begin_point, catching_try
+from .tries import UndecidedCheck, catching_try, open_construct
 
 _RESULT = ("result",)
 """The key of what an arm returns, among the parts of its state."""
@@ -183,13 +183,13 @@ def stage_branch(test: Any, then: Callable[[], Any], otherwise: Callable[[], Any
     region = current_region()
     assert region is not None, "only a trace has symbolic values"
     predicate = truth_operand(read_variable(test))
-    point = begin_point(region)
-    if (outcome := point.outcome()) is not None:
+    construct = open_construct(region)
+    if (outcome := construct.outcome()) is not None:
         return _take_arm(predicate, outcome, then if outcome else otherwise)
     name = region.names.fresh_name("cond")
     branches = open_subregion(region), open_subregion(region)
     start = variables.read()
-    with point.surround(Symbol(predicate)):  # type: ignore[arg-type]
+    with construct.surround(Symbol(predicate)):  # type: ignore[arg-type]
         with assume(predicate, True):
             then_arm = trace_arm(branches[0], then, variables, start)
         with assume(predicate, False):

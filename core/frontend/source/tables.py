@@ -296,10 +296,6 @@ def _fail(key: Any) -> Callable[[], NoReturn]:
 # Dicts
 
 
-def _entries(table: dict[Any, Any]) -> StackedItems | None:
-    return stack_table(table)
-
-
 def _set_entries(table: dict[Any, Any], entries: StackedItems) -> None:
     dict.clear(table)
     dict.__setitem__(table, ENTRIES, entries)
@@ -317,7 +313,7 @@ def get_entry(table: dict[Any, Any], key: Any) -> Any:
 
 def get_entry_or(table: dict[Any, Any], key: Any, default: Any = None, fail: Callable[[], Any] | None = None) -> Any:
     """`table.get(key, default)`. With `fail`, a missing key calls it instead."""
-    entries, otherwise = _entries(table), fail or (lambda: default)
+    entries, otherwise = stack_table(table), fail or (lambda: default)
     if entries is None:
         return otherwise()
     place = _find(_keys(entries), key)
@@ -328,7 +324,7 @@ def set_entry(table: dict[Any, Any], key: Any, value: Any) -> None:
     """`table[key] = value`."""
     announce_items(table)
     _check_kinds(table, key)
-    entries = _entries(table)
+    entries = stack_table(table)
     if entries is None:
         _set_entries(table, stack_items([(key, value)]))
     else:
@@ -339,7 +335,7 @@ def set_default(table: dict[Any, Any], key: Any, value: Any = None, compute: Cal
     """`table.setdefault(key, value)`; with `compute`, its result is the value where the key is not there."""
     announce_items(table)
     _check_kinds(table, key)
-    entries, otherwise = _entries(table), compute or (lambda: value)
+    entries, otherwise = stack_table(table), compute or (lambda: value)
     if entries is None:
         value = otherwise()
         _set_entries(table, stack_items([(key, value)]))
@@ -353,7 +349,7 @@ def set_default(table: dict[Any, Any], key: Any, value: Any = None, compute: Cal
 def delete_entry(table: dict[Any, Any], key: Any) -> None:
     """`del table[key]`. A missing key is a trap, a KeyError, but in a Counter."""
     announce_items(table)
-    entries, is_required = _entries(table), not isinstance(table, Counter)
+    entries, is_required = stack_table(table), not isinstance(table, Counter)
     if entries is None:
         if is_required:
             raise raised(KeyError(key))

@@ -109,10 +109,11 @@ def _raise(error: Exception) -> NoReturn:
     raise error
 
 
-class Point(NamedTuple):
-    """A branch or loop, as a check of each `try` whose body has it in its own region."""
+class ConstructChecks(NamedTuple):
+    """The checks that a branch or loop is: one of each `try` whose body has it in its own region."""
 
     numbers: Sequence[tuple[OpenTry, int]]
+    """Each `try`, with the number of the check."""
 
     def outcome(self) -> bool | None:
         """Which arm of a branch the runs of the bodies take, if they decide on it."""
@@ -135,9 +136,9 @@ class Point(NamedTuple):
             raise UndecidedCheck(check.statement, number, condition) from None
 
 
-def begin_point(region: RegionBuilder) -> Point:
-    """A branch or loop in a region."""
-    return Point([(each, each.take_number()) for each in _OPEN.get() if each.region is region])
+def open_construct(region: RegionBuilder) -> ConstructChecks:
+    """Begin a branch or loop in a region: it takes a number in each `try` there."""
+    return ConstructChecks([(each, each.take_number()) for each in _OPEN.get() if each.region is region])
 
 
 class _Rule(NamedTuple):

@@ -10,14 +10,13 @@ all later runs of the image from their first step.
 from __future__ import annotations
 
 import ctypes
-from contextlib import suppress
 from dataclasses import dataclass
 from weakref import WeakKeyDictionary
 
 from ...image.image import Image
 from ..jit import compiler_process
 from ..jit.compiler_process import Compilation, CompileState, CompileTask
-from ..jit.native import Unlinkable, load_native, load_stored
+from ..jit.native import load_native, load_stored
 from .block_program import BlockProgram, LoadedBlocks
 from .blocks import block_program, generate_blocks
 
@@ -98,12 +97,3 @@ def load_blocks(program: BlockProgram, *, is_stored: bool = False) -> LoadedBloc
     address = ctypes.cast(function, ctypes.c_void_p).value  # type: ignore[arg-type]
     assert address is not None
     return LoadedBlocks(program, address)
-
-
-def compile_blocks(image: Image) -> bool:
-    """Compile and load the blocks of an image, and wait for it; returns whether it has any."""
-    loader, program = block_loader(image), block_program(image)
-    if program is not None and loader.loaded is None:
-        with suppress(Unlinkable):
-            loader.loaded = load_blocks(program)
-    return loader.loaded is not None

@@ -41,7 +41,7 @@ def test_each_difference_is_named() -> None:
         "  4. (float32[5, 4], 'eval', <Model net>)",
         "     unlike 3: how was 'train', and is 'eval'",
         "  5. (float32[5, 4], 'eval', <Model net>)",
-        "     unlike 4: model is another <Model net>",
+        "     unlike 4: model is a different <Model net>",
         "  6. ({a: float64}, 'eval', <Model net>)",
         "     unlike 5: x nests as {a: float64}, and not as float32[5, 4]",
     ]

@@ -22,8 +22,8 @@ from tagloom.core.graph.graph import Graph, NodeOutput
 from tagloom.core.graph.lower import lower
 from tagloom.core.tag import Site
 from tagloom.core.value import is_same_value
-from tagloom.core.world import CallbackError, World
-from tagloom.interp.history.replay import recorded_result, recorded_world
+from tagloom.core.world import CallbackError, CallbackReplayWorld, World
+from tagloom.interp.history.replay import recorded_result
 from tagloom.interp.records.documents import to_outcome_record
 from tagloom.interp.records.event_log import event_line
 
@@ -139,7 +139,7 @@ def test_a_recorded_world_answers_from_events() -> None:
     kept = tl.run_graph(CALLS, [3], keep="events", world=RecordingWorld())
     results: list[Any] = []
     calls = [event for event in kept.events if event.is_firing and CALLS.nodes[event.token.node].op == "callback"]
-    world = recorded_world(calls, lambda: len(results))
+    world = CallbackReplayWorld(lambda: recorded_result(calls[len(results)]))
     for event in calls:
         assert event.inputs is not None
         value = world.call("whatever", event.inputs, CALLS.nodes[event.token.node].outputs[0].type)
