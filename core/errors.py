@@ -186,7 +186,25 @@ def require_class(value: object, required_class: type, *, how: str) -> None:
     """Raise Usage, which is also a TypeError, if a value is not of this class; `how` says how to get one that is."""
     if not isinstance(value, required_class):
         message = f"this is not a {required_class.__name__}"
-        raise Usage(message, got=f"a {type(value).__name__}", hint=how, python=TypeError)
+        raise Usage(message, got=describe_class(value), hint=how, python=TypeError)
+
+
+def with_article(noun: object) -> str:
+    """A noun with its indefinite article.
+
+    >>> with_article("list"), with_article("int"), with_article("uint8")
+    ('a list', 'an int', 'a uint8')
+    """
+    return f"{'an' if re.match('[aeio]|u(?!int|ni)', str(noun), re.IGNORECASE) else 'a'} {noun}"
+
+
+def describe_class(value: object) -> str:
+    """The name of the class of a value, with its article.
+
+    >>> describe_class(3), describe_class("")
+    ('an int', 'a str')
+    """
+    return with_article(type(value).__name__)
 
 
 def plural(number: int, noun: str) -> str:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from typing import Any
 
-from .errors import TagloomError, Usage
+from .errors import TagloomError, Usage, describe_class
 from .escape import print_line
 from .types import Type
 from .value import Value, abbreviate, admit
@@ -113,4 +113,4 @@ def _safe_repr(result: object) -> str:
     try:
         return repr(result)[:80]
     except Exception:
-        return f"a {type(result).__name__}"
+        return f"{describe_class(result)}"

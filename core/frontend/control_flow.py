@@ -319,13 +319,17 @@ def _loop_variable(operands: Sequence[Any], leaf: Any, type_: Type | None, path:
         error.where = user_location()
         if type_ is None or type_.admits(type_of(leaf)):
             raise
+        next_type = type_of(leaf)
+        changes_size = type_.join(next_type) is not None
         raise Invalid(
             f"loop variable {path} changes its type",
             rule="V5",
             where=error.where,
             required=type_,
-            got=type_of(leaf),
-            hint=widening_hint(type_, type_of(leaf)),
+            got=next_type,
+            hint="write the loop in a tl.function, where sizes may change"
+            if changes_size
+            else widening_hint(type_, next_type),
             python=TypeError,
         ) from None
     return leaf if isinstance(leaf, ConcreteArray) else result_like(operands, admitted)

@@ -374,7 +374,7 @@ class _GradientTargets:
                 where=user_location(),
                 required=f"an integer from {-count} to {count - 1}, or several" if count else "a variable",
                 got=argnums,
-                hint=f"{function.name} takes {plural(count, 'argument')}; variables are named by themselves",
+                hint=f"{function.name} takes {plural(count, 'argument')}; for a variable w, argnums=w",
             )
         if len(target_keys) < len(self.leaves):
             message = f"argnums of {kind} names an argument or variable twice"

@@ -14,6 +14,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ...core import dtypes
+from ...core.errors import describe_class, with_article
 from ...core.frontend.trace.symbol import ArrayOperators, array_namespace
 from .layouts import (
     MAX_INTEGER,
@@ -197,7 +198,7 @@ def _fold(staging: Staging, name: str, values: list[StagedValue], node: ast.AST)
     if type(result) is int and abs(result) >= MAX_INTEGER:
         raise NotSpeculable(f"{ast.unparse(node)} has more than 62 bits")
     if type(result) not in (*NUMBER_CLASSES, str):
-        raise NotSpeculable(f"{ast.unparse(node)} is a {type(result).__name__}")
+        raise NotSpeculable(f"{ast.unparse(node)} is {describe_class(result)}")
     return staging.constant(result)
 
 
@@ -231,7 +232,7 @@ def unary(staging: Staging, name: str, value: StagedValue, node: ast.AST) -> Sta
     if isinstance(value.layout, ConstantLayout):
         return _fold(staging, name, [value], node)
     if kind is None or (name == "Invert" and kind == "f"):
-        raise NotSpeculable(f"`{name}` of a {value.layout} has no graph")
+        raise NotSpeculable(f"`{name}` of {with_article(value.layout)} has no graph")
     if kind == "f":
         return value if name == "UAdd" else staging.number("f", staging.emit("negative", value.leaves[0]))
     leaf = as_kind(staging, value, "i")
@@ -269,7 +270,7 @@ def _abs(staging: Staging, values: list[StagedValue], node: ast.AST) -> StagedVa
     if isinstance(value.layout, ConstantLayout) and kind is not None:
         return staging.constant(abs(value.layout.value))
     if kind is None:
-        raise NotSpeculable(f"abs() of a {value.layout} has no graph")
+        raise NotSpeculable(f"abs() of {with_article(value.layout)} has no graph")
     kind = "i" if kind == "b" else kind
     return staging.number(kind, staging.emit("abs", as_kind(staging, value, kind)))
 
@@ -305,13 +306,13 @@ def _convert(kind: str) -> Callable[..., StagedValue]:
             return staging.constant(truth) if isinstance(truth, bool) else staging.number("b", truth)
         if isinstance(value.layout, ArrayLayout) and value.layout.type.is_scalar:
             if value.layout.type.dtype.kind != kind:
-                raise NotSpeculable(f"a conversion of a {value.layout} has no graph")
+                raise NotSpeculable(f"a conversion of {with_article(value.layout)} has no graph")
             dtype = dtypes.float64 if kind == "f" else dtypes.int64
             leaf = staging.emit("astype", value.leaves[0], dtype=dtype)
             return staging.number("f", leaf) if kind == "f" else staging.integer(leaf, node)
         own_kind = number_kind(value.layout)
         if own_kind is None:
-            raise NotSpeculable(f"a conversion of a {value.layout} has no graph")
+            raise NotSpeculable(f"a conversion of {with_article(value.layout)} has no graph")
         if kind == "i" and own_kind == "f":
             if isinstance(value.layout, ConstantLayout):
                 raise NotSpeculable("int() of a constant float")
@@ -330,7 +331,7 @@ def _length(staging: Staging, values: list[StagedValue], node: ast.AST) -> Stage
     (value,) = values
     if isinstance(value.layout, TupleLayout):
         return staging.constant(len(value.layout.items))
-    raise NotSpeculable(f"len() of a {value.layout} has no graph")
+    raise NotSpeculable(f"len() of {with_article(value.layout)} has no graph")
 
 
 def _square_root(staging: Staging, values: list[StagedValue], node: ast.AST) -> StagedValue:

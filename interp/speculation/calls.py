@@ -10,6 +10,7 @@ from types import BuiltinFunctionType, FunctionType
 from typing import Any
 
 from ...core import dtypes
+from ...core.errors import with_article
 from ...core.frontend import functions as op_functions
 from ...core.frontend.array_api import (
     convolution,
@@ -96,7 +97,7 @@ class Calls(PythonOperators):
         """A call of a builtin that takes a list."""
         assert isinstance(items.layout, ReferenceLayout)
         if not all(issubclass(pool, ListPool) for pool in items.layout.classes):
-            raise NotSpeculable(f"{function.__name__}() of a {items.layout} has no graph")
+            raise NotSpeculable(f"{function.__name__}() of {with_article(items.layout)} has no graph")
         if function is sorted:
             kinds = {number_kind(self.layout_of_key(FieldKey(pool, ITEMS))) for pool in items.layout.classes}
             if not kinds <= {"i", "f", "b"}:
@@ -239,7 +240,7 @@ class Calls(PythonOperators):
         if isinstance(layout, ConstantLayout) and type(layout.value) in (str, type(None)):
             return self.constant(isinstance(layout.value, kinds))
         if not isinstance(layout, ReferenceLayout | StaticLayout):
-            raise NotSpeculable(f"isinstance() of a {layout} has no graph")
+            raise NotSpeculable(f"isinstance() of {with_article(layout)} has no graph")
         for owner in [layout.object.owner] if isinstance(layout, StaticLayout) else layout.classes:
             if (
                 not issubclass(owner, Pool)

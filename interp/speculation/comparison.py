@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from ...core.errors import with_article
 from ...core.frontend.eager.array import ConcreteArray
 from ...core.frontend.eager.variable import Variable
 from ..training.optimizers import Optimizer
@@ -92,4 +93,4 @@ def _is_equal(first: Any, second: Any) -> bool:
 def _describe(value: Any) -> str:
     """A value in words; runs no code of the user."""
     is_plain = type(value) in (bool, int, float, str, type(None), ConcreteArray)
-    return repr(value)[:80] if is_plain else f"a {type(value).__qualname__}"
+    return repr(value)[:80] if is_plain else f"{with_article(type(value).__qualname__)}"

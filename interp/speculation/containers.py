@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from ...core.errors import with_article
 from . import arithmetic, library
 from .heap import ITEMS, LENGTH, LIMIT, START, FieldKey
 from .layouts import (
@@ -31,7 +32,7 @@ from .staging import NewObject, StagedValue, Staging
 def length(staging: Staging, pool: type, owner: StagedValue) -> Any:
     """The length of a list."""
     if not issubclass(pool, ListPool):
-        raise NotSpeculable(f"the length of a {class_name(pool)} has no graph")
+        raise NotSpeculable(f"the length of {with_article(class_name(pool))} has no graph")
     return _number(staging, pool, LENGTH, owner)
 
 
@@ -61,7 +62,7 @@ def read_cell(staging: Staging, pool: type, owner: StagedValue, position: Any) -
 def _position(staging: Staging, pool: type, owner: StagedValue, index: StagedValue, node: ast.AST) -> Any:
     """The position of an index, which is asserted to be in range."""
     if number_kind(index.layout) not in ("i", "b"):
-        raise NotSpeculable(f"an item of a list under a {index.layout} has no graph")
+        raise NotSpeculable(f"an item of a list under {with_article(index.layout)} has no graph")
     count, position = length(staging, pool, owner), arithmetic.as_kind(staging, index, "i")
     if not isinstance(index.layout, ConstantLayout):
         is_negative = staging.emit("less", position, 0)
@@ -90,7 +91,7 @@ def read_item(staging: Staging, pool: type, owner: StagedValue, index: StagedVal
         return read_cell(staging, pool, owner, _position(staging, pool, owner, index, node))
     if issubclass(pool, DictPool):
         return staging.read_row(_dict_key(pool, index), owner, node)
-    raise NotSpeculable(f"an item of a {class_name(pool)} has no graph")
+    raise NotSpeculable(f"an item of {with_article(class_name(pool))} has no graph")
 
 
 def write_item(
@@ -105,7 +106,7 @@ def write_item(
         key = _dict_key(pool, index)
         staging.write_heap(key, value, node, lambda: staging.index_in(key, owner))
     else:
-        raise NotSpeculable(f"an item of a {class_name(pool)} is assigned")
+        raise NotSpeculable(f"an item of {with_article(class_name(pool))} is assigned")
 
 
 def _write_length(staging: Staging, pool: type, owner: StagedValue, count: Any, node: ast.AST) -> None:
@@ -195,14 +196,16 @@ def call_method(
         default = values[1] if len(values) == 2 else StagedValue(NONE, ())
         return staging.branch(has_key, lambda: read_item(staging, pool, owner, values[0], node), lambda: default)
     if not issubclass(pool, ListPool) or name not in METHODS or len(values) != METHODS[name][0]:
-        raise NotSpeculable(f"method {name} of a {class_name(pool)} with {len(values)} arguments has no graph")
+        raise NotSpeculable(
+            f"method {name} of {with_article(class_name(pool))} with {len(values)} arguments has no graph"
+        )
     return METHODS[name][1](staging, pool, owner, values, node)
 
 
 def contains_key(staging: Staging, pool: type, owner: StagedValue, index: StagedValue) -> StagedValue:
     """Whether a dict has a key."""
     if not issubclass(pool, DictPool):
-        raise NotSpeculable(f"`in` a {class_name(pool)} has no graph")
+        raise NotSpeculable(f"`in` {with_article(class_name(pool))} has no graph")
     key = _dict_key(pool, index)
     layout = staging.layout_of_key(key)
     if not isinstance(layout, UnionLayout) or MISSING not in layout.options:

@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from ...core.errors import describe_class, with_article
 from ...core.frontend.eager.tape import Tape
 from ...core.frontend.eager.variable import Variable
 from ...core.frontend.source.passes.control_flow import find_exits, may_complete
@@ -424,7 +425,7 @@ class Generation(Calls):
             isinstance(value.layout, ConstantLayout) and type(value.layout.value) is tuple
         )
         if not is_tuple and not self.is_static(value, list):
-            raise NotSpeculable(f"a loop over a {value.layout} has no graph")
+            raise NotSpeculable(f"a loop over {with_article(value.layout)} has no graph")
         return self.items(value)
 
     def _combine(
@@ -556,7 +557,7 @@ class Generation(Calls):
                 if any(isinstance(item, ast.Starred) for item in targets):
                     raise NotSpeculable("a starred target has no graph")
                 if not isinstance(value.layout, TupleLayout) or len(value.layout.items) != len(targets):
-                    raise NotSpeculable(f"a {value.layout} is unpacked into {len(targets)} targets")
+                    raise NotSpeculable(f"{with_article(value.layout)} is unpacked into {len(targets)} targets")
                 for item_target, item in zip(targets, self.items(value), strict=True):
                     self.assign(item_target, item)
             case ast.Subscript(value=owner, slice=index):
@@ -589,7 +590,7 @@ class Generation(Calls):
         if type(node.value) is int and abs(node.value) >= MAX_INTEGER:
             raise NotSpeculable(f"{node.value} has more than 62 bits")
         if type(node.value) in (complex, bytes):
-            raise NotSpeculable(f"a {type(node.value).__name__} has no graph")
+            raise NotSpeculable(f"{describe_class(node.value)} has no graph")
         return self.constant(node.value)
 
     def _evaluate_name(self, node: ast.Name) -> StagedValue:
@@ -851,7 +852,7 @@ class Generation(Calls):
         def call(kind: type, instance: StagedValue) -> StagedValue:
             if issubclass(kind, Pool):
                 if node.keywords:
-                    raise NotSpeculable(f"method {name} of a {class_name(kind)} with keywords has no graph")
+                    raise NotSpeculable(f"method {name} of {with_article(class_name(kind))} with keywords has no graph")
                 values = [self.evaluate(argument) for argument in node.args]
                 self.current_node = node
                 return containers.call_method(self, kind, instance, name, values, node)

@@ -17,6 +17,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 
 from ...core import dtypes
+from ...core.errors import describe_class
 from ...core.frontend.eager.array import ConcreteArray
 from ...core.frontend.eager.variable import Variable
 from ...core.types import Type
@@ -370,7 +371,7 @@ class ObjectTable:
             static = self._static_by_id[id(instance)]
             raise LayoutMiss(
                 str(static.place),
-                f"a {type(instance).__name__} of its own",
+                f"{describe_class(instance)} of its own",
                 "shared with other attributes or variables",
             )
         index = self.indices.setdefault(id(instance), len(self.objects))
@@ -379,7 +380,7 @@ class ObjectTable:
             self.classes.append(owner)
         elif self.classes[index] is not owner:
             places = [pool.place for pool in (owner, self.classes[index]) if issubclass(pool, Pool)]
-            raise LayoutMiss(str(places[0]), f"a {type(instance).__name__} of its own", f"shared with {places[1]}")
+            raise LayoutMiss(str(places[0]), f"{describe_class(instance)} of its own", f"shared with {places[1]}")
         return index
 
     def encode(self, value: Any, layout: Layout, place: object) -> Iterator[Any]:

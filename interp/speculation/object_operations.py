@@ -8,6 +8,7 @@ from functools import partial
 from types import FunctionType, ModuleType
 from typing import Any
 
+from ...core.errors import with_article
 from ...core.frontend.eager.variable import Variable
 from ..training.optimizers import Optimizer
 from . import containers, static_containers, training
@@ -86,7 +87,7 @@ class ObjectOperations(ProgramFunctions):
 
     def _read_field(self, kind: type, owner: StagedValue, name: str, node: ast.AST) -> StagedValue:
         if issubclass(kind, Pool) or kind in POOLS:
-            raise NotSpeculable(f"attribute {name} of a {class_name(kind)} has no graph")
+            raise NotSpeculable(f"attribute {name} of {with_article(class_name(kind))} has no graph")
         if name == "__class__" and self.require_class_value(kind, name) is object.__dict__[name]:
             return self.constant(kind)
         member = self.require_member(kind, name)
@@ -99,7 +100,7 @@ class ObjectOperations(ProgramFunctions):
         key = self.attribute_key(kind, owner, name)
         layout = self.layout_of_key(key)
         if isinstance(member, FunctionType) and MISSING in options_of(layout):
-            raise NotSpeculable(f"a bound method is a value: {name} of a {kind.__qualname__}")
+            raise NotSpeculable(f"a bound method is a value: {name} of {with_article(kind.__qualname__)}")
         if layout == MISSING and member is not UNASSIGNED:
             self._require_class_level(kind, name)
             return self._read_class_attribute(kind, name)
@@ -129,7 +130,7 @@ class ObjectOperations(ProgramFunctions):
                 or name.startswith("__")
                 or self.new_object(instance) is not None
             ):
-                raise NotSpeculable(f"whether a {class_name(kind)} has {name} has no graph")
+                raise NotSpeculable(f"whether {with_article(class_name(kind))} has {name} has no graph")
             if self.require_member(kind, name) is not UNASSIGNED:
                 return on_present(self._read_field(kind, instance, name, node))
             key = self.attribute_key(kind, instance, name)
@@ -144,7 +145,7 @@ class ObjectOperations(ProgramFunctions):
 
         def read_option(option: StagedValue) -> StagedValue:
             if not isinstance(option.layout, ReferenceLayout | StaticLayout):
-                raise NotSpeculable(f"whether a {option.layout} has {name} has no graph")
+                raise NotSpeculable(f"whether {with_article(option.layout)} has {name} has no graph")
             return self.for_each_class(option, node, read)
 
         return self.dispatch(owner, read_option)
@@ -187,7 +188,7 @@ class ObjectOperations(ProgramFunctions):
 
         def write(kind: type, instance: StagedValue) -> StagedValue:
             if issubclass(kind, Pool) or kind in POOLS or kind is Variable:
-                raise NotSpeculable(f"an attribute of a {class_name(kind)} is assigned")
+                raise NotSpeculable(f"an attribute of {with_article(class_name(kind))} is assigned")
             member = self.require_member(kind, name)
             if isinstance(member, property) or _is_data_descriptor(member):
                 if isinstance(member, property) and isinstance(member.fset, FunctionType):
@@ -272,7 +273,7 @@ class ObjectOperations(ProgramFunctions):
             position = index.layout.value
             if type(position) is int and -len(value.layout.items) <= position < len(value.layout.items):
                 return self.items(value)[position]
-        raise NotSpeculable(f"an item of a {value.layout} has no graph")
+        raise NotSpeculable(f"an item of {with_article(value.layout)} has no graph")
 
     def _array_key(self, index: StagedValue) -> Any:
         """The key of an item of an array: constants, ints and arrays."""
@@ -282,7 +283,7 @@ class ObjectOperations(ProgramFunctions):
             return index.layout.value
         if number_kind(index.layout) == "i" or isinstance(index.layout, ArrayLayout):
             return index.leaves[0]
-        raise NotSpeculable(f"an item of an array under a {index.layout} has no graph")
+        raise NotSpeculable(f"an item of an array under {with_article(index.layout)} has no graph")
 
     def call_special(
         self,

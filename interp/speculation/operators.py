@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from types import FunctionType
 from typing import Any
 
+from ...core.errors import with_article
 from . import arithmetic, containers, library, static_containers, text
 from .dataclass_fields import dataclass_of, fields_of
 from .layouts import (
@@ -134,7 +135,7 @@ class PythonOperators(ObjectOperations):
         if any(number_kind(option) == "f" for value in values for option in options_of(value.layout)):
             raise NotSpeculable("`in` with floats has no graph: NaN is itself, but not equal to itself")
         if not is_tuple:
-            raise NotSpeculable(f"`in` a {container.layout} has no graph")
+            raise NotSpeculable(f"`in` {with_article(container.layout)} has no graph")
         if any(self._has_own_comparison(option) for value in values for option in options_of(value.layout)):
             raise NotSpeculable("`in` a tuple with objects with a comparison of their own has no graph")
         contains_item: Any = False
@@ -184,7 +185,7 @@ class PythonOperators(ObjectOperations):
             if isinstance(layout, ReferenceLayout):
                 for owner in layout.classes:
                     if issubclass(owner, Pool):
-                        raise NotSpeculable(f"`==` of a {class_name(owner)} has no graph")
+                        raise NotSpeculable(f"`==` of {with_article(class_name(owner))} has no graph")
                     if self.require_class_value(owner, "__eq__") is not object.__eq__:
                         raise NotSpeculable(f"{owner.__qualname__} has __eq__")
                     if self.require_class_value(owner, "__ne__") is not object.__ne__:
@@ -194,7 +195,7 @@ class PythonOperators(ObjectOperations):
                 and type(layout.value) not in (bool, int, float, str, type(None))
                 and type(layout.value) not in (FunctionType, type)
             ):
-                raise NotSpeculable(f"`==` of a {layout} has no graph")
+                raise NotSpeculable(f"`==` of {with_article(layout)} has no graph")
         if all(isinstance(layout, ConstantLayout) for layout in layouts):
             is_same = bool(layouts[0].value == layouts[1].value)  # type: ignore[union-attr]
         else:

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from ...core import dtypes
+from ...core.errors import describe_class
 from ...core.frontend.eager.gradients import trace_pullback
 from ...core.frontend.source.reader import FunctionNode, NotConvertible, read_source
 from ...core.frontend.source.scopes import function_scope, parameter_names
@@ -343,7 +344,7 @@ class ProgramFunctions(Staging):
 
     def _default(self, name: str, value: Any) -> StagedValue:
         if type(value) not in (*NUMBER_CLASSES, str, type(None), FunctionType, type):
-            raise NotSpeculable(f"the default of {name} is a {type(value).__name__}")
+            raise NotSpeculable(f"the default of {name} is {describe_class(value)}")
         return self.constant(value)
 
     def call_python(

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple, NoReturn, TypeAlias
 import numpy as np
 
 from ...core import dtypes
-from ...core.errors import TagloomError
+from ...core.errors import TagloomError, describe_class, with_article
 from ...core.frontend.control_flow import while_loop
 from ...core.frontend.eager.apply import apply
 from ...core.frontend.eager.gradients import call_as_one_step
@@ -660,7 +660,7 @@ class Staging:
             case ConstantLayout(constant):
                 if type(constant) in (bool, int, float, str, type(None)) or type(constant) in (FunctionType, type):
                     return bool(constant)
-                raise NotSpeculable(f"the truth of a {type(constant).__name__} is not known")
+                raise NotSpeculable(f"the truth of {describe_class(constant)} is not known")
             case NumberLayout(kind):
                 return value.leaves[0] if kind == "b" else self.emit("not_equal", value.leaves[0], 0)
             case TupleLayout(items=items):
@@ -1250,12 +1250,12 @@ class Staging:
         """An operand of an op on arrays. A number takes the dtype of an array only if it is constant."""
         if isinstance(value.layout, ArrayLayout | ConstantLayout):
             return self.leaf_of(value)
-        raise NotSpeculable(f"a {value.layout} that is computed is an operand beside an array")
+        raise NotSpeculable(f"{with_article(value.layout)} that is computed is an operand beside an array")
 
     def wrap_array(self, result: Any) -> StagedValue:
         """The result of an op on arrays."""
         if not isinstance(result, Symbol):
-            raise NotSpeculable(f"a {type(result).__name__} of arrays has no graph")
+            raise NotSpeculable(f"{describe_class(result)} of arrays has no graph")
         type_ = result._tagloom_value.type
         if type_.shape is None:
             raise NotSpeculable("an array whose rank is not known")

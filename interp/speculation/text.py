@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from ...core import dtypes
+from ...core.errors import with_article
 from .layouts import (
     ANY_TEXT,
     ConstantLayout,
@@ -49,7 +50,7 @@ def text_of(staging: Staging, value: StagedValue, slot: Slot, node: ast.AST) -> 
         leaf = staging.emit("astype", leaf, dtype=dtypes.int64) if layout.kind == "b" else leaf
         return StagedValue(TextLayout(((replace(slot, kind=layout.kind),),)), (0, leaf))
     if slot.format:
-        raise NotSpeculable(f"the format of a {layout} has no graph")
+        raise NotSpeculable(f"the format of {with_article(layout)} has no graph")
     if isinstance(layout, TextLayout) and slot.conversion in ("", "s"):
         return value
     if isinstance(layout, TupleLayout) and layout.kind is tuple:
@@ -60,7 +61,7 @@ def text_of(staging: Staging, value: StagedValue, slot: Slot, node: ast.AST) -> 
         return concatenate(staging, [*parts, staging.constant(",)" if len(items) == 1 else ")")])
     if isinstance(layout, ReferenceLayout):
         return _text_of_object(staging, value, slot, node)
-    raise NotSpeculable(f"the text of a {layout} has no graph")
+    raise NotSpeculable(f"the text of {with_article(layout)} has no graph")
 
 
 def _text_of_object(staging: Staging, value: StagedValue, slot: Slot, node: ast.AST) -> StagedValue:

@@ -15,6 +15,7 @@ from types import FunctionType
 from typing import Any
 
 from ...core import dtypes
+from ...core.errors import with_article
 from ...core.frontend.array_api.datatypes import astype
 from ...core.frontend.eager.tape import Tape
 from ...core.frontend.eager.variable import Variable
@@ -97,7 +98,7 @@ def gradient_function(
     layout = options["function"].layout
     function = python_function(layout.value) if isinstance(layout, ConstantLayout) else None
     if not isinstance(function, FunctionType | NestedFunction):
-        raise NotSpeculable(f"tl.{kind.__name__} of a {layout} has no graph")
+        raise NotSpeculable(f"tl.{kind.__name__} of {with_article(layout)} has no graph")
     targets = options.get("argnums", staging.constant(0))
     is_nested = isinstance(targets.layout, TupleLayout)
     layouts = [each.layout for each in (staging.items(targets) if is_nested else [targets])]
@@ -138,7 +139,7 @@ def call_gradient(
             raise NotSpeculable(f"a function changes {key} under tl.grad")
     is_float = isinstance(value.layout, ArrayLayout) and value.layout.type.is_scalar
     if not is_float or value.layout.types[0].dtype.kind != "f":
-        raise NotSpeculable(f"the gradient of a {value.layout} has no graph")
+        raise NotSpeculable(f"the gradient of {with_article(value.layout)} has no graph")
     if not staging.is_inferring:
         results = staging.located(lambda: tape.gradient(value.leaves[0], tuple(leaves)))
     gradients = [StagedValue(layouts[number], (leaf,)) for number, leaf in zip(gradient.numbers, results, strict=True)]
@@ -179,7 +180,7 @@ def call_method(
     kind = Tape if is_tape else Variable if staging.is_static(owner, Variable) else Optimizer
     row = METHODS.get((kind, name))
     if row is None or row[0] != len(values):
-        raise NotSpeculable(f"method {name} of a {kind.__name__} with {len(values)} arguments has no graph")
+        raise NotSpeculable(f"method {name} of {with_article(kind.__name__)} with {len(values)} arguments has no graph")
     return row[1](staging, owner, values, node)
 
 
@@ -212,7 +213,7 @@ def _watch(staging: Staging, owner: StagedValue, values: list[StagedValue], node
         if staging.is_static(leaf, Variable):
             leaf = staged.variables[leaf.layout.object]  # type: ignore[union-attr]
         if not isinstance(leaf.layout, ArrayLayout):
-            raise NotSpeculable(f"a tape watches a {leaf.layout}")
+            raise NotSpeculable(f"a tape watches {with_article(leaf.layout)}")
         _check_identity(staging, leaf)
         if not staging.is_inferring:
             staging.located(partial(staged.tape.watch, leaf.leaves[0]))
@@ -223,14 +224,14 @@ def _gradient(staging: Staging, owner: StagedValue, values: list[StagedValue], n
     staged = owner.layout.value  # type: ignore[union-attr]
     target, sources = values
     if not isinstance(target.layout, ArrayLayout):
-        raise NotSpeculable(f"the gradient of a {target.layout} has no graph")
+        raise NotSpeculable(f"the gradient of {with_article(target.layout)} has no graph")
     leaves = [
         staged.variables.get(leaf.layout.object, leaf) if isinstance(leaf.layout, StaticLayout) else leaf
         for leaf in flatten(staging, sources)
     ]
     for leaf in leaves:
         if not isinstance(leaf.layout, ArrayLayout):
-            raise NotSpeculable(f"a gradient with respect to a {leaf.layout} has no graph")
+            raise NotSpeculable(f"a gradient with respect to {with_article(leaf.layout)} has no graph")
     if staging.is_inferring:
         results: Any = [staging.placeholder(leaf.layout.types[0]) for leaf in leaves]
     else:
@@ -244,7 +245,7 @@ def _assign(staging: Staging, owner: StagedValue, values: list[StagedValue], nod
     static: StaticObject = owner.layout.object  # type: ignore[union-attr]
     value = staging.read_variable(values[0])
     if value.layout != staging.read_place(static, "value").layout:
-        raise NotSpeculable(f"{static.place} is assigned a {value.layout}")
+        raise NotSpeculable(f"{static.place} is assigned {with_article(value.layout)}")
     if not staging.is_inferring and staging.is_recording():
         raise NotSpeculable("a variable is assigned while a tape records")
     staging.write_heap(PlaceKey(static, "value"), value, node)
@@ -309,7 +310,7 @@ def _with_symbols(staging: Staging, static: StaticObject, dtype: dtypes.DType) -
     result: Optimizer = copy.copy(instance)
     rate = staging.read_variable(staging.read_place(static, "rate"))
     if not isinstance(rate.layout, NumberLayout | ArrayLayout):
-        raise NotSpeculable(f"the rate of an optimizer is a {rate.layout}")
+        raise NotSpeculable(f"the rate of an optimizer is {with_article(rate.layout)}")
     leaf = rate.leaves[0]
     is_exact = isinstance(rate.layout, ArrayLayout) or dtype is dtypes.float64
     vars(result)["rate"] = leaf if is_exact else staging.located(lambda: astype(leaf, dtype))

@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterator, Sequence
 from types import CellType, FunctionType, MethodType
 from typing import Any, NoReturn
 
-from ...errors import Invalid, Usage
+from ...errors import Invalid, Usage, describe_class
 from ...ops.effects import EFFECT_OPS
 from ..effects import FormattedValue, print_joined
 from ..trace.captures import read_variable
@@ -215,7 +215,7 @@ def announce_iteration(iterable: Any) -> None:
     advanced under a symbolic condition. Raises Invalid (F4) for one whose position is known only at run time."""
     check_iterators(iterable)
     if not is_fresh(iterable):
-        record_lasting_effect(f"a {type(iterable).__name__} is advanced")
+        record_lasting_effect(f"{describe_class(iterable)} is advanced")
 
 
 def announce_arguments(function: Any, arguments: Sequence[Any]) -> None:
@@ -251,7 +251,7 @@ def check_iterators(*values: Any) -> None:
     for value in values:
         if any(id(part) in advanced for part in _iterators(value)):
             raise Invalid(
-                f"a {type(value).__name__} is used after a loop over it that a symbolic condition ends early",
+                f"{describe_class(value)} is used after a loop over it that a symbolic condition ends early",
                 rule="F4",
                 where=user_location(),
                 got="an iterator whose position is known only at run time",
@@ -327,7 +327,7 @@ def check_assignments(iterator: Any) -> None:
 
 def _conditional_trap(iterator: Any, error: type[Exception]) -> Invalid:
     return Invalid(
-        f"a {type(iterator).__name__} may raise {error.__name__} after a symbolic condition may have ended its loop",
+        f"{describe_class(iterator)} may raise {error.__name__} after a symbolic condition may have ended its loop",
         rule="F4",
         where=user_location(),
         hint="make a list of its items before the loop, or compute them in the loop",

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from ...errors import describe_class
 from ..trace.captures import VariableBase
 from ..trace.choice import Choice
 from ..trace.program_builder import TracedValue, current_region
@@ -132,7 +133,7 @@ def created_attributes(contents: Iterable[Any], created: Collection[int]) -> lis
             continue
         seen.add(id(instance))
         for name, content in vars(instance).items():
-            places.append(AttributePlace(instance, name, f"attribute {name} of a {type(instance).__name__}"))
+            places.append(AttributePlace(instance, name, f"attribute {name} of {describe_class(instance)}"))
             pending += static_objects(content)
     return places
 

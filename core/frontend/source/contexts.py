@@ -11,7 +11,7 @@ from contextvars import ContextVar
 from types import FunctionType
 from typing import Any
 
-from ...errors import Invalid
+from ...errors import Invalid, describe_class
 from ..trace.program_builder import current_region
 from ..trace.python_operations import hides_fault
 from ..trace.source_location import is_installed_file, is_internal_file, user_location
@@ -71,7 +71,7 @@ def refuse_suppression() -> None:
                 "a symbolic condition decides whether an exception is raised in a `with` that may suppress it",
                 rule="F4",
                 where=user_location(),
-                got=f"a {type(manager).__name__}",
+                got=f"{describe_class(manager)}",
                 hint="write `try` and `except` in place of the `with`, or test the condition by an `if`",
             )
             region.specialization.keep_error(refusal)

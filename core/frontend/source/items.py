@@ -17,7 +17,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from ... import dtypes
-from ...errors import Invalid
+from ...errors import Invalid, describe_class
 from ..trace.captures import read_variable
 from ..trace.choice import Choice
 from ..trace.numbers import DTYPES, higher_kind, number_kind, to_kind
@@ -95,7 +95,10 @@ def get_item(container: Any, index: Any) -> Any:
     if isinstance(container, dict):
         position, is_there = find_key(container, index)
         if hasattr(type(container), "__missing__"):
-            _refuse(f"a {type(container).__name__} has a symbolic key", "it may create an item; use x.get(key, 0)")
+            _refuse(
+                f"{describe_class(container)} has a symbolic key",
+                "it may create an item; use x.get(key, 0)",
+            )
         if is_there is False:
             raise raised(KeyError(index))
         stage_assertion(is_there, raised(KeyError(index)))
@@ -111,7 +114,7 @@ def get_item(container: Any, index: Any) -> Any:
         return select(container, index)
     if isinstance(container, list | tuple | str):
         _refuse(
-            f"a {type(container).__name__} is sliced by a symbolic value",
+            f"{describe_class(container)} is sliced by a symbolic value",
             "tl.asarray(x)[a:b] takes a part of an array",
         )
     return perform(operator.getitem, container, index)

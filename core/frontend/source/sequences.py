@@ -10,7 +10,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from ...errors import Invalid
+from ...errors import Invalid, describe_class
 from ..eager.apply import apply
 from ..trace.captures import read_variable
 from ..trace.program_builder import current_region
@@ -119,7 +119,7 @@ def as_sequence(iterable: Any) -> SymbolicSequence:
     if isinstance(iterable, list | tuple | range | np.ndarray):
         return SymbolicSequence(len(iterable), lambda position: _known_item(iterable, position))
     raise Invalid(
-        f"a {type(iterable).__name__} is looped over together with a sequence of symbolic length",
+        f"{describe_class(iterable)} is looped over together with a sequence of symbolic length",
         rule="F4",
         where=user_location(),
         hint="make a list of it before",

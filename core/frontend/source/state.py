@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from types import CellType
 from typing import Any, NoReturn, Protocol
 
-from ...errors import Invalid
+from ...errors import Invalid, describe_class
 from ..trace.source_location import user_location
 from ..trace.stacked_items import TracedSet
 from ..trace.unusable import UnusableValue
@@ -188,7 +188,7 @@ class ItemsPlace:
 
     @property
     def label(self) -> str:
-        return f"a {type(self.container).__name__}"
+        return f"{describe_class(self.container)}"
 
     def read(self) -> Any:
         is_unbounded = type(self.container) is deque and self.container.maxlen is None

@@ -13,7 +13,7 @@ from types import FunctionType
 from typing import Any, NamedTuple, NoReturn
 
 from ... import dtypes
-from ...errors import Invalid
+from ...errors import Invalid, describe_class
 from ..trace.captures import read_variable
 from ..trace.program_builder import current_region
 from ..trace.pytree import unflatten
@@ -235,7 +235,7 @@ def _comparable(key: Any) -> Any:
     if isinstance(key, CONTAINERS):
         raise raised(TypeError(f"unhashable type: '{type(key).__name__}'"))
     raise Invalid(
-        f"a {type(key).__name__} is looked up among keys that are known only at run time",
+        f"{describe_class(key)} is looked up among keys that are known only at run time",
         rule="F4",
         where=user_location(),
         hint="use numbers, and tuples of numbers",
@@ -448,7 +448,7 @@ def create_union(left: dict[Any, Any], right: dict[Any, Any]) -> dict[Any, Any]:
 
 def _refuse_operator(symbol: str, left: Any, right: Any) -> NoReturn:
     raise Invalid(
-        f"`{symbol}` of a {type(left).__name__} and a {type(right).__name__} whose keys are known only at run time",
+        f"`{symbol}` of {describe_class(left)} and {describe_class(right)} whose keys are known only at run time",
         rule="F4",
         where=user_location(),
         hint="loop over the entries",

@@ -9,7 +9,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from ...errors import Invalid
+from ...errors import Invalid, describe_class
 from ..trace.captures import VariableBase
 from ..trace.program_builder import current_region
 from ..trace.python_operations import perform
@@ -55,12 +55,12 @@ def announce_attribute(instance: Any, name: str) -> None:
     member = getattr(type(instance), name, None)
     if not isinstance(instance, VariableBase) and isinstance(member, property):
         raise Invalid(
-            f"property {name} of a {type(instance).__name__} is assigned under a symbolic condition",
+            f"property {name} of {describe_class(instance)} is assigned under a symbolic condition",
             rule="F4",
             where=user_location(),
             hint="assign the attributes that it sets",
         )
-    record_write(AttributePlace(instance, name, f"attribute {name} of a {type(instance).__name__}"))
+    record_write(AttributePlace(instance, name, f"attribute {name} of {describe_class(instance)}"))
 
 
 def set_item(value: Any, container: Any, key: Any) -> None:

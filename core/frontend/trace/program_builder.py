@@ -28,7 +28,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 
 from ...dtypes import BY_PYTHON, PYTHON_DTYPES, DType, promote
-from ...errors import Invalid, TagloomError, Usage
+from ...errors import Invalid, TagloomError, Usage, describe_class
 from ...ops.effects import lookup_row
 from ...ops.op import Attributes
 from ...program.program import (
@@ -1300,7 +1300,7 @@ def to_literal(value: object, expected: Type | None = None) -> Literal:
         return constant
     if _holds_symbol(value):
         raise Invalid(
-            f"a {type(value).__name__} of symbolic values is not a value",
+            f"{describe_class(value)} of symbolic values is not a value",
             rule="F1",
             where=user_location(),
             got=value,

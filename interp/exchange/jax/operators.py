@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ....core.errors import Usage
+from ....core.errors import Usage, describe_class
 from ....core.frontend.source.raising import is_raised
 from ....core.frontend.source.state import staging_depth
 from ..operators import BackendOperators, Leaves, refuse
@@ -68,7 +68,11 @@ class JaxBackend:
                     return list(map(self.np.asarray, function()))
                 except Exception as error:
                     if is_raised(error):
-                        refuse(self, f"a {type(error).__name__} that a traced condition decides on", "return a value")
+                        refuse(
+                            self,
+                            f"{describe_class(error)} that a traced condition decides on",
+                            "return a value",
+                        )
                     raise
 
             return run

@@ -19,7 +19,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from ....core.errors import Invalid, Usage
+from ....core.errors import Invalid, Usage, describe_class
 from ....core.frontend import functions as op_functions
 from ....core.frontend.source.convert import convert, is_converted
 from ....core.frontend.source.raising import is_raised
@@ -190,7 +190,7 @@ class SexprBackend:
             return Identifier("tuple"), *map(self.to_expression, value)
         if hasattr(value, "__array__"):
             return _array(np.asarray(value).tolist())
-        return refuse(self, f"a {type(value).__name__}", "use numbers, arrays and tuples", repr(value)[:200])
+        return refuse(self, f"{describe_class(value)}", "use numbers, arrays and tuples", repr(value)[:200])
 
     @contextmanager
     def block(self) -> Iterator[list[tuple[Identifier, Expression]]]:

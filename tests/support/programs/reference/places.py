@@ -149,7 +149,7 @@ def an_attribute_in_one_arm(a):
     return x.balance + x.count
 
 
-@entry(*POLES, refusal="F4: variable attribute extra of a Account is used")
+@entry(*POLES, refusal="F4: variable attribute extra of an Account is used")
 def a_new_attribute_in_one_arm(a):
     x = Account(a)
     if a > 0:
