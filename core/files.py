@@ -28,7 +28,7 @@ MAX_LINE_BYTES = 2**26
 
 def check_path(path: str | os.PathLike[str], message: str, where: object = None) -> None:
     """Raise Usage with this message if no file can have this path, because of a NUL character or of text that the file
-    system cannot encode. For an object that is no path, Usage is also a TypeError."""
+    system cannot encode. For an object that is not a path, Usage is also a TypeError."""
     try:
         is_possible = b"\0" not in os.fsencode(path)
     except UnicodeEncodeError:

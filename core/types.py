@@ -282,7 +282,7 @@ def type_of(value: object) -> Type:
 
 
 def _value_hint(value: object, dtype: np.dtype[np.generic]) -> str | None:
-    """A hint for a collection that is no value, and for numbers of a dtype that only NumPy has."""
+    """A hint for a collection that is not a value, and for numbers of a dtype that only NumPy has."""
     if isinstance(value, dict):
         return "dict(x) is a plain dict of values"
     if isinstance(value, set | frozenset):

@@ -72,7 +72,7 @@ def document_source(location: Location) -> Path | None:
 
 
 def resolve_source(source_path: Path) -> Path | None:
-    """The source file with this name, after symbolic links are resolved; None if it is no readable source."""
+    """The source file with this name, after symbolic links are resolved; None if it is not a readable source."""
     try:
         path = source_path.resolve()
         return path if path.suffix in SUFFIXES and path.is_file() and path.stat().st_size <= MAX_BYTES else None

@@ -207,7 +207,7 @@ _OP_KINDS: dict[str, BoxKind] = {
 
 
 def kind_of(op: str) -> BoxKind:
-    """The kind of box for an op: arithmetic for a pure op that is not listed, unknown for a name that is no op.
+    """The kind of box for an op: arithmetic for a pure op that is not listed, unknown for a name that is not an op.
 
     >>> kind_of("less_equal"), kind_of("sqrt"), kind_of("frobnicate")
     ('comparison', 'arithmetic', 'unknown')

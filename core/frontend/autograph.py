@@ -37,7 +37,7 @@ def do_not_convert(function: _Function) -> _Function:
 
 
 def inline(function: _Function) -> _Function:
-    """Mark a Python function as one whose calls are no calls of the program: its operations are nodes of the caller.
+    """Mark a Python function as one whose calls are not calls of the program: its operations are nodes of the caller.
     Returns it.
 
     >>> import tagloom as tl

@@ -59,7 +59,7 @@ def device(name: str, /) -> NamedScope:
     The body of a function that is called inside is on that device as well, except nodes with another device. It is in
     the graph once, so all its calls must admit one device.
 
-    Raises Usage, which is a ValueError, if this is no name of a device, and a TypeError if it is no string.
+    Raises Usage, which is a ValueError, if this is not a name of a device, and a TypeError if it is not a string.
 
     >>> import tagloom as tl
     >>> @tl.function

@@ -157,7 +157,7 @@ def node_constraints(graph: Graph, constraints: Mapping[str, str] | None = None)
     `tl.device` in its source. The return of a call has no constraint from its source, since it is on the device of the
     function's result.
 
-    Raises Usage for an unknown name, and for a text that is no device.
+    Raises Usage for an unknown name, and for a text that is not a device.
     """
     required: list[Constraints] = [{} for _ in graph.nodes]
     functions = {node.function for node in graph.nodes}

@@ -40,7 +40,8 @@ FIRST_DEVICE = DeviceName("worker", 0)
 
 
 def parse_device(text: str) -> DeviceName:
-    """The device of a name; raises Usage, which is a ValueError, where it is none, and a TypeError if it is no string.
+    """The device of a name; raises Usage, which is a ValueError, where it is none, and a TypeError if it is not a
+    string.
 
     >>> parse_device("/job:ps/task:1")
     DeviceName(job='ps', task=1)

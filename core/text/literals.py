@@ -58,7 +58,7 @@ def check_literal(text: str) -> str:
 def parse_value(text: str, expected_type: Type) -> Value:
     """The value of a literal of type `expected_type`: `-3`, `2.5`, `true`, `nan`, `[1, 2]`.
 
-    Raises Malformed where the text is no literal, or not one of that type.
+    Raises Malformed where the text is not a literal, or not one of that type.
 
     >>> from tagloom.core.dtypes import int64
     >>> parse_value("[1, 2]", Type(int64, (2,)))

@@ -84,7 +84,7 @@ class Expression:
         return self._evaluate(state, event)
 
     def holds(self, state: State, event: Event) -> bool:
-        """Whether the value is true; False if the expression is no condition."""
+        """Whether the value is true; False if the expression is not a condition."""
         return self._test is not None and self._test(state, event)
 
     @property

@@ -42,7 +42,8 @@ def compile_tag_pattern(
     """Compile a pattern into a predicate on the tags of runs of this graph: whether a tag matches; with `operator`
     "in", whether the tag or one of its ancestors does.
 
-    Raises SyntaxFault if the text, which begins at `position`, is no pattern, or if no tag of this graph can match it.
+    Raises SyntaxFault if the text, which begins at `position`, is not a pattern, or if no tag of this graph can match
+    it.
     """
     steps = []
     for step in text.split("/"):

@@ -89,7 +89,7 @@ class Checkpoint:
         """Assign the values of a file to the variables; the report says what did not match.
 
         Variables created later get their values when they are first used, or by `complete()`, as long as this
-        checkpoint exists. Raises Usage or Malformed, and assigns nothing, if the file is no complete checkpoint.
+        checkpoint exists. Raises Usage or Malformed, and assigns nothing, if the file is not a complete checkpoint.
         """
         check_not_tracing("restored")
         check_all_named(find_objects(self._objects))

@@ -64,7 +64,7 @@ def write_checkpoint(
 
 
 def read_checkpoint(path: str | os.PathLike[str]) -> CheckpointContents:
-    """Read a checkpoint; raises Usage if the file cannot be read, and Malformed if it is no checkpoint."""
+    """Read a checkpoint; raises Usage if the file cannot be read, and Malformed if it is not a checkpoint."""
     from safetensors import SafetensorError, safe_open
 
     name = os.fspath(path)
@@ -78,7 +78,7 @@ def read_checkpoint(path: str | os.PathLike[str]) -> CheckpointContents:
     try:
         with safe_open(name, framework="np") as file:
             nodes = parse_nodes(file.metadata() or {}, name, file.keys())
-            tensors = {key: read_tensor(file, key, name) for key in file.keys()}  # noqa: SIM118 - it is no dict
+            tensors = {key: read_tensor(file, key, name) for key in file.keys()}  # noqa: SIM118 - it is not a dict
     except OSError as error:
         raise unreadable_error(name, error.strerror or str(error), type(error)) from None
     except SafetensorError as error:

@@ -74,7 +74,7 @@ def cells_rule(number: int, node: GraphNode) -> EffectRule:
 
 
 def _checked_int64(number: Any) -> int:
-    """The number itself; raises TypeError if it is no integer, which only a graph that breaks the rules allows."""
+    """The number itself; raises TypeError if it is not an integer, which only a graph that breaks the rules allows."""
     if type(number) is not int:
         raise TypeError("cells are counted in int64")
     return number

@@ -28,7 +28,7 @@ class BackendProfile:
 
 
 def read_profile(data: Any) -> BackendProfile | None:
-    """The profile in JSON data; None if the data are no profile."""
+    """The profile in JSON data; None if the data are not a profile."""
     match data:
         case {"backend": str(backend), "ops": dict(ops)} if all(map(_has_behaviours, ops.values())):
             return BackendProfile(backend, ops)

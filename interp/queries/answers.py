@@ -68,7 +68,7 @@ class FiringOrigin:
 
     @property
     def operands(self) -> tuple[Value, ...]:
-        """The consumed operands by port, literals included; a trigger is no operand."""
+        """The consumed operands by port, literals included; a trigger is not an operand."""
         inputs = self.event.inputs or ()
         return inputs[: len(inputs) - self.node.has_trigger]
 

@@ -493,7 +493,7 @@ def cell_difference(
     is_close: Callable[[Value, Value], bool],
 ) -> CellDifference | None:
     """The cell that was filled first of those that differ; None if there is none, or if the two calls did not make the
-    same cells. An empty cell is no mistake by itself."""
+    same cells. An empty cell is not a mistake by itself."""
     shapes = [[(cell.size, cell.dtype) for cell in compared_call.cells] for compared_call in (call, correct)]
     if shapes[0] != shapes[1]:
         return None

@@ -113,7 +113,7 @@ def check_integer(name: str, number: Any, minimum: int) -> int:
 
 
 def element_type(type_: Any) -> TreeType:
-    """The tree type of an element type; raises Usage if it is no type."""
+    """The tree type of an element type; raises Usage if it is not a type."""
     try:
         form = tree_type_of_annotation(type_, {})
         handles = [leaf for leaf in form.types if isinstance(leaf.dtype, HandleType)]

@@ -238,7 +238,7 @@ def _format_member() -> bytes:
 def column_log_lines(path: Path) -> Iterator[bytes]:
     """The JSON lines of a column log.
 
-    Raises Usage if the file cannot be read, and Malformed if it is no column log. Pages are read one by one.
+    Raises Usage if the file cannot be read, and Malformed if it is not a column log. Pages are read one by one.
     """
     if path.exists() and not path.is_file():  # an archive is read from its end, which a device may not have
         raise Usage("this log cannot be read", required="a regular file", got=path)

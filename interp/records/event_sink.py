@@ -140,7 +140,7 @@ def create_log(
 
 def partial_path(path: Path) -> Path:
     """Where a log is written until it is whole: beside the file that it will replace, links followed; the path itself
-    if that is no regular file, or if no file can be created in its folder."""
+    if that is not a regular file, or if no file can be created in its folder."""
     target = Path(os.path.realpath(path))
     if (target.exists() and not target.is_file()) or not os.access(target.parent, os.W_OK):
         return path

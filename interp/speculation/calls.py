@@ -72,7 +72,7 @@ class Calls(PythonOperators):
             raise NotSpeculable("a nested function is recursive")
         tree, name = nested.node.args, getattr(nested.node, "name", "lambda")
         if any(not isinstance(default, ast.Constant) for default in (*tree.defaults, *tree.kw_defaults) if default):
-            raise NotSpeculable("a nested function with a default that is no constant has no graph")
+            raise NotSpeculable("a nested function with a default that is not a constant has no graph")
         positional = [parameter.arg for parameter in (*tree.posonlyargs, *tree.args)]
         defaults = dict(zip(positional[::-1], tree.defaults[::-1], strict=False))
         defaults |= {
@@ -206,7 +206,7 @@ class Calls(PythonOperators):
         leaves = [leaf for argument in (*arguments, *keywords.values()) for leaf in training.flatten(self, argument)]
         types = [leaf.layout.type for leaf in leaves if isinstance(leaf.layout, ArrayLayout)]
         if not types:
-            raise NotSpeculable(f"tl.{function.__name__} of what is no array")
+            raise NotSpeculable(f"tl.{function.__name__} of what is not an array")
         takes_floats = {type_.dtype for type_ in types if type_.dtype.kind != "b"} == {dtypes.float64}
         operands = [self._array_argument(argument, takes_floats) for argument in arguments]
         options = {name: self._array_argument(option, takes_floats) for name, option in keywords.items()}

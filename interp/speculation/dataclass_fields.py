@@ -33,7 +33,7 @@ def dataclass_of(owner: type, name: str) -> Any:
 
 def dataclass_fields(owner: type) -> Sequence[Field[Any]] | None:
     """The fields that the `__init__` of a class assigns; None if `@dataclass` did not generate it, or if it takes
-    parameters that are no fields.
+    parameters that are not fields.
 
     >>> @dataclasses.dataclass
     ... class Point:

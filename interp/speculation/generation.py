@@ -610,7 +610,7 @@ class Generation(Calls):
         key = self._variable_key(function, name)
         if isinstance(key, VariableKey):
             value = StagedValue(self.layout_of_key(key), self.leaves_of(key))
-            if value.layout == MISSING:  # it is no variable of the module, so a builtin
+            if value.layout == MISSING:  # it is not a variable of the module, so a builtin
                 return self._read_builtin(function, name)
             return self.require_assigned(value, node, f"{name} is assigned")
         return key
@@ -952,7 +952,7 @@ class Generation(Calls):
         own_class = (function.__closure__ or ())[names.index("__class__")].cell_contents
         instance = self.state.variables[parameters[0]]
         if not isinstance(instance.layout, ReferenceLayout):
-            raise NotSpeculable("super() of what is no instance has no graph")
+            raise NotSpeculable("super() of what is not an instance has no graph")
 
         def call(kind: type, receiver: StagedValue) -> StagedValue:
             self.resolution_orders[kind] = kind.__mro__

@@ -347,7 +347,7 @@ def join(first: Layout, second: Layout) -> Layout:
 
 
 def _join_simple(first: Layout, second: Layout) -> Layout | None:
-    """The least layout above both, if it is no union; else None."""
+    """The least layout above both, if it is not a union; else None."""
     kinds = number_kind(first), number_kind(second)
     if kinds[0] is not None and kinds[0] == kinds[1]:
         return NumberLayout(kinds[0])

@@ -226,7 +226,7 @@ class ObjectOperations(ProgramFunctions):
         member = owner.__dict__[name]
         is_variable = not isinstance(member, FunctionType | staticmethod) and not _is_data_descriptor(member)
         if not is_variable or name.startswith("__"):
-            raise NotSpeculable(f"{owner.__qualname__}.{name} is assigned, which is no variable")
+            raise NotSpeculable(f"{owner.__qualname__}.{name} is assigned, which is not a variable")
         self.write_heap(VariableKey(owner, name), value, node)
 
     def read_item(self, owner: StagedValue, index: StagedValue, node: ast.AST) -> StagedValue:

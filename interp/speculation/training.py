@@ -204,7 +204,7 @@ def _check_identity(staging: Staging, value: StagedValue) -> None:
     places = [staging.state.heap[key] for key in staging.keys if isinstance(key, PlaceKey)]
     watched_leaves = [leaf for leaves in places for leaf in leaves]
     if not any(is_same_leaf(value.leaves[0], leaf) for leaf in [*watched_leaves, *staging.argument_leaves]):
-        raise NotSpeculable("a tape watches an array that is no argument, and no attribute of a static object")
+        raise NotSpeculable("a tape watches an array that is neither an argument nor an attribute of a static object")
 
 
 def _watch(staging: Staging, owner: StagedValue, values: list[StagedValue], node: ast.AST) -> StagedValue:
@@ -317,7 +317,7 @@ def _with_symbols(staging: Staging, static: StaticObject, dtype: dtypes.DType) -
     for name, value in vars(instance).items():
         if name not in ("rate", "slots", "_names"):
             if type(value) not in NUMBER_CLASSES:
-                raise NotSpeculable(f"{name} of an optimizer is no number")
+                raise NotSpeculable(f"{name} of an optimizer is not a number")
             staging.static_value(static, name)
     return result
 

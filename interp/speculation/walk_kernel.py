@@ -4,7 +4,7 @@ and writes the attributes into vectors, by functions of Python's C API.
 A plan, which `walk.py` makes, says what to read: a header, then the classes, then the fields of each
 class and the names that its instances must not have. It refers to classes, names and types by address, so whoever has
 the plan keeps them alive. The walk holds Python's lock, and keeps alive what it
-reads more than once: code of the user may run all the same, when a dict compares keys that are no strings, or when the
+reads more than once: code of the user may run all the same, when a dict compares keys that are not strings, or when the
 dict of an object is created and Python collects garbage. Where an object is not as the plan says, the walk gives up,
 and Python reads the objects.
 """

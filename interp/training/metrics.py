@@ -61,8 +61,8 @@ def is_step(value: object) -> bool:
 
 
 def encode_number(name: str, value: object) -> float | int | str:
-    """A metric as a number for JSON, or as text if it is NaN or infinite. Raises Usage if it is no number, or is named
-    `step`."""
+    """A metric as a number for JSON, or as text if it is NaN or infinite. Raises Usage if it is not a number, or is
+    named `step`."""
     if name == STEP_KEY:
         raise Usage("a metric cannot be named step", where=user_location(), hint="give this metric another name")
     try:

@@ -54,7 +54,7 @@ class progress(Generic[T]):  # noqa: N801 - a lowercase name, as that of range
         self._step = None
 
     def log(self, **metrics: Any) -> None:
-        """Log numbers of this step. Raises Usage if they are no numbers, or if no step is running."""
+        """Log numbers of this step. Raises Usage if they are not numbers, or if no step is running."""
         if self._step is None:
             raise Usage(
                 "metrics can be logged only during a step",

@@ -363,7 +363,7 @@ class LayoutProgress:
 
 
 def parse_moments(text: str) -> tuple[int, ...]:
-    """The value of --at; raises BadParameter if it is no list of numbers and ranges.
+    """The value of --at; raises BadParameter if it is not a list of numbers and ranges.
 
     >>> parse_moments("1,20"), parse_moments("0-6,9"), parse_moments("0-60:20"), parse_moments("")
     ((1, 20), (0, 1, 2, 3, 4, 5, 6, 9), (0, 20, 40, 60), ())

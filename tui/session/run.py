@@ -92,7 +92,7 @@ def compile_breakpoint(point: BreakpointSpec, graph: Graph) -> Breakpoint:
 
 @dataclass(eq=False, slots=True)
 class SessionRun:
-    """A named history. Equality is identity: which events are known is no part of the session's state."""
+    """A named history. Equality is identity: which events are known is not part of the session's state."""
 
     name: str
     history: History

@@ -287,7 +287,7 @@ class RunIndex:
 
     def find_matching(self, history: History, condition: str, root: Tag | None) -> EventNumbers:
         """The numbers of the known events under the tag `root` for which a condition holds; None is any tag, and the
-        empty condition always holds. Raises Malformed if the text is no condition."""
+        empty condition always holds. Raises Malformed if the text is not a condition."""
         if not condition and root is None:
             return range(history.base, len(history))
         key, matches, scanned = self._match_cache

@@ -2,7 +2,7 @@
 returns plain data.
 
 A command is a function of the session; it changes the session's state by `update_state`, or moves a history. `undo`
-reverts both. A command that fails leaves the state unchanged. The focus, that is, what the views show, is no part of
+reverts both. A command that fails leaves the state unchanged. The focus, that is, what the views show, is not part of
 the state.
 """
 
@@ -90,7 +90,7 @@ class SessionState:
 
 @dataclass(frozen=True, slots=True)
 class Focus:
-    """What the views show. It is no part of the state that `undo` restores."""
+    """What the views show. It is not part of the state that `undo` restores."""
 
     node_name: str | None = None
     """The full name of the inspected node; None is the current one."""

@@ -89,7 +89,7 @@ HEADS: dict[str, tuple[str, str, str]] = {
     "dot": ("◉%", "◎&", "◉%"),
     "none": ("", "", ""),
 }
-"""The kinds of arrow heads: down, up and to the right, each in Unicode and in ASCII. Heads that are no triangles
+"""The kinds of arrow heads: down, up and to the right, each in Unicode and in ASCII. Heads that are not triangles
 differ too between down and up, so that a head between two boxes shows at which of them the arrow ends."""
 
 

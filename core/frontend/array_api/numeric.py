@@ -38,7 +38,7 @@ from .manipulation import concat, expand_dims
 
 
 def clip(x: Any, /, min: Any = None, max: Any = None) -> Any:
-    """Limit each element to the range from `min` to `max`, numbers or arrays that broadcast; None is no bound.
+    """Limit each element to the range from `min` to `max`, numbers or arrays that broadcast; None is not a bound.
 
     The result has the dtype of x. It is NaN where x or a bound is NaN. Raises Invalid (V4) where x is not of numbers.
 

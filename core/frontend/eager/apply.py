@@ -85,7 +85,7 @@ def apply(op: str, *operands: Any, **attributes: Any) -> Any:
 
 
 def has_integers_to_promote(operands: Sequence[object]) -> bool:
-    """Whether all operands are of integer dtypes, except for Python numbers, and one is no Python number."""
+    """Whether all operands are of integer dtypes, except for Python numbers, and one is not a Python number."""
     strong_operands = [operand for operand in map(unwrap_weak, operands) if weak_number(operand) is None]
     return bool(strong_operands) and all(to_operand(operand).type.dtype.is_integer for operand in strong_operands)
 

@@ -200,7 +200,7 @@ def _record_changes(candidates: Sequence[Any], perform: Callable[[], Any]) -> An
 
 
 def _is_new_or_value(item: Any) -> bool:
-    """Whether an item is no list or dict from before the branch or loop, nor a part of one."""
+    """Whether an item is neither a list or dict from before the branch or loop nor part of one."""
     journal = active_journal()
     is_new = journal is None or id(item) in journal.created_objects
     return not isinstance(item, CONTAINERS) or (is_new and item_origin(item) is None)
@@ -228,7 +228,7 @@ def announce_arguments(function: Any, arguments: Sequence[Any]) -> None:
 
 
 def is_fresh(iterable: Any) -> bool:
-    """Whether a loop over an iterable changes nothing that exists already: it is no iterator, or a new one."""
+    """Whether a loop over an iterable changes nothing that exists already: it is not an iterator, or a new one."""
     journal = active_journal()
     return not _is_iterator(iterable) or journal is None or id(iterable) in journal.created_objects
 

@@ -72,7 +72,7 @@ parameters."""
 
 
 def check_power(base: Any, exponent: Any) -> None:
-    """Stage the assertion that `base ** exponent`, of integers, is no negative power of 0: a ZeroDivisionError."""
+    """Stage the assertion that `base ** exponent`, of integers, is not a negative power of 0: a ZeroDivisionError."""
     base, exponent = read_variable(base), read_variable(exponent)
     kinds = number_kind(base), number_kind(exponent)
     if not (is_symbolic(base) or is_symbolic(exponent)) or None in kinds or "f" in kinds:

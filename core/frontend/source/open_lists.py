@@ -333,7 +333,7 @@ def _require_sizes(column: Any, sizes: Sequence[Any]) -> None:
 def refuse_items() -> Invalid:
     """The error for items that no array can hold."""
     return Invalid(
-        "the items of a list whose length is known only at run time differ in structure or dtype, or are no values",
+        "the items of a list whose length is known only at run time differ in structure or dtype, or are not values",
         rule="F4",
         where=user_location(),
         required="numbers, arrays of one dtype and shape, or tuples and lists of these, all alike",
@@ -372,7 +372,7 @@ def as_position(index: Any) -> Any:
 
 
 def check_index(index: Any) -> None:
-    """Raises Python's TypeError for an index of a list that is no integer."""
+    """Raises Python's TypeError for an index of a list that is not an integer."""
     if isinstance(index, Symbol):
         type_ = index._type
         if not type_.is_scalar or type_.dtype.kind not in "biu":

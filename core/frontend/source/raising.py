@@ -48,7 +48,7 @@ def raised(error: Any) -> Any:
 
 
 def raise_known(error: Any) -> NoReturn:
-    """Raise the exception of a `raise` that is no choice."""
+    """Raise the exception of a `raise` that is not a choice."""
     if not isinstance(error, BaseException | type):
         fail_as_python(TypeError("exceptions must derive from BaseException"))
     raise raised(error)

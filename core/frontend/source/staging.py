@@ -884,7 +884,7 @@ class _StagedLoop:
         return MaybeUnassigned(name, f"the loop at {self.location} assigns it, and may make no trip", value)
 
     def _check_places(self, originals: dict[tuple[Any, ...], tuple[Place, Any]]) -> None:
-        """Raises _StateGrew where places were changed that are no loop variables yet."""
+        """Raises _StateGrew where places were changed that are not loop variables yet."""
         own = {place.key for place in self.variables.places.values()}
         grown = [
             originals[key]

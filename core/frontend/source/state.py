@@ -271,7 +271,7 @@ def staging_depth() -> int:
 
 class NotIsolated(BaseException):
     """Raised where a call of a Python function must run in its caller. With `is_lasting`, all calls of it must: it
-    changes what is outside of it, or returns what is no value.
+    changes what is outside of it, or returns what is not a value.
 
     It derives from BaseException, so that `except Exception` in user code does not catch it.
     """

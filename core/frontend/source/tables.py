@@ -243,7 +243,8 @@ def _comparable(key: Any) -> Any:
 
 
 def _check_kinds(table: Any, key: Any) -> None:
-    """Raises Invalid (F4) for a key that is no int, float or bool as the keys of a table are: arrays hold one kind."""
+    """Raises Invalid (F4) for a key that is not an int, float or bool, as the keys of a table are: arrays hold one
+    kind."""
     kinds = key_kinds(table)
     if any(each != key_kinds([key])[0] for each in kinds):
         raise Invalid(
@@ -457,7 +458,7 @@ def _refuse_operator(symbol: str, left: Any, right: Any) -> NoReturn:
 
 def _refuse_key() -> NoReturn:
     raise Invalid(
-        "a dict or set gets a symbolic key beside keys that are no numbers",
+        "a dict or set gets a symbolic key beside keys that are not numbers",
         rule="F4",
         where=user_location(),
         hint="use two dicts, or numbers in place of the other keys",

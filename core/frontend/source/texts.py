@@ -33,7 +33,7 @@ class SymbolicText:
     """
 
     __slots__ = ("parts",)
-    VALUE_HINT = "a string is no value of a program: Python's print prints it when the program runs"
+    VALUE_HINT = "a string is not a value of a program: Python's print prints it when the program runs"
     """What to write where a program needs a value."""
 
     def __init__(self, parts: tuple[Any, ...]) -> None:

@@ -558,7 +558,7 @@ def array_hint(first: TreeDef, second: TreeDef) -> str | None:
     """The hint for two different structures where one has a list at the place of a single value; else None."""
     if first.container is not second.container:
         containers = {first.container, second.container}
-        advice = "a list is no array: tl.asarray(xs) makes one of a list of numbers, tl.stack(xs) of a list of arrays"
+        advice = "a list is not an array: tl.asarray(xs) makes one of numbers, tl.stack(xs) one of arrays"
         return advice if containers == {None, list} else None
     pairs = zip(first.children, second.children, strict=False)
     return next((hint for (_, part), (_, opposite) in pairs if (hint := array_hint(part, opposite))), None)

@@ -81,12 +81,12 @@ _INLINED: set[tuple[CodeType, str]] = set()
 
 
 def mark_inline(code: CodeType) -> None:
-    """Note that calls of the function with this code are no calls of the program."""
+    """Note that calls of the function with this code are not calls of the program."""
     _INLINED.add((code, code.co_filename))
 
 
 def is_marked_inline(code: CodeType) -> bool:
-    """Whether calls of the function with this code are no calls of the program."""
+    """Whether calls of the function with this code are not calls of the program."""
     return (code, code.co_filename) in _INLINED
 
 
@@ -145,12 +145,12 @@ _TRACING_FUNCTION = "trace_specialization"
 """The function that calls the body of a function that is traced."""
 
 _REGION_FUNCTIONS = ("trace_into_region", "trace_arm", "if_stmt", "while_stmt", "for_stmt")
-"""The functions that call the body of a branch or a loop, which is no helper."""
+"""The functions that call the body of a branch or a loop, which is not a helper."""
 
 
 def call_scopes(frame: FrameType | None) -> tuple[ScopeEntry, ...]:
     """The calls of helpers between the body of the function that is traced and a frame, and the scopes that these have
-    entered, outermost first. Bodies of branches and loops, lambdas and comprehensions are no helpers."""
+    entered, outermost first. Bodies of branches and loops, lambdas and comprehensions are not helpers."""
     entries: list[ScopeEntry] = []
     helper: FrameType | None = None
     is_region = False

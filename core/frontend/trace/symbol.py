@@ -477,7 +477,7 @@ class Symbol(ArrayOperators):
         raise _concrete_value_error(self, f"np.{name}" if is_of_numpy else name, hint or _NO_FUNCTION_HINT)
 
     def __array_function__(self, function: Any, *call: object) -> NoReturn:
-        """Refuse a NumPy function that is no ufunc, and name it."""
+        """Refuse a NumPy function that is not a ufunc, and name it."""
         name = function.__name__
         hint = METHOD_HINTS.get(name) or describe_call(name) or _NO_FUNCTION_HINT
         module = function.__module__.replace("numpy", "np", 1)

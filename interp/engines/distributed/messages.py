@@ -28,7 +28,8 @@ from .packing import Buffer, Packed, pack, unpack
 
 
 class WorkerFailure(Crash):
-    """An exception in a worker's own process, of which `got` is the traceback; or bytes from it that are no batch."""
+    """An exception in a worker's own process, of which `got` is the traceback; or bytes from it that are not a
+    batch."""
 
 
 class TokenTransfer(NamedTuple):
@@ -190,7 +191,7 @@ def decode_batch(packed: Packed) -> Batch:
     except MemoryError:
         raise
     except Exception as error:  # what bytes of another form raise where they are read
-        raise WorkerFailure("a peer has sent bytes that are no batch", got=str(error)[:80]) from error
+        raise WorkerFailure("a peer has sent bytes that are not a batch", got=str(error)[:80]) from error
 
 
 class TagNames(NamedTuple):

@@ -64,7 +64,7 @@ def write_run(path: str | os.PathLike[str], digest: str, stores: list[Any], resu
     effects = [message_to_json(table, result) for result in results]
     names = table_to_json(table)
     document = {"run": digest, "stores": stores, "effects": [effects, *names]}
-    content = json.dumps(document, separators=(",", ":"), default=value_to_json)  # arrays are no data for JSON
+    content = json.dumps(document, separators=(",", ":"), default=value_to_json)  # arrays are not data for JSON
     text = f'{{"sha256":"{sha256(content.encode()).hexdigest()}","content":{content}}}\n'
     with path_errors(path, _UNWRITABLE):
         write_atomically(Path(path), text.encode())

@@ -107,7 +107,7 @@ class FuturePlan:
         self.machine_nodes: list[int] = []
         """The nodes that never trap: the machine sends their futures."""
         self.tested_nodes: set[int] = set()
-        """The nodes that trap for some values of operands that are no floats: Python tests these first."""
+        """The nodes that trap for some values of operands that are not floats: Python tests these first."""
         numbers, pools = dict[Any, int](), dict[Type, int]()
         for number, node in enumerate(graph.nodes):
             first = image.first_port[number]
@@ -199,7 +199,7 @@ def firing_cost(row: Op, types: Sequence[Type]) -> int:
 
 
 def has_few_elements(type_: Type) -> bool:
-    """Whether values of this type are no handles, and have a known number of elements, which is not large."""
+    """Whether values of this type are not handles, and have a known number of elements, which is not large."""
     sizes = type_.shape
     if sizes is None or type_.dtype.kind == "h":
         return False

@@ -365,7 +365,7 @@ def _create_pool(count: int) -> Any:
                 target=_worker_main, args=(run_worker, words), name="tagloom thread pool", daemon=True
             )
             helper.start()
-            words[_THREAD_IDS + number] = helper.native_id or -1  # -1 is no thread's id
+            words[_THREAD_IDS + number] = helper.native_id or -1  # -1 is not a thread's id
         words[13], words[15] = words.ctypes.data, sys.platform == "linux"
     return words
 

@@ -16,7 +16,7 @@ def from_onnx(source: str | os.PathLike[str] | bytes | Any, /, **constants: Any)
 
     `source` is the path of a file, the bytes of one, or a model. `constants` fixes inputs by name: a model whose inputs
     decide the number of axes, or other things that must be known before a run, needs that. An input with a value in the
-    model is no parameter, but a constant may replace its value. Tensors of the model of more than 64 elements become
+    model is not a parameter, but a constant may replace its value. Tensors of the model of more than 64 elements become
     hidden arguments.
 
     Raises Usage for a file that cannot be read, Malformed for a model that breaks ONNX's rules, and, when the function

@@ -36,7 +36,7 @@ from .operators import NeedsConstantOperand, Operator, SizeVector, as_single_val
 from .sequences import ItemSequence, PackedSequence
 
 MAX_DEPTH = 12
-"""The maximal nesting of bodies of operators, and of functions that are no calls of the program."""
+"""The maximal nesting of bodies of operators, and of functions that are not calls of the program."""
 Environment: TypeAlias = ChainMap[str, Any]
 """The values of a graph by name, before those of the graphs around it."""
 DTYPES: Mapping[int, DType] = {helper.np_dtype_to_tensor_dtype(np.dtype(dtype.numpy)): dtype for dtype in dtypes.ALL}

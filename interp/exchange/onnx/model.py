@@ -92,7 +92,7 @@ def check_names(graph: onnx.GraphProto) -> None:
 
 def read_checked(path: Path) -> bytes:
     """The bytes of a model in a file, with the tensors of its other files, checked by another process. Raises Usage
-    where the file cannot be read, Malformed where it is no model."""
+    where the file cannot be read, Malformed where it is not a model."""
     with path_errors(path, "this model cannot be read"):
         if not path.is_file():
             raise Usage("this model cannot be read", required="a regular file", got=path)

@@ -177,7 +177,7 @@ class SexprBackend:
 
     def to_expression(self, value: Any) -> Expression:
         """An operand as an expression. Raises Invalid (F4) for a symbolic value of another function, and for an object
-        that is no value."""
+        that is not a value."""
         if isinstance(value, SexprValue):
             if value._owner is not self.owner:
                 refuse(self, f"{value!r}, which another function computes,", "pass it as an argument")

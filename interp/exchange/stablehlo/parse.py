@@ -66,7 +66,7 @@ def open_context() -> Any:
 
 
 def parse(content: bytes) -> dict[str, Any]:
-    """A module of text or bytecode, as JSON data; raises an exception if the bytes are no module."""
+    """A module of text or bytecode, as JSON data; raises an exception if the bytes are not a module."""
     context = open_context()
     with context, ir.Location.unknown():
         if content.startswith(b"ML\xefR"):

@@ -37,7 +37,7 @@ from .tensors import RESOURCE, VARIANT, FunctionName, StringArray, read_tensor
 from .values import VariableHandle, is_array, is_constant
 
 MAX_DEPTH = 40
-"""The maximal nesting of branches, of loops, and of functions that are no calls of the program."""
+"""The maximal nesting of branches, of loops, and of functions that are not calls of the program."""
 
 
 MAX_REPETITIONS = 2**12

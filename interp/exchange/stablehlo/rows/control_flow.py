@@ -44,7 +44,7 @@ GENERIC = re.compile(r"iterArg(_\d+)?|arg\d+|")
 
 @row("while")
 def evaluate_while(*starts: Any, operation: OperationCall, regions: list[HloRegion]) -> Any:
-    """A variable that the body returns unchanged, as JAX does with all values that a body uses, is no loop variable,
+    """A variable that the body returns unchanged, as JAX does with all values that a body uses, is not a loop variable,
     but a value of the surroundings. The others have the names of the parameters of the body."""
     test, body = regions
     variables = [k for k, result in enumerate(body.block.results) if result != body.block.parameters[k]]

@@ -24,7 +24,7 @@ def cholesky(x: Any, *, lower: bool = False) -> Any:
 
 @row("triangular_solve")
 def triangular_solve(a: Any, b: Any, *, left_side: bool, lower: bool, unit_diagonal: bool, transpose_a: str) -> Any:
-    """Complex numbers, for which an adjoint is no transpose, are not imported."""
+    """Complex numbers, for which an adjoint is not a transpose, are not imported."""
     return solve(a, b, left_side, lower, unit_diagonal, "NO_TRANSPOSE" not in transpose_a)
 
 

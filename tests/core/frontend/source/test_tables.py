@@ -374,7 +374,7 @@ REFUSED: dict[Function, str] = {
     loop_over_a_set: "a set whose items are known only at run time",
     item_of_a_set: "known only at run time",
     lists_as_values: "this list comes from a symbolic branch or loop",
-    words_and_numbers: "a symbolic key beside keys that are no numbers",
+    words_and_numbers: "a symbolic key beside keys that are not numbers",
     texts_in_two_orders: "the keys of the result have different orders after the arms of `if`",
     texts_in_turns: "the keys of loop variable table change their order",
     as_it_is: "takes no dict or set whose keys are known only at run time",

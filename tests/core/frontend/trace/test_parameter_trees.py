@@ -235,7 +235,7 @@ REFUSED = {
     ),
     "a list for an array": (
         lambda: tl.function(lambda x: tl.cond(x[0] > 0, lambda: x, lambda: [x[0], x[1]]))(VECTOR),
-        r"hint: a list is no array: tl.asarray\(xs\) makes one of a list of numbers, tl.stack\(xs\) of",
+        r"hint: a list is not an array: tl.asarray\(xs\) makes one of numbers, tl.stack\(xs\) one of",
     ),
     "a tape": (lambda: tl.Tape().watch({"a": [tl.asarray(1.0), 2.0]}), r"value\['a'\]\[1\] is not one"),
     "a sum of a list": (lambda: tl.function(lambda p: tl.sum(p))([VECTOR, VECTOR]), "tl.stack"),
