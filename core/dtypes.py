@@ -1,7 +1,7 @@
 """The element types: what kind of number a value holds.
 
 A dtype is a class, so that it serves as an annotation and as a value: `def f(n: tl.int64)`. NumPy has no bfloat16; the
-package `ml_dtypes` adds it, with the kind "V": kinds are asked of our dtypes, not of NumPy's.
+package `ml_dtypes` adds it, with the kind "V": the kind of a dtype is that of the class here, not NumPy's.
 """
 
 from __future__ import annotations

@@ -422,7 +422,7 @@ the matrices are: for their determinants, singular values, or Householder reflec
 
 
 def _is_locked(x: Any, result_elements: int) -> bool:
-    """Whether NumPy keeps the lock for long while it factorises x for a result of so many elements."""
+    """Whether NumPy keeps the lock for long while it factorises x for a result of this many elements."""
     return result_elements <= MAX_LOCKED_RESULT and x.size >= MIN_SPLIT_ELEMENTS
 
 

@@ -60,8 +60,8 @@ WINDOW = 20_000
 IMPORT_COST = 1_500
 """The cost of importing an open activation into the fast machine, in events of that machine."""
 MAX_INTERRUPTED_TOKENS = 3_000
-"""The most open activations and tokens of a machine whose state is still read after an interrupt: reading so many takes
-less than a tenth of a second."""
+"""The most open activations and tokens of a machine whose state is still read after an interrupt: reading this many
+takes less than a tenth of a second."""
 _EXACT_LIMITS = ("firings", "tokens", "depth")
 """The limits that both machines reach at the same event."""
 

@@ -123,7 +123,7 @@ def activations_to_close(
     still_open: tuple[Tag | None, ...] = (),
 ) -> tuple[ClosedActivation, ...]:
     """S11: the activations that close because this one has neither tokens nor children any more, innermost first. These
-    `fired_nodes` fired in it, and so many `results` have left it; the tags in `still_open` stay open."""
+    `fired_nodes` fired in it, and this number of `results` has left it; the tags in `still_open` stay open."""
     closed: list[ClosedActivation] = []
     current, tokens, children = record, 0, 0
     while not (tokens or children):

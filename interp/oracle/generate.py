@@ -48,7 +48,7 @@ MAX_DEPTH, MAX_LOOPS, MAX_NODES = 3, 4, 50
 SEQUENCE_VERSION = 2
 """The version of the sequences of programs: it changes if a seed gives other programs."""
 EDGE_INTERVAL = 5
-"""Of so many programs in a row, one computes with edge values."""
+"""Of this many programs in a row, one computes with edge values."""
 
 
 class FuzzCase(NamedTuple):

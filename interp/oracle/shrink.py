@@ -27,7 +27,7 @@ from .generate import FuzzCase
 T = TypeVar("T")
 """The type of an item."""
 MOST_ELEMENTS = 4
-"""Arrays of so many elements are made smaller one by one."""
+"""Arrays of this many elements are made smaller one by one."""
 LARGEST_SIZE = 1e300
 """Larger numbers count as this one, so that sums of sizes are finite."""
 MAX_TRIES = 600

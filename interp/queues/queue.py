@@ -285,7 +285,7 @@ class Queue:
         maximum = self.capacity - self.least + 1
         if count > maximum:
             raise Usage(
-                "this queue cannot return so many elements at once",
+                "this queue cannot return this many elements at once",
                 where=user_location(),
                 required=f"{maximum} at most",
                 got=n,

@@ -330,8 +330,8 @@ class ObjectTable:
     ) -> None:
         """`fields` has the layouts of the attributes to follow. No instance of a class may have an attribute of its own
         under one of its `absent_names`: the graph takes what the class has. Each list of a pool that may grow has
-        `room` for so many items more, and there are so many fresh objects for each of the `allocations`. With a plan,
-        machine code follows the fields, if it can."""
+        `room` for this many items more, and there are this many fresh objects for each of the `allocations`. With a
+        plan, machine code follows the fields, if it can."""
         self._walk_plan = plan
         self._walk: Walk | None = None
         """What machine code has read."""

@@ -1,5 +1,5 @@
-"""Walks over the objects of a call in machine code (`walk_kernel.py`), for graphs whose fields are
-numbers, references to objects of the user's classes, and arrays of one shape.
+"""Walks over the objects of a call in machine code (`walk_kernel.py`), for graphs whose fields are numbers, references
+to objects of the user's classes, and arrays of one shape.
 
 A walk finds the same objects in the same order as `ObjectTable.follow`. Where it meets anything that its plan does not
 foresee, it gives up, and `follow` reads the objects, or says what is different.
@@ -26,7 +26,7 @@ _MIN_OBJECTS, _MIN_ROWS = 64, 2
 _CLASSES, _CLASS_ROWS, _FIRST_FIELD = range(3)
 """The rows of the words of a walk: the classes of objects, their numbers among those of a class, the first field."""
 _ALIGNMENT = 64
-"""Vectors of arrays begin at multiples of so many bytes."""
+"""Vectors of arrays begin at multiples of this many bytes."""
 
 
 class Walk(NamedTuple):
@@ -126,7 +126,7 @@ class WalkPlan:
         return words
 
     def _make_room(self, objects: int, capacities: Any) -> _Room:
-        """The room for so many objects, and arrays of so many objects of each class."""
+        """The room for this many objects, and arrays of this many objects of each class."""
         offsets, end = np.zeros(self._arrays, np.int64), 0
         for key, layout in self._fields.items():
             if isinstance(layout, ArrayLayout):

@@ -53,7 +53,7 @@ def write_report(
     older: Path | None,
     jobs: int,
 ) -> int:
-    """Run the parts on each backend, on so many at a time, print their counts, write the files whenever a backend is
+    """Run the parts on each backend, on this many at a time, print their counts, write the files whenever a backend is
     through, and return the exit code."""
     for file in files:
         if file.suffix not in (".json", ".html", ".xml", ".svg"):

@@ -41,7 +41,7 @@ def convert_callable(python: Any) -> Any:
 
 
 def add_list_note(error: Exception, arguments: Iterable[Any]) -> None:
-    """Say in Python's error for a use of a list as an array what makes one of it."""
+    """Add a note to Python's error for a list that is used as an array: how to make an array of it."""
     is_of_list = isinstance(error, TypeError | AttributeError) and "list" in str(error)
     if is_of_list and not isinstance(error, TagloomError) and any(map(has_stacked_items, arguments)):
         error.add_note("an argument that is a list stays a list; tl.asarray(xs) makes an array of a list of numbers")

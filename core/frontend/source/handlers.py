@@ -128,7 +128,7 @@ def _keep_condition(region: RegionBuilder, mark: RegionMark, condition: Any, whe
 
 
 class _LoopFailure:
-    """By which exception of its body a loop has ended: its number, from 1; 0 for none."""
+    """The exception of its body that ends a loop, by its number from 1; 0 if none does."""
 
     def __init__(self) -> None:
         self.number: Any = 0
@@ -153,7 +153,7 @@ def stage_loop(
     live_places: Iterable[Place] = (),
     parallel_iterations: int | None = None,
 ) -> None:
-    """`staging.stage_loop`, for a loop that checks of its body may end: a `try` around it catches their exceptions."""
+    """`staging.stage_loop`, for a loop that a check of its body may end: a `try` around it catches the exception."""
     region = current_region()
     assert region is not None, "only a trace has symbolic values"
     construct, places = open_construct(region), list(live_places)

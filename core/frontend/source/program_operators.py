@@ -398,7 +398,7 @@ class ProgramOperators(Operators):
 
     def stages_rest(self, start: Any, variables: Variables, stage: Thunk, conditional_trips: int = 0) -> bool:
         """Stage what is left of a loop whose trips are known, and began at this position, where it has added more than
-        MAX_UNROLLED_NODES nodes, or has so many trips left on a symbolic condition."""
+        MAX_UNROLLED_NODES nodes, or has this many trips left on a symbolic condition."""
         return start is not None and staging.stage_rest(start, variables, stage, conditional_trips)
 
     def count_trip(self, variables: Variables) -> None:

@@ -23,7 +23,7 @@ from ..trace.source_location import user_location
 from ..trace.symbol import Symbol
 
 GUARDED = "guarded"
-"""The decision on a loop that checks of its body end."""
+"""The decision on a loop that a check of its body may end."""
 
 
 class UndecidedCheck(BaseException):
@@ -141,16 +141,16 @@ def open_construct(region: RegionBuilder) -> ConstructChecks:
     return ConstructChecks([(each, each.take_number()) for each in _OPEN.get() if each.region is region])
 
 
-class _Rule(NamedTuple):
-    """When an operation raises an exception in Python."""
+class _TrapRule(NamedTuple):
+    """The exception that an operation raises in Python, and for which operands."""
 
     error: Exception
-    holds: Callable[..., Any]
-    """The condition under which it does not."""
+    has_value: Callable[..., Any]
+    """The condition on the operands under which the operation has a value."""
     is_safe: Callable[[Any], Any]
-    """Whether it does not, whatever the other operand is, by the last one."""
+    """Whether it has a value for this last operand, whatever the first one is."""
     kinds: str
-    """The kinds of dtypes for which that is so."""
+    """The kinds of dtypes of the last operand that the rule is for."""
 
 
 def _is_in_range(items: Any, index: Any) -> Any:
@@ -172,13 +172,13 @@ def _is_natural(*operands: Any) -> Any:
 
 _BY_ZERO = "integer division or modulo by zero"
 _RULES = {
-    "divide": _Rule(ZeroDivisionError("division by zero"), _is_nonzero, _is_nonzero, "f"),
-    "floor_divide": _Rule(ZeroDivisionError(_BY_ZERO), _is_nonzero, _is_nonzero, "iuf"),
-    "remainder": _Rule(ZeroDivisionError(_BY_ZERO), _is_nonzero, _is_nonzero, "iuf"),
-    "pow": _Rule(ZeroDivisionError("0.0 cannot be raised to a negative power"), _is_power, _is_natural, "f"),
-    "bitwise_left_shift": _Rule(ValueError("negative shift count"), _is_natural, _is_natural, "iu"),
-    "bitwise_right_shift": _Rule(ValueError("negative shift count"), _is_natural, _is_natural, "iu"),
-    "take": _Rule(IndexError("list index out of range"), _is_in_range, lambda index: False, "biuf"),
+    "divide": _TrapRule(ZeroDivisionError("division by zero"), _is_nonzero, _is_nonzero, "f"),
+    "floor_divide": _TrapRule(ZeroDivisionError(_BY_ZERO), _is_nonzero, _is_nonzero, "iuf"),
+    "remainder": _TrapRule(ZeroDivisionError(_BY_ZERO), _is_nonzero, _is_nonzero, "iuf"),
+    "pow": _TrapRule(ZeroDivisionError("0.0 cannot be raised to a negative power"), _is_power, _is_natural, "f"),
+    "bitwise_left_shift": _TrapRule(ValueError("negative shift count"), _is_natural, _is_natural, "iu"),
+    "bitwise_right_shift": _TrapRule(ValueError("negative shift count"), _is_natural, _is_natural, "iu"),
+    "take": _TrapRule(IndexError("list index out of range"), _is_in_range, lambda index: False, "biuf"),
 }
 """The operations on numbers, and on one item of an array, that raise an exception in Python."""
 
@@ -203,7 +203,7 @@ def check_operation(op: str, operands: Sequence[TracedOperand], attributes: Attr
     values = [each.value if isinstance(each, Literal) else Symbol(each) for each in operands]
     if isinstance(operands[-1], Literal) and rule.is_safe(values[-1]):
         return True
-    condition = rule.holds(*values)
+    condition = rule.has_value(*values)
     if not statement.passes(condition):
         _raise(type(rule.error)(*rule.error.args))
     return True

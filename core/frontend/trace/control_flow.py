@@ -329,7 +329,7 @@ assign."""
 
 
 def loop_attributes(parallel_iterations: int | None) -> Attributes:
-    """The attributes of a loop that runs at most so many iterations at once; raises Usage for a value that is no
+    """The attributes of a loop that runs at most this many iterations at once; raises Usage for a value that is no
     bound."""
     if parallel_iterations is None:
         return ()

@@ -38,7 +38,7 @@ STACK_BYTES = 2**30
 RESERVED_STACK_BYTES = 2**21
 """The bytes of a stack that are reserved for functions that do not check it."""
 CALLER_STACK_BYTES = 2**21
-"""The bytes of the calling thread's stack that a run may use, if so many are left."""
+"""The bytes of the calling thread's stack that a run may use, if this many are left."""
 _MAX_IDLE_THREADS = 4
 _idle_threads: list[LargeStackThread] = []
 _stack_size_lock = threading.Lock()

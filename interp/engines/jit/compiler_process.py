@@ -128,7 +128,7 @@ _running: list[Compilation] = []
 _pending: list[Compilation] = []
 """What the next one will compile."""
 MAX_KILLS = 3
-"""A task whose process was killed is compiled by the next one. After so many it counts as failed: the memory that it
+"""A task whose process was killed is compiled by the next one. After this many it counts as failed: the memory that it
 needs may be the reason."""
 _RETRY_SECONDS = 1.0
 """Seconds until the next attempt, where a process cannot be started."""
