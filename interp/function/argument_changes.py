@@ -112,10 +112,10 @@ class _Origins:
     """The paths of the values that the arguments have at the start, by identity."""
     new: dict[int, int] = field(default_factory=dict)
     numbers: list[Any] = field(default_factory=list)
-    """The values that say which list is in a place, where only the run knows it."""
+    """The values that say which list is in a place, where it is known only at run time."""
 
     def describe(self, value: Any) -> Any:
-        """The origin of a value. Raises Invalid (F4) where only the run knows it."""
+        """The origin of a value. Raises Invalid (F4) where it is known only at run time."""
         if _is_tuple(value):
             return [TUPLE, None, self._describe_items(value)]
         if type(value) is Choice and any(map(_has_containers, value.options)):
@@ -161,7 +161,7 @@ class _Origins:
 
     def refuse(self) -> NoReturn:
         raise Invalid(
-            f"{self.name} moves or replaces lists in its arguments, and only the run knows which is where",
+            f"{self.name} moves or replaces lists in its arguments, and the place of a list is known only at run time",
             rule="F4",
             where=self.location,
             hint="the caller's lists would not be those that Python leaves: copy them, "
@@ -344,14 +344,14 @@ def refuse_shared_change(name: str, parameter: str) -> NoReturn:
         f"{name} changes a list or dict in its argument {parameter} that is also in another place of the arguments",
         rule="F4",
         where=user_location(),
-        hint="pass a copy: a function has each list and dict in its arguments as one of its own",
+        hint="pass a copy in one of the two places",
     )
 
 
 def refuse_change(name: str, parameter: str) -> NoReturn:
     """Raises Invalid (F4) for a call in a trace of a function that changes its argument."""
     raise Invalid(
-        f"{name} changes its argument {parameter}, and a call of a tl.function in another passes a copy",
+        f"{name} changes its argument {parameter}, and a call of a tl.function in another function gets a copy",
         rule="F4",
         where=user_location(),
         hint=f"change a copy, {parameter} = list({parameter}), and return it; or leave out @tl.function of {name}",

@@ -275,7 +275,7 @@ def set_item(value: Any, container: Any, key: Any) -> None:
 
 
 def delete_item(container: Any, key: Any) -> None:
-    """`del container[key]`, also of a list whose items only the run knows, or at a symbolic index."""
+    """`del container[key]`, also of a list whose items are known only at run time, or at a symbolic index."""
     is_open = type(container) in (list, deque) and (has_stacked_items(container) or is_symbolic_index(key))
     if is_open and type(key) is slice:
         announce_items(container)
@@ -287,7 +287,7 @@ def delete_item(container: Any, key: Any) -> None:
 
 
 def take_out(container: Any, index: Any) -> Any:
-    """`container.pop(index)`, of a list or deque whose items only the run knows, or at a symbolic index."""
+    """`container.pop(index)`, of a list or deque whose items are known only at run time, or at a symbolic index."""
     announce_items(container)
     items = list(container)
     if not items:
@@ -312,7 +312,7 @@ def _check_count(items: Sequence[Any]) -> None:
 
 
 def _is_open_slice(container: list[Any], index: slice, values: Any) -> bool:
-    """Whether only the run knows the items or bounds of a slice of a list, or the items that are assigned to it."""
+    """Whether the items or bounds of a slice of a list, or the items assigned to it, are known only at run time."""
     return is_symbolic_index(index) or has_stacked_items(container) or has_stacked_items(values)
 
 

@@ -123,7 +123,7 @@ def _sort_in_place(operators: Operators, items: list[Any], *, key: Any = None, r
 
 
 def _has_symbols(value: Any) -> bool:
-    """Whether only the run knows a value, or one in a list or tuple."""
+    """Whether a value, or one in a list or tuple, is known only at run time."""
     value = read_variable(value)
     if type(value) in (list, tuple):
         return any(map(_has_symbols, value))

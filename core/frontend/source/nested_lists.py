@@ -1,5 +1,5 @@
-"""Lists in lists: where a list comes from that was taken at an index which only the run knows, and of which lists it is
-one.
+"""Lists in lists: where a list comes from that was taken at an index that is known only at run time, and of which lists
+it is one.
 
 Python has one object in both places, a trace has a copy. So a change of the copy is written where it comes from, and
 the copies of places that may be the same one are taken again.

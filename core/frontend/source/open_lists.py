@@ -497,8 +497,8 @@ def delete_open_item(container: Sequence[Any], index: Any) -> tuple[Any, list[An
 
 
 def assign_open_slice(container: Sequence[Any], index: slice, values: Sequence[Any]) -> list[Any]:
-    """The items of a list after `container[index] = values`, where only the run knows its items or the bounds. Raises
-    Invalid (F4) for a step other than 1 where only the run knows the positions."""
+    """The items of a list after `container[index] = values`, where its items or the bounds are known only at run time.
+    Raises Invalid (F4) for a step other than 1 where the positions are known only at run time."""
     index, count, value_count = as_position(index), item_count(container), item_count(values)
     if index.step in (None, 1):
         start, stop = _clamp(index.start, count, 0), _clamp(index.stop, count, count)
@@ -550,7 +550,7 @@ def _clamp(bound: Any, count: Any, default: Any) -> Any:
 
 
 def _known_positions(index: slice, count: Any) -> list[int]:
-    """The positions that a slice takes. Raises Invalid (F4) where only the run knows them."""
+    """The positions that a slice takes. Raises Invalid (F4) where they are known only at run time."""
     if any(part is not None and type(part) is not int for part in (index.start, index.stop, index.step, count)):
         _refuse_step()
     return list(range(*index.indices(count)))
@@ -558,7 +558,7 @@ def _known_positions(index: slice, count: Any) -> list[int]:
 
 def _refuse_step() -> NoReturn:
     raise Invalid(
-        "a slice of a list with a step is assigned or deleted, and only the run knows its items or bounds",
+        "a slice of a list with a step is assigned or deleted, and its items or bounds are known only at run time",
         rule="F4",
         where=user_location(),
         hint="assign the items in a loop",

@@ -27,8 +27,8 @@ class Tree(NamedTuple):
     treedef: TreeDef
 
     def rebuild(self, leaves: list[Any]) -> Any:
-        """The state with these leaves. The lists and dicts in it that are no leaves are new, so that code which changes
-        them is refused (`is_one_of_several`): the program may have chosen between several."""
+        """The state with these leaves. The lists and dicts in it that are not leaves are new, so that code which
+        changes them is refused (`is_one_of_several`): the program may have chosen between several."""
         return note_rebuilt(unflatten(self.treedef, leaves), [id(leaf) for leaf in leaves])
 
 

@@ -130,7 +130,7 @@ def delete_from(xs: Any, n: Any) -> Any:
 
 
 def test_slices_with_a_step() -> None:
-    """A slice with a step takes as many items as it has, and is refused where only the run knows which."""
+    """A slice with a step takes as many items as it has, and is refused where these are known only at run time."""
     assert list(disagreements(change_steps, [([1, 2, 3, 4, 5],)], RUNS[:1], [[True]])) == []
     with pytest.raises(ValueError, match="sequence of size 1 to extended slice of size 2"):
         tl.function(assign_too_few)([1, 2, 3])
@@ -177,7 +177,7 @@ def test_unpacking_stacked_items_as_one_is_caught() -> None:
 
 
 def test_parameters_take_no_items_of_symbolic_number() -> None:
-    """`f(*items)` is refused if only the run knows which parameter gets an item."""
+    """`f(*items)` is refused if which parameter gets an item is known only at run time."""
 
     def count(first, *rest):
         return len(rest)
