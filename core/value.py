@@ -206,7 +206,7 @@ def format_value(value: object) -> str:
     if isinstance(value, Handle):
         return str(value)
     array = np.asarray(value)
-    numbers = _format_numbers(array)
+    numbers = format_numbers(array)
     if array.dtype not in dtypes.BY_NUMPY:
         return numbers
     dtype = dtypes.BY_NUMPY[array.dtype]
@@ -229,12 +229,17 @@ def abbreviate(value: object, max_elements: int = MAX_PRINTED_ELEMENTS) -> str:
     if isinstance(value, Handle) or np.size(value) <= max_elements:  # type: ignore[arg-type]
         return format_value(value)
     elements = np.asarray(value).flat  # makes no copy
-    return f"{type_of(value)}({', '.join(map(_format_numbers, elements[:3]))}, ..., {_format_numbers(elements[-1])})"
+    return f"{type_of(value)}({', '.join(map(format_numbers, elements[:3]))}, ..., {format_numbers(elements[-1])})"
 
 
-def _format_numbers(array: npt.NDArray[Any]) -> str:
+def format_numbers(array: npt.NDArray[Any]) -> str:
+    """The numbers of an array, as a literal has them, without their type.
+
+    >>> format_numbers(np.array([[True, False]])), format_numbers(np.float32(0.1))
+    ('[[true, false]]', '0.1')
+    """
     if array.ndim:
-        return f"[{', '.join(map(_format_numbers, array))}]"
+        return f"[{', '.join(map(format_numbers, array))}]"
     if array.dtype.kind == "b":
         return "true" if array else "false"
     if dtypes.BY_NUMPY.get(array.dtype) in dtypes.FLOAT_FORMATS:

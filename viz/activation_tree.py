@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import sys
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from itertools import groupby
+
+import numpy as np
 
 from ..core.errors import plural
 from ..core.graph.graph import Graph
 from ..core.tag import ENVIRONMENT, ROOT, Site, Tag
+from ..core.types import Handle
 from ..core.value import Value
 from ..interp.machine.event import Event
 from ..interp.queries.calls import Gate, PhaseGates, RootArgument, gate_order
@@ -31,7 +36,8 @@ def activation_tree_view(
     names = {tag: f"t{number}" for number, tag in enumerate(shown_tags)}
     for tag, name in names.items():
         kind: BoxKind = "iteration" if tag.site.kind == "loop" else "activation"
-        view.root.add_box(name, kind, tree.title(tag), tree.describe_firings(tag), f"{tag}: {tree.title(tag)}")
+        tooltip = f"{tag}: {tree.full_title(tag)}"
+        view.root.add_box(name, kind, tree.title(tag), tree.describe_firings(tag), tooltip)
         if tag not in tree.closed:
             badge = Badge("open", "", "", f"{tag} is open")
             view.root.boxes[name] = view.root.boxes[name]._replace(badges=(badge,))
@@ -67,18 +73,48 @@ class Gates(PhaseGates):
         inputs: Iterable[tuple[Gate, Value]],
         outputs: Iterable[tuple[Gate, Value]],
         max_length: int = MAX_LIST_LENGTH,
+        outer: Collection[Value] = (),
     ) -> Iterator[tuple[str, str]]:
         """The inputs and the outputs of each phase of a call, as text: `3.0`, `6.0`; empty if there are none yet. At
-        most as many as fit in `max_length` characters."""
+        most as many as fit in `max_length` characters. Arrays that are among the values `outer` are left out."""
         phase_inputs, phase_outputs = (
             [(self.phase_of(gate), value) for gate, value in values] for values in (inputs, outputs)
         )
         for phase in dict.fromkeys([0, *sorted(phase for phase, _ in phase_inputs)]):
-            texts = (
-                abbreviate_list((abbreviate_value(value) for at, value in phase_values if at == phase), max_length)
-                for phase_values in (phase_inputs, phase_outputs)
+            arguments, results = (
+                [value for at, value in phase_values if at == phase] for phase_values in (phase_inputs, phase_outputs)
             )
-            yield next(texts), next(texts)
+            yield (
+                abbreviate_list(argument_texts(arguments, outer), max_length),
+                abbreviate_list(map(abbreviate_value, results), max_length),
+            )
+
+
+def argument_texts(arguments: Iterable[Value], outer: Collection[Value]) -> Iterator[str]:
+    """The arguments of a call as texts, with `\u2026` in place of arrays that the caller got, too, such as
+    weights that a recursion passes on.
+
+    >>> table = np.array([1, -1, -1])
+    >>> list(argument_texts([table, np.array([2, 0, 0]), 2], outer=[table, 5])), list(argument_texts([5], outer=[5]))
+    (['\u2026', '[2, 0, 0]', '2'], ['5'])
+    """
+    for is_passed_on, values in groupby(arguments, lambda value: is_array_among(value, outer)):
+        yield from ["\u2026"] if is_passed_on else map(abbreviate_value, values)
+
+
+MAX_COMPARED_SIZE = 1024
+"""The most elements of arrays that are compared; larger ones are the same only if they are one object."""
+
+
+def is_array_among(value: Value, others: Iterable[Value]) -> bool:
+    """Whether a value is an array, and one of the others."""
+    if isinstance(value, Handle) or not np.ndim(value):
+        return False
+    is_small = np.size(value) <= MAX_COMPARED_SIZE
+    return any(
+        other is value or (is_small and not isinstance(other, Handle) and np.array_equal(value, other))
+        for other in others
+    )
 
 
 def describe_call(name: str, phases: Iterable[tuple[str, str]]) -> str:
@@ -124,19 +160,37 @@ class ActivationTree:
         self.closed.update(closed.tag for closed in event.closed)
 
     def title(self, tag: Tag) -> str:
-        """A call as `fib(3) = 2`; an iteration as `loop[2]: i = 2, s = 1`."""
-        if tag.site.kind == "loop":
-            return f"{tag.last_step}: {self.describe_variables(self.parameter_inputs(tag))}"
-        return describe_call(self._callee_name(tag), self._describe_phases(tag))
+        """A call as `fib(3) = 2`, without arrays that the activation around it got, too; an iteration as
+        `loop[2]: i = 2, s = 1`."""
+        return self._title(tag, MAX_LIST_LENGTH, self._outer_values(tag))
 
-    def describe_call(self, tag: Tag, max_length: int = MAX_LIST_LENGTH) -> str:
-        """A call without its results: `fib(3)`; an iteration with its initial variables, without adjoints. At most as
-        many values as fit in `max_length` characters."""
+    def full_title(self, tag: Tag) -> str:
+        """The title with all arguments."""
+        return self._title(tag, sys.maxsize, ())
+
+    def describe_call(self, tag: Tag) -> str:
+        """A call without its results: `fib(3)`; an iteration with its initial variables, without adjoints."""
+        return self._describe_call(tag, MAX_LIST_LENGTH, self._outer_values(tag))
+
+    def describe_full_call(self, tag: Tag) -> str:
+        """A call with all its arguments."""
+        return self._describe_call(tag, sys.maxsize, ())
+
+    def _title(self, tag: Tag, max_length: int, outer: Collection[Value]) -> str:
+        if tag.site.kind == "loop":
+            return f"{tag.last_step}: {self.describe_variables(self.parameter_inputs(tag), max_length)}"
+        return describe_call(self._callee_name(tag), self._describe_phases(tag, max_length, outer))
+
+    def _describe_call(self, tag: Tag, max_length: int, outer: Collection[Value]) -> str:
         if tag.site.kind == "loop":
             initial = [(gate, value) for gate, value in self.parameter_inputs(tag) if not self.gates.phase_of(gate)]
             return f"{tag.last_step}: {self.describe_variables(initial, max_length)}"
-        inputs, _ = next(iter(self._describe_phases(tag, max_length)))
+        inputs, _ = next(iter(self._describe_phases(tag, max_length, outer)))
         return f"{self._callee_name(tag)}({inputs})"
+
+    def _outer_values(self, tag: Tag) -> Collection[Value]:
+        """The inputs of the activation around a tag."""
+        return () if tag.parent is None else self.inputs.get(tag.parent, {}).values()
 
     def describe_variables(self, variables: Iterable[tuple[Gate, Value]], max_length: int = MAX_LIST_LENGTH) -> str:
         """Loop variables with their values: `i = 2, s = 1`."""
@@ -150,9 +204,9 @@ class ActivationTree:
     def _callee_name(self, tag: Tag) -> str:
         return self.callees.get(tag.site, "?")
 
-    def _describe_phases(self, tag: Tag, max_length: int = MAX_LIST_LENGTH) -> Iterator[tuple[str, str]]:
+    def _describe_phases(self, tag: Tag, max_length: int, outer: Collection[Value]) -> Iterator[tuple[str, str]]:
         outputs = sorted(self.returns.get(tag, {}).items())
-        return self.gates.describe_phases(self.parameter_inputs(tag), outputs, max_length)
+        return self.gates.describe_phases(self.parameter_inputs(tag), outputs, max_length, outer)
 
     def describe_firings(self, tag: Tag) -> str:
         firings = plural(self.firings[tag], "firing")

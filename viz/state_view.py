@@ -27,6 +27,9 @@ from .view import MAX_BADGES, Badge, BadgeMark, View
 MAX_LENGTH = 14
 """The most characters of a value or a tag; longer ones are cut."""
 
+MAX_NUMBER_LENGTH = 10
+"""The most characters of a number that is cut."""
+
 MAX_TYPE_LENGTH = 24
 """The most characters of the type of an array; longer ones are cut."""
 
@@ -80,8 +83,10 @@ def overlay_state(
 def abbreviate_value(value: Value) -> str:
     """A value in a few characters.
 
-    >>> abbreviate_value(3), abbreviate_value(np.zeros((3, 4))), abbreviate_value(123456789123456789)
-    ('3', 'float64[3, 4]', '123456789123\u2026')
+    >>> abbreviate_value(3), abbreviate_value(np.zeros((3, 4))), abbreviate_value(np.int32(7))
+    ('3', 'float64[3, 4]', 'int32(7)')
+    >>> abbreviate_value(np.float32(-2e-12) / 3), abbreviate_value(123456789123456789)
+    ('-6.66\u2026e-13', '1.2345\u2026e17')
     >>> abbreviate_value(np.array([1.5, 2.25, 3.5])), abbreviate_value(np.array([[1.5, 2.5], [3.5, 4.5]]))
     ('[1.5, 2.25, \u2026]', 'float64[2, 2]')
 
@@ -95,12 +100,34 @@ def abbreviate_value(value: Value) -> str:
     array = np.asarray(value)
     kind = f"{array.dtype}{list(array.shape)}"
     text = format_value(value) if array.size <= 4 else kind
-    if array.ndim and text != kind and len(text) > MAX_LENGTH:
+    if not array.ndim:
+        return text if len(text) <= MAX_LENGTH else abbreviate_number(text)
+    if text != kind and len(text) > MAX_LENGTH:
         if array.ndim == 1 and "," in text[: MAX_LENGTH - 3]:
             return f"{text[: MAX_LENGTH - 3].rpartition(',')[0]}, \u2026]"
         text = kind
     longest = MAX_TYPE_LENGTH if text == kind else MAX_LENGTH
     return text if len(text) <= longest else f"{text[: longest - 2]}\u2026"
+
+
+def abbreviate_number(literal: str) -> str:
+    """A number without its type, and with fewer digits if it has many. Its sign and its magnitude remain.
+
+    >>> [abbreviate_number(text) for text in ("5.755586403685484", "float32(0.33333334)", "-1.2345678901234e-17")]
+    ['5.7555864\u2026', '0.33333334', '-1.23\u2026e-17']
+    >>> [abbreviate_number(text) for text in ("uint64(9223372036854775808)", "-1234567890.12345", "1234567.12345")]
+    ['9.2233\u2026e18', '-1.2345\u2026e9', '1234567.1\u2026']
+    """
+    number = literal.rpartition("(")[2].rstrip(")")
+    if len(number) <= MAX_NUMBER_LENGTH:
+        return number
+    sign = "-" if number.startswith("-") else ""
+    digits, _, exponent = number.removeprefix("-").partition("e")
+    whole, _, fraction = digits.partition(".")
+    if len(whole) > MAX_NUMBER_LENGTH - 3:
+        digits, exponent = f"{whole[0]}.{whole[1:]}{fraction}", str(len(whole) - 1)
+    magnitude = f"e{exponent}" if exponent else ""
+    return f"{sign}{digits[: MAX_NUMBER_LENGTH - 1 - len(sign + magnitude)]}\u2026{magnitude}"
 
 
 def abbreviate_tag(tag: Tag) -> str:

@@ -17,6 +17,7 @@ from ...core.graph.graph import Graph, GraphNode
 from ..machine.event import Event
 from ..machine.state import State
 from .tag_pattern import site_names, sites_of
+from .values import count_nonfinite
 
 ExpressionKind: TypeAlias = Word["number", "truth", "text", "name", "tag", "value", "values"]
 """The kind of an expression, known before the run. A `name` is compared with a text, which must be a name in the graph;
@@ -76,6 +77,10 @@ def _read_value(state: State, event: Event) -> Any:
     return event.outputs[0][1] if event.outputs else event.token.value
 
 
+def _count_nonfinite(state: State, event: Event) -> int:
+    return sum(count_nonfinite(value) for _, value in event.outputs[:1])
+
+
 def _is_lost(state: State, event: Event) -> bool:
     if event.inputs is None:
         return not state.flight
@@ -127,6 +132,13 @@ _NAME_ROWS = (
         "the results of the firing, by output; a switch has a result on output 0 or 1 only",
         "outputs[0] > 2",
         _read_outputs,
+    ),
+    value_row(
+        "nonfinite",
+        "number",
+        "the number of elements of the first result that are infinite or NaN",
+        "nonfinite > 0",
+        _count_nonfinite,
     ),
     value_row(
         "fired",

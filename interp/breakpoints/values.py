@@ -57,6 +57,16 @@ _COMPARISONS: dict[str, Callable[[Any, Any], Any]] = {
 }
 
 
+def count_nonfinite(value: object) -> int:
+    """The number of elements of a value that are infinite or NaN.
+
+    >>> count_nonfinite(np.array([1.0, np.nan, -np.inf])), count_nonfinite(3), count_nonfinite(float("inf"))
+    (2, 0, 1)
+    """
+    array = np.asarray(value)
+    return int(np.count_nonzero(~np.isfinite(array))) if is_float_array(array) else 0
+
+
 def _compare_general(holds: Callable[[Any, Any], Any], left: object, right: object) -> bool:
     left, right = _widen(left), _widen(right)
     kind = _value_kind(left)

@@ -17,12 +17,14 @@ from itertools import islice, zip_longest
 from typing import Literal as Word
 from typing import NamedTuple, TypeAlias
 
+import numpy as np
+
 from ...core.graph.graph import Graph
 from ...core.tag import Tag
 from ...core.types import Handle
-from ...core.value import Value, format_value, is_same_value
+from ...core.value import MAX_PRINTED_ELEMENTS, Value, abbreviate, format_numbers, is_same_value
 from ..machine.event import Event
-from ..outcome.outcome import describe_value
+from ..outcome.outcome import abbreviate_value
 from ..outcome.program_order import TaggedNode, program_order
 from .answers import FiringOrigin, InjectedOrigin, Origin, OriginId, TokenKey
 from .index import EventIndex
@@ -45,7 +47,8 @@ class ChangedArgument(NamedTuple):
     def describe(self, first_name: str, second_name: str) -> str:
         """The change as text, with these words for the two runs."""
         first, second = _describe_value(self.first), _describe_value(self.second)
-        return f"argument {self.name} is {first} in {first_name}, {second} in {second_name}"
+        where = describe_differing_elements(self.first, self.second)
+        return f"argument {self.name} is {first} in {first_name}, {second} in {second_name}{where}"
 
 
 class OperandDifference(NamedTuple):
@@ -66,7 +69,8 @@ class OperandDifference(NamedTuple):
             _describe_operand(self.first, self.first_origin),
             _describe_operand(self.second, self.second_origin),
         )
-        return f"port {self.port} got {first} in {first_name}, {second} in {second_name}"
+        where = describe_differing_elements(self.first, self.second)
+        return f"port {self.port} got {first} in {first_name}, {second} in {second_name}{where}"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -346,17 +350,39 @@ def missing_ports_of(index: EventIndex, node: int | None, tag: Tag) -> tuple[int
 
 
 def _describe_value(value: Value | None) -> str:
-    return "not there" if value is None else format_value(value)
+    return "not there" if value is None else abbreviate(value)
+
+
+def describe_differing_elements(first: Value | None, second: Value | None) -> str:
+    """How many elements of two arrays differ, and the first of them; empty for arrays of different shapes, and for
+    those that are printed in full.
+
+    >>> zeros, others = np.zeros((8, 8)), np.zeros((8, 8))
+    >>> others[2, 5:7] = 1.5
+    >>> describe_differing_elements(zeros, others), describe_differing_elements(zeros[0], others[2])
+    ('; 2 of 64 elements differ, first [2, 5]: 0.0, 1.5', '')
+    """
+    if first is None or second is None or isinstance(first, Handle) or isinstance(second, Handle):
+        return ""
+    one, other = np.asarray(first), np.asarray(second)
+    if one.shape != other.shape or one.size <= MAX_PRINTED_ELEMENTS:
+        return ""
+    places = np.argwhere((one != other) & ~((one != one) & (other != other)))
+    if not len(places):
+        return ""
+    place = tuple(places[0].tolist())
+    values = ", ".join(format_numbers(array[place]) for array in (one, other))
+    return f"; {len(places):,} of {one.size:,} elements differ, first {list(place)}: {values}"
 
 
 def _describe_operand(value: Value | None, origin: Origin | None) -> str:
     if value is None:
         return "nothing"
     if origin is None:
-        return f"the literal {format_value(value)}"
+        return f"the literal {abbreviate(value)}"
     text = (
-        describe_value(origin.graph, value)
+        abbreviate_value(origin.graph, value)
         if isinstance(origin, FiringOrigin | InjectedOrigin)
-        else format_value(value)
+        else abbreviate(value)
     )
     return f"{text} from {origin.short_description}"

@@ -96,6 +96,19 @@ def anything(x):
 def word(n):
     return ("odd" if n % 2 else None), (("pair", n) if n > 2 else ())
 """,
+    "arrays.py": """
+Pair = tl.Array[tl.int64, 2]
+
+
+@tl.function
+def thirds(xs: tl.Array[tl.float64, 3], y: tl.float64) -> tl.float64:
+    return tl.sum((xs / 3.0) * y) / (tl.sum(xs) * y) * 1.0
+
+
+@tl.function
+def walk(left: Pair, right: Pair, values: Pair, i: tl.int64) -> tl.int64:
+    return tl.cond(i < 0, lambda: 0, lambda: values[i] + walk(left, right, values, i - 1))
+""",
     "ends.py": """
 @tl.function
 def divide(x: tl.int64, y: tl.int64) -> tl.int64:

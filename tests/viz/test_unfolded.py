@@ -131,6 +131,21 @@ def test_a_wide_tree_has_the_first_iterations() -> None:
     assert list(view_violations(view)) == []
 
 
+def test_titles_leave_out_arrays_that_calls_pass_on() -> None:
+    """An array that the caller got, too, is left out of the title of a call, but not of its tooltip; a number never
+    is."""
+
+    @tl.function
+    def count(xs: tl.Array[tl.int64, 2], i: tl.int64, step: tl.int64) -> tl.int64:
+        return tl.cond(i < 0, lambda: 0, lambda: xs[i] + count(xs, i - step, step))
+
+    history = count.history([5, 6], 0, 1)
+    history.run()
+    boxes = activation_tree_view(history.graph, history.arguments, history[:]).boxes.values()
+    assert [box.title for box in boxes] == ["count([5, 6], 0, 1) = 5", "count(\u2026, -1, 1) = 0"]
+    assert [box.tooltip.partition(": ")[2] for box in boxes][1] == "count([5, 6], -1, 1) = 0"
+
+
 def test_activations_are_labelled_as_calls() -> None:
     """A call has its arguments and its result, and an iteration its variables."""
     history = fib.history(3)

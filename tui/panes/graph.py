@@ -10,7 +10,7 @@ from ...core.graph.graph import Graph
 from ...core.tag import Tag
 from ...viz.collapse import folding_order
 from ...viz.graph_view import graph_view
-from ...viz.screen import SCREEN, Folding, adjust_folding, arrange_functions, choose_folding
+from ...viz.screen import SCREEN, Folding, adjust_folding, arrange_functions, best_arrangement, choose_folding
 from ...viz.size_estimate import PictureSize
 from ...viz.state_view import overlay_state
 from ...viz.terminal.badges import CellPositions, cell_positions
@@ -26,6 +26,9 @@ MAX_TOKENS = 1000
 POINTS_PER_COLUMN, POINTS_PER_ROW = 11.0, 27.0
 """The width and height in points of a picture that take a cell of the pane."""
 
+MAX_EXCESS = 1.25
+"""How many times larger than the pane a graph that is folded for it may be, by the estimate."""
+
 MAX_SHRINK = 1.5
 """The most by which a less legible style can shrink a graph, as a factor."""
 
@@ -38,19 +41,22 @@ class LayoutRequest(NamedTuple):
     width: int
     height: int
     zoom: int = 0
-    """The zoom. At 0 the graph is folded as in every other picture, for a screen; each step doubles that screen, and
-    below 0 it is the pane."""
+    """The zoom. At 0 the graph is folded for the pane, if it almost fits there with LEAST_BOXES boxes, or else as in
+    every other picture, for a screen. Each step doubles that screen; below 0 it is the pane."""
     unfolded: tuple[str, ...] = ()
     """The functions, loops and bundles that the user has unfolded."""
     is_full: bool = False
     """Whether each node is drawn."""
 
     @property
+    def pane(self) -> PictureSize:
+        """The size of the pane in points."""
+        return PictureSize(self.width * POINTS_PER_COLUMN, self.height * POINTS_PER_ROW)
+
+    @property
     def screen(self) -> PictureSize:
-        """The size in points for which the graph is folded."""
-        if self.zoom < 0:
-            return PictureSize(self.width * POINTS_PER_COLUMN, self.height * POINTS_PER_ROW)
-        return PictureSize(*(side * 2**self.zoom for side in SCREEN))
+        """The size in points for which the graph is folded, if it does not fit the pane."""
+        return self.pane if self.zoom < 0 else PictureSize(*(side * 2**self.zoom for side in SCREEN))
 
     def matches(self, graph: Graph, focus: Focus) -> bool:
         """Whether the layout is of this graph, with the folding that the focus has."""
@@ -64,10 +70,18 @@ class LayoutRequest(NamedTuple):
 
     def find_folding(self, view: View) -> Folding:
         """What is folded in the view of the graph. It has at most MAX_BOXES boxes."""
-        chosen = Folding() if self.is_full else choose_folding(view, self.screen)
+        chosen = Folding() if self.is_full else self.choose_folding(view)
         folding = adjust_folding(view, chosen, self.folded, self.unfolded)
         order, least = folding_order(folding.apply(view))
         return folding._replace(clusters=(*folding.clusters, *order[:least]))
+
+    def choose_folding(self, view: View) -> Folding:
+        """The folding of a view at this zoom."""
+        if self.zoom == 0:
+            folding = choose_folding(view, self.pane)
+            if best_arrangement(folding.apply(view), self.pane)[0] <= MAX_EXCESS:
+                return folding
+        return choose_folding(view, self.screen)
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,7 +162,7 @@ def draw_view(view: View, request: LayoutRequest) -> Drawing:
         return drawing
     if request.zoom < 0:
         return draw_cells(view, width=width, height=height)
-    higher = draw_cells(view, width=width, max_width=width * 6 // 5, height=height * 3)
+    higher = draw_cells(view, width=width, height=height * 3)
     return higher if higher.fits or higher.size[0] < drawing.size[0] else drawing
 
 

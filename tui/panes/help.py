@@ -12,13 +12,17 @@ from pathlib import Path
 from textwrap import fill
 from typing import NamedTuple
 
-from ...viz.style import GREY, SKY
+from ...viz.style import BOX_LOOKS, GREY, SKY
+from ...viz.terminal.drawing import LETTER_KINDS
 from ..session.command import LEADER_KEY, Command
 from ..session.session import Session
 from .page import PageRow, PageSpan
 
+_LETTERS = ", ".join(f"{BOX_LOOKS[kind].letter} {kind.replace('_', ' ')}" for kind in LETTER_KINDS)
+
 PANE_HELP: Mapping[str, str] = {
-    "graph": """The static graph of the program, each function once. Tokens stand on the arrows along which they travel.
+    "graph": f"""The static graph of the program, each function once. Tokens stand on the arrows along which they
+travel.
 
 ● in flight         ○ waits for partners   ▷ can fire next
 □ parked at a cell  ‖ throttled            ▶ has just fired
@@ -26,7 +30,9 @@ PANE_HELP: Mapping[str, str] = {
 
 The arrow keys, dragging and the wheel pan it. < and > zoom; . turns following the run on or off. A click on a node
 selects it for the inspector; a click on a frame folds the function or loop, and a click on the fold or on a bundle
-unfolds it. { draws every node.""",
+unfolds it. {{ draws every node.
+
+Where room is missing, letters replace the words of boxes: {_LETTERS}.""",
     "source": """The source of the program. The line of the current node is highlighted. · marks lines with nodes,
 ● a breakpoint.
 

@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 
 from ...core.errors import Usage, plural
-from ...core.graph.graph import GraphNode
+from ...core.graph.graph import Graph, GraphNode
 from ...core.tag import Tag
 from ...core.types import Handle
-from ...core.value import format_value
-from ...interp.outcome.outcome import abbreviate_value as abbreviate_for_text
+from ...core.value import Value, format_numbers, format_value
+from ...interp.outcome.outcome import describe_value
 from ...interp.queries.contexts import fires_under
-from ...viz.state_view import abbreviate_tag, abbreviate_value
+from ...viz.state_view import abbreviate_number, abbreviate_tag, abbreviate_value
 from ...viz.style import BADGE_LOOKS, BOX_LOOKS, GREEN, GREY, ORANGE, SKY, kind_of
 from ..session.activation_mark import mark_activation
 from ..session.mark_commands import describe_watches
@@ -32,6 +32,9 @@ from ..session.session import Session
 from .page import PageRow, PageSpan, PanePage, build_row, empty_page, mark_span
 
 MAX_FIRINGS, MAX_VALUES = 8, 60
+MAX_ELEMENTS = 6
+"""The most elements shown of an array at a port, and in a row of an array."""
+
 ELEMENT_WIDTH = 7
 """The columns of an element of an array."""
 
@@ -94,7 +97,7 @@ def port_rows(session: Session, number: int, tag: Tag) -> Iterator[PageRow]:
 
 def describe_port(session: Session, port: PortState) -> tuple[str, str]:
     """The state of a port in words, and its colour."""
-    text = abbreviate_for_text(session.history.graph, port.value)
+    text = describe_operand(session.history.graph, port.value)
     match port.status:
         case "literal":
             return format_value(port.value), ""
@@ -108,6 +111,17 @@ def describe_port(session: Session, port: PortState) -> tuple[str, str]:
             return f"{BADGE_LOOKS['waiting'].glyph} {text}", SKY
         case "empty":
             return "no token yet", ORANGE
+
+
+def describe_operand(graph: Graph, value: Value) -> str:
+    """A value at a port: a number with all its digits, an array with its first elements."""
+    if isinstance(value, Handle) or not np.ndim(value):
+        return describe_value(graph, value)
+    array = np.asarray(value)
+    elements = ", ".join(describe_element(element, array.size) for element in array.flat[:MAX_ELEMENTS])
+    if array.ndim == 1 and array.size <= MAX_ELEMENTS:
+        return f"[{elements}]"
+    return f"{array.dtype}{list(array.shape)} {elements}, \u2026" if array.size else abbreviate_value(value)
 
 
 def firing_rows(session: Session, number: int) -> Iterator[PageRow]:
@@ -180,8 +194,8 @@ def array_rows(value: np.ndarray[Any, Any], chosen: str = "") -> Iterator[PageRo
 def _number_rows(array: np.ndarray[Any, Any]) -> Iterator[PageRow]:
     flat = array.reshape(-1, array.shape[-1]) if array.ndim > 1 and array.shape[-1] else array.reshape(1, -1)
     for line in flat[:4]:
-        more = " …" if len(line) > 6 else ""
-        texts = (f"{describe_element(value, array.size):>{ELEMENT_WIDTH}}" for value in line[:6])
+        more = " …" if len(line) > MAX_ELEMENTS else ""
+        texts = (f"{describe_element(value, array.size):>{ELEMENT_WIDTH}}" for value in line[:MAX_ELEMENTS])
         yield build_row("  ", (" ".join(texts) + more, GREEN))
     if len(flat) > 4:
         yield build_row((f"  and {len(flat) - 4:,} rows more", GREY))
@@ -194,11 +208,13 @@ def describe_element(value: Any, size: int) -> str:
     >>> third = np.float64(1 / 3)
     >>> describe_element(third, 6), describe_element(third, 1), describe_element(np.float64(10.5), 6)
     ('0.3333', '0.3333333333333333', '10.5')
+    >>> describe_element(np.int32(-7), 6), describe_element(np.bool_(True), 6)
+    ('-7', 'true')
     """
-    text = format_value(value[()])
-    if value.dtype.kind != "f" or len(text) <= ELEMENT_WIDTH:
-        return abbreviate_value(value[()])
-    return text if size == 1 else f"{value:.4g}"
+    text = format_numbers(np.asarray(value))
+    if size == 1 or len(text) <= ELEMENT_WIDTH:
+        return text
+    return f"{value:.4g}" if value.dtype.kind in "fV" else abbreviate_number(text)
 
 
 def _watch_rows(session: Session) -> Iterator[PageRow]:

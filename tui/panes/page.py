@@ -40,6 +40,8 @@ class PageRow(NamedTuple):
     """The source line that commands on this row refer to."""
     tail_count: int = 0
     """How many spans at the end stay visible, the end of their text at least, if there is no room for the row."""
+    spare_count: int = 0
+    """How many of these are left out first."""
 
     @property
     def text(self) -> str:
@@ -55,6 +57,9 @@ class PageRow(NamedTuple):
         """
         if not self.tail_count or len(self.text) <= width:
             return self.spans
+        if self.spare_count:
+            kept = self.spans[: -self.spare_count]
+            return self._replace(spans=kept, tail_count=self.tail_count - self.spare_count, spare_count=0).fit(width)
         head, tail = self.spans[: -self.tail_count], self.spans[-self.tail_count :]
         least = width // 2
         tail_room = max(width - sum(len(span.text) for span in head), least)

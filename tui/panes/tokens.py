@@ -206,8 +206,9 @@ class _ActivationRows:
         text, is_here, is_loop = str(tag), tag == self.current, tag.site.kind == "loop"
         is_only = self.filter_tag == tag
         sign = (f"{'◆' if is_only else '●' if is_open else '✓'} ", ORANGE if is_open else GREEN)
-        title = PageSpan(self.titles.title(entry), VERMILLION if is_loop else PURPLE if is_open else GREY, is_here)
-        site = "" if is_loop or tag == ROOT else f"  {tag.last_step}"
+        title, result = self.titles.split_title(entry)
+        colour = VERMILLION if is_loop else PURPLE if is_open else GREY
+        site = "" if is_loop or tag == ROOT or title.startswith(f"{tag.last_step}(") else f"  {tag.last_step}"
         waiting = f"  {entry.tokens} ○" if entry.tokens else ""
         test = describe_loop_end(self.session, tag) if is_loop else ""
         different = self.difference.node if self.difference is not None and self.difference.tag == text else ""
@@ -215,11 +216,14 @@ class _ActivationRows:
             indent,
             sign,
             mark_span(mark_activation(self.session, tag), 2),
-            title,
-            (site + waiting, GREY),
+            PageSpan(title, colour, is_here),
+            (waiting if result else f"{site}{waiting}", GREY),
+            PageSpan(result, colour, is_here),
             (f"  ended: not {test}" if test else "", ORANGE),
             PageSpan(f"  ≠ {different}" if different else "", VERMILLION, True),
-            tail_count=2 if test or different else 0,
+            (site if result else "", GREY),
+            tail_count=4 if result or test or different else 0,
+            spare_count=1 if result else 0,
             is_current=is_here,
             tag=text,
             command="only" if is_only else f"only {text}",

@@ -23,14 +23,22 @@ class FrameValue(NamedTuple):
     event: int
 
 
+class FrameInputs(NamedTuple):
+    """An activation of a frame, with its arguments or loop variables by name."""
+
+    tag: Tag
+    variables: list[tuple[str, Value]]
+    outer: list[Value]
+    """The arguments or loop variables of the activation around it."""
+
+
 class CallFrame(NamedTuple):
     """The innermost call around the current tag, at the current position."""
 
-    tag: Tag
     function: str
-    arguments: list[tuple[str, Value]]
-    iterations: list[tuple[Tag, list[tuple[str, Value]]]]
-    """The current iterations of the loops that it is in, outermost first, each with its loop variables."""
+    call: FrameInputs
+    iterations: list[FrameInputs]
+    """The current iterations of the loops that it is in, outermost first."""
     values: list[FrameValue]
     """The values in the order in which they came."""
     results: list[Value]
@@ -46,12 +54,18 @@ def find_call_frame(session: Session) -> CallFrame:
         tags.insert(0, tag)
         if tag.site.kind == "call":
             break
-    inputs = list[list[tuple[str, Value]]]()
+    inputs = list[FrameInputs]()
+    outer = list[Value]()
+    if tags[0].parent is not None:
+        outer = [value for at, value in index.activation(tags[0].parent).arguments.values() if at <= position]
     values = list[FrameValue]()
     for tag in tags:
         summary = index.activation(tag)
         facts = ((gate, *summary.arguments[gate]) for gate in parameter_gates(graph, summary.arguments))
-        inputs.append([(gate_name(graph, gate), value) for gate, at, value in facts if at <= position])
+        inputs.append(
+            FrameInputs(tag, [(gate_name(graph, gate), value) for gate, at, value in facts if at <= position], outer)
+        )
+        outer = [value for _, value in inputs[-1].variables]
         for number in summary.computations[: bisect_left(summary.computations, position)]:
             event = history[number]
             if event.outputs:
@@ -67,10 +81,9 @@ def find_call_frame(session: Session) -> CallFrame:
     call = tags[0]
     returned_values = sorted(index.activation(call).results.items())
     return CallFrame(
-        call,
         graph.name if call.site == ENVIRONMENT else dict(graph.calls).get(call.site, "?"),
         inputs[0],
-        list(zip(tags[1:], inputs[1:], strict=True)),
+        inputs[1:],
         sorted(values, key=lambda value: value.event),
         [value for node, (at, value) in returned_values if at <= position and not graph.nodes[node].phase],
         call in history.state.records,

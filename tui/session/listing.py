@@ -12,6 +12,8 @@ from itertools import chain, islice
 from operator import itemgetter
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from ...core.errors import TagloomError, plural
 from ...core.graph.graph import Graph
 from ...core.tag import ENVIRONMENT, ROOT, Site, Tag
@@ -341,6 +343,8 @@ class ActivationEntry(NamedTuple):
     results: dict[int, tuple[int, Value]]
     """Position and value of each argument and result, by gate. Both dicts are shared with the index, so they grow; a
     row ignores later positions."""
+    outer_arguments: dict[Gate, tuple[int, Value]]
+    """The arguments of the activation around it."""
     opened_before_base: bool
     """Whether it opened before the first known event, so that its arguments are unknown."""
 
@@ -357,16 +361,16 @@ def list_activations(session: Session) -> list[ActivationEntry | OmittedActivati
     many siblings, those around the current activation are listed. Not recursive, because tags may be very deep."""
     history, index, entries = session.history, session.run.index, list[ActivationEntry | OmittedActivations]()
     current_children = {tag.parent: tag for tag in session.current_tag.self_and_ancestors() if tag.parent is not None}
-    stack: list[tuple[Tag, int] | OmittedActivations] = [(ROOT, 0)]
+    stack: list[tuple[Tag, int, dict[Gate, tuple[int, Value]]] | OmittedActivations] = [(ROOT, 0, {})]
     while stack and len(entries) < MAX_ENTRIES:
         item = stack.pop()
         if isinstance(item, OmittedActivations):
             entries.append(item)
             continue
-        tag, depth = item
+        tag, depth, outer = item
         summary, record = index.activation(tag), history.state.records.get(tag)
         tokens, is_early = None if record is None else record.token_count, summary.open_position is None and tag != ROOT
-        entries.append(ActivationEntry(tag, depth, tokens, summary.arguments, summary.results, is_early))
+        entries.append(ActivationEntry(tag, depth, tokens, summary.arguments, summary.results, outer, is_early))
         parent_children = current_children.get(tag)
         siblings, omitted_count = visible_siblings(
             summary.children,
@@ -374,7 +378,7 @@ def list_activations(session: Session) -> list[ActivationEntry | OmittedActivati
             None if parent_children is None else index.activation(parent_children).open_position,
         )
         stack += [OmittedActivations(omitted_count, depth + 1)] if omitted_count else []
-        stack += [(child, depth + 1) for child in reversed(siblings)]
+        stack += [(child, depth + 1, summary.arguments) for child in reversed(siblings)]
     return entries
 
 
@@ -402,16 +406,37 @@ class ActivationTitles:
         self.callees: dict[Site, str] = {**dict(graph.calls), ENVIRONMENT: graph.name}
 
     def title(self, entry: ActivationEntry) -> str:
-        """A call as `fib(3) = 2`; an iteration as `loop[2]: i = 2, s = 1`."""
-        facts = ((gate, *entry.arguments[gate]) for gate in parameter_gates(self.graph, entry.arguments))
-        arguments = [(gate, value) for gate, at, value in facts if at <= self.position]
+        """A call as `fib(3) = 2`, without arrays that the activation around it got, too; an iteration as
+        `loop[2]: i = 2, s = 1`."""
+        arguments = self.arguments(entry)
         unknown = UNKNOWN_MARK if entry.opened_before_base else ""
         if entry.tag.site.kind == "loop":
             variables = ", ".join(
                 f"{gate_name(self.graph, gate)} = {abbreviate_value(value)}" for gate, value in arguments
             )
             return f"{entry.tag.last_step}: {variables or unknown}"
-        results = [(node, value) for node, (at, value) in sorted(entry.results.items()) if at <= self.position]
-        (first_arguments, first_results), *others = self.gates.describe_phases(arguments, results)
+        outer = [value for _, value in entry.outer_arguments.values()]
+        (first_arguments, first_results), *others = self.gates.describe_phases(
+            arguments, self.results(entry), outer=outer
+        )
         phases = [(first_arguments or unknown, first_results), *others]
         return describe_call(self.callees.get(entry.tag.site, "?"), phases)
+
+    def split_title(self, entry: ActivationEntry) -> tuple[str, str]:
+        """The title in two parts: the second is the result of a call if it is a number, ` = 2`, else it is empty. Of
+        several results it has only the first."""
+        title, results = self.title(entry), self.results(entry)
+        is_number = bool(results) and not isinstance(results[0][1], Handle) and not np.ndim(results[0][1])
+        if entry.tag.site.kind == "loop" or not is_number:
+            return title, ""
+        call, _, others = title.partition(" = ")
+        return call, f" = {abbreviate_value(results[0][1])}{', …' if ',' in others else ''}"
+
+    def arguments(self, entry: ActivationEntry) -> list[tuple[Gate, Value]]:
+        """The arguments or loop variables that have arrived."""
+        facts = ((gate, *entry.arguments[gate]) for gate in parameter_gates(self.graph, entry.arguments))
+        return [(gate, value) for gate, at, value in facts if at <= self.position]
+
+    def results(self, entry: ActivationEntry) -> list[tuple[int, Value]]:
+        """The results that have arrived, by return node."""
+        return [(node, value) for node, (at, value) in sorted(entry.results.items()) if at <= self.position]

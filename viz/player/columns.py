@@ -6,7 +6,6 @@ token * 8 + place; `move_counts` has the number of moves of each event.
 
 from __future__ import annotations
 
-import sys
 from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Sequence
@@ -254,7 +253,7 @@ class PlayerColumns:
             open_position, return_position, close_position = lifetimes.get(tag, (0, -1, -1))
             call, full_call = tag.last_step, tag.last_step
             if tag in tree.inputs:
-                call, full_call = tree.describe_call(tag), tree.describe_call(tag, sys.maxsize)
+                call, full_call = tree.describe_call(tag), tree.describe_full_call(tag)
             row = (
                 -1 if tag.parent is None else self.tags.intern(tag.parent), tag.last_step, abbreviate_tag(tag),
                 call,

@@ -3,9 +3,21 @@
 const { Graph, Log, Machine, chooser, ending } = require("./machine.js");
 const { parseValue, readValue, valueText } = require("./scalars.js");
 
-const MAX_SHORT_VALUE = 14, MAX_LIST = 64;
+const MAX_SHORT_VALUE = 14, MAX_NUMBER = 10, MAX_LIST = 64;
 
-const shortText = (value) => (valueText(value).length <= MAX_SHORT_VALUE ? valueText(value) : `${valueText(value).slice(0, MAX_SHORT_VALUE - 2)}…`);
+const shortText = (value) => (value.cells || valueText(value).length <= MAX_SHORT_VALUE ? valueText(value) : shortNumber(valueText(value)));
+
+// A number without its type, and with fewer digits if it has many. Its sign and its magnitude remain.
+function shortNumber(literal) {
+  const number = literal.slice(literal.lastIndexOf("(") + 1).replace(/\)$/, "");
+  if (number.length <= MAX_NUMBER) return number;
+  const [, sign, whole, fraction, exponent] = /^(-?)(\d*)\.?(\d*)(e.*)?$/.exec(number);
+  const isLong = whole.length > MAX_NUMBER - 3;
+  const digits = isLong ? `${whole[0]}.${whole.slice(1)}${fraction}` : `${whole}${fraction && `.${fraction}`}`;
+  const magnitude = isLong ? `e${whole.length - 1}` : exponent ?? "";
+  return `${sign}${digits.slice(0, MAX_NUMBER - 1 - sign.length - magnitude.length)}…${magnitude}`;
+}
+
 const stepText = (frame) => (frame.site.form.kind === "loop" ? `${frame.site.form.name}[${frame.iteration}]` : frame.site.form.name);
 
 function fullText(machine, value) {

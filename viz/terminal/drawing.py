@@ -140,7 +140,7 @@ LINK_MEANINGS: dict[LinkKind, str] = {
 }
 """The meaning of each kind of arrow."""
 
-_LETTER_KINDS: tuple[BoxKind, ...] = (
+LETTER_KINDS: tuple[BoxKind, ...] = (
     "merge", "switch", "call", "return", "enter", "exit", "next_iteration", "reenter", "back", "pullback",
 )  # fmt: skip
 """Kinds of boxes that are named in words, if there is room."""
@@ -196,7 +196,7 @@ def letter_entries(view: View, style: BoxStyle) -> Iterable[list[GridCell]]:
 
 def _has_letter(kind: BoxKind, style: BoxStyle) -> bool:
     return (
-        kind in _LETTER_KINDS
+        kind in LETTER_KINDS
         if kind in BOX_DELIMITERS and style.uses_letters
         else kind not in (*BOX_DELIMITERS, *_SELF_EVIDENT_KINDS)
     )

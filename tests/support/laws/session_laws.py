@@ -86,12 +86,13 @@ def frame_violations(session: Session, seed: int, steps: int) -> Iterator[str]:
         session.run.index.catch_up(history)
         frame, past = find_call_frame(session), [history[at] for at in range(history.position)]
         tree = CallTree(history.graph, history.arguments, past)
-        call = next(each for each in walk_calls(tree.root) if each.tag == frame.tag)
+        tag = frame.call.tag
+        call = next(each for each in walk_calls(tree.root) if each.tag == tag)
         results = [value for value in call.results[0] if value is not None]
-        arguments = [value for _, value in frame.arguments]
+        arguments = [value for _, value in frame.call.variables]
         if differ(arguments, call.arguments[0]) or differ(frame.results, results):
-            yield f"at {history.position}: {frame.tag} has {frame.arguments} and {frame.results}, not {call}"
-        tags = {frame.tag, *(tag for tag, _ in frame.iterations)}
+            yield f"at {history.position}: {tag} has {arguments} and {frame.results}, not {call}"
+        tags = {tag, *(inputs.tag for inputs in frame.iterations)}
         fired = [
             event.outputs[0][1]
             for event in past
@@ -101,11 +102,11 @@ def frame_violations(session: Session, seed: int, steps: int) -> Iterator[str]:
             and history.graph.nodes[event.token.node].op not in ROUTING_OPS
         ]
         if differ([each.value for each in frame.values if isinstance(each.source, int)], fired):
-            yield f"at {history.position}: {frame.tag} has other values"
+            yield f"at {history.position}: {tag} has other values"
         inner = [value for each in call.own_calls if each.tag.parent in tags for value in each.results[0]]
         returned = [each.value for each in frame.values if isinstance(each.source, Tag)]
         if sorted(map(format_value, returned)) != sorted(format_value(value) for value in inner if value is not None):
-            yield f"at {history.position}: {frame.tag} has other results of calls"
+            yield f"at {history.position}: {tag} has other results of calls"
 
 
 def differ(values: Sequence[Any], others: Sequence[Any]) -> bool:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import functools
+import math
 from collections import Counter
 from types import SimpleNamespace
 from typing import Any, NamedTuple
 
+import numpy as np
 import tagloom as tl
 from support.programs.hand_written_graphs import counting_loop, stuck
 from tagloom.core.graph.graph import Graph
@@ -45,6 +47,12 @@ def chain(n: tl.int64) -> tl.int64:
     return cells[1]
 
 
+@tl.function
+def overflowing(x: tl.float64, xs: tl.Array[tl.float32, 3]) -> tuple[tl.float64, tl.Array[tl.float32, 3]]:
+    """Infinite values, and what becomes of them."""
+    return 1.0 / x - 2.0 / x, xs / (xs - 2.0)
+
+
 class Moment(NamedTuple):
     """An event, and a stand-in for the state after it with the attributes that expressions read."""
 
@@ -61,6 +69,7 @@ RUNS: dict[str, tuple[Graph, list[Any], str]] = {
     "count": (counting_loop([("total", 0), ("trips", 1)]), [3], "waves"),
     "stuck": (stuck(), [5], "fifo"),
     "chain": (chain.graph, [4], "random:2"),
+    "overflowing": (overflowing.graph, [0.0, [0.0, 1.0, 2.0]], "waves"),
 }
 
 
@@ -110,6 +119,7 @@ def _names(graph: Graph, event: Event, state: Any) -> dict[str, Any]:
         "value": results[0] if results else token.value,
         "inputs": list(event.inputs or ()),
         "outputs": dict(event.outputs),
+        "nonfinite": sum(not math.isfinite(number) for result in results[:1] for number in _floats(result)),
         "fired": event.inputs is not None,
         "trap": event.trap or "",
         "lost": (event.inputs is None and not state.flight)
@@ -127,3 +137,9 @@ def _names(graph: Graph, event: Event, state: Any) -> dict[str, Any]:
         "store": state.waiting_count,
         "flight": len(state.flight),
     }
+
+
+def _floats(value: Any) -> list[float]:
+    """The elements of a value of floats."""
+    array = np.asarray(value)
+    return array.ravel().tolist() if array.dtype.kind == "f" else []

@@ -18,6 +18,7 @@ from tagloom.interp.outcome.outcome import describe_value
 from tagloom.tui.app.themes import CONTRAST, contrast, legible_colour
 from tagloom.tui.load import find_program, program_and_graph
 from tagloom.tui.panes.arrange import OTHER_PANES, PANES, arrange_panes
+from tagloom.tui.panes.call import call_page
 from tagloom.tui.panes.code import code_page
 from tagloom.tui.panes.events import events_page
 from tagloom.tui.panes.graph import LayoutRequest, draw_tokens, lay_out_graph
@@ -35,6 +36,7 @@ from tagloom.tui.session.session import Session
 from tagloom.viz.collapse import folding_order
 from tagloom.viz.graph_view import graph_view
 from tagloom.viz.pictures import trim_view
+from tagloom.viz.screen import LEAST_BOXES
 from tagloom.viz.state_view import overlay_state, state_view
 from tagloom.viz.style import ACTIVATION_COLOURS, DARK, FADED_ACTIVATION_COLOURS, LIGHT, PALETTE
 
@@ -226,8 +228,8 @@ def test_the_tree_of_tags(folder: Path) -> None:
     session = session_after("fib.py:fib", "3", do="run")
     assert tags_page(session).text().splitlines()[:3] == [
         "> ✓ #1 fib(3) = 3",
-        "    ✓ #2 fib(2) = 2  fib",
-        "      ✓ #4 fib(1) = 1  fib",
+        "    ✓ #2 fib(2) = 2",
+        "      ✓ #4 fib(1) = 1",
     ]
     session.execute("goto 20")
     assert "=" not in tags_page(session).text() and "more" not in tags_page(session).text()
@@ -348,6 +350,32 @@ def test_the_slice_of_arrays_is_chosen(folder: Path) -> None:
     assert session.execute("slice ...").ok and not session.focus.array_slice
 
 
+def test_ports_have_numbers_in_full_and_arrays_in_short(folder: Path) -> None:
+    """A number at a port has all its digits; an array has its first elements, with four digits."""
+    session = session_after("arrays.py:thirds", "[1.0, 2.0, 7.0]", "0.1", do="run;select multiply")
+    ports = [row.text for row in inspector_page(session).rows if row.text.startswith("  port")]
+    assert ports == ["  port 0  ▶ [0.3333, 0.6667, 2.333]", "  port 1  ▶ 0.1"]
+    session.execute("select return")
+    assert "port 0  ▶ 0.3333333333333333" in inspector_page(session).text()
+
+
+def test_arrays_that_calls_pass_on_are_not_repeated(folder: Path) -> None:
+    """Titles of calls leave out arrays that the caller got, too; the pane of the call names several in one row. If a
+    row of the tree is too long, its result stays."""
+    session = session_after("arrays.py:walk", "[1, 2]", "[3, 4]", "[5, 6]", "1", do="run")
+    tree = [row.text.split("  ")[-1] for row in tags_page(session).rows]
+    assert [text.partition(" ")[2] for text in tree] == [
+        "#1 walk([1, 2], [3, 4], [5, 6], 1) = 11",
+        "#2 walk(…, 0) = 5",
+        "#3 walk(…, -1) = 0",
+    ]
+    first = tags_page(session).rows[0]
+    assert "".join(span.text for span in first.fit(24)) == "✓ #1 walk([1, 2], … = 11"
+    session.execute("tag-back main/walk/walk"), session.execute("tag-back main/walk/walk")
+    rows = [row.text for row in call_page(session).rows]
+    assert rows[:3] == ["#3 walk(…, -1)  walk/walk", "  left, right, values as in #2 ", "  i = -1"]
+
+
 def test_rows_of_arrays() -> None:
     """An array has its type, its statistics and a slice, also if it is empty or not finite."""
     texts = [
@@ -462,16 +490,27 @@ def example(file: str) -> Graph:
 
 
 @pytest.mark.full
-@pytest.mark.parametrize("size", [(48, 16), (86, 48)])
 @pytest.mark.parametrize("file", NETWORKS)
-def test_the_pane_is_folded_as_all_pictures(file: str, size: tuple[int, int]) -> None:
-    """In a pane of any size, a box is drawn for each node as in `tagloom show`."""
+def test_a_small_pane_is_folded_as_all_pictures(file: str) -> None:
+    """In a pane that is too small for the graph, a box is drawn for each node as in `tagloom show`."""
     graph = example(file)
-    layout = lay_out_graph(LayoutRequest(graph, (), *size))
+    layout = lay_out_graph(LayoutRequest(graph, (), 48, 16))
     places = trim_view(graph_view(graph)).places
     assert {name: place for name, place in layout.places.items() if name != place} == {
         name: place for name, place in places.items() if name != place
     }
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("file", [*NETWORKS, "tensorflow/digits.py"])
+def test_a_wide_pane_shows_whole_networks(file: str) -> None:
+    """The pane of a screen of 200 columns and 60 rows has the width of the graph, with at least 15 boxes."""
+    if "digits" in file:
+        pytest.importorskip("sklearn")
+    request = LayoutRequest(example(file), (), 84, 46)
+    layout = lay_out_graph(request)
+    assert layout.drawing.size[0] <= request.width
+    assert len(layout.folding.apply(layout.view).boxes) >= LEAST_BOXES
 
 
 def test_a_fold_opens_by_one_level() -> None:

@@ -263,7 +263,7 @@ def test_many_arguments_are_counted() -> None:
     history = total.history(1)
     history.run()
     tags, array = form_of(history)["tags"], "float64[3, 4]"
-    assert tags["call"] == [f"total({n}, {', '.join([array] * 4)}, \u2026 5 more)" for n in (1, 0)]
+    assert tags["call"] == [f"total(1, {', '.join([array] * 4)}, \u2026 5 more)", "total(0, \u2026)"]
     assert tags["full_call"] == [f"total({n}, {', '.join([array] * 9)})" for n in (1, 0)]
     page = history.player()
     assert page.name == tags["call"][0]
