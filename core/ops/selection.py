@@ -42,7 +42,7 @@ def astype_scalar(operand: DType, result: DType) -> ScalarFunction:
     """Integers wrap, by the cast to the dtype of the result; floats are rounded toward zero and saturate."""
     if result.kind == "b":
         return ScalarFunction(scalar_kernels.nonzero)
-    if result in dtypes.FLOAT_FORMATS:
+    if result in dtypes.FLOAT_FORMATS and operand.kind != "b":  # numba's float() takes no bool
         return ScalarFunction(scalar_kernels.round_float, dtypes.FLOAT_FORMATS[result])
     if result.kind == "f":
         return ScalarFunction(float)

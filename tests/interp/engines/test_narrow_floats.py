@@ -47,6 +47,14 @@ def test_programs_have_the_bits_of_the_reference(dtype: DType, shape: tuple[int,
             assert all(map(is_same_value, function.run(*arguments, engine=engine).results, required))
 
 
+@each_dtype
+def test_truth_values_become_numbers(dtype: DType) -> None:
+    """A cast of a bool is 0 or 1 on every engine."""
+    function = tl.function(lambda x: tl.astype(x > 2, dtype))
+    for engine in ENGINES:
+        assert [float(function.run(x, engine=engine).value) for x in (1, 3)] == [0.0, 1.0]
+
+
 def elementwise_samples(dtype: DType) -> list[OpSample]:
     """The ops with a scalar column, on operands of a dtype, of bool and of int64."""
     samples = op_samples(value_dtypes=(*FLOAT_FORMATS, dtypes.int16, dtypes.float64))
