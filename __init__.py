@@ -223,6 +223,8 @@ from .interp.speculation.speculate import speculate
 from .interp.training import optimizers
 from .interp.training.embedding import Candidates, Embedding, log_uniform_candidates, sampled_softmax
 from .interp.training.metrics import read_metrics
+from .interp.training.parameter_servers.messages import TrainingReport
+from .interp.training.parameter_servers.train import train
 from .tui.cli.debug_here import debug_run as _debug_run
 from .tui.cli.progress import progress
 from .tui.run_start import load_run
@@ -273,6 +275,7 @@ __all__ = [
     "Static",
     "TagloomError",
     "Tape",
+    "TrainingReport",
     "Trap",
     "Type",
     "Usage",
@@ -460,6 +463,7 @@ __all__ = [
     "tile",
     "to_json",
     "topk",
+    "train",
     "tril",
     "triu",
     "truncated_normal",

@@ -6,7 +6,7 @@ other rows of the shards that it changes.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from ...core import dtypes
@@ -57,10 +57,21 @@ class Embedding:
 
     def __call__(self, ids: Any) -> Any:
         """Look up the vectors, of shape (n, ...), for integer ids of shape (n,). An id out of range traps."""
-        zero_row = zeros((1, *self.width), dtype=self.shards[0].dtype)
-        vectors = take(zero_row, multiply(ids, 0), axis=0)
-        for shard, (rows, positions) in zip(self.shards, self._split_by_shard(ids), strict=True):
-            vectors = scatter(vectors, take(shard, rows, axis=0), positions)
+        return self._stitch(ids, lambda shard, rows: take(self.shards[shard], rows, axis=0))
+
+    def rows_by_shard(self, ids: Any) -> list[Any]:
+        """For each shard, the indices of the rows that have the vectors of these ids."""
+        return [rows for rows, _ in self._split_by_shard(ids)]
+
+    def stitch(self, ids: Any, parts: Sequence[Any]) -> Any:
+        """The vectors for ids, from the rows of each shard at `rows_by_shard(ids)`."""
+        return self._stitch(ids, lambda shard, rows: parts[shard])
+
+    def _stitch(self, ids: Any, gather: Callable[[int, Any], Any]) -> Any:
+        """The vectors for ids; `gather` returns the rows of a shard at some indices."""
+        vectors = take(zeros((1, *self.width), dtype=self.shards[0].dtype), multiply(ids, 0), axis=0)
+        for shard, (rows, positions) in enumerate(self._split_by_shard(ids)):
+            vectors = scatter(vectors, gather(shard, rows), positions)
         return vectors
 
     def _split_by_shard(self, ids: Any) -> Iterator[tuple[Any, Any]]:

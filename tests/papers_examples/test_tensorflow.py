@@ -19,6 +19,8 @@ README = (FOLDER / "README.md").read_text(encoding="utf-8")
 SCHEDULES = ("waves", "fifo", "lifo", "random:1")
 RUNS = [line.split(" | ") for line in README.split("| program |")[1].split("\n\n")[0].splitlines()[2:]]
 SLOW = ("digits.py 300",)
+LEARNING = ("digits", "parameter_servers")
+"""Programs whose tables take long, since they train on the digits."""
 
 
 def load(name: str) -> ModuleType:
@@ -61,7 +63,7 @@ def test_results_are_as_expected(name: str, row: dict[str, Any], schedule: str) 
 
 @pytest.mark.inner(first=2)
 @pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=[pytest.mark.heavy] if name == "digits" else []) for name in FILES]
+    "name", [pytest.param(name, marks=[pytest.mark.heavy] if name in LEARNING else []) for name in FILES]
 )
 def test_the_readme_has_the_tables(name: str) -> None:
     """The README has the tables that a file prints."""

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from .links import DRIVER
 from .packing import Packed
-from .worker import Worker
+from .peer import Peer
 
 
 class Faults(NamedTuple):
@@ -103,7 +103,7 @@ class NetworkPool:
         self,
         worker_count: int,
         seed: int | None,
-        new_worker: Callable[[NetworkLinks, str, int], Worker],
+        new_worker: Callable[[NetworkLinks, str, int], Peer],
         faults: Faults | None = None,
         *,
         has_checkpoints: bool = False,
@@ -115,14 +115,14 @@ class NetworkPool:
         self.checkpoint_interval = CHECKPOINT_ROUNDS if self._faults.death or has_checkpoints else float("inf")
         self._network = FaultyNetwork([DRIVER, *range(worker_count)], self._faults, self._dice)
         self.links = NetworkLinks(self._network, DRIVER)
-        self.workers: list[Worker] = []
+        self.workers: list[Peer] = []
         for rank in range(worker_count):
             self.workers.append(self._start(rank))
         self._deaths = 0
         self._suspensions: dict[int, tuple[float, float]] = {}
         """For each suspended worker, the rounds in which its suspension began and ends."""
 
-    def _start(self, rank: int, epoch: int = 0) -> Worker:
+    def _start(self, rank: int, epoch: int = 0) -> Peer:
         order = f"random:{self._dice.randrange(2**32)}" if self._faults.max_delay else "lifo"
         return self._new_worker(NetworkLinks(self._network, rank), order, epoch)
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 import time
+import traceback
 from collections.abc import Sequence
 
 from .frames import frame
 from .links import DRIVER
 from .packing import Buffer, Packed
-from .worker_job import STEPS_PER_TURN, build_worker, report_failure
+from .peer import MAX_FAILURE_TEXT, STEPS_PER_TURN, build_peer
 
 CALL_SECONDS = 0.02
 """The longest time of a call of the actor, some ten times the cost of an empty call."""
@@ -46,21 +47,21 @@ class RayWorker:
     def __init__(self, job_text: bytes, rank: int, epoch: int) -> None:
         job = json.loads(job_text)
         self._links = MailboxLinks(rank, job["workers"])
-        self._worker = build_worker(job, self._links, epoch)
+        self._peer = build_peer(job, self._links, epoch)
 
     def work(self, batches: Sequence[bytes]) -> tuple[bytes, bool]:
         """Take these batches, and work for a while; returns the frames to send, and whether the worker is idle."""
-        links, worker, deadline = self._links, self._worker, time.monotonic() + CALL_SECONDS
+        links, peer, deadline = self._links, self._peer, time.monotonic() + CALL_SECONDS
         links.arrived += batches
         try:
             while True:
-                worker.take_turn(STEPS_PER_TURN)
-                if links.frames or worker.is_idle or time.monotonic() >= deadline:
+                peer.take_turn(STEPS_PER_TURN)
+                if links.frames or peer.is_idle or time.monotonic() >= deadline:
                     break
         except Exception:
-            report_failure(worker)
+            peer.report_failure(traceback.format_exc()[-MAX_FAILURE_TEXT:])
         frames, links.frames = links.frames, []
-        return b"".join(frames), worker.is_idle
+        return b"".join(frames), peer.is_idle
 
     def confirm_life(self) -> None:
         """Return at once; Ray calls it in another thread than `work`."""

@@ -38,6 +38,7 @@ from .memory import CellMemory, memory_rank
 from .messages import (
     Allowance,
     CloseNotice,
+    FailureNotice,
     FiringRequest,
     FiringResult,
     LimitNotice,
@@ -159,6 +160,11 @@ class Worker:
             self._deliver(self._pick(self._state))
         if self.can_step and not self._state.flight:
             self._ask_for_work()
+        self.channels.flush()
+
+    def report_failure(self, text: str) -> None:
+        """Tell the driver about an exception, of which the text is the traceback."""
+        self.channels.send(DRIVER, FailureNotice(text))
         self.channels.flush()
 
     def _handle(self, sender: int, message: Message) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import traceback
 from collections.abc import Sequence
 from typing import Any
 
@@ -11,13 +10,8 @@ from ....core.json.cursor import JsonCursor
 from ....core.json.graph import graph_to_json, read_graph
 from ..interrupt import Interrupt
 from ..limits import LimitMonitor, Limits
-from .links import DRIVER, Links
-from .messages import FailureNotice
+from .links import Links
 from .worker import Worker
-
-STEPS_PER_TURN = 200
-"""The number of steps between two looks for messages: some 4 ms."""
-MAX_FAILURE_TEXT = 4_000
 
 
 def worker_job(
@@ -31,6 +25,7 @@ def worker_job(
 ) -> dict[str, Any]:
     """The job of every worker of a run: `share` are its limits, and `ranks` the ranks of the `WorkerPlacement`."""
     return {
+        "builder": f"{__name__}:build_worker",
         "graph": graph_to_json(graph),
         "workers": worker_count,
         "limits": {"tokens": share.tokens, "depth": share.depth, "bytes": share.bytes},
@@ -55,9 +50,3 @@ def build_worker(job: dict[str, Any], links: Links, epoch: int) -> Worker:
         ranks=job["ranks"],
         has_timeline=job["has_timeline"],
     )
-
-
-def report_failure(worker: Worker) -> None:
-    """Send the driver the traceback of the exception that is being handled."""
-    worker.channels.send(DRIVER, FailureNotice(traceback.format_exc()[-MAX_FAILURE_TEXT:]))
-    worker.channels.flush()

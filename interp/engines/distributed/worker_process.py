@@ -7,13 +7,14 @@ import select
 import socket
 import threading
 import time
+import traceback
 from contextlib import suppress
 from typing import Any
 
 from .frames import FrameReader, frame
 from .links import DRIVER
 from .packing import Packed
-from .worker_job import STEPS_PER_TURN, build_worker, report_failure
+from .peer import MAX_FAILURE_TEXT, STEPS_PER_TURN, build_peer
 
 IDLE_SECONDS = 0.001
 """How long an idle worker waits for a message."""
@@ -66,19 +67,19 @@ class SocketLinks:
 
 
 def serve(job: dict[str, Any]) -> None:
-    """Be a worker until the driver closes the socket."""
+    """Be the peer of a job until the driver closes the socket."""
     connection = socket.socket(fileno=os.dup(job["socket"]))  # the least free number: select takes none from 1,024 up
     os.close(job["socket"])
     connection.setblocking(False)
     links = SocketLinks(connection, job["rank"], job["workers"])
     threading.Thread(target=links.send_heartbeats, daemon=True).start()
-    worker = build_worker(job, links, job["epoch"])
+    peer = build_peer(job, links, job["epoch"])
     try:
         while True:
-            worker.take_turn(STEPS_PER_TURN)
-            if worker.is_idle:
+            peer.take_turn(STEPS_PER_TURN)
+            if peer.is_idle:
                 links.wait()
     except (EOFError, ConnectionError):
         return
     except Exception:
-        report_failure(worker)
+        peer.report_failure(traceback.format_exc()[-MAX_FAILURE_TEXT:])
