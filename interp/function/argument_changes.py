@@ -1,9 +1,10 @@
-"""Changes of arguments: after a call, the caller's lists and dicts have the items that Python would leave in them.
+"""Changes of arguments: after a call, the caller's lists, dicts and instances of dataclasses have the items and
+attributes that Python would leave in them.
 
-A function that changes arguments is traced once more, as one that also returns them. While it is traced, its lists and
-dicts are objects of Python: `describe_origins` says at the end of the trace where each of them comes from, in a text
-that is part of the structure of the result. After the run, `change_arguments` puts the caller's own lists, dicts and
-arrays back to these places.
+A function that changes arguments is traced once more, as one that also returns them. While it is traced, its lists,
+dicts and instances are objects of Python: `describe_origins` says at the end of the trace where each of them comes
+from, in a text that is part of the structure of the result. After the run, `change_arguments` puts the caller's own
+objects and arrays back to these places. Below, a container is a list, a dict or an instance of a dataclass.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from ...core.dtypes import PYTHON_DTYPES
 from ...core.errors import Invalid
 from ...core.frontend.trace.choice import Choice
 from ...core.frontend.trace.program_builder import TracedValue, current_region
-from ...core.frontend.trace.pytree import is_named_tuple
+from ...core.frontend.trace.pytree import attributes_of, init_fields, is_named_tuple, is_record
 from ...core.frontend.trace.source_location import user_location
 from ...core.frontend.trace.stacked_items import DICT_CLASSES, StackedItems, has_stacked_entries
 from ...core.program.program import Location
@@ -27,16 +28,18 @@ _PYTHON_CLASSES = tuple(dtype.numpy.type for dtype in PYTHON_DTYPES)
 Path: TypeAlias = tuple[Any, ...]
 """The place of a value in the arguments: the position of the argument, then keys and positions."""
 OLD, NEW, TUPLE, ROWS, CHOICE = "old", "new", "tuple", "rows", "choice"
-"""The words that begin an origin: a value of the arguments, and its path; a new list or dict, and its number; a tuple;
+"""The words that begin an origin: a value of the arguments, and its path; a new container, and its number; a tuple;
 the lists that one array holds, which are where they were, and may have been changed; one of several lists, and the
 position of the number that says which one. The origins of the items follow, or those of the several lists. The origin
 of all other values is None."""
 
 
 def _items_of(value: Any) -> Iterator[tuple[Any, Any]]:
-    """The keys or positions of a container's items, and the items."""
+    """The keys or positions of a container's items, or the names of its fields, and the items."""
     if type(value) in DICT_CLASSES:
         yield from value.items()
+    elif is_record(value):
+        yield from init_fields(value)
     elif type(value) is list or _is_tuple(value):
         yield from enumerate(value)
 
@@ -44,6 +47,11 @@ def _items_of(value: Any) -> Iterator[tuple[Any, Any]]:
 def _is_tuple(value: Any) -> bool:
     """Whether a value is a tuple or a named tuple."""
     return type(value) is tuple or is_named_tuple(type(value))
+
+
+def _is_container(value: Any) -> bool:
+    """Whether a value is an object that may change: a list, a dict, or an instance of a dataclass."""
+    return type(value) in (list, *DICT_CLASSES) or is_record(value)
 
 
 def _tuple_like(model: Any, items: Iterable[Any]) -> Any:
@@ -69,10 +77,13 @@ class ArgumentValues:
     arguments: Sequence[Any]
     values: list[tuple[Path, Any, list[Any]]] = field(init=False)
     """Each value in the arguments, with its path and its items."""
+    attributes: list[tuple[Any, dict[str, Any]]] = field(init=False)
+    """Each instance of a dataclass in the arguments, with its attributes."""
 
     def __post_init__(self) -> None:
         pairs = [pair for position, value in enumerate(self.arguments) for pair in walk_paths(value, (position,))]
         self.values = [(path, value, [item for _, item in _items_of(value)]) for path, value in pairs]
+        self.attributes = [(value, attributes_of(value)) for _, value in pairs if is_record(value)]
 
     @property
     def paths(self) -> dict[int, Path]:
@@ -80,8 +91,8 @@ class ArgumentValues:
         return {id(value): path for path, value, _ in self.values}
 
     def contents(self, positions: Sequence[int]) -> tuple[Any, ...]:
-        """The arguments at these positions at the end of the trace, then the lists and dicts that have changed and are
-        in them no more.
+        """The arguments at these positions at the end of the trace, then the containers that have changed and are in
+        them no more. Raises Invalid (F4) for an attribute that has changed and is not a parameter of its class.
 
         >>> rows = [[1], [2]]
         >>> former = ArgumentValues([rows])
@@ -89,17 +100,36 @@ class ArgumentValues:
         >>> former.contents([0])
         ([[1]], [2, 3])
         """
+        for instance, before in self.attributes:
+            _check_attributes(instance, before)
         contents = tuple(self.arguments[position] for position in positions)
         reached = {id(value) for _, value in walk_paths(contents, ())}
         removed = [
             value
             for (position, *_), value, items in self.values
             if position in positions
-            and type(value) in (list, *DICT_CLASSES)
+            and _is_container(value)
             and id(value) not in reached
-            and (len(items) != len(value) or any(a is not b for a, (_, b) in zip(items, _items_of(value), strict=True)))
+            and _has_changed(value, items)
         ]
         return (*contents, *removed)
+
+
+def _has_changed(container: Any, items: Sequence[Any]) -> bool:
+    now = [item for _, item in _items_of(container)]
+    return len(now) != len(items) or any(a is not b for a, b in zip(now, items, strict=True))
+
+
+def _check_attributes(instance: Any, before: dict[str, Any]) -> None:
+    now, names = attributes_of(instance), {name for name, _ in init_fields(instance)}
+    for name in sorted(now.keys() | before.keys()):
+        if name not in names and now.get(name) is not before.get(name):
+            raise Invalid(
+                f"attribute {name} of a {type(instance).__name__} is assigned, which is not a parameter of its class",
+                rule="F4",
+                where=user_location(),
+                hint=f"make it a field, {name}: float = 0.0, so that a program can return it",
+            )
 
 
 @dataclass
@@ -120,7 +150,7 @@ class _Origins:
             return [TUPLE, None, self._describe_items(value)]
         if type(value) is Choice and any(map(_has_containers, value.options)):
             self.refuse()
-        is_container = type(value) in (list, *DICT_CLASSES)
+        is_container = _is_container(value)
         path = self.paths.get(id(value))
         if not is_container:
             return None if path is None else [OLD, path, None]
@@ -176,7 +206,7 @@ def _has_containers(value: Any) -> bool:
     if has_stacked_entries(value):
         (entries,) = value.values()
         return _has_containers(entries.columns)
-    return type(value) in (list, *DICT_CLASSES) or (_is_tuple(value) and any(map(_has_containers, value)))
+    return _is_container(value) or (_is_tuple(value) and any(map(_has_containers, value)))
 
 
 def _is_ambiguous(container: Any) -> bool:
@@ -235,8 +265,17 @@ def change_arguments(
     for content, origin in zip(contents, _read_origins(origins), strict=True):
         caller.restore(content, origin)
     for container, items in caller.changes:
-        container.clear()
-        (container.update if type(container) in DICT_CLASSES else container.extend)(items)
+        _set_items(container, items)
+
+
+def _set_items(container: Any, items: Any) -> None:
+    if is_record(container):
+        for name, item in items.items():
+            if getattr(container, name) is not item:
+                object.__setattr__(container, name, item)
+        return
+    container.clear()
+    (container.update if type(container) in DICT_CLASSES else container.extend)(items)
 
 
 @dataclass
@@ -257,7 +296,7 @@ class _CallerItems:
             return self._restore_choice(content, items[int(self.numbers[place])])
         if kind == TUPLE:
             return _tuple_like(content, self._restore_items(content, items, None))
-        is_container = type(content) in (list, *DICT_CLASSES)
+        is_container = _is_container(content)
         value = self.new.setdefault(place, content) if kind == NEW else self.old[tuple(place)]
         if is_container and type(value) is type(content):
             self._change(value, content, items)
@@ -269,10 +308,11 @@ class _CallerItems:
         return self.restore(content, origin if kind == CHOICE else [kind, place, None])
 
     def _change(self, container: Any, content: Any, origins: Any) -> None:
-        """Note the items that a list or dict takes."""
-        if type(content) in DICT_CLASSES:
-            items = self._restore_items(list(content.values()), origins, None)
-            self.changes.append((container, dict(zip(content, items, strict=True))))
+        """Note the items or attributes that a container takes."""
+        if type(content) in DICT_CLASSES or is_record(content):
+            parts = dict(_items_of(content))
+            items = self._restore_items(list(parts.values()), origins, None)
+            self.changes.append((container, dict(zip(parts, items, strict=True))))
         else:
             self.changes.append((container, self._restore_items(content, origins, container)))
 
@@ -301,7 +341,7 @@ class _CallerItems:
 
 
 def to_python(value: Any) -> Any:
-    """A value of a result with numbers of Python; its lists and dicts are changed.
+    """A value of a result with numbers of Python; its containers are changed.
 
     >>> import numpy as np
     >>> to_python([(np.int64(1), np.float32(2))])
@@ -313,11 +353,13 @@ def to_python(value: Any) -> Any:
         value[:] = map(to_python, value)
     elif type(value) in DICT_CLASSES:
         value.update({key: to_python(item) for key, item in value.items()})
+    elif is_record(value):
+        _set_items(value, {name: to_python(item) for name, item in init_fields(value)})
     return value.item() if isinstance(value, _PYTHON_CLASSES) else value
 
 
 def is_shared(position: int, arguments: Sequence[Any]) -> bool:
-    """Whether a list or dict in the argument at this position is in two places of the arguments.
+    """Whether a container in the argument at this position is in two places of the arguments.
 
     >>> row = [1]
     >>> is_shared(0, [row, row]), is_shared(0, [[row, row]]), is_shared(0, [[row], [1]])
@@ -330,18 +372,18 @@ def is_shared(position: int, arguments: Sequence[Any]) -> bool:
 
 
 def container_ids(value: Any) -> list[int]:
-    """The identities of the lists and dicts in an argument, one for each place.
+    """The identities of the containers in an argument, one for each place.
 
     >>> len(container_ids([[1], ({"a": []}, 2)]))
     4
     """
-    return [id(part) for _, part in walk_paths(value, ()) if type(part) in (list, *DICT_CLASSES)]
+    return [id(part) for _, part in walk_paths(value, ()) if _is_container(part)]
 
 
 def refuse_shared_change(name: str, parameter: str) -> NoReturn:
-    """Raises Invalid (F4) for a call whose arguments have a list or dict in two places, one of which changes."""
+    """Raises Invalid (F4) for a call whose arguments have a container in two places, one of which changes."""
     raise Invalid(
-        f"{name} changes a list or dict in its argument {parameter} that is also in another place of the arguments",
+        f"{name} changes an object in its argument {parameter} that is also in another place of the arguments",
         rule="F4",
         where=user_location(),
         hint="pass a copy in one of the two places",
@@ -354,5 +396,5 @@ def refuse_change(name: str, parameter: str) -> NoReturn:
         f"{name} changes its argument {parameter}, and a call of a tl.function in another function gets a copy",
         rule="F4",
         where=user_location(),
-        hint=f"change a copy, {parameter} = list({parameter}), and return it; or leave out @tl.function of {name}",
+        hint=f"change a copy, as in {parameter} = list({parameter}), and return it; or leave @tl.function out",
     )

@@ -56,7 +56,7 @@ from .raising import raised, stage_assertion
 from .staging import stage_branch
 from .state import CONTAINERS, ItemsPlace, Variables, record_write, register_created
 from .tables import is_open_table, is_symbolic_key, may_grow, set_entry
-from .trees import is_rebuilt, is_symbolic, split, static_objects
+from .trees import is_rebuilt, is_symbolic, note_copied_records, split, static_objects
 from .writes import (
     announce_items,
     announce_items_in_place,
@@ -140,7 +140,7 @@ def select(items: Sequence[Any], index: Any) -> Any:
         columns = [array_namespace().zeros(len(items), dtype=dtypes.bool)]
         columns[0][index]
         return items[0]
-    return trees[0].rebuild([column[index] for column in columns])
+    return note_copied_records(trees[0].rebuild([column[index] for column in columns]))
 
 
 def _select_list(container: list[Any], index: Any) -> Any:

@@ -38,7 +38,7 @@ from ..trace.symbol import Symbol, array_namespace
 from .nested_lists import find_taken_item, note_origin
 from .raising import raised, stage_assertion
 from .state import register_created
-from .trees import Tree, note_copied, split
+from .trees import Tree, note_copied, note_copied_records, split
 
 Scope = Callable[[], AbstractContextManager[Any]]
 
@@ -344,7 +344,7 @@ def refuse_items() -> Invalid:
 def take_item(stacked: StackedItems, index: Any) -> Any:
     """One of the items. An index out of range is a trap: an IndexError."""
     tree = split(stacked.columns)
-    return tree.rebuild([array_namespace().take(leaf, index, axis=0) for leaf in tree.leaves])
+    return note_copied_records(tree.rebuild([array_namespace().take(leaf, index, axis=0) for leaf in tree.leaves]))
 
 
 def take_slice(stacked: StackedItems, index: slice) -> StackedItems:

@@ -15,7 +15,16 @@ from ...types import Type
 from ..trace.captures import VariableBase
 from ..trace.choice import Choice
 from ..trace.program_builder import TracedValue, current_region, to_operand, unwrap_weak
-from ..trace.pytree import StaticLeaf, TreeDef, expose_static_leaves, flatten, is_static, unflatten
+from ..trace.pytree import (
+    StaticLeaf,
+    TreeDef,
+    attributes_of,
+    expose_static_leaves,
+    flatten,
+    is_record,
+    is_static,
+    unflatten,
+)
 from ..trace.stacked_items import DICT_CLASSES, EntriesKey, TracedSet
 from .state import UNBOUND, Undefined, is_unassigned
 
@@ -123,6 +132,21 @@ def note_copied(state: Any, shared: Collection[int] = ()) -> None:
     region = current_region()
     if region is not None:
         _register(state, shared, region.specialization.copied_containers)
+
+
+def note_copied_records(state: Any) -> Any:
+    """Register the instances of dataclasses in a value that is a copy of an item; returns it. An attribute of such an
+    instance must not be assigned."""
+    region, pending = current_region(), [state]
+    for part in pending if region is not None else ():  # a worklist: the loop appends to it
+        if is_record(part):
+            region.specialization.rebuilt_containers[id(part)] = part  # type: ignore[union-attr]
+            pending += attributes_of(part).values()
+        elif type(part) in (list, tuple):
+            pending += part
+        elif type(part) in DICT_CLASSES:
+            pending += part.values()
+    return state
 
 
 def _register(state: Any, shared: Collection[int], containers: dict[int, Any]) -> None:

@@ -13,6 +13,7 @@ from ...errors import Invalid, describe_class
 from ..trace.captures import VariableBase
 from ..trace.program_builder import current_region
 from ..trace.python_operations import perform
+from ..trace.pytree import is_record
 from ..trace.source_location import user_location
 from ..trace.stacked_items import StackedItems
 from .state import CONTAINERS, AttributePlace, ItemsPlace, active_journal, record_write
@@ -38,6 +39,7 @@ AUGMENTED_OPERATORS: dict[str, Callable[[Any, Any], Any]] = {
 
 def set_attribute(value: Any, instance: Any, name: str) -> None:
     """`instance.name = value`."""
+    _check_copied(instance, name)
     if active_journal() is not None:
         announce_attribute(instance, name)
     perform(setattr, instance, name, value)
@@ -45,9 +47,16 @@ def set_attribute(value: Any, instance: Any, name: str) -> None:
 
 def delete_attribute(instance: Any, name: str) -> None:
     """`del instance.name`."""
+    _check_copied(instance, name)
     if active_journal() is not None:
         announce_attribute(instance, name)
     perform(delattr, instance, name)
+
+
+def _check_copied(instance: Any, name: str) -> None:
+    """Raises Invalid (F4) for an instance that is a copy of an item, at an index that only the run knows."""
+    if is_record(instance) and is_one_of_several(instance):
+        refuse_rebuilt(instance, f"replace the item: x[i] = dataclasses.replace(x[i], {name}=...)")
 
 
 def announce_attribute(instance: Any, name: str) -> None:

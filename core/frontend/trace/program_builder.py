@@ -53,11 +53,13 @@ from .pytree import (
     TreeDef,
     TreeType,
     array_hint,
+    attributes_of,
     describe_difference,
     flatten,
     holds_rows,
     is_named_tuple,
     is_number_list,
+    is_record,
     is_word,
     leaf_names,
     leaf_paths,
@@ -728,28 +730,33 @@ def previous_signature(
 
 
 def container_contents(value: Any) -> list[tuple[Any, list[Any]]]:
-    """The lists and dicts in an argument, each with its items."""
-    if type(value) not in (list, tuple, *DICT_CLASSES) and not is_named_tuple(type(value)):
+    """The lists, dicts and instances of dataclasses in an argument, each with its items or attributes."""
+    is_tuple = type(value) is tuple or is_named_tuple(type(value))
+    if not (is_tuple or type(value) in (list, *DICT_CLASSES) or is_record(value)):
         return []
     items = [*_items_of(value)]
-    own = [] if isinstance(value, tuple) else [(value, items)]
+    own = [] if is_tuple else [(value, items)]
     return [*own, *(pair for item in items for pair in container_contents(item))]
 
 
 def _items_of(container: Any) -> Iterable[Any]:
+    if is_record(container):
+        return attributes_of(container).items()
     return container.items() if type(container) in DICT_CLASSES else container  # type: ignore[no-any-return]
 
 
 def is_unchanged(contents: Sequence[tuple[Any, list[Any]]]) -> bool:
-    """Whether lists and dicts have these items: the same objects."""
-    return all(
-        len(container) == len(before)
-        and all(
-            now[0] is then[0] and now[1] is then[1] if type(container) in DICT_CLASSES else now is then
-            for now, then in zip(_items_of(container), before, strict=True)
-        )
-        for container, before in contents
-    )
+    """Whether lists, dicts and instances have these items or attributes: the same objects."""
+    return all(_has_items(container, before) for container, before in contents)
+
+
+def _has_items(container: Any, before: list[Any]) -> bool:
+    now = list(_items_of(container))
+    if len(now) != len(before):
+        return False
+    has_keys = type(container) in DICT_CLASSES or is_record(container)
+    pairs = zip(now, before, strict=True)
+    return all(a[0] is b[0] and a[1] is b[1] if has_keys else a is b for a, b in pairs)
 
 
 EMPTY_COLUMN = np.zeros(0, np.bool_)

@@ -784,6 +784,38 @@ def check_keys(keys: Iterable[Any], error: type[TagloomError]) -> None:
         )
 
 
+def is_record(value: Any) -> bool:
+    """Whether a value is an instance of a dataclass of the user: its parts are attributes.
+
+    >>> @dataclass
+    ... class Point:
+    ...     x: int
+    >>> is_record(Point(1)), is_record(Point), is_record((1,))
+    (True, False, False)
+    """
+    kind = type(value)
+    return dataclasses.is_dataclass(kind) and not issubclass(kind, UnusableValue)
+
+
+def attributes_of(value: Any) -> dict[str, Any]:
+    """The attributes of an instance of a dataclass: its fields, then those that its class neither has nor caches.
+
+    >>> @dataclass
+    ... class Point:
+    ...     x: int
+    >>> attributes_of(Point(1))
+    {'x': 1}
+    """
+    names = [field_.name for field_ in dataclasses.fields(value)]
+    own = {name: getattr(value, name) for name in names if hasattr(value, name)}
+    others = {
+        name: content
+        for name, content in getattr(value, "__dict__", {}).items()
+        if not name.startswith("_tagloom") and not hasattr(type(value), name)
+    }
+    return {**own, **others}
+
+
 def init_fields(value: Any) -> list[tuple[TreeKey, Any]]:
     """The fields that __init__ takes. Raises Invalid for another field, unless __post_init__ can compute it again."""
     kind, parts = type(value), list[tuple[TreeKey, Any]]()

@@ -6,6 +6,7 @@ import copy
 import random
 from collections import OrderedDict, defaultdict
 from collections.abc import Callable
+from dataclasses import dataclass, field, fields, is_dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -15,6 +16,7 @@ import tagloom as tl
 from support.generators.list_programs import write_change_program, write_row_program
 from support.generators.python_programs import PythonProgram, load_program
 from tagloom.core.frontend.source import items as items_module
+from tagloom.core.frontend.trace import program_builder
 from tagloom.interp.function import function as function_module
 
 SEEDS = 60
@@ -22,21 +24,28 @@ SEEDS = 60
 
 
 def parts_of(value: Any) -> list[Any]:
-    """The lists and dicts in a value."""
-    if not isinstance(value, list | tuple | dict):
+    """The lists, dicts and instances of dataclasses in a value."""
+    if not (isinstance(value, list | tuple | dict) or is_dataclass(value)):
         return []
-    items = value.values() if isinstance(value, dict) else value
+    items = attributes(value).values() if is_dataclass(value) else value.values() if isinstance(value, dict) else value
     own = [] if isinstance(value, tuple) else [value]
     return [*own, *(part for item in items for part in parts_of(item))]
 
 
+def attributes(value: Any) -> dict[str, Any]:
+    """The fields of an instance of a dataclass."""
+    return {each.name: getattr(value, each.name) for each in fields(value)}
+
+
 def picture(value: Any, numbers: dict[int, int]) -> Any:
-    """What a value contains, with its classes; each list or dict that comes again is a number."""
+    """What a value contains, with its classes; each list, dict or instance that comes again is a number."""
     if id(value) in numbers:
         return numbers[id(value)]
     kind = type(value)
-    if kind in (list, dict, OrderedDict, defaultdict):
+    if kind in (list, dict, OrderedDict, defaultdict) or is_dataclass(value):
         numbers[id(value)] = len(numbers)
+    if is_dataclass(value):
+        return kind, picture(attributes(value), numbers)
     if isinstance(value, list | tuple):
         return kind, [picture(item, numbers) for item in value]
     if kind in (dict, OrderedDict, defaultdict):
@@ -225,6 +234,104 @@ def test_lists_are_those_of_python(name: str) -> None:
     """Contents, order and identity are Python's."""
     function, arguments = CASES[name]
     assert after_call(tl.function(function), arguments) == after_call(function, arguments)
+
+
+@dataclass
+class Particle:
+    x: float
+    path: list[float] = field(default_factory=list)
+
+    def move(self, step):
+        self.path.append(self.x)
+        self.x += step
+
+
+@dataclass(slots=True)
+class Range:
+    start: int
+    stop: int
+    size: int = field(init=False)
+
+    def __post_init__(self):
+        self.size = self.stop - self.start
+
+
+@dataclass(frozen=True)
+class Pieces:
+    items: list[int]
+
+
+def move_in_a_loop(particle, n):
+    while particle.x < n:
+        particle.move(particle.x)
+
+
+def exchange(ranges):
+    first, second = ranges
+    first.start, second.start = second.start, first.start
+    ranges.reverse()
+
+
+def replace_instances(table):
+    table["b"] = table.pop("a")
+    table["c"] = Particle(2.0, [table["b"].x])
+    table["b"].x = 4.0
+
+
+def move_in_a_branch(particle, n):
+    if n > 0:
+        particle.move(1.0)
+    else:
+        particle.path = [n * 0.5]
+
+
+OBJECTS: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
+    "method": (lambda particle: particle.move(2.0), (Particle(1.0),)),
+    "loop": (move_in_a_loop, (Particle(1.0), 20)),
+    "slots": (exchange, ([Range(1, 5), Range(2, 3)],)),
+    "frozen": (lambda pieces: pieces.items.append(3), (Pieces([1, 2]),)),
+    "dict of instances": (replace_instances, ({"a": Particle(1.0)},)),
+    "list of an instance": (lambda particle: particle.path.reverse(), (Particle(1.0, [1.0, 2.0]),)),
+    "tuple of instances": (lambda pair: pair[1].move(1.0), ((Particle(1.0), Particle(2.0)),)),
+    "branch": (move_in_a_branch, (Particle(1.0, [2.0]), 1)),
+    "other branch": (move_in_a_branch, (Particle(1.0, [2.0]), -1)),
+}
+
+
+@pytest.mark.parametrize("name", OBJECTS)
+def test_attributes_of_dataclasses_are_those_of_python(name: str) -> None:
+    """A call changes attributes of instances in its arguments, and the instances stay the same objects."""
+    function, arguments = OBJECTS[name]
+    assert after_call(tl.function(function), arguments) == after_call(function, arguments)
+
+
+def test_attributes_that_stay_differ(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The law detects attributes that are not written back."""
+    monkeypatch.setattr(program_builder, "is_record", lambda value: False)
+    function, arguments = OBJECTS["loop"]
+    assert after_call(tl.function(function), arguments) != after_call(function, arguments)
+
+
+def assign(name: str) -> Callable[..., Any]:
+    return lambda instance: setattr(instance, name, 3)
+
+
+def test_attributes_that_no_program_returns_are_refused() -> None:
+    """An attribute that is not a parameter of its class, one of an instance at a symbolic index, and one of an instance
+    in two places are refused, those of a frozen dataclass raise Python's error, and nothing changes."""
+    particles = [Particle(1.0), Particle(2.0)]
+    with pytest.raises(tl.Invalid, match="attribute colour of a Particle is assigned"):
+        tl.function(assign("colour"))(particles[0])
+    with pytest.raises(tl.Invalid, match="attribute size of a Range is assigned"):
+        tl.function(assign("size"))(Range(1, 2))
+    with pytest.raises(tl.Invalid, match="one of several") as caught:
+        tl.function(lambda particles, i: particles[i].move(1.0))(particles, 1)
+    assert "dataclasses.replace" in str(caught.value)
+    with pytest.raises(tl.Invalid, match="in another place of the arguments"):
+        tl.function(lambda first, second: first.move(second.x))(particles[0], particles[0])
+    with pytest.raises(AttributeError):
+        tl.function(assign("items"))(Pieces([1]))
+    assert particles == [Particle(1.0), Particle(2.0)]
 
 
 REFUSED: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
