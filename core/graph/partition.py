@@ -229,8 +229,8 @@ def find_places(graph: Graph, constraints: Sequence[Constraints], devices: Seque
     defaults = _function_places(graph, groups, places)
     for group, numbers in members.items():
         inner = (number for number in numbers if graph.nodes[number].op not in ("call", "return"))
-        home = graph.nodes[next(inner, numbers[0])].function
-        places.setdefault(group, defaults[home])
+        function = graph.nodes[next(inner, numbers[0])].function
+        places.setdefault(group, defaults[function])
     return [places[group] for group in groups]
 
 

@@ -14,7 +14,7 @@ from typing import NamedTuple
 from .judge import FAILURES
 from .protocol import Level
 
-CuredWithout = Callable[[frozenset[str]], bool]
+PassesWithout = Callable[[frozenset[str]], bool]
 """Whether all results are right with these optimisations disabled."""
 
 
@@ -39,9 +39,9 @@ class Blame(NamedTuple):
         return f"right without {' or without '.join(' and '.join(names) for names in self.sets)}: the optimiser"
 
 
-def find_blame(flags: Sequence[str], is_cured_without: CuredWithout) -> Blame:
-    """Find the optimisations that a failure depends on. All are disabled first, then each alone; if none cures alone, a
-    smallest set is found by delta debugging.
+def find_blame(flags: Sequence[str], passes_without: PassesWithout) -> Blame:
+    """Find the optimisations that a failure depends on. All are disabled first, then each alone; if no single
+    one makes the program right, a minimal set is found by delta debugging.
 
     >>> find_blame("abc", lambda off: "b" in off).sets
     (('b',),)
@@ -52,32 +52,32 @@ def find_blame(flags: Sequence[str], is_cured_without: CuredWithout) -> Blame:
     """
     outcomes: dict[frozenset[str], bool] = {}
 
-    def is_cured(off: Sequence[str]) -> bool:
+    def passes(off: Sequence[str]) -> bool:
         key = frozenset(off)
         if key not in outcomes:
-            outcomes[key] = is_cured_without(key)
+            outcomes[key] = passes_without(key)
         return outcomes[key]
 
-    if not flags or not is_cured(flags):
+    if not flags or not passes(flags):
         return Blame(tuple(flags), (), len(outcomes))
-    single_cures: list[tuple[str, ...]] = [(flag,) for flag in flags if is_cured([flag])]
-    sets = single_cures or [smallest_cure(flags, is_cured)]
+    single_flags: list[tuple[str, ...]] = [(flag,) for flag in flags if passes([flag])]
+    sets = single_flags or [minimal_set(flags, passes)]
     return Blame(tuple(flags), tuple(sets), len(outcomes))
 
 
-def smallest_cure(flags: Sequence[str], is_cured: Callable[[Sequence[str]], bool]) -> tuple[str, ...]:
-    """A set that cures, and of which no flag can be left out: parts are left out, from halves to single flags."""
-    cure, size = tuple(flags), (len(flags) + 1) // 2
+def minimal_set(flags: Sequence[str], passes: Callable[[Sequence[str]], bool]) -> tuple[str, ...]:
+    """A set of flags without which the program is right, minimal: parts are left out, from halves to single flags."""
+    flags_left, size = tuple(flags), (len(flags) + 1) // 2
     while size:
         position = 0
-        while position < len(cure):
-            rest = cure[:position] + cure[position + size :]
-            if rest and is_cured(rest):
-                cure = rest
+        while position < len(flags_left):
+            rest = flags_left[:position] + flags_left[position + size :]
+            if rest and passes(rest):
+                flags_left = rest
             else:
                 position += size
         size //= 2
-    return cure
+    return flags_left
 
 
 class LevelBlame(NamedTuple):

@@ -75,7 +75,7 @@ class ProbeReport(NamedTuple):
     faithful_count: int
     """The probes under which the backend's results stay wrong in the same bits."""
     unfaithful_probes: tuple[str, ...]
-    """The values whose probes change the wrong results: they move the fault, or cure it."""
+    """The values whose probes change the wrong results: they move the fault, or hide it."""
     refusals: tuple[tuple[str, str], ...]
     """The values that have no probe on this backend, with the reason."""
 

@@ -77,12 +77,12 @@ def cell_positions(grid: Sequence[Sequence[GridCell]]) -> CellPositions:
     positions: CellPositions = {}
     for row, cells in enumerate(grid):
         for column, cell in enumerate(cells):
-            for thing in cell.owners:
-                positions.setdefault(thing, []).append((row, column))
+            for element in cell.owners:
+                positions.setdefault(element, []).append((row, column))
     return positions
 
 
-def badge_variants(badges: Sequence[Badge], thing: str | int) -> Iterator[list[GridCell]]:
+def badge_variants(badges: Sequence[Badge], element: str | int) -> Iterator[list[GridCell]]:
     """Texts for badges, from the longest to a single sign."""
     has_owners = any(badge.owner for badge in badges)
     owned = [(_MAX_LENGTH, True), (5, True)] if has_owners else []
@@ -90,19 +90,19 @@ def badge_variants(badges: Sequence[Badge], thing: str | int) -> Iterator[list[G
         for count in range(len(badges), 0, -1):
             cells: list[GridCell] = []
             for badge in badges[:count]:
-                cells += [GridCell()] * bool(cells) + badge_cells(badge, longest, thing, with_owner)
+                cells += [GridCell()] * bool(cells) + badge_cells(badge, longest, element, with_owner)
             if count < len(badges):
                 remaining = Badge("more", str(len(badges) - count))
-                cells += badge_cells(remaining, 3, thing)
+                cells += badge_cells(remaining, 3, element)
             yield cells
-    yield badge_cells(badges[0], 0, thing)
+    yield badge_cells(badges[0], 0, element)
 
 
-def badge_cells(badge: Badge, longest: int, thing: str | int, with_owner: bool = False) -> list[GridCell]:
+def badge_cells(badge: Badge, longest: int, element: str | int, with_owner: bool = False) -> list[GridCell]:
     """The cells of a badge: its sign, its text, cut to `longest` characters, and the activation that it belongs to."""
     sign = BADGE_LOOKS[badge.mark]
     text = (abbreviate(to_single_width(badge.text), longest) if longest else "") + (badge.owner if with_owner else "")
-    cell = GridCell(colour=badge.colour or sign.colour, bold=not badge.is_dim, owners=(thing,))
+    cell = GridCell(colour=badge.colour or sign.colour, bold=not badge.is_dim, owners=(element,))
     first = cell._replace(glyph=sign.glyph, ascii=sign.ascii)
     return [first, *text_cells(text, cell)]
 

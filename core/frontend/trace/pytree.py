@@ -238,9 +238,8 @@ def is_number_list(value: object) -> bool:
 
 
 def hold_numbers(numbers: list[Any]) -> list[Any]:
-    """A list of numbers of Python, or of one class of NumPy, as a list whose items one array holds, which is a list
-    itself. Nested lists of equal
-    lengths are held by one array, others by one each.
+    """A list of numbers of Python, or of one class of NumPy, as a list whose items one array holds. One array holds
+    nested lists of equal lengths, too; lists of different lengths have an array each.
 
     >>> flatten(hold_numbers([[1, 2, 3], [4, 5, 6]]))[0], flatten(hold_numbers([[1], [2, 3]]))[0]
     ([[[1, 2, 3], [4, 5, 6]]], [[1], [2, 3]])

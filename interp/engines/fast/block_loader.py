@@ -40,13 +40,13 @@ class BlockLoader:
     """At which number of steps something is done for them."""
     loaded: LoadedBlocks | None = None
     compilation: Compilation | None = None
-    is_hopeless: bool = False
+    is_abandoned: bool = False
     """Whether there are no blocks, or they cannot be compiled, or not be cached."""
 
     def find(self, image: Image, steps: int) -> LoadedBlocks | None:
         """The blocks, if they are loaded, or should and can be loaded without waiting, after these further steps."""
         self.steps += steps
-        if self.loaded is not None or self.is_hopeless or self.steps < self.next_look:
+        if self.loaded is not None or self.is_abandoned or self.steps < self.next_look:
             return self.loaded
         self.next_look = self.steps + SLICE_STEPS
         try:
@@ -54,11 +54,11 @@ class BlockLoader:
                 return None
             program = block_program(image)
             if program is None:
-                self.is_hopeless = True
+                self.is_abandoned = True
             elif self.is_ready(program):
                 self.loaded = load_blocks(program, is_stored=True)
         except (OSError, ValueError, MemoryError):  # nothing can be cached; or the file is damaged
-            self.is_hopeless = True
+            self.is_abandoned = True
         return self.loaded
 
     def is_ready(self, program: BlockProgram) -> bool:
@@ -71,7 +71,7 @@ class BlockLoader:
             return False
         self.compilation.request()
         state = self.compilation.poll()
-        self.is_hopeless = state is CompileState.FAILED
+        self.is_abandoned = state is CompileState.FAILED
         return state is CompileState.READY
 
 

@@ -163,7 +163,7 @@ class FrameFacts:
     """Whether the path has opened it."""
     is_complete: bool = False
     """Whether all bits are known: those that are not in `ones` are not set."""
-    is_home: bool = False
+    is_testable: bool = False
     """Whether the path may test what it does not know about this frame, and about values in it."""
     is_found: bool = False
     """Whether it is an open activation that another token entered: nothing is known about it."""
@@ -418,7 +418,7 @@ class _BlockWriter:
 
     def write_block(self, key: BlockKey) -> None:
         scope = self.scope_of[self.ports[key.port][PortColumn.NODE]]
-        frame = FrameFacts("frame", scope, 0, is_home=True)
+        frame = FrameFacts("frame", scope, 0, is_testable=True)
         if key.ones is not None:
             frame.is_complete, frame.ones = True, dict(key.ones)
             frame.children, frame.pending_before = dict.fromkeys(key.absent), key.pending
@@ -441,7 +441,7 @@ class _BlockWriter:
             if snapshot is not None and len(path.stack) < snapshot.height:
                 snapshot = None
             frame = path.frames[path.stack[-1].frame]
-            if snapshot is None and not frame.is_home:
+            if snapshot is None and not frame.is_testable:
                 snapshot = PathSnapshot(path.copy(), len(self.lines), len(path.stack))
             turn = PathEnd() if path.steps == LARGEST_PATH else self.deliver(path, indent)
             match turn:
@@ -502,7 +502,7 @@ class _BlockWriter:
     def may_branch(self, path: BlockPath, frame: FrameFacts) -> bool:
         """Whether a path may test something about this frame: the first test is always possible."""
         is_first = path.steps == 0
-        return frame.is_home and (is_first or (path.branches < MAX_BRANCHES and self.path_count < MAX_BLOCK_PATHS))
+        return frame.is_testable and (is_first or (path.branches < MAX_BRANCHES and self.path_count < MAX_BLOCK_PATHS))
 
     def deliver(self, path: BlockPath, indent: int) -> NextTurn:
         """Deliver the next token of a path, or state what happens instead; then nothing of the path has changed."""
@@ -588,10 +588,10 @@ class _BlockWriter:
             if frame.parent is None and path.has_moved_up:
                 return PathEnd()
             target = self.find_parent(path, frame, indent)
-            if not target.is_home and not target.is_fresh:
+            if not target.is_testable and not target.is_fresh:
                 if path.has_moved_up:
                     return PathEnd()
-                path.has_moved_up = target.is_home = True
+                path.has_moved_up = target.is_testable = True
         elif code in (Opcode.CALL, Opcode.NEXT_ITERATION):
             found = self.find_target(path, frame, number, indent)
             if isinstance(found, BranchTest):
@@ -721,7 +721,7 @@ class _BlockWriter:
             if not target.other_sites:
                 self.emit(indent, f"{name} = peek(mem, {target.name} + {int(FrameHeader.PARENT)}) & {LOW_MASK}")
             lists = [self.edges[slice(*self.routes[route + site])] for site in sites]
-            ends_here = path.has_moved_up and target.parent is None and target.is_home
+            ends_here = path.has_moved_up and target.parent is None and target.is_testable
             if (ends_here or len(sites) > MAX_INLINE_SITES) and all(len(edges) == 1 for edges in lists):
                 port = self.fresh_name("p")
                 send_list = f"peek(peek(a, {int(Address.SEND_ROUTES)}), {route} + {name})"

@@ -259,7 +259,7 @@ def test_damaged_blocks_are_not_compiled_in_a_run(monkeypatch: pytest.MonkeyPatc
     path.write_bytes(b"damaged")
     loader = block_loader.BlockLoader()
     assert loader.find(image, block_loader.LOOKUP_STEPS) is None
-    assert loader.is_hopeless and not path.exists()
+    assert loader.is_abandoned and not path.exists()
 
 
 @pytest.mark.full
