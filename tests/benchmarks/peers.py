@@ -9,6 +9,7 @@ import argparse
 import json
 import os
 import sys
+import textwrap
 import time
 from dataclasses import asdict
 from pathlib import Path
@@ -84,7 +85,7 @@ def _print(about: dict[str, Any], versions: dict[str, str], first: Any, nested: 
         f"load {about['load']:.1f} at first",
     ]
     texts += [f"Python {about['python']}", *versions.values(), f"{about['seconds']} s" + " --quick" * about["quick"]]
-    parts = [", ".join(texts)]
+    parts = [textwrap.fill(", ".join(texts), 120)]
     if about["missing"]:
         parts.append(f"Not installed: {', '.join(about['missing'])}.")
     parts += tables(found)
