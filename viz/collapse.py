@@ -125,7 +125,7 @@ def find_clusters(view: View, subjects: Iterable[str]) -> set[str]:
         matching_names = [cluster.name for cluster in clusters if subject in cluster_names(cluster)]
         if not matching_names:
             names = [cluster.subject for cluster in clusters]
-            hint = hints.suggest_name(subject, names) or f"there are {', '.join(names[:20])}"
+            hint = hints.suggest_name(subject, names) or f"choose from {', '.join(names[:20])}"
             raise Usage("there is no function or loop of this name", got=repr(subject), hint=hint)
         matches.update(matching_names)
     return matches

@@ -113,7 +113,9 @@ class Graph(SvgReprMixin):
             numbers = [number for number, node in enumerate(self.nodes) if name and node.name.endswith(f".{name}")]
         if not numbers:
             raise Usage(
-                f"no node is called {name!r}", hint=f"there are {', '.join(map(str, self.nodes[:40]))}", python=KeyError
+                f"no node is called {name!r}",
+                hint=f"choose from {', '.join(map(str, self.nodes[:40]))}",
+                python=KeyError,
             )
         return numbers
 

@@ -117,7 +117,7 @@ def suggest_op(op: str, functions: Collection[str] | None) -> str:
         return f"{op} is an op of graphs; programs have cond, while_loop, call and pullback"
     if op in ALL_OPS:
         return (
-            "in a graph write `store a, i, v`, without output"
+            "in a graph write `s = store a, i, v`, which has no output"
             if op == "put"
             else "in a program write `b = put a, i, v`"
         )

@@ -242,7 +242,7 @@ class Program(SvgReprMixin):
                 return function
         raise Usage(
             f"no function is called {name!r}",
-            hint=f"there are {', '.join(f.name for f in self.functions)}",
+            hint=f"choose from {', '.join(f.name for f in self.functions)}",
             python=KeyError,
         )
 

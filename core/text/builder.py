@@ -14,7 +14,7 @@ from dataclasses import replace
 
 from .. import dtypes
 from ..dtypes import DType
-from ..errors import Malformed
+from ..errors import Malformed, plural
 from ..graph.graph import Edge, Graph, GraphNode, NodeOutput, OutputRef
 from ..graph.infer import count_outputs
 from ..ops.op import wrap
@@ -479,8 +479,12 @@ class _GraphSyntaxBuilder:
         line = self.syntax.return_line
         types = None if self.syntax.result_types is None else list(map(read_type, self.syntax.result_types))
         if types is not None and len(types) != len(line.outputs):
-            counts = f"{len(line.outputs)} results, and {len(types)} types"
-            raise SyntaxFault(f"there are {counts}", line.keyword.position)
+            raise SyntaxFault(
+                "the numbers of results and of their types differ",
+                line.keyword.position,
+                required=plural(len(types), "result"),
+                got=plural(len(line.outputs), "result"),
+            )
         if line.keyword.text == "results":
             return [self.resolve_result(output) for output in line.outputs]
         written_nodes, numbers = list(self.nodes), []

@@ -250,7 +250,7 @@ def check_random_draws(program: Program, name: str, original: str) -> None:
                     rule="P5",
                     where=node.location or node.name,
                     got=node.op,
-                    hint=f"call {original} in a function that it does not call, and fetch there",
+                    hint=f"fetch from a function that calls {original}, and that {original} does not call",
                 )
 
 

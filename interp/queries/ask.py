@@ -171,7 +171,7 @@ def parse_tag(graph: Graph, text: str) -> Tag:
         site = sites.get((function, name))
         if site is None:
             names = [site_name for owner, site_name in sites if owner == function]
-            hint = hints.suggest_name(name, names) or f"there are {', '.join(names) or 'none'}"
+            hint = hints.suggest_name(name, names) or (f"choose from {', '.join(names)}" if names else None)
             raise Usage(f"{function} has no call or loop {name!r}", got=repr(text), hint=hint, python=KeyError)
         tag = tag.child(site, _parse_iteration(site, bracket + rest, text))
         function = callees.get(site, function) if site.kind == "call" else function

@@ -283,7 +283,7 @@ def test_a_broken_rule_is_named(body: str, rule: str, required: str, got: str, h
 
 
 BROKEN_GRAPHS = [
-    ("p = put c, 0, n", "V7", "an op", "put", "`store a, i, v`, without output"),
+    ("p = put c, 0, n", "V7", "an op", "put", "`s = store a, i, v`, which has no output"),
     ("p: int64 = store c, 0, n", "V7", "3 ports and 0 outputs", "3 ports and 1 output", "store a, b, c"),
     ('p = print n, text="{}"', "V8", "a trigger", "no trigger", "its second output orders the next one"),
     ("p = get c, 1.0", "V9", "int64", "cells[int64], float64", "write `1`"),

@@ -79,7 +79,7 @@ def test_the_full_message() -> None:
         ("graph g(x) {\n  return x\n}", ["f.tl:1:9", "the type of an argument is missing"]),
         ("graph g(x: bool, @y) {\n  return x\n}", ["f.tl:1:19", "hidden arguments come first"]),
         ("graph g(x: bool) {\n  m = abs[g.s] x\n  return m\n}", ["f.tl:2:11", "write the kind"]),
-        ("graph g(x: bool) -> bool, bool {\n  return x\n}", ["f.tl:2:3", "1 results, and 2 types"]),
+        ("graph g(x: bool) -> bool, bool {\n  return x\n}", ["f.tl:2:3", "required: 2 results", "got: 1 result"]),
         ("graph g(x: bool) {\n  return x\n}\nfunc g(x: bool) {\n  return x\n}", ["f.tl:4:6", "the same name"]),
         ("case f(3 returns 4\n", ["f.tl:1:10", "`)` or `,`"]),
         ("case f(3) return 4\n", ["f.tl:1:11", "`returns`"]),

@@ -52,7 +52,9 @@ def test_a_name_chooses_the_entry(tagloom: Any) -> None:
     tagloom("show", "fib.py:main", "--form", "program", "-o", "main.json")
     assert tagloom("run", "main.json", "10").out == "90\n"
     assert tagloom("run", "main.json:fib", "10").out == "89\n"
-    assert tagloom("run", "main.json:none", "10").err.startswith("no function is called 'none'\n  hint: there are main")
+    assert tagloom("run", "main.json:none", "10").err.startswith(
+        "no function is called 'none'\n  hint: choose from main"
+    )
 
 
 @pytest.mark.full
