@@ -209,6 +209,7 @@ from .interp.exchange import autograph
 from .interp.exchange.onnx import from_onnx
 from .interp.exchange.stablehlo import from_jax, from_stablehlo
 from .interp.exchange.tensorflow import from_tensorflow
+from .interp.exchange.torch import from_torch
 from .interp.function.function import Function, function
 from .interp.function.gradient import grad, hessian, jacobian, jvp, value_and_grad, vjp
 from .interp.function.vectorize import vmap
@@ -347,6 +348,7 @@ __all__ = [
     "from_onnx",
     "from_stablehlo",
     "from_tensorflow",
+    "from_torch",
     "full",
     "full_like",
     "function",

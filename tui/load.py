@@ -2,7 +2,8 @@
 
 A `.py` file is executed, as by `python FILE`; files of other kinds never are. A `.json` file has one program or graph,
 a `.tl` file has functions, graphs and cases in the text form, an `.onnx` file has a model of ONNX, an `.mlir` file a
-module of StableHLO, a `.pb` or `.pbtxt` file a graph of TensorFlow, as has the folder of a SavedModel.
+module of StableHLO, a `.pb` or `.pbtxt` file a graph of TensorFlow, as has the folder of a SavedModel, and a `.pt2`
+file an exported program of PyTorch.
 """
 
 from __future__ import annotations
@@ -38,6 +39,8 @@ from ..interp.engines.reference import combine_problems
 from ..interp.exchange.onnx import from_onnx
 from ..interp.exchange.stablehlo import from_stablehlo
 from ..interp.exchange.tensorflow import SUFFIXES, from_tensorflow, is_saved_model
+from ..interp.exchange.torch import SUFFIX as PYTORCH_SUFFIX
+from ..interp.exchange.torch import from_torch
 from ..interp.function.function import Function
 from ..interp.oracle.corpus import read_argument_words
 from ..interp.records.documents import read_json
@@ -46,6 +49,12 @@ from ..viz.source_lines import local_line
 
 Runnable: TypeAlias = Function | Program | Graph
 UNCHECKED_NOTE = "--unchecked applies only to graphs, and not to those that break V7 or V15, which have no meaning"
+IMPORTERS: Mapping[str, Callable[[Path], Function]] = {
+    ".onnx": from_onnx,
+    ".mlir": from_stablehlo,
+    PYTORCH_SUFFIX: from_torch,
+}
+"""The functions that read a program of another system, by the suffix of its file."""
 _PACKAGE = __name__.partition(".")[0]
 
 
@@ -87,15 +96,15 @@ def read_programs(target: str) -> tuple[Mapping[str, Runnable], str | None, str 
             raise Usage(f"{path.name} has no function or graph")
         entry = document.program.entry if document.program is not None else None
         return {name: document[name] for name in document.names}, name, entry, path
-    if path.suffix in (".onnx", ".mlir"):
-        function = from_onnx(path) if path.suffix == ".onnx" else from_stablehlo(path)
+    if path.suffix in IMPORTERS:
+        function = IMPORTERS[path.suffix](path)
         return {function.name: function}, name, None, path
     if path.suffix != ".py":
         hint = "`tagloom check` reads a log of events" if is_log(path.name) else None
         raise Usage(
             "this kind of file cannot be read",
             got=file,
-            required="a .py, .tl, .json, .onnx, .mlir, .pb or .pbtxt file",
+            required="a .py, .tl, .json, .onnx, .mlir, .pb, .pbtxt or .pt2 file",
             hint=hint,
         )
     return defined_programs(_execute(path), path), name, None, path

@@ -52,7 +52,7 @@ def conform(
         str | None,
         typer.Argument(
             metavar="FILE[:NAME]",
-            help="A .py, .tl, .json, .onnx, .mlir, .pb or .pbtxt file, and a name in it; or a finding.",
+            help="A .py, .tl, .json, .onnx, .mlir, .pb, .pbtxt or .pt2 file, and a name in it; or a finding.",
         ),
     ] = None,
     args: Arguments = None,

@@ -25,7 +25,7 @@ class UntilCondition(StrEnum):
 Target = Annotated[
     str,
     typer.Argument(
-        metavar="FILE[:NAME]", help="A .py, .tl, .json, .onnx, .mlir, .pb or .pbtxt file, and a name in it."
+        metavar="FILE[:NAME]", help="A .py, .tl, .json, .onnx, .mlir, .pb, .pbtxt or .pt2 file, and a name in it."
     ),
 ]
 Arguments = Annotated[list[str] | None, typer.Argument(metavar="ARGS", help="Literals: 3, -2.5, true, [1, 2], @x.npy.")]

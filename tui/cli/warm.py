@@ -20,7 +20,7 @@ def warm(
     target: Annotated[
         str | None,
         typer.Argument(
-            metavar="FILE[:NAME]", help="A .py, .tl, .json, .onnx, .mlir, .pb or .pbtxt file, and a name in it."
+            metavar="FILE[:NAME]", help="A .py, .tl, .json, .onnx, .mlir, .pb, .pbtxt or .pt2 file, and a name in it."
         ),
     ] = None,
     args: Arguments = None,

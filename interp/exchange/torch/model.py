@@ -1,0 +1,65 @@
+"""Functions from .pt2 files, and from results of `torch.export.export`: PyTorch writes these into an archive, which is
+read as a file is. Nothing in a file is run."""
+
+from __future__ import annotations
+
+import io
+import os
+from pathlib import Path
+from typing import Any
+
+from ....core.errors import Usage
+from ....core.files import path_errors
+from ...function.function import Function
+from ..refusals import identifier
+from . import rows  # noqa: F401 - registers the operators
+from .archive import ExportedArchive, read_archive
+from .interpreter import ExportedInterpreter
+
+MAX_BYTES = 2**33
+"""The most bytes of a file."""
+
+
+def import_exported(source: Any) -> Function:
+    """`from_torch`, for any of its sources."""
+    if isinstance(source, str | os.PathLike):
+        path = Path(source)
+        return archive_function(read_archive(read_bytes(path), path.name), path.stem)
+    if isinstance(source, bytes):
+        return archive_function(read_archive(source, None), "program")
+    if hasattr(source, "graph_signature") and hasattr(source, "module_call_graph"):
+        archive = read_archive(save(source), None)
+        return archive_function(archive, archive.program.name)
+    required = "a path, bytes, or a result of torch.export.export"
+    hint = "call torch.export.export(module, arguments)" if callable(source) else None
+    raise Usage("this is not an exported program of PyTorch", required=required, got=type(source).__name__, hint=hint,
+                python=TypeError)  # fmt: skip
+
+
+def archive_function(archive: ExportedArchive, name: str) -> Function:
+    """The function of an archive."""
+    return ExportedInterpreter(archive.program, archive.array, identifier(name, "program")).function()
+
+
+def save(exported: Any) -> bytes:
+    """The archive of an exported program."""
+    import torch  # here: PyTorch is an extra
+
+    content = io.BytesIO()
+    try:
+        torch.export.save(exported, content)
+    except Exception as error:  # of PyTorch's own kinds
+        got = f"{type(error).__name__}: {error}"[:300]
+        raise Usage("PyTorch cannot save this program", required="one that torch.export.save takes", got=got) from None
+    return content.getvalue()
+
+
+def read_bytes(path: Path) -> bytes:
+    """The bytes of a file; raises Usage where it cannot be read."""
+    with path_errors(path, "this program cannot be read"):
+        if not path.is_file():
+            raise Usage("this program cannot be read", required="a regular file", got=path)
+        size = path.stat().st_size
+        if size > MAX_BYTES:
+            raise Usage("this program is too large", required=f"at most {MAX_BYTES:,} bytes", got=f"{size:,}")
+        return path.read_bytes()

@@ -1,0 +1,134 @@
+"""Helpers of rows of several families."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from .....core.dtypes import DType
+from .....core.errors import Malformed
+from .....core.frontend.array_api.common import rank_of, shape_of, type_of
+from .....core.frontend.trace.source_location import user_location
+from ..operations import tl, unsupported
+
+__all__ = ["FULL", "axes_of", "axis_position", "cast", "check_room", "common_dtype", "dtype_of", "is_number",
+           "known_sizes", "numeric", "pairs_of", "rank_of", "shape_of", "to_dtype", "type_of"]  # fmt: skip
+
+FULL = slice(None)
+MAX_ELEMENTS = 2**26
+"""The most elements of an array that a row makes before the run."""
+
+
+def is_number(x: Any) -> bool:
+    """Whether an operand is a number of Python."""
+    return isinstance(x, bool | int | float)
+
+
+def dtype_of(x: Any) -> DType:
+    """The dtype of an operand; that of a number of Python is PyTorch's default."""
+    if isinstance(x, bool):
+        return tl.bool  # type: ignore[no-any-return]
+    if is_number(x):
+        return tl.int64 if isinstance(x, int) else tl.float32  # type: ignore[no-any-return]
+    return type_of(x).dtype
+
+
+def to_dtype(x: Any, dtype: DType) -> Any:
+    """An operand in a dtype. A number of Python that does not fit wraps, as in PyTorch."""
+    if is_number(x):
+        if isinstance(x, float) and dtype.is_integer and not math.isfinite(x):
+            raise unsupported("dtype", f"{x} has no value in {dtype!r}")
+        if dtype.is_integer:
+            return np.asarray(int(x) & (2**dtype.bits - 1), np.uint64).astype(dtype.numpy)
+        return np.asarray(x).astype(dtype.numpy)
+    return x if dtype_of(x) is dtype else tl.astype(x, dtype)
+
+
+def cast(dtype: DType, *operands: Any) -> list[Any]:
+    """Operands in one dtype."""
+    return [to_dtype(operand, dtype) for operand in operands]
+
+
+def numeric(value: float, x: Any) -> Any:
+    """A number in the dtype of an operand."""
+    return np.asarray(value).astype(dtype_of(x).numpy)
+
+
+def common_dtype(*operands: Any) -> DType:
+    """The dtype in which PyTorch computes with operands (`torch.result_type`): that of the arrays with axes, unless one
+    without axes, or else a number, is of a higher kind: bool, integer, float.
+
+    >>> common_dtype(np.zeros(2, np.int8), 3), common_dtype(np.zeros(2, np.int8), 0.5)
+    (int8, float32)
+    """
+    groups: tuple[list[Any], ...] = ([], [], [])
+    for operand in operands:
+        groups[2 if is_number(operand) else 0 if rank_of(operand) else 1].append(dtype_of(operand))
+    chosen: DType | None = None
+    for dtypes in filter(None, groups):
+        candidate = dtypes[0]
+        for dtype in dtypes[1:]:
+            candidate = promote(candidate, dtype)
+        if chosen is None or kind_order(candidate) > kind_order(chosen):
+            chosen = candidate
+    assert chosen is not None
+    return chosen
+
+
+def kind_order(dtype: DType) -> int:
+    return "biuf".replace("u", "").find(dtype.kind.replace("u", "i"))
+
+
+def promote(first: DType, second: DType) -> DType:
+    """The dtype that holds the values of both; that of a float and an integer is the float's."""
+    if first is second:
+        return first
+    if kind_order(first) != kind_order(second):
+        return first if kind_order(first) > kind_order(second) else second
+    return tl.result_type(first, second)  # type: ignore[no-any-return]
+
+
+def axis_position(axis: Any, rank: int) -> int:
+    """An axis of an array of `rank` axes, counted from the first; raises Malformed if there is no such axis. An array
+    without axes takes axis 0."""
+    if not isinstance(axis, int) or not -max(rank, 1) <= axis < max(rank, 1):
+        required = f"{-rank} to {rank - 1}"
+        raise Malformed("there is no such axis", where=user_location(), required=required, got=axis)
+    return axis % max(rank, 1)
+
+
+def axes_of(axes: Any, rank: int) -> tuple[int, ...]:
+    """The axes that an argument names; all, if it is None or empty."""
+    if axes is None or axes == []:
+        return tuple(range(rank))
+    listed = axes if isinstance(axes, list) else [axes]
+    return tuple(axis_position(axis, rank) for axis in listed) if rank else ()
+
+
+def known_sizes(x: Any, axes: Sequence[int] | None = None) -> tuple[int, ...]:
+    """The sizes of an operand, along some axes or all; raises Unsupported for one that only the run knows."""
+    shape = shape_of(x)
+    sizes = shape if axes is None else [shape[axis] for axis in axes]
+    if any(size is None for size in sizes):
+        raise unsupported("shape", "sizes must be known here before the run", got=type_of(x))
+    return tuple(size for size in sizes if size is not None)
+
+
+def pairs_of(numbers: Any, count: int) -> tuple[int, ...]:
+    """A number for each of `count` axes; one stands for all."""
+    listed = numbers if isinstance(numbers, list) else [numbers]
+    return tuple(listed * count if len(listed) == 1 else listed)
+
+
+def check_room(*sizes: Any) -> None:
+    """Raises Malformed if a size is negative, Unsupported if all sizes are known and give more than MAX_ELEMENTS
+    elements."""
+    known = [size for size in sizes if isinstance(size, int)]
+    if any(size < 0 for size in known):
+        raise Malformed("a size is negative", where=user_location(), got=known)
+    if len(known) == len(sizes) and math.prod(known) > MAX_ELEMENTS:
+        required = f"at most {MAX_ELEMENTS:,} elements"
+        raise unsupported("limit", "this array is too large", required=required, got=known)

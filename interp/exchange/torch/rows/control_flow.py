@@ -1,0 +1,167 @@
+"""Operators with graphs: conditions, loops and calls."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from inspect import Parameter, Signature
+from typing import Any
+
+import numpy as np
+
+from .....core.program.program import UniqueNames
+from ...refusals import identifier
+from ..graph import OmittedArgument, ValueName
+from ..interpreter import GraphCall, TorchCall, is_python
+from ..operations import require, row, tl, unsupported
+from .common import dtype_of
+from .numbers import is_nonzero, symbolic
+
+GENERIC_NAME = re.compile(r"(arg|child|carry|getitem)_?\d*(_\d+)?")
+"""Names that PyTorch generates for the parameters of graphs."""
+
+
+def array(x: Any) -> Any:
+    """An operand as an array: loops and branches carry numbers, too."""
+    if x is None or not is_python(x):
+        return x
+    return symbolic(x)
+
+
+@row("cond", dialect="higher_order")
+def cond(
+    pred: Any, true_graph: GraphCall, false_graph: GraphCall, operands: Sequence[Any] = (), *, node: TorchCall
+) -> Any:
+    """A condition that is a constant chooses before the run."""
+    if is_python(pred) or isinstance(pred, np.ndarray):
+        return (true_graph if bool(pred) else false_graph)(*operands)
+
+    def branch(graph: GraphCall) -> Callable[[], tuple[Any, ...]]:
+        return lambda: tuple(map(array, graph(*operands)))
+
+    if not node.node.outputs:
+        return ()
+    return tl.cond(is_nonzero(pred), branch(true_graph), branch(false_graph))
+
+
+@row("while_loop", dialect="higher_order")
+def while_loop(
+    test: GraphCall, body: GraphCall, starts: Sequence[Any], invariants: Sequence[Any] = (), *, node: TorchCall
+) -> Any:
+    """The body does not change the values behind the loop variables. A variable that it passes on is none, either."""
+    variables = [
+        k
+        for k, (result, parameter) in enumerate(zip(body.graph.results, body.graph.parameters, strict=False))
+        if result != parameter
+    ] or list(range(len(starts)))
+    require(len(body.graph.results) == len(starts), "the body of a loop gives another number of values than it takes")
+    names = variable_names(node, body.graph.parameters, 2)
+    first = list(map(array, starts))
+
+    def all_values(values: Sequence[Any]) -> list[Any]:
+        complete = list(first)
+        for k, value in zip(variables, values, strict=True):
+            complete[k] = value
+        return [*complete, *invariants]
+
+    def condition(*values: Any) -> Any:
+        (result,) = test(*all_values(values))
+        return is_nonzero(array(result))
+
+    def advance(*values: Any) -> Any:
+        results = body(*all_values(values))
+        following = tuple(array(results[k]) for k in variables)
+        return following if len(following) > 1 else following[0]
+
+    loop = [name_parameters(function, [names[k] for k in variables]) for function in (condition, advance)]
+    return all_values(tl.while_loop(*loop, *(first[k] for k in variables)))[: len(starts)]
+
+
+def variable_names(node: TorchCall, parameters: Sequence[Any], position: int) -> list[str]:
+    """Names for the parameters of a graph; one that PyTorch has generated is replaced by that of the operand, which are
+    in the argument at this position."""
+    operands = node.node.arguments[position][1] if len(node.node.arguments) > position else []
+    unique = UniqueNames()
+    names = []
+    for k, parameter in enumerate(parameters):
+        own = parameter if isinstance(parameter, ValueName) else ""
+        outer = operands[k] if isinstance(operands, list) and k < len(operands) else ""
+        if (not own or GENERIC_NAME.fullmatch(own)) and isinstance(outer, ValueName):
+            own = outer
+        names.append(unique.fresh_name(identifier(own, "x")))
+    return names
+
+
+def name_parameters(function: Callable[..., Any], names: Sequence[str]) -> Callable[..., Any]:
+    """Name the parameters of a function, for the variables of a loop."""
+    parameters = [Parameter(name, Parameter.POSITIONAL_OR_KEYWORD) for name in names]
+    function.__signature__ = Signature(parameters)  # type: ignore[attr-defined]
+    return function
+
+
+@row("scan", dialect="higher_order")
+def scan(
+    combine: GraphCall, initial: Sequence[Any], arrays: Sequence[Any], invariants: Sequence[Any] = (), *,
+    node: TorchCall,
+) -> Any:  # fmt: skip
+    """The last values that the body carries, and the stacked other results. All iterate over the first axis."""
+    count = len(initial)
+
+    def step(state: Any, elements: Any) -> Any:
+        results = [array(each) for each in combine(*state, *elements, *invariants)]
+        return tuple(results[:count]), tuple(results[count:])
+
+    if not arrays:
+        raise unsupported("construct", "a scan over no arrays")
+    last, collected = tl.scan(step, tuple(map(array, initial)), tuple(arrays))
+    return (*last, *collected)
+
+
+@row("map_impl", dialect="higher_order")
+def map_impl(body: GraphCall, arrays: Sequence[Any], invariants: Sequence[Any] = (), *, node: TorchCall) -> Any:
+    results = tl.map(lambda *elements: tuple(map(array, body(*elements, *invariants))), *arrays)
+    return tuple(results)
+
+
+@row("associative_scan", dialect="higher_order")
+def associative_scan(
+    combine: GraphCall, arrays: Sequence[Any], invariants: Sequence[Any] = (), *, node: TorchCall
+) -> Any:
+    """The results of combining the first 1, 2, 3, ... elements, computed in order."""
+    first = tuple(tl.index(each, 0) for each in arrays)
+
+    def step(state: Any, elements: Any) -> Any:
+        following = tuple(map(array, combine(*state, *elements, *invariants)))
+        return following, following
+
+    _, collected = tl.scan(step, first, tuple(tl.index(each, slice(1, None)) for each in arrays))
+    pairs = zip(first, collected, strict=True)
+    return tuple(tl.concat([tl.expand_dims(start, axis=0), rest], axis=0) for start, rest in pairs)
+
+
+@row("invoke_subgraph", dialect="higher_order")
+def invoke_subgraph(body: GraphCall, name: Any, *operands: Any, node: TorchCall) -> Any:
+    return tuple(body.share([node.memory(argument) for _, argument in node.node.arguments[2:]]))
+
+
+@row("wrap_with_set_grad_enabled", dialect="higher_order")
+def wrap_with_set_grad_enabled(enabled: Any, body: GraphCall, *operands: Any, node: TorchCall) -> Any:
+    """Where PyTorch records no gradients, they are zero."""
+    results = body.share([node.memory(argument) for _, argument in node.node.arguments[2:]])
+    if enabled:
+        return tuple(results)
+    return tuple(tl.stop_gradient(each) if is_float(each) else each for each in results)
+
+
+@row("wrap_with_autocast", dialect="higher_order")
+def wrap_with_autocast(
+    device: Any, dtype: Any, enabled: Any, cache: Any, body: GraphCall, *operands: Any, node: TorchCall
+) -> Any:
+    """The graph has the casts itself, unless it is to cast: that is refused."""
+    if enabled:
+        raise unsupported("construct", "a region with autocast", hint="exported.run_decompositions() writes its casts")
+    return tuple(body.share([node.memory(argument) for _, argument in node.node.arguments[5:]]))
+
+
+def is_float(value: Any) -> bool:
+    return not is_python(value) and not isinstance(value, OmittedArgument) and dtype_of(value).kind == "f"

@@ -1,0 +1,317 @@
+"""Gathers, scatters, sorts and searches."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from ..operations import require, row, tl, unsupported
+from .common import FULL, axis_position, check_room, dtype_of, known_sizes, numeric, rank_of, shape_of, to_dtype
+from .shapes import part, permute, reshape, slice_entry
+
+
+def split_masks(indices: list[Any]) -> list[Any]:
+    """Arrays of indices: a mask becomes one for each of its axes."""
+    entries: list[Any] = []
+    for each in indices:
+        if each is not None and dtype_of(each).kind == "b":
+            if not isinstance(each, np.ndarray):
+                entries += list(tl.nonzero(each))
+            else:
+                entries += list(np.nonzero(each))
+        else:
+            entries.append(each)
+    return entries
+
+
+def fronted(x: Any, indices: list[Any]) -> tuple[list[int], list[Any], int]:
+    """The order of axes that moves those with indices to the front, the indices, and where their axes are in the
+    result."""
+    entries = split_masks(indices)
+    entries += [None] * (rank_of(x) - len(entries))
+    places = [axis for axis, entry in enumerate(entries) if entry is not None]
+    others = [axis for axis, entry in enumerate(entries) if entry is None]
+    is_adjacent = places == list(range(places[0], places[0] + len(places))) if places else True
+    return [*places, *others], [entries[axis] for axis in places], places[0] if places and is_adjacent else 0
+
+
+@row("index", "_unsafe_index")
+def index(self: Any, indices: list[Any]) -> Any:
+    """As NumPy: indices broadcast; their axes stand where the indexed ones did if these are adjacent, else first."""
+    if len(indices) == 1 and indices[0] is not None and dtype_of(indices[0]).kind == "b":
+        return tl.boolean_mask(self, indices[0])
+    order, arrays, position = fronted(self, indices)
+    if not arrays:
+        return self
+    if len(arrays) == 1:
+        return tl.take(self, arrays[0], axis=position)
+    elements = tl.gather(permute(self, order), *arrays)
+    count = rank_of(elements) - (rank_of(self) - len(arrays))
+    if not position:
+        return elements
+    moved = [*range(count, count + position), *range(count), *range(count + position, rank_of(elements))]
+    return permute(elements, moved)
+
+
+@row("index_put", "_unsafe_index_put")
+def index_put(self: Any, indices: list[Any], values: Any, accumulate: bool = False) -> Any:
+    x, updates = self, to_dtype(values, dtype_of(self))
+    only = indices[0] if len(indices) == 1 else None
+    if only is not None and dtype_of(only).kind == "b" and rank_of(updates) == 0:
+        mask = reshape(only, (*tl.shape(only), *[1] * (rank_of(x) - rank_of(only))))
+        return tl.where(mask, tl.add(x, updates) if accumulate else updates, x)
+    order, arrays, position = fronted(self, indices)
+    front = permute(x, order)
+    arrays = list(tl.broadcast_arrays(*arrays)) if len(arrays) > 1 else arrays
+    count, rest = rank_of(arrays[0]), tl.shape(front)[len(arrays) :]
+    outer = rest[:position]
+    updates = tl.broadcast_to(updates, (*outer, *tl.shape(arrays[0]), *rest[position:]))
+    updates = permute(updates, [*range(position, position + count), *range(position),
+                                *range(position + count, rank_of(updates))])  # fmt: skip
+    total = math.prod(tl.shape(arrays[0])) if None not in shape_of(arrays[0]) else -1
+    flat = [reshape(each, (-1,)) for each in arrays]
+    function = tl.scatter_add if accumulate else tl.scatter
+    result = function(front, reshape(updates, (total, *rest)), *flat)
+    return permute(result, np.argsort(order).tolist())
+
+
+@row("index_select")
+def index_select(self: Any, dim: int, index: Any) -> Any:
+    if rank_of(self) == 0:
+        return self
+    return tl.take(self, reshape(index, (-1,)), axis=axis_position(dim, rank_of(self)))
+
+
+@row("embedding")
+def embedding(
+    weight: Any, indices: Any, padding_idx: int = -1, scale_grad_by_freq: bool = False, sparse: bool = False
+) -> Any:
+    return tl.take(weight, indices, axis=0)
+
+
+@row("take")
+def take(self: Any, index: Any) -> Any:
+    return tl.take(reshape(self, (-1,)), index, axis=0)
+
+
+@row("gather")
+def gather(self: Any, dim: int, index: Any, *, sparse_grad: bool = False) -> Any:
+    """The index may be smaller than the array along other axes."""
+    if rank_of(self) == 0:
+        return tl.broadcast_to(self, tl.shape(index))
+    axis = axis_position(dim, rank_of(self))
+    key = tuple(
+        FULL if k == axis or size == own else slice(0, size)
+        for k, (size, own) in enumerate(zip(shape_of(index), shape_of(self), strict=True))
+    )
+    x = self if all(entry == FULL for entry in key) else tl.index(self, key)
+    return tl.take_along_axis(x, index, axis=axis)
+
+
+@row("take_along_dim")
+def take_along_dim(self: Any, indices: Any, dim: int | None = None) -> Any:
+    if dim is None:
+        return take(self, reshape(indices, (-1,)))
+    axis, rank = axis_position(dim, rank_of(self)), rank_of(self)
+    sizes = [tuple(1 if k == axis else size for k, size in enumerate(tl.shape(each))) for each in (self, indices)]
+    common = tl.broadcast_shapes(*sizes)
+    x, places = (
+        tl.broadcast_to(each, tuple(tl.shape(each)[axis] if k == axis else common[k] for k in range(rank)))
+        for each in (self, indices)
+    )
+    return tl.take_along_axis(x, places, axis=axis)
+
+
+def along_axis(x: Any, dim: int, index: Any, updates: Any) -> tuple[Any, list[Any]]:
+    """The updates as a vector, and the indices along each axis."""
+    axis = axis_position(dim, rank_of(x))
+    sizes = known_sizes(index)
+    check_room(*sizes)
+    grid = np.indices(sizes)
+    places: list[Any] = [grid[k].reshape(-1) for k in range(len(sizes))]
+    places[axis] = reshape(index, (-1,))
+    if rank_of(updates):
+        updates = tl.index(updates, tuple(slice(0, size) for size in sizes))
+        updates = reshape(updates, (-1,))
+    else:
+        updates = tl.broadcast_to(updates, (math.prod(sizes),))
+    return updates, places
+
+
+REDUCTIONS = {"add": "scatter_add", "sum": "scatter_add", "multiply": "scatter_mul", "prod": "scatter_mul",
+              "amax": "scatter_max", "amin": "scatter_min"}  # fmt: skip
+
+
+@row("scatter")
+def scatter(self: Any, dim: int, index: Any, src: Any = None, value: Any = None, reduce: str | None = None) -> Any:
+    updates = to_dtype(value if src is None else src, dtype_of(self))
+    if rank_of(self) == 0:
+        return reshape(updates, ())
+    if reduce is not None and reduce not in REDUCTIONS:
+        raise unsupported("attribute", f"a scatter that reduces by {reduce!r}")
+    function = tl.scatter if reduce is None else getattr(tl, REDUCTIONS[reduce])
+    flat, places = along_axis(self, dim, index, updates)
+    return function(self, flat, *places)
+
+
+@row("scatter_add")
+def scatter_add(self: Any, dim: int, index: Any, src: Any) -> Any:
+    return scatter(self, dim, index, src, None, "add")
+
+
+@row("scatter_reduce")
+def scatter_reduce(self: Any, dim: int, index: Any, src: Any, reduce: str, *, include_self: bool = True) -> Any:
+    dtype = dtype_of(self)
+    flat, places = along_axis(self, dim, index, to_dtype(src, dtype))
+    base = self
+    count = tl.scatter_add(tl.zeros_like(base), tl.ones_like(flat), *places)
+    if not include_self:
+        lowest, highest = (-math.inf, math.inf) if dtype.kind == "f" else dtype.range
+        start = {"sum": 0, "mean": 0, "prod": 1, "amax": lowest, "amin": highest}[reduce]
+        base = tl.where(tl.greater(count, numeric(0, count)), to_dtype(start, dtype), base)
+    if reduce != "mean":
+        require(reduce in REDUCTIONS, "scatter_reduce reduces by sum, prod, mean, amax or amin")
+        return getattr(tl, REDUCTIONS[reduce])(base, flat, *places)
+    sums = tl.scatter_add(base, flat, *places)
+    one = numeric(1, count)
+    divisor = tl.add(count, one) if include_self else tl.maximum(count, one)
+    return tl.divide(sums, divisor) if dtype.kind == "f" else tl.floor_divide(sums, divisor)
+
+
+def fronted_scatter(function: Any, x: Any, dim: int, index: Any, updates: Any) -> Any:
+    """An array with updates at indices along one axis."""
+    axis = axis_position(dim, rank_of(x))
+    moved = tl.moveaxis(x, axis, 0) if axis else x
+    values = to_dtype(updates, dtype_of(x))
+    if rank_of(values):
+        values = tl.moveaxis(values, axis, 0) if axis else values
+    else:
+        values = tl.broadcast_to(values, (*tl.shape(reshape(index, (-1,))), *tl.shape(moved)[1:]))
+    result = function(moved, values, reshape(index, (-1,)))
+    return tl.moveaxis(result, 0, axis) if axis else result
+
+
+@row("index_add")
+def index_add(self: Any, dim: int, index: Any, source: Any, *, alpha: Any = 1) -> Any:
+    values = source if alpha == 1 else tl.multiply(source, numeric(alpha, source))
+    return fronted_scatter(tl.scatter_add, self, dim, index, values)
+
+
+@row("index_copy")
+def index_copy(self: Any, dim: int, index: Any, source: Any) -> Any:
+    return fronted_scatter(tl.scatter, self, dim, index, source)
+
+
+@row("index_fill")
+def index_fill(self: Any, dim: int, index: Any, value: Any) -> Any:
+    return fronted_scatter(tl.scatter, self, dim, index, value)
+
+
+@row("masked_select")
+def masked_select(self: Any, mask: Any) -> Any:
+    x, where = tl.broadcast_arrays(self, mask)
+    return tl.boolean_mask(x, where)
+
+
+@row("masked_scatter")
+def masked_scatter(self: Any, mask: Any, source: Any) -> Any:
+    where = tl.broadcast_to(mask, tl.shape(self))
+    numbers = tl.cumulative_sum(tl.astype(reshape(where, (-1,)), tl.int64), axis=0)
+    places = tl.maximum(tl.subtract(numbers, np.int64(1)), np.int64(0))
+    values = reshape(tl.take(reshape(source, (-1,)), places, axis=0), tl.shape(self))
+    return tl.where(where, values, self)
+
+
+@row("nonzero")
+def nonzero(self: Any) -> Any:
+    return tl.stack(list(tl.nonzero(self)), axis=1)
+
+
+@row("argwhere")
+def argwhere(self: Any) -> Any:
+    return nonzero(self)
+
+
+@row("one_hot")
+def one_hot(self: Any, num_classes: int = -1) -> Any:
+    if num_classes < 0:
+        raise unsupported("shape", "one_hot without a number of classes")
+    return tl.one_hot(self, num_classes, dtype=tl.int64)
+
+
+@row("select_scatter")
+def select_scatter(self: Any, src: Any, dim: int, index: int) -> Any:
+    return tl.scatter_index(self, src, (*[FULL] * axis_position(dim, rank_of(self)), index))
+
+
+@row("slice_scatter")
+def slice_scatter(self: Any, src: Any, dim: int = 0, start: Any = None, end: Any = None, step: int = 1) -> Any:
+    axis = axis_position(dim, rank_of(self))
+    entry = slice_entry(self, axis, start, end, step)
+    return src if entry == FULL else tl.scatter_index(self, src, (*[FULL] * axis, entry))
+
+
+@row("bucketize")
+def bucketize(self: Any, boundaries: Any, *, out_int32: bool = False, right: bool = False) -> Any:
+    return searchsorted(boundaries, self, out_int32=out_int32, right=right)
+
+
+@row("searchsorted")
+def searchsorted(
+    sorted_sequence: Any, self: Any, *, out_int32: bool = False, right: bool = False, side: str | None = None,
+    sorter: Any = None,
+) -> Any:  # fmt: skip
+    if rank_of(sorted_sequence) != 1 or sorter is not None:
+        raise unsupported("shape", "a search in several sequences, or in one that is not sorted")
+    side = side or ("right" if right else "left")
+    values = to_dtype(self, dtype_of(sorted_sequence))
+    places = tl.searchsorted(sorted_sequence, reshape(values, (-1,)), side=side)
+    shape = tl.shape(values)
+    return to_dtype(reshape(places, shape), tl.int32 if out_int32 else tl.int64)
+
+
+@row("topk")
+def topk(self: Any, k: int, dim: int = -1, largest: bool = True, sorted: bool = True) -> Any:
+    axis = axis_position(dim, rank_of(self))
+    order = tl.argsort(self, axis=axis, descending=largest)
+    places = part(order, axis, slice(0, k))
+    return tl.take_along_axis(self, places, axis=axis), places
+
+
+@row("sort")
+def sort(self: Any, dim: int = -1, descending: bool = False, stable: bool | None = None) -> Any:
+    if rank_of(self) == 0:
+        return self, np.zeros((), np.int64)
+    axis = axis_position(dim, rank_of(self))
+    order = tl.argsort(self, axis=axis, descending=descending)
+    return tl.take_along_axis(self, order, axis=axis), order
+
+
+@row("argsort")
+def argsort(self: Any, dim: int = -1, descending: bool = False, stable: bool | None = None) -> Any:
+    return sort(self, dim, descending)[1]
+
+
+@row("msort")
+def msort(self: Any) -> Any:
+    return tl.sort(self, axis=0)
+
+
+@row("kthvalue")
+def kthvalue(self: Any, k: int, dim: int = -1, keepdim: bool = False) -> Any:
+    axis = axis_position(dim, rank_of(self))
+    values, order = sort(self, dim)
+    entry = slice(k - 1, k) if keepdim else k - 1
+    return part(values, axis, entry), part(order, axis, entry)
+
+
+@row("bincount")
+def bincount(self: Any, weights: Any = None, minlength: int = 0) -> Any:
+    if not isinstance(self, np.ndarray):
+        raise unsupported("shape", "bincount of numbers that only the run knows")
+    count = max(int(self.max(initial=-1)) + 1, minlength)
+    values = np.ones(self.shape, np.int64) if weights is None else weights
+    values = values if dtype_of(values).kind == "i" else to_dtype(values, tl.float64)
+    return tl.scatter_add(np.zeros(count, dtype_of(values).numpy), values, self)

@@ -1,0 +1,283 @@
+"""Normalisation, softmax and resizing."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from .....core.types import Type
+from ..operations import row, tl, unsupported
+from .common import axis_position, check_room, dtype_of, known_sizes, numeric, rank_of, to_dtype
+from .shapes import reshape
+
+
+@row("softmax", "special_softmax")
+def softmax(self: Any, dim: int, dtype: Any = None, *, result: Type) -> Any:
+    x = to_dtype(self, result.dtype)
+    return tl.softmax(x, axis=axis_position(dim, rank_of(x))) if rank_of(x) else tl.ones_like(x)
+
+
+@row("_softmax", "_safe_softmax")
+def internal_softmax(self: Any, dim: int, half_to_float: bool = False, dtype: Any = None, *, result: Type) -> Any:
+    return softmax(self, dim, result=result)
+
+
+@row("log_softmax", "special_log_softmax")
+def log_softmax(self: Any, dim: int, dtype: Any = None, *, result: Type) -> Any:
+    x = to_dtype(self, result.dtype)
+    return tl.log_softmax(x, axis=axis_position(dim, rank_of(x))) if rank_of(x) else tl.zeros_like(x)
+
+
+@row("_log_softmax")
+def internal_log_softmax(self: Any, dim: int, half_to_float: bool, *, result: Type) -> Any:
+    return log_softmax(self, dim, result=result)
+
+
+@row("softmin")
+def softmin(self: Any, dim: int, dtype: Any = None, *, result: Type) -> Any:
+    return softmax(tl.negative(self), dim, result=result)
+
+
+def normalize(x: Any, axes: tuple[int, ...], epsilon: float) -> tuple[Any, Any, Any]:
+    """An array with mean 0 and variance 1 along axes; the mean, and the inverse of the deviation."""
+    center = tl.mean(x, axis=axes, keepdims=True)
+    distance = tl.subtract(x, center)
+    variance = tl.mean(tl.square(distance), axis=axes, keepdims=True)
+    inverse = tl.reciprocal(tl.sqrt(tl.add(variance, numeric(epsilon, x))))
+    return tl.multiply(distance, inverse), center, inverse
+
+
+def scale_and_shift(x: Any, weight: Any, bias: Any) -> Any:
+    x = x if weight is None else tl.multiply(x, weight)
+    return x if bias is None else tl.add(x, bias)
+
+
+@row("layer_norm")
+def layer_norm(input: Any, normalized_shape: list[int], weight: Any = None, bias: Any = None, eps: float = 1e-5) -> Any:
+    return native_layer_norm(input, normalized_shape, weight, bias, eps)[0]
+
+
+@row("native_layer_norm")
+def native_layer_norm(input: Any, normalized_shape: list[int], weight: Any, bias: Any, eps: float) -> Any:
+    axes = tuple(range(rank_of(input) - len(normalized_shape), rank_of(input)))
+    normal, center, inverse = normalize(input, axes, eps)
+    return scale_and_shift(normal, weight, bias), center, inverse
+
+
+@row("rms_norm", "_fused_rms_norm")
+def rms_norm(input: Any, normalized_shape: list[int], weight: Any = None, eps: float | None = None) -> Any:
+    axes = tuple(range(rank_of(input) - len(normalized_shape), rank_of(input)))
+    epsilon = float(dtype_of(input).limits.eps) if eps is None else eps
+    mean = tl.mean(tl.square(input), axis=axes, keepdims=True)
+    normal = tl.multiply(input, tl.reciprocal(tl.sqrt(tl.add(mean, numeric(epsilon, input)))))
+    return scale_and_shift(normal, weight, None)
+
+
+def grouped(x: Any, groups: int, epsilon: float) -> tuple[Any, Any, Any]:
+    """The channels of each sample normalised in groups; the mean and the inverse deviation of each."""
+    sizes = tl.shape(x)
+    flat = reshape(x, (sizes[0], groups, -1))
+    normal, center, inverse = normalize(flat, (2,), epsilon)
+    return reshape(normal, sizes), tl.squeeze(center, 2), tl.squeeze(inverse, 2)
+
+
+def per_channel(x: Any, rank: int) -> Any:
+    """A vector along the second axis of arrays of this rank."""
+    return None if x is None else reshape(x, (-1, *[1] * (rank - 2)))
+
+
+@row("group_norm")
+def group_norm(input: Any, num_groups: int, weight: Any = None, bias: Any = None, eps: float = 1e-5) -> Any:
+    rank = rank_of(input)
+    return scale_and_shift(grouped(input, num_groups, eps)[0], per_channel(weight, rank), per_channel(bias, rank))
+
+
+@row("native_group_norm")
+def native_group_norm(
+    input: Any,
+    weight: Any,
+    bias: Any,
+    N: Any,  # noqa: N803
+    C: Any,  # noqa: N803
+    HxW: Any,  # noqa: N803
+    group: int,
+    eps: float,
+) -> Any:
+    normal, center, inverse = grouped(input, group, eps)
+    rank = rank_of(input)
+    return scale_and_shift(normal, per_channel(weight, rank), per_channel(bias, rank)), center, inverse
+
+
+@row("instance_norm")
+def instance_norm(
+    input: Any, weight: Any, bias: Any, running_mean: Any, running_var: Any, use_input_stats: bool, momentum: float,
+    eps: float,
+) -> Any:  # fmt: skip
+    rank = rank_of(input)
+    if not use_input_stats:
+        return batch_statistics(input, weight, bias, running_mean, running_var, eps)
+    if running_mean is not None:
+        raise unsupported("construct", "instance normalisation that keeps statistics")
+    normal = normalize(input, tuple(range(2, rank)), eps)[0]
+    return scale_and_shift(normal, per_channel(weight, rank), per_channel(bias, rank))
+
+
+def batch_statistics(x: Any, weight: Any, bias: Any, center: Any, variance: Any, epsilon: float) -> Any:
+    """An array normalised by the statistics of each channel."""
+    inverse = tl.reciprocal(tl.sqrt(tl.add(variance, numeric(epsilon, variance))))
+    rank = rank_of(x)
+    normal = tl.multiply(tl.subtract(x, per_channel(center, rank)), per_channel(inverse, rank))
+    return scale_and_shift(normal, per_channel(weight, rank), per_channel(bias, rank))
+
+
+def batch_normalize(
+    x: Any, weight: Any, bias: Any, running_mean: Any, running_var: Any, training: bool, momentum: float, epsilon: float
+) -> tuple[Any, Any, Any, Any, Any]:
+    """The normalised array, the mean and the inverse deviation of the batch, and the new statistics."""
+    if not training:
+        return batch_statistics(x, weight, bias, running_mean, running_var, epsilon), None, None, None, None
+    rank = rank_of(x)
+    axes = (0, *range(2, rank))
+    normal, center, inverse = normalize(x, axes, epsilon)
+    result = scale_and_shift(normal, per_channel(weight, rank), per_channel(bias, rank))
+    means = []
+    if running_mean is not None:
+        unbiased = tl.var(x, axis=axes, correction=1.0)
+        for old, new in ((running_mean, reshape(center, (-1,))), (running_var, unbiased)):
+            kept = tl.multiply(old, numeric(1 - momentum, old))
+            means.append(tl.add(kept, tl.multiply(to_dtype(new, dtype_of(old)), numeric(momentum, old))))
+    new_mean, new_variance = means or (None, None)
+    return result, reshape(center, (-1,)), reshape(inverse, (-1,)), new_mean, new_variance
+
+
+STATISTICS = ("running_mean", "running_var")
+
+
+@row("batch_norm", "cudnn_batch_norm", mutates=STATISTICS)
+def batch_norm(
+    input: Any, weight: Any, bias: Any, running_mean: Any, running_var: Any, training: bool, momentum: float, eps: float
+) -> Any:
+    result, _, _, *statistics = batch_normalize(input, weight, bias, running_mean, running_var, training, momentum, eps)
+    return result, *statistics
+
+
+@row("native_batch_norm", "_native_batch_norm_legit", mutates=STATISTICS)
+def native_batch_norm(
+    input: Any, weight: Any, bias: Any, running_mean: Any = None, running_var: Any = None, training: bool = False,
+    momentum: float = 0.1, eps: float = 1e-5,
+) -> Any:  # fmt: skip
+    result, center, inverse, *statistics = batch_normalize(
+        input, weight, bias, running_mean, running_var, training, momentum, eps
+    )
+    empty = np.zeros(0, dtype_of(input).numpy)
+    return result, empty if center is None else center, empty if inverse is None else inverse, *statistics
+
+
+@row("_native_batch_norm_legit_no_training")
+def batch_norm_no_training(
+    input: Any, weight: Any, bias: Any, running_mean: Any, running_var: Any, momentum: float, eps: float
+) -> Any:
+    empty = np.zeros(0, dtype_of(input).numpy)
+    return batch_statistics(input, weight, bias, running_mean, running_var, eps), empty, empty
+
+
+@row("_native_batch_norm_legit_functional")
+def batch_norm_functional(
+    input: Any, weight: Any, bias: Any, running_mean: Any, running_var: Any, training: bool, momentum: float, eps: float
+) -> Any:
+    result, center, inverse, mean, variance = batch_normalize(
+        input, weight, bias, running_mean, running_var, training, momentum, eps
+    )
+    empty = np.zeros(0, dtype_of(input).numpy)
+    if center is None:
+        return result, empty, empty, running_mean, running_var
+    return result, center, inverse, mean, variance
+
+
+# Resizing
+
+
+def resized_sizes(x: Any, output_size: Any, scales: Any) -> list[int]:
+    """The new sizes of the spatial axes."""
+    if output_size is not None:
+        if not all(isinstance(size, int) for size in output_size):
+            raise unsupported("shape", "an image resized to sizes that only the run knows")
+        return list(output_size)
+    sizes = known_sizes(x, range(2, rank_of(x)))
+    return [math.floor(size * scale) for size, scale in zip(sizes, scales, strict=True)]
+
+
+def nearest(x: Any, output_size: Any, scales: Any) -> Any:
+    """Each element is the one before its place."""
+    sizes = resized_sizes(x, output_size, scales)
+    check_room(*sizes)
+    for axis, (size, new_size) in enumerate(zip(known_sizes(x, range(2, rank_of(x))), sizes, strict=True)):
+        step = np.float32(1 / scales[axis]) if scales and scales[axis] else np.float32(size / new_size)
+        places = np.minimum(np.floor(np.arange(new_size, dtype=np.float32) * step).astype(np.int64), size - 1)
+        if not np.array_equal(places, np.arange(size)):
+            x = tl.take(x, places, axis=2 + axis)
+    return x
+
+
+def linear_weights(size: int, new_size: int, align_corners: bool, scale: float | None) -> np.ndarray[Any, Any]:
+    """The matrix that interpolates between the elements of an axis."""
+    if align_corners:
+        places = np.arange(new_size) * ((size - 1) / (new_size - 1) if new_size > 1 else 0.0)
+    else:
+        step = 1 / scale if scale else size / new_size
+        places = np.maximum((np.arange(new_size) + 0.5) * step - 0.5, 0)
+    lower = np.minimum(np.floor(places).astype(np.int64), size - 1)
+    upper, fractions = np.minimum(lower + 1, size - 1), places - lower
+    matrix = np.zeros((size, new_size))
+    np.add.at(matrix, (lower, np.arange(new_size)), 1 - fractions)
+    np.add.at(matrix, (upper, np.arange(new_size)), fractions)
+    return matrix
+
+
+def interpolate(x: Any, output_size: Any, scales: Any, align_corners: bool) -> Any:
+    """Linear interpolation along each spatial axis."""
+    sizes = resized_sizes(x, output_size, scales)
+    for axis, (size, new_size) in enumerate(zip(known_sizes(x, range(2, rank_of(x))), sizes, strict=True)):
+        check_room(size, new_size)
+        matrix = linear_weights(size, new_size, align_corners, scales[axis] if scales else None)
+        moved = tl.moveaxis(x, 2 + axis, -1)
+        x = tl.moveaxis(tl.matmul(moved, matrix.astype(dtype_of(x).numpy)), -1, 2 + axis)
+    return x
+
+
+def given_scales(*scales: float | None) -> list[float] | None:
+    """The scales, if there are any."""
+    return None if None in scales else [float(scale) for scale in scales if scale is not None]
+
+
+@row("upsample_nearest1d", "upsample_nearest2d", "upsample_nearest3d")
+def upsample_nearest(
+    self: Any = None, output_size: Any = None, scales_h: Any = None, scales_w: Any = None, input: Any = None,
+    scale_factors: Any = None, scales: Any = None, scales_d: Any = None,
+) -> Any:  # fmt: skip
+    x = input if self is None else self
+    every = [scales_d, scales_h, scales_w] if rank_of(x) == 5 else [scales_h, scales_w] if rank_of(x) == 4 else [scales]
+    return nearest(x, output_size, scale_factors or given_scales(*every))
+
+
+@row("upsample_linear1d", "upsample_bilinear2d", "upsample_trilinear3d")
+def upsample_linear(
+    self: Any = None, output_size: Any = None, align_corners: bool = False, scales_h: Any = None, scales_w: Any = None,
+    input: Any = None, scale_factors: Any = None, scales: Any = None, scales_d: Any = None,
+) -> Any:  # fmt: skip
+    x = input if self is None else self
+    every = [scales_d, scales_h, scales_w] if rank_of(x) == 5 else [scales_h, scales_w] if rank_of(x) == 4 else [scales]
+    return interpolate(x, output_size, scale_factors or given_scales(*every), align_corners)
+
+
+@row("im2col")
+def im2col(self: Any, kernel_size: list[int], dilation: list[int], padding: list[int], stride: list[int]) -> Any:
+    batched = self if rank_of(self) == 4 else tl.expand_dims(self, axis=0)
+    padded = tl.pad(batched, ((0, 0), (0, 0), *((n, n) for n in padding)))
+    parts = tl.windows(padded, tuple(kernel_size), strides=tuple(stride), dilations=tuple(dilation))
+    batch, channels, rows, columns = known_sizes(parts)[:4]
+    moved = tl.permute_dims(parts, (0, 1, 4, 5, 2, 3))
+    result = reshape(moved, (batch, channels * math.prod(kernel_size), rows * columns))
+    return result if batched is self else tl.squeeze(result, 0)
