@@ -76,11 +76,13 @@ SHAPES = {"": (), "[2]": (2,), "[?]": (3,), "[2, ?]": (2, 5)}
 
 
 FEW = (dtypes.bool, dtypes.uint8, dtypes.int64, dtypes.float32)
+CELL_DTYPES = tuple(dtype for dtype in dtypes.ALL if dtype not in dtypes.FLOAT_FORMATS)
+"""The dtypes of the scalars that machine code keeps in cells."""
 
 
 @pytest.mark.full
 @pytest.mark.parametrize(
-    "dtype", [each if each in FEW else pytest.param(each, marks=pytest.mark.heavy) for each in dtypes.ALL], ids=repr
+    "dtype", [each if each in FEW else pytest.param(each, marks=pytest.mark.heavy) for each in CELL_DTYPES], ids=repr
 )
 def test_every_type(dtype: tl.DType) -> None:
     """Values that are got or collected have the bits that were put: scalars, and arrays of fixed and open sizes."""
