@@ -229,7 +229,21 @@ def abbreviate(value: object, max_elements: int = MAX_PRINTED_ELEMENTS) -> str:
     if isinstance(value, Handle) or np.size(value) <= max_elements:  # type: ignore[arg-type]
         return format_value(value)
     elements = np.asarray(value).flat  # makes no copy
-    return f"{type_of(value)}({', '.join(map(format_numbers, elements[:3]))}, ..., {format_numbers(elements[-1])})"
+    return f"{type_of(value)}({', '.join(map(format_element, elements[:3]))}, ..., {format_element(elements[-1])})"
+
+
+MAX_ELEMENT_LENGTH = 7
+"""The most characters of a float in an abbreviated array; longer ones have four digits."""
+
+
+def format_element(element: Any) -> str:
+    """An element of an array, in few characters if it is a float.
+
+    >>> format_element(np.float64(1 / 3)), format_element(np.float64(10.5)), format_element(np.int32(-7))
+    ('0.3333', '10.5', '-7')
+    """
+    text = format_numbers(np.asarray(element))
+    return f"{element:.4g}" if is_float_array(element) and len(text) > MAX_ELEMENT_LENGTH else text
 
 
 def format_numbers(array: npt.NDArray[Any]) -> str:

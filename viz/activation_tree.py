@@ -102,6 +102,30 @@ def argument_texts(arguments: Iterable[Value], outer: Collection[Value]) -> Iter
         yield from ["\u2026"] if is_passed_on else map(abbreviate_value, values)
 
 
+def variable_texts(graph: Graph, variables: Iterable[tuple[Gate, Value]]) -> list[str]:
+    """Loop variables with their values, `i = 2`, with `\u2026` in place of arrays of which only the type would be
+    visible, unless there are no others."""
+    texts = [
+        (f"{gate_name(graph, gate)} = {abbreviate_value(value)}", is_shown_as_type(value)) for gate, value in variables
+    ]
+    if all(is_type for _, is_type in texts):
+        return [text for text, _ in texts]
+    groups = groupby(texts, lambda pair: pair[1])
+    return [text for is_type, pairs in groups for text in (["\u2026"] if is_type else [text for text, _ in pairs])]
+
+
+def is_shown_as_type(value: Value) -> bool:
+    """Whether a value is an array that is too large to show its elements.
+
+    >>> is_shown_as_type(np.zeros(9)), is_shown_as_type(np.zeros(2)), is_shown_as_type(3)
+    (True, False, False)
+    """
+    if isinstance(value, Handle) or not np.ndim(value):
+        return False
+    text = abbreviate_value(value)
+    return not text.startswith("[") and "(" not in text
+
+
 MAX_COMPARED_SIZE = 1024
 """The most elements of arrays that are compared; larger ones are the same only if they are one object."""
 
@@ -161,41 +185,42 @@ class ActivationTree:
 
     def title(self, tag: Tag) -> str:
         """A call as `fib(3) = 2`, without arrays that the activation around it got, too; an iteration as
-        `loop[2]: i = 2, s = 1`."""
-        return self._title(tag, MAX_LIST_LENGTH, self._outer_values(tag))
+        `loop[2]: i = 2, s = 1`, without arrays of which only the type would be visible."""
+        if tag.site.kind == "loop":
+            return f"{tag.last_step}: {abbreviate_list(variable_texts(self.graph, self.parameter_inputs(tag)))}"
+        return describe_call(
+            self._callee_name(tag), self._describe_phases(tag, MAX_LIST_LENGTH, self._outer_values(tag))
+        )
 
     def full_title(self, tag: Tag) -> str:
-        """The title with all arguments."""
-        return self._title(tag, sys.maxsize, ())
+        """The title with all arguments or loop variables."""
+        if tag.site.kind == "loop":
+            return f"{tag.last_step}: {self._describe_all_variables(self.parameter_inputs(tag))}"
+        return describe_call(self._callee_name(tag), self._describe_phases(tag, sys.maxsize, ()))
 
     def describe_call(self, tag: Tag) -> str:
         """A call without its results: `fib(3)`; an iteration with its initial variables, without adjoints."""
-        return self._describe_call(tag, MAX_LIST_LENGTH, self._outer_values(tag))
+        if tag.site.kind == "loop":
+            return f"{tag.last_step}: {abbreviate_list(variable_texts(self.graph, self._initial_variables(tag)))}"
+        inputs, _ = next(iter(self._describe_phases(tag, MAX_LIST_LENGTH, self._outer_values(tag))))
+        return f"{self._callee_name(tag)}({inputs})"
 
     def describe_full_call(self, tag: Tag) -> str:
-        """A call with all its arguments."""
-        return self._describe_call(tag, sys.maxsize, ())
-
-    def _title(self, tag: Tag, max_length: int, outer: Collection[Value]) -> str:
+        """A call with all its arguments, or an iteration with all its initial variables."""
         if tag.site.kind == "loop":
-            return f"{tag.last_step}: {self.describe_variables(self.parameter_inputs(tag), max_length)}"
-        return describe_call(self._callee_name(tag), self._describe_phases(tag, max_length, outer))
-
-    def _describe_call(self, tag: Tag, max_length: int, outer: Collection[Value]) -> str:
-        if tag.site.kind == "loop":
-            initial = [(gate, value) for gate, value in self.parameter_inputs(tag) if not self.gates.phase_of(gate)]
-            return f"{tag.last_step}: {self.describe_variables(initial, max_length)}"
-        inputs, _ = next(iter(self._describe_phases(tag, max_length, outer)))
+            return f"{tag.last_step}: {self._describe_all_variables(self._initial_variables(tag))}"
+        inputs, _ = next(iter(self._describe_phases(tag, sys.maxsize, ())))
         return f"{self._callee_name(tag)}({inputs})"
 
     def _outer_values(self, tag: Tag) -> Collection[Value]:
         """The inputs of the activation around a tag."""
         return () if tag.parent is None else self.inputs.get(tag.parent, {}).values()
 
-    def describe_variables(self, variables: Iterable[tuple[Gate, Value]], max_length: int = MAX_LIST_LENGTH) -> str:
-        """Loop variables with their values: `i = 2, s = 1`."""
-        texts = (f"{self._gate_name(gate)} = {abbreviate_value(value)}" for gate, value in variables)
-        return abbreviate_list(texts, max_length)
+    def _initial_variables(self, tag: Tag) -> list[tuple[Gate, Value]]:
+        return [(gate, value) for gate, value in self.parameter_inputs(tag) if not self.gates.phase_of(gate)]
+
+    def _describe_all_variables(self, variables: Iterable[tuple[Gate, Value]]) -> str:
+        return ", ".join(f"{gate_name(self.graph, gate)} = {abbreviate_value(value)}" for gate, value in variables)
 
     def describe_results(self, tag: Tag) -> str:
         """The results of a call and of its further phases; empty if there are none yet."""
@@ -215,9 +240,6 @@ class ActivationTree:
     def parameter_inputs(self, tag: Tag) -> list[tuple[Gate, Value]]:
         """The inputs of an activation in the order of parameters, without triggers."""
         return [(gate, self.inputs[tag][gate]) for gate in parameter_gates(self.graph, self.inputs[tag])]
-
-    def _gate_name(self, gate: Gate) -> str:
-        return gate_name(self.graph, gate)
 
 
 def gate_name(graph: Graph, gate: Gate) -> str:

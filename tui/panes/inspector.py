@@ -12,10 +12,10 @@ from ...core.errors import Usage, plural
 from ...core.graph.graph import Graph, GraphNode
 from ...core.tag import Tag
 from ...core.types import Handle
-from ...core.value import Value, format_numbers, format_value
+from ...core.value import Value, format_element, format_numbers, format_value
 from ...interp.outcome.outcome import describe_value
 from ...interp.queries.contexts import fires_under
-from ...viz.state_view import abbreviate_number, abbreviate_tag, abbreviate_value
+from ...viz.state_view import abbreviate_tag, abbreviate_value
 from ...viz.style import BADGE_LOOKS, BOX_LOOKS, GREEN, GREY, ORANGE, SKY, kind_of
 from ..session.activation_mark import mark_activation
 from ..session.mark_commands import describe_watches
@@ -206,15 +206,10 @@ def describe_element(value: Any, size: int) -> str:
     all digits if there is no other element.
 
     >>> third = np.float64(1 / 3)
-    >>> describe_element(third, 6), describe_element(third, 1), describe_element(np.float64(10.5), 6)
-    ('0.3333', '0.3333333333333333', '10.5')
-    >>> describe_element(np.int32(-7), 6), describe_element(np.bool_(True), 6)
-    ('-7', 'true')
+    >>> describe_element(third, 6), describe_element(third, 1)
+    ('0.3333', '0.3333333333333333')
     """
-    text = format_numbers(np.asarray(value))
-    if size == 1 or len(text) <= ELEMENT_WIDTH:
-        return text
-    return f"{value:.4g}" if value.dtype.kind in "fV" else abbreviate_number(text)
+    return format_numbers(np.asarray(value)) if size == 1 else format_element(value)
 
 
 def _watch_rows(session: Session) -> Iterator[PageRow]:

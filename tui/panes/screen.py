@@ -14,7 +14,7 @@ from ...core.types import Handle
 from ...core.value import Value, format_value
 from ...interp.history.history import History
 from ...viz.labels import abbreviate_list
-from ...viz.state_view import abbreviate_value
+from ...viz.state_view import abbreviate_tag, abbreviate_value
 from ...viz.style import GREEN, GREY, ORANGE, SKY, VERMILLION
 from ..session.activation_mark import mark_activation
 from ..session.command import Command, CommandReply
@@ -342,7 +342,7 @@ def last_event_row(session: Session, reply: CommandReply | None = None) -> PageR
         mark_span(mark_activation(session, event.token.tag), 0),
         *event_spans(history.graph, event),
         PageSpan(f"  printed: {printed[-1]}" if printed else "", GREEN),
-        (f"  under {event.token.tag}", GREY),
+        (f"  under {abbreviate_tag(event.token.tag)}", GREY),
         (f"  {node.location}" if node.location else "", GREY),
         tail_count=2,
     )

@@ -29,7 +29,7 @@ from ...interp.outcome.outcome import build_deadlock, describe_cell, describe_va
 from ...interp.outcome.residue import collect_residue
 from ...interp.queries.answers import FiringOrigin
 from ...interp.queries.calls import Gate
-from ...viz.activation_tree import Gates, describe_call, gate_name, parameter_gates
+from ...viz.activation_tree import Gates, describe_call, parameter_gates, variable_texts
 from ...viz.state_view import abbreviate_value
 from .run_index import is_under
 from .session import Session
@@ -407,13 +407,11 @@ class ActivationTitles:
 
     def title(self, entry: ActivationEntry) -> str:
         """A call as `fib(3) = 2`, without arrays that the activation around it got, too; an iteration as
-        `loop[2]: i = 2, s = 1`."""
+        `loop[2]: i = 2, s = 1`, without arrays of which only the type would be visible."""
         arguments = self.arguments(entry)
         unknown = UNKNOWN_MARK if entry.opened_before_base else ""
         if entry.tag.site.kind == "loop":
-            variables = ", ".join(
-                f"{gate_name(self.graph, gate)} = {abbreviate_value(value)}" for gate, value in arguments
-            )
+            variables = ", ".join(variable_texts(self.graph, arguments))
             return f"{entry.tag.last_step}: {variables or unknown}"
         outer = [value for _, value in entry.outer_arguments.values()]
         (first_arguments, first_results), *others = self.gates.describe_phases(

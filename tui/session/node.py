@@ -31,7 +31,7 @@ SCAN_LIMIT = 2000
 def op_summary(op: str) -> str:
     """What an op does, in one sentence."""
     doc = ROUTING_OPS[op].doc if op in ROUTING_OPS else ALL_OPS[op].doc
-    return doc.split(". ")[0].strip().rstrip(".")
+    return doc.partition(">>>")[0].split(". ")[0].strip().rstrip(".")
 
 
 _EFFECTS_BY_OP = {

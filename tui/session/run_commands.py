@@ -305,7 +305,7 @@ def compare(session: Session, words: CommandArguments) -> CommandResult:
     )
     place = ("", "") if first.firing is None else (str(first.firing.node), str(first.firing.tag))
     session.update_state(difference=RunDifference(run.name, other.name, (one, two), *place), current=run.name)
-    lines = [f"first is {run.name}, second is {other.name}; `difference` goes there", *str(first).split("\n")]
+    lines = [*str(first).split("\n"), f"first is {run.name}, second is {other.name}; `difference` goes there"]
     return CommandResult(lines, {"with": other.name, "differs": True, **difference_data(first)})
 
 
