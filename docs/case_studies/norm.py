@@ -1,7 +1,7 @@
 """The length of a vector in JAX, and its gradient, imported.
 
-`tagloom run docs/case_studies/norm.py "[0.0, 0.0]"` says that the gradient at 0 is NaN, although `where` chooses the other
-branch there. Needs `pip install "tagloom[jax]"`.
+`tagloom run docs/case_studies/norm.py "[0.0, 0.0]"` says that the gradient at 0 is NaN, although `where` chooses the
+other branch there. It needs `pip install "tagloom[jax]"`.
 """
 
 import jax
