@@ -318,11 +318,11 @@ def _is_open_slice(container: list[Any], index: slice, values: Any) -> bool:
 
 @contextmanager
 def refresh_taken_items() -> Iterator[None]:
-    """Take lists again after the block, if they come from lists that it changes."""
-    before = valid_origins()
+    """Take lists again after the block, if it changes one of the lists of which they are one."""
+    before = [origin for origin in valid_origins() if not has_stacked_items(origin.container)]
     yield
     for origin in before:
-        if not has_stacked_items(origin.container) and not is_valid(origin):
+        if not is_valid(origin):
             _replace_items(origin.item, _take_again(origin), origin)
 
 
@@ -336,7 +336,8 @@ def _change_list(row: list[Any], items: list[Any]) -> None:
     if has_stacked_items(origin.container):
         _write_in_array(items, origin)
     else:
-        if len({item_count(option) for option in origin.container}) > 1:
+        count, *counts = map(item_count, origin.container)
+        if any(type(each) is not int or each != count for each in (count, *counts)):
             refuse_rebuilt(row, "change a copy: x = list(x)")
         position = _position(origin.container, origin.index)
         for number, option in enumerate(origin.container):

@@ -568,7 +568,7 @@ def _refuse_step() -> NoReturn:
 def insert_open_item(container: Sequence[Any], index: Any, value: Any) -> list[Any]:
     """The items of a list after `container.insert(index, value)`."""
     index = as_position(index)
-    if type(index) is int and index == 0:
+    if not container or (type(index) is int and index == 0):
         return [value, *container]
     stacked = stack_items(container)
     return [take_slice(stacked, slice(None, index)), value, take_slice(stacked, slice(index, None))]

@@ -192,6 +192,12 @@ def change_copy(rows):
         row.reverse()
 
 
+def keep_removed(rows, more):
+    row = rows[0]
+    rows[:] = [[7, 8]]
+    more.extend(row)
+
+
 SQUARE = [[3, 1], [1, 2]]
 CASES: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
     "swap": (swap, ([[1], [2, 3]],)),
@@ -223,6 +229,7 @@ CASES: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
     "choice": (lambda rows, more, i: more.append(rows[i]), ([[1], [2, 3]], [], 1)),
     "branch": (lambda rows, n: rows.reverse() if n > 0 else None, ([[1], [2, 3]], 1)),
     "change rows of a copy": (change_copy, (SQUARE,)),
+    "keep a removed row": (keep_removed, (SQUARE, [])),
     "change rows of rows": (lambda cube: cube[1].reverse(), ([SQUARE, [[5, 6], [7, 8]]],)),
     "change what was popped": (lambda rows: rows.pop().append(4), (SQUARE,)),
 }

@@ -67,6 +67,30 @@ def change_slices(n: Any, a: Any, b: Any) -> Any:
     return xs, ys, zs
 
 
+def insert_first(n: Any) -> Any:
+    """Inserts an item at a symbolic index, in a list that is empty."""
+    xs = []
+    xs.insert(n, 3)
+    xs.insert(n - 1, 4)
+    return xs
+
+
+def keep_removed(n: Any) -> Any:
+    """Keeps an item of a list whose items are all replaced."""
+    rows = []
+    for i in range(n):
+        rows.append([i, 2])
+    row = rows[n // 2]
+    rows[:] = [[7, 8]]
+    return row, rows
+
+
+@pytest.mark.parametrize("function", (insert_first, keep_removed))
+def test_items_that_come_and_go(function: Callable[[int], object]) -> None:
+    """An item may be the first of its list; one that its list has lost stays as it was."""
+    assert list(disagreements(function, [(4,), (1,)], RUNS[:1])) == []
+
+
 def augmented(n: Any) -> Any:
     """Extends a list by `+=`, which assigns the same list."""
     xs = [n]
