@@ -29,6 +29,7 @@ from .options import LITERAL_SETTINGS
 from .play import play
 from .run import run
 from .show import curve, show
+from .simulate import simulate
 from .terminal import print_diagnostic, print_error
 from .warm import warm
 
@@ -55,7 +56,7 @@ app = typer.Typer(
 )
 for program_command in (run, check, conform, show, play, debug, warm):
     app.command(context_settings=LITERAL_SETTINGS)(program_command)
-for command in (explain, examples, ops, curve):
+for command in (explain, examples, ops, curve, simulate):
     app.command()(command)
 
 
