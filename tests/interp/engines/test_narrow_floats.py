@@ -8,10 +8,15 @@ from typing import Any
 import numpy as np
 import pytest
 import tagloom as tl
+from hypothesis import Phase, given, settings
 from support.generators.edges import EDGES
+from support.generators.generator import NARROW_PALETTES, Case, cases
+from support.laws.compiled_laws import differences
+from support.laws.fast_laws import violations
 from tagloom.core import dtypes
 from tagloom.core.dtypes import FLOAT_FORMATS, DType
 from tagloom.core.frontend.eager.apply import apply
+from tagloom.core.graph.lower import lower
 from tagloom.core.types import Type
 from tagloom.core.value import admit, is_same_value
 from tagloom.interp.oracle.sweep import OpSample, op_samples
@@ -53,6 +58,37 @@ def test_truth_values_become_numbers(dtype: DType) -> None:
     function = tl.function(lambda x: tl.astype(x > 2, dtype))
     for engine in ENGINES:
         assert [float(function.run(x, engine=engine).value) for x in (1, 3)] == [0.0, 1.0]
+
+
+def narrow_nodes(case: Case) -> int:
+    """How many nodes of a program have a float of 16 bits."""
+    nodes = (node for function in case.program.functions for node in function.body.walk())
+    return sum(result.type.dtype in FLOAT_FORMATS for node in nodes for result in node.results)
+
+
+def check(case: Case) -> None:
+    """The engines agree with the reference on a program."""
+    graph = lower(case.program)
+    assert list(violations(case, ("waves",), handovers=(0,))) == []
+    assert differences(case.program, graph, case.arguments) == []
+
+
+@pytest.mark.full
+@settings(max_examples=4, phases=[Phase.generate])
+@given(cases(palettes=NARROW_PALETTES).filter(narrow_nodes))
+def test_generated_programs(case: Case) -> None:
+    """`fast` and `compiled` have the results, traps and effects of the reference on generated programs with floats of
+    16 bits."""
+    check(case)
+
+
+@pytest.mark.heavy
+@pytest.mark.timeout(3600)
+@settings(max_examples=60)
+@given(cases(palettes=NARROW_PALETTES, arrays=True).filter(narrow_nodes))
+def test_many_generated_programs(case: Case) -> None:
+    """So they have on many more, with all array ops."""
+    check(case)
 
 
 def elementwise_samples(dtype: DType) -> list[OpSample]:

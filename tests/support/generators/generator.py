@@ -53,9 +53,17 @@ PALETTES: tuple[tuple[Type, ...], ...] = (
     (Type(dtypes.uint64), Type(dtypes.float32, (3,)), OPEN),
     (Type(dtypes.uint16), OPEN),
 )
-"""Types that a program has besides SCALARS and VECTOR; every dtype is in one palette."""
+"""Types that a program has besides SCALARS and VECTOR; every dtype of the Array API is in one palette."""
+NARROW_PALETTES: tuple[tuple[Type, ...], ...] = (
+    (Type(dtypes.float16), Type(dtypes.bfloat16)),
+    (Type(dtypes.bfloat16), Type(dtypes.bfloat16, (3,)), Type(dtypes.int16)),
+    (Type(dtypes.float16), Type(dtypes.float16, (3,)), Type(dtypes.float32)),
+)
+"""Further such types, with floats of 16 bits."""
 
 _SPECIAL = [0.0, 1.0, -1.5, 2.5, -0.0, float("inf"), float("nan"), 1e300]
+_NEAR_LIMITS = {dtypes.float16: [65504.0, 6e-8, 0.1], dtypes.bfloat16: [3e38, 1e-40, 0.1]}
+"""Floats of 16 bits that are large, denormal, or rounded."""
 _MODERATE = [0.5, 1.25, -0.75, 0.3, -1.6, 2.2, 0.9, -0.2]
 _INTEGERS = [0, 1, 2, -1, 3, 7, -5, 100, 2**62, -(2**63)]
 
@@ -89,7 +97,9 @@ def _numbers(dtype: dtypes.DType) -> list[Any]:
     if dtype.kind == "b":
         return [False, True]
     if dtype.kind == "f":
-        return [number for number in _SPECIAL if dtype is dtypes.float64 or number != 1e300]
+        return [number for number in _SPECIAL if dtype is dtypes.float64 or number != 1e300] + _NEAR_LIMITS.get(
+            dtype, []
+        )
     low, high = dtype.range
     return [number for number in dict.fromkeys([*_INTEGERS, high, low]) if low <= number <= high]
 
@@ -372,9 +382,16 @@ class ProgramWriter:
 
 
 @st.composite
-def cases(draw: Any, *, exact: bool = False, arrays: bool = False, floats: bool = False) -> Case:
+def cases(
+    draw: Any,
+    *,
+    exact: bool = False,
+    arrays: bool = False,
+    floats: bool = False,
+    palettes: tuple[tuple[Type, ...], ...] = PALETTES,
+) -> Case:
     """Programs with cond, while_loop, calls and recursion, nested in each other, and arguments for them."""
-    writer = ProgramWriter(draw, draw(_sampled(*PALETTES)), exact=exact, arrays=arrays, floats=floats)
+    writer = ProgramWriter(draw, draw(_sampled(*palettes)), exact=exact, arrays=arrays, floats=floats)
     writer.helpers = [writer.helper(position) for position in range(draw(_sampled(*(1, 2) * 6, 0)))]
     main, types = writer.main()
     program, _ = ProgramBuilder(Symbol).build_program(main, tuple(map(leaf_type, types)))
