@@ -131,7 +131,8 @@ def check_cores(engine: Engine, options: RunOptions) -> None:
     for option, required_value in parallel_options.items():
         if (value := getattr(options, option)) != required_value:
             required = f"{option}={required_value!r}"
-            raise Usage("this option does not allow several cores", required=required, got=f"{option}={value!r}")
+            got = f"{option}={str(value) if isinstance(value, os.PathLike) else value!r}"
+            raise Usage("this option does not allow several cores", required=required, got=got)
 
 
 def is_reference_or_selector(engine: Engine) -> bool:

@@ -140,5 +140,5 @@ def test_wrong_tables_and_gradients_are_refused() -> None:
         with pytest.raises(tl.Usage, match="the number of shards is out of range"):
             tl.Embedding(VALUES, shards=shards)
     table = tl.Embedding(VALUES)
-    with pytest.raises(tl.Invalid, match="the gradient by embedding_0 and the variable differ in shape"):
+    with pytest.raises(tl.Invalid, match="the gradient with respect to embedding_0 and the variable differ in shape"):
         of.SGD().apply((tl.Rows([1, 2], np.ones((1, 2))),), table.shards)

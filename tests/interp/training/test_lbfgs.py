@@ -157,7 +157,7 @@ def test_wrong_variables_are_refused() -> None:
     wide = tl.Variable([1.0], dtype=tl.Array[tl.float64, None], name="wide")
     optimizer = LBFGS()
     optimizer.step(lambda: x * x, x)
-    with pytest.raises(tl.Usage, match="has stepped other variables"):
+    with pytest.raises(tl.Usage, match="was used with other variables"):
         optimizer.step(lambda: tl.sum(y * y), y)
     with pytest.raises(tl.Usage, match="one dtype"):
         LBFGS().step(lambda: x * tl.astype(narrow, tl.float64), (x, narrow))

@@ -203,10 +203,10 @@ W, B = tl.Variable([1.0, 2.0], name="w"), tl.Variable(0.0, name="b")
         ((1.0,), (W, B), "gradients do not nest as their variables do"),
         ((np.ones(2), [2.0]), (W, [B, B]), r"gradients\[1\] do not nest"),
         ({"w": 1.0}, {"b": B}, "required: a dict of b"),
-        ([[1.0, 2.0]], [W], "required: the gradient by w"),
-        ((None,), (B,), "required: the gradient by b"),
+        ([[1.0, 2.0]], [W], "required: the gradient with respect to w"),
+        ((None,), (B,), "required: the gradient with respect to b"),
         ((1.0,), (2.0,), "an optimizer changes only variables"),
-        ((tl.asarray([1.0]),), (W,), "the gradient by w and the variable differ in shape"),
+        ((tl.asarray([1.0]),), (W,), "the gradient with respect to w and the variable differ in shape"),
         (tl.asarray(1.0), W, "required: float64.2."),
     ],
 )

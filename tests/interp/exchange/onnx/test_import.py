@@ -383,7 +383,7 @@ def test_gradients() -> None:
         (helper.make_node("Slice", ["x", "one", "two", "five"], ["y"]), "there is no such axis"),
         (helper.make_node("Pad", ["x", "wide"], ["y"]), "Pad needs two numbers for each axis"),
         (helper.make_node("Tile", ["x", "two"], ["y"]), "Tile needs a number for each axis"),
-        (helper.make_node("Split", ["x", "parts"], ["y", "z"], axis=1), "not together as long as the axis"),
+        (helper.make_node("Split", ["x", "parts"], ["y", "z"], axis=1), "do not add up to the length of the axis"),
         (helper.make_node("Split", ["x", "parts"], ["y"], axis=1), "as many parts as results"),
         (helper.make_node("TopK", ["x", "five"], ["y", "z"]), "TopK takes more elements than there are"),
         (helper.make_node("TopK", ["x", "below"], ["y", "z"]), "TopK takes a negative number of elements"),
