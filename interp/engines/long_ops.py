@@ -19,7 +19,7 @@ import numpy as np
 from ...core.errors import Invalid
 from ...core.graph.graph import GraphNode
 from ...core.ops.effects import EFFECT_OPS
-from ...core.ops.op import OPS, Op, fill_dynamic_sizes
+from ...core.ops.op import OPS, Op, fill_dynamic_sizes, trap_message
 from ...core.ops.routing import ROUTING_OPS
 from ...core.types import HandleType, Type, type_of
 from ...core.value import Value
@@ -93,9 +93,14 @@ def predicted_result_bytes(node: GraphNode, operands: Sequence[Value]) -> int:
 
 
 def exceeds_memory(node: GraphNode, operands: Sequence[Value], limit: int) -> bool:
-    """Whether the result of an op would exceed a limit on the resident memory."""
+    """Whether the result of an op would exceed a limit on the resident memory. A firing that traps has no result.
+
+    Raises MemoryError where no array may have as many elements."""
     count = predicted_result_bytes(node, operands)
-    return count >= LARGE_RESULT_BYTES and resident_memory() + count > limit
+    if count < LARGE_RESULT_BYTES or resident_memory() + count <= limit:
+        return False
+    row = OPS.get(node.op)
+    return row is None or trap_message(row, tuple(operands), node.attributes) is None
 
 
 def compute_abandonable(job: Callable[[], Result], stop_reason: Callable[[], str | None]) -> Result:

@@ -52,3 +52,12 @@ def test_a_result_that_is_not_measured_is_made(engine: str, module: Any, monkeyp
     function = tl.function(lambda x: tl.sum(tl.repeat(tl.zeros(10) + x, tl.astype(x, tl.int64) * 4 * 10**6)))
     outcome = function.run(np.float64(1), engine=engine, limits=tl.Limits(bytes=before + ROOM))
     assert made and (outcome.status == "Returned" or outcome.firings > 5)
+
+
+@pytest.mark.parametrize("engine", ["reference", "fast", "compiled"])
+def test_a_firing_that_traps_has_no_large_result(engine: str) -> None:
+    """S5: three elements do not become 10^10, however much memory there is."""
+    lines = ["func f(x: float64[?]) -> float64[10000000000] {", "y = reshape x, shape=[10000000000]", "return y", "}"]
+    function = tl.function(tl.parse_program("\n".join(lines)))
+    outcome = function.run(np.zeros(3), engine=engine)
+    assert outcome.status == "Trapped" and "shape (3,) does not become" in str(outcome.error)
