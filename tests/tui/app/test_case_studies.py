@@ -1,11 +1,13 @@
-"""The bugs of docs/case-studies.md, each found on the smallest screen by at most five keys."""
+"""The bugs of docs/case-studies.md, each found on the screen by few keys."""
 
 from __future__ import annotations
 
 import re
+import shutil
 from pathlib import Path
 from typing import NamedTuple
 
+import numpy as np
 import pytest
 from onscreen import Screen, shown
 
@@ -55,3 +57,96 @@ def test_the_keys_of_the_page() -> None:
     rows = re.findall(r"^\| \[(\w+\.py)\]\(.*?\) `(.*?)` \| (.*?) \|", PAGE.read_text(), re.MULTILINE)
     listed = {name: (arguments, " ".join(re.findall("`(.*?)`", keys))) for name, arguments, keys in rows}
     assert listed == {name: (hunt.arguments, hunt.keys) for name, hunt in HUNTS.items()}
+
+
+# Bugs in networks
+
+EXAMPLES = ROOT / "papers_examples"
+TREES = ("[-1, -1, 0]", "[-1, -1, 1]", "[11, 0, -1]", "[1, 2, 0]", "[2]")
+PLACES = ("[[0.0, 0.0], [1.0, 1.0], [5.0, 5.0], [9.0, -9.0]]",)
+
+
+class NetworkBug(NamedTuple):
+    """A change in a network, a command, `compare` with the correct copy if it is empty, keys, and what the screen then
+    shows, as patterns."""
+
+    files: tuple[str, ...]
+    changes: tuple[tuple[str, str], ...]
+    arguments: tuple[str, ...]
+    command: str
+    keys: str
+    evidence: tuple[str, ...]
+
+
+NETWORK_BUGS = {
+    "TreeLSTM": NetworkBug(
+        ("recursion/tree_lstm.py", "recursion/tree_rnn.py", "recursion/sentiment_trees.py"),
+        (("sigmoid(hold) * c_right", "sigmoid(hold) * c_left"),),
+        TREES,
+        "",
+        "9 F2",
+        (r"node\.multiply_14 \(tree_lstm\.py:53\)", r"node\.index_4"),
+    ),
+    "digits": NetworkBug(
+        ("tensorflow/digits.py",),
+        (("tl.log_softmax(x @ w + b)", "tl.log(tl.softmax(x @ w + b))"), ("rate=0.5", "rate=100.0")),
+        ("6",),
+        "break nonfinite > 0",
+        "c 6 F2",
+        (r"digits\.py:44", r"port 0  ▶ float64\[100, 10\] 0\.0, ", r"\d+ not finite"),
+    ),
+    "L2HMC": NetworkBug(
+        ("eager/l2hmc.py",),
+        (("(x - way) * tl.exp(-grown)", "(x - way) * tl.exp(grown)"),),
+        PLACES,
+        "",
+        "9 F2",
+        (r"moved\.negative \(correct\.py:84\)", r"there is no such node"),
+    ),
+}
+
+
+def find_bug(target: Path, arguments: tuple[str, ...], command: str, keys: str, evidence: tuple[str, ...]) -> None:
+    """Give a command and press keys on both sizes of screens; the screen then shows the evidence."""
+
+    async def script(screen: Screen) -> None:
+        await screen.do(*filter(None, [command]))
+        await screen.press(*(KEYS.get(key, key) for key in keys.split()))
+        text = screen.whole()
+        assert [pattern for pattern in evidence if not re.search(pattern, text)] == [], text
+
+    for size in ((80, 24), (200, 60)):
+        shown(script, str(target), *arguments, size=size)
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("name", NETWORK_BUGS)
+def test_bugs_in_networks_are_found(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The screen shows the cause of a bug in a network, at both sizes."""
+    if name == "digits":
+        pytest.importorskip("sklearn")
+    bug = NETWORK_BUGS[name]
+    for file in bug.files:
+        shutil.copy(EXAMPLES / file, tmp_path)
+    program = tmp_path / Path(bug.files[0]).name
+    shutil.copy(program, tmp_path / "correct.py")
+    text = program.read_text()
+    for old, new in bug.changes:
+        assert text.count(old) == 1
+        text = text.replace(old, new)
+    program.write_text(text)
+    monkeypatch.chdir(tmp_path)
+    words = " ".join(f'"{word}"' for word in bug.arguments)
+    find_bug(program, bug.arguments, bug.command or f"compare correct.py {words}", bug.keys, bug.evidence)
+
+
+@pytest.mark.full
+def test_a_bug_in_a_model_of_onnx_is_found(tmp_path: Path) -> None:
+    """The tree of tags shows the token that should have ended the loop, and which test ended it."""
+    onnx = pytest.importorskip("onnx")
+    model = onnx.load(ROOT / "docs" / "models" / "greedy_decoding.onnx")
+    last = next(tensor for tensor in model.graph.initializer if tensor.name == "end")
+    last.CopyFrom(onnx.numpy_helper.from_array(np.array([4]), "end"))
+    onnx.save(model, tmp_path / "decoding.onnx")
+    evidence = (r"loop\[7\]: k = 7, .*token = \[3\]", r"loop\[12\].*ended: not k < maximum")
+    find_bug(tmp_path / "decoding.onnx", ("[0]", "12"), "", "$ 5 F2", evidence)

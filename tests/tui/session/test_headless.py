@@ -13,6 +13,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -145,6 +146,8 @@ def test_sessions_of_pages(page: Path, tagloom: Any, monkeypatch: pytest.MonkeyP
     assert sessions(page)
     for transcript in sessions(page):
         words, lines = parse_transcript(transcript)
+        if "import jax" in Path(words[1]).read_text() and find_spec("jax") is None:
+            continue
         monkeypatch.setattr(sys, "stdin", io.StringIO(lines))
         assert f"$ tagloom {' '.join(words)}\n{tagloom(*words).out}" == transcript
 
