@@ -33,6 +33,7 @@ def limit_of(name: str, engine: str) -> str:
 @pytest.mark.parametrize("name", RESULTS)
 def test_a_result_is_measured_before_it_is_made(name: str, engine: str) -> None:
     """S12: the run ends by its limit on bytes, and the array is never allocated."""
+    tl.function(lambda x: x + 1.0).run(1.0, engine=engine)  # what the engine loads does not count
     before = resident_memory()
     assert limit_of(name, engine) == "bytes"
     assert resident_memory() < before + 1.3 * ROOM
@@ -57,7 +58,10 @@ def test_a_result_that_is_not_measured_is_made(engine: str, module: Any, monkeyp
 @pytest.mark.parametrize("engine", ["reference", "fast", "compiled"])
 def test_a_firing_that_traps_has_no_large_result(engine: str) -> None:
     """S5: three elements do not become 10^10, however much memory there is."""
-    lines = ["func f(x: float64[?]) -> float64[10000000000] {", "y = reshape x, shape=[10000000000]", "return y", "}"]
-    function = tl.function(tl.parse_program("\n".join(lines)))
-    outcome = function.run(np.zeros(3), engine=engine)
+
+    @tl.function
+    def grow(x: tl.Array[tl.float64, None]) -> tl.Array[tl.float64, 10**10]:
+        return tl.reshape(x, (10**10,))
+
+    outcome = grow.run(np.zeros(3), engine=engine)
     assert outcome.status == "Trapped" and "shape (3,) does not become" in str(outcome.error)
