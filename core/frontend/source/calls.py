@@ -30,13 +30,14 @@ from ..trace.pytree import is_static
 from ..trace.source_location import is_internal_file, user_location
 from ..trace.stacked_items import StackedItems, has_stacked_items
 from .convert import convert, is_converted
-from .functions import call_recursively, call_traced, may_be_function, run_in_caller
+from .functions import call_traced, may_be_function, run_in_caller
 from .items import refresh_taken_items
 from .nested_lists import item_origin
 from .open_lists import item_count
 from .option_operations import choose_operands
 from .raising import is_raised, possible_exceptions, possible_traps
 from .ranges import SymbolicRange
+from .recursion import call_recursively
 from .state import (
     CONTAINERS,
     ItemsPlace,

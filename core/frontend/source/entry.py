@@ -12,9 +12,9 @@ from ..trace.annotation import DerivedFunction, PositionalCall
 from ..trace.program_builder import current_region
 from ..trace.stacked_items import has_stacked_items
 from .convert import convert
-from .functions import PythonCall
 from .program_operators import OPERATORS
 from .raising import is_raised_after_effects, stage_failure
+from .recursion import PythonCall
 from .state import staging_depth
 from .user_code import is_convertible
 

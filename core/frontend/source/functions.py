@@ -3,44 +3,33 @@
 A Python function that converted code calls is a function of the program, as a `tl.function` is, if it changes nothing
 outside of itself, and returns values. Symbolic values among its arguments are its parameters; those that it closes over
 are hidden arguments; all else that it uses is part of its trace. So it is traced for each call, at the call, and equal
-traces are one function. A call of itself under a symbolic condition is a call of a function, too, whose parameters are
-all arguments.
+traces are one function. A call of itself under a symbolic condition is a call of a function, too (`recursion.py`).
 """
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from types import BuiltinFunctionType, CodeType, FunctionType, ModuleType
-from typing import Any, NamedTuple
+from typing import Any
 
 from ...errors import Invalid
 from ..eager.gradients import trace_pullback
 from ..eager.recording import recording_tapes
 from ..trace.annotation import DerivedFunction, FunctionSpec
 from ..trace.captures import VariableBase
-from ..trace.program_builder import NoTypeYet, RegionBuilder, Specialization, current_region
+from ..trace.program_builder import NoTypeYet, RegionBuilder, current_region
 from ..trace.pytree import LEAF, StaticLeaf, expose_static_leaves, leaf_names, read_variables, unflatten
 from ..trace.source_location import is_marked_inline
 from ..trace.stacked_items import DICT_CLASSES
 from ..trace.symbol import Symbol
-from .state import Journal, NotIsolated, open_journal, register_created, staging_depth
+from .recursion import PythonCall, Recursion
+from .state import Journal, NotIsolated, Retrace, open_journal, register_created, staging_depth
 from .trees import Tree, is_one_of_several, is_symbolic, split
 
 MAX_NESTED_CALLS = 32
 """The most calls inside one another that are functions of the program; deeper ones run in their callers."""
-
-
-class PythonCall(NamedTuple):
-    """A call of a Python function that is running in a trace."""
-
-    code: CodeType
-    depth: int
-    """The number of staged branches and loops around it."""
-    recursive_specs: dict[FunctionType, FunctionSpec] | None
-    """The functions of the program for calls of itself inside of it; None if it is the body of one itself."""
 
 
 _IS_INLINING: ContextVar[bool] = ContextVar("is inlining", default=False)
@@ -51,7 +40,7 @@ def run_in_caller(region: RegionBuilder, code: CodeType, *, with_callees: bool =
     """Surrounds a call whose operations are nodes of the caller; `with_callees` says that those of all its calls are,
     too."""
     stack = region.specialization.python_calls
-    stack.append(PythonCall(code, staging_depth(), {}))
+    stack.append(PythonCall(code, staging_depth(), Recursion()))
     token = _IS_INLINING.set(with_callees or _IS_INLINING.get())
     try:
         yield
@@ -132,13 +121,13 @@ class _TracedFunctionCall:
         ]
         count = len(values) - len(self.keyword_names)
         keywords = dict(zip(self.keyword_names, values[count:], strict=True))
-        inner.python_calls[:] = [*self.outer_calls, PythonCall(self.function.__code__, self.depth, {})]
+        inner.python_calls[:] = [*self.outer_calls, PythonCall(self.function.__code__, self.depth, Recursion())]
         with open_journal(0, is_call=True) as journal:
             try:
                 result = read_variables(self.converted(*values[:count], **keywords))
                 self.result = split(result)
                 is_whole = _is_value(result, self.result, journal, values)
-            except NoTypeYet:
+            except (NoTypeYet, Retrace):
                 journal.undo()
                 raise
             except Exception:  # it is raised again in the caller
@@ -214,60 +203,3 @@ def _is_constant(value: Any) -> bool:
     """Whether an object refers to no value of a function under trace."""
     kinds = (str, bytes, int, float, type(None), type, ModuleType, BuiltinFunctionType, VariableBase, range)
     return isinstance(value, kinds) or (isinstance(value, FunctionType) and not value.__closure__)
-
-
-def call_recursively(
-    region: RegionBuilder,
-    function: FunctionType,
-    converted: Callable[..., Any],
-    outer: PythonCall,
-    arguments: tuple[Any, ...],
-    keywords: dict[str, Any],
-) -> Any:
-    """Call a function of the program that has the Python function as its body, and all its arguments as parameters;
-    `outer` is the call of the function that is running."""
-    signature = inspect.signature(function)
-    bound = signature.bind(*arguments, **keywords)
-    bound.apply_defaults()
-    names = tuple(signature.parameters)
-    parameters = tuple((name, None) for name in names)
-    specs = outer.recursive_specs
-    if specs is None:
-        spec = FunctionSpec(function, parameters, None, signature=signature)
-    elif function in specs:
-        spec = specs[function]
-    else:
-
-        def run(*values: Any) -> Any:
-            inner = current_region()
-            assert inner is not None, "a function of the program is only traced"
-            stack = inner.specialization.python_calls
-            stack.append(PythonCall(function.__code__, staging_depth(), specs))
-            call = inspect.BoundArguments(signature, dict(zip(names, values, strict=True)))
-            try:
-                with open_journal(0) as journal:
-                    result = converted(*call.args, **call.kwargs)
-            finally:
-                stack.pop()
-            _check_isolated(inner.specialization, function, journal)
-            return result
-
-        derived = DerivedFunction(function.__name__, function, run)
-        spec = specs[function] = FunctionSpec(derived, parameters, None, signature=signature, is_local=True)
-    return trace_pullback(region, spec, tuple(bound.arguments.values()))[0]
-
-
-def _check_isolated(inner: Specialization, function: FunctionType, journal: Journal) -> None:
-    """Raises Invalid (F4) where a recursive function, whose trace this is, has changed state outside of it. The trace
-    keeps the error: while types are inferred, a loop of the caller drops errors."""
-    if journal.originals:
-        (place, _), *_ = journal.originals.values()
-        journal.undo()
-        refusal = Invalid(
-            f"{function.__name__} calls itself under a symbolic condition, and changes {place.label} outside of it",
-            rule="F4",
-            where=FunctionSpec(function, (), None).location,
-            hint="pass it as an argument, and return its new value",
-        )
-        inner.keep_error(refusal)
-        raise refusal

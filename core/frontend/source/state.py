@@ -244,10 +244,14 @@ class Journal:
         """The places that were changed, with their contents now."""
         return {key: (place, place.read()) for key, (place, _) in self.originals.items()}
 
-    def undo(self) -> None:
-        """Give all places their contents before. Raises Invalid (F4) where an effect cannot be undone."""
+    def restore(self) -> None:
+        """Give all places their contents before."""
         for place, content in reversed(self.originals.values()):
             place.write(content)
+
+    def undo(self) -> None:
+        """Give all places their contents before. Raises Invalid (F4) where an effect cannot be undone."""
+        self.restore()
         if self.lasting_effect is not None:
             raise Invalid(
                 f"{self.lasting_effect} in code that runs under a symbolic condition",
@@ -281,6 +285,13 @@ class NotIsolated(BaseException):
         self.is_lasting = is_lasting
 
 
+class Retrace(BaseException):
+    """Raised where what is under trace must be traced again. All changes that Python code has made in it are undone.
+
+    It derives from BaseException, so that `except Exception` in user code does not catch it.
+    """
+
+
 def record_lasting_effect(effect: str) -> None:
     """Announce an effect that cannot be undone, in words, to the active journal, if there is one."""
     journal = active_journal()
@@ -301,6 +312,9 @@ def open_journal(levels: int = 1, *, is_call: bool = False) -> Iterator[Journal]
     token = _JOURNAL.set(journal)
     try:
         yield journal
+    except Retrace:
+        journal.restore()
+        raise
     finally:
         _JOURNAL.reset(token)
 

@@ -221,6 +221,7 @@ class ProgramBuilder:
             if growing_calls > MAX_GROWING_CALLS:
                 raise Invalid(
                     f"{function_spec.name} calls itself with larger arguments, {growing_calls} times in a row",
+                    rule="F4",
                     where=definition_location(function_spec.python_function.__code__),
                     required="arguments whose types and sizes are the same in each call, from some depth on",
                     got=f"{count_elements(argument_types):,} elements, more at each call",
@@ -457,6 +458,7 @@ class ProgramBuilder:
             if self.nesting_depth >= MAX_NESTED_LOCALS:
                 raise Invalid(
                     f"{function_spec.name} calls itself with new types or objects each time",
+                    rule="F4",
                     where=function_spec.location,
                     required=f"{MAX_NESTED_LOCALS} nested traces at most",
                     hint="a recursion may change numbers and arrays; a growing list has a different type in each call",
@@ -764,6 +766,14 @@ EMPTY_COLUMN = np.zeros(0, np.bool_)
 EMPTY_TYPE = Type(BY_PYTHON[bool], (0,))
 
 
+def normalize_result(result: Any) -> Any:
+    """A result of a function, with the structure that other results may have, too: a word as one of several, an empty
+    list as one of any length. The caller gets a word, or an empty list."""
+    if is_word(result) and result is not None:
+        return Choice(0, (result,))
+    return [StackedItems(EMPTY_COLUMN)] if type(result) is list and not result else result
+
+
 def infer_results(
     function: Specialization, result: Any, *, may_be_empty: bool
 ) -> tuple[ResultSignature, list[TracedOperand]]:
@@ -771,10 +781,8 @@ def infer_results(
     need not return a value, since it assigns variables."""
     name, previous = function.function_spec.name, function.signature
     is_annotated = function.function_spec.result_type is not None
-    if is_word(result) and result is not None and not is_annotated:
-        result = Choice(0, (result,))
-    if type(result) is list and not result and not is_annotated:
-        result = [StackedItems(EMPTY_COLUMN)]  # a result, since every call has one; the caller gets an empty list
+    if not is_annotated:
+        result = normalize_result(result)
     like = previous.tree_type.treedef if previous else None
     leaves, treedef = flatten(result, like=like, words_are_static=True, is_leaf=is_number_list if like else None)
     if not (leaves or may_be_empty or is_annotated):

@@ -267,7 +267,11 @@ class Writer:
         forms += ["set item", "augment item"] if names.lists else []
         forms += ["set attribute", "augment attribute"] * 2 if names.objects else []
         forms += ["action"] * 4 if names.actions else []
-        forms += ["list", "object", "object", "closure", "closure", "closure"] if context.depth == 0 else []
+        forms += (
+            ["list", "object", "object", "closure", "closure", "closure", "recursion", "recursion"]
+            if context.depth == 0
+            else []
+        )
         if context.depth < 4 and self.budget > 0:
             forms += ["if"] * 7 + ["guard"] * 3 + ["match", "try", "with"]
             if context.loops < 3:
@@ -409,6 +413,52 @@ class Writer:
             self.block(indent + 1, own, Context("int", loops=1, depth=2), 2)
             self.write(indent + 1, f"return {self.integer(own)}")
             names.functions[name] = 1
+        return True
+
+    def write_recursion(self, indent: int, names: Names, context: Context) -> bool:
+        """A recursive function that changes variables, lists and dicts around it, and a call of it."""
+        if context.depth:
+            return self.write_assign(indent, names, context)
+        name, log, table = self.fresh_name("down"), self.fresh_name("log"), self.fresh_name("table")
+        own = Names(ints=["a"], counters=["k"], functions=dict(names.functions))
+        own.outer_ints = [self.pick(names.ints)] if names.ints and not self.chance(3) else []
+        self.write(indent, f"{log}, {table} = [], {{}}")
+        self.write(indent, f"def {name}(k, a):")
+        if own.outer_ints:
+            self.write(indent + 1, f"nonlocal {own.outer_ints[0]}")
+
+        def change() -> None:
+            forms = [f"{log}.append({self.integer(own, 1)})", f"{table}[k] = {self.integer(own, 1)}"]
+            forms += [f"{table}[a % 3] = {table}.get(a % 3, 0) + 1", f"{log}.append(len({log}))"]
+            if own.outer_ints:
+                forms += [f"{own.outer_ints[0]} = ({own.outer_ints[0]} + {self.step(own)}) % 50"] * 3
+            if names.lists:
+                target = self.pick(list(names.lists))
+                forms.append(f"{target}[a % {names.lists[target]}] = {self.integer(own, 1)}")
+            self.write(indent + 1, self.pick(forms))
+
+        def call() -> str:
+            return f"{name}(k - {self.number(1, 2)}, {self.integer(own, 1)} % 20)"
+
+        if self.chance(2):
+            change()
+        self.write(indent + 1, "if k <= 0:")
+        self.write(indent + 2, f"return {self.integer(own, 1)}")
+        if self.chance(2):
+            self.write(indent + 1, f"if {self.truth(own, 1)}:")
+            self.write(indent + 2, f"a = {call()}")
+        change()
+        if self.chance(2):
+            self.block(indent + 1, own, Context("int", loops=2, depth=3), 1)
+        self.write(indent + 1, f"return ({call()} + {self.integer(own, 1)}) % 50")
+        target = self.fresh_name("a")
+        self.write(indent, f"{target} = {name}({self.integer(names, 1)} % {self.number(2, 5)}, {self.number(0, 9)})")
+        names.ints.append(target)
+        for seen in (f"sum({log}) % 50", f"sum({table}.values()) % 50", f"{name}(2, {self.integer(names, 1)} % 20)"):
+            if self.chance(2):
+                target = self.fresh_name("a")
+                self.write(indent, f"{target} = {seen}")
+                names.ints.append(target)
         return True
 
     def write_if(self, indent: int, names: Names, context: Context) -> bool:

@@ -252,23 +252,6 @@ def test_gradients_go_through_callees() -> None:
     assert by_tape(2.0) == 13.0
 
 
-def test_a_recursion_that_changes_what_is_outside_is_refused() -> None:
-    """A function that calls itself under a symbolic condition cannot change variables around it: F4 names it."""
-
-    def counted(n):
-        count = 0
-
-        def down(k):
-            nonlocal count
-            count += 1
-            return 0 if k <= 0 else down(k - 1)
-
-        return down(n), count
-
-    with pytest.raises(tl.Invalid, match="F4: down calls itself under a symbolic condition, and changes count"):
-        tl.function(counted)(3)
-
-
 @pytest.mark.full
 def test_a_recursion_over_ever_other_types_is_refused() -> None:
     """A recursion whose argument has another structure in each call is refused in words."""

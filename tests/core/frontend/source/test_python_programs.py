@@ -71,7 +71,20 @@ def test_many_programs(first: int, tmp_path: Path) -> None:
     assert endings["refused"] <= 100 * MOST_REFUSED
 
 
-WORDS = ("for ", "while ", "else:", "match ", "finally:", "break", "continue", "nonlocal ", ":=", "Box(", " for g")
+WORDS = (
+    "for ",
+    "while ",
+    "else:",
+    "match ",
+    "finally:",
+    "break",
+    "continue",
+    "nonlocal ",
+    ":=",
+    "Box(",
+    " for g",
+    "def down",
+)
 """Words of the constructs that generated programs have."""
 
 

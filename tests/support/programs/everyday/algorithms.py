@@ -432,7 +432,7 @@ def roman(n):
     return count
 
 
-@everyday((20,), (7,), refusal="F4")
+@everyday((20,), (7,))
 def fib_memo(n):
     memo = {0: 0, 1: 1}
 
@@ -543,7 +543,7 @@ def slice_steps(xs):
     return xs[::2], xs[::-1], xs[1::2], xs[-2:]
 
 
-@everyday((5,), (12,), refusal="F4: bump calls itself")
+@everyday((5,), (12,))
 def counter_closure(n):
     calls = 0
 
@@ -729,7 +729,7 @@ def pascal_row(n):
     return row
 
 
-@everyday((3,), (1,), refusal="F4: move calls itself")
+@everyday((3,), (1,))
 def hanoi_moves(n):
     moves = []
 

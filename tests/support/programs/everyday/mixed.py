@@ -544,7 +544,7 @@ def use_memo(n):
     return memo_fib(n)
 
 
-@everyday((10,), (1,), refusal="F4: f calls itself")
+@everyday((10,), (1,))
 def own_memo(n):
     memo = {}
 
@@ -792,7 +792,7 @@ def flags_text(n):
     return ", ".join(parts)
 
 
-@everyday((1,), (3,), (10,), refusal="F4: move calls itself under")
+@everyday((1,), (3,), (10,))
 def hanoi(n):
     moves = 0
 

@@ -241,7 +241,7 @@ def apply_times(x, n):
     return apply(lambda v: v * 2 + 1, n, x)
 
 
-@everyday((6,), (1,), refusal="F4: fib calls itself")
+@everyday((6,), (1,))
 def memoised(n):
     cache = {}
 

@@ -73,12 +73,7 @@ def next_month(year, month):
     return year, month, length
 
 
-@everyday(
-    (30, 6),
-    (9, 2),
-    (0, 4),
-    refusal="F4: ways calls itself under a symbolic condition, and changes a dict outside of it",
-)
+@everyday((30, 6), (9, 2), (0, 4))
 def change_ways_memo(amount, kinds):
     coins = [1, 2, 5, 10, 20, 50]
     memo = {}
@@ -95,9 +90,7 @@ def change_ways_memo(amount, kinds):
     return ways(amount, kinds)
 
 
-@everyday(
-    (5,), (12,), (0,), refusal="F4: catalan calls itself under a symbolic condition, and changes a dict outside of it"
-)
+@everyday((5,), (12,), (0,))
 def catalan_memo(n):
     table = {0: 1}
 
@@ -124,7 +117,7 @@ def grid_paths_cached(rows, columns):
     return paths(rows, columns)
 
 
-@everyday((4,), (1,), (6,), refusal="F4: fib calls itself under a symbolic condition, and changes calls outside of it")
+@everyday((4,), (1,), (6,))
 def count_calls(n):
     calls = 0
 
@@ -139,9 +132,7 @@ def count_calls(n):
     return value, calls
 
 
-@everyday(
-    (3,), (0,), (4,), refusal="F4: visit calls itself under a symbolic condition, and changes a list outside of it"
-)
+@everyday((3,), (0,), (4,))
 def subsets_visited(n):
     found = []
 
@@ -156,7 +147,7 @@ def subsets_visited(n):
     return sorted(found)
 
 
-@everyday((3,), (1,), (5,), refusal="F4: go calls itself under a symbolic condition, and changes a list outside of it")
+@everyday((3,), (1,), (5,))
 def depth_of_recursion(n):
     deepest = [0]
 
@@ -171,9 +162,7 @@ def depth_of_recursion(n):
     return deepest[0]
 
 
-@everyday(
-    (0,), (2,), (5,), refusal="F4: visit calls itself under a symbolic condition, and changes a set outside of it"
-)
+@everyday((0,), (2,), (5,))
 def visited_set(start):
     graph = {0: [1, 2], 1: [2], 2: [0, 3], 3: [3], 4: [5], 5: [4]}
     visited = set()
@@ -1051,9 +1040,7 @@ def primes_by_trial(n):
     return primes
 
 
-@everyday(
-    (3,), (1,), (6,), refusal="F4: place calls itself under a symbolic condition, and changes count outside of it"
-)
+@everyday((3,), (1,), (6,))
 def permutation_count(n):
     used = [False] * 4
     count = 0

@@ -1,0 +1,432 @@
+"""Python functions that call themselves under a symbolic condition: functions of the program, and their state.
+
+Such a function has a parameter for each of its arguments. What it changes outside of itself (nonlocal and global
+variables, attributes, the items of lists, dicts and sets) is passed along: its content before the call is a further
+argument, its content after the call a further result, as in store-passing style. What that is shows in the trace of
+the body. So the outermost call begins with no state, and is traced again where a body changes a place that is not part
+of the state yet, or changes its structure or type.
+"""
+
+from __future__ import annotations
+
+import functools
+import gc
+import inspect
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from types import CellType, CodeType, FunctionType, MethodType
+from typing import Any, NamedTuple, NoReturn
+
+from ...errors import Invalid
+from ...types import Type
+from ..eager.gradients import trace_pullback
+from ..trace.annotation import DerivedFunction, FunctionSpec
+from ..trace.numbers import DTYPES
+from ..trace.program_builder import RegionBuilder, current_region, normalize_result, to_operand, unwrap_weak
+from ..trace.pytree import TreeDef, leaf_type
+from ..trace.stacked_items import DICT_CLASSES
+from .choices import like_model, unify_options
+from .open_lists import DifferentItems, column_positions, leaf_kind, lift, open_like, prototype
+from .state import (
+    CONTAINERS,
+    CellPlace,
+    ItemsPlace,
+    Journal,
+    Place,
+    Retrace,
+    is_unassigned,
+    open_journal,
+    record_write,
+    register_created,
+    staging_depth,
+)
+from .state_errors import changed_order
+from .trees import is_one_of_several, note_rebuilt, split, static_objects
+from .writes import refuse_rebuilt
+
+MAX_RETRACES = 40
+"""How often the outermost call of a recursive function is traced again, because its state has grown or changed."""
+
+
+class PythonCall(NamedTuple):
+    """A call of a Python function that is running in a trace."""
+
+    code: CodeType
+    depth: int
+    """The number of staged branches and loops around it."""
+    recursion: Recursion | None
+    """The functions of the program for calls of itself inside of it; None if it is the body of one itself."""
+
+
+class StatePart(NamedTuple):
+    """A place that recursive functions change: a parameter and a result of each for each of its leaves."""
+
+    place: Place
+    model: Any
+    """A content with the structure that it has in all calls."""
+    types: tuple[Type, ...]
+
+    @classmethod
+    def of(cls, place: Place, model: Any) -> StatePart:
+        """A part for contents like `model`; columns of items have any length."""
+        tree = split(model)
+        columns = column_positions(tree.treedef)
+        types = [to_operand(unwrap_weak(leaf)).type for leaf in tree.leaves]
+        return cls(
+            place,
+            prototype(model),
+            tuple(_any_length(type_) if k in columns else type_ for k, type_ in enumerate(types)),
+        )
+
+    @property
+    def label(self) -> str:
+        """The name of its parameters."""
+        return self.place.label if self.place.label.isidentifier() else "state"
+
+    def leaves(self, content: Any) -> list[Any]:
+        """The leaves of a content, with the structure and types of the part. Raises _StateChanges where it has another
+        structure, or types that these do not admit."""
+        try:
+            content = _with_structure(content, self.model)
+        except DifferentItems:
+            raise _StateChanges(self.place, reason="gives another structure to what is outside of it") from None
+        tree, model_tree = split(content), split(self.model)
+        if tree.treedef != model_tree.treedef:
+            raise _StateChanges(self.place, model=prototype(content))
+        if not tree.treedef.has_order_of(model_tree.treedef):
+            raise changed_order(self.label, model_tree.treedef, tree.treedef, None)
+        leaves = list[Any]()
+        for position, (leaf, type_) in enumerate(zip(tree.leaves, self.types, strict=True)):
+            kinds = leaf_kind(leaf), type_.dtype.kind if type_.dtype in DTYPES.values() else None
+            leaf = lift(leaf, *kinds)
+            leaf_own_type = to_operand(unwrap_weak(leaf)).type
+            if not type_.admits(leaf_own_type):
+                raise _StateChanges(self.place, position=position, type_=leaf_own_type)
+            leaves.append(leaf)
+        return leaves
+
+    def rebuild(self, leaves: Iterator[Any]) -> Any:
+        """A content with these leaves."""
+        tree = split(self.model)
+        return tree.rebuild([next(leaves) for _ in tree.leaves])
+
+
+def _with_structure(content: Any, model: Any) -> Any:
+    """A content with the structure that it has together with the model, whose options keep their numbers."""
+    try:
+        return open_like(content, model)
+    except DifferentItems:
+        return unify_options([model, content])[1]
+
+
+def _any_length(type_: Type) -> Type:
+    return Type(type_.dtype, None if type_.shape is None else (None, *type_.shape[1:]))
+
+
+class _StateChanges(Retrace):
+    """Raised where a recursive function changes a place that is not part of the state (`content` is what it has before
+    the call), where a part has another structure (`model`) or type, or where a list that is an argument of the function
+    is changed (`parameter`): all calls must be of the same list. `reason` says why a part cannot be passed along."""
+
+    def __init__(
+        self,
+        place: Place,
+        *,
+        model: Any = None,
+        position: int = 0,
+        type_: Type | None = None,
+        function: FunctionType | None = None,
+        parameter: str = "",
+        reason: str = "",
+    ) -> None:
+        super().__init__()
+        self.place, self.model, self.position, self.type = place, model, position, type_
+        self.function, self.parameter, self.reason = function, parameter, reason
+
+
+class _Body(NamedTuple):
+    """A body under trace: its function and arguments, with the structures that those had at its start."""
+
+    function: FunctionType
+    arguments: dict[str, Any]
+    structures: dict[str, TreeDef]
+
+    def check_passed(self, function: FunctionType, arguments: dict[str, Any]) -> None:
+        """Raises _StateChanges where a call passes on a list whose length the body has changed."""
+        for name, value in arguments.items():
+            is_passed_on = function == self.function and value is self.arguments.get(name)
+            if is_passed_on and isinstance(value, CONTAINERS) and split(value).treedef != self.structures[name]:
+                raise _StateChanges(ItemsPlace(value), function=function, parameter=name)
+
+
+class Recursion:
+    """The functions of the program for calls of Python functions inside of one another, and the state that they
+    change."""
+
+    def __init__(self) -> None:
+        self.specs: dict[FunctionType, FunctionSpec] = {}
+        self.state: dict[tuple[Any, ...], StatePart] = {}
+        self.shared_arguments: dict[tuple[FunctionType, str], Any] = {}
+        """The lists and other objects that are arguments, and are changed: all calls pass the same one."""
+        self.older_results: set[FunctionType] = set()
+        """The functions that return lists or dicts which they have not created."""
+        self.retraces = 0
+        self.bodies: list[_Body] = []
+        """Those under trace, the innermost last."""
+
+    @contextmanager
+    def enter(self, body: _Body) -> Iterator[None]:
+        """Surrounds the trace of a body."""
+        region = current_region()
+        assert region is not None, "a function of the program is only traced"
+        stack = region.specialization.python_calls
+        stack.append(PythonCall(body.function.__code__, staging_depth(), self))
+        self.bodies.append(body)
+        try:
+            yield
+        finally:
+            self.bodies.pop()
+            stack.pop()
+
+    def call(
+        self,
+        region: RegionBuilder,
+        function: FunctionType,
+        converted: Callable[..., Any],
+        signature: inspect.Signature,
+        arguments: dict[str, Any],
+    ) -> Any:
+        """Call a function of the program that has the Python function as its body. The outermost call is traced until
+        its state stays the same."""
+        if self.bodies:
+            self.bodies[-1].check_passed(function, arguments)
+            return self._call(region, function, converted, signature, arguments)
+        for (owner, name), shared in self.shared_arguments.items():
+            if owner is function and arguments[name] is not shared:  # another outermost call
+                self.shared_arguments[function, name] = arguments[name]
+                self.specs = {}
+        mark = region.mark()
+        try:
+            return self._call(region, function, converted, signature, arguments)
+        except _StateChanges as change:
+            region.reset(mark)
+            self._take(change, function, arguments)
+        return self.call(region, function, converted, signature, arguments)
+
+    def _take(self, change: _StateChanges, function: FunctionType, arguments: dict[str, Any]) -> None:
+        """Extend the state by a change. Raises Invalid (F4) where it cannot be passed along."""
+        place, key = change.place, change.place.key
+        self.specs = {}
+        self.retraces += 1
+        if self.retraces > MAX_RETRACES:
+            self._refuse(change, function)
+        if change.parameter:
+            if change.function is not function:
+                self._refuse(change, function)
+            self.shared_arguments[function, change.parameter] = arguments[change.parameter]
+            return
+        if change.reason:
+            self._refuse(change, function)
+        part = self.state.get(key)
+        try:
+            if change.type is not None:
+                assert part is not None, "a type is one of a part"
+                types = list(part.types)
+                types[change.position] = _join_types(types[change.position], change.type)
+                self.state[key] = part._replace(types=tuple(types))
+                return
+            content = place.read()
+            if isinstance(place, ItemsPlace) and is_one_of_several(place.container):
+                refuse_rebuilt(place.container, f"change a copy: x = {type(place.container).__name__}(x)")
+            if is_unassigned(content):
+                self._refuse(change, function)
+            model = content if change.model is None else like_model(content, change.model)
+            self.state[key] = StatePart.of(place, model)
+        except DifferentItems:
+            self._refuse(change, function)
+
+    @staticmethod
+    def _refuse(change: _StateChanges, function: FunctionType) -> NoReturn:
+        if change.reason:
+            raise _refusal(function, f"{change.reason}: {change.place.label}")
+        raise _refusal(function, f"changes {change.place.label} outside of it")
+
+    def _call(
+        self,
+        region: RegionBuilder,
+        function: FunctionType,
+        converted: Callable[..., Any],
+        signature: inspect.Signature,
+        arguments: dict[str, Any],
+    ) -> Any:
+        passed = dict(arguments)
+        for name in arguments:
+            shared = self.shared_arguments.get((function, name))
+            if shared is not None and passed.pop(name) is not shared:
+                raise _refusal(function, f"changes its argument {name}, which is not the same in each call")
+        leaves = [leaf for part in self.state.values() for leaf in part.leaves(part.place.read())]
+        spec = self.specs.get(function)
+        if spec is None:
+            spec = self.specs[function] = self._make_spec(function, converted, signature, tuple(passed))
+        value = trace_pullback(region, spec, (*passed.values(), *leaves))[0]
+        result, *contents = value if self.state else (value,)
+        remaining: Iterator[Any] = iter(contents)
+        for part in self.state.values():
+            record_write(part.place)
+            part.place.write(part.rebuild(remaining))
+        if function in self.older_results:
+            return note_rebuilt(result)
+        for container in _containers(result):
+            register_created(container)
+        return result
+
+    def _make_spec(
+        self,
+        function: FunctionType,
+        converted: Callable[..., Any],
+        signature: inspect.Signature,
+        names: tuple[str, ...],
+    ) -> FunctionSpec:
+        """The function of the program: its parameters are those of the Python function but for shared arguments, and
+        the leaves of the state."""
+        state = tuple(self.state.values())
+
+        def run(*values: Any) -> Any:
+            remaining = iter(values[len(names) :])
+            arguments = dict(zip(names, values, strict=False))
+            shared = {name: self.shared_arguments[function, name] for name in signature.parameters if name not in names}
+            ordered = {name: arguments[name] if name in arguments else shared[name] for name in signature.parameters}
+            call = inspect.BoundArguments(signature, ordered)
+            structures = {name: split(value).treedef for name, value in arguments.items()}
+            with self.enter(_Body(function, arguments, structures)), open_journal(0) as journal:
+                try:
+                    for part in state:
+                        record_write(part.place)
+                        part.place.write(part.rebuild(remaining))
+                    result = converted(*call.args, **call.kwargs)
+                    self._check_changes(function, arguments, journal)
+                    self._check_result(function, result, journal)
+                    leaves = [leaf for part in state for leaf in self._next_leaves(part, journal)]
+                finally:
+                    journal.undo()
+            return (normalize_result(result), *leaves) if state else result
+
+        parameters = [(name, None) for name in names]
+        types = [(part.label, leaf_type(type_)) for part in state for type_ in part.types]
+        derived = DerivedFunction(function.__name__, function, run)
+        return FunctionSpec(derived, (*parameters, *types), None, is_local=True)
+
+    def _next_leaves(self, part: StatePart, journal: Journal) -> list[Any]:
+        """The leaves of a part after the body. An object that the body creates stands for one of each call."""
+        content = part.place.read()
+        if is_unassigned(content):
+            raise _StateChanges(part.place, reason="may leave a variable or attribute without a value")
+        if any(id(item) in journal.created_objects for item in static_objects(content)):
+            raise _StateChanges(part.place, reason="stores an object that it creates outside of it")
+        return part.leaves(content)
+
+    def _check_changes(self, function: FunctionType, arguments: dict[str, Any], journal: Journal) -> None:
+        """Raises _StateChanges where the body has changed a place that is not part of the state."""
+        for place, content in journal.originals.values():
+            if place.key in self.state:
+                continue
+            owner = getattr(place, "instance", getattr(place, "container", None))
+            parameter = next((name for name, value in arguments.items() if owner is not None and value is owner), "")
+            change = _StateChanges(place, function=function, parameter=parameter)
+            if isinstance(place, CellPlace) and not _reaches([function, *arguments.values()], place.cell):
+                continue  # a variable of a function that was called in the body
+            if not parameter and owner is not None and any(owner is part for part in _parts(arguments.values())):
+                change.reason = "changes a part of an argument"
+            if parameter and is_unassigned(content):
+                change.reason = "adds an attribute to an argument"
+            raise change
+
+    def _check_result(self, function: FunctionType, result: Any, journal: Journal) -> None:
+        """Note where the lists and dicts in a result are not new: the caller gets copies of them."""
+        is_new = all(
+            id(each) in journal.created_objects and not is_one_of_several(each) for each in _containers(result)
+        )
+        if not is_new:
+            self.older_results.add(function)
+
+
+def _refusal(function: FunctionType, reason: str) -> Invalid:
+    """The error for a change that cannot be passed along. The trace keeps it: while types are inferred, a loop of the
+    caller drops errors."""
+    error = Invalid(
+        f"{function.__name__} calls itself under a symbolic condition, and {reason}",
+        rule="F4",
+        where=FunctionSpec(function, (), None).location,
+        hint="pass it as an argument, and return its new value",
+    )
+    region = current_region()
+    assert region is not None, "only a trace has symbolic conditions"
+    region.specialization.keep_error(error)
+    return error
+
+
+def _join_types(first: Type, second: Type) -> Type:
+    """The type that admits both, whose numbers are of the higher kind. Raises DifferentItems where there is none."""
+    kinds = {dtype: kind for kind, dtype in DTYPES.items()}
+    if first.dtype is not second.dtype:
+        if first.dtype not in kinds or second.dtype not in kinds:
+            raise DifferentItems
+        first = Type(second.dtype, first.shape)  # numbers are only lifted
+    joined = first.join(second)
+    if joined is None or joined.shape is None:
+        raise DifferentItems
+    return joined
+
+
+def _containers(value: Any) -> list[Any]:
+    """The lists and dicts in a value."""
+    return [part for part in _parts([value]) if type(part) in (list, *DICT_CLASSES)]
+
+
+def _parts(values: Iterable[Any]) -> list[Any]:
+    """These values, and the items of the lists, tuples and dicts among them and in them."""
+    pending = list(values)
+    for part in pending:  # a worklist: the loop appends to it
+        if type(part) in (list, tuple, *DICT_CLASSES):
+            pending += part.values() if type(part) in DICT_CLASSES else part
+    return pending
+
+
+def _reaches(values: Sequence[Any], cell: CellType) -> bool:
+    """Whether these functions and arguments refer to a cell, by what they close over and contain: so it is older than
+    their call."""
+    pending, seen = list(values), set[int]()
+    for value in pending:  # a worklist: the loop appends to it
+        if value is cell:
+            return True
+        if id(value) in seen:
+            continue
+        seen.add(id(value))
+        if type(value) is FunctionType:
+            pending += value.__closure__ or ()
+            pending += [part for part in value.__globals__.values() if type(part) is FunctionType]
+        elif type(value) in (CellType, MethodType, functools.partial, *CONTAINERS, tuple):
+            pending += gc.get_referents(value)
+        elif hasattr(value, "__dict__") and not isinstance(value, type):
+            pending += [part for part in vars(value).values() if callable(part)]
+    return False
+
+
+def call_recursively(
+    region: RegionBuilder,
+    function: FunctionType,
+    converted: Callable[..., Any],
+    outer: PythonCall,
+    arguments: tuple[Any, ...],
+    keywords: dict[str, Any],
+) -> Any:
+    """Call a function of the program that has the Python function as its body, and all its arguments as parameters;
+    `outer` is the call of the function that is running."""
+    signature = inspect.signature(function)
+    bound = signature.bind(*arguments, **keywords)
+    bound.apply_defaults()
+    if outer.recursion is not None:
+        return outer.recursion.call(region, function, converted, signature, dict(bound.arguments))
+    parameters = tuple((name, None) for name in signature.parameters)
+    spec = FunctionSpec(function, parameters, None, signature=signature)
+    return trace_pullback(region, spec, tuple(bound.arguments.values()))[0]
