@@ -35,9 +35,10 @@ from .items import refresh_taken_items
 from .nested_lists import item_origin
 from .open_lists import item_count
 from .option_operations import choose_operands
+from .pushed_items import GeneratorItems, hands_over
 from .raising import is_raised, possible_exceptions, possible_traps
 from .ranges import SymbolicRange
-from .recursion import call_recursively
+from .recursion import call_recursively, running_call
 from .state import (
     CONTAINERS,
     ItemsPlace,
@@ -78,8 +79,10 @@ def call_function(function: FunctionType, arguments: tuple[Any, ...], keywords: 
     if not is_converted(converted):
         return call_opaque(function, arguments, keywords)
     if code.co_flags & inspect.CO_GENERATOR:  # it runs where its items are taken
+        if hands_over(function):
+            return GeneratorItems(function, arguments, keywords)
         return register_created(perform(converted, *arguments, **keywords))
-    outer = next((call for call in reversed(region.specialization.python_calls) if call.code is code), None)
+    outer = running_call(region, code)
     if outer is not None and outer.depth < staging_depth():
         return call_recursively(region, function, converted, outer, arguments, keywords)
     with_callees = False

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import copy
+import functools
 import inspect
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -21,6 +22,7 @@ from .nodes import NodeTransformer, child_nodes
 from .passes.comprehensions import convert_comprehensions, define_lambda, spread_iterables
 from .passes.control_flow import convert_control_flow
 from .passes.expressions import convert_expressions
+from .passes.generators import hand_over_items
 from .passes.mangling import mangle_names
 from .passes.matches import convert_matches
 from .passes.variables import convert_loads, mark_loads
@@ -32,6 +34,9 @@ from .templates import copy_tree, statements
 OPERATORS: CellType = CellType()
 """The module of operators, which sets it; converted functions close over it as `ag__`."""
 _NAME = "ag__"
+HAND_OVER = "_tagloom_hand_over"
+"""The attribute of a generator function of converted code: the functions that hand over its items, by whether they may
+stop."""
 
 
 @dataclass(frozen=True)
@@ -44,6 +49,9 @@ class ConvertedCode:
 
 _CONVERTED: dict[tuple[CodeType, str], ConvertedCode | None] = {}
 """The converted code of each code object and file, or None where it cannot be converted."""
+_HANDING_OVER: dict[tuple[CodeType, str, bool], ConvertedCode | None] = {}
+"""The converted code of generator functions that hand over their items, or None for one that needs its own frame; with
+whether it may stop before the last item."""
 _GENERATED: set[tuple[CodeType, str]] = set()
 """The code objects that conversion has made, with their files: equal code may stand in two files."""
 
@@ -64,6 +72,22 @@ def convert(function: FunctionType, operators: CellType = OPERATORS) -> Function
     return function if converted is None else bind_code(converted.code, function, operators)
 
 
+def convert_generator(function: FunctionType, *, may_stop: bool) -> FunctionType | None:
+    """A generator function as one that hands over its items to its parameter `add_`; None for one that cannot be."""
+    nested: dict[bool, FunctionType] | None = function.__dict__.get(HAND_OVER)
+    if nested is not None:
+        return nested[may_stop]
+    key = function.__code__, function.__code__.co_filename, may_stop
+    if key not in _HANDING_OVER:
+        rewrite = functools.partial(hand_over_items, may_stop=may_stop)
+        try:
+            _HANDING_OVER[key] = convert_code(function.__code__, find_operator_classes(function), rewrite)
+        except NotConvertible:
+            _HANDING_OVER[key] = None
+    converted = _HANDING_OVER[key]
+    return None if converted is None else bind_code(converted.code, function, OPERATORS)
+
+
 def conversions() -> Iterator[tuple[CodeType, ConvertedCode]]:
     """All that this process has converted: the code of the user's functions, and the converted code, in order."""
     return ((code, converted) for (code, _), converted in list(_CONVERTED.items()) if converted is not None)
@@ -74,14 +98,16 @@ def is_converted(function: FunctionType) -> bool:
     return (function.__code__, function.__code__.co_filename) in _GENERATED
 
 
-def convert_code(code: CodeType, classes: OperatorClasses = NO_CLASSES) -> ConvertedCode:
-    """Convert the function that has this code, and may meet instances of these classes; raises NotConvertible where
-    that is not possible."""
+def convert_code(
+    code: CodeType, classes: OperatorClasses = NO_CLASSES, rewrite: Callable[[Any], Any] = lambda node: node
+) -> ConvertedCode:
+    """Convert the function that has this code, and may meet instances of these classes, after it is rewritten; raises
+    NotConvertible where that is not possible."""
     source = read_source(code)
-    node = copy_tree(source.node)
+    node = rewrite(copy_tree(source.node))
     tree = convert_tree(node, source.class_name, classes)
     compiled = compile_tree(tree, code)
-    if code.co_flags & inspect.CO_GENERATOR:
+    if compiled.co_flags & inspect.CO_GENERATOR:
         explain_unconverted(compiled, f"conditions of {code.co_name} are not converted, since it is a generator")
     pending = [compiled]
     for pending_code in pending:  # a worklist: the loop appends to it
@@ -113,14 +139,54 @@ def _convert_nested(node: Any, convert_function: Callable[[FunctionNode], Functi
     """Convert a function and those nested in it, innermost first."""
 
     class Nested(NodeTransformer):
-        def visit_FunctionDef(self, inner: ast.FunctionDef) -> ast.AST:
+        is_nested = is_in_class = False
+
+        def visit_FunctionDef(self, inner: ast.FunctionDef) -> Any:
+            outer = self.is_nested, self.is_in_class
+            self.is_nested, self.is_in_class = True, False
+            forms = _hand_over_forms(inner) if outer[0] else []
             self.generic_visit(inner)
-            if _is_generator(inner):
+            if not _is_generator(inner):
+                result: Any = convert_function(inner)
+            else:
                 spread_iterables(inner)
-                return convert_writes(inner)
-            return convert_function(inner)
+                result = [convert_writes(inner)]
+                for form in forms:
+                    self.generic_visit(form)
+                    result.append(convert_function(form))
+                if forms:
+                    note = "ag__.note_hand_over(name, push, push_until)"
+                    note += "; del push, push_until" if outer[1] else ""
+                    names = {"push": forms[0].name, "push_until": forms[1].name}
+                    result += statements(note, inner, name=inner.name, **names)
+                elif not outer[0]:
+                    (result,) = result
+            self.is_nested, self.is_in_class = outer
+            return result
+
+        def visit_ClassDef(self, inner: ast.ClassDef) -> ast.AST:
+            outer, self.is_in_class = self.is_in_class, True
+            self.generic_visit(inner)
+            self.is_in_class = outer
+            return inner
 
     return Nested().visit(node)
+
+
+def _hand_over_forms(node: ast.FunctionDef) -> list[ast.FunctionDef]:
+    """A nested generator function as functions that hand over its items, to the last one, and until one is enough; none
+    where it needs its own frame."""
+    if node.decorator_list or not _is_generator(node):
+        return []
+    forms = []
+    for may_stop in (False, True):
+        try:
+            form = hand_over_items(copy_tree(node), may_stop=may_stop)
+        except NotConvertible:
+            return []
+        form.name = f"push_{node.name}_{'until_' if may_stop else ''}"
+        forms.append(form)
+    return forms
 
 
 def _is_generator(node: ast.FunctionDef) -> bool:

@@ -25,7 +25,7 @@ from ..trace.source_location import is_marked_inline
 from ..trace.stacked_items import DICT_CLASSES
 from ..trace.symbol import Symbol
 from .recursion import PythonCall, Recursion
-from .state import Journal, NotIsolated, Retrace, open_journal, register_created, staging_depth
+from .state import Journal, NotIsolated, RetraceRequest, open_journal, register_created, staging_depth
 from .trees import Tree, is_one_of_several, is_symbolic, split
 
 MAX_NESTED_CALLS = 32
@@ -127,7 +127,7 @@ class _TracedFunctionCall:
                 result = read_variables(self.converted(*values[:count], **keywords))
                 self.result = split(result)
                 is_whole = _is_value(result, self.result, journal, values)
-            except (NoTypeYet, Retrace):
+            except (NoTypeYet, RetraceRequest):
                 journal.undo()
                 raise
             except Exception:  # it is raised again in the caller

@@ -24,7 +24,8 @@ from .items import get_or_default, refresh_taken_items, sort_items, take_out
 from .mathematics import apply_math, check_power
 from .open_lists import get_open_item, insert_open_item
 from .operators import Operators
-from .sequences import PushedItems, collect_items, is_counted, push_all
+from .pushed_items import PushedItems
+from .sequences import collect_items, is_counted, push_all
 from .state import register_created
 from .tables import call_dict_method, is_open_table
 from .texts import format_fields, join_strings

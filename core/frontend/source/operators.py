@@ -26,6 +26,7 @@ from ..trace.stacked_items import DICT_CLASSES, StackedItems
 from .calls import announce_iteration, check_assignments, is_fresh, is_plain_class, note_advanced, take_conditional_item
 from .classes import BINARY, UNARY, equal_fields, operate, user_method
 from .contexts import ConvertedContext
+from .convert import HAND_OVER
 from .raising import handlers, raised
 from .ranges import CountedRange
 from .state import (
@@ -957,6 +958,11 @@ class Operators(ABC):
     def created(value: Any) -> Any:
         """A list, dict or set that the code has just created."""
         return register_created(value)
+
+    @staticmethod
+    def note_hand_over(generator: FunctionType, push: FunctionType, push_until: FunctionType) -> None:
+        """Note the functions that hand over the items of a nested generator function."""
+        generator.__dict__[HAND_OVER] = {False: push, True: push_until}
 
     @staticmethod
     def before_nonlocal(read: Thunk) -> None:

@@ -33,6 +33,7 @@ from . import (
     open_lists,
     option_operations,
     raising,
+    recursion,
     sequences,
     staging,
     tables,
@@ -42,8 +43,9 @@ from . import (
 from .classes import user_method
 from .convert import OPERATORS, convert
 from .operators import ExitLoop, LoopForm, Operators, TargetShape, Thunk, UnrolledItems, by_option
+from .pushed_items import GeneratorItems, PushedItems
 from .ranges import CountedRange
-from .state import Place, Variables, is_unassigned, register_created
+from .state import Place, Variables, is_unassigned, record_write, register_created
 from .writes import refuse_rebuilt
 
 __all__ = ["OPERATORS", "ProgramOperators"]
@@ -68,7 +70,7 @@ class ProgramOperators(Operators):
         super().__init__()
         self.builtins |= calls.BUILTINS
         self.builtins |= {
-            enumerate: sequences.enumerate_items,
+            enumerate: functools.partial(sequences.enumerate_items, self),
             filter: convert(library.filter_items),  # type: ignore[arg-type]
             functools.reduce: functools.partial(self._library_call, library.reduce_items),
             map: convert(library.map_items),  # type: ignore[arg-type]
@@ -76,7 +78,7 @@ class ProgramOperators(Operators):
             reversed: sequences.reverse_items,
             sorted: functools.partial(methods.sort, self),
             sum: functools.partial(sequences.sum_items, self.binary),
-            zip: sequences.zip_items,
+            zip: functools.partial(sequences.zip_items, self),
             dict: self._create_dict,
             list: functools.partial(methods.create_list, self),
             set: self._create_set,
@@ -89,7 +91,7 @@ class ProgramOperators(Operators):
         (source,) = iterables
         if tables.is_open_table(source):
             source = tables.rows_of(source)
-        if sequences.is_counted(source) or isinstance(source, sequences.PushedItems):
+        if sequences.is_counted(source) or isinstance(source, PushedItems):
             return self._library_call(library.set_of, source)
         return tables.create_set(self.call(iter, source))
 
@@ -101,7 +103,7 @@ class ProgramOperators(Operators):
             pairs = tables.pairs_of(source)
             if isinstance(source, dict) and not tables.is_open_table(source):
                 result.update(source)
-            elif sequences.is_counted(pairs) or isinstance(pairs, sequences.PushedItems):
+            elif sequences.is_counted(pairs) or isinstance(pairs, PushedItems):
                 self._library_call(library.update_table, result, pairs)
             else:
                 for key, value in self.call(iter, pairs):
@@ -333,6 +335,9 @@ class ProgramOperators(Operators):
     ) -> Any:
         """`for`; also over sequences of symbolic length, by their positions."""
         iterable = self.iterate(iterable)
+        if isinstance(iterable, PushedItems) and (iterable.may_stop or form == "plain") and not iterable.is_started():
+            variables = Variables(state, [*live, *([last] if last else [])])
+            return self._for_pushed_items(iterable, target, body, variables, form)
         if type(iterable) is tables.TableView or has_stacked_entries(iterable):
             entries = tables.LiveEntries(iterable)
             return self._for_live_items(entries, target, body, state, live, form, last, parallel_iterations)
@@ -356,6 +361,38 @@ class ProgramOperators(Operators):
                 positions, assign_item, body, state, names, form, "", parallel_iterations, is_held=True
             )
         return super().for_stmt(positions, assign_item, body, state, names, form, "", parallel_iterations)
+
+    def _for_pushed_items(
+        self,
+        items: PushedItems,
+        target: Callable[[Any], Any],
+        body: Callable[..., Any],
+        variables: Variables,
+        form: LoopForm,
+    ) -> Any:
+        """A loop over items that are handed over: its body runs where each of them is computed, perhaps in a branch or
+        loop of the program, which changes the variables of this loop."""
+        loop = register_created(ExitLoop(form))
+        places = [*variables.live.values(), *(() if form == "plain" else loop.places())]
+        start, calls_here = variables.read(), recursion.running_calls()
+        for place in variables.places.values():
+            register_created(place.cell)
+
+        def trip(item: Any) -> Any:
+            for place in places:
+                record_write(place)
+            with recursion.continue_calls(calls_here):
+                target(item)
+                if form == "plain":
+                    body()
+                else:
+                    loop.take(body(lambda: True))
+            for name in variables.places.keys() - variables.live.keys():
+                variables.places[name].write(start[name])
+            return False if form == "plain" else self.not_(loop.go_on)
+
+        items.push(trip, may_stop=form != "plain")
+        return loop.exit_number
 
     def _for_known_range(
         self,
@@ -493,25 +530,32 @@ class ProgramOperators(Operators):
         failure = self.choose(raising.raise_known, error)  # returns only at the outermost level of a function
         return raising.raised_already(failure)
 
+    def hand_over(self, iterable: Any, add: Any, push_others: Any, may_stop: bool = False) -> Any:
+        """`yield from iterable`: hand over its items to `add`, which may stop that; `push_others` does so in a loop."""
+        iterable = self.iterate(iterable)
+        if isinstance(iterable, GeneratorItems) and not iterable.is_started():
+            return iterable.push(add, may_stop=may_stop)
+        return self.call(push_others, iterable)
+
     def unwind(self, number: Any, error: Callable[[], Any]) -> Any:
         return raising.unwind(number, lambda: self.raised(error()))
 
     def _next(self, iterator: Any, *default: Any) -> Any:
-        if isinstance(iterator, sequences.PushedItems):
+        if isinstance(iterator, PushedItems) and not isinstance(iterator, GeneratorItems):
             return sequences.next_item(self, iterator, *default)
         return super()._next(iterator, *default)
 
     def _quantify(self, decisive: bool, items: Any, /) -> Any:
         if has_stacked_items(items):
-            items = sequences.PushedItems(items, iter, convert(library.push_until))  # type: ignore[arg-type]
-        if isinstance(items, sequences.PushedItems):
+            items = PushedItems(items, iter, convert(library.push_until))  # type: ignore[arg-type]
+        if isinstance(items, PushedItems):
             return sequences.quantify(self, decisive, items)
         return super()._quantify(decisive, items)
 
     def _extremum(self, original: Any, symbol: str, *arguments: Any, key: Any = None, **default: Any) -> Any:
         if len(arguments) == 1 and has_stacked_items(arguments[0]):
             arguments = (sequences.push_all(arguments[0]),)
-        if len(arguments) == 1 and isinstance(arguments[0], sequences.PushedItems):
+        if len(arguments) == 1 and isinstance(arguments[0], PushedItems):
             return sequences.extremum(self, original.__name__, arguments[0], key, tuple(default.values()))
         return super()._extremum(original, symbol, *arguments, key=key, **default)
 
@@ -560,7 +604,7 @@ class ProgramOperators(Operators):
             return value
         calls.check_iterators(value)
         value = self.spread(value)
-        if sequences.is_counted(value) or isinstance(value, sequences.PushedItems):
+        if sequences.is_counted(value) or isinstance(value, PushedItems):
             value = open_lists.unpack_items(self.call(list, value), shape)
         if type(value) not in (list, tuple) or len(value) != len(shape) or not any(shape) or ... in shape:
             return value

@@ -12,7 +12,7 @@ from __future__ import annotations
 import functools
 import gc
 import inspect
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from types import CellType, CodeType, FunctionType, MethodType
 from typing import Any, NamedTuple, NoReturn
@@ -33,7 +33,7 @@ from .state import (
     ItemsPlace,
     Journal,
     Place,
-    Retrace,
+    RetraceRequest,
     is_unassigned,
     open_journal,
     record_write,
@@ -123,7 +123,7 @@ def _any_length(type_: Type) -> Type:
     return Type(type_.dtype, None if type_.shape is None else (None, *type_.shape[1:]))
 
 
-class _StateChanges(Retrace):
+class _StateChanges(RetraceRequest):
     """Raised where a recursive function changes a place that is not part of the state (`content` is what it has before
     the call), where a part has another structure (`model`) or type, or where a list that is an argument of the function
     is changed (`parameter`): all calls must be of the same list. `reason` says why a part cannot be passed along."""
@@ -144,7 +144,7 @@ class _StateChanges(Retrace):
         self.function, self.parameter, self.reason = function, parameter, reason
 
 
-class _Body(NamedTuple):
+class _RunningBody(NamedTuple):
     """A body under trace: its function and arguments, with the structures that those had at its start."""
 
     function: FunctionType
@@ -164,18 +164,18 @@ class Recursion:
     change."""
 
     def __init__(self) -> None:
-        self.specs: dict[FunctionType, FunctionSpec] = {}
+        self.specs: dict[tuple[FunctionType, CodeType], FunctionSpec] = {}
         self.state: dict[tuple[Any, ...], StatePart] = {}
         self.shared_arguments: dict[tuple[FunctionType, str], Any] = {}
         """The lists and other objects that are arguments, and are changed: all calls pass the same one."""
         self.older_results: set[FunctionType] = set()
         """The functions that return lists or dicts which they have not created."""
         self.retraces = 0
-        self.bodies: list[_Body] = []
+        self.bodies: list[_RunningBody] = []
         """Those under trace, the innermost last."""
 
     @contextmanager
-    def enter(self, body: _Body) -> Iterator[None]:
+    def enter(self, body: _RunningBody) -> Iterator[None]:
         """Surrounds the trace of a body."""
         region = current_region()
         assert region is not None, "a function of the program is only traced"
@@ -192,7 +192,7 @@ class Recursion:
         self,
         region: RegionBuilder,
         function: FunctionType,
-        converted: Callable[..., Any],
+        converted: FunctionType,
         signature: inspect.Signature,
         arguments: dict[str, Any],
     ) -> Any:
@@ -255,7 +255,7 @@ class Recursion:
         self,
         region: RegionBuilder,
         function: FunctionType,
-        converted: Callable[..., Any],
+        converted: FunctionType,
         signature: inspect.Signature,
         arguments: dict[str, Any],
     ) -> Any:
@@ -265,9 +265,10 @@ class Recursion:
             if shared is not None and passed.pop(name) is not shared:
                 raise _refusal(function, f"changes its argument {name}, which is not the same in each call")
         leaves = [leaf for part in self.state.values() for leaf in part.leaves(part.place.read())]
-        spec = self.specs.get(function)
+        key = function, converted.__code__
+        spec = self.specs.get(key)
         if spec is None:
-            spec = self.specs[function] = self._make_spec(function, converted, signature, tuple(passed))
+            spec = self.specs[key] = self._make_spec(function, converted, signature, tuple(passed))
         value = trace_pullback(region, spec, (*passed.values(), *leaves))[0]
         result, *contents = value if self.state else (value,)
         remaining: Iterator[Any] = iter(contents)
@@ -283,7 +284,7 @@ class Recursion:
     def _make_spec(
         self,
         function: FunctionType,
-        converted: Callable[..., Any],
+        converted: FunctionType,
         signature: inspect.Signature,
         names: tuple[str, ...],
     ) -> FunctionSpec:
@@ -298,7 +299,7 @@ class Recursion:
             ordered = {name: arguments[name] if name in arguments else shared[name] for name in signature.parameters}
             call = inspect.BoundArguments(signature, ordered)
             structures = {name: split(value).treedef for name, value in arguments.items()}
-            with self.enter(_Body(function, arguments, structures)), open_journal(0) as journal:
+            with self.enter(_RunningBody(function, arguments, structures)), open_journal(0) as journal:
                 try:
                     for part in state:
                         record_write(part.place)
@@ -412,17 +413,42 @@ def _reaches(values: Sequence[Any], cell: CellType) -> bool:
     return False
 
 
+def running_calls() -> list[PythonCall]:
+    """The calls of Python functions that are running in the trace, the innermost last."""
+    region = current_region()
+    return [] if region is None else list(region.specialization.python_calls)
+
+
+@contextmanager
+def continue_calls(calls: Sequence[PythonCall]) -> Iterator[None]:
+    """Surrounds code that belongs to these calls, and not to the generator function that has computed an item for it:
+    then only these calls are running."""
+    region = current_region()
+    stack = [] if region is None else region.specialization.python_calls
+    inner_calls = list(stack)
+    stack[:] = calls
+    try:
+        yield
+    finally:
+        stack[:] = inner_calls
+
+
+def running_call(region: RegionBuilder, code: CodeType) -> PythonCall | None:
+    """The innermost call of a function with this code that is running."""
+    return next((call for call in reversed(region.specialization.python_calls) if call.code is code), None)
+
+
 def call_recursively(
     region: RegionBuilder,
     function: FunctionType,
-    converted: Callable[..., Any],
+    converted: FunctionType,
     outer: PythonCall,
     arguments: tuple[Any, ...],
     keywords: dict[str, Any],
 ) -> Any:
     """Call a function of the program that has the Python function as its body, and all its arguments as parameters;
     `outer` is the call of the function that is running."""
-    signature = inspect.signature(function)
+    signature = inspect.signature(converted)
     bound = signature.bind(*arguments, **keywords)
     bound.apply_defaults()
     if outer.recursion is not None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import functools
 import operator
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
 import numpy as np
@@ -23,31 +23,12 @@ from .calls import announce_iteration, check_iterators
 from .classes import user_method
 from .convert import convert
 from .operators import Operators
+from .pushed_items import PushedItems, SingleUse
 from .raising import raised, stage_assertion
 from .ranges import CountedRange, SymbolicRange
-from .state import active_journal, record_lasting_effect, register_created
+from .state import register_created
 from .trees import is_symbolic
 from .writes import announce_items, set_attribute
-
-
-class SingleUse:
-    """What gives its items once, as an iterator does."""
-
-    is_consumed = False
-
-    def begin(self) -> None:
-        """Announce that the items are taken. Raises Invalid (F4) where they were before."""
-        if self.is_consumed:
-            raise Invalid(
-                "an iterator or a generator expression is iterated a second time",
-                rule="F4",
-                where=user_location(),
-                hint="it has no items left; make a list of it before",
-            )
-        journal = active_journal()
-        if journal is not None and id(self) not in journal.created_objects:
-            record_lasting_effect("an iterator is advanced")
-        self.is_consumed = True
 
 
 class SymbolicSequence(SingleUse):
@@ -147,12 +128,19 @@ def _known_item(container: Any, position: Any) -> Any:
     return items.get_item(container, position) if is_symbolic(position) else container[position]
 
 
-def zip_items(*iterables: Any, strict: bool = False) -> Any:
+def zip_items(operators: Operators, *iterables: Any, strict: bool = False) -> Any:
     """`zip(*iterables)`."""
+    first, others = iterables[:1], iterables[1:]
+    if first and isinstance(first[0], PushedItems) and others and all(map(_has_positions, others)) and not strict:
+        return NumberedItems(operators, first[0], 0, _zip_sequences(others))
     if not all(map(_has_positions, iterables)):  # iterators
         iterables = tuple(spread_known(each) for each in iterables)
     if not any(map(is_counted, iterables)):
         return register_created(perform(zip, *iterables, strict=strict))
+    return _zip_sequences(iterables, strict=strict)
+
+
+def _zip_sequences(iterables: Sequence[Any], *, strict: bool = False) -> SymbolicSequence:
     sequences = [as_sequence(source) for source in iterables]
     length = sequences[0].length
     for sequence in sequences[1:]:
@@ -165,8 +153,10 @@ def zip_items(*iterables: Any, strict: bool = False) -> Any:
     return SymbolicSequence(length, lambda position: tuple(sequence.item(position) for sequence in sequences))
 
 
-def enumerate_items(iterable: Any, start: Any = 0) -> Any:
+def enumerate_items(operators: Operators, iterable: Any, start: Any = 0) -> Any:
     """`enumerate(iterable, start)`."""
+    if isinstance(iterable, PushedItems):
+        return NumberedItems(operators, iterable, start, None)
     if not is_counted(iterable):
         if is_symbolic(read_variable(start)):
             return register_created((start + position, item) for position, item in enumerate(iterable))
@@ -183,26 +173,40 @@ def reverse_items(iterable: Any) -> Any:
     return SymbolicSequence(sequence.length, lambda position: sequence.item(sequence.length - 1 - position))
 
 
-class PushedItems(SingleUse):
-    """A generator expression: `push(iterable, add)` calls `add` on each item, in loops that may be of the program, and
-    iterating it makes Python's own generator."""
+class NumberedItems(PushedItems):
+    """`enumerate` of items that are handed over, or `zip` of them with a sequence: the sequence ends it, after the item
+    for which it has none is computed, as in Python."""
 
-    def __init__(
-        self, iterable: Any, native: Callable[[Any], Any], push: Callable[..., Any], may_stop: bool = False
-    ) -> None:
-        self.iterable, self.native, self._push = iterable, native, push
-        self.may_stop = may_stop
-        """Whether `push` ends where `add` returns a true value."""
+    may_stop = True
+
+    def __init__(self, operators: Operators, source: PushedItems, start: Any, others: SymbolicSequence | None) -> None:
+        self.operators, self.source, self.others = operators, source, others
+        self.number = start
         register_created(self)
 
-    def push(self, add: Callable[[Any], Any]) -> Any:
-        """Call `add` on each item."""
+    def push(self, add: Callable[[Any], Any], *, may_stop: bool = False) -> Any:
         self.begin()
-        return self._push(self.iterable, add)
 
-    def __iter__(self) -> Iterator[Any]:
-        self.begin()
-        return register_created(iter(self.native(self.iterable)))  # type: ignore[no-any-return]
+        def add_next(item: Any) -> Any:
+            number = self.number
+            set_attribute(number + 1, self, "number")
+            return add((number, item) if others is None else (item, *others.item(number)))
+
+        def add_or_stop(item: Any) -> Any:
+            assert others is not None, "the sequence may end it"
+            is_over = self.number >= others.length
+            return self.operators.if_exp(is_over, lambda: True, lambda: add_next(item) if may_stop else add_on(item))
+
+        def add_on(item: Any) -> bool:
+            add_next(item)
+            return False
+
+        others = self.others
+        return (
+            self.source.push(add_next, may_stop=may_stop)
+            if others is None
+            else self.source.push(add_or_stop, may_stop=True)
+        )
 
 
 class _Total:
@@ -217,7 +221,7 @@ def create_generator(
     iterable: Any, native: Callable[[Any], Any], push: Callable[..., Any], has_choices: bool, may_stop: bool = False
 ) -> Any:
     """A generator expression; Python's own where the number of its items is known."""
-    if current_region() is not None and (has_choices or is_counted(iterable)):
+    if current_region() is not None and (has_choices or is_counted(iterable) or isinstance(iterable, PushedItems)):
         return PushedItems(iterable, native, push, may_stop)
     check_iterators(iterable)
     return register_created(native(iterable))
@@ -265,7 +269,7 @@ def sum_items(binary: Callable[[str, Any, Any], Any], iterable: Any, /, start: A
 
 def quantify(operators: Operators, decisive: bool, generator: PushedItems) -> Any:
     """`any`, which True decides, or `all`, which False decides, of a generator expression."""
-    is_decided = generator.push((lambda item: item) if decisive else operators.not_)
+    is_decided = generator.push((lambda item: item) if decisive else operators.not_, may_stop=True)
     return is_decided if decisive else operators.not_(is_decided)
 
 
@@ -286,7 +290,7 @@ def next_item(operators: Operators, generator: PushedItems, *default: Any) -> An
         set_attribute(True, first, "has_items")
         return True
 
-    generator.push(add)
+    generator.push(add, may_stop=True)
     if default:
         return operators.if_exp(first.has_items, lambda: first.value, lambda: default[0])
     if operators.is_symbolic(first.has_items):

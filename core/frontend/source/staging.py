@@ -642,6 +642,7 @@ def stage_loop(
     start = variables.read()
     carried: dict[tuple[Any, ...], LoopState] = {}
     constants: dict[tuple[Any, ...], Place] = {}
+    unassigned = set[tuple[Any, ...]]()
     for variable in variables.live.values():
         if type(start[variable.label]) in (
             list,
@@ -655,7 +656,7 @@ def stage_loop(
         _carry(place, place.read(), carried, constants)
     location = user_location()
     while True:
-        staged = _StagedLoop(test, body, variables, start, carried, constants, location)
+        staged = _StagedLoop(test, body, variables, start, carried, constants, unassigned, location)
         snapshot = region.snapshot()
         try:
             leaves = [leaf for part in carried.values() for leaf in part.tree.leaves]
@@ -703,6 +704,8 @@ def stage_loop(
         except _StateGrew as growth:
             region.rewind(snapshot)
             for place, content in growth.starts:
+                if constants.pop(place.key, None) is not None:
+                    unassigned.add(place.key)
                 _carry(place, content, carried, constants)
             if len(carried) + len(constants) > MAX_PLACES:
                 raise Invalid(
@@ -827,10 +830,13 @@ class _StagedLoop:
         start: dict[str, Any],
         carried: dict[tuple[Any, ...], LoopState],
         constants: dict[tuple[Any, ...], Place],
+        unassigned: Collection[tuple[Any, ...]],
         location: Location | None,
     ) -> None:
         self.test, self.body, self.variables, self.start = test, body, variables, start
         self.carried_state, self.constants, self.location = carried, constants, location
+        self.unassigned_keys = unassigned
+        """The keys of variables of another function, which have no value before the loop."""
         self.changed_keys: set[tuple[Any, ...]] = set()
         """The keys of unassigned variables that the body assigns."""
         self.variable_leaves: dict[tuple[Any, ...], list[Any]] = {}
@@ -879,7 +885,8 @@ class _StagedLoop:
     def partial(self, state: LoopState, value: Any) -> Any:
         """The content of a variable: one without a value before the loop may have none."""
         name = state.place.label
-        if self.variables.places.get(name) is not state.place or not is_unassigned(self.start[name]):
+        is_own = self.variables.places.get(name) is state.place and is_unassigned(self.start[name])
+        if not is_own and state.place.key not in self.unassigned_keys:
             return value
         return MaybeUnassigned(name, f"the loop at {self.location} assigns it, and may make no trip", value)
 
@@ -940,6 +947,12 @@ class _StagedLoop:
         content = place.read()
         if place in self.variables.places.values() or is_same(content, before):
             return
+        if isinstance(place, CellPlace) and is_unassigned(before):
+            start = zeros_like(content.value if isinstance(content, MaybeUnassigned) else content)
+            if is_unassigned(content) and is_unassigned(start):
+                return
+            if not is_unassigned(start) and split(start).leaves:
+                raise _StateGrew([(place, start)])
         if is_unassigned(content) or is_unassigned(before) or split(content) != split(before):
             self._check_structure(place, before, content)
             raise changed_constant(place.label, before, content, self.location)

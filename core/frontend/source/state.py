@@ -285,7 +285,7 @@ class NotIsolated(BaseException):
         self.is_lasting = is_lasting
 
 
-class Retrace(BaseException):
+class RetraceRequest(BaseException):
     """Raised where what is under trace must be traced again. All changes that Python code has made in it are undone.
 
     It derives from BaseException, so that `except Exception` in user code does not catch it.
@@ -312,7 +312,7 @@ def open_journal(levels: int = 1, *, is_call: bool = False) -> Iterator[Journal]
     token = _JOURNAL.set(journal)
     try:
         yield journal
-    except Retrace:
+    except RetraceRequest:
         journal.restore()
         raise
     finally:
@@ -325,7 +325,7 @@ def commit(journal: Journal) -> None:
     if outer is None:
         return
     for key, (place, content) in journal.originals.items():
-        if id(getattr(place, "instance", getattr(place, "container", None))) not in outer.created_objects:
+        if id(_owner(place)) not in outer.created_objects:
             outer.originals.setdefault(key, (place, content))
     outer.created_objects.update(journal.created_objects)
     outer.lasting_effect = outer.lasting_effect or journal.lasting_effect
@@ -334,9 +334,13 @@ def commit(journal: Journal) -> None:
 def record_write(place: Place) -> None:
     """Announce a write to a place to the active journal, if there is one."""
     journal = active_journal()
-    owner = getattr(place, "instance", getattr(place, "container", None))
-    if journal is not None and id(owner) not in journal.created_objects:
+    if journal is not None and id(_owner(place)) not in journal.created_objects:
         journal.record(place)
+
+
+def _owner(place: Place) -> Any:
+    """The object of which a place is a part, or the cell of a variable; None for a global variable."""
+    return getattr(place, "instance", getattr(place, "container", getattr(place, "cell", None)))
 
 
 def register_created(instance: Any) -> Any:

@@ -47,6 +47,8 @@ class Names:
     """Functions without parameters that return nothing."""
     outer_ints: list[str] = field(default_factory=list)
     """Nonlocal ints, which are assigned."""
+    generators: list[str] = field(default_factory=list)
+    """Generator functions of an int, whose items are ints."""
 
     def copy(self) -> Names:
         """The same names, for a block: what it assigns is not assigned after it."""
@@ -61,6 +63,7 @@ class Names:
             dict(self.functions),
             list(self.actions),
             list(self.outer_ints),
+            list(self.generators),
         )
 
     def meet(self, one: Names, other: Names) -> None:
@@ -119,6 +122,7 @@ class Writer:
         forms += ["walrus", "truth", "power"]
         forms += ["item", "length", "computed item", "sorted"] if names.lists else []
         forms += ["generator", "counted", "bits"] if self.chance(2) else []
+        forms += ["handed over"] * 2 if names.generators else []
         forms += ["attribute", "method"] if names.objects else []
         forms += ["call"] * 2 if names.functions else []
         forms += ["pair"] if names.pairs else []
@@ -170,6 +174,10 @@ class Writer:
                 condition = f" if {self.truth(own, 0)}" if consumer != "max" and self.chance(2) else ""
                 small = f"{self.integer(names, 0)} % 4" + (" + 1" if consumer == "max" else "")
                 return f"int({consumer}({self.integer(own, 1)} for g in range({small}){condition})) % 50"
+            case "handed over":
+                items = f"{self.pick(names.generators)}({self.integer(names, 0)} % 4)"
+                form = self.pick(["sum({0})", "len(list({0}))", "max({0}, default=1)", "any(g > 2 for g in {0})"])
+                return f"int({form.format(items)}) % 50"
             case "counted":
                 kind = self.pick(["enumerate(range({0}), 2)", "zip(range({0}), range(2, 6))"])
                 return f"sum(g * h for g, h in {kind.format(f'{self.integer(names, 0)} % 4')})"
@@ -268,7 +276,7 @@ class Writer:
         forms += ["set attribute", "augment attribute"] * 2 if names.objects else []
         forms += ["action"] * 4 if names.actions else []
         forms += (
-            ["list", "object", "object", "closure", "closure", "closure", "recursion", "recursion"]
+            ["list", "object", "object", "closure", "closure", "closure", "recursion", "recursion", "generator"]
             if context.depth == 0
             else []
         )
@@ -461,6 +469,47 @@ class Writer:
                 names.ints.append(target)
         return True
 
+    def write_generator(self, indent: int, names: Names, context: Context) -> bool:
+        """A generator function."""
+        if context.depth:
+            return self.write_assign(indent, names, context)
+        name = self.fresh_name("items")
+        own = Names(ints=["a"], counters=["k"], functions=dict(names.functions))
+        own.outer_ints = [self.pick(names.ints)] if names.ints and self.chance(3) else []
+
+        def write_yield(depth: int) -> None:
+            form = self.pick(["yield", "yield", "if", "from", "print"])
+            if form == "if":
+                self.write(depth, f"if {self.truth(own, 1)}:")
+                self.write(depth + 1, f"yield {self.integer(own, 1)}")
+            elif form == "from":
+                self.write(
+                    depth,
+                    f"yield from {self.pick(['range(k % 3)', '(a, k)', *(f'{n}(a % 3)' for n in own.generators)])}",
+                )
+            else:
+                if form == "print":
+                    self.write(depth, f"print({self.integer(own, 0)})")
+                self.write(depth, f"yield {self.integer(own, 1)}")
+
+        own.generators = list(names.generators)
+        self.write(indent, f"def {name}(k):")
+        if own.outer_ints:
+            self.write(indent + 1, f"nonlocal {own.outer_ints[0]}")
+        self.write(indent + 1, f"a = {self.number(0, 3)}")
+        if self.chance(2):
+            write_yield(indent + 1)
+        self.write(indent + 1, self.pick(["while a < k:", "for a in range(k):"]))
+        if self.chance(3):
+            self.write(indent + 2, f"if {self.truth(own, 1)}:")
+            self.write(indent + 3, "return" if self.chance(2) else "break")
+        write_yield(indent + 2)
+        self.write(indent + 2, "a += 1")
+        if self.chance(2):
+            write_yield(indent + 1)
+        names.generators.append(name)
+        return True
+
     def write_if(self, indent: int, names: Names, context: Context) -> bool:
         inner = Context(context.returns, context.loops, context.can_break, context.depth + 1)
         self.write(indent, f"if {self.truth(names)}:")
@@ -522,7 +571,12 @@ class Writer:
     def write_for(self, indent: int, names: Names, context: Context) -> bool:
         target = self.pick([self.fresh_name("i"), *names.ints])
         small = f"({self.integer(names, 1)}) % {self.number(2, 4)}"
-        match self.pick(["range", "range", "bounds", "step", "down", "items", "list"]):
+        kinds = ["range", "range", "bounds", "step", "down", "items", "list"] + ["generator"] * 4 * bool(
+            names.generators
+        )
+        match self.pick(kinds):
+            case "generator":
+                items = f"{self.pick(names.generators)}({small})"
             case "range":
                 items = f"range({small})"
             case "bounds":

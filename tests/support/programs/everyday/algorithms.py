@@ -491,7 +491,7 @@ def nearest(x, y):
     return best.x, best.y
 
 
-@everyday((10,), (3,), refusal="F1: `while`")
+@everyday((10,), (3,))
 def sum_of_generator(n):
     def evens(limit):
         k = 0
@@ -502,7 +502,7 @@ def sum_of_generator(n):
     return sum(x * x for x in evens(n))
 
 
-@everyday((10,), (1,), refusal="F1: `if`")
+@everyday((10,), (1,))
 def generator_known(k):
     def parts():
         yield k

@@ -636,7 +636,7 @@ def predator_prey(years):
     return history[-1] if history else None
 
 
-@everyday((6,), (27,), (1,), refusal="F1: `while` needs a concrete value")
+@everyday((6,), (27,), (1,))
 def collatz_generator(n):
     def steps(k):
         while k != 1:
@@ -650,7 +650,7 @@ def collatz_generator(n):
     return total
 
 
-@everyday((5,), (0,), (8,), refusal="F1: only a for loop counts through a range")
+@everyday((5,), (0,), (8,))
 def generator_pairs(n):
     def pairs(limit):
         for i in range(limit):
@@ -661,7 +661,7 @@ def generator_pairs(n):
     return sum(a * b for a, b in pairs(n))
 
 
-@everyday((10,), (1,), (30,), gap="this integer does not fit into int64")
+@everyday((10,), (1,), (30,))
 def fibonacci_until(limit):
     def fibonacci():
         a, b = 0, 1
@@ -677,7 +677,7 @@ def fibonacci_until(limit):
     return found
 
 
-@everyday((4,), (0,), (9,), refusal="F4: a generator is looped over together with a sequence of symbolic length")
+@everyday((4,), (0,), (9,))
 def first_squares(n):
     def squares():
         k = 0
@@ -688,7 +688,7 @@ def first_squares(n):
     return [x for x, _ in zip(squares(), range(n))]
 
 
-@everyday((3,), (0,), (6,), refusal="F1: only a for loop counts through a range")
+@everyday((3,), (0,), (6,))
 def chained_generators(n):
     def evens(limit):
         for k in range(limit):
