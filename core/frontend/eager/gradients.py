@@ -237,7 +237,8 @@ def call_as_one_step(name: str, original: Callable[..., Any], function: Callable
     region = current_region()
     assert region is not None, "outside of a trace there is nothing to call"
     located_function = original if hasattr(original, "__code__") else call_as_one_step
-    return trace_pullback(region, FunctionSpec(DerivedFunction(name, located_function, function), (), None), ())[0]
+    spec = FunctionSpec(DerivedFunction(name, located_function, function), (), None, is_local=True)
+    return trace_pullback(region, spec, ())[0]
 
 
 def pullback_spec(

@@ -133,6 +133,13 @@ def filter_items(function, iterable):
     return (item for item in iterable if function(item))
 
 
+def count_from(start=0, step=1):
+    """`itertools.count(start, step)`."""
+    while True:
+        yield start
+        start += step
+
+
 def push_items(items, add):
     """Calls `add` on each item."""
     for item in items:

@@ -87,7 +87,7 @@ def are_different_places(first: Any, second: Any) -> bool:
 class ListChoice(NamedTuple):
     """Of which lists a list is one, as the run says."""
 
-    chosen: list[Any]
+    item: list[Any]
     number: Any
     """The position of the list among the options, or the condition under which it is the second one of two."""
     options: tuple[Any, ...]

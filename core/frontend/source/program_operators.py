@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import itertools
 import operator
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
@@ -73,6 +74,7 @@ class ProgramOperators(Operators):
             enumerate: functools.partial(sequences.enumerate_items, self),
             filter: convert(library.filter_items),  # type: ignore[arg-type]
             functools.reduce: functools.partial(self._library_call, library.reduce_items),
+            itertools.count: self._count_from,
             map: convert(library.map_items),  # type: ignore[arg-type]
             pow: methods.power,
             reversed: sequences.reverse_items,
@@ -84,6 +86,12 @@ class ProgramOperators(Operators):
             set: self._create_set,
             tuple: functools.partial(methods.create_tuple, self),
         }
+
+    @staticmethod
+    def _count_from(*arguments: Any, **keywords: Any) -> Any:
+        if current_region() is None:
+            return perform(itertools.count, *arguments, **keywords)
+        return GeneratorItems(library.count_from, arguments, keywords)  # type: ignore[arg-type]
 
     def _create_set(self, *iterables: Any) -> Any:
         if current_region() is None or len(iterables) != 1:

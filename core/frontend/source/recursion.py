@@ -142,6 +142,8 @@ class _StateChanges(RetraceRequest):
         super().__init__()
         self.place, self.model, self.position, self.type = place, model, position, type_
         self.function, self.parameter, self.reason = function, parameter, reason
+        self.recursion: Recursion | None = None
+        """The recursion that has the state, as soon as that is known."""
 
 
 class _RunningBody(NamedTuple):
@@ -184,6 +186,9 @@ class Recursion:
         self.bodies.append(body)
         try:
             yield
+        except _StateChanges as change:
+            change.recursion = change.recursion or self
+            raise
         finally:
             self.bodies.pop()
             stack.pop()
@@ -209,6 +214,8 @@ class Recursion:
         try:
             return self._call(region, function, converted, signature, arguments)
         except _StateChanges as change:
+            if change.recursion not in (None, self):
+                raise
             region.reset(mark)
             self._take(change, function, arguments)
         return self.call(region, function, converted, signature, arguments)

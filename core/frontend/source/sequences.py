@@ -179,8 +179,10 @@ class NumberedItems(PushedItems):
 
     may_stop = True
 
-    def __init__(self, operators: Operators, source: PushedItems, start: Any, others: SymbolicSequence | None) -> None:
-        self.operators, self.source, self.others = operators, source, others
+    def __init__(
+        self, operators: Operators, source: PushedItems, start: Any, sequence: SymbolicSequence | None
+    ) -> None:
+        self.operators, self.source, self.sequence = operators, source, sequence
         self.number = start
         register_created(self)
 
@@ -201,7 +203,7 @@ class NumberedItems(PushedItems):
             add_next(item)
             return False
 
-        others = self.others
+        others = self.sequence
         return (
             self.source.push(add_next, may_stop=may_stop)
             if others is None

@@ -376,3 +376,25 @@ def test_a_tape_agrees_with_jax() -> None:
         squares = tl.sum(result[0] ** 2.0)
     for mine, theirs in zip((*result, *outer.gradient(squares, p)), (*expected, *again), strict=True):
         np.testing.assert_allclose(mine, theirs, rtol=1e-9)
+
+
+def test_a_tape_records_an_unrolled_loop_with_exits() -> None:
+    """A loop of known length that a symbolic condition may leave by a `return` has its gradient, in a function that is
+    traced more than once, too."""
+
+    def power_above(x: Any) -> Any:
+        y = x
+        for _ in range(3):
+            if y > 10.0:
+                return y
+            y = y * x
+        return y
+
+    @tl.function
+    def slope(x: tl.float64) -> Any:
+        with tl.Tape() as tape:
+            tape.watch(x)
+            y = power_above(x)
+        return tape.gradient(y, x)
+
+    assert (slope(3.0), slope(2.0)) == (27.0, 32.0)

@@ -13,6 +13,7 @@ from support.laws.python_laws import RUNS, disagreements, is_refusal
 from support.programs.everyday import (
     algorithms,
     collections_of_numbers,
+    coursework,
     mixed,
     numbers,
     objects,
@@ -28,6 +29,7 @@ from support.programs.reference.table import Entry
 SUBJECTS = (
     algorithms,
     collections_of_numbers,
+    coursework,
     mixed,
     numbers,
     objects,

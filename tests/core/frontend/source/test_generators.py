@@ -93,6 +93,7 @@ def test_refused(function: Callable[[Any], Any]) -> None:
 
 def _generators_as_they_are(patch: MonkeyPatch) -> None:
     patch.setattr(convert, "_CONVERTED", {})
+    patch.setattr(convert, "_HANDING_OVER", {})
     patch.setattr(convert, "convert_writes", lambda node: node)
 
 

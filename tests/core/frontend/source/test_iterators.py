@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import nullcontext
 from typing import Any
 
 import pytest
@@ -10,7 +11,7 @@ import tagloom as tl
 from pytest import MonkeyPatch
 from support.laws.python_laws import RUNS, disagreements
 from support.twins.broken_twin import broken
-from tagloom.core.frontend.source import calls, methods, open_lists, operators
+from tagloom.core.frontend.source import calls, items, open_lists, operators
 
 Function = Callable[..., Any]
 INPUTS = [(3, 2), (9, 0), (0, 1)]
@@ -75,9 +76,10 @@ def in_a_trip(n, m):
 
 def prints_later(n, m):
     def source():
-        for x in (n, m, 4):
-            print("give", x)
-            yield x
+        with nullcontext():
+            for x in (n, m, 4):
+                print("give", x)
+                yield x
 
     return first_above(source(), 2)
 
@@ -86,25 +88,28 @@ def writes_later(n, m):
     seen = []
 
     def source():
-        for x in (n, m, 4):
-            seen.append(x)
-            yield x
+        with nullcontext():
+            for x in (n, m, 4):
+                seen.append(x)
+                yield x
 
     return first_above(source(), 2), seen
 
 
 def divides_later(n, m):
     def source():
-        yield n
-        yield 8 // m
+        with nullcontext():
+            yield n
+            yield 8 // m
 
     return first_above(source(), 2)
 
 
 def fails_later(n, m):
     def source():
-        yield n
-        yield {5: 6}[2]
+        with nullcontext():
+            yield n
+            yield {5: 6}[2]
 
     return first_above(source(), 2)
 
@@ -132,6 +137,42 @@ def test_lost_items_are_refused(function: Function) -> None:
     with pytest.raises(tl.Invalid, match=REFUSED[function]) as caught:
         tl.function(function)(3, 2)
     assert caught.value.rule == "F4" and caught.value.hint
+
+
+def prints_later_handed_over(n, m):
+    def source():
+        for x in (n, m, 4):
+            print("give", x)
+            yield x
+
+    return first_above(source(), 2)
+
+
+def writes_later_handed_over(n, m):
+    seen = []
+
+    def source():
+        for x in (n, m, 4):
+            seen.append(x)
+            yield x
+
+    return first_above(source(), 2), seen
+
+
+def divides_later_handed_over(n, m):
+    def source():
+        yield n
+        yield 8 // m
+
+    return first_above(source(), 2)
+
+
+def fails_later_handed_over(n, m):
+    def source():
+        yield n
+        yield {5: 6}[2]
+
+    return first_above(source(), 2)
 
 
 def new_iterators(n, m):
@@ -196,6 +237,7 @@ def among_pairs(n, m):
 
 
 RIGHT: list[Function] = [among_pairs, new_iterators, many_trips, unpacked, of_two, of_one, by_bools, remove_known]
+RIGHT += [prints_later_handed_over, writes_later_handed_over, divides_later_handed_over, fails_later_handed_over]
 
 
 @pytest.mark.full
@@ -215,7 +257,7 @@ def _bools_stay(patch: MonkeyPatch) -> None:
 
 
 def _nothing_is_deleted(patch: MonkeyPatch) -> None:
-    patch.setattr(methods, "delete_open_item", lambda items, index: (items[0], items))
+    patch.setattr(items, "delete_open_item", lambda items, index: (items[0], items))
 
 
 @pytest.mark.full

@@ -105,7 +105,7 @@ def test_one_of_several_lists_is_not_changed(function: Callable[[Any, Any], Any]
 
 def _all_lists_are_copies(patch: MonkeyPatch) -> None:
     patch.setattr(staging, "shared_containers", lambda one, other: set())
-    patch.setattr(calls, "is_rebuilt", lambda container: False)
+    patch.setattr(calls, "is_one_of_several", lambda container: False)
 
 
 @pytest.mark.full
