@@ -230,3 +230,11 @@ def test_killed_processes_change_nothing(way: str, monkeypatch: MonkeyPatch) -> 
         is_over.set()
         killer.join()
     print(len(kills), "kills")
+
+
+@pytest.mark.heavy
+@pytest.mark.parametrize("way", ["synchronised", "asynchronous"])
+def test_actors_of_ray_keep_the_laws(way: str) -> None:
+    """On Ray itself, servers and workers are actors, and the laws hold."""
+    pytest.importorskip("ray")
+    assert list(violations(Training(0, cluster="ray", **WAYS[way]))) == []
