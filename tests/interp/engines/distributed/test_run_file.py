@@ -189,11 +189,11 @@ def test_files_that_are_refused(tmp_path: Path) -> None:
         other.write_text(data)
         with pytest.raises(Usage, match=f"(?s)({text}|{text.replace('is', 'this is')}).*run with checkpoint"):
             fib.run(7, **options, resume=other)
-    with pytest.raises(Usage, match=r"(?s)of another run.*the same program, arguments and seed"):
+    with pytest.raises(Usage, match=r"(?s)of a different run.*the same program, arguments and seed"):
         fib.run(8, **options, resume=path)
-    with pytest.raises(Usage, match=r"(?s)of another run"):
+    with pytest.raises(Usage, match=r"(?s)of a different run"):
         sums.run(7, **options, resume=path)
-    with pytest.raises(Usage, match=r"(?s)the same number of workers.*required: 3.*got: 2"):
+    with pytest.raises(Usage, match=r"(?s)not the number of workers of the checkpoint.*required: 3.*got: 2"):
         fib.run(7, **options, resume=path, workers=2)
     with pytest.raises(Usage, match="cannot be read"):
         fib.run(7, **options, resume=tmp_path / "nothing.json")

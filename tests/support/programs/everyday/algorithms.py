@@ -1233,7 +1233,7 @@ def by_class(n):
     return shape.area()
 
 
-@everyday((3,), (-3,), (0,), refusal="F4: only the run")
+@everyday((3,), (-3,), (0,), refusal="F4: this is one of several values")
 def sum_of_either(n):
     v = [n, 1] if n > 0 else (n, 2, 3) if n < 0 else 5
     if isinstance(v, (list, tuple)):
