@@ -30,11 +30,17 @@ from .choices import unify_options
 from .nested_lists import (
     ItemOrigin,
     are_different_places,
+    are_same,
+    contents_of,
     find_taken_item,
+    has_fixed_place,
+    is_choice,
     is_valid,
     item_origin,
     note_list_choice,
     note_origin,
+    note_taken_again,
+    reachable_origins,
     valid_origins,
 )
 from .open_lists import (
@@ -157,7 +163,7 @@ def _select_list(container: list[Any], index: Any) -> Any:
 
 def _note_options(item: list[Any], options: Sequence[list[Any]], index: Any) -> None:
     """Note of which lists a list is one, and so the lists in it."""
-    note_origin(item, list(options), index)
+    note_origin(item, tuple(options), index)
     if all(len(option) == len(item) for option in options):
         for position, part in enumerate(item):
             parts = [option[position] for option in options]
@@ -319,10 +325,10 @@ def _is_open_slice(container: list[Any], index: slice, values: Any) -> bool:
 @contextmanager
 def refresh_taken_items() -> Iterator[None]:
     """Take lists again after the block, if it changes one of the lists of which they are one."""
-    before = [origin for origin in valid_origins() if not has_stacked_items(origin.container)]
+    before = [(origin, contents_of(origin.container)) for origin in valid_origins() if is_choice(origin)]
     yield
-    for origin in before:
-        if not is_valid(origin):
+    for origin, contents in before:
+        if not are_same(contents_of(origin.container), contents):
             _replace_items(origin.item, _take_again(origin), origin)
 
 
@@ -333,7 +339,7 @@ def _change_list(row: list[Any], items: list[Any]) -> None:
         announce_items_in_place(row)
         row[:] = items
         return
-    if has_stacked_items(origin.container):
+    if not is_choice(origin):
         _write_in_array(items, origin)
     else:
         count, *counts = map(item_count, origin.container)
@@ -346,16 +352,21 @@ def _change_list(row: list[Any], items: list[Any]) -> None:
 
 
 def _write_in_array(items: list[Any], origin: ItemOrigin) -> None:
-    """Give an item of a list with stacked items these items, and so other lists that may be this one."""
-    container, index = origin.container, origin.index
-    others = [each for each in valid_origins() if each.container is container and each.item is not origin.item]
-    was_reordered = is_reordered(container)
+    """Give an item of a list with stacked items these items, and so other lists that may be this one. Raises Invalid
+    (F4) where a list was taken from there before items moved: the trace does not know whether it is this one."""
+    container, index = origin.container, place_of(origin)
+    others = [each for each in reachable_origins() if each.container is container and each.item is not origin.item]
+    for other in others:
+        if not is_valid(other):
+            refuse_rebuilt(other.item, "change items of its list before items of that list move")
+    was_reordered, count = is_reordered(container), origin.region.specialization.reorderings[id(container)]
     set_item(items, container, index)
     if not was_reordered:
         note_in_place(container)
+    origin.region.specialization.reorderings[id(container)] = count
     note_write_in_array(container)
     for other in others:
-        is_elsewhere = are_different_places(other.index, index)
+        is_elsewhere = are_different_places(other.index, origin.index)
         _replace_items(other.item, other.item if is_elsewhere else _take_again(other), other)
 
 
@@ -365,16 +376,23 @@ def _replace_items(row: list[Any], items: list[Any], origin: ItemOrigin) -> None
     if items is not row:
         record_write(ItemsPlace(row))
         row[:] = items
-    note_origin(row, origin.container, origin.index)
+    note_taken_again(origin)
     for each in inner:
         _replace_items(each.item, _take_again(each), each)
 
 
 def _take_again(origin: ItemOrigin) -> list[Any]:
     """The items that a list has now where it comes from."""
-    if not has_stacked_items(origin.container):
+    if is_choice(origin):
         return list(select(origin.container, origin.index))
-    return list(take_item(stack_items(origin.container), origin.index))
+    return list(take_item(stack_items(origin.container), place_of(origin)))
+
+
+def place_of(origin: ItemOrigin) -> Any:
+    """The index of an item now: one that is negative counts from the end that its list had when the item was taken."""
+    if has_fixed_place(origin):
+        return origin.index
+    return array_namespace().where(origin.index < 0, origin.index + item_count(origin.items), origin.index)
 
 
 def note_reordered(row: Any) -> None:

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 from ..trace.program_builder import RegionBuilder, current_region
-from ..trace.stacked_items import DICT_CLASSES
+from ..trace.stacked_items import DICT_CLASSES, StackedItems, item_length
 from .state import register_created
 
 
@@ -20,48 +20,74 @@ class ItemOrigin(NamedTuple):
     """Where a list comes from that is an item of another one."""
 
     item: list[Any]
-    container: list[Any]
-    """The list that it was taken from, or, where that has no stacked items, the lists of which it is one."""
+    container: list[Any] | tuple[list[Any], ...]
+    """The list with stacked items that it was taken from, or the lists of which it is one."""
     index: Any
+    items: list[Any]
+    """The items of the container when the item was taken: a negative index counts from their end."""
     contents: list[Any]
-    """The items of the container then, and those of the lists in it."""
+    """The items of the container since the item has those that it has, and the items of the lists in it."""
+    reorderings: int
+    """How often items of the container had been moved or replaced when the item was taken."""
     region: RegionBuilder
-    """The region under trace."""
+    """The region under trace when the item was taken."""
 
 
-def note_origin(item: list[Any], container: list[Any], index: Any) -> None:
-    """Note that a list is the item of another one at an index."""
+def note_origin(item: list[Any], container: list[Any] | tuple[list[Any], ...], index: Any) -> None:
+    """Note that a list is the item of another one at an index, or one of several lists."""
     region = current_region()
     assert region is not None, "only a trace has symbolic lengths and indices"
-    origin = ItemOrigin(register_created(item), container, index, _contents(container), region)
+    count = region.specialization.reorderings[id(container)]
+    origin = ItemOrigin(
+        register_created(item), container, index, list(container), contents_of(container), count, region
+    )
     region.specialization.item_origins[id(item)] = origin
 
 
-def _contents(container: list[Any]) -> list[Any]:
+def note_taken_again(origin: ItemOrigin) -> None:
+    """Note that a list has the items that it has where it comes from."""
+    origins = origin.region.specialization.item_origins
+    origins[id(origin.item)] = origin._replace(contents=contents_of(origin.container))
+
+
+def contents_of(container: Sequence[Any]) -> list[Any]:
+    """The items of a list, and those of the lists in it."""
     return [part for item in container for part in (item, *(item if type(item) is list else ()))]
 
 
 def item_origin(item: Any) -> ItemOrigin | None:
-    """Where a list was taken from, if that has not changed since: a change of the item is one there, too."""
+    """Where a list was taken from, if it is still there: a change of the item is one there, too."""
     region = current_region()
     origin = None if region is None else region.specialization.item_origins.get(id(item))
     return origin if isinstance(origin, ItemOrigin) and is_valid(origin) else None
 
 
+def is_choice(origin: ItemOrigin) -> bool:
+    """Whether a list is one of several, and not in an array."""
+    return type(origin.container) is tuple
+
+
 def is_valid(origin: ItemOrigin) -> bool:
-    """Whether the list that an item comes from has not changed since."""
-    contents = _contents(origin.container)
-    return len(contents) == len(origin.contents) and all(map(operator.is_, contents, origin.contents))
+    """Whether an item is still where it was taken: it is one of several lists, or no item of its list has moved."""
+    if is_choice(origin):
+        return True
+    count = origin.region.specialization.reorderings[id(origin.container)]
+    return count == origin.reorderings or are_same(contents_of(origin.container), origin.contents)
 
 
-def valid_origins() -> list[ItemOrigin]:
-    """The origins of the lists that code of the region under trace can have, if they are valid."""
+def reachable_origins() -> list[ItemOrigin]:
+    """The origins of the lists that code of the region under trace can have."""
     region, regions = current_region(), set[int]()
     origins = () if region is None else tuple(region.specialization.item_origins.values())
     while region is not None:
         regions.add(id(region))
         region = region.parent
-    return [origin for origin in origins if id(origin.region) in regions and is_valid(origin)]
+    return [origin for origin in origins if id(origin.region) in regions]
+
+
+def valid_origins() -> list[ItemOrigin]:
+    """The origins of the lists that code of the region under trace can have, if they are valid."""
+    return list(filter(is_valid, reachable_origins()))
 
 
 def find_taken_item(container: list[Any], index: Any) -> list[Any] | None:
@@ -70,12 +96,30 @@ def find_taken_item(container: list[Any], index: Any) -> list[Any] | None:
     for origin in valid_origins():
         is_same_value = value is not None and getattr(origin.index, "_tagloom_value", None) is value
         is_same_number = type(index) is type(origin.index) is int and index == origin.index
-        if (is_same_value or is_same_number) and _have_same_items(origin.container, container):
+        is_same_place = (is_same_value or is_same_number) and are_same(origin.container, container)
+        if is_same_place and has_fixed_place(origin):
             return origin.item
     return None
 
 
-def _have_same_items(first: list[Any], second: list[Any]) -> bool:
+def has_fixed_place(origin: ItemOrigin) -> bool:
+    """Whether the index of an item is still its index although items may have been appended: it counts from the start,
+    or there are as many items as before."""
+    if is_choice(origin) or (type(origin.index) is int and origin.index >= 0):
+        return True
+    return len(origin.container) == len(origin.items) and all(
+        new is old or (type(new) is type(old) is StackedItems and _have_one_length(new, old))
+        for new, old in zip(origin.container, origin.items, strict=True)
+    )
+
+
+def _have_one_length(first: StackedItems, second: StackedItems) -> bool:
+    length, other = item_length(first.columns), item_length(second.columns)
+    return type(length) is type(other) is int and length == other
+
+
+def are_same(first: Sequence[Any], second: Sequence[Any]) -> bool:
+    """Whether two lists have the same objects as items."""
     return len(first) == len(second) and all(map(operator.is_, first, second))
 
 

@@ -431,17 +431,17 @@ def unpack_items(container: Any, shape: Sequence[Any]) -> list[Any]:
     of items. Another number is a trap: a ValueError."""
     if not has_stacked_items(container):
         return list(container)
-    values, count = list(container), item_count(container)
+    count = item_count(container)
     before = shape.index(...) if ... in shape else len(shape)
     after = len(shape) - before - 1 if ... in shape else 0
     stage_assertion(count >= before + after, raised(ValueError("not enough values to unpack")))
     if ... not in shape:
         words = f"too many values to unpack (expected {before})"
         stage_assertion(count <= before, raised(ValueError(words)))
-        return [get_open_item(values, k) for k in range(before)]
-    part = get_open_item(values, slice(before, -after or None))
-    first = [get_open_item(values, k) for k in range(before)]
-    return [*first, *part, *(get_open_item(values, k - after) for k in range(after))]
+        return [get_open_item(container, k) for k in range(before)]
+    part = get_open_item(container, slice(before, -after or None))
+    first = [get_open_item(container, k) for k in range(before)]
+    return [*first, *part, *(get_open_item(container, k - after) for k in range(after))]
 
 
 def spread_items(arguments: Sequence[Any]) -> tuple[Any, ...]:
@@ -528,8 +528,9 @@ def delete_open_slice(container: Sequence[Any], index: slice) -> list[Any]:
     index, count = as_position(index), item_count(container)
     if index.step in (None, 1):
         return assign_open_slice(container, index, ())
-    positions = np.delete(np.arange(count), _known_positions(index, count))
-    return [gather(stack_items(container), array_namespace().asarray(positions))]
+    positions = _known_positions(index, count)
+    rest = np.delete(np.arange(count), positions)
+    return [gather(stack_items(container), array_namespace().asarray(rest))]
 
 
 def _take_part(container: Sequence[Any], index: slice) -> list[Any]:

@@ -149,7 +149,10 @@ def _zip_sequences(iterables: Sequence[Any], *, strict: bool = False) -> Symboli
                 apply("equal", length, sequence.length), raised(ValueError("zip() arguments differ in length"))
             )
         both = length, sequence.length
-        length = apply("minimum", *both) if any(map(is_symbolic, both)) else min(both)
+        if any(type(size) is int and size == 0 for size in both):
+            length = 0  # a body that is traced takes an item
+        else:
+            length = apply("minimum", *both) if any(map(is_symbolic, both)) else min(both)
     return SymbolicSequence(length, lambda position: tuple(sequence.item(position) for sequence in sequences))
 
 
@@ -309,6 +312,13 @@ def extremum(operators: Operators, name: str, generator: PushedItems, key: Any, 
 
     def add(item: Any) -> None:
         pair, best = (item, item if key is None else operators.call(key, item)), total.value
+        if type(item) is list or type(pair[1]) is list:
+            raise Invalid(
+                f"{name}() compares or returns lists of a list whose length is known only at run time",
+                rule="F4",
+                where=user_location(),
+                hint="write a loop that keeps the best number and its position",
+            )
         is_taken = operators.or_(operators.not_(total.has_items), lambda: operators.binary(symbol, pair[1], best[1]))
         set_attribute(operators.if_exp(is_taken, lambda: pair, lambda: best), total, "value")
         set_attribute(True, total, "has_items")

@@ -107,6 +107,7 @@ def announce_items(container: Any) -> None:
     region = current_region()
     if region is not None and type(container) is list:
         region.specialization.reordered_lists[id(container)] = container
+        region.specialization.reorderings[id(container)] += 1
     announce_items_in_place(container)
 
 

@@ -18,6 +18,7 @@ So the result types of a function depend on the function and its callees, not on
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
@@ -981,6 +982,8 @@ class Specialization:
     """Whether the rows of arguments are lists of their own under trace, although one array holds them."""
     reordered_lists: dict[int, Any] = field(default_factory=dict)
     """The lists in which the latest trace moves or replaces items, or may do so, by identity."""
+    reorderings: Counter[int] = field(default_factory=Counter)
+    """How often the latest trace has moved or replaced items of a list, or may have done so, by the list's identity."""
     python_calls: list[Any] = field(default_factory=list)
     """The calls of Python functions that are running in the latest trace."""
     trap_guard: Callable[[str, Sequence[TracedOperand], Attributes], bool] | None = None
@@ -1042,7 +1045,8 @@ class Specialization:
         self.deferred_error, self.region, self.captures = None, None, {}
         self.rebuilt_containers, self.copied_containers = {}, {}
         self.item_origins, self.python_calls = {}, []
-        self.reordered_lists, self.list_choices, self.writes_in_arrays = {}, {}, False
+        self.reordered_lists, self.reorderings = {}, Counter()
+        self.list_choices, self.writes_in_arrays = {}, False
         self.length_changes, self.python_trips, self.certain_results, self.unrolled_loops = 0, 0, set(), set()
 
     def invalidate_signature(self) -> None:
@@ -1177,7 +1181,7 @@ class RegionBuilder:
         """The state of the region for `reset`, before code whose nodes may have to be undone."""
         inner = self.specialization
         sizes = (len(self.nodes), len(self.values), len(inner.regions), len(inner.callee_signatures or ()))
-        return RegionMark(self.snapshot(), sizes, dict(self.store))
+        return RegionMark(self.snapshot(), sizes, dict(self.store), dict(inner.item_origins))
 
     def reset(self, mark: RegionMark) -> None:
         """Undo all that was added to the region, and to the function by it, since the mark. What it captured stays
@@ -1196,6 +1200,7 @@ class RegionBuilder:
             del function.callee_signatures[callee]
         self.store.clear()
         self.store.update(mark.store)
+        function.item_origins = dict(mark.item_origins)
 
     def assigned_variables(self) -> tuple[Resource, ...]:
         """The variables that the region assigns."""
@@ -1214,6 +1219,8 @@ class RegionMark(NamedTuple):
     sizes: tuple[int, int, int, int]
     """The numbers of nodes, values, regions of the function, and callees."""
     store: dict[Resource, TracedOperand]
+    item_origins: dict[int, Any]
+    """Those of the function."""
 
 
 _CURRENT_REGION: ContextVar[RegionBuilder | None] = ContextVar("current_region", default=None)

@@ -231,6 +231,7 @@ CASES: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
     "change rows of a copy": (change_copy, (SQUARE,)),
     "keep a removed row": (keep_removed, (SQUARE, [])),
     "change rows of rows": (lambda cube: cube[1].reverse(), ([SQUARE, [[5, 6], [7, 8]]],)),
+    "sort an empty row": (lambda rows: rows.sort(), ([[1, 2], [], [0, 3]],)),
     "change what was popped": (lambda rows: rows.pop().append(4), (SQUARE,)),
 }
 
@@ -376,6 +377,52 @@ def test_a_row_of_two_names_is_one_list(monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.setattr(items_module, "valid_origins", list)
     stale = tl.function(change_one_of_two_names)([[1, 2], [3, 4]], 1, 1)
     assert stale != change_one_of_two_names([[1, 2], [3, 4]], 1, 1)
+
+
+def change_in_branch(rows, i, n):
+    row = rows[i]
+    if n > 1:
+        rows[i][0] = 5
+    rows[i][1] = 7
+    return sum(row)
+
+
+def change_in_loop(rows, i, n):
+    row = rows[i]
+    for k in range(n):
+        rows[k][0] = 5
+    rows[i][1] = 7
+    return sum(row)
+
+
+def append_and_change(rows, i, n):
+    row = rows[-1]
+    rows.append([i, n])
+    rows[i][1] = 7
+    return sum(row) * 10 + sum(rows[-1])
+
+
+@pytest.mark.parametrize("function", (change_in_branch, change_in_loop, append_and_change))
+def test_a_row_is_one_list_after_a_branch_or_loop(function: Callable[..., int]) -> None:
+    """A row that was taken before a branch, a loop or an append of the program changes with its list afterwards."""
+    for i, n in ((0, 2), (1, 2), (1, 0)):
+        assert tl.function(function)([[1, 2], [3, 4]], i, n) == function([[1, 2], [3, 4]], i, n)
+
+
+def find_row(rows, row):
+    position = -1
+    try:
+        position = rows.index(row)
+    except (IndexError, ValueError):
+        position = 9
+    return position, rows[0][0]
+
+
+def test_rows_that_a_try_takes_twice() -> None:
+    """The body of a `try` may be traced twice; no row that the first trace takes is in the program."""
+    rows = [[1, 2], [3, 4], [5, 6]]
+    for row in ([3, 4], [5, 6], [7, 8]):
+        assert tl.function(find_row)(rows, row) == find_row(rows, row)
 
 
 def test_rows_that_are_only_read_are_in_one_array() -> None:

@@ -113,6 +113,47 @@ def test_variables_with_lists(function: Callable[[int], object]) -> None:
     assert list(disagreements(function, [(4,), (0,)], RUNS[:1])) == []
 
 
+def take_and_change(n: Any, i: Any) -> Any:
+    """Takes a list of a list of symbolic length before a loop and an append, and changes it there afterwards."""
+    rows = []
+    for k in range(n):
+        rows.append([k, 3])
+    row = rows[i]
+    for k in range(n):
+        rows[k][0] += 5
+    rows.append([4, 5])
+    rows[i][1] = 7
+    return row, rows
+
+
+def test_an_item_changes_with_its_list() -> None:
+    """A list that was taken from a list of symbolic length is one with it, whatever loops change and append."""
+    assert list(disagreements(take_and_change, [(3, 1), (1, 0), (2, -1)], RUNS[:1])) == []
+
+
+def reverse_and_change(n: Any) -> Any:
+    """Changes a list that may be the one that was taken before lists moved."""
+    rows = []
+    for k in range(n):
+        rows.append([k, 3])
+    row = rows[0]
+    rows.reverse()
+    rows[0][1] = 7
+    return row
+
+
+def longest(n: Any) -> Any:
+    return max([k, n] for k in range(n))
+
+
+@pytest.mark.parametrize("function", (reverse_and_change, longest))
+def test_lists_in_a_list_of_symbolic_length(function: Callable[[int], object]) -> None:
+    """What the trace does not know of lists in such a list is refused in words."""
+    with pytest.raises(tl.Invalid) as caught:
+        tl.function(function)(3)
+    assert caught.value.rule == "F4" and caught.value.hint
+
+
 def alias_from_a_loop(n: Any) -> Any:
     """A loop gives a list a second name, by which it changes afterwards."""
     xs, ys = [n], []
@@ -153,14 +194,20 @@ def delete_from(xs: Any, n: Any) -> Any:
     del xs[n::2]
 
 
+def delete_twice(xs: Any, n: Any) -> Any:
+    del xs[n:]
+    del xs[::2]
+
+
 def test_slices_with_a_step() -> None:
     """A slice with a step takes as many items as it has, and is refused where these are known only at run time."""
     assert list(disagreements(change_steps, [([1, 2, 3, 4, 5],)], RUNS[:1], [[True]])) == []
     with pytest.raises(ValueError, match="sequence of size 1 to extended slice of size 2"):
         tl.function(assign_too_few)([1, 2, 3])
-    with pytest.raises(tl.Invalid, match="with a step") as caught:
-        tl.function(delete_from)([1, 2, 3], 1)
-    assert caught.value.rule == "F4" and caught.value.hint
+    for function in (delete_from, delete_twice):
+        with pytest.raises(tl.Invalid, match="with a step") as caught:
+            tl.function(function)([1, 2, 3], 1)
+        assert caught.value.rule == "F4" and caught.value.hint
 
 
 def first_and_rest(n):
