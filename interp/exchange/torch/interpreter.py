@@ -341,7 +341,8 @@ class ExportedInterpreter:
         return None if source is None or result is None else row.copies(source, result)
 
     def bind(self, node: ExportedNode, scope: ExportedScope, row: AtenRow, memories: Sequence[Memory]) -> None:
-        """Bind results to the names of a node's outputs; raises Malformed if the numbers or types differ."""
+        """Bind results to the names of a node's outputs; raises Malformed if the numbers or types differ. A result that
+        is None, which only helps PyTorch to differentiate, is not bound."""
         outputs = node.outputs
         if len(outputs) == 1 and isinstance(outputs[0], list):
             outputs = tuple(outputs[0])
@@ -349,7 +350,7 @@ class ExportedInterpreter:
             raise Malformed(f"{row.name} gives another number of results", where=user_location(),
                             required=len(outputs), got=len(memories))  # fmt: skip
         for output, memory in zip(outputs, memories, strict=False):
-            if isinstance(output, ValueName):
+            if isinstance(output, ValueName) and memory.value is not None:
                 meta = scope.graph.metas.get(output)
                 if meta is not None:
                     check_type(row, memory.value, meta)

@@ -15,6 +15,7 @@ from ..refusals import identifier
 from . import rows  # noqa: F401 - registers the operators
 from .archive import ExportedArchive, read_archive
 from .interpreter import ExportedInterpreter
+from .operations import has_row
 
 MAX_BYTES = 2**33
 """The most bytes of a file."""
@@ -41,13 +42,28 @@ def archive_function(archive: ExportedArchive, name: str) -> Function:
     return ExportedInterpreter(archive.program, archive.array, identifier(name, "program")).function()
 
 
+def decompose(exported: Any) -> Any:
+    """The program with operators that have no row decomposed into others, where PyTorch can."""
+    import torch  # here: PyTorch is an extra
+
+    graphs = [module.graph for module in exported.graph_module.modules() if hasattr(module, "graph")]
+    targets = {node.target for graph in graphs for node in graph.nodes if node.op == "call_function"}
+    operators = {target for target in targets if isinstance(target, torch._ops.OpOverload)}
+    missing = {target for target in operators if not has_row(f"torch.ops.{target}")}
+    if not missing:
+        return exported
+    table = torch.export.default_decompositions()
+    rules = {target: table[target] for target in missing if target in table}
+    return exported.run_decompositions(rules) if rules else exported
+
+
 def save(exported: Any) -> bytes:
-    """The archive of an exported program."""
+    """The archive of an exported program, decomposed where it needs to be."""
     import torch  # here: PyTorch is an extra
 
     content = io.BytesIO()
     try:
-        torch.export.save(exported, content)
+        torch.export.save(decompose(exported), content)
     except Exception as error:  # of PyTorch's own kinds
         got = f"{type(error).__name__}: {error}"[:300]
         raise Usage("PyTorch cannot save this program", required="one that torch.export.save takes", got=got) from None

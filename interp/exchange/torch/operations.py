@@ -92,12 +92,22 @@ def operator_name(target: str) -> str:
     return ".".join(parts[:2]) if target.startswith("torch.ops.") else target
 
 
+def base_name(name: str) -> str:
+    """The name of the operator that computes what an operator does in place."""
+    return INFIX_IN_PLACE.get(name) or (name[:-1] if name.endswith("_") else name)
+
+
+def has_row(target: str) -> bool:
+    """Whether there is a row for an operator."""
+    name = operator_name(target)
+    return name in ROWS or base_name(name) in ROWS
+
+
 def find_row(target: str) -> tuple[AtenRow, bool]:
     """The row of an operator, and whether the operator changes its first operand in place. Raises Unsupported where
     there is none."""
     name = operator_name(target)
-    name_out_of_place = INFIX_IN_PLACE.get(name) or (name[:-1] if name.endswith("_") else name)
-    found = ROWS.get(name) or ROWS.get(name_out_of_place)
+    found = ROWS.get(name) or ROWS.get(base_name(name))
     if found is None:
         raise unsupported("op", f"tagloom has no operator {name}")
     return found, name not in ROWS

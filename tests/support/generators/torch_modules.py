@@ -92,14 +92,13 @@ class ModuleWriter:
         self.lines.append(f"{indent}{name} = while_loop({test}, {body}, {start})[{self.dice.choice((1, 2))}]")
 
     def scan(self, name: str, names: list[str], indent: str, depth: int) -> None:
-        """A scan over both rows, whose state is an array."""
+        """A scan over two arrays, whose state is an array. Both results are used: PyTorch cannot save other scans."""
         operands = [self.dice.choice(names) for _ in range(2)]
         body = self.function(["x", "y"], indent, 1, lambda own: f"{own[-1]} * 1, x[0] * y[0]")
         rows = f"torch.stack([{operands[1]}, {operands[1]} * 0.5])"
-        result = self.dice.choice(("[0]", "[1]"))
-        self.lines.append(f"{indent}{name} = scan({body}, {operands[0]} * 1, {rows}){result}")
-        if result == "[1]":
-            self.lines.append(f"{indent}{name} = {name}.reshape(2, 3)")
+        pair = self.name(), self.name()
+        self.lines.append(f"{indent}{', '.join(pair)} = scan({body}, {operands[0]} * 1, {rows})")
+        self.lines.append(f"{indent}{name} = {pair[0]} + {pair[1]}.reshape(2, 3)")
 
 
 def torch_module(seed: int) -> tuple[str, Callable[..., Any]]:

@@ -227,6 +227,12 @@ def pow_(self: Any, exponent: Any, *, result: Type) -> Any:
     return tl.pow(*cast(result.dtype, self, exponent))
 
 
+@row("ldexp")
+def ldexp(self: Any, other: Any, *, result: Type) -> Any:
+    x, y = cast(result.dtype, self, other)
+    return tl.multiply(x, tl.pow(numeric(2, x), y))
+
+
 @row("rsqrt")
 def rsqrt(self: Any, *, result: Type) -> Any:
     return tl.reciprocal(tl.sqrt(to_dtype(self, result.dtype)))

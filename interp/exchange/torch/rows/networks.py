@@ -66,13 +66,19 @@ def native_layer_norm(input: Any, normalized_shape: list[int], weight: Any, bias
     return scale_and_shift(normal, weight, bias), center, inverse
 
 
-@row("rms_norm", "_fused_rms_norm")
+@row("rms_norm")
 def rms_norm(input: Any, normalized_shape: list[int], weight: Any = None, eps: float | None = None) -> Any:
     axes = tuple(range(rank_of(input) - len(normalized_shape), rank_of(input)))
     epsilon = float(dtype_of(input).limits.eps) if eps is None else eps
     mean = tl.mean(tl.square(input), axis=axes, keepdims=True)
     normal = tl.multiply(input, tl.reciprocal(tl.sqrt(tl.add(mean, numeric(epsilon, input)))))
     return scale_and_shift(normal, weight, None)
+
+
+@row("_fused_rms_norm")
+def fused_rms_norm(input: Any, normalized_shape: list[int], weight: Any, eps: float | None) -> Any:
+    """The second result only helps PyTorch to differentiate."""
+    return rms_norm(input, normalized_shape, weight, eps), None
 
 
 def grouped(x: Any, groups: int, epsilon: float) -> tuple[Any, Any, Any]:

@@ -125,10 +125,10 @@ def padding(x):
             mode="replicate"), F.pad(x, (1, 1, 1, 1), mode="circular"))  # fmt: skip
 
 
-@case(X, torch.tensor([2, 0, -1]), torch.tensor([[0, 1], [3, 2]]))
+@case(X, torch.tensor([2, 0, -1]), torch.tensor([[0, 1], [2, 1]]))
 def indexing(x, i, j):
-    return (x[i], x[:, i], x[i, i], x[j], x[0, i], x[x > 0], x[i > -2], x.index_select(1, i % 4), x.gather(1,
-            j), torch.take(x, j), x.take_along_dim(j, 1), F.embedding(j % 3, x), x[i][:, i], x.nonzero(),
+    return (x[i], x[:, i], x[i, i], x[j % 3], x[0, i], x[x > 0], x[i > -2], x.index_select(1, i % 4), x.gather(1,
+            j), torch.take(x, j), x[:2].take_along_dim(j, 1), F.embedding(j % 3, x), x[i][:, i], x.nonzero(),
             torch.where(x > 0), x[None, i], x[i, None], x[:, None, i], x.masked_select(x > 0), x[i, :2], x[1:,
             j], F.one_hot(j, 5), x.argsort(1), *x.sort(1, descending=True), *x.topk(2, 1), *x.topk(2, 0,
             largest=False), *x.kthvalue(2, 1), torch.searchsorted(torch.tensor([0.0, 1.0]), x),
