@@ -362,6 +362,7 @@ def test_row_is_documented(row: Op) -> None:
     )
 
 
+@pytest.mark.inner(first=60)
 @each_row
 def test_symbol(row: Op) -> None:
     """A symbol is the operator or word by which people know the op; in a traced function it creates that op."""
@@ -382,6 +383,7 @@ PARTS |= {"svd_u": "svd", "svd_vh": "svd"}
 """Rows that are one of the results of a function."""
 
 
+@pytest.mark.inner(first=60)
 @each_row
 def test_row_has_a_function(row: Op) -> None:
     """`tagloom` has a function of the row's name, with its docstring, a parameter for each operand, and one by name for

@@ -73,7 +73,6 @@ def check(case: Case) -> None:
     assert differences(case.program, graph, case.arguments) == []
 
 
-@pytest.mark.full
 @settings(max_examples=4, phases=[Phase.generate])
 @given(cases(palettes=NARROW_PALETTES).filter(narrow_nodes))
 def test_generated_programs(case: Case) -> None:

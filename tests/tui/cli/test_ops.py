@@ -20,6 +20,7 @@ def test_every_op_is_listed() -> None:
     assert max(map(len, lines)) <= 100 and all(line.endswith(".") for line in lines)
 
 
+@pytest.mark.inner(first=20)
 @pytest.mark.parametrize("name", NAMES)
 def test_an_op_is_described(name: str) -> None:
     """A description has operands, attributes, the written form, and the row's text."""
