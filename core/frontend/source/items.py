@@ -34,9 +34,11 @@ from .nested_lists import (
     contents_of,
     find_taken_item,
     has_fixed_place,
+    has_shared_rows,
     is_choice,
     is_valid,
     item_origin,
+    note_assigned_row,
     note_list_choice,
     note_origin,
     note_taken_again,
@@ -243,6 +245,7 @@ def set_item(value: Any, container: Any, key: Any) -> None:
             note_reordered(container)
         return
     if has_stacked_items(container) and type(key) is not slice:
+        note_assigned_row(container, key, value)
         announce_items(container)
         replace_items(container, assign_open_item(list(container), key, value))
         return
@@ -355,6 +358,12 @@ def _write_in_array(items: list[Any], origin: ItemOrigin) -> None:
     """Give an item of a list with stacked items these items, and so other lists that may be this one. Raises Invalid
     (F4) where a list was taken from there before items moved: the trace does not know whether it is this one."""
     container, index = origin.container, place_of(origin)
+    if has_shared_rows(container):
+        _refuse(
+            "a list is changed that may be an item of two lists, or be twice in one, whose length is known only at run "
+            "time",
+            "copy the lists in it: x = [each[:] for each in x]",
+        )
     others = [each for each in reachable_origins() if each.container is container and each.item is not origin.item]
     for other in others:
         if not is_valid(other):

@@ -22,7 +22,8 @@ from . import library
 from .convert import convert
 from .items import get_or_default, refresh_taken_items, sort_items, take_out
 from .mathematics import apply_math, check_power
-from .open_lists import get_open_item, insert_open_item
+from .nested_lists import note_added_row, note_shared_rows
+from .open_lists import insert_open_item, stack_items, take_slice
 from .operators import Operators
 from .pushed_items import PushedItems
 from .sequences import collect_items, is_counted, push_all
@@ -98,7 +99,9 @@ def sort(operators: Operators, items: Any, /, *, key: Any = None, reverse: Any =
     if is_counted(items) or isinstance(items, PushedItems):
         copied = create_list(operators, items)
         keys = copied if key is None else convert(library.apply_key)(copied, key)  # type: ignore[arg-type]
-        return register_created(sort_items(is_less, copied, keys, bool(reverse)))  # type: ignore[no-any-return]
+        result = register_created(sort_items(is_less, copied, keys, bool(reverse)))
+        note_shared_rows(result)
+        return result  # type: ignore[no-any-return]
     values = [read_variable(item) for item in operators.call(iter, items)]
     keys = values if key is None else [read_variable(operators.call(key, item)) for item in values]
     if any(map(operators.orders_by_choice, keys)):
@@ -152,7 +155,9 @@ def create_list(operators: Operators, *iterables: Any) -> Any:
         return register_created(perform(list, *iterables))
     (items,) = iterables
     if has_stacked_items(items):
-        return register_created(list(items))
+        result = register_created(list(items))
+        note_shared_rows(items, result)
+        return result
     if is_counted(items):
         items = push_all(items)
     return collect_items(items) if isinstance(items, PushedItems) else register_created(perform(list, items))
@@ -163,9 +168,19 @@ def create_tuple(operators: Operators, *iterables: Any) -> Any:
     return tuple(create_list(operators, *iterables)) if iterables else ()
 
 
+def _append(operators: Operators, items: list[Any], value: Any) -> Any:
+    note_added_row(items, value)
+    return NotImplemented
+
+
+def _copy(operators: Operators, items: list[Any]) -> Any:
+    return create_list(operators, items) if has_stacked_items(items) else NotImplemented
+
+
 def _extend(operators: Operators, items: list[Any], iterable: Any) -> Any:
     if has_stacked_items(iterable):
         announce_items(items)  # which lists these are is known only at run time
+        note_shared_rows(items, iterable)
     if isinstance(iterable, PushedItems):
         new_items = collect_items(iterable)
         announce_items(items)
@@ -191,6 +206,7 @@ def _pop(operators: Operators, items: list[Any] | deque[Any], index: Any = -1) -
 def _insert(operators: Operators, items: list[Any], index: Any, value: Any) -> Any:
     if not (has_stacked_items(items) or is_symbolic(read_variable(index))):
         return NotImplemented
+    note_added_row(items, value)
     announce_items(items)
     items[:] = insert_open_item(items, index, value)
     return None
@@ -207,7 +223,7 @@ def _reverse(operators: Operators, items: list[Any]) -> Any:
     if not has_stacked_items(items):
         return NotImplemented
     announce_items(items)
-    items[:] = get_open_item(items, slice(None, None, -1))
+    items[:] = [take_slice(stack_items(items), slice(None, None, -1))]
     return None
 
 
@@ -223,7 +239,9 @@ _METHODS: dict[tuple[type, str], Callable[..., Any]] = {
     (deque, "pop"): _pop,
     (deque, "popleft"): lambda operators, items: _pop(operators, items, 0),
     (dict, "get"): _get,
+    (list, "append"): _append,
     (list, "clear"): _clear,
+    (list, "copy"): _copy,
     (list, "count"): _in_python(library.count_item),
     (list, "extend"): _extend,
     (list, "index"): _in_python(library.find_item),

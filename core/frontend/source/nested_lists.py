@@ -92,12 +92,8 @@ def valid_origins() -> list[ItemOrigin]:
 
 def find_taken_item(container: list[Any], index: Any) -> list[Any] | None:
     """The list that was taken from this one at an index before: in Python, it is the same object."""
-    value = getattr(index, "_tagloom_value", None)
     for origin in valid_origins():
-        is_same_value = value is not None and getattr(origin.index, "_tagloom_value", None) is value
-        is_same_number = type(index) is type(origin.index) is int and index == origin.index
-        is_same_place = (is_same_value or is_same_number) and are_same(origin.container, container)
-        if is_same_place and has_fixed_place(origin):
+        if _is_same(origin.index, index) and are_same(origin.container, container) and has_fixed_place(origin):
             return origin.item
     return None
 
@@ -118,9 +114,69 @@ def _have_one_length(first: StackedItems, second: StackedItems) -> bool:
     return type(length) is type(other) is int and length == other
 
 
+def _is_same(first: Any, second: Any) -> bool:
+    """Whether two indices are one number, or one value of the program."""
+    value = getattr(second, "_tagloom_value", None)
+    is_same_value = value is not None and getattr(first, "_tagloom_value", None) is value
+    return is_same_value or (type(first) is type(second) is int and first == second)
+
+
 def are_same(first: Sequence[Any], second: Sequence[Any]) -> bool:
     """Whether two lists have the same objects as items."""
     return len(first) == len(second) and all(map(operator.is_, first, second))
+
+
+def note_shared_rows(*containers: list[Any]) -> None:
+    """Note that these lists have items in common, or may have one twice."""
+    region = current_region()
+    if region is not None:
+        region.specialization.shared_rows.update((id(container), container) for container in containers)
+
+
+def note_added_row(container: list[Any], row: Any) -> None:
+    """Note that a list gets an item, which is shared if it is a list that is an item already. A loop is traced more
+    than once, so that a list from before the loop that each trip adds is one."""
+    region = current_region()
+    if region is None or type(row) is not list:
+        return
+    specialization = region.specialization
+    origin = specialization.item_origins.get(id(row))
+    if origin is not None:
+        note_shared_rows(container, origin.container)
+    elif id(row) in specialization.added_rows:
+        note_shared_rows(container)
+    specialization.added_rows[id(row)] = row
+
+
+def note_assigned_row(container: list[Any], index: Any, row: Any) -> None:
+    """Note that a list gets an item at an index. An item of the same list is then in two places, until the other place
+    gets another one, as in `x[i], x[j] = x[j], x[i]`."""
+    region = current_region()
+    if region is None:
+        return
+    specialization = region.specialization
+    places = [place for place in specialization.repeated_rows.pop(id(container), ()) if not _is_same(place, index)]
+    noted = specialization.item_origins.get(id(row))
+    if noted is None or noted.container is not container:
+        note_added_row(container, row)
+    elif is_valid(noted) and not _is_same(noted.index, index):
+        places.append(noted.index)
+    if places:
+        specialization.repeated_rows[id(container)] = places
+
+
+def has_shared_rows(container: Sequence[Any]) -> bool:
+    """Whether a row of a list may be one of another list, too, or be in two places."""
+    region = current_region()
+    if region is None:
+        return False
+    specialization, items = region.specialization, set(map(id, container))
+    return (
+        len(container) != len(items)
+        or any(identity in specialization.item_origins for identity in items)
+        or id(container) in specialization.repeated_rows
+        or id(container) in specialization.shared_rows
+    )
 
 
 def are_different_places(first: Any, second: Any) -> bool:

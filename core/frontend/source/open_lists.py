@@ -35,7 +35,7 @@ from ..trace.stacked_items import (
     has_stacked_items,
 )
 from ..trace.symbol import Symbol, array_namespace
-from .nested_lists import find_taken_item, note_origin
+from .nested_lists import find_taken_item, note_origin, note_shared_rows
 from .raising import raised, stage_assertion
 from .state import register_created
 from .trees import Tree, note_copied, note_copied_records, split
@@ -411,7 +411,10 @@ def get_open_item(container: Any, index: Any) -> Any:
     index = as_position(index)
     if type(index) is slice:
         part = [take_slice(stack_items(container), index)] if len(container) else []
-        return register_created(part) if type(container) is list else tuple(part)
+        if type(container) is not list:
+            return tuple(part)
+        note_shared_rows(container, part)
+        return register_created(part)
     if _known_position(container, index):
         return container[index]
     piece, position = _find_piece(container, index)
@@ -584,7 +587,9 @@ def repeat_items(container: Any, count: Any) -> Any:
     else:
         length = item_count(container)
         positions = namespace.arange(namespace.maximum(length * count, 0)) % namespace.maximum(length, 1)
-    return register_created([gather(items, positions)])
+    result = register_created([gather(items, positions)])
+    note_shared_rows(container, result)
+    return result
 
 
 REPEAT_ITEMS.cell_contents = repeat_items

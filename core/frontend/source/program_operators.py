@@ -31,6 +31,7 @@ from . import (
     library,
     mathematics,
     methods,
+    nested_lists,
     open_lists,
     option_operations,
     raising,
@@ -260,12 +261,17 @@ class ProgramOperators(Operators):
         if symbol == "|" and isinstance(left, dict) and any(map(tables.is_open_table, (left, right))):
             self._library_call(library.update_table, left, tables.pairs_of(right))
             return left
+        if has_stacked_items(right) or (symbol == "*" and has_stacked_items(left)):
+            nested_lists.note_shared_rows(left, right)
         return super().augment(symbol, left, right)
 
     @by_option(1, 2)
     def binary(self, symbol: str, left: Any, right: Any) -> Any:
         result = tables.operate_on_table(symbol, left, right)
-        return super().binary(symbol, left, right) if result is NotImplemented else result
+        result = super().binary(symbol, left, right) if result is NotImplemented else result
+        if type(result) is list and has_stacked_items(result):
+            nested_lists.note_shared_rows(left, right, result)
+        return result
 
     def _order(self, symbol: str, left: Any, right: Any) -> Any:
         if type(left) is type(right) and (has_stacked_items(left) or has_stacked_items(right)):

@@ -976,6 +976,12 @@ class Specialization:
     """The lists and dicts of which such ones may be copies, by identity."""
     list_choices: dict[int, Any] = field(default_factory=dict)
     """For each list that is one of several in the latest trace: which, and of which."""
+    shared_rows: dict[int, Any] = field(default_factory=dict)
+    """The lists that may have items in common with others, or one twice, by identity."""
+    added_rows: dict[int, Any] = field(default_factory=dict)
+    """The lists that the latest trace adds to other lists, by identity."""
+    repeated_rows: dict[int, list[Any]] = field(default_factory=dict)
+    """For lists of symbolic length, by identity: the indices of the rows that are in another place, too."""
     writes_in_arrays: bool = False
     """Whether the latest trace changes a list that an array holds as a row."""
     has_rows_of_their_own: bool = False
@@ -1045,6 +1051,7 @@ class Specialization:
         self.deferred_error, self.region, self.captures = None, None, {}
         self.rebuilt_containers, self.copied_containers = {}, {}
         self.item_origins, self.python_calls = {}, []
+        self.shared_rows, self.repeated_rows, self.added_rows = {}, {}, {}
         self.reordered_lists, self.reorderings = {}, Counter()
         self.list_choices, self.writes_in_arrays = {}, False
         self.length_changes, self.python_trips, self.certain_results, self.unrolled_loops = 0, 0, set(), set()

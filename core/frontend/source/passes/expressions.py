@@ -184,6 +184,8 @@ class _Expressions(NodeTransformer):
             return expression("ag__.format_percent(text, values)", node, text=node.left, values=node.right)  # type: ignore[no-any-return]
         if isinstance(node.op, ast.Mult) and any(map(_is_new_list, (node.left, node.right))):
             return expression("ag__.multiply(left, right)", node, left=node.left, right=node.right)  # type: ignore[no-any-return]
+        if isinstance(node.op, ast.Add) and any(map(_is_new_list, (node.left, node.right))):
+            return expression("ag__.binary('+', left, right)", node, left=node.left, right=node.right)  # type: ignore[no-any-return]
         if isinstance(node.op, ast.BitOr) and all(map(_may_be_dict, (node.left, node.right))):
             return expression("ag__.merge(left, right)", node, left=node.left, right=node.right)  # type: ignore[no-any-return]
         if isinstance(node.op, ast.Pow) and not isinstance(node.right, ast.Constant):

@@ -15,6 +15,8 @@ from support.generators.list_programs import write_list_program
 from support.generators.python_programs import load_program
 from support.laws.python_laws import RUNS, agrees_or_is_refused, disagreements
 from support.twins.broken_twin import broken
+from tagloom.core.errors import Invalid
+from tagloom.core.frontend.source import items
 from tagloom.core.frontend.source.program_operators import ProgramOperators
 
 SEEDS = 300
@@ -89,6 +91,174 @@ def keep_removed(n: Any) -> Any:
 def test_items_that_come_and_go(function: Callable[[int], object]) -> None:
     """An item may be the first of its list; one that its list has lost stays as it was."""
     assert list(disagreements(function, [(4,), (1,)], RUNS[:1])) == []
+
+
+def new_rows(n: Any) -> Any:
+    """Lists of as many lists as the run says."""
+    return [[i, 0] for i in range(n)]
+
+
+def swapped_rows(n: Any) -> Any:
+    """Each list is in one place again after it changes places with another."""
+    rows = new_rows(n)
+    for i in range(n):
+        for k in range(i, n):
+            if rows[k][0] > rows[i][0]:
+                rows[i], rows[k] = rows[k], rows[i]
+        rows[i][1] += 10
+    return rows
+
+
+def copied_rows(n: Any) -> Any:
+    """The copies of lists change, and new ones that are added."""
+    rows = new_rows(n)
+    copies = [row[:] for row in rows]
+    copies[0][1] = 5
+    rows.append([n] + [n])
+    rows[n][1] = 6
+    for row in rows:
+        row[0] += 1
+    return rows, copies
+
+
+@pytest.mark.parametrize("function", (swapped_rows, copied_rows))
+def test_rows_of_their_own(function: Callable[[int], object]) -> None:
+    """A list in a list that is in one place changes there, as Python's does."""
+    assert list(disagreements(function, [(3,)], RUNS[:1])) == []
+
+
+def repeat_row(n: Any) -> Any:
+    """One list, many times."""
+    rows = [[0, 0]] * n
+    rows[0][0] = 5
+    return rows
+
+
+def append_row_twice(n: Any) -> Any:
+    """One list, at the end and before it."""
+    rows, row = new_rows(n), [7, 8]
+    rows.append(row)
+    rows.append(row)
+    rows[n][0] = 5
+    return rows
+
+
+def append_row_in_loop(n: Any) -> Any:
+    """One list, which each trip appends."""
+    rows, row = [], [0, 0]
+    for _ in range(n):
+        rows.append(row)
+    rows[0][0] = 5
+    return rows
+
+
+def collect_row(n: Any) -> Any:
+    """One list, as the item of a comprehension."""
+    row = [0, 0]
+    rows = [row for _ in range(n)]
+    rows[0][0] = 5
+    return rows
+
+
+def assign_row(n: Any) -> Any:
+    """A list that is in two places of a list."""
+    rows = new_rows(n)
+    rows[0] = rows[1]
+    rows[0][0] = 5
+    return rows
+
+
+def append_own_row(n: Any) -> Any:
+    """A list that is in two places of a list, of which one is behind the items that the run counts."""
+    rows = new_rows(n)
+    rows.append(rows[0])
+    rows[0][0] = 5
+    return rows
+
+
+def extend_by_itself(n: Any) -> Any:
+    """Each list, twice."""
+    rows = new_rows(n)
+    rows += rows
+    rows[0][0] = 5
+    return rows
+
+
+def change_slice(n: Any) -> Any:
+    """A list that is an item of a slice, too."""
+    rows = new_rows(n)
+    for row in rows[1:]:
+        row[0] = 5
+    return rows
+
+
+def change_reversed(n: Any) -> Any:
+    """A list that is an item of a copy in another order."""
+    rows = new_rows(n)
+    for row in reversed(rows):
+        row[0] = 5
+    return rows
+
+
+def change_sorted(n: Any) -> Any:
+    """A list that is an item of a sorted copy."""
+    rows = new_rows(n)
+    ordered = sorted(rows)
+    ordered[0][0] = 5
+    return rows
+
+
+def change_copy(n: Any) -> Any:
+    """A list that is an item of a copy."""
+    rows = new_rows(n)
+    copied = rows.copy()
+    copied[0][0] = 5
+    return rows
+
+
+def change_sum(n: Any) -> Any:
+    """A list that is an item of a sum."""
+    rows = new_rows(n)
+    both = rows + [[9, 9]]
+    both[0][0] = 5
+    return rows
+
+
+SHARING = (
+    repeat_row,
+    append_row_twice,
+    append_row_in_loop,
+    collect_row,
+    assign_row,
+    append_own_row,
+    extend_by_itself,
+    change_slice,
+    change_reversed,
+    change_sorted,
+    change_copy,
+    change_sum,
+)
+
+
+def check_sharing(function: Callable[[int], object]) -> None:
+    """A change of a list that is an item twice, or of two lists, is refused in words."""
+    with pytest.raises(Invalid, match="an item of two lists, or be twice in one") as caught:
+        tl.function(function)(3)
+    assert "[each[:] for each in x]" in str(caught.value)
+
+
+@pytest.mark.parametrize("function", SHARING)
+def test_shared_rows(function: Callable[[int], object]) -> None:
+    """The law of `check_sharing`."""
+    check_sharing(function)
+
+
+@pytest.mark.parametrize("function", (repeat_row, change_slice, append_row_in_loop))
+def test_unnoted_shared_rows(function: Callable[[int], object], monkeypatch: MonkeyPatch) -> None:
+    """Broken: nothing notes the lists that have an item in common."""
+    monkeypatch.setattr(items, "has_shared_rows", lambda container: False)
+    with pytest.raises(pytest.fail.Exception):
+        check_sharing(function)
 
 
 def augmented(n: Any) -> Any:
