@@ -64,10 +64,11 @@ function overlapArea(a, b) {
   return wide > 0 && high > 0 ? wide * high : 0;
 }
 
-const boxRects = [...drawing.querySelectorAll("[role=button]")].map((box) => {
-  const { x, y, width, height } = boxBounds(box.id.slice(2));
-  return { left: x, top: y, right: x + width, bottom: y + height };
-});
+const toRect = ({ x, y, width, height }) => ({ left: x, top: y, right: x + width, bottom: y + height });
+const boxRects = [...drawing.querySelectorAll("[role=button]")].map((box) => toRect(boxBounds(box.id.slice(2))));
+
+// The letters beside arrows: T and F of switches, and the counts of bundles.
+const letterRects = [...drawing.querySelectorAll(".edge text")].filter((text) => text.textContent.trim()).map((text) => toRect(text.getBBox()));
 
 // The boxes that a stack on an arrow could hide.
 const NEAR_DISTANCE = 60;

@@ -101,7 +101,7 @@ function forgetPills() {
   shownSpots = new Map();
 }
 
-// Hide the labels beside pills that would overlap another pill or a box.
+// Hide the labels beside pills that would overlap another pill, a box or the letters of an arrow.
 function hideOverlappingLabels(shown) {
   const all = shown.map(([spot, element]) => {
     const half = Number(element.querySelector("rect").getAttribute("width")) / 2, label = element.querySelector(".tag");
@@ -109,7 +109,7 @@ function hideOverlappingLabels(shown) {
   });
   const overlaps = (a, b) => Math.abs(a.y - b.y) < PILL_HEIGHT && b.x > a.x && b.x - b.half < a.x + a.ends;
   const area = ({ x, y, half, ends }) => ({ left: x + half, right: x + ends, top: y - PILL_HEIGHT / 2, bottom: y + PILL_HEIGHT / 2 });
-  const hides = (each) => all.some((other) => overlaps(each, other)) || boxRects.some((box) => overlapArea(box, area(each)));
+  const hides = (each) => all.some((other) => overlaps(each, other)) || [...boxRects, ...letterRects].some((rect) => overlapArea(rect, area(each)));
   for (const each of all) each.label.classList.toggle("overlapping", hides(each));
 }
 

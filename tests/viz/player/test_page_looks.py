@@ -8,6 +8,7 @@ import pytest
 import tagloom as tl
 from support.pictures.chromium import Tab
 from support.pictures.drawings import fib
+from tagloom.papers_examples.recursion.ackermann import ack
 
 
 @pytest.fixture(scope="module")
@@ -189,6 +190,27 @@ def test_labels_cross_no_pill(tab: Tab, page: Path) -> None:
             }).map(each => each.textContent); })()"""
         )
         assert crossed == [], at
+
+
+@pytest.mark.full
+def test_labels_cover_no_letters_of_arrows(tab: Tab, tmp_path: Path) -> None:
+    """At no moment does the tag beside a token cover the T or F of a switch, or the count of a bundle."""
+    ack.run(1, 2, keep="events").player().save(tmp_path / "page.html")
+    tab.open(tmp_path / "page.html")
+    assert tab.run("[...document.querySelectorAll('#drawing .edge text')].some(each => each.textContent === '×2')")
+    for at in range(10, int(tab.run("document.getElementById('slider').max")), 10):
+        tab.run(f"location.hash = '#step={at}'")
+        tab.wait(f"document.getElementById('slider').value === '{at}'")
+        covered = tab.run(
+            """(() => { const box = (each) => each.getBoundingClientRect();
+            const texts = [...document.querySelectorAll('#drawing .edge text')];
+            const letters = texts.filter(each => each.textContent.trim());
+            const over = (a, b) => Math.min(a.right, b.right) - Math.max(a.left, b.left) > 2 &&
+                Math.min(a.bottom, b.bottom) - Math.max(a.top, b.top) > 4;
+            return [...document.querySelectorAll('#tokens .tag')].filter(each => box(each).width &&
+                letters.some(one => over(box(one), box(each)))).map(each => each.textContent); })()"""
+        )
+        assert covered == [], at
 
 
 @pytest.mark.full
