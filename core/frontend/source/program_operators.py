@@ -16,6 +16,7 @@ from ... import dtypes
 from ...errors import Invalid
 from ..array_api.datatypes import astype
 from ..eager.apply import apply
+from ..sizes import static_integer
 from ..trace.captures import read_variable
 from ..trace.choice import Choice
 from ..trace.numbers import number_kind
@@ -324,6 +325,9 @@ class ProgramOperators(Operators):
         )
 
     def call_opaque(self, function: Any, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
+        if function is itertools.islice:  # whose ValueError hides that a bound is symbolic
+            for bound in filter(self.is_symbolic, arguments[1:]):
+                static_integer(bound, "a bound of itertools.islice")
         if any(map(has_stacked_items, arguments)) and current_region() is not None:
             package = methods.package_of(function)
             if package == "numpy":

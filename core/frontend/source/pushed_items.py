@@ -106,7 +106,7 @@ class GeneratorItems(PushedItems):
         return self.generator  # type: ignore[no-any-return]
 
     def __next__(self) -> Any:
-        return next(iter(self))
+        return perform(next, iter(self))
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):

@@ -91,6 +91,10 @@ MAX_NESTED_TRACES = 12
 MAX_NESTED_LOCALS = 48
 """The most local functions traced inside one another; they cannot be traced later."""
 
+MAX_NESTING_ERRORS = 8
+"""How often local functions may nest too deep. Each loop traces the calls in it again where a trace fails, so an
+endless recursion through loops would fail once for each of 2**MAX_NESTED_LOCALS ways to trace it."""
+
 _RECURSION_LIMIT = 40 * MAX_NESTING
 """The recursion limit while a function is traced, in Python frames: a region nested in another takes up to 14."""
 
@@ -149,6 +153,8 @@ class ProgramBuilder:
         self.advanced_iterators: dict[int, Any] = {}
         """The iterators whose positions are known only at run time, by identity."""
         self.nesting_depth = 0
+        self.nesting_errors: list[Invalid] = []
+        """One for each time that local functions have nested too deep."""
 
     def infer_entry_types(
         self, function_spec: FunctionSpec, argument_types: tuple[TreeType, ...], numbers: WeakTypes
@@ -456,14 +462,18 @@ class ProgramBuilder:
         one already. Raises Invalid where local functions nest too deep."""
         callee = self.specialize(function_spec, argument_types, weak, None)
         if callee.callee_signatures is None:
+            if self.nesting_depth > 0 and len(self.nesting_errors) >= MAX_NESTING_ERRORS:
+                raise self.nesting_errors[0]
             if self.nesting_depth >= MAX_NESTED_LOCALS:
-                raise Invalid(
+                error = Invalid(
                     f"{function_spec.name} calls itself with new types or objects each time",
                     rule="F4",
                     where=function_spec.location,
                     required=f"{MAX_NESTED_LOCALS} nested traces at most",
                     hint="a recursion may change numbers and arrays; a growing list has a different type in each call",
                 )
+                self.nesting_errors.append(error)
+                raise error
             self.nesting_depth += 1
             try:
                 self.infer_locally(callee)

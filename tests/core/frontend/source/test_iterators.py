@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import nullcontext
+from itertools import islice
 from typing import Any
 
 import pytest
@@ -245,6 +246,20 @@ RIGHT += [prints_later_handed_over, writes_later_handed_over, divides_later_hand
 def test_agrees_with_python(function: Function) -> None:
     """Values, printed lines and exceptions are those of Python; a list of another length is a ValueError."""
     assert list(disagreements(function, [*INPUTS, (2, 1)], RUNS[:1], [[True, True]])) == []
+
+
+def test_a_symbolic_bound_of_islice_is_refused() -> None:
+    """Python's own islice would say that the bound is no integer, which `except ValueError` would catch."""
+
+    def first_items(n):
+        try:
+            return list(islice([1, 2, 3], n))
+        except ValueError:
+            return [n]
+
+    with pytest.raises(tl.Invalid, match=r"F1: a bound of itertools\.islice needs a concrete value"):
+        tl.function(first_items)(2)
+    assert list(disagreements(lambda n: list(islice([n, n + 1, 3, 4], 1, 3)), [(5,)], RUNS[:1])) == []
 
 
 def _iterators_are_forgotten(patch: MonkeyPatch) -> None:

@@ -234,6 +234,21 @@ def in_branch(n):
     return t
 
 
+@handed_over((3,), (0,))
+def exhausted_in_a_try(n):
+
+    def g(m):
+        yield m
+        return m
+
+    items = g(n)
+    first = next(items)
+    try:
+        next(items)
+    except StopIteration as end:
+        return (first, end.value)
+
+
 class Tree:
     def __init__(self, v, l=None, r=None):
         self.v, self.l, self.r = (v, l, r)
@@ -477,6 +492,26 @@ def test_generators_that_need_their_own_frame_are_refused(function: Callable[...
     """A generator cannot go on after a loop over it, and one that yields in a `try` runs in Python."""
     with pytest.raises(tl.Invalid, match=words):
         tl.function(function)(3)
+
+
+def permutations_of_a_shorter_list(n):
+    def permutations(items):
+        if len(items) <= 1:
+            yield items
+            return
+        for k in range(len(items)):
+            for rest in permutations(items[:k] + items[k + 1 :]):
+                yield [items[k]] + rest
+
+    return [sum(items) for items in permutations(list(range(n)))]
+
+
+@pytest.mark.heavy
+def test_an_endless_recursion_of_generators_through_loops_is_refused_soon() -> None:
+    """The recursion of a generator has another type in each call, in a loop: it is not traced in all the ways in which
+    each loop around it can be traced, which would never end."""
+    with pytest.raises(tl.Invalid, match="F4: permutations calls itself with new types or objects each time"):
+        tl.function(permutations_of_a_shorter_list)(3)
 
 
 def sum_of_evens(n):
