@@ -8,7 +8,7 @@ import json
 import math
 import zipfile
 import zlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, NoReturn
 
@@ -60,28 +60,35 @@ class ExportedArchive:
 def read_elements(storage: bytes, meta: TensorMeta, target: str, where: str | None) -> Any:
     """The array in a storage; raises Malformed if it reaches beyond."""
     dtype = meta.type.dtype.numpy
-    sizes, strides = [size or 0 for size in meta.sizes], [stride or 0 for stride in meta.strides]
+    sizes, strides = known_numbers(meta.sizes), known_numbers(meta.strides)
     offset = meta.offset or 0
     is_known = None not in (*meta.sizes, *meta.strides, meta.offset) and len(sizes) == len(strides)
     last = offset + sum((size - 1) * stride for size, stride in zip(sizes, strides, strict=False))
     is_empty = math.prod(sizes) == 0
     required = 0 if is_empty else (last + 1) * dtype.itemsize
-    if not is_known or required > len(storage) or len(sizes) > 64 or math.prod(sizes) * dtype.itemsize > 2**36:
+    too_large = len(sizes) > 64 or math.prod(size for size in sizes if size) > 2**48
+    if not is_known or required > len(storage) or too_large:
         raise Malformed("an array is larger than its bytes in the file", where=where, required=f"{required:,} bytes",
                         got=f"{len(storage):,} for {target}")  # fmt: skip
     if is_empty:
         return np.zeros(sizes, dtype)
-    if any(stride == 0 and size > 1 for size, stride in zip(sizes, strides, strict=True)):
-        check_repetition(sizes, storage, target)
     flat = np.frombuffer(storage, dtype, count=len(storage) // dtype.itemsize)[offset:]
     view = np.lib.stride_tricks.as_strided(flat, sizes, [stride * dtype.itemsize for stride in strides])
     return np.array(view, order="C")
 
 
-def check_repetition(sizes: list[int], storage: bytes, target: str) -> None:
-    """Bound an array that repeats elements of its storage, which a small file may contain."""
-    if math.prod(sizes) > max(2**24, len(storage)):
-        raise unsupported("limit", f"{target} repeats its elements too often", got=sizes)
+def known_numbers(numbers: Sequence[int | None]) -> list[int]:
+    """Sizes or strides; one that only the run knows counts as 0."""
+    return [number or 0 for number in numbers]
+
+
+def check_total(entries: Mapping[str, ArrayEntry], file_size: int) -> None:
+    """Bound the elements of all arrays: strides may repeat those of a small file, and arrays may share them."""
+    total = sum(math.prod(known_numbers(each.meta.sizes)) for each in entries.values() if each.meta is not None)
+    limit = max(2**26, 4 * file_size)
+    if total > limit:
+        raise unsupported("limit", "the arrays repeat the elements in the file too often",
+                          required=f"at most {limit:,} elements", got=f"{total:,}")  # fmt: skip
 
 
 def read_archive(content: bytes, where: str | None) -> ExportedArchive:
@@ -103,6 +110,7 @@ def read_archive(content: bytes, where: str | None) -> ExportedArchive:
         config = contents.get(f"data/{folder}/{name}_{folder}_config.json")
         if config is not None:
             entries |= read_entries_config(parse_json(config, where), folder, where)
+    check_total(entries, len(content))
     return ExportedArchive(program, entries, contents, where)
 
 

@@ -17,6 +17,8 @@ SCHEMA_VERSION = 8
 """The major version of the schema."""
 MAX_DEPTH = 20
 """The maximal nesting of graphs."""
+MAX_NESTING = 100
+"""The maximal nesting of containers, and of modules."""
 SCALAR_TYPES: Mapping[int, DType] = {
     1: dtypes.uint8, 2: dtypes.int8, 3: dtypes.int16, 4: dtypes.int32, 5: dtypes.int64, 6: dtypes.float16,
     7: dtypes.float32, 8: dtypes.float64, 12: dtypes.bool, 13: dtypes.bfloat16, 28: dtypes.uint16, 34: dtypes.uint32,
@@ -173,7 +175,7 @@ def read_exported_program(document: Any, parse_text: Callable[[str], Any]) -> Ex
         version = whole_number(document["schema_version"]["major"])
         if version == SCHEMA_VERSION:
             return read_program(document["graph_module"], parse_text)
-    except (AttributeError, KeyError, IndexError, TypeError, ValueError, RecursionError) as error:
+    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError, RecursionError) as error:
         got = f"{type(error).__name__}: {error}"[:200]
         raise Malformed("this is not an exported program of PyTorch", required="the schema of torch.export",
                         got=got) from None  # fmt: skip
@@ -211,9 +213,11 @@ def class_name(nodes: Any) -> str:
     return ""
 
 
-def read_structure(spec: Any, parse_text: Callable[[str], Any]) -> StructureSpec:
+def read_structure(spec: Any, parse_text: Callable[[str], Any], depth: int = 0) -> StructureSpec:
     """The structure of a serialized pytree."""
-    children = tuple(read_structure(child, parse_text) for child in spec["children_spec"])
+    if depth > MAX_NESTING:
+        raise ValueError(f"containers nest deeper than {MAX_NESTING}")
+    children = tuple(read_structure(child, parse_text, depth + 1) for child in spec["children_spec"])
     if spec["type"] is None:
         return StructureSpec(None)
     context = spec["context"]
@@ -287,7 +291,7 @@ def module_names(stack: str) -> tuple[str, ...]:
         if path and path != outer:
             names.append(path.removeprefix(f"{outer}."))
             outer = path
-    return tuple(names)
+    return tuple(names[:MAX_NESTING])
 
 
 def traced_line(stack: str) -> str:

@@ -61,8 +61,16 @@ def reshape_copies(source: TensorMeta, result: TensorMeta) -> bool | None:
     return axis != -1
 
 
+MAX_VIEWS = 100
+"""The most views of which each is one of that before."""
+MAX_PLACES = 2**26
+"""The most elements of a tensor that is changed through a view."""
+
+
 class TensorStorage:
     """A tensor with memory of its own."""
+
+    depth = 0
 
     def __init__(self, value: Any) -> None:
         self.value, self.version = value, 0
@@ -91,11 +99,12 @@ class TensorView:
 
     def __init__(self, base: TensorStorage | TensorView, compute: Callable[[Any], Any], value: Any) -> None:
         self.base, self.compute, self.value = base, compute, value
-        self.version = base.root.version
-
-    @property
-    def root(self) -> TensorStorage:
-        return self.base.root
+        self.root: TensorStorage = base.root
+        self.depth: int = base.depth + 1
+        self.version = self.root.version
+        if self.depth > MAX_VIEWS:
+            message = "views of views are too many"
+            raise unsupported("limit", message, required=f"at most {MAX_VIEWS}", hint="call .clone()")
 
     def read(self) -> Any:
         """The current value."""
@@ -117,6 +126,9 @@ def insert_view(base: Any, value: Any, compute: Callable[[Any], Any]) -> Any:
     if None in shape:
         raise unsupported("shape", "a view of a tensor whose sizes only the run knows is changed in place")
     sizes = tuple(size or 0 for size in shape)
+    if math.prod(sizes) > MAX_PLACES:
+        message = "a view of a tensor with so many elements is changed in place"
+        raise unsupported("limit", message, required=f"at most {MAX_PLACES:,} elements", got=sizes)
     numbers = np.arange(math.prod(sizes)).reshape(sizes)
     with suspend_tracing():
         places = np.asarray(compute(numbers))

@@ -14,12 +14,14 @@ from .....core.frontend.array_api.common import rank_of, shape_of, type_of
 from .....core.frontend.trace.source_location import user_location
 from ..operations import tl, unsupported
 
-__all__ = ["FULL", "axes_of", "axis_position", "cast", "check_room", "common_dtype", "dtype_of", "is_number",
-           "known_sizes", "numeric", "pairs_of", "rank_of", "shape_of", "to_dtype", "type_of"]  # fmt: skip
+__all__ = ["FULL", "axes_of", "axis_position", "cast", "check_count", "check_room", "common_dtype", "dtype_of",
+           "is_number", "known_sizes", "numeric", "pairs_of", "rank_of", "shape_of", "to_dtype", "type_of"]  # fmt: skip
 
 FULL = slice(None)
 MAX_ELEMENTS = 2**26
 """The most elements of an array that a row makes before the run."""
+MAX_PARTS = 2**14
+"""The most arrays that a row makes of one."""
 
 
 def is_number(x: Any) -> bool:
@@ -132,3 +134,9 @@ def check_room(*sizes: Any) -> None:
     if len(known) == len(sizes) and math.prod(known) > MAX_ELEMENTS:
         required = f"at most {MAX_ELEMENTS:,} elements"
         raise unsupported("limit", "this array is too large", required=required, got=known)
+
+
+def check_count(count: int) -> None:
+    """Raises Unsupported for more parts of an array than MAX_PARTS."""
+    if count > MAX_PARTS:
+        raise unsupported("limit", "an array is cut into too many parts", required=f"at most {MAX_PARTS:,}", got=count)

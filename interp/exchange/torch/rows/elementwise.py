@@ -67,6 +67,8 @@ def register_same(name: str, function: str) -> None:
             self = tl.astype(self, tl.float32)
         if function == "sign" and dtype_of(self).kind in "bu":
             return to_dtype(to_bool(self), dtype_of(self))
+        if function == "sign" and dtype_of(self).kind == "f":
+            return tl.where(tl.isnan(self), numeric(0, self), tl.sign(self))  # that of NaN is 0
         return getattr(tl, function)(self)
 
 
@@ -224,6 +226,8 @@ def fmod(self: Any, other: Any, *, result: Type) -> Any:
 def pow_(self: Any, exponent: Any, *, result: Type) -> Any:
     if is_number(exponent) and exponent == 2:
         return tl.square(to_dtype(self, result.dtype))
+    if is_number(exponent) and abs(exponent) == 0.5:
+        return (rsqrt if exponent < 0 else square_root)(self, result=result)  # which differ for -0.0 and -inf
     return tl.pow(*cast(result.dtype, self, exponent))
 
 
@@ -231,6 +235,10 @@ def pow_(self: Any, exponent: Any, *, result: Type) -> Any:
 def ldexp(self: Any, other: Any, *, result: Type) -> Any:
     x, y = cast(result.dtype, self, other)
     return tl.multiply(x, tl.pow(numeric(2, x), y))
+
+
+def square_root(x: Any, *, result: Type) -> Any:
+    return tl.sqrt(to_dtype(x, result.dtype))
 
 
 @row("rsqrt")
@@ -309,14 +317,18 @@ def logaddexp2(self: Any, other: Any, *, result: Type) -> Any:
 @row("heaviside")
 def heaviside(self: Any, values: Any, *, result: Type) -> Any:
     x, y = cast(result.dtype, self, values)
-    steps = tl.where(tl.less(x, numeric(0, x)), numeric(0, x), numeric(1, x))
-    return tl.where(tl.isnan(x), x, tl.where(tl.equal(x, numeric(0, x)), y, steps))
+    steps = tl.where(tl.greater(x, numeric(0, x)), numeric(1, x), numeric(0, x))
+    return tl.where(tl.equal(x, numeric(0, x)), y, steps)
 
 
 @row("lerp")
 def lerp(self: Any, end: Any, weight: Any, *, result: Type) -> Any:
+    """From the nearer end, which is exact where the weight is 0 or 1."""
     x, y, w = cast(result.dtype, self, end, weight)
-    return tl.add(x, tl.multiply(w, tl.subtract(y, x)))
+    distance = tl.subtract(y, x)
+    from_start = tl.add(x, tl.multiply(w, distance))
+    from_end = tl.subtract(y, tl.multiply(distance, tl.subtract(numeric(1, w), w)))
+    return tl.where(tl.less(tl.abs(w), numeric(0.5, w)), from_start, from_end)
 
 
 @row("addcmul")
@@ -410,7 +422,7 @@ def elu(self: Any, alpha: Any = 1, scale: Any = 1, input_scale: Any = 1) -> Any:
     x = self
     low = tl.minimum(x, numeric(0, x))
     negative = tl.multiply(numeric(alpha * scale, x), tl.expm1(tl.multiply(low, numeric(input_scale, x))))
-    return tl.where(tl.greater(x, numeric(0, x)), tl.multiply(x, numeric(scale, x)), negative)
+    return tl.where(tl.less(x, numeric(0, x)), negative, tl.multiply(x, numeric(scale, x)))
 
 
 SELU_ALPHA, SELU_SCALE = 1.6732632423543772, 1.0507009873554805
@@ -475,7 +487,7 @@ def log_sigmoid_forward(self: Any) -> Any:
 
 @row("threshold")
 def threshold_(self: Any, threshold: Any, value: Any) -> Any:
-    return tl.where(tl.greater(self, numeric(threshold, self)), self, numeric(value, self))
+    return tl.where(tl.less_equal(self, numeric(threshold, self)), numeric(value, self), self)
 
 
 @row("hardshrink")
@@ -486,8 +498,8 @@ def hardshrink(self: Any, lambd: Any = 0.5) -> Any:
 
 @row("softshrink")
 def softshrink(self: Any, lambd: Any = 0.5) -> Any:
-    limit, zero = numeric(lambd, self), numeric(0, self)
-    lower = tl.where(tl.less(self, tl.negative(limit)), tl.add(self, limit), zero)
+    limit, inside = numeric(lambd, self), tl.multiply(self, numeric(0, self))
+    lower = tl.where(tl.less(self, tl.negative(limit)), tl.add(self, limit), inside)
     return tl.where(tl.greater(self, limit), tl.subtract(self, limit), lower)
 
 

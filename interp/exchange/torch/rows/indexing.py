@@ -147,11 +147,12 @@ REDUCTIONS = {"add": "scatter_add", "sum": "scatter_add", "multiply": "scatter_m
 @row("scatter")
 def scatter(self: Any, dim: int, index: Any, src: Any = None, value: Any = None, reduce: str | None = None) -> Any:
     updates = to_dtype(value if src is None else src, dtype_of(self))
-    if rank_of(self) == 0:
-        return reshape(updates, ())
     if reduce is not None and reduce not in REDUCTIONS:
         raise unsupported("attribute", f"a scatter that reduces by {reduce!r}")
     function = tl.scatter if reduce is None else getattr(tl, REDUCTIONS[reduce])
+    if rank_of(self) == 0:
+        vector = reshape(self, (1,))
+        return reshape(function(vector, reshape(updates, (-1,)), reshape(index, (-1,))), ())
     flat, places = along_axis(self, dim, index, updates)
     return function(self, flat, *places)
 
@@ -218,6 +219,9 @@ def masked_select(self: Any, mask: Any) -> Any:
 @row("masked_scatter")
 def masked_scatter(self: Any, mask: Any, source: Any) -> Any:
     where = tl.broadcast_to(mask, tl.shape(self))
+    if 0 in shape_of(source):
+        require(tl.logical_not(tl.any(where)), "masked_scatter needs an element for each place")
+        return self
     numbers = tl.cumulative_sum(tl.astype(reshape(where, (-1,)), tl.int64), axis=0)
     places = tl.maximum(tl.subtract(numbers, np.int64(1)), np.int64(0))
     values = reshape(tl.take(reshape(source, (-1,)), places, axis=0), tl.shape(self))
@@ -312,6 +316,7 @@ def bincount(self: Any, weights: Any = None, minlength: int = 0) -> Any:
     if not isinstance(self, np.ndarray):
         raise unsupported("shape", "bincount of numbers that only the run knows")
     count = max(int(self.max(initial=-1)) + 1, minlength)
+    check_room(count)
     values = np.ones(self.shape, np.int64) if weights is None else weights
     values = values if dtype_of(values).kind == "i" else to_dtype(values, tl.float64)
     return tl.scatter_add(np.zeros(count, dtype_of(values).numpy), values, self)

@@ -19,7 +19,19 @@ def softmax(self: Any, dim: int, dtype: Any = None, *, result: Type) -> Any:
     return tl.softmax(x, axis=axis_position(dim, rank_of(x))) if rank_of(x) else tl.ones_like(x)
 
 
-@row("_softmax", "_safe_softmax")
+@row("_safe_softmax")
+def safe_softmax(self: Any, dim: int, dtype: Any = None, *, result: Type) -> Any:
+    """Zeros where all elements are -inf."""
+    x = to_dtype(self, result.dtype)
+    return zero_without_places(softmax(x, dim, result=result), tl.not_equal(x, numeric(-math.inf, x)), dim)
+
+
+def zero_without_places(weights: Any, allowed: Any, axis: int) -> Any:
+    """Weights, but zeros where no place along an axis is allowed."""
+    return tl.where(tl.any(allowed, axis=axis, keepdims=True), weights, numeric(0, weights))
+
+
+@row("_softmax")
 def internal_softmax(self: Any, dim: int, half_to_float: bool = False, dtype: Any = None, *, result: Type) -> Any:
     return softmax(self, dim, result=result)
 
@@ -227,19 +239,16 @@ def nearest(x: Any, output_size: Any, scales: Any) -> Any:
     return x
 
 
-def linear_weights(size: int, new_size: int, align_corners: bool, scale: float | None) -> np.ndarray[Any, Any]:
-    """The matrix that interpolates between the elements of an axis."""
+def linear_places(size: int, new_size: int, align_corners: bool, scale: float | None) -> tuple[Any, Any, Any]:
+    """Of each new element of an axis, the elements before and after it, and how far it is from the first to the second
+    one."""
     if align_corners:
         places = np.arange(new_size) * ((size - 1) / (new_size - 1) if new_size > 1 else 0.0)
     else:
         step = 1 / scale if scale else size / new_size
         places = np.maximum((np.arange(new_size) + 0.5) * step - 0.5, 0)
     lower = np.minimum(np.floor(places).astype(np.int64), size - 1)
-    upper, fractions = np.minimum(lower + 1, size - 1), places - lower
-    matrix = np.zeros((size, new_size))
-    np.add.at(matrix, (lower, np.arange(new_size)), 1 - fractions)
-    np.add.at(matrix, (upper, np.arange(new_size)), fractions)
-    return matrix
+    return lower, np.minimum(lower + 1, size - 1), np.clip(places - lower, 0, 1)
 
 
 def interpolate(x: Any, output_size: Any, scales: Any, align_corners: bool) -> Any:
@@ -247,9 +256,10 @@ def interpolate(x: Any, output_size: Any, scales: Any, align_corners: bool) -> A
     sizes = resized_sizes(x, output_size, scales)
     for axis, (size, new_size) in enumerate(zip(known_sizes(x, range(2, rank_of(x))), sizes, strict=True)):
         check_room(size, new_size)
-        matrix = linear_weights(size, new_size, align_corners, scales[axis] if scales else None)
-        moved = tl.moveaxis(x, 2 + axis, -1)
-        x = tl.moveaxis(tl.matmul(moved, matrix.astype(dtype_of(x).numpy)), -1, 2 + axis)
+        lower, upper, fractions = linear_places(size, new_size, align_corners, scales[axis] if scales else None)
+        fractions = fractions.reshape(-1, *[1] * (rank_of(x) - 3 - axis))
+        parts = ((lower, 1 - fractions), (upper, fractions))
+        x = tl.add(*(tl.multiply(tl.take(x, places, axis=2 + axis), numeric(weights, x)) for places, weights in parts))
     return x
 
 

@@ -28,11 +28,24 @@ def symbolic(x: Any) -> Any:
     return np.asarray(x, dtype_of(x).numpy if not isinstance(x, float) else np.float64) if is_number(x) else x
 
 
+def check_bits(value: Any) -> Any:
+    """A number; raises Malformed for an integer of more than 64 bits."""
+    require(not isinstance(value, int) or -(2**63) <= value < 2**63, "a number of the program needs more than 64 bits")
+    return value
+
+
+def power(a: Any, b: Any) -> Any:
+    """A power, which is not computed if it is an integer of very many bits."""
+    is_huge = isinstance(a, int) and isinstance(b, int) and b * a.bit_length() > 128
+    require(not is_huge or abs(a) <= 1, "a number of the program needs more than 64 bits")
+    return a**b
+
+
 def register_operator(name: str, python: Callable[..., Any], function: str) -> None:
     @row(name, dialect="_operator")
     def compute(a: Any, b: Any) -> Any:
         if is_number(a) and is_number(b):
-            return python(a, b)
+            return check_bits(python(a, b) if name != "pow" else power(a, b))
         x, y = symbolic(a), symbolic(b)
         if function == "divide" or "f" in (dtype_of(x).kind, dtype_of(y).kind):
             x, y = (to_dtype(each, tl.float64) for each in (x, y))

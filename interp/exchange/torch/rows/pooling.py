@@ -10,7 +10,7 @@ import numpy as np
 
 from .....core.frontend.trace.program_builder import suspend_tracing
 from ..operations import row, tl, unsupported
-from .common import check_room, dtype_of, known_sizes, numeric, pairs_of, rank_of
+from .common import check_count, check_room, dtype_of, known_sizes, numeric, pairs_of, rank_of
 from .shapes import reshape
 
 
@@ -60,15 +60,27 @@ def max_pool(
     if not with_places:
         return largest if images is x else tl.squeeze(largest, 0)
     sizes = known_sizes(images, range(2, 2 + axes))
+    check_room(*sizes, *kernel)
     numbers = np.arange(math.prod(sizes)).reshape(1, 1, *sizes)
     with suspend_tracing():
-        places = np.asarray(windows_of(numbers, axes, *options, np.int64(0))[0])
+        places = np.asarray(windows_of(numbers, axes, *options, np.int64(-1))[0])
     flat = reshape(parts, (*tl.shape(parts)[: 2 + axes], math.prod(kernel)))
     flat_places = places.reshape(*places.shape[: 2 + axes], math.prod(kernel))
-    chosen = tl.expand_dims(tl.argmax(flat, axis=-1), axis=-1)
+    chosen = tl.expand_dims(chosen_position(flat, flat_places >= 0), axis=-1)
     flat_places = tl.broadcast_to(flat_places, (*tl.shape(chosen)[:-1], math.prod(kernel)))
     found = tl.squeeze(tl.take_along_axis(flat_places, chosen, axis=-1), -1)
     return (largest, found) if images is x else (tl.squeeze(largest, 0), tl.squeeze(found, 0))
+
+
+def chosen_position(x: Any, is_inside: np.ndarray[Any, Any]) -> Any:
+    """The position along the last axis that PyTorch reports for the maximum: that of the last NaN, or else of the first
+    largest element that is not padding."""
+    count = is_inside.shape[-1]
+    is_largest = tl.logical_and(tl.equal(x, tl.max(x, axis=-1, keepdims=True)), is_inside)
+    ranks = tl.where(is_largest, count - np.arange(count), np.int64(0))
+    if dtype_of(x).kind == "f":
+        ranks = tl.where(tl.isnan(x), count + 1 + np.arange(count), ranks)
+    return tl.argmax(ranks, axis=-1)
 
 
 def register_max_pool(axes: int) -> None:
@@ -135,6 +147,7 @@ def mean_pool(
 
 def adaptive_bounds(size: int, new_size: int) -> list[tuple[int, int]]:
     """The windows that cover an axis."""
+    check_count(new_size)
     return [(k * size // new_size, -(-(k + 1) * size // new_size)) for k in range(new_size)]
 
 

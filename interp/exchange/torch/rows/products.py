@@ -9,6 +9,7 @@ from .....core.types import Type
 from ..operations import row, tl, unsupported
 from .common import axis_position, dtype_of, known_sizes, numeric, pairs_of, rank_of
 from .elementwise import scaled
+from .networks import zero_without_places
 from .shapes import reshape
 
 
@@ -235,12 +236,11 @@ def attention(
         allowed = attn_mask
     elif attn_mask is not None:
         scores = tl.add(scores, attn_mask)
+        allowed = tl.not_equal(attn_mask, numeric(-math.inf, attn_mask))
     if allowed is None:
         return tl.matmul(tl.softmax(scores, axis=-1), value)
     weights = tl.softmax(tl.where(allowed, scores, numeric(-math.inf, scores)), axis=-1)
-    if not is_causal:
-        weights = tl.where(tl.any(allowed, axis=-1, keepdims=True), weights, numeric(0, weights))
-    return tl.matmul(weights, value)
+    return tl.matmul(weights if is_causal else zero_without_places(weights, allowed, -1), value)
 
 
 @row("_scaled_dot_product_flash_attention_for_cpu")

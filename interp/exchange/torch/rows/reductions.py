@@ -2,13 +2,25 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
 
 from .....core.types import Type
 from ..operations import row, tl, unsupported
-from .common import axes_of, axis_position, cast, dtype_of, numeric, rank_of, shape_of, to_dtype
+from .common import (
+    axes_of,
+    axis_position,
+    cast,
+    check_room,
+    dtype_of,
+    known_sizes,
+    numeric,
+    rank_of,
+    shape_of,
+    to_dtype,
+)
 from .elementwise import to_bool
 from .indexing import sort
 from .shapes import part, reshape
@@ -157,11 +169,30 @@ def vector_norm(
                                  ord=float(ord))  # fmt: skip
 
 
-@row("norm", "linalg_norm")
-def norm(
-    self: Any, p: Any = 2, dim: Any = None, keepdim: bool = False, *, dtype: Any = None, ord: Any = None, result: Type
-) -> Any:
+@row("norm")
+def norm(self: Any, p: Any = 2, dim: Any = None, keepdim: bool = False, *, dtype: Any = None, result: Type) -> Any:
     return vector_norm(self, 2 if p is None else p, dim, keepdim, result=result)
+
+
+@row("linalg_norm")
+def linalg_norm(
+    self: Any, ord: Any = None, dim: Any = None, keepdim: bool = False, *, dtype: Any = None, result: Type
+) -> Any:
+    """Of a matrix if there is an order, and two axes."""
+    axes = axes_of(dim, rank_of(self))
+    if ord is None or len(axes) == 1:
+        return vector_norm(self, 2 if ord is None else ord, dim, keepdim, result=result)
+    return matrix_norm(self, ord, axes, keepdim, result=result)
+
+
+@row("linalg_matrix_norm")
+def matrix_norm(
+    self: Any, ord: Any = "fro", dim: Any = (-2, -1), keepdim: bool = False, *, dtype: Any = None, result: Type
+) -> Any:
+    axes = axes_of(list(dim), rank_of(self))
+    matrices = tl.moveaxis(to_dtype(self, result.dtype), axes, (-2, -1))
+    norms = tl.linalg.matrix_norm(matrices, ord=ord if isinstance(ord, str) else float(ord))
+    return tl.expand_dims(norms, axis=tuple(sorted(axes))) if keepdim else norms
 
 
 @row("logsumexp")
@@ -210,6 +241,7 @@ def cumulative_extreme(x: Any, dim: int, function: str) -> Any:
     size = shape_of(x)[axis]
     if size is None:
         raise unsupported("shape", f"{function} along an axis whose size only the run knows")
+    check_room(size)
     numbers = np.arange(size).reshape([-1 if k == axis else 1 for k in range(rank_of(x))])
     is_new = tl.equal(x, extremes)
     if dtype_of(x).kind == "f":
@@ -219,16 +251,21 @@ def cumulative_extreme(x: Any, dim: int, function: str) -> Any:
 
 @row("median")
 def median(self: Any, dim: int | None = None, keepdim: bool = False) -> Any:
-    """The lower one of two medians."""
+    """The lower one of two medians; NaN where an element is NaN, with the position of the first one."""
     if dim is None:
-        flat = reshape(self, (-1,))
-        values, _ = sort(flat)
-        return tl.index(values, (int(shape_of(flat)[0] or 1) - 1) // 2)
+        return median(reshape(self, (-1,)), 0)[0]
+    if rank_of(self) == 0:
+        return self, np.zeros((), np.int64)
     axis = axis_position(dim, rank_of(self))
     values, order = sort(self, axis)
-    position = (int(shape_of(self)[axis] or 1) - 1) // 2
+    position = (known_sizes(self, [axis])[0] - 1) // 2
     entry = slice(position, position + 1) if keepdim else position
-    return part(values, axis, entry), part(order, axis, entry)
+    middle, place = part(values, axis, entry), part(order, axis, entry)
+    if dtype_of(self).kind != "f":
+        return middle, place
+    has_nan = tl.any(tl.isnan(self), axis=axis, keepdims=keepdim)
+    first = tl.argmax(tl.astype(tl.isnan(self), tl.int8), axis=axis, keepdims=keepdim)
+    return tl.where(has_nan, numeric(math.nan, self), middle), tl.where(has_nan, first, place)
 
 
 @row("diff")

@@ -10,13 +10,16 @@ from typing import Any
 import numpy as np
 
 from .....core.types import Type
+from ..graph import TensorMeta
 from ..operations import require, row, tl, unsupported
-from ..storage import reshape_copies
+from ..storage import contiguous_copies, reshape_copies
 from .common import (
     FULL,
     axes_of,
     axis_position,
     cast,
+    check_count,
+    check_room,
     dtype_of,
     known_sizes,
     numeric,
@@ -192,7 +195,9 @@ def narrow(self: Any, dim: int, start: Any, length: Any) -> Any:
 @row("unbind", is_view=True)
 def unbind(self: Any, dim: int = 0) -> Any:
     axis = axis_position(dim, rank_of(self))
-    return [part(self, axis, k) for k in range(known_sizes(self, [axis])[0])]
+    (count,) = known_sizes(self, [axis])
+    check_count(count)
+    return [part(self, axis, k) for k in range(count)]
 
 
 def pieces(x: Any, axis: int, bounds: Sequence[Any]) -> list[Any]:
@@ -208,6 +213,7 @@ def split(self: Any, split_size: Any = None, dim: int = 0, split_sizes: Any = No
     axis = axis_position(dim, rank_of(self))
     (total,) = known_sizes(self, [axis])
     require(sizes > 0 or total == 0, "an array is split into parts of no elements")
+    check_count(total // max(sizes, 1))
     return pieces(self, axis, [*range(0, total, max(sizes, 1)), total]) if total else [self]
 
 
@@ -236,6 +242,7 @@ def tensor_split(self: Any, sections: int | None = None, dim: int = 0, indices: 
     (total,) = known_sizes(self, [axis])
     if sections is None:
         return pieces(self, axis, [0, *indices, total])
+    check_count(sections)
     small, rest = divmod(total, sections)
     return split_with_sizes(self, [small + (k < rest) for k in range(sections)], dim)
 
@@ -248,6 +255,7 @@ def diagonal_of(self: Any, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Any
     matrices = permute(self, [*others, first, second])
     rows, columns = known_sizes(matrices, [rank - 2, rank - 1])
     count = max(min(rows + min(offset, 0), columns - max(offset, 0)), 0)
+    check_room(count)
     numbers = np.arange(count)
     flat = reshape(matrices, (*tl.shape(matrices)[:-2], rows * columns))
     places = (numbers - min(offset, 0)) * columns + numbers + max(offset, 0)
@@ -260,6 +268,7 @@ def diag_embed(self: Any, offset: int = 0, dim1: int = -2, dim2: int = -1) -> An
     first, second = axis_position(dim1, rank), axis_position(dim2, rank)
     (count,) = known_sizes(self, [rank - 2])
     size = count + abs(offset)
+    check_room(size, size)
     is_there = np.eye(size, size, offset, dtype=bool)
     places = np.clip(np.arange(size) - max(offset, 0), 0, max(count - 1, 0))
     spread = tl.take(self, places, axis=rank - 2) if count else tl.broadcast_to(numeric(0, self), (size,))
@@ -280,9 +289,17 @@ def unfold(self: Any, dimension: int, size: int, step: int) -> Any:
     return tl.moveaxis(tl.windows(moved, (size,), strides=(step,)), -2, axis)
 
 
-@row("as_strided")
+def strided_copies(source: TensorMeta, result: TensorMeta) -> bool:
+    """`as_strided` is a view. Raises Unsupported if the elements of its operand are not all those in memory."""
+    if contiguous_copies(source, result) is not False or source.offset != 0:
+        raise unsupported("construct", "as_strided of a tensor whose elements do not lie one after the other")
+    return False
+
+
+@row("as_strided", is_view=True, copies=strided_copies)
 def as_strided(self: Any, size: list[int], stride: list[int], storage_offset: int | None = None) -> Any:
     """The elements of an array whose elements lie one after the other."""
+    check_room(*size)
     places = np.asarray(storage_offset or 0)
     for count, width in zip(size, stride, strict=True):
         places = places[..., None] + np.arange(count) * width

@@ -11,8 +11,9 @@ import pytest
 if find_spec("torch") is None:
     pytest.skip("PyTorch is not installed", allow_module_level=True)
 
+import tagloom as tl
 import torch
-from support.programs.torch_exports import floats, outcome_matches
+from support.programs.torch_exports import exported, floats, outcome_matches
 from torch.nn import functional as F  # noqa: N812
 
 CASES: dict[str, tuple[Any, tuple[Any, ...]]] = {}
@@ -260,6 +261,63 @@ def without_gradients(x):
     with torch.no_grad():
         y = x * 2
     return y + x.detach(), torch.zeros(3).copy_(x[:, 0])
+
+
+NAN, INF = float("nan"), float("inf")
+EDGES = torch.tensor([NAN, INF, -INF, -0.0, 0.0, 1.0, -2.5, 0.3, 100.0])
+
+
+@case(EDGES)
+def edges(x):
+    return (x.sign(), x.sgn(), F.threshold(x, 0.1, 9.0), F.softshrink(x), torch.heaviside(x, torch.tensor(0.5)),
+            x ** 0.5, x ** -0.5, x.median(), *x.reshape(3, 3).median(1), torch.lerp(x, torch.tensor(2.0), 1.0),
+            torch.lerp(torch.tensor([1e8, 3.0]), torch.tensor([1.0, INF]), 1.0), F.hardtanh(x), F.relu(x), F.elu(x),
+            F.interpolate(x.reshape(1, 3, 3), scale_factor=2, mode="linear"))  # fmt: skip
+
+
+@case(X)
+def norms(x):
+    norm = torch.linalg.norm
+    return (norm(x), norm(x, 1), norm(x, 2), norm(x, -INF), norm(x, "nuc"), norm(x, 1, dim=1), norm(x[0], 1), norm(x[0],
+            0), norm(x, "fro", keepdim=True), torch.linalg.matrix_norm(x, INF),
+            torch.linalg.matrix_norm(x))  # fmt: skip
+
+
+@case(torch.tensor([[1.0, NAN, NAN, -INF, -INF, -INF, 2.0, 2.0]]))
+def positions_of_maxima(x):
+    return F.max_pool1d(x, 3, 2, 1, return_indices=True), F.max_pool1d(x, 2, return_indices=True)
+
+
+@case(floats(2, 3, 4, 8), torch.tensor([[0.0, -INF, 0.5, 0.0]] * 3 + [[-INF] * 4]))
+def attention_without_places(q, m):
+    return F.scaled_dot_product_attention(q, q, q, m), F.scaled_dot_product_attention(q, q, q, m == 0)
+
+
+@case(torch.tensor(2.0), torch.tensor(0), torch.tensor(3.0), X)
+def scatters_without_axes(x, i, s, y):
+    return (x.scatter_add(0, i, s), x.scatter(0, i, s, reduce="multiply"), x.scatter(0, i, s),
+            y.masked_scatter(y > 99, y[:0]))  # fmt: skip
+
+
+@case(X)
+def strided_views(x):
+    y = x.clone()
+    torch.as_strided(y, (2, 2), (4, 2), 1).fill_(9)
+    return y
+
+
+@pytest.mark.full
+def test_strides_of_a_transposed_tensor() -> None:
+    """Places in memory are those of the tensor in memory, which tagloom does not have."""
+    with pytest.raises(tl.TagloomError, match="one after the other"):
+        tl.from_torch(exported(lambda x: torch.as_strided(x.t(), (2, 2), (1, 2)), (X,))).program  # noqa: B018
+
+
+@pytest.mark.full
+def test_safe_softmax() -> None:
+    """The softmax of decomposed attention gives zeros where all scores are -inf."""
+    x = torch.tensor([[-INF, -INF], [1.0, -INF], [NAN, 1.0]])
+    outcome_matches(lambda x: torch.ops.aten._safe_softmax(x, 1), (x,))
 
 
 @pytest.mark.full

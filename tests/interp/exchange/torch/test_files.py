@@ -110,6 +110,28 @@ def meta_change(**values: Any) -> Callable[[], bytes]:
     return lambda: changed(change)
 
 
+def weight_sizes(sizes: list[int], strides: list[int]) -> Callable[[], bytes]:
+    """An archive whose first weight has other sizes and strides."""
+
+    def change(data: Any) -> None:
+        entry = next(iter(data["config"].values()))["tensor_meta"]
+        entry.update(sizes=[{"as_int": size} for size in sizes], strides=[{"as_int": stride} for stride in strides])
+
+    return lambda: changed(change, WEIGHTS)
+
+
+def nested_results(depth: int) -> Callable[[], bytes]:
+    """An archive whose program nests its results so deep."""
+    spec = '{"type": null, "context": null, "children_spec": []}'
+    for _ in range(depth):
+        spec = f'{{"type": "builtins.tuple", "context": "null", "children_spec": [{spec}]}}'
+
+    def change(data: Any) -> None:
+        data["graph_module"]["module_call_graph"][0]["signature"]["out_spec"] = f"[1, {spec}]"
+
+    return lambda: changed(change)
+
+
 def version_change() -> bytes:
     return changed(lambda data: data["schema_version"].update(major=99))
 
@@ -127,6 +149,13 @@ BAD: dict[str, tuple[Callable[[], bytes], str]] = {
     "a pickled weight": (weights_change(use_pickle=True), "is pickled; tagloom does not run pickled code"),
     "a missing weight": (weights_change(path_name="none"), "does not have the elements"),
     "a large weight": (weights_change(tensor_meta=None), "is pickled"),
+    "an empty weight of huge sizes": (weight_sizes([0, 2**31, 2**31, 2**31], [1] * 4), "larger than its bytes"),
+    "a weight of repeated elements": (weight_sizes([20_000, 20_000], [0, 0]), "repeat the elements"),
+    "a weight of overlapping elements": (weight_sizes([600, 200, 200, 400], [1] * 4), "repeat the elements"),
+    "a huge number": (
+        node_change("aten.argmax", inputs=[{"name": "dim", "arg": {"as_float": 10**400}, "kind": 1}]), "OverflowError"
+    ),
+    "deep containers": (nested_results(300), "containers nest deeper"),
     "an unknown op": (node_change("aten.argmax", target="torch.ops.aten.fft_fft.default"), "no operator aten.fft_fft"),
     "an op of the user's": (node_change("aten.argmax", target="torch.ops.mine.op.default"), "no operator mine.op"),
     "no argument": (node_change("aten.argmax", inputs=[]), "does not take these operands"),
@@ -325,6 +354,25 @@ def test_views_share_memory(name: str) -> None:
     """A write to a view is a write to what it is a view of, and other views show it."""
     array, other, expected = write_and_read(name)
     assert np.array_equal(np.asarray(array), expected) and np.array_equal(np.asarray(other), expected[1:].T)
+
+
+def test_limits_of_views(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Views of views, and tensors changed through views, have bounds; a file may ask for any number."""
+    memory: Any = TensorStorage(np.zeros(3))
+    with pytest.raises(tl.TagloomError, match="views of views"):
+        for _ in range(storage.MAX_VIEWS + 1):
+            memory = TensorView(memory, lambda x: x, memory.value)
+    monkeypatch.setattr(storage, "MAX_PLACES", 11)
+    with pytest.raises(tl.TagloomError, match="so many elements"):
+        storage.insert_view(np.zeros((3, 4)), np.zeros(4), lambda x: x[0])
+
+
+@pytest.mark.parametrize("pair", [("mul", 2**40, 2**40), ("pow", 10**9, 10**9)])
+def test_sizes_of_numbers(pair: tuple[str, int, int]) -> None:
+    """Numbers of a program have at most 64 bits, as in PyTorch: a few nodes cannot make one that fills the memory."""
+    name, first, second = pair
+    with pytest.raises(tl.Malformed, match="more than 64 bits"):
+        ROWS[f"_operator.{name}"].compute(first, second)
 
 
 def test_views_twin(monkeypatch: pytest.MonkeyPatch) -> None:
