@@ -913,9 +913,7 @@ def linked_stack(n, k):
     return total
 
 
-@everyday(
-    (3,), (8,), (5,), refusal="F4: insert calls itself under a symbolic condition, and changes attribute left of a Tree"
-)
+@everyday((3,), (8,), (5,), refusal="F4: insert calls itself under a symbolic condition, and stores an object")
 def search_tree(n):
     class Tree:
         def __init__(self, key):
