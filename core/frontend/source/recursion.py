@@ -26,6 +26,7 @@ from ..trace.program_builder import RegionBuilder, current_region, normalize_res
 from ..trace.pytree import TreeDef, leaf_type
 from ..trace.stacked_items import DICT_CLASSES
 from .choices import like_model, unify_options
+from .items import refresh_taken_items
 from .open_lists import DifferentItems, column_positions, leaf_kind, lift, open_like, prototype
 from .state import (
     CONTAINERS,
@@ -279,9 +280,10 @@ class Recursion:
         value = trace_pullback(region, spec, (*passed.values(), *leaves))[0]
         result, *contents = value if self.state else (value,)
         remaining: Iterator[Any] = iter(contents)
-        for part in self.state.values():
-            record_write(part.place)
-            part.place.write(part.rebuild(remaining))
+        with refresh_taken_items():
+            for part in self.state.values():
+                record_write(part.place)
+                part.place.write(part.rebuild(remaining))
         if function in self.older_results:
             return note_rebuilt(result)
         for container in _containers(result):

@@ -215,6 +215,14 @@ class NumberedItems(PushedItems):
             else self.source.push(add_or_stop, may_stop=True)
         )
 
+    def __iter__(self) -> NoReturn:
+        raise Invalid(
+            "the items of a generator are taken together with those of a sequence, and neither by a loop nor by a list",
+            rule="F4",
+            where=user_location(),
+            hint="make a list of the generator before",
+        )
+
 
 class _Total:
     """What is computed from the items so far."""

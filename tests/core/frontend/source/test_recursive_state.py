@@ -79,6 +79,21 @@ def logged(k):
 
 
 @recursion((3,), (0,))
+def row_across_a_call(n):
+    rows = [[1, 2], [3, 4]]
+
+    def add(k):
+        row = rows[k % 2]
+        row[1] += 10
+        if k > 0:
+            add(k - 1)
+        row[0] += row[1]
+        return row[0]
+
+    return add(n), rows
+
+
+@recursion((3,), (0,))
 def global_list(n):
     LOG.clear()
     logged(n)
