@@ -146,6 +146,7 @@ def test_generated_programs(tmp_path: Path) -> None:
 
 
 @pytest.mark.heavy
+@pytest.mark.timeout(900)
 def test_many_generated_programs(tmp_path: Path) -> None:
     """Many more generated programs, and programs of cells, effects, draws and bounds; all logs pass the check."""
     runs = generated_runs(550)
