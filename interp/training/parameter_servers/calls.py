@@ -1,4 +1,4 @@
-"""RemoteCalls from peer to peer, over links that may lose, repeat, reorder and delay what they carry.
+"""Calls from peer to peer, over links that may lose, repeat, reorder and delay what they carry.
 
 A call is repeated until its answer comes, so it may be executed several times: whatever is called must have the same
 effect when it is called again. A peer has at most one open call to each other peer.
@@ -61,7 +61,7 @@ class RemoteCalls:
         return peer in self._open_calls
 
     def answer(self, request: Request, content: Any) -> None:
-        """Reply a call."""
+        """Answer a call."""
         self.links.post(request.sender, pack(["answer", self.links.rank, request.number, "", content]))
 
     def receive(self) -> Iterator[Request | Reply]:

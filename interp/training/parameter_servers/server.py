@@ -48,7 +48,7 @@ class ServerJob(NamedTuple):
 
 
 class ParameterServer:
-    """A parameter server."""
+    """The stores of one server, and what it does with each message."""
 
     def __init__(self, job: ServerJob, calls: RemoteCalls) -> None:
         self._job, self._calls = job, calls
@@ -134,7 +134,7 @@ class ParameterServer:
             self._calls.call(DRIVER, "save", state)
 
     def _answer_calls(self) -> None:
-        """Reply the calls for which the values are there."""
+        """Answer the calls for which the values are there."""
         for sender, (request, exchange) in list(self._pending_calls.items()):
             lead = exchange.requested_step - self._step
             has_steps = self._job.is_synchronised and exchange.epoch == self._epoch
