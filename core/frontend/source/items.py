@@ -326,9 +326,10 @@ def _is_open_slice(container: list[Any], index: slice, values: Any) -> bool:
 
 
 @contextmanager
-def refresh_taken_items() -> Iterator[None]:
-    """Take lists again after the block, if it changes one of the lists of which they are one."""
-    before = [(origin, contents_of(origin.container)) for origin in valid_origins() if is_choice(origin)]
+def refresh_taken_items(*, in_arrays: bool = False) -> Iterator[None]:
+    """Take lists again after the block, if it changes one of the lists of which they are one; with `in_arrays` also
+    those in lists of symbolic length, whose items it does not move."""
+    before = [(origin, contents_of(origin.container)) for origin in valid_origins() if in_arrays or is_choice(origin)]
     yield
     for origin, contents in before:
         if not are_same(contents_of(origin.container), contents):

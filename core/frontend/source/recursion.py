@@ -27,6 +27,7 @@ from ..trace.pytree import TreeDef, leaf_type
 from ..trace.stacked_items import DICT_CLASSES
 from .choices import like_model, unify_options
 from .items import refresh_taken_items
+from .nested_lists import is_choice, item_origin
 from .open_lists import DifferentItems, column_positions, leaf_kind, lift, open_like, prototype
 from .state import (
     CONTAINERS,
@@ -272,6 +273,7 @@ class Recursion:
             shared = self.shared_arguments.get((function, name))
             if shared is not None and passed.pop(name) is not shared:
                 raise _refusal(function, f"changes its argument {name}, which is not the same in each call")
+        self._check_closure(function)
         leaves = [leaf for part in self.state.values() for leaf in part.leaves(part.place.read())]
         key = function, converted.__code__
         spec = self.specs.get(key)
@@ -280,7 +282,7 @@ class Recursion:
         value = trace_pullback(region, spec, (*passed.values(), *leaves))[0]
         result, *contents = value if self.state else (value,)
         remaining: Iterator[Any] = iter(contents)
-        with refresh_taken_items():
+        with refresh_taken_items(in_arrays=True):
             for part in self.state.values():
                 record_write(part.place)
                 part.place.write(part.rebuild(remaining))
@@ -289,6 +291,18 @@ class Recursion:
         for container in _containers(result):
             register_created(container)
         return result
+
+    def _check_closure(self, function: FunctionType) -> None:
+        """Raise Invalid (F4) for a function that closes over an item of a list of lists in the state: the body has the
+        item as it was before the first call."""
+        for content in gc.get_referents(*(function.__closure__ or ())):
+            origin = item_origin(content) if type(content) is list else None
+            if origin is None:
+                continue
+            sources = origin.container if is_choice(origin) else (origin.container,)
+            for part in self.state.values():
+                if isinstance(part.place, ItemsPlace) and any(part.place.container is source for source in sources):
+                    raise _refusal(function, f"changes {part.place.label}, while it closes over an item of that list")
 
     def _make_spec(
         self,

@@ -13,6 +13,7 @@ from .common import (
     axes_of,
     axis_position,
     cast,
+    check_count,
     check_room,
     dtype_of,
     known_sizes,
@@ -270,6 +271,7 @@ def median(self: Any, dim: int | None = None, keepdim: bool = False) -> Any:
 
 @row("diff")
 def diff(self: Any, n: int = 1, dim: int = -1, prepend: Any = None, append: Any = None) -> Any:
+    check_count(n)
     return tl.diff(self, n=n, axis=axis_position(dim, rank_of(self)), prepend=prepend, append=append)
 
 

@@ -78,6 +78,22 @@ def logged(k):
         logged(k - 1)
 
 
+@recursion((2,), (3,))
+def row_of_symbolic_list_across_a_call(n):
+    """The row is in a list of symbolic length, and the calls below change it."""
+    rows = [[i, i + 1] for i in range(n)]
+
+    def change(k):
+        row = rows[k % 2]
+        row[1] += 10
+        if k > 0:
+            change(k - 1)
+        row[0] += row[1]
+        return row[0]
+
+    return change(n), rows
+
+
 @recursion((3,), (0,))
 def row_across_a_call(n):
     rows = [[1, 2], [3, 4]]
@@ -565,6 +581,28 @@ def test_recursions_change_state_as_python_does(case: Case) -> None:
     assert list(evaluator_disagreements(case.function, case.inputs)) == []
 
 
+def row_outside(n):
+    rows = [[i, i + 1] for i in range(n)]
+    row = rows[n % 2]
+
+    def change(k):
+        rows[k % 2][0] += 5
+        return change(k - 1) + row[0] if k > 0 else row[0]
+
+    return change(n), rows
+
+
+def row_of_two_outside(n):
+    rows = [[1, 2], [3, 4]]
+    row = rows[n % 2]
+
+    def change(k):
+        rows[k % 2][0] += 5
+        return change(k - 1) + row[0] if k > 0 else row[0]
+
+    return change(n), rows
+
+
 def stored_object(n):
     head = None
 
@@ -604,6 +642,8 @@ def other_lists(n):
     ("function", "words"),
     [
         (stored_object, "push calls itself under a symbolic condition, and changes head outside of it"),
+        (row_outside, "change calls itself .*, and changes a list, while it closes over an item of that list"),
+        (row_of_two_outside, "change calls itself .*, and changes a list, while it closes over an item of that list"),
         (advanced_iterator, "an iterator is advanced in code that runs under a symbolic condition"),
         (
             other_lists,
