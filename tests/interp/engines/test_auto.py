@@ -253,7 +253,8 @@ print("ended", flush=True)
         assert process.stdout.readline() == b"ended\n"
         late = time.monotonic() - pressed
         out, err = process.communicate(timeout=60)
-        assert (process.returncode, out, err) == (0, b"", b"")
+        # Python exits by SIGINT if the exception came from exec() of a text, as in numba, although it was caught
+        assert process.returncode in (0, -signal.SIGINT) and (out, err) == (b"", b"")
         return late
 
     for number in range(5):
