@@ -128,4 +128,4 @@ def test_the_debugger_says_why_a_run_deadlocked() -> None:
     session.add_run(backwards.history(6, k=3), None, "backwards")
     assert not any("nothing fills" in line for line in session.execute("step").text)
     lines = session.execute("run").text
-    assert "  nothing fills chain[3]" in lines and lines[-1].startswith("  hint: a larger bound")
+    assert "  nothing fills chain[3]" in lines and lines[-1].startswith("  hint: try a larger bound")

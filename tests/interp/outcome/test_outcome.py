@@ -219,7 +219,7 @@ def test_values_of_an_ambiguous_or_unknown_node() -> None:
         out.values("add")
     assert str(several.value) == ("several nodes are called 'add'\n  required: one\n  got: two_adds.add, double.add")
     assert list(out.values("double.add").values()) == [6]
-    with pytest.raises(tl.Usage, match=r"no node is called 'sub'\n  hint: there are .*two_adds.add"):
+    with pytest.raises(tl.Usage, match=r"no node is called 'sub'\n  hint: choose from .*two_adds.add"):
         out.values("sub")
 
 

@@ -39,7 +39,7 @@ def assert_refused(run: Any, said: str) -> None:
         ("folder.py", "a directory is not a program\n  got: folder.py\n  hint: name a .py file in it"),
         (
             "note.txt",
-            "this kind of file cannot be read\n  required: a .py, .tl, .json, .onnx, .mlir, .pb or .pbtxt file\n"
+            "this kind of file cannot be read\n  required: a .py, .tl, .json, .onnx, .mlir, .pb, .pbtxt or .pt2 file\n"
             "  got: note.txt",
         ),
         (
