@@ -73,6 +73,17 @@ def read_file(path: str | os.PathLike[str], noun: str = "file") -> bytes:
     return b"".join(chunks)
 
 
+def read_regular_file(path: Path, noun: str, max_bytes: int) -> bytes:
+    """The bytes of a file, not of a pipe or device; raises Usage where it cannot be read or has too many bytes."""
+    with path_errors(path, f"this {noun} cannot be read"):
+        if not path.is_file():
+            raise Usage(f"this {noun} cannot be read", required="a regular file", got=path)
+        size = path.stat().st_size
+        if size > max_bytes:
+            raise Usage(f"this {noun} is too large", required=f"at most {max_bytes:,} bytes", got=f"{size:,}")
+        return path.read_bytes()
+
+
 def bounded_lines(file: BinaryIO, path: str | os.PathLike[str], noun: str = "file") -> Iterator[bytes]:
     """The lines of an open file; raises Usage for one of more than MAX_LINE_BYTES."""
     while line := file.readline(MAX_LINE_BYTES + 1):

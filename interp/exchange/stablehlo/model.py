@@ -8,7 +8,7 @@ import os
 from pathlib import Path
 
 from ....core.errors import Usage
-from ....core.files import path_errors
+from ....core.files import read_regular_file
 from ...function.function import Function
 from ..foreign_parser import run_parser
 from ..refusals import identifier
@@ -30,7 +30,7 @@ def import_module(source: str | os.PathLike[str] | bytes) -> Function:
         source = Path(source)
     if isinstance(source, os.PathLike):
         file = os.path.abspath(source)
-        source = read_bytes(Path(source))
+        source = read_regular_file(Path(source), "module", MAX_MODULE_BYTES)
     if not isinstance(source, str | bytes):
         required = "the text of a module, bytes or a path"
         raise Usage("this is not a module of StableHLO", required=required, got=type(source).__name__, python=TypeError)
@@ -42,17 +42,6 @@ def module_function(module: ForeignModule, file: str | None = None) -> Function:
     """The function that a module computes; `file` is the path of the module, if it has one."""
     name = entry_of(module)
     return ModuleInterpreter(module, file, identifier(module.name or name, "module")).function(name)
-
-
-def read_bytes(path: Path) -> bytes:
-    """The bytes of a file; raises Usage where it cannot be read."""
-    with path_errors(path, "this module cannot be read"):
-        if not path.is_file():
-            raise Usage("this module cannot be read", required="a regular file", got=path)
-        size = path.stat().st_size
-        if size > MAX_MODULE_BYTES:
-            raise Usage("this module is too large", required=f"at most {MAX_MODULE_BYTES:,} bytes", got=f"{size:,}")
-        return path.read_bytes()
 
 
 def parse_module(content: bytes, where: str | None) -> ForeignModule:

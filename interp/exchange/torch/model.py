@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from ....core.errors import Usage
-from ....core.files import path_errors
+from ....core.files import read_regular_file
 from ...function.function import Function
 from ..refusals import identifier
 from . import rows  # noqa: F401 - registers the operators
@@ -25,7 +25,7 @@ def import_exported(source: Any) -> Function:
     """`from_torch`, for any of its sources."""
     if isinstance(source, str | os.PathLike):
         path = Path(source)
-        return archive_function(read_archive(read_bytes(path), path.name), path.stem)
+        return archive_function(read_archive(read_regular_file(path, "program", MAX_BYTES), path.name), path.stem)
     if isinstance(source, bytes):
         return archive_function(read_archive(source, None), "program")
     if hasattr(source, "graph_signature") and hasattr(source, "module_call_graph"):
@@ -68,14 +68,3 @@ def save(exported: Any) -> bytes:
         got = f"{type(error).__name__}: {error}"[:300]
         raise Usage("PyTorch cannot save this program", required="one that torch.export.save takes", got=got) from None
     return content.getvalue()
-
-
-def read_bytes(path: Path) -> bytes:
-    """The bytes of a file; raises Usage where it cannot be read."""
-    with path_errors(path, "this program cannot be read"):
-        if not path.is_file():
-            raise Usage("this program cannot be read", required="a regular file", got=path)
-        size = path.stat().st_size
-        if size > MAX_BYTES:
-            raise Usage("this program is too large", required=f"at most {MAX_BYTES:,} bytes", got=f"{size:,}")
-        return path.read_bytes()

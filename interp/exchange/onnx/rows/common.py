@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from .....core.dtypes import DType
-from .....core.errors import Malformed
 from .....core.frontend.array_api.common import rank_of, shape_of, type_of
-from .....core.frontend.trace.source_location import user_location
+from ...operands import axis_position, known_sizes
 from ..interpreter import dtype_of_element
 from ..operators import require, tl, unsupported
 
@@ -60,25 +58,9 @@ def scalar(x: Any) -> Any:
     return x if type_of(x).shape == () else tl.reshape(x, ())
 
 
-def known_sizes(x: Any, axes: Sequence[int] | None = None) -> tuple[int, ...]:
-    """The sizes of an operand, along some axes or all; raises Unsupported for one that is known only at run time."""
-    shape = shape_of(x)
-    sizes = shape if axes is None else [shape[axis] for axis in axes]
-    if any(size is None for size in sizes):
-        raise unsupported("shape", "sizes must be known here before the run", got=type_of(x))
-    return tuple(size for size in sizes if size is not None)
-
-
 def numeric(value: float, x: Any) -> Any:
     """A number in the dtype of an operand."""
     return np.asarray(value, dtype_of(x).numpy)
-
-
-def axis_position(axis: int, rank: int) -> int:
-    """An axis of an array of `rank` axes, counted from the first; raises Malformed if there is no such axis."""
-    if not -rank <= axis < rank:
-        raise Malformed("there is no such axis", where=user_location(), required=f"{-rank} to {rank - 1}", got=axis)
-    return axis % rank
 
 
 def check_room(*sizes: int) -> None:

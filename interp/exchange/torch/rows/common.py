@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -12,14 +11,13 @@ from .....core.dtypes import DType
 from .....core.errors import Malformed
 from .....core.frontend.array_api.common import rank_of, shape_of, type_of
 from .....core.frontend.trace.source_location import user_location
+from ...operands import check_room, known_sizes
 from ..operations import tl, unsupported
 
 __all__ = ["FULL", "axes_of", "axis_position", "cast", "check_count", "check_room", "common_dtype", "dtype_of",
            "is_number", "known_sizes", "numeric", "pairs_of", "rank_of", "shape_of", "to_dtype", "type_of"]  # fmt: skip
 
 FULL = slice(None)
-MAX_ELEMENTS = 2**26
-"""The most elements of an array that a row makes before the run."""
 MAX_PARTS = 2**14
 """The most arrays that a row makes of one."""
 
@@ -110,30 +108,10 @@ def axes_of(axes: Any, rank: int) -> tuple[int, ...]:
     return tuple(axis_position(axis, rank) for axis in listed) if rank else ()
 
 
-def known_sizes(x: Any, axes: Sequence[int] | None = None) -> tuple[int, ...]:
-    """The sizes of an operand, along some axes or all; raises Unsupported for one that only the run knows."""
-    shape = shape_of(x)
-    sizes = shape if axes is None else [shape[axis] for axis in axes]
-    if any(size is None for size in sizes):
-        raise unsupported("shape", "sizes must be known here before the run", got=type_of(x))
-    return tuple(size for size in sizes if size is not None)
-
-
 def pairs_of(numbers: Any, count: int) -> tuple[int, ...]:
     """A number for each of `count` axes; one stands for all."""
     listed = numbers if isinstance(numbers, list) else [numbers]
     return tuple(listed * count if len(listed) == 1 else listed)
-
-
-def check_room(*sizes: Any) -> None:
-    """Raises Malformed if a size is negative, Unsupported if all sizes are known and give more than MAX_ELEMENTS
-    elements."""
-    known = [size for size in sizes if isinstance(size, int)]
-    if any(size < 0 for size in known):
-        raise Malformed("a size is negative", where=user_location(), got=known)
-    if len(known) == len(sizes) and math.prod(known) > MAX_ELEMENTS:
-        required = f"at most {MAX_ELEMENTS:,} elements"
-        raise unsupported("limit", "this array is too large", required=required, got=known)
 
 
 def check_count(count: int) -> None:

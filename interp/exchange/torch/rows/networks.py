@@ -263,7 +263,7 @@ def interpolate(x: Any, output_size: Any, scales: Any, align_corners: bool) -> A
     return x
 
 
-def given_scales(*scales: float | None) -> list[float] | None:
+def axis_scales(*scales: float | None) -> list[float] | None:
     """The scales, if there are any."""
     return None if None in scales else [float(scale) for scale in scales if scale is not None]
 
@@ -275,7 +275,7 @@ def upsample_nearest(
 ) -> Any:  # fmt: skip
     x = input if self is None else self
     every = [scales_d, scales_h, scales_w] if rank_of(x) == 5 else [scales_h, scales_w] if rank_of(x) == 4 else [scales]
-    return nearest(x, output_size, scale_factors or given_scales(*every))
+    return nearest(x, output_size, scale_factors or axis_scales(*every))
 
 
 @row("upsample_linear1d", "upsample_bilinear2d", "upsample_trilinear3d")
@@ -285,7 +285,7 @@ def upsample_linear(
 ) -> Any:  # fmt: skip
     x = input if self is None else self
     every = [scales_d, scales_h, scales_w] if rank_of(x) == 5 else [scales_h, scales_w] if rank_of(x) == 4 else [scales]
-    return interpolate(x, output_size, scale_factors or given_scales(*every), align_corners)
+    return interpolate(x, output_size, scale_factors or axis_scales(*every), align_corners)
 
 
 @row("im2col")

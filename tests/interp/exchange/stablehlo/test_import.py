@@ -534,8 +534,8 @@ def test_a_function_of_a_file(tmp_path: Path) -> None:
     [
         ("%y = stablehlo.custom_call @code(%x) : (tensor<2xf32>) -> tensor<2xf32>", "a call of code"),
         ("%y = chlo.bessel_i1e %x : tensor<2xf32> -> tensor<2xf32>", "no operation chlo.bessel_i1e"),
-        ("%z = stablehlo.convert %x : (tensor<2xf32>) -> tensor<2xbf16>\n"
-         "%y = stablehlo.convert %z : (tensor<2xbf16>) -> tensor<2xf32>", "no values of MLIR's type bf16"),
+        ("%z = stablehlo.convert %x : (tensor<2xf32>) -> tensor<2xf8E4M3FN>\n"
+         "%y = stablehlo.convert %z : (tensor<2xf8E4M3FN>) -> tensor<2xf32>", "no values of MLIR's type f8E4M3FN"),
     ],
 )  # fmt: skip
 @pytest.mark.full
