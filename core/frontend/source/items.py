@@ -33,14 +33,17 @@ from .nested_lists import (
     are_same,
     contents_of,
     find_taken_item,
+    former_items,
     has_fixed_place,
     has_shared_rows,
     is_choice,
     is_valid,
     item_origin,
+    note_assigned_origin,
     note_assigned_row,
     note_list_choice,
     note_origin,
+    note_outdated,
     note_taken_again,
     reachable_origins,
     valid_origins,
@@ -64,7 +67,7 @@ from .raising import raised, stage_assertion
 from .staging import stage_branch
 from .state import CONTAINERS, ItemsPlace, Variables, record_write, register_created
 from .tables import is_open_table, is_symbolic_key, may_grow, set_entry
-from .trees import is_rebuilt, is_symbolic, note_copied_records, split, static_objects
+from .trees import is_one_of_several, is_rebuilt, is_symbolic, note_copied_records, split, static_objects
 from .writes import (
     announce_items,
     announce_items_in_place,
@@ -248,6 +251,7 @@ def set_item(value: Any, container: Any, key: Any) -> None:
         note_assigned_row(container, key, value)
         announce_items(container)
         replace_items(container, assign_open_item(list(container), key, value))
+        note_assigned_origin(container, key, value)
         return
     is_searched = isinstance(container, dict) and (
         is_open_table(container) or (is_symbolic_key(key) and may_grow(container, key) and _can_stack(container, value))
@@ -356,8 +360,8 @@ def _change_list(row: list[Any], items: list[Any]) -> None:
 
 
 def _write_in_array(items: list[Any], origin: ItemOrigin) -> None:
-    """Give an item of a list with stacked items these items, and so other lists that may be this one. Raises Invalid
-    (F4) where a list was taken from there before items moved: the trace does not know whether it is this one."""
+    """Give an item of a list with stacked items these items, and so other lists that may be this one. A list that was
+    taken from there before items moved may be this one, too: it must not be read any more."""
     container, index = origin.container, place_of(origin)
     if has_shared_rows(container):
         _refuse(
@@ -365,16 +369,17 @@ def _write_in_array(items: list[Any], origin: ItemOrigin) -> None:
             "time",
             "copy the lists in it: x = [each[:] for each in x]",
         )
-    others = [each for each in reachable_origins() if each.container is container and each.item is not origin.item]
-    for other in others:
-        if not is_valid(other):
-            refuse_rebuilt(other.item, "change items of its list before items of that list move")
+    places = [each for each in reachable_origins() if each.container is container and each.item is not origin.item]
+    others = list(filter(is_valid, places))
     was_reordered, count = is_reordered(container), origin.region.specialization.reorderings[id(container)]
     set_item(items, container, index)
     if not was_reordered:
         note_in_place(container)
     origin.region.specialization.reorderings[id(container)] = count
     note_write_in_array(container)
+    current = {id(each.item) for each in (origin, *others)}
+    copied = [item for item in former_items(container) if id(item) not in current and is_one_of_several(item)]
+    note_outdated([*copied, *(each.item for each in places if id(each.item) not in current)])
     for other in others:
         is_elsewhere = are_different_places(other.index, origin.index)
         _replace_items(other.item, other.item if is_elsewhere else _take_again(other), other)

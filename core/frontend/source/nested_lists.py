@@ -8,12 +8,12 @@ the copies of places that may be the same one are taken again.
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from ..trace.program_builder import RegionBuilder, current_region
 from ..trace.stacked_items import DICT_CLASSES, StackedItems, item_length
-from .state import register_created
+from .state import active_journal, register_created
 
 
 class ItemOrigin(NamedTuple):
@@ -126,11 +126,27 @@ def are_same(first: Sequence[Any], second: Sequence[Any]) -> bool:
     return len(first) == len(second) and all(map(operator.is_, first, second))
 
 
-def note_shared_rows(*containers: list[Any]) -> None:
-    """Note that these lists have items in common, or may have one twice."""
+def note_shared_rows(*containers: Sequence[Any]) -> None:
+    """Note that these lists have items in common, or may have one twice, and so have all lists with their stacked
+    items, such as a sum of lists that Python computes."""
     region = current_region()
     if region is not None:
-        region.specialization.shared_rows.update((id(container), container) for container in containers)
+        shared = [*containers, *(item for each in containers for item in each if type(item) is StackedItems)]
+        region.specialization.shared_rows.update((id(each), each) for each in shared)
+
+
+def note_snapshot(items: list[Any]) -> None:
+    """Note that a list has the items that another one has at this moment."""
+    region = current_region()
+    if region is not None:
+        region.specialization.shared_rows[id(items)] = items
+
+
+def keep_shared(container: list[Any]) -> None:
+    """Note, before items of a list move or are replaced, that it still shares the others."""
+    region = current_region()
+    if region is not None and any(id(item) in region.specialization.shared_rows for item in container):
+        note_snapshot(container)
 
 
 def note_added_row(container: list[Any], row: Any) -> None:
@@ -157,12 +173,54 @@ def note_assigned_row(container: list[Any], index: Any, row: Any) -> None:
     specialization = region.specialization
     places = [place for place in specialization.repeated_rows.pop(id(container), ()) if not _is_same(place, index)]
     noted = specialization.item_origins.get(id(row))
-    if noted is None or noted.container is not container:
+    if noted is None and type(row) is list and not _is_from_here(row):
+        note_shared_rows(container)  # each trip of a loop may assign the same list
+    elif noted is None or noted.container is not container:
         note_added_row(container, row)
     elif is_valid(noted) and not _is_same(noted.index, index):
         places.append(noted.index)
     if places:
         specialization.repeated_rows[id(container)] = places
+
+
+def note_assigned_origin(container: list[Any], index: Any, row: Any) -> None:
+    """Note, once a list has an item at an index, that the item, if it is a new list, is the one there: a change of it
+    is one of the list at that place."""
+    region = current_region()
+    if (
+        region is not None
+        and type(row) is list
+        and id(row) not in region.specialization.item_origins
+        and id(container) not in region.specialization.shared_rows
+    ):
+        note_origin(row, container, index)
+
+
+def _is_from_here(row: list[Any]) -> bool:
+    """Whether the innermost branch, loop or function under trace has created a list."""
+    journal = active_journal()
+    return journal is None or id(row) in journal.created_objects
+
+
+def note_items(identity: int, items: Sequence[Any]) -> None:
+    """Note the lists that are items of a list, given by its identity, before an array holds them."""
+    region, rows = current_region(), {id(item): item for item in items if type(item) is list}
+    if region is not None and rows:
+        region.specialization.added_items.setdefault(identity, {}).update(rows)
+
+
+def note_outdated(lists: Iterable[list[Any]]) -> None:
+    """Note lists that must not be read any more: a list that may be one of them was changed in another one."""
+    region = current_region()
+    if region is not None:
+        region.specialization.outdated_lists.update((id(each), each) for each in lists)
+
+
+def former_items(container: Sequence[Any]) -> list[list[Any]]:
+    """The lists that were items of a list of symbolic length, and are not any more: arrays may have copies of them."""
+    region, items = current_region(), set(map(id, container))
+    known = {} if region is None else region.specialization.added_items.get(id(container), {})
+    return [item for identity, item in known.items() if identity not in items]
 
 
 def has_shared_rows(container: Sequence[Any]) -> bool:
@@ -175,7 +233,7 @@ def has_shared_rows(container: Sequence[Any]) -> bool:
         len(container) != len(items)
         or any(identity in specialization.item_origins for identity in items)
         or id(container) in specialization.repeated_rows
-        or id(container) in specialization.shared_rows
+        or any(identity in specialization.shared_rows for identity in (id(container), *items))
     )
 
 

@@ -95,7 +95,6 @@ class Operators(ABC):
     assign_item = staticmethod(set_item)
     remove_item = staticmethod(delete_item)
     handlers = staticmethod(handlers)
-    multiply = staticmethod(operator.mul)
     slice = builtins.slice
 
     def __init__(self) -> None:
@@ -509,6 +508,10 @@ class Operators(ABC):
     def spread(self, iterable: Any) -> Any:
         """What Python goes through in place of an iterable, as in `*iterable`."""
         return iterable
+
+    def share(self, iterable: Any) -> Any:
+        """The same in a display, as in `[*iterable]`: the items are items of the new list or tuple, too."""
+        return self.spread(iterable)
 
     @by_option(0, 1)
     def get_item(self, container: Any, index: Any) -> Any:

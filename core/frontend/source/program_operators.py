@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import itertools
-import operator
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from types import FunctionType
@@ -20,7 +19,7 @@ from ..sizes import static_integer
 from ..trace.captures import read_variable
 from ..trace.choice import Choice
 from ..trace.numbers import number_kind
-from ..trace.program_builder import current_region, to_operand, unwrap_weak
+from ..trace.program_builder import check_current, current_region, to_operand, unwrap_weak
 from ..trace.python_operations import perform
 from ..trace.source_location import user_location
 from ..trace.stacked_items import StackedItems, TracedSet, has_stacked_entries, has_stacked_items
@@ -162,6 +161,12 @@ class ProgramOperators(Operators):
             return iter(iterable) if type(iterable) is TracedSet else tables.rows_of(iterable)
         return iterable
 
+    def share(self, iterable: Any) -> Any:
+        check_current(iterable)
+        if has_stacked_items(iterable):
+            nested_lists.note_shared_rows(iterable)
+        return self.spread(iterable)
+
     def merge(self, left: Any, right: Any) -> Any:
         are_dicts = isinstance(left, dict) and isinstance(right, dict)
         if are_dicts and any(map(tables.is_open_table, (left, right))):
@@ -238,14 +243,6 @@ class ProgramOperators(Operators):
             return tables.count_entries(value)
         return calls.count_items(value)
 
-    def multiply(self, left: Any, right: Any) -> Any:
-        """`left * right`, of which one may be a list."""
-        for container, count in ((left, right), (right, left)):
-            is_counted = has_stacked_items(container) or self.is_symbolic(count)
-            if type(container) is list and container and is_counted and self.is_integer(count):
-                return open_lists.repeat_items(container, count)
-        return perform(operator.mul, left, right)
-
     @by_option(0, 1)
     def power(self, base: Any, exponent: Any) -> Any:
         """`base ** exponent`; a negative power of the integer 0 is a trap."""
@@ -268,11 +265,22 @@ class ProgramOperators(Operators):
 
     @by_option(1, 2)
     def binary(self, symbol: str, left: Any, right: Any) -> Any:
+        check_current(left, right)
         result = tables.operate_on_table(symbol, left, right)
+        if symbol == "*" and result is NotImplemented:
+            result = self._repeat_items(left, right)
         result = super().binary(symbol, left, right) if result is NotImplemented else result
         if type(result) is list and has_stacked_items(result):
-            nested_lists.note_shared_rows(left, right, result)
+            nested_lists.note_shared_rows(result, *(each for each in (left, right) if type(each) is list))
         return result
+
+    def _repeat_items(self, left: Any, right: Any) -> Any:
+        """`left * right` of a list and a number, of which the run knows one; NotImplemented for other operands."""
+        for container, count in ((left, right), (right, left)):
+            is_counted = has_stacked_items(container) or self.is_symbolic(count)
+            if type(container) is list and container and is_counted and self.is_integer(count):
+                return open_lists.repeat_items(container, count)
+        return NotImplemented
 
     def _order(self, symbol: str, left: Any, right: Any) -> Any:
         if type(left) is type(right) and (has_stacked_items(left) or has_stacked_items(right)):
@@ -299,6 +307,7 @@ class ProgramOperators(Operators):
         return super().call_constructor(function, arguments, keywords)
 
     def call(self, function: Any, /, *arguments: Any, **keywords: Any) -> Any:
+        check_current(getattr(function, "__self__", None), *arguments, *keywords.values())
         calls.announce_arguments(function, (*arguments, *keywords.values()))
         if any(type(each) is StackedItems for each in arguments):
             arguments = open_lists.spread_items(arguments)
@@ -352,6 +361,7 @@ class ProgramOperators(Operators):
         loop: ExitLoop | None = None,
     ) -> Any:
         """`for`; also over sequences of symbolic length, by their positions."""
+        check_current(iterable)
         iterable = self.iterate(iterable)
         if isinstance(iterable, PushedItems) and (iterable.may_stop or form == "plain") and not iterable.is_started():
             variables = Variables(state, [*live, *([last] if last else [])])
@@ -580,6 +590,7 @@ class ProgramOperators(Operators):
     @by_option(0, 1)
     def get_item(self, container: Any, index: Any) -> Any:
         """`container[index]`; also at a symbolic index of known items."""
+        check_current(container)
         is_of_user = user_method(container, "__getitem__") is not None
         if isinstance(container, dict) and not is_of_user and self._is_searched(container, index):
             return tables.get_entry(container, index)

@@ -22,7 +22,7 @@ from . import items, library, open_lists
 from .calls import announce_iteration, check_iterators
 from .classes import user_method
 from .convert import convert
-from .nested_lists import note_added_row, note_shared_rows
+from .nested_lists import note_added_row, note_snapshot
 from .operators import Operators
 from .pushed_items import PushedItems, SingleUse
 from .raising import raised, stage_assertion
@@ -95,7 +95,7 @@ def as_sequence(iterable: Any) -> SymbolicSequence:
         return SymbolicSequence(iterable.shape[0], lambda position: iterable[position])  # type: ignore[index]
     if has_stacked_items(iterable):
         items_now = list(iterable)
-        note_shared_rows(items_now)
+        note_snapshot(items_now)
         return SymbolicSequence(
             open_lists.item_count(items_now), lambda position: open_lists.get_open_item(items_now, position)
         )

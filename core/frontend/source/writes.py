@@ -15,7 +15,8 @@ from ..trace.program_builder import current_region
 from ..trace.python_operations import perform
 from ..trace.pytree import is_record
 from ..trace.source_location import user_location
-from ..trace.stacked_items import StackedItems
+from ..trace.stacked_items import StackedItems, has_stacked_items
+from .nested_lists import keep_shared, note_items
 from .state import CONTAINERS, AttributePlace, ItemsPlace, active_journal, record_write
 from .trees import is_one_of_several
 
@@ -106,6 +107,7 @@ def announce_items(container: Any) -> None:
     container may be one of several."""
     region = current_region()
     if region is not None and type(container) is list:
+        keep_shared(container)
         region.specialization.reordered_lists[id(container)] = container
         region.specialization.reorderings[id(container)] += 1
     announce_items_in_place(container)
@@ -137,6 +139,8 @@ def announce_items_in_place(container: Any) -> None:
     if is_one_of_several(container):
         copied = "x.copy()" if type(container) is defaultdict else f"{type(container).__name__}(x)"
         refuse_rebuilt(container, f"change a copy: x = {copied}")
+    if type(container) is list and has_stacked_items(container):
+        note_items(id(container), container)
     if active_journal() is None:
         return
     if isinstance(container, CONTAINERS):

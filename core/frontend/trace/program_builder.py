@@ -772,6 +772,27 @@ def _has_items(container: Any, before: list[Any]) -> bool:
     return all(a[0] is b[0] and a[1] is b[1] if has_keys else a is b for a, b in pairs)
 
 
+def check_current(*values: Any) -> None:
+    """Raises Invalid (F4) for a list, which may be an item of one of these values, that is also an item of a list of
+    symbolic length, and was changed there: the trace has the list from before."""
+    region = current_region()
+    outdated = {} if region is None else region.specialization.outdated_lists
+    pending = list(values) if outdated else []
+    for part in pending:  # a worklist: the loop appends to it
+        if id(part) in outdated:
+            raise Invalid(
+                "a list is read that is also an item of a list whose length is known only at run time, which has "
+                "changed it",
+                rule="F4",
+                where=user_location(),
+                hint="read it where it was changed: x[i] in place of its other name",
+            )
+        if type(part) in (list, tuple):
+            pending += part
+        elif type(part) in DICT_CLASSES:
+            pending += part.values()
+
+
 EMPTY_COLUMN = np.zeros(0, np.bool_)
 """The items of an empty list that a function returns: of the lowest kind, so that items of every kind can follow."""
 EMPTY_TYPE = Type(BY_PYTHON[bool], (0,))
@@ -790,6 +811,7 @@ def infer_results(
 ) -> tuple[ResultSignature, list[TracedOperand]]:
     """The signature of a function that has returned `result`, and its results as operands. With `may_be_empty` it
     need not return a value, since it assigns variables."""
+    check_current(result)
     name, previous = function.function_spec.name, function.signature
     is_annotated = function.function_spec.result_type is not None
     if not is_annotated:
@@ -992,6 +1014,10 @@ class Specialization:
     """The lists that the latest trace adds to other lists, by identity."""
     repeated_rows: dict[int, list[Any]] = field(default_factory=dict)
     """For lists of symbolic length, by identity: the indices of the rows that are in another place, too."""
+    added_items: dict[int, dict[int, Any]] = field(default_factory=dict)
+    """For lists of symbolic length, by identity: the lists that were their items, by identity."""
+    outdated_lists: dict[int, Any] = field(default_factory=dict)
+    """Lists that are items of a list of symbolic length, and were changed there, by identity."""
     writes_in_arrays: bool = False
     """Whether the latest trace changes a list that an array holds as a row."""
     has_rows_of_their_own: bool = False
@@ -1062,6 +1088,7 @@ class Specialization:
         self.rebuilt_containers, self.copied_containers = {}, {}
         self.item_origins, self.python_calls = {}, []
         self.shared_rows, self.repeated_rows, self.added_rows = {}, {}, {}
+        self.added_items, self.outdated_lists = {}, {}
         self.reordered_lists, self.reorderings = {}, Counter()
         self.list_choices, self.writes_in_arrays = {}, False
         self.length_changes, self.python_trips, self.certain_results, self.unrolled_loops = 0, 0, set(), set()

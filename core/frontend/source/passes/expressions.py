@@ -52,6 +52,8 @@ _COMPARISONS = {
 
 
 _SYMBOLS = {ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=", ast.Eq: "==", ast.NotEq: "!="}
+_OF_CONTAINERS = ("enumerate", "len", "list", "reversed", "sorted", "tuple", "zip")
+"""Functions of containers."""
 _UNARY = {ast.USub: "-", ast.UAdd: "+", ast.Invert: "~"}
 
 
@@ -62,12 +64,19 @@ def convert_expressions(node: FunctionNode, classes: OperatorClasses = NO_CLASSE
     parameters = frozenset(
         parameter.arg for parameter in [*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs]
     )
-    return _Expressions(classes, _sequence_names(node), parameters).visit(node)  # type: ignore[no-any-return]
+    return _Expressions(classes, _sequence_names(node), _container_names(node), parameters).visit(node)  # type: ignore[no-any-return]
 
 
 class _Expressions(NodeTransformer):
-    def __init__(self, classes: OperatorClasses, sequence_names: frozenset[str], parameters: frozenset[str]) -> None:
-        self.classes, self.sequence_names, self.parameters = classes, sequence_names, parameters
+    def __init__(
+        self,
+        classes: OperatorClasses,
+        sequence_names: frozenset[str],
+        container_names: frozenset[str],
+        parameters: frozenset[str],
+    ) -> None:
+        self.classes, self.parameters = classes, parameters
+        self.sequence_names, self.container_names = sequence_names, container_names
         self.first_parameters: list[str | None] = []
         self.setters: list[dict[str, ast.AST] | None] = []
         """For each function around, the names that need a function to be assigned; None for a lambda."""
@@ -182,15 +191,22 @@ class _Expressions(NodeTransformer):
         self.generic_visit(node)
         if is_format:
             return expression("ag__.format_percent(text, values)", node, text=node.left, values=node.right)  # type: ignore[no-any-return]
-        if isinstance(node.op, ast.Mult) and any(map(_is_new_list, (node.left, node.right))):
-            return expression("ag__.multiply(left, right)", node, left=node.left, right=node.right)  # type: ignore[no-any-return]
-        if isinstance(node.op, ast.Add) and any(map(_is_new_list, (node.left, node.right))):
-            return expression("ag__.binary('+', left, right)", node, left=node.left, right=node.right)  # type: ignore[no-any-return]
-        if isinstance(node.op, ast.BitOr) and all(map(_may_be_dict, (node.left, node.right))):
+        operands = node.left, node.right
+        are_names = all(isinstance(operand, ast.Name) for operand in operands)
+        if (isinstance(node.op, ast.Add) and are_names) or (
+            isinstance(node.op, ast.Add | ast.Mult) and any(map(self._may_be_list, operands))
+        ):
+            symbol = ast.Constant(AUGMENTED_SYMBOLS[type(node.op)])
+            return expression("ag__.binary(symbol, left, right)", node, symbol=symbol, left=node.left, right=node.right)  # type: ignore[no-any-return]
+        if isinstance(node.op, ast.BitOr) and all(map(_may_be_dict, operands)):
             return expression("ag__.merge(left, right)", node, left=node.left, right=node.right)  # type: ignore[no-any-return]
         if isinstance(node.op, ast.Pow) and not isinstance(node.right, ast.Constant):
             return expression("ag__.power(base, exponent)", node, base=node.left, exponent=node.right)  # type: ignore[no-any-return]
         return self._binary(node, AUGMENTED_SYMBOLS[type(node.op)], node.left, node.right)
+
+    def _may_be_list(self, operand: ast.expr) -> bool:
+        """Whether an operand, already converted, is a display of a list, or a variable that may be one."""
+        return _is_new_list(operand) or (isinstance(operand, ast.Name) and operand.id in self.container_names)
 
     def _binary(self, node: ast.expr, symbol: str, left: ast.expr, right: ast.expr) -> ast.expr:
         """A binary operator, which a class may define."""
@@ -345,7 +361,15 @@ class _Expressions(NodeTransformer):
             return node
         return expression("ag__.created(display)", node, display=node)  # type: ignore[no-any-return]
 
-    visit_List = visit_ListComp = visit_DictComp = visit_SetComp = _visit_display
+    visit_ListComp = visit_DictComp = visit_SetComp = _visit_display
+
+    def visit_List(self, node: ast.List) -> ast.AST:
+        _mark_shared(node.elts)
+        return self._visit_display(node)
+
+    def visit_Tuple(self, node: ast.Tuple) -> ast.AST:
+        _mark_shared(node.elts)
+        return self.generic_visit(node)
 
     def visit_Dict(self, node: ast.Dict) -> ast.AST:
         if all(key is not None and _is_constant(key) for key in node.keys):
@@ -366,7 +390,9 @@ class _Expressions(NodeTransformer):
 
     def visit_Starred(self, node: ast.Starred) -> ast.AST:
         self.generic_visit(node)
-        if isinstance(node.ctx, ast.Load) and not isinstance(node.value, ast.Call):
+        if isinstance(node.ctx, ast.Load) and getattr(node, "is_shared", False):
+            node.value = expression("ag__.share(items)", node.value, items=node.value)
+        elif isinstance(node.ctx, ast.Load) and not isinstance(node.value, ast.Call):
             node.value = expression("ag__.spread(items)", node.value, items=node.value)
         return node
 
@@ -392,6 +418,13 @@ def mark_test(node: ast.expr) -> None:
             mark_test(operand)
     elif isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
         mark_test(node.operand)
+
+
+def _mark_shared(elements: list[ast.expr]) -> None:
+    """Note that the items of a starred operand are items of a new list or tuple."""
+    for element in elements:
+        if isinstance(element, ast.Starred):
+            element.is_shared = True  # type: ignore[attr-defined]
 
 
 def _condition(node: ast.expr) -> ast.expr:
@@ -439,6 +472,21 @@ def _sequence_names(node: FunctionNode) -> frozenset[str]:
     )
     targets = (target for statement in assignments for target in statement.targets)
     return frozenset(target.id for target in targets if isinstance(target, ast.Name))
+
+
+def _container_names(node: FunctionNode) -> frozenset[str]:
+    """The variables that a function uses as containers: it indexes them, goes through them, or calls their methods."""
+    uses = list[ast.expr]()
+    for part in walk_nodes([node]):
+        if isinstance(part, ast.Subscript):
+            uses.append(part.value)
+        elif isinstance(part, ast.For | ast.comprehension):
+            uses.append(part.iter)
+        elif isinstance(part, ast.Call) and isinstance(part.func, ast.Attribute):
+            uses.append(part.func.value)
+        elif isinstance(part, ast.Call) and isinstance(part.func, ast.Name) and part.func.id in _OF_CONTAINERS:
+            uses += part.args
+    return frozenset(use.id for use in uses if isinstance(use, ast.Name))
 
 
 def _walrus_names(nodes: list[ast.expr]) -> list[str]:

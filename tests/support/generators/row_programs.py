@@ -1,0 +1,130 @@
+"""Generated Python functions on lists of lists whose number is known only at run time, which several names share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from support.generators.python_programs import PythonProgram
+
+Draw = Callable[[int, int], int]
+_SHARING = (
+    "b = rows + more",
+    "b = more + rows",
+    "b = [*rows, [{e}, {e}]]",
+    "b = [[{e}, {e}], *rows]",
+    "b = [*rows]",
+    "b = rows[1:]",
+    "b = rows[:]",
+    "b = rows.copy()",
+    "b = list(rows)",
+    "b = list(reversed(rows))",
+    "b = [r for r in rows]",
+    "b = [r for r in rows if r[0] > {e}]",
+    "b = [r for _, r in enumerate(rows)]",
+    "b = sorted(rows, key=lambda r: -r[0])",
+    "b = rows * 1",
+    "b = rows * p",
+    "b += rows",
+    "b.extend(rows)",
+    "b = glue(rows, more)",
+    "b = without_first(rows)",
+    "b = take_all(rows)",
+    "x, *b = rows",
+    "*b, x = rows",
+    "b.append(new)",
+    "b = [new]",
+    "b.append(rows[{k}])",
+    "b[0] = rows[{k}]",
+    "b = rows",
+    "new = rows[{k}]",
+    "new = b[{k}]",
+    "new = [{e}, {e}]",
+    "rows[{k}] = new",
+    "rows[i] = new",
+    "rows.append(new)",
+    "rows.insert(0, new)",
+    "rows[1] = rows[0]",
+    "for j in range(n): rows[j] = new",
+    "for j in range(n): b.append(new)",
+    "for j in range(n): b.append(rows[j])",
+    "if p > 1: rows[0] = new",
+    "if p > 1: b = rows",
+)
+"""Statements after which two lists may have one list as an item."""
+_MOVING = (
+    "rows.pop()",
+    "b.pop()",
+    "rows.pop(0)",
+    "rows[0], rows[1] = rows[1], rows[0]",
+    "rows[0], rows[i] = rows[i], rows[0]",
+    "rows.reverse()",
+    "rows.sort(key=lambda r: -r[1])",
+    "del rows[0]",
+    "rows.append([{e}, {e}])",
+    "rows = [[y + 1 for y in r] for r in rows]",
+    "rows[{k}] = [{e}, {e}]",
+    "b = [r[:] for r in b]",
+    "for r in rows: t += r[0]",
+    "for r, s in zip(rows, more): t += r[0] * s[1]",
+    "t += max(r[1] for r in rows)",
+)
+"""Statements that move, replace or only read items."""
+_CHANGING = (
+    "rows[{k}][0] = {e}",
+    "rows[i][1] = {e}",
+    "rows[-1][1] += {e}",
+    "b[{k}][0] = {e}",
+    "b[-1][1] += {e}",
+    "new[0] = {e}",
+    "new[1] += {e}",
+    "more[{k}][0] = {e}",
+    "for r in rows: r[0] += {e}",
+    "for j in range(n): rows[j][1] = j",
+    "for j in range(len(b)): b[j][0] += 1",
+    "if p > 1: rows[0][0] = {e}",
+    "if p > 1: new[0] = {e}",
+    "rows[0].reverse()",
+    "rows[0].sort()",
+)
+"""Statements that change a list which may be an item of another one."""
+_FUNCTIONS = """\
+def glue(one, other):
+    return one + other
+
+
+def without_first(items):
+    return items[1:]
+
+
+def take_all(items):
+    result = []
+    for item in items:
+        result.append(item)
+    return result
+
+
+def table(n, start):
+    result = []
+    for k in range(n):
+        result.append([k, start - k])
+    return result
+
+
+"""
+
+
+def write_row_program(draw: Draw) -> PythonProgram:
+    """A function `f(n, p, i)` that shares, moves and changes the items of lists."""
+
+    def statement(kinds: tuple[str, ...]) -> str:
+        text = kinds[draw(0, len(kinds) - 1)]
+        while "{e}" in text:
+            text = text.replace("{e}", ("7", "n", "p + 1", "t", "-2")[draw(0, 4)], 1)
+        return text.replace("{k}", ("0", "1", "-1", "i")[draw(0, 3)])
+
+    orders = ((_SHARING, _CHANGING), (_SHARING, _MOVING, _CHANGING), (_SHARING, _SHARING, _CHANGING))
+    kinds = [*orders[draw(0, 2)], *((_SHARING, _MOVING, _CHANGING)[draw(0, 2)] for _ in range(draw(0, 2)))]
+    lines = ["rows, more, b, new, t, x = table(n, 5), table(n, 9), [[3, 4]], [1, 2], 0, 0", *map(statement, kinds)]
+    body = "\n".join(f"    {line}" for line in [*lines, "return rows, more, b, new, t"])
+    text = f"{_FUNCTIONS}def f(n, p, i):\n{body}\n"
+    return PythonProgram(text, ((4, 1, 2), (3, 2, 0)))
