@@ -24,7 +24,7 @@ from ..trace.pytree import LEAF, StaticLeaf, expose_static_leaves, leaf_names, r
 from ..trace.source_location import is_marked_inline
 from ..trace.stacked_items import DICT_CLASSES
 from ..trace.symbol import Symbol
-from .nested_lists import has_shared_rows
+from .nested_lists import has_shared_lists
 from .recursion import PythonCall, Recursion
 from .state import Journal, NotIsolated, RetraceRequest, open_journal, register_created, staging_depth
 from .trees import Tree, is_one_of_several, is_symbolic, split
@@ -192,7 +192,7 @@ def _is_value(result: Any, tree: Tree, journal: Journal, arguments: list[Any]) -
             identities.append(id(item))
             if id(item) not in journal.created_objects or is_one_of_several(item):
                 return False
-            if type(item) is list and has_shared_rows(item):  # perhaps with a list of the caller
+            if type(item) is list and has_shared_lists(item):  # perhaps with a list of the caller
                 return False
         if type(item) in (list, tuple, *DICT_CLASSES):
             pending += item.values() if type(item) in DICT_CLASSES else item

@@ -125,7 +125,7 @@ def _keep_condition(region: RegionBuilder, mark: RegionMark, condition: Any, whe
     region.nodes[first:] = reversed(kept)
     region.store.clear()
     region.store.update(mark.store)
-    region.specialization.item_origins = dict(mark.item_origins)
+    region.specialization.aliases.reset(mark.aliases)
 
 
 class _LoopFailure:

@@ -35,12 +35,12 @@ from .nested_lists import (
     find_taken_item,
     former_items,
     has_fixed_place,
-    has_shared_rows,
+    has_shared_lists,
     is_choice,
     is_valid,
     item_origin,
+    note_assigned_list,
     note_assigned_origin,
-    note_assigned_row,
     note_list_choice,
     note_origin,
     note_outdated,
@@ -73,7 +73,7 @@ from .writes import (
     announce_items_in_place,
     is_reordered,
     note_in_place,
-    note_write_in_array,
+    note_row_write,
     refuse_rebuilt,
     replace_items,
 )
@@ -248,7 +248,7 @@ def set_item(value: Any, container: Any, key: Any) -> None:
             note_reordered(container)
         return
     if has_stacked_items(container) and type(key) is not slice:
-        note_assigned_row(container, key, value)
+        note_assigned_list(container, key, value)
         announce_items(container)
         replace_items(container, assign_open_item(list(container), key, value))
         note_assigned_origin(container, key, value)
@@ -363,7 +363,7 @@ def _write_in_array(items: list[Any], origin: ItemOrigin) -> None:
     """Give an item of a list with stacked items these items, and so other lists that may be this one. A list that was
     taken from there before items moved may be this one, too: it must not be read any more."""
     container, index = origin.container, place_of(origin)
-    if has_shared_rows(container):
+    if has_shared_lists(container):
         _refuse(
             "a list is changed that may be an item of two lists, or be twice in one, whose length is known only at run "
             "time",
@@ -371,12 +371,13 @@ def _write_in_array(items: list[Any], origin: ItemOrigin) -> None:
         )
     places = [each for each in reachable_origins() if each.container is container and each.item is not origin.item]
     others = list(filter(is_valid, places))
-    was_reordered, count = is_reordered(container), origin.region.specialization.reorderings[id(container)]
+    counts = origin.region.specialization.aliases.reordering_counts
+    was_reordered, count = is_reordered(container), counts[id(container)]
     set_item(items, container, index)
     if not was_reordered:
         note_in_place(container)
-    origin.region.specialization.reorderings[id(container)] = count
-    note_write_in_array(container)
+    counts[id(container)] = count
+    note_row_write(container)
     current = {id(each.item) for each in (origin, *others)}
     copied = [item for item in former_items(container) if id(item) not in current and is_one_of_several(item)]
     note_outdated([*copied, *(each.item for each in places if id(each.item) not in current)])

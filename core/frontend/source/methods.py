@@ -22,7 +22,7 @@ from . import library
 from .convert import convert
 from .items import get_or_default, refresh_taken_items, sort_items, take_out
 from .mathematics import apply_math, check_power
-from .nested_lists import note_added_row, note_shared_rows
+from .nested_lists import note_added_list, note_shared_lists
 from .open_lists import insert_open_item, stack_items, take_slice
 from .operators import Operators
 from .pushed_items import PushedItems
@@ -100,7 +100,7 @@ def sort(operators: Operators, items: Any, /, *, key: Any = None, reverse: Any =
         copied = create_list(operators, items)
         keys = copied if key is None else convert(library.apply_key)(copied, key)  # type: ignore[arg-type]
         result = register_created(sort_items(is_less, copied, keys, bool(reverse)))
-        note_shared_rows(result)
+        note_shared_lists(result)
         return result  # type: ignore[no-any-return]
     values = [read_variable(item) for item in operators.call(iter, items)]
     keys = values if key is None else [read_variable(operators.call(key, item)) for item in values]
@@ -156,7 +156,7 @@ def create_list(operators: Operators, *iterables: Any) -> Any:
     (items,) = iterables
     if has_stacked_items(items):
         result = register_created(list(items))
-        note_shared_rows(items, result)
+        note_shared_lists(items, result)
         return result
     if is_counted(items):
         items = push_all(items)
@@ -169,7 +169,7 @@ def create_tuple(operators: Operators, *iterables: Any) -> Any:
 
 
 def _append(operators: Operators, items: list[Any], value: Any) -> Any:
-    note_added_row(items, value)
+    note_added_list(items, value)
     return NotImplemented
 
 
@@ -180,7 +180,7 @@ def _copy(operators: Operators, items: list[Any]) -> Any:
 def _extend(operators: Operators, items: list[Any], iterable: Any) -> Any:
     if has_stacked_items(iterable):
         announce_items(items)  # which lists these are is known only at run time
-        note_shared_rows(items, iterable)
+        note_shared_lists(items, iterable)
     if isinstance(iterable, PushedItems):
         new_items = collect_items(iterable)
         announce_items(items)
@@ -206,7 +206,7 @@ def _pop(operators: Operators, items: list[Any] | deque[Any], index: Any = -1) -
 def _insert(operators: Operators, items: list[Any], index: Any, value: Any) -> Any:
     if not (has_stacked_items(items) or is_symbolic(read_variable(index))):
         return NotImplemented
-    note_added_row(items, value)
+    note_added_list(items, value)
     announce_items(items)
     items[:] = insert_open_item(items, index, value)
     return None

@@ -2,7 +2,8 @@
 it is one.
 
 Python has one object in both places, a trace has a copy. So a change of the copy is written where it comes from, and
-the copies of places that may be the same one are taken again.
+the copies of places that may be the same one are taken again. What is known about this is noted in
+`core/frontend/trace/aliases.py`.
 """
 
 from __future__ import annotations
@@ -11,7 +12,8 @@ import operator
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
-from ..trace.program_builder import RegionBuilder, current_region
+from ..trace.aliases import RepeatedIndex
+from ..trace.program_builder import RegionBuilder, current_aliases, current_region
 from ..trace.stacked_items import DICT_CLASSES, StackedItems, item_length
 from .state import active_journal, register_created
 
@@ -37,16 +39,17 @@ def note_origin(item: list[Any], container: list[Any] | tuple[list[Any], ...], i
     """Note that a list is the item of another one at an index, or one of several lists."""
     region = current_region()
     assert region is not None, "only a trace has symbolic lengths and indices"
-    count = region.specialization.reorderings[id(container)]
+    aliases = region.specialization.aliases
+    count = aliases.reordering_counts[id(container)]
     origin = ItemOrigin(
         register_created(item), container, index, list(container), contents_of(container), count, region
     )
-    region.specialization.item_origins[id(item)] = origin
+    aliases.item_origins[id(item)] = origin
 
 
 def note_taken_again(origin: ItemOrigin) -> None:
     """Note that a list has the items that it has where it comes from."""
-    origins = origin.region.specialization.item_origins
+    origins = origin.region.specialization.aliases.item_origins
     origins[id(origin.item)] = origin._replace(contents=contents_of(origin.container))
 
 
@@ -57,8 +60,7 @@ def contents_of(container: Sequence[Any]) -> list[Any]:
 
 def item_origin(item: Any) -> ItemOrigin | None:
     """Where a list was taken from, if it is still there: a change of the item is one there, too."""
-    region = current_region()
-    origin = None if region is None else region.specialization.item_origins.get(id(item))
+    origin = current_aliases().item_origins.get(id(item))
     return origin if isinstance(origin, ItemOrigin) and is_valid(origin) else None
 
 
@@ -71,18 +73,17 @@ def is_valid(origin: ItemOrigin) -> bool:
     """Whether an item is still where it was taken: it is one of several lists, or no item of its list has moved."""
     if is_choice(origin):
         return True
-    count = origin.region.specialization.reorderings[id(origin.container)]
+    count = origin.region.specialization.aliases.reordering_counts[id(origin.container)]
     return count == origin.reorderings or are_same(contents_of(origin.container), origin.contents)
 
 
 def reachable_origins() -> list[ItemOrigin]:
     """The origins of the lists that code of the region under trace can have."""
-    region, regions = current_region(), set[int]()
-    origins = () if region is None else tuple(region.specialization.item_origins.values())
-    while region is not None:
-        regions.add(id(region))
-        region = region.parent
-    return [origin for origin in origins if id(origin.region) in regions]
+    region = current_region()
+    if region is None:
+        return []
+    regions = {id(each) for each in (region, *region.enclosing_regions())}
+    return [origin for origin in current_aliases().item_origins.values() if id(origin.region) in regions]
 
 
 def valid_origins() -> list[ItemOrigin]:
@@ -126,74 +127,69 @@ def are_same(first: Sequence[Any], second: Sequence[Any]) -> bool:
     return len(first) == len(second) and all(map(operator.is_, first, second))
 
 
-def note_shared_rows(*containers: Sequence[Any]) -> None:
+def note_shared_lists(*containers: Sequence[Any]) -> None:
     """Note that these lists have items in common, or may have one twice, and so have all lists with their stacked
     items, such as a sum of lists that Python computes."""
-    region = current_region()
-    if region is not None:
-        shared = [*containers, *(item for each in containers for item in each if type(item) is StackedItems)]
-        region.specialization.shared_rows.update((id(each), each) for each in shared)
+    stacked = [item for container in containers for item in container if type(item) is StackedItems]
+    current_aliases().shared_lists.update((id(each), each) for each in (*containers, *stacked))
 
 
 def note_snapshot(items: list[Any]) -> None:
     """Note that a list has the items that another one has at this moment."""
-    region = current_region()
-    if region is not None:
-        region.specialization.shared_rows[id(items)] = items
+    current_aliases().shared_lists[id(items)] = items
 
 
-def keep_shared(container: list[Any]) -> None:
+def note_remaining_share(container: list[Any]) -> None:
     """Note, before items of a list move or are replaced, that it still shares the others."""
-    region = current_region()
-    if region is not None and any(id(item) in region.specialization.shared_rows for item in container):
+    shared = current_aliases().shared_lists
+    if any(id(item) in shared for item in container):
         note_snapshot(container)
 
 
-def note_added_row(container: list[Any], row: Any) -> None:
+def note_added_list(container: list[Any], item: Any) -> None:
     """Note that a list gets an item, which is shared if it is a list that is an item already. A loop is traced more
     than once, so that a list from before the loop that each trip adds is one."""
-    region = current_region()
-    if region is None or type(row) is not list:
+    if type(item) is not list:
         return
-    specialization = region.specialization
-    origin = specialization.item_origins.get(id(row))
+    aliases = current_aliases()
+    origin = aliases.item_origins.get(id(item))
     if origin is not None:
-        note_shared_rows(container, origin.container)
-    elif id(row) in specialization.added_rows:
-        note_shared_rows(container)
-    specialization.added_rows[id(row)] = row
+        note_shared_lists(container, origin.container)
+    elif id(item) in aliases.added_lists:
+        note_shared_lists(container)
+    aliases.added_lists[id(item)] = item
 
 
-def note_assigned_row(container: list[Any], index: Any, row: Any) -> None:
+def note_assigned_list(container: list[Any], index: Any, item: Any) -> None:
     """Note that a list gets an item at an index. An item of the same list is then in two places, until the other place
     gets another one, as in `x[i], x[j] = x[j], x[i]`."""
-    region = current_region()
-    if region is None:
-        return
-    specialization = region.specialization
-    places = [place for place in specialization.repeated_rows.pop(id(container), ()) if not _is_same(place, index)]
-    noted = specialization.item_origins.get(id(row))
-    if noted is None and type(row) is list and not _is_from_here(row):
-        note_shared_rows(container)  # each trip of a loop may assign the same list
-    elif noted is None or noted.container is not container:
-        note_added_row(container, row)
-    elif is_valid(noted) and not _is_same(noted.index, index):
-        places.append(noted.index)
-    if places:
-        specialization.repeated_rows[id(container)] = places
+    aliases = current_aliases()
+    _forget_repeated(container, index)
+    origin = aliases.item_origins.get(id(item))
+    if origin is None and type(item) is list and not _is_from_here(item):
+        note_shared_lists(container)  # each trip of a loop may assign the same list
+    elif origin is None or origin.container is not container:
+        note_added_list(container, item)
+    elif is_valid(origin) and not _is_same(origin.index, index):
+        repeated = RepeatedIndex(origin.index, current_region())
+        aliases.repeated_indices[id(container)] = [*aliases.repeated_indices.get(id(container), ()), repeated]
 
 
-def note_assigned_origin(container: list[Any], index: Any, row: Any) -> None:
+def _forget_repeated(container: list[Any], index: Any) -> None:
+    """Forget that the item at an index is in another place, too: it is about to be replaced."""
+    repeated = current_aliases().repeated_indices
+    others = [each for each in repeated.pop(id(container), ()) if not _is_same(each.index, index)]
+    if others:
+        repeated[id(container)] = others
+
+
+def note_assigned_origin(container: list[Any], index: Any, item: Any) -> None:
     """Note, once a list has an item at an index, that the item, if it is a new list, is the one there: a change of it
     is one of the list at that place."""
-    region = current_region()
-    if (
-        region is not None
-        and type(row) is list
-        and id(row) not in region.specialization.item_origins
-        and id(container) not in region.specialization.shared_rows
-    ):
-        note_origin(row, container, index)
+    aliases = current_aliases()
+    is_noted = id(item) in aliases.item_origins or id(container) in aliases.shared_lists
+    if current_region() is not None and type(item) is list and not is_noted:
+        note_origin(item, container, index)
 
 
 def _is_from_here(row: list[Any]) -> bool:
@@ -202,38 +198,33 @@ def _is_from_here(row: list[Any]) -> bool:
     return journal is None or id(row) in journal.created_objects
 
 
-def note_items(identity: int, items: Sequence[Any]) -> None:
+def note_stacked_lists(identity: int, items: Sequence[Any]) -> None:
     """Note the lists that are items of a list, given by its identity, before an array holds them."""
-    region, rows = current_region(), {id(item): item for item in items if type(item) is list}
-    if region is not None and rows:
-        region.specialization.added_items.setdefault(identity, {}).update(rows)
-
-
-def note_outdated(lists: Iterable[list[Any]]) -> None:
-    """Note lists that must not be read any more: a list that may be one of them was changed in another one."""
-    region = current_region()
-    if region is not None:
-        region.specialization.outdated_lists.update((id(each), each) for each in lists)
+    lists = {id(item): item for item in items if type(item) is list}
+    if lists:
+        current_aliases().stacked_lists.setdefault(identity, {}).update(lists)
 
 
 def former_items(container: Sequence[Any]) -> list[list[Any]]:
     """The lists that were items of a list of symbolic length, and are not any more: arrays may have copies of them."""
-    region, items = current_region(), set(map(id, container))
-    known = {} if region is None else region.specialization.added_items.get(id(container), {})
-    return [item for identity, item in known.items() if identity not in items]
+    items = set(map(id, container))
+    stacked = current_aliases().stacked_lists.get(id(container), {})
+    return [item for identity, item in stacked.items() if identity not in items]
 
 
-def has_shared_rows(container: Sequence[Any]) -> bool:
-    """Whether a row of a list may be one of another list, too, or be in two places."""
-    region = current_region()
-    if region is None:
-        return False
-    specialization, items = region.specialization, set(map(id, container))
+def note_outdated(lists: Iterable[list[Any]]) -> None:
+    """Note lists that must not be read any more: a list that may be one of them was changed in another one."""
+    current_aliases().outdated_lists.update((id(each), each) for each in lists)
+
+
+def has_shared_lists(container: Sequence[Any]) -> bool:
+    """Whether an item of a list may be one of another list, too, or be in two places."""
+    aliases, items = current_aliases(), set(map(id, container))
     return (
         len(container) != len(items)
-        or any(identity in specialization.item_origins for identity in items)
-        or id(container) in specialization.repeated_rows
-        or any(identity in specialization.shared_rows for identity in (id(container), *items))
+        or any(identity in aliases.item_origins for identity in items)
+        or id(container) in aliases.repeated_indices
+        or any(identity in aliases.shared_lists for identity in (id(container), *items))
     )
 
 
@@ -243,7 +234,7 @@ def are_different_places(first: Any, second: Any) -> bool:
 
 
 class ListChoice(NamedTuple):
-    """Of which lists a list is one, as the run says."""
+    """Of which lists a list is one; the run decides which."""
 
     item: list[Any]
     number: Any
@@ -253,11 +244,10 @@ class ListChoice(NamedTuple):
 
 def note_list_choice(chosen: Any, number: Any, options: Sequence[Any]) -> None:
     """Note that each list in a value is the one in the option of this number."""
-    region = current_region()
-    if region is None or any(chosen is option for option in options):
+    if any(chosen is option for option in options):
         return
     if type(chosen) is list and all(type(option) is list for option in options):
-        region.specialization.list_choices[id(chosen)] = ListChoice(chosen, number, tuple(options))
+        current_aliases().list_choices[id(chosen)] = ListChoice(chosen, number, tuple(options))
     for part, parts in _parallel_parts(chosen, options):
         note_list_choice(part, number, parts)
 
@@ -275,5 +265,5 @@ def _parallel_parts(value: Any, others: Sequence[Any]) -> Iterator[tuple[Any, tu
 
 def list_choice(value: Any) -> ListChoice | None:
     """Of which lists a list is one; None for all others."""
-    region = current_region()
-    return None if region is None else region.specialization.list_choices.get(id(value))
+    choice = current_aliases().list_choices.get(id(value))
+    return choice if isinstance(choice, ListChoice) else None

@@ -35,7 +35,7 @@ from ..trace.stacked_items import (
     has_stacked_items,
 )
 from ..trace.symbol import Symbol, array_namespace
-from .nested_lists import find_taken_item, note_origin, note_shared_rows
+from .nested_lists import find_taken_item, note_origin, note_shared_lists
 from .raising import raised, stage_assertion
 from .state import register_created
 from .trees import Tree, note_copied, note_copied_records, split
@@ -413,7 +413,7 @@ def get_open_item(container: Any, index: Any) -> Any:
         part = [take_slice(stack_items(container), index)] if len(container) else []
         if type(container) is not list:
             return tuple(part)
-        note_shared_rows(container, part)
+        note_shared_lists(container, part)
         return register_created(part)
     if _known_position(container, index):
         return container[index]
@@ -588,7 +588,7 @@ def repeat_items(container: Any, count: Any) -> Any:
         length = item_count(container)
         positions = namespace.arange(namespace.maximum(length * count, 0)) % namespace.maximum(length, 1)
     result = register_created([gather(items, positions)])
-    note_shared_rows(container, result)
+    note_shared_lists(container, result)
     return result
 
 

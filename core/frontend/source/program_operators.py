@@ -164,7 +164,7 @@ class ProgramOperators(Operators):
     def share(self, iterable: Any) -> Any:
         check_current(iterable)
         if has_stacked_items(iterable):
-            nested_lists.note_shared_rows(iterable)
+            nested_lists.note_shared_lists(iterable)
         return self.spread(iterable)
 
     def merge(self, left: Any, right: Any) -> Any:
@@ -260,7 +260,7 @@ class ProgramOperators(Operators):
             self._library_call(library.update_table, left, tables.pairs_of(right))
             return left
         if has_stacked_items(right) or (symbol == "*" and has_stacked_items(left)):
-            nested_lists.note_shared_rows(left, right)
+            nested_lists.note_shared_lists(left, right)
         return super().augment(symbol, left, right)
 
     @by_option(1, 2)
@@ -271,7 +271,7 @@ class ProgramOperators(Operators):
             result = self._repeat_items(left, right)
         result = super().binary(symbol, left, right) if result is NotImplemented else result
         if type(result) is list and has_stacked_items(result):
-            nested_lists.note_shared_rows(result, *(each for each in (left, right) if type(each) is list))
+            nested_lists.note_shared_lists(result, *(each for each in (left, right) if type(each) is list))
         return result
 
     def _repeat_items(self, left: Any, right: Any) -> Any:

@@ -22,7 +22,7 @@ from . import items, library, open_lists
 from .calls import announce_iteration, check_iterators
 from .classes import user_method
 from .convert import convert
-from .nested_lists import note_added_row, note_snapshot
+from .nested_lists import note_added_list, note_snapshot
 from .operators import Operators
 from .pushed_items import PushedItems, SingleUse
 from .raising import raised, stage_assertion
@@ -255,7 +255,7 @@ def collect_items(generator: PushedItems) -> Any:
     result = register_created([])
 
     def add(item: Any) -> None:
-        note_added_row(result, item)
+        note_added_list(result, item)
         announce_items(result)
         result.append(item)
 

@@ -58,7 +58,7 @@ from ..trace.source_location import is_internal_file, user_location
 from ..trace.stacked_items import DICT_CLASSES, TracedSet, dict_like
 from ..trace.symbol import Symbol
 from .choices import created_attributes, like_model, unify_options
-from .nested_lists import note_items, note_list_choice
+from .nested_lists import note_list_choice, note_stacked_lists
 from .open_lists import DifferentItems, column_positions, leaf_kind, lift, prototype
 from .raising import is_raised, raise_from_here, stage_failure, unreached_operand
 from .state import (
@@ -421,7 +421,7 @@ class _Merger:
         )  # one object on both paths, whose items are a place of their own
         note_copied([then_value, else_value], shared)
         if key[0] is ItemsPlace and type(then_value) is type(else_value) is list:
-            note_items(key[1], [*then_value, *else_value])
+            note_stacked_lists(key[1], [*then_value, *else_value])
         self.options[key] = then_value, else_value
         then_value, else_value = then.view(then_value, shared), otherwise.view(else_value, shared)
         scopes = [functools.partial(enter_region, branch) for branch in self.branches]
@@ -806,7 +806,7 @@ def _carry(
     if isinstance(content, MaybeUnassigned):
         content = content.value
     if isinstance(place, ItemsPlace) and type(content) is list:
-        note_items(id(place.container), content)
+        note_stacked_lists(id(place.container), content)
     tree = None if is_unassigned(content) else split(content)
     if tree is None or not tree.leaves:
         constants[place.key] = place

@@ -14,7 +14,7 @@ import numpy as np
 from ...types import Type
 from ..trace.captures import VariableBase
 from ..trace.choice import Choice
-from ..trace.program_builder import TracedValue, current_region, to_operand, unwrap_weak
+from ..trace.program_builder import TracedValue, current_aliases, to_operand, unwrap_weak
 from ..trace.pytree import (
     StaticLeaf,
     TreeDef,
@@ -121,26 +121,22 @@ def older_containers(state: Any, is_new: Callable[[Any], bool]) -> set[int]:
 
 def note_rebuilt(state: Any, shared: Collection[int] = ()) -> Any:
     """Register the lists and dicts of state that is rebuilt, but for those with these identities; returns it."""
-    region = current_region()
-    if region is not None:
-        _register(state, shared, region.specialization.rebuilt_containers)
+    _register(state, shared, current_aliases().rebuilt_containers)
     return state
 
 
 def note_copied(state: Any, shared: Collection[int] = ()) -> None:
     """Register the lists and dicts of state of which staging has a copy, but for those with these identities."""
-    region = current_region()
-    if region is not None:
-        _register(state, shared, region.specialization.copied_containers)
+    _register(state, shared, current_aliases().copied_containers)
 
 
 def note_copied_records(state: Any) -> Any:
     """Register the instances of dataclasses in a value that is a copy of an item; returns it. An attribute of such an
     instance must not be assigned."""
-    region, pending = current_region(), [state]
-    for part in pending if region is not None else ():  # a worklist: the loop appends to it
+    rebuilt, pending = current_aliases().rebuilt_containers, [state]
+    for part in pending:  # a worklist: the loop appends to it
         if is_record(part):
-            region.specialization.rebuilt_containers[id(part)] = part  # type: ignore[union-attr]
+            rebuilt[id(part)] = part
             pending += attributes_of(part).values()
         elif type(part) in (list, tuple):
             pending += part
@@ -167,14 +163,12 @@ def _register(state: Any, shared: Collection[int], containers: dict[int, Any]) -
 
 def is_rebuilt(container: Any) -> bool:
     """Whether staging has made this list or dict, from the contents of others."""
-    region = current_region()
-    return region is not None and id(container) in region.specialization.rebuilt_containers
+    return id(container) in current_aliases().rebuilt_containers
 
 
 def is_one_of_several(container: Any) -> bool:
     """Whether staging has made this list or dict from others, or others from it: they may be one object."""
-    region = current_region()
-    return is_rebuilt(container) or (region is not None and id(container) in region.specialization.copied_containers)
+    return is_rebuilt(container) or id(container) in current_aliases().copied_containers
 
 
 def is_same(first: Any, second: Any) -> bool:

@@ -11,12 +11,12 @@ import numpy as np
 
 from ...errors import Invalid, describe_class
 from ..trace.captures import VariableBase
-from ..trace.program_builder import current_region
+from ..trace.program_builder import current_aliases
 from ..trace.python_operations import perform
 from ..trace.pytree import is_record
 from ..trace.source_location import user_location
 from ..trace.stacked_items import StackedItems, has_stacked_items
-from .nested_lists import keep_shared, note_items
+from .nested_lists import note_remaining_share, note_stacked_lists
 from .state import CONTAINERS, AttributePlace, ItemsPlace, active_journal, record_write
 from .trees import is_one_of_several
 
@@ -105,32 +105,28 @@ def refuse_rebuilt(container: Any, hint: str) -> NoReturn:
 def announce_items(container: Any) -> None:
     """Announce a change of items, which may move them. Raises Invalid (F4) where it could not be undone, or where the
     container may be one of several."""
-    region = current_region()
-    if region is not None and type(container) is list:
-        keep_shared(container)
-        region.specialization.reordered_lists[id(container)] = container
-        region.specialization.reorderings[id(container)] += 1
+    if type(container) is list:
+        note_remaining_share(container)
+        aliases = current_aliases()
+        aliases.reordered_lists[id(container)] = container
+        aliases.reordering_counts[id(container)] += 1
     announce_items_in_place(container)
 
 
 def is_reordered(container: Any) -> bool:
     """Whether items of a list may have been moved or replaced."""
-    region = current_region()
-    return region is not None and id(container) in region.specialization.reordered_lists
+    return id(container) in current_aliases().reordered_lists
 
 
 def note_in_place(container: Any) -> None:
     """Note that the latest change of a list has changed one of its items, and moved none."""
-    region = current_region()
-    if region is not None:
-        region.specialization.reordered_lists.pop(id(container), None)
+    current_aliases().reordered_lists.pop(id(container), None)
 
 
-def note_write_in_array(container: Any) -> None:
+def note_row_write(container: Any) -> None:
     """Note that an item of a list has changed, which is a list that an array holds."""
-    region = current_region()
-    if region is not None and any(type(item) is StackedItems for item in container):
-        region.specialization.writes_in_arrays = True
+    if any(type(item) is StackedItems for item in container):
+        current_aliases().has_row_writes = True
 
 
 def announce_items_in_place(container: Any) -> None:
@@ -140,7 +136,7 @@ def announce_items_in_place(container: Any) -> None:
         copied = "x.copy()" if type(container) is defaultdict else f"{type(container).__name__}(x)"
         refuse_rebuilt(container, f"change a copy: x = {copied}")
     if type(container) is list and has_stacked_items(container):
-        note_items(id(container), container)
+        note_stacked_lists(id(container), container)
     if active_journal() is None:
         return
     if isinstance(container, CONTAINERS):

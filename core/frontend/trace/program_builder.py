@@ -18,7 +18,6 @@ So the result types of a function depend on the function and its callees, not on
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
@@ -47,6 +46,7 @@ from ...program.program import (
 from ...recursion import recursion_limit
 from ...types import Type
 from ...value import Literal, literal
+from .aliases import Aliases, AliasMark
 from .annotation import FunctionSpec
 from .captures import Resource, VariableBase, constant_resource, literal_resource, sort_resources
 from .choice import Choice
@@ -288,8 +288,8 @@ class ProgramBuilder:
             except TagloomError:
                 if is_last:
                     raise
-                function.writes_in_arrays = True
-            if function.writes_in_arrays and not is_last:
+                function.aliases.has_row_writes = True
+            if function.aliases.has_row_writes and not is_last:
                 function.has_rows_of_their_own, function.signature = True, signature
                 self._trace_body(function)
         finally:
@@ -775,8 +775,7 @@ def _has_items(container: Any, before: list[Any]) -> bool:
 def check_current(*values: Any) -> None:
     """Raises Invalid (F4) for a list, which may be an item of one of these values, that is also an item of a list of
     symbolic length, and was changed there: the trace has the list from before."""
-    region = current_region()
-    outdated = {} if region is None else region.specialization.outdated_lists
+    outdated = current_aliases().outdated_lists
     pending = list(values) if outdated else []
     for part in pending:  # a worklist: the loop appends to it
         if id(part) in outdated:
@@ -1000,32 +999,10 @@ class Specialization:
     """The locations of the loops of known length that the latest trace cannot stage."""
     certain_results: set[str] = field(default_factory=set)
     """The results of nodes that never trap: an index of theirs is in range."""
-    item_origins: dict[int, Any] = field(default_factory=dict)
-    """For each list that was taken out of a list of symbolic length: where it was."""
-    rebuilt_containers: dict[int, Any] = field(default_factory=dict)
-    """The lists and dicts that the latest trace has put together from results of branches and loops, by identity."""
-    copied_containers: dict[int, Any] = field(default_factory=dict)
-    """The lists and dicts of which such ones may be copies, by identity."""
-    list_choices: dict[int, Any] = field(default_factory=dict)
-    """For each list that is one of several in the latest trace: which, and of which."""
-    shared_rows: dict[int, Any] = field(default_factory=dict)
-    """The lists that may have items in common with others, or one twice, by identity."""
-    added_rows: dict[int, Any] = field(default_factory=dict)
-    """The lists that the latest trace adds to other lists, by identity."""
-    repeated_rows: dict[int, list[Any]] = field(default_factory=dict)
-    """For lists of symbolic length, by identity: the indices of the rows that are in another place, too."""
-    added_items: dict[int, dict[int, Any]] = field(default_factory=dict)
-    """For lists of symbolic length, by identity: the lists that were their items, by identity."""
-    outdated_lists: dict[int, Any] = field(default_factory=dict)
-    """Lists that are items of a list of symbolic length, and were changed there, by identity."""
-    writes_in_arrays: bool = False
-    """Whether the latest trace changes a list that an array holds as a row."""
+    aliases: Aliases = field(default_factory=Aliases)
+    """Which lists and dicts of the latest trace may be one object, or share items."""
     has_rows_of_their_own: bool = False
     """Whether the rows of arguments are lists of their own under trace, although one array holds them."""
-    reordered_lists: dict[int, Any] = field(default_factory=dict)
-    """The lists in which the latest trace moves or replaces items, or may do so, by identity."""
-    reorderings: Counter[int] = field(default_factory=Counter)
-    """How often the latest trace has moved or replaced items of a list, or may have done so, by the list's identity."""
     python_calls: list[Any] = field(default_factory=list)
     """The calls of Python functions that are running in the latest trace."""
     trap_guard: Callable[[str, Sequence[TracedOperand], Attributes], bool] | None = None
@@ -1085,12 +1062,7 @@ class Specialization:
         self.regions = []
         self.callee_signatures, self.previous_callees = None, ()
         self.deferred_error, self.region, self.captures = None, None, {}
-        self.rebuilt_containers, self.copied_containers = {}, {}
-        self.item_origins, self.python_calls = {}, []
-        self.shared_rows, self.repeated_rows, self.added_rows = {}, {}, {}
-        self.added_items, self.outdated_lists = {}, {}
-        self.reordered_lists, self.reorderings = {}, Counter()
-        self.list_choices, self.writes_in_arrays = {}, False
+        self.aliases, self.python_calls = Aliases(), []
         self.length_changes, self.python_trips, self.certain_results, self.unrolled_loops = 0, 0, set(), set()
 
     def invalidate_signature(self) -> None:
@@ -1225,7 +1197,7 @@ class RegionBuilder:
         """The state of the region for `reset`, before code whose nodes may have to be undone."""
         inner = self.specialization
         sizes = (len(self.nodes), len(self.values), len(inner.regions), len(inner.callee_signatures or ()))
-        return RegionMark(self.snapshot(), sizes, dict(self.store), dict(inner.item_origins))
+        return RegionMark(self.snapshot(), sizes, dict(self.store), inner.aliases.mark())
 
     def reset(self, mark: RegionMark) -> None:
         """Undo all that was added to the region, and to the function by it, since the mark. What it captured stays
@@ -1244,7 +1216,7 @@ class RegionBuilder:
             del function.callee_signatures[callee]
         self.store.clear()
         self.store.update(mark.store)
-        function.item_origins = dict(mark.item_origins)
+        function.aliases.reset(mark.aliases)
 
     def assigned_variables(self) -> tuple[Resource, ...]:
         """The variables that the region assigns."""
@@ -1263,14 +1235,20 @@ class RegionMark(NamedTuple):
     sizes: tuple[int, int, int, int]
     """The numbers of nodes, values, regions of the function, and callees."""
     store: dict[Resource, TracedOperand]
-    item_origins: dict[int, Any]
-    """Those of the function."""
+    aliases: AliasMark
+    """The mark of the notes of the function."""
 
 
 _CURRENT_REGION: ContextVar[RegionBuilder | None] = ContextVar("current_region", default=None)
 
 current_region: Callable[[], RegionBuilder | None] = _CURRENT_REGION.get
 """The region under trace, or None."""
+
+
+def current_aliases() -> Aliases:
+    """The notes on aliases of the function under trace; outside of a trace new ones, which nothing reads."""
+    region = current_region()
+    return Aliases() if region is None else region.specialization.aliases
 
 
 @contextmanager

@@ -256,7 +256,7 @@ def test_shared_rows(function: Callable[[int], object]) -> None:
 @pytest.mark.parametrize("function", (repeat_row, change_slice, append_row_in_loop))
 def test_unnoted_shared_rows(function: Callable[[int], object], monkeypatch: MonkeyPatch) -> None:
     """Broken: nothing notes the lists that have an item in common."""
-    monkeypatch.setattr(items, "has_shared_rows", lambda container: False)
+    monkeypatch.setattr(items, "has_shared_lists", lambda container: False)
     with pytest.raises(pytest.fail.Exception):
         check_sharing(function)
 

@@ -206,12 +206,12 @@ def test_rows_with_two_names_are_not_changed(function: Any) -> None:
 
 
 def _forget_shared_blocks(patch: MonkeyPatch) -> None:
-    patch.setattr(nested_lists, "note_shared_rows", lambda *containers: None)
+    patch.setattr(nested_lists, "note_shared_lists", lambda *containers: None)
     patch.setattr(nested_lists, "note_snapshot", lambda items: None)
 
 
 def _forget_items(patch: MonkeyPatch) -> None:
-    patch.setattr(writes, "note_items", lambda identity, items: None)
+    patch.setattr(writes, "note_stacked_lists", lambda identity, items: None)
 
 
 def _forget_assigned_rows(patch: MonkeyPatch) -> None:
@@ -219,7 +219,7 @@ def _forget_assigned_rows(patch: MonkeyPatch) -> None:
 
 
 def _rebuild_shared_results(patch: MonkeyPatch) -> None:
-    patch.setattr(functions, "has_shared_rows", lambda container: False)
+    patch.setattr(functions, "has_shared_lists", lambda container: False)
 
 
 @pytest.mark.full

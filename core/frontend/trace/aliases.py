@@ -1,0 +1,70 @@
+"""Which lists and dicts under trace may be one object, or may share items.
+
+Python has one object where a trace may have copies: an array has copies of the lists that are its rows, and a branch or
+loop leaves a new list that stands for one of several. So a change by one name must reach the other names. The front end
+for Python (`core/frontend/source`) notes here where each list comes from, and who may share what. By that it writes a
+change to all copies, or refuses it.
+
+There are two kinds of notes. An origin (`item_origins`, `list_choices`) says of which object a list is a copy: changes
+of the list are written there. All other notes say what may be so. They can only have more changes refused, so most of
+them stay where code under trace is undone.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+
+class RepeatedIndex(NamedTuple):
+    """An index of a list whose item is in another place of the list, too."""
+
+    index: Any
+    region: Any
+    """The region under trace that put it there."""
+
+
+class AliasMark(NamedTuple):
+    """The notes that are restored where code under trace is undone."""
+
+    item_origins: dict[int, Any]
+    repeated_indices: dict[int, list[RepeatedIndex]]
+
+
+@dataclass(slots=True)
+class Aliases:
+    """The notes of one trace of a function. Keys are identities of lists and dicts, which the notes keep alive."""
+
+    item_origins: dict[int, Any] = field(default_factory=dict)
+    """Where a list was taken from that was an item of another one, as an `ItemOrigin`."""
+    list_choices: dict[int, Any] = field(default_factory=dict)
+    """Of which lists a list is one, as a `ListChoice`."""
+    rebuilt_containers: dict[int, Any] = field(default_factory=dict)
+    """The lists, dicts and dataclasses that were put together from results of branches and loops."""
+    copied_containers: dict[int, Any] = field(default_factory=dict)
+    """The lists and dicts of which those may be copies."""
+    shared_lists: dict[int, Any] = field(default_factory=dict)
+    """The lists, and the stacked items in lists, that may have items in common with others, or an item twice."""
+    added_lists: dict[int, Any] = field(default_factory=dict)
+    """The lists that were added to other lists as items."""
+    repeated_indices: dict[int, list[RepeatedIndex]] = field(default_factory=dict)
+    """For lists of symbolic length: the indices of items that are in another place of the list, too."""
+    stacked_lists: dict[int, dict[int, Any]] = field(default_factory=dict)
+    """For lists of symbolic length: the lists that were their items, of which arrays may have copies."""
+    outdated_lists: dict[int, Any] = field(default_factory=dict)
+    """The lists that must not be read any more: a list that may be the same one was changed."""
+    reordered_lists: dict[int, Any] = field(default_factory=dict)
+    """The lists whose items were moved or replaced, or may have been."""
+    reordering_counts: Counter[int] = field(default_factory=Counter)
+    """How often items of a list were moved or replaced, or may have been."""
+    has_row_writes: bool = False
+    """Whether a list was changed that an array holds as a row."""
+
+    def mark(self) -> AliasMark:
+        """The notes to restore by `reset`, before code that may be undone."""
+        return AliasMark(dict(self.item_origins), dict(self.repeated_indices))
+
+    def reset(self, mark: AliasMark) -> None:
+        """Restore the notes of a mark."""
+        self.item_origins, self.repeated_indices = dict(mark.item_origins), dict(mark.repeated_indices)
