@@ -172,15 +172,22 @@ def note_assigned_list(container: list[Any], index: Any, item: Any) -> None:
         note_added_list(container, item)
     elif is_valid(origin) and not _is_same(origin.index, index):
         repeated = RepeatedIndex(origin.index, current_region())
-        aliases.repeated_indices[id(container)] = [*aliases.repeated_indices.get(id(container), ()), repeated]
+        aliases.repeated_indices.setdefault(id(container), []).append(repeated)
 
 
 def _forget_repeated(container: list[Any], index: Any) -> None:
     """Forget that the item at an index is in another place, too: it is about to be replaced."""
     repeated = current_aliases().repeated_indices
-    others = [each for each in repeated.pop(id(container), ()) if not _is_same(each.index, index)]
+    noted = repeated.pop(id(container), [])
+    others = [each for each in noted if not (_is_same(each.index, index) and can_forget(each))]
     if others:
         repeated[id(container)] = others
+
+
+def can_forget(repeated: RepeatedIndex) -> bool:
+    """Whether an index is noted by code of the region under trace, or of one in it. A branch or loop cannot forget what
+    code around it has noted: the run may not take it."""
+    return current_region() in (repeated.region, *repeated.region.enclosing_regions())
 
 
 def note_assigned_origin(container: list[Any], index: Any, item: Any) -> None:

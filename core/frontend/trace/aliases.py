@@ -63,8 +63,12 @@ class Aliases:
 
     def mark(self) -> AliasMark:
         """The notes to restore by `reset`, before code that may be undone."""
-        return AliasMark(dict(self.item_origins), dict(self.repeated_indices))
+        return AliasMark(dict(self.item_origins), _copy_lists(self.repeated_indices))
 
     def reset(self, mark: AliasMark) -> None:
         """Restore the notes of a mark."""
-        self.item_origins, self.repeated_indices = dict(mark.item_origins), dict(mark.repeated_indices)
+        self.item_origins, self.repeated_indices = dict(mark.item_origins), _copy_lists(mark.repeated_indices)
+
+
+def _copy_lists(lists: dict[int, list[RepeatedIndex]]) -> dict[int, list[RepeatedIndex]]:
+    return {identity: list(indices) for identity, indices in lists.items()}

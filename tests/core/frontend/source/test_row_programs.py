@@ -183,6 +183,25 @@ def change_by_a_branch(n):
     return new[0]
 
 
+def replaced_by_a_branch(n):
+    rows = table(n)
+    rows[0] = rows[1]
+    if n > 4:
+        rows[1] = [5, 5]
+    rows[0][0] = 7
+    return rows[1][0]
+
+
+def replaced_in_a_loop(n):
+    rows = table(n)
+    for k in range(n):
+        rows[0] = rows[1]
+        if k > n:
+            rows[1] = [5, 5]
+    rows[0][0] = 7
+    return rows[1][0]
+
+
 REFUSED = (
     sum_of_lists,
     rest_of_a_call,
@@ -194,6 +213,8 @@ REFUSED = (
     change_in_the_list,
     change_in_a_loop,
     change_by_a_branch,
+    replaced_by_a_branch,
+    replaced_in_a_loop,
 )
 
 
@@ -218,6 +239,10 @@ def _forget_assigned_rows(patch: MonkeyPatch) -> None:
     patch.setattr(items, "note_assigned_origin", lambda container, index, row: None)
 
 
+def _forget_in_a_branch(patch: MonkeyPatch) -> None:
+    patch.setattr(nested_lists, "can_forget", lambda repeated: True)
+
+
 def _rebuild_shared_results(patch: MonkeyPatch) -> None:
     patch.setattr(functions, "has_shared_lists", lambda container: False)
 
@@ -230,6 +255,7 @@ def _rebuild_shared_results(patch: MonkeyPatch) -> None:
         (_forget_items, change_in_the_list),
         (_forget_assigned_rows, assign_at_the_end),
         (_rebuild_shared_results, rest_of_a_call),
+        (_forget_in_a_branch, replaced_by_a_branch),
     ],
 )
 def test_twins(twin: Any, function: Any) -> None:
