@@ -122,7 +122,7 @@ CONDITIONS: Mapping[str, Callable[[Operands, npt.NDArray[Any]], Any]] = {
     "wide-shift": lambda operands, result: operands[1] >= 8 * operands[0].dtype.itemsize,
     "out-of-range-cast": _is_beyond_range,
     "nan-cast": lambda operands, result: np.isnan(operands[0]) & (result.dtype.kind in "iu"),
-    "nan-operand": lambda operands, result: np.isnan(operands[0]),
+    "nan-operand": lambda operands, result: np.isnan(operands[-1]),
     "near-integer-quotient": _is_near_integer,
     "infinite-operand": _has_infinite_operand,
     "denormal": _has_denormal,

@@ -31,6 +31,8 @@ COMMAND = Path(__file__).with_name("live_machine.js")
 _INEXACT_OPS = """cbrt exp log sin cos tanh tan asin acos atan sinh cosh asinh acosh atanh expm1 log1p log2 log10 pow
     atan2 logaddexp erf erfc ndtri lgamma digamma polygamma normal"""
 INEXACT = frozenset(_INEXACT_OPS.split())
+READS_NAN_BITS = frozenset({"signbit", "copysign", "bitcast"})
+"""The ops whose result depends on the bits of a NaN, which the processor chooses."""
 """The ops whose last bits differ between libraries; integers to a power are exact."""
 
 

@@ -429,7 +429,8 @@ class Writer:
             return self.write_assign(indent, names, context)
         name, log, table = self.fresh_name("down"), self.fresh_name("log"), self.fresh_name("table")
         own = Names(ints=["a"], counters=["k"], functions=dict(names.functions))
-        own.outer_ints = [self.pick(names.ints)] if names.ints and not self.chance(3) else []
+        outer = [each for each in names.ints if each != "a"]  # a is a parameter
+        own.outer_ints = [self.pick(outer)] if outer and not self.chance(3) else []
         self.write(indent, f"{log}, {table} = [], {{}}")
         self.write(indent, f"def {name}(k, a):")
         if own.outer_ints:
@@ -475,7 +476,8 @@ class Writer:
             return self.write_assign(indent, names, context)
         name = self.fresh_name("items")
         own = Names(ints=["a"], counters=["k"], functions=dict(names.functions))
-        own.outer_ints = [self.pick(names.ints)] if names.ints and self.chance(3) else []
+        outer = [each for each in names.ints if each != "a"]  # a is a variable
+        own.outer_ints = [self.pick(outer)] if outer and self.chance(3) else []
 
         def write_yield(depth: int) -> None:
             form = self.pick(["yield", "yield", "if", "from", "print"])
@@ -638,8 +640,8 @@ class Writer:
         self.block(indent + 2, names.copy(), inner, 2)
         if self.chance(2):
             arm = names.copy()
-            arm.ints.append("k")
-            self.write(indent + 1, f"case k if {self.truth(arm, 1)}:")
+            arm.ints.append("q")  # not k, which counts the calls of a recursion
+            self.write(indent + 1, f"case q if {self.truth(arm, 1)}:")
             self.block(indent + 2, arm, inner, 1)
         if self.chance(2):
             self.write(indent + 1, "case _:")

@@ -23,6 +23,7 @@ from laws.test_second_machine import cases_run
 from support.engines.javascript import (
     INEXACT,
     MODULES,
+    READS_NAN_BITS,
     SOURCES,
     Run,
     differences,
@@ -131,7 +132,7 @@ def generated_runs(count: int) -> list[Run]:
     schedules = itertools.cycle(SCHEDULES)
     return [
         Run(lower(case.program), case.arguments, next(schedules), Limits(firings=1_000))
-        for case in sample(scalar_cases(INEXACT), count)
+        for case in sample(scalar_cases(INEXACT | READS_NAN_BITS), count)
     ]
 
 
