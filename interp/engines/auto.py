@@ -34,7 +34,7 @@ from . import reference
 from .compiled import engine as compiled_engine
 from .compiled.support import unsupported_program
 from .fast import engine as fast_engine
-from .interrupt import interrupt_at_once
+from .interrupt import LOADER_THREAD, interrupt_at_once
 from .jit import compiler_process
 from .jit.compiler_process import Compilation, CompileState
 from .limits import Limits, resolve_limits
@@ -115,7 +115,7 @@ class HelperThread:
         self._work = work
         self.is_done = False
         try:
-            threading.Thread(target=self._run, name="tagloom loader").start()
+            threading.Thread(target=self._run, name=LOADER_THREAD).start()
         except RuntimeError:  # too many threads
             self._run()
 

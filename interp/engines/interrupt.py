@@ -5,10 +5,13 @@ from __future__ import annotations
 import ctypes
 import os
 import signal
+import sys
 import threading
 from collections.abc import Iterator
+from concurrent.futures import Future
 from contextlib import AbstractContextManager, contextmanager
-from types import FrameType
+from importlib import import_module
+from types import FrameType, ModuleType
 from typing import Any
 
 _signals: Any = getattr(signal, "_signal", signal)
@@ -164,6 +167,37 @@ def interrupt_at_once() -> AbstractContextManager[Interrupt]:
 
 @contextmanager
 def block_interrupt() -> Iterator[None]:
-    """A context that delays Ctrl-C, for work that cannot be restarted half done, such as numba's import."""
+    """A context that delays Ctrl-C, for work that cannot be restarted half done."""
     with interrupt_between_steps():
         yield
+
+
+IMPORT_THREAD, LOADER_THREAD = HELPER_THREADS = ("tagloom import", "tagloom loader")
+"""The names of threads that import modules, or load code. A process that need not end in order need not wait for
+them."""
+
+
+def import_slowly(name: str) -> ModuleType:
+    """The module of this name, which takes long to import, as those do that import numba.
+
+    In the main thread Ctrl-C ends the wait at once, and not the import, which another thread does: half an import
+    cannot be repeated, and importlib may swallow KeyboardInterrupt.
+    """
+    module = sys.modules.get(name)
+    is_there = module is not None and not getattr(getattr(module, "__spec__", None), "_initializing", False)
+    if is_there or threading.current_thread() is not threading.main_thread():
+        return import_module(name)
+    imported: Future[ModuleType] = Future()
+
+    def work() -> None:
+        try:
+            imported.set_result(import_module(name))
+        except BaseException as error:
+            imported.set_exception(error)
+
+    try:
+        threading.Thread(target=work, name=IMPORT_THREAD).start()
+    except RuntimeError:  # too many threads
+        with block_interrupt():
+            return import_module(name)
+    return imported.result()

@@ -25,6 +25,9 @@ from .sweep import TRAP, OpSample, edge_values, op_samples, operand_groups
 
 COMMON_DTYPES = (dtypes.int32, dtypes.int64, dtypes.float32, dtypes.float64)
 """The dtypes that every system has kernels for; four in five programs begin with one of them."""
+GENERATED_DTYPES = tuple(dtype for dtype in dtypes.ALL if dtype not in dtypes.FLOAT_FORMATS)
+"""The dtypes of programs: not the floats of 16 bits, whose intermediate results compilers keep in a precision of their
+own."""
 BOOL, COUNTER = Type(dtypes.bool), Type(dtypes.int64)
 EDGE_FLOATS = (0.0, -0.0, 0.5, 1.0, -1.0, np.nan, np.inf, -np.inf)
 MAX_OPS, MAX_TRIPS = 3, 2
@@ -35,8 +38,8 @@ GROUP_SHARE = 0.25
 @cache
 def exact_samples() -> dict[DType, dict[str, list[OpSample]]]:
     """The ops that compute element by element and have no window, by the dtype of their last operand and by name."""
-    samples: dict[DType, dict[str, list[OpSample]]] = {dtype: defaultdict(list) for dtype in dtypes.ALL}
-    for sample in op_samples():
+    samples: dict[DType, dict[str, list[OpSample]]] = {dtype: defaultdict(list) for dtype in GENERATED_DTYPES}
+    for sample in op_samples(value_dtypes=GENERATED_DTYPES):
         if sample.row.scalar is not None and not window_of(sample.row.name, list(map(Type, sample.operand_dtypes))):
             samples[sample.operand_dtypes[-1]][sample.row.name].append(sample)
     return samples

@@ -1,7 +1,7 @@
 """The command line: registers the commands, and turns errors into messages and exit codes.
 
-Exit codes: 0 the run returned, 1 any other ending or a difference, 2 bad usage or bad input. Results go to stdout,
-diagnostics to stderr.
+Exit codes: 0 the run returned, 1 any other ending or a difference, 2 bad usage or bad input; Ctrl-C ends a command by
+the signal SIGINT, for which shells report 130, unless a run reports it. Results go to stdout, diagnostics to stderr.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import codecs
 import os
 import sys
+import threading
 from collections.abc import Sequence
 from io import StringIO, TextIOWrapper
 from typing import Annotated, Any, NoReturn
@@ -16,8 +17,10 @@ from typing import Annotated, Any, NoReturn
 import typer
 from typer.core import TyperGroup
 
-from ... import __version__
+from ... import __version__, command_process
 from ...core.errors import Deadlock, Disagreement, Exhausted, TagloomError, Trap, Usage
+from ...interp.engines.interrupt import HELPER_THREADS
+from ...interp.engines.jit.compiler_process import end_all
 from ..load import split_target
 from .check import check
 from .conform import conform
@@ -44,6 +47,15 @@ class ProgramFileGroup(TyperGroup):
             hint = f"tagloom run {args[0]}, or tagloom debug {args[0]}"
             raise Usage("a command comes before the program", got=args[0], hint=hint)
         return super().resolve_command(ctx, args)
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run the command. Ctrl-C is an exit code here, since versions of typer differ in what they make of it."""
+        if command_process.ENDS_IMPORT:
+            command_process.restore_interrupts()
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt:
+            raise typer.Exit(command_process.EXIT_CODE) from None
 
 
 app = typer.Typer(
@@ -89,7 +101,20 @@ def main(words: Sequence[str] | None = None) -> NoReturn:
             stream.reconfigure(errors="backslashreplace")  # for names that the terminal cannot show
     if isinstance(sys.stdin, TextIOWrapper) and codecs.lookup(sys.stdin.encoding).name == "ascii":
         sys.stdin.reconfigure(encoding="utf-8", errors="surrogateescape")  # as files are read
-    sys.exit(run_command(words))
+    code = run_command(words)
+    if words is None:
+        exit_process(code)
+    sys.exit(code)
+
+
+def exit_process(code: int) -> NoReturn:
+    """Exit with this code; after Ctrl-C by its signal. Threads that import modules or load code are not waited for."""
+    if code == command_process.EXIT_CODE:
+        command_process.end_by_interrupt()
+    if any(thread.name in HELPER_THREADS for thread in threading.enumerate()):
+        end_all()
+        os._exit(code)
+    sys.exit(code)
 
 
 def run_command(words: Sequence[str] | None) -> int:
@@ -108,6 +133,8 @@ def run_command(words: Sequence[str] | None) -> int:
     except typer.Abort:
         print_diagnostic("Aborted!")
         return 1
+    except KeyboardInterrupt:
+        return command_process.EXIT_CODE
     except (Trap, Exhausted, Deadlock, Disagreement) as error:
         print_error(error)
         return 1

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from ... import command_process
 from ...core.errors import Usage
 from ..load import Runnable, check_rules, find_program, find_programs, parameters, parse_arguments, program_and_graph
 from .options import Arguments
@@ -33,21 +34,31 @@ def warm(
 
     Later processes find the code in the cache folder. The exit code is 1 if something could not be compiled.
     """
+    has_handler = command_process.end_on_interrupt()  # there is nothing to report
+    try:
+        are_on_disk = compile_target(target, args or [])
+    finally:
+        if has_handler:
+            command_process.restore_interrupts()
+    raise typer.Exit(0 if all(are_on_disk) else 1)
+
+
+def compile_target(target: str | None, words: list[str]) -> list[bool]:
+    """Compile the machines and the programs, and print a line for each; whether each is on disk afterwards."""
     from ...interp.engines.fast.load import MachineVariant, machine_task  # here: other commands start without engines
     from ...interp.engines.jit.cache import numba_unavailable
 
     reason = numba_unavailable()
     if reason is not None:
         raise Usage("nothing can be compiled", got=reason)
-    words, programs = args or [], {}
+    programs: dict[str, Runnable] = {}
     if target is not None:
         programs = {target: find_program(target)} if words else dict(find_programs(target))
     are_on_disk = [
         compile_and_report(f"the {variant}", machine_task(variant), "fast")
         for variant in ([MachineVariant.BASE] if programs else MachineVariant)
     ]
-    are_on_disk += [compile_program(name, subject, words) for name, subject in programs.items()]
-    raise typer.Exit(0 if all(are_on_disk) else 1)
+    return are_on_disk + [compile_program(name, subject, words) for name, subject in programs.items()]
 
 
 def compile_program(name: str, subject: Runnable, words: list[str]) -> bool:

@@ -7,14 +7,13 @@ import sys
 import time
 from collections.abc import Sequence
 from functools import cache
-from importlib import import_module
 from typing import Any
 
 from ....core.errors import Crash, Exhausted
 from ....core.program.program import Program
 from ...outcome.outcome import Outcome
 from ..fast.engine import run_on_one_core
-from ..interrupt import block_interrupt, interrupt_at_once
+from ..interrupt import import_slowly, interrupt_at_once
 from ..jit.cache import numba_unavailable
 from ..jit.compiler_process import Compilation
 from ..protocol import Job, RunOptions
@@ -57,9 +56,8 @@ class CompiledEngine:
 
 @cache
 def _run_module() -> Any:
-    """The module `run`. Importing it imports numba, and delays Ctrl-C."""
-    with block_interrupt():
-        return import_module(f"{__package__}.run")
+    """The module `run`. Importing it imports numba."""
+    return import_slowly(f"{__package__}.run")
 
 
 def has_machine_code(program: Program | None) -> bool:

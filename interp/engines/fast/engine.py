@@ -11,7 +11,7 @@ from ...machine.fire import loop_bounds
 from ...machine.schedule import FIXED_SCHEDULES, random_seed
 from ...machine.state import State
 from ...outcome.outcome import Outcome
-from ..interrupt import interrupt_at_once
+from ..interrupt import import_slowly, interrupt_at_once
 from ..jit.cache import numba_unavailable
 from ..protocol import Job, RunOptions
 
@@ -40,19 +40,17 @@ class FastEngine:
         with interrupt_at_once():
             if options.cores is None:
                 return run_on_one_core(job, arguments, options)
-            from .parallel.run import run_on_cores
-
-            structure = job.structure
-            return run_on_cores(
-                options.cores, job.graph, arguments, structure=structure, **options.token_engine_options()
+            run_on_cores = import_slowly(f"{__package__}.parallel.run").run_on_cores
+            outcome: Outcome = run_on_cores(
+                options.cores, job.graph, arguments, structure=job.structure, **options.token_engine_options()
             )
+            return outcome
 
 
 def run_on_one_core(job: Job, arguments: Sequence[object], options: RunOptions, elapsed: float = 0.0) -> Outcome:
     """Run a job. The limit on seconds also counts `elapsed`, the seconds of another engine's attempt."""
-    from .run import run_fast
-
-    return run_fast(
+    run_fast = import_slowly(f"{__package__}.run").run_fast
+    outcome: Outcome = run_fast(
         job.graph,
         arguments,
         structure=job.structure,
@@ -60,6 +58,7 @@ def run_on_one_core(job: Job, arguments: Sequence[object], options: RunOptions, 
         elapsed=elapsed,
         **options.token_engine_options(),
     )
+    return outcome
 
 
 def can_take_over(state: State) -> bool:

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from ....core.files import remove_stale_files, write_atomically
-from ..interrupt import block_interrupt, interrupt_at_once
+from ..interrupt import import_slowly, interrupt_at_once
 from . import kernels
 from .cache import cache_key, module_folder
 
@@ -88,8 +88,7 @@ def _load_or_compile(name: str, text: str, function: str, arity: int) -> WordFun
 
 def compile_object(text: str, function: str, arity: int) -> bytes:
     """Compile to object code, preceded by two lines: the checksum of the rest, and the name of the symbol."""
-    with block_interrupt():
-        import numba
+    numba = import_slowly("numba")
 
     def compile_function(text: str, name: str, arity: int) -> Any:
         namespace: dict[str, Any] = {}

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from ....core import dtypes
 from ....core.program.program import Program
 from ....core.types import type_of
 from ....core.value import Value, normalize
@@ -150,7 +151,17 @@ class JaxAdapter(PythonSourceAdapter):
         return refusing_open_sizes(program, super().compile(program))
 
     def wrap(self, main: Callable[..., Any]) -> Callable[..., Any]:
-        return self.system.jit(main)  # type: ignore[no-any-return]
+        compiled = self.system.jit(main)
+
+        def run(*arguments: Any) -> Any:
+            try:
+                return compiled(*arguments)
+            except TypeError as error:
+                if "is not supported" in str(error):  # a dtype, as those of 16 bits by ndtri
+                    raise Refusal("kernel", str(error).splitlines()[0]) from error
+                raise
+
+        return run
 
 
 TORCH_REFUSALS = {
@@ -180,10 +191,15 @@ class TorchAdapter(PythonSourceAdapter):
         return run
 
     def from_value(self, value: Value) -> Any:
-        return self.system.from_numpy(np.array(value))
+        array = np.array(value)
+        if array.dtype != dtypes.bfloat16.numpy:
+            return self.system.from_numpy(array)
+        return self.system.from_numpy(array.view(np.int16)).view(self.system.bfloat16)  # it takes no array of ml_dtypes
 
     def to_value(self, result: Any) -> Value:
-        return super().to_value(result.numpy())
+        if result.dtype != self.system.bfloat16:
+            return super().to_value(result.numpy())
+        return super().to_value(result.contiguous().view(self.system.int16).numpy().view(dtypes.bfloat16.numpy))
 
 
 class CompiledTorchAdapter(TorchAdapter):

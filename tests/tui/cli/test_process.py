@@ -11,7 +11,10 @@ from pathlib import Path
 from subprocess import PIPE
 
 import pytest
+import tagloom
+from tagloom import command_process
 
+PARENT = str(Path(tagloom.__file__).parents[1])
 INTERRUPTIBLE = "import signal\nsignal.signal(signal.SIGINT, signal.default_int_handler)\n"
 """The tests may run where interrupts are ignored, as in the background of a shell."""
 
@@ -135,3 +138,65 @@ def test_ctrl_c_ends_a_process(folder: Path, text: str, delay: float) -> None:
         out, err = process.communicate(timeout=30)
     assert process.returncode != 0
     assert (out, b"Traceback" in err) == (b"", False)
+
+
+def signals(process: subprocess.Popen[bytes], name: str) -> set[int]:
+    """The signals that a process catches (`SigCgt`) or ignores (`SigIgn`)."""
+    lines = Path(f"/proc/{process.pid}/status").read_text().splitlines()
+    mask = int(next(line for line in lines if line.startswith(f"{name}:")).split()[1], 16)
+    return {number for number in range(1, 65) if mask >> (number - 1) & 1}
+
+
+def wait_for_package(process: subprocess.Popen[bytes]) -> None:
+    """Wait until a process has begun to import tagloom: Python ignores SIGPIPE, but no longer catches SIGINT."""
+    count = 0
+    while count < 2:
+        assert process.poll() is None, process.communicate()
+        has_begun = signal.SIGPIPE in signals(process, "SigIgn") and signal.SIGINT not in signals(process, "SigCgt")
+        count = count + 1 if has_begun else 0
+        time.sleep(0.01)
+
+
+@pytest.mark.full
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="the system does not report handlers of signals")
+@pytest.mark.parametrize("delay", [0.0, 0.05, 0.1, 0.3, 0.6, 1.0, 1.5, 2.0, 3.0])
+@pytest.mark.parametrize("words", [["warm"], ["run", "endless.py", "1", "--engine", "compiled"]], ids=["warm", "run"])
+def test_ctrl_c_at_any_moment(folder: Path, tmp_path: Path, words: list[str], delay: float) -> None:
+    """A command ends soon after Ctrl-C, without a traceback, from the moment on at which it begins to import tagloom:
+    while it imports numba, while it compiles, and while it runs. What does not report it ends by the signal."""
+    (folder / "endless.py").write_text(ENDLESS.replace('print("ready", flush=True)', ""))
+    cache = {"TAGLOOM_CACHE": str(tmp_path / "cache"), "PYTHONPATH": os.pathsep.join([PARENT, *sys.path[1:]])}
+    settings = {name: value for name, value in environment().items() if name != "TAGLOOM_BACKGROUND"}
+    arguments = [sys.executable, "-S", "-m", "tagloom", *words]
+    handler = signal.signal(signal.SIGINT, signal.default_int_handler)  # a child would inherit that it is ignored
+    try:
+        process = subprocess.Popen(arguments, stdout=PIPE, stderr=PIPE, env={**settings, **cache})
+    finally:
+        signal.signal(signal.SIGINT, handler)
+    with process:
+        wait_for_package(process)
+        time.sleep(delay)
+        pressed = time.monotonic()
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=30)
+        seconds = time.monotonic() - pressed
+    assert seconds < 2.0  # 0.05 on a free machine
+    assert b"Traceback" not in err and b"Exception ignored" not in err
+    assert process.returncode == -signal.SIGINT or (process.returncode == 1 and b"interrupted" in err and delay > 0.3)
+
+
+def test_only_the_command_ends_by_interrupts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A process is one of the command if it was started by that name or with `-m tagloom`, and not by a program that
+    imports the package."""
+    for program, words, is_command in [
+        ("/usr/bin/tagloom", [], True),
+        ("tagloom.exe", [], True),
+        ("-m", ["python", "-W", "error", "-m", "tagloom", "run"], True),
+        ("-m", ["python", "-m", "mine", "tagloom"], False),
+        ("-m", ["python"], False),
+        ("fib.py", ["python", "fib.py"], False),
+        ("", ["python"], False),
+    ]:
+        monkeypatch.setattr(sys, "argv", [program])
+        monkeypatch.setattr(sys, "orig_argv", words)
+        assert command_process.is_command_process() is is_command
