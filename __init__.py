@@ -13,7 +13,7 @@ fib.debug(5)                         # step through it, forwards and backwards
 
 from math import e, inf, nan, pi
 
-from . import command_process as _command_process  # first: Ctrl-C may be pressed while the rest is imported
+from . import command_process as _command_process  # noqa: F401 - first: Ctrl-C ends the imports below
 from . import deprecation as _deprecation
 from .core import display as _display
 from .core.autodiff.rows import Rows

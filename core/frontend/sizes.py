@@ -15,8 +15,9 @@ from .trace.stacked_items import has_stacked_items
 from .trace.symbol import ArrayOperators, Symbol
 
 
-def static_integer(number: Any, noun: str) -> int:
-    """A static integer, called `noun` in messages; raises Invalid (F1) for a symbol, Usage for anything else."""
+def static_integer(number: Any, noun: str, python: type[Exception] = TypeError) -> int:
+    """A static integer, called `noun` in messages; raises Invalid (F1) for a symbol, and Usage, which is also of the
+    class `python`, for anything else."""
     if isinstance(number, Symbol):
         hint = "a parameter annotated tl.Static is concrete, and the function is traced for each of its values"
         if "size" in noun:
@@ -31,7 +32,7 @@ def static_integer(number: Any, noun: str) -> int:
         except TypeError:
             pass
     raise Usage(
-        f"{noun} is not an integer", where=user_location(), required="an integer", got=repr(number), python=TypeError
+        f"{noun} is not an integer", where=user_location(), required="an integer", got=repr(number), python=python
     )
 
 

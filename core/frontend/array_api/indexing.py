@@ -9,6 +9,7 @@ import numpy as np
 from ... import dtypes
 from ...errors import Invalid, Usage
 from ...ops.indexing import OPEN_BOUND, IndexKey, format_key
+from ...types import broadcast_shape
 from ..eager.apply import apply
 from ..eager.array import ConcreteArray
 from ..eager.op_functions import cache_single_op
@@ -116,6 +117,9 @@ def sum_like(x: Any, y: Any, /) -> Any:
 def getitem(x: Any, key: Any) -> Any:
     """`x[key]`: one node for the static part of the key, and a node for each index that is computed at run time."""
     entries = list(key) if isinstance(key, tuple) else [key]
+    for entry in entries:
+        if isinstance(entry, list):
+            check_list(entry)
     is_array = len(entries) == 1 and isinstance(entries[0], ArrayOperators | np.ndarray | np.bool_ | list)
     if is_array and type_of(entries[0]).dtype is dtypes.bool:
         return apply("boolean_mask", x, entries[0])
@@ -163,14 +167,41 @@ def normalize_entry(entry: Any, bounds: list[Any]) -> Any:
     if isinstance(entry, Symbol) or (
         isinstance(entry, ConcreteArray | np.ndarray | list) and np.ndim(np.asarray(entry))
     ):
-        if type_of(entry).dtype is dtypes.bool:
-            raise Usage(
-                "a mask is combined with other indices", where=user_location(), hint="tl.nonzero(mask) gives indices"
-            )
+        check_indices(entry)
         return DynamicIndex(entry)
     if isinstance(entry, bool | np.bool_):
         raise Usage("a bool is not an index", where=user_location(), got=entry, python=IndexError)
-    return static_integer(entry, "an index")
+    if isinstance(entry, ConcreteArray):
+        check_indices(entry)
+    return static_integer(entry, "an index", IndexError)
+
+
+def check_list(indices: list[Any]) -> None:
+    """Raise Usage, which is an IndexError, for a list of something that is no number."""
+    try:
+        type_of(indices)
+    except Usage as error:
+        if not isinstance(error, TypeError):  # a ragged list
+            raise
+        message = "an index is not an integer"
+        raise Usage(message, where=user_location(), got=repr(indices)[:80], python=IndexError) from None
+
+
+def check_indices(indices: Any) -> None:
+    """Raise Usage, which is an IndexError as in NumPy, unless these are integers."""
+    type_ = type_of(indices)
+    if type_.dtype is dtypes.bool:
+        hint = "tl.nonzero(mask) gives indices"
+        raise Usage("a mask is combined with other indices", where=user_location(), hint=hint, python=IndexError)
+    if not type_.dtype.is_integer:
+        raise Usage(
+            "an index is not an integer",
+            where=user_location(),
+            required="an integer dtype",
+            got=type_,
+            hint="tl.astype(i, tl.int64) drops fractions",
+            python=IndexError,
+        )
 
 
 def normalize_slice(entry: slice, bounds: list[Any]) -> slice:
@@ -215,8 +246,19 @@ def index_by_gather(x: Any, entries: list[Any], bounds: list[Any]) -> Any:
             hint=_TAKE_HINT,
             python=IndexError,
         )
+    check_broadcast([entry.value for entry in indices if isinstance(entry, DynamicIndex)])
     elements = apply("gather", x, *(entry.value if isinstance(entry, DynamicIndex) else entry for entry in indices))
     if all(entry == slice(None) for entry in (*leading, *trailing)):
         return elements
     rank = max(rank_of(entry.value) for entry in indices if isinstance(entry, DynamicIndex))
     return apply("index", elements, *bounds, key=format_key((*leading, *[slice(None)] * rank, *trailing)))
+
+
+def check_broadcast(indices: list[Any]) -> None:
+    """Raise Invalid (V4), which is an IndexError as in NumPy, if arrays of indices do not broadcast."""
+    try:
+        broadcast_shape([type_of(each).shape for each in indices])
+    except Invalid as error:
+        raise Invalid(
+            error.message, rule="V4", where=user_location(), required=error.required, got=error.got, python=IndexError
+        ) from None

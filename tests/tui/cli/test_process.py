@@ -178,7 +178,7 @@ def test_ctrl_c_at_any_moment(folder: Path, tmp_path: Path, words: list[str], de
         time.sleep(delay)
         pressed = time.monotonic()
         process.send_signal(signal.SIGINT)
-        out, err = process.communicate(timeout=30)
+        _, err = process.communicate(timeout=30)
         seconds = time.monotonic() - pressed
     assert seconds < 2.0  # 0.05 on a free machine
     assert b"Traceback" not in err and b"Exception ignored" not in err
