@@ -398,11 +398,12 @@ class LBFGS:
         """
         leaves = tuple(flatten_variables(variables))
         loss_before, gradients = value_and_grad(loss, leaves)()
+        before = widen(loss_before)
         point, gradient = flatten_to_vector(leaves), flatten_to_vector(gradients)
         self._make_slots(leaves)
         self._update_history(point, gradient)
         direction = self._direction(gradient)
-        self._line_search(loss, leaves, (loss_before, point), (direction, total(direction * gradient)))
+        self._line_search(loss, leaves, (before, point), (direction, total(direction * gradient)))
         return loss_before
 
     def _make_slots(self, leaves: Sequence[Variable]) -> None:
@@ -416,7 +417,7 @@ class LBFGS:
                     *((_STEPS, (self.history, sizes)), (_GRADIENT_DIFFERENCES, (self.history, sizes))),
                     *(("point", (sizes,)), ("gradient", (sizes,))),
                 ):
-                    first = zeros(shape, dtype=leaves[0].dtype)
+                    first = zeros(shape, dtype=leaves[0].dtype.compute_dtype)
                     self.slots[name] = Variable(first, name=f"lbfgs_{name}", trainable=False)
                 self.slots["count"] = Variable(0, name="lbfgs_count", trainable=False)
         if self.slots["point"]._type.shape != (sizes,):
@@ -464,7 +465,7 @@ class LBFGS:
 
         def is_sufficient(rate: Any) -> Any:
             assign_from_vector(leaves, point + rate * direction)
-            return less_equal(loss(), loss_before + _SUFFICIENT_DECREASE * rate * slope)
+            return less_equal(widen(loss()), loss_before + _SUFFICIENT_DECREASE * rate * slope)
 
         def halve_rate(rate: Any, attempts: Any, is_low: Any) -> Any:
             return rate / 2.0, attempts - 1, is_sufficient(rate / 2.0)
@@ -491,12 +492,12 @@ def variable_size(variable: Variable) -> int:
 
 
 def flatten_to_vector(arrays: Sequence[Any]) -> Any:
-    """All elements of some arrays, as one vector."""
-    return concat([reshape(array, (-1,)) for array in arrays], axis=0)
+    """All elements of some arrays, as one vector; of float32 for floats of 16 bits."""
+    return widen(concat([reshape(array, (-1,)) for array in arrays], axis=0))
 
 
 def assign_from_vector(leaves: Sequence[Variable], vector: Any) -> None:
     """Assign to each variable its part of a vector."""
     ends = list(itertools.accumulate(map(variable_size, leaves), initial=0))
     for variable, first, last in zip(leaves, ends, ends[1:], strict=False):
-        variable.assign(reshape(vector[first:last], variable._type.shape))
+        variable.assign(narrow_to(variable, reshape(vector[first:last], variable._type.shape)))

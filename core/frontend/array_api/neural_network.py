@@ -38,6 +38,7 @@ from .common import (
     widen,
 )
 from .creation import iota
+from .datatypes import result_type
 from .indexing import shape as sizes_of
 from .manipulation import expand_dims, matrix_transpose
 from .numeric import max as largest
@@ -72,7 +73,7 @@ def sigmoid(x: Any, /) -> Any:
     [0.5, 0.0, 1.0]
     """
     check_floating(x, "sigmoid")
-    return apply("exp", apply("negative", softplus(apply("negative", x))))
+    return astype(apply("exp", apply("negative", softplus(apply("negative", widen(x))))), type_of(x).dtype)
 
 
 def silu(x: Any, /) -> Any:
@@ -82,7 +83,8 @@ def silu(x: Any, /) -> Any:
     [0.0, 1000.0]
     """
     check_floating(x, "silu")
-    return apply("multiply", x, sigmoid(x))
+    wide = widen(x)
+    return astype(apply("multiply", wide, sigmoid(wide)), type_of(x).dtype)
 
 
 def gelu(x: Any, /, *, approximate: bool = False) -> Any:
@@ -93,11 +95,15 @@ def gelu(x: Any, /, *, approximate: bool = False) -> Any:
     [0.0, 100.0]
     """
     check_floating(x, "gelu")
+    wide = widen(x)
+    half = apply("multiply", wide, 0.5)
     if approximate:
-        cube = apply("multiply", apply("multiply", x, x), apply("multiply", x, 0.044715))
-        inner = apply("multiply", apply("add", x, cube), math.sqrt(2.0 / math.pi))
-        return apply("multiply", apply("multiply", x, 0.5), apply("add", apply("tanh", inner), 1.0))
-    return apply("multiply", apply("multiply", x, 0.5), apply("erfc", apply("multiply", x, -math.sqrt(0.5))))
+        cube = apply("multiply", apply("multiply", wide, wide), apply("multiply", wide, 0.044715))
+        inner = apply("multiply", apply("add", wide, cube), math.sqrt(2.0 / math.pi))
+        factor = apply("add", apply("tanh", inner), 1.0)
+    else:
+        factor = apply("erfc", apply("multiply", wide, -math.sqrt(0.5)))
+    return astype(apply("multiply", half, factor), type_of(x).dtype)
 
 
 def one_hot(indices: Any, count: Any, /, *, dtype: DType | None = None) -> Any:
@@ -259,10 +265,12 @@ def layer_norm(x: Any, /, *, axis: Any = -1, scale: Any = None, offset: Any = No
     deviations = apply("subtract", wide, mean(wide, axis=axis, keepdims=True))
     variance = mean(square(deviations), axis=axis, keepdims=True)
     deviation = apply("sqrt", apply("add", variance, static_number(epsilon, "epsilon")))
-    normal = astype(apply("divide", deviations, deviation), type_of(x).dtype)
-    if scale is not None:
-        normal = apply("multiply", normal, scale)
-    return normal if offset is None else apply("add", normal, offset)
+    normal, dtype = apply("divide", deviations, deviation), type_of(x).dtype
+    for name, operand in (("multiply", scale), ("add", offset)):
+        if operand is not None:
+            normal = apply(name, normal, operand if isinstance(operand, int | float) else widen(operand))
+            dtype = result_type(dtype, operand)
+    return astype(normal, dtype)
 
 
 def dropout(x: Any, rate: float, /) -> Any:
@@ -314,6 +322,8 @@ def dot_product_attention(
             )
     _check_same_size("the last axes of query and key", query, key, -1)
     _check_same_size("the second last axes of key and value", key, value, -2)
+    dtype = result_type(query, key, value)
+    query, key, value = widen(query), widen(key), widen(value)
     products, size = apply("matmul", query, matrix_transpose(key)), element_count(query, -1)
     if scale is not None:
         products = apply("multiply", products, static_number(scale, "scale"))
@@ -327,4 +337,4 @@ def dot_product_attention(
         mask = causal_mask if mask is None else apply("logical_and", mask, causal_mask)
     if mask is not None:
         products = apply("where", mask, products, -math.inf)
-    return apply("matmul", softmax(products), value)
+    return astype(apply("matmul", softmax(products), value), dtype)

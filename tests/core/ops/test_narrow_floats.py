@@ -287,6 +287,12 @@ REDUCTIONS: dict[str, Callable[[Any], Any]] = {
     "vector_norm": tl.linalg.vector_norm,
     "vector_norm of order 3": lambda x: tl.linalg.vector_norm(x, ord=3),
     "clip_by_norm": lambda x: tl.clip_by_norm(x, 5.0),
+    "layer_norm with a scale": lambda x: tl.layer_norm(x, scale=np.full(1, 3, x.dtype), offset=np.full(1, 0.5, x.dtype)),
+    "sigmoid": tl.sigmoid,
+    "silu": tl.silu,
+    "gelu": tl.gelu,
+    "gelu by tanh": lambda x: tl.gelu(x, approximate=True),
+    "attention": lambda x: tl.dot_product_attention(x[:50, None], x[None, :50].mT, x[:50, None], causal=True),
 }
 """Functions of several ops that round once."""
 
@@ -320,7 +326,7 @@ def test_means_norms_and_softmax_round_once(name: str, dtype: DType) -> None:
 
 
 @pytest.mark.full
-@pytest.mark.parametrize("name", ["mean", "std", "softmax"])
+@pytest.mark.parametrize("name", ["mean", "std", "softmax", "silu", "gelu by tanh", "attention"])
 def test_rounding_after_each_op_is_caught(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Functions that do not widen their operand break the law."""
     for module in (numeric, neural_network):

@@ -255,3 +255,20 @@ def test_steps_in_16_bits_are_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(optimizers, "widen", lambda x: x)
     narrow, rounded, _ = narrow_and_rounded(of.Adam, tl.float16, is_by_rows=False)
     assert narrow.tobytes() != rounded.tobytes() and np.isnan(narrow[0])
+
+
+@pytest.mark.full
+@pytest.mark.parametrize(("dtype", "start"), [(tl.float16, 400.0), (tl.bfloat16, 40.0)], ids=repr)
+def test_lbfgs_computes_in_float32(dtype: Any, start: float) -> None:
+    """A step of L-BFGS on variables of 16 bits is computed in float32: the square of the first gradient is beyond
+    float16. The values are rounded once."""
+    w, optimizer = tl.Variable(tl.asarray([start, -start / 2], dtype=dtype), name="w"), optimizers.LBFGS()
+
+    @tl.function
+    def loss() -> Any:
+        return tl.sum((tl.astype(w, tl.float32) - 1.0) ** 2)
+
+    for _ in range(10):
+        optimizer.step(loss, w)
+    assert {optimizer.slots[name].dtype for name in ("point", "gradient")} == {tl.float32} and w.dtype is dtype
+    assert np.allclose(np.asarray(w, np.float64), 1.0, atol=0.01)
