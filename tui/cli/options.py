@@ -47,7 +47,9 @@ Tokens = Annotated[
 ]
 Depth = Annotated[int, typer.Option("--max-depth", help="End the run if calls and loops nest deeper than this.")]
 Bytes = Annotated[int, typer.Option("--max-bytes", help="End the run if the process uses more memory than this.")]
-Seconds = Annotated[float | None, typer.Option("--timeout", help="End the run after this many seconds; compiling is not counted.")]
+Seconds = Annotated[
+    float | None, typer.Option("--timeout", help="End the run after this many seconds; compiling is not counted.")
+]
 Schedule = Annotated[
     str, typer.Option(help="The order in which tokens are delivered: fifo, lifo, waves, random:SEED or hand:FILE.")
 ]

@@ -96,14 +96,14 @@ def gelu(x: Any, /, *, approximate: bool = False) -> Any:
     """
     check_floating(x, "gelu")
     wide = widen(x)
-    half = apply("multiply", wide, 0.5)
     if approximate:
         cube = apply("multiply", apply("multiply", wide, wide), apply("multiply", wide, 0.044715))
         inner = apply("multiply", apply("add", wide, cube), math.sqrt(2.0 / math.pi))
-        factor = apply("add", apply("tanh", inner), 1.0)
+        result = apply("multiply", apply("multiply", wide, 0.5), apply("add", apply("tanh", inner), 1.0))
     else:
-        factor = apply("erfc", apply("multiply", wide, -math.sqrt(0.5)))
-    return astype(apply("multiply", half, factor), type_of(x).dtype)
+        half = apply("multiply", wide, 0.5)
+        result = apply("multiply", half, apply("erfc", apply("multiply", wide, -math.sqrt(0.5))))
+    return astype(result, type_of(x).dtype)
 
 
 def one_hot(indices: Any, count: Any, /, *, dtype: DType | None = None) -> Any:

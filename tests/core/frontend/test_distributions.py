@@ -18,10 +18,14 @@ COUNT = 4000
 Distribution: TypeAlias = tuple[Any, ...]
 Fit: TypeAlias = tuple[Callable[..., Any], Distribution, Distribution]
 CONTINUOUS: dict[str, Fit] = {
+    "uniform": (tl.uniform, ("uniform",), ("uniform", 0.0, 1.05)),
+    "normal": (tl.normal, ("norm",), ("norm", 0.1)),
     "exponential": (tl.exponential, ("expon",), ("expon", 0.0, 1.15)),
     "gumbel": (tl.gumbel, ("gumbel_r",), ("gumbel_l",)),
     "laplace": (tl.laplace, ("laplace",), ("norm", 0.0, math.sqrt(2.0))),
     "gamma of 0.2": (lambda n: tl.gamma(0.2, n), ("gamma", 0.2), ("gamma", 1.2)),
+    "gamma of 0.01": (lambda n: tl.gamma(0.01, n), ("gamma", 0.01), ("gamma", 0.012)),
+    "gamma of 10,000": (lambda n: tl.gamma(1e4, n), ("gamma", 1e4), ("gamma", 1e4 + 10)),
     "gamma of 1": (lambda n: tl.gamma(1, n), ("gamma", 1.0), ("gamma", 1.1)),
     "gamma of 40": (lambda n: tl.gamma(40.0, n), ("gamma", 40.0), ("norm", 40.0, math.sqrt(40.0))),
     "truncated normal": (lambda n: tl.truncated_normal(-1, 2, n), ("truncnorm", -1, 2), ("uniform", -1, 3)),
@@ -30,11 +34,27 @@ CONTINUOUS: dict[str, Fit] = {
         ("truncnorm", 12, np.inf),
         ("expon", 12, 1 / 10),
     ),
+    "lower tail": (
+        lambda n: tl.truncated_normal(-tl.inf, -30.0, n),
+        ("truncnorm", -np.inf, -30),
+        ("truncnorm", -np.inf, -29.9),
+    ),
+    "narrow normal": (lambda n: tl.truncated_normal(0.5, 0.50001, n), ("uniform", 0.5, 1e-5), ("uniform", 0.5, 1.1e-5)),
     "whole normal": (lambda n: tl.truncated_normal(-tl.inf, tl.inf, n), ("norm",), ("norm", 0.1)),
 }
 """Draws of n numbers, and the names and parameters in scipy.stats of their distribution and of one that is near."""
 DISCRETE: dict[str, Fit] = {
     "bernoulli": (lambda n: tl.astype(tl.bernoulli(0.3, n), tl.int64), ("bernoulli", 0.3), ("bernoulli", 0.35)),
+    "bernoulli of 0.002": (
+        lambda n: tl.astype(tl.bernoulli(0.002, n), tl.int64),
+        ("bernoulli", 0.002),
+        ("bernoulli", 0.01),
+    ),
+    "integers": (lambda n: tl.integers(-3, 4, n), ("randint", -3, 4), ("randint", -3, 5)),
+    "integers to 10^12": (lambda n: tl.integers(0, 10**12, n), ("randint", 0, 10**12), ("randint", 0, 11 * 10**11)),
+    "places in a permutation": (tl.permutation, ("randint", 0, COUNT), ("randint", 0, COUNT + 500)),
+    "poisson of 0.01": (lambda n: tl.poisson(0.01, n), ("poisson", 0.01), ("poisson", 0.02)),
+    "poisson of 1,000,000": (lambda n: tl.poisson(1e6, n), ("poisson", 1e6), ("poisson", 1e6 + 200)),
     "poisson of 0.7": (lambda n: tl.poisson(0.7, n), ("poisson", 0.7), ("poisson", 0.8)),
     "poisson of 9.9": (lambda n: tl.poisson(9.9, n), ("poisson", 9.9), ("poisson", 10.3)),
     "poisson of 10": (lambda n: tl.poisson(10, n), ("poisson", 10), ("nbinom", 40, 0.8)),

@@ -287,7 +287,9 @@ REDUCTIONS: dict[str, Callable[[Any], Any]] = {
     "vector_norm": tl.linalg.vector_norm,
     "vector_norm of order 3": lambda x: tl.linalg.vector_norm(x, ord=3),
     "clip_by_norm": lambda x: tl.clip_by_norm(x, 5.0),
-    "layer_norm with a scale": lambda x: tl.layer_norm(x, scale=np.full(1, 3, x.dtype), offset=np.full(1, 0.5, x.dtype)),
+    "layer_norm with a scale": lambda x: tl.layer_norm(
+        x, scale=np.full(1, 3, x.dtype), offset=np.full(1, 0.5, x.dtype)
+    ),
     "sigmoid": tl.sigmoid,
     "silu": tl.silu,
     "gelu": tl.gelu,
