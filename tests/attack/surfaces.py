@@ -1,8 +1,9 @@
 """The surfaces on which foreign input arrives, each with a generator of damaged input.
 
 An input is used, or refused with an error of ours. Whatever else it raises is a failure, and so is one that takes more
-than MAX_SECONDS. `python tests/attack/surfaces.py COUNT [SEED]` attacks every surface with COUNT inputs and prints the
-table of docs/checks.md; the seed, which is new each time, is printed, too.
+than MAX_SECONDS. `python tests/attack/surfaces.py COUNT [SEED [SURFACE...]]` attacks every surface with its share of
+COUNT inputs, or these surfaces with COUNT inputs each, and prints the table of docs/checks.md. The seed, which is new
+each time, is printed, too.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ import signal
 import sys
 import time
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from functools import cache
 from hashlib import sha256
@@ -34,6 +35,7 @@ import tagloom as tl
 from attack.command_line import run_words
 from attack.displays import START_OPTIONS, begin_display, command_lines, display_violations
 from attack.flat_graphs import graph_and_arguments
+from attack.foreign_systems import attack_backend, attack_exported_program, attack_module, check_command
 from attack.hostile_names import HOSTILE, MARK, faults, rename
 from support.generators.json_edits import (
     EVERY,
@@ -53,6 +55,7 @@ from tagloom.core.program.program import Program
 from tagloom.core.program.validate import program_problems
 from tagloom.interp.oracle.report import compare_reports
 from tagloom.tui.cli.conform_report import read_report
+from tagloom.tui.cli.examples import PAGE_ARGUMENTS
 from tagloom.tui.cli.show import LayoutProgress
 from tagloom.tui.session.commands import new_session
 from tagloom.viz.pictures import PICTURES
@@ -189,11 +192,7 @@ def attack_json_file(dice: random.Random, folder: Path) -> None:
     document, words = JSON_FILES[name]
     (folder / "program.tl").write_text(tl.print_program(fib.trace(3).program))
     (folder / name).write_bytes(_damaged_json(dice, document))
-    with patch.dict(os.environ, {"NO_COLOR": "1", "TAGLOOM_PROGRESS": "off"}):  # those are control sequences of our own
-        command = run_words([str(folder) if word == "." else word for word in words], ["run"], folder)
-    assert not command.raised, command.raised
-    problems = [*faults(command.out), *faults(command.err)]
-    assert not problems, problems
+    check_command([str(folder) if word == "." else word for word in words], folder)
 
 
 REPORT = {
@@ -376,6 +375,53 @@ def attack_pictures(dice: random.Random, folder: Path) -> None:
             assert path.read_bytes().startswith(MAGIC[path.suffix]), path
 
 
+SIMULATED: dict[str, tuple[str, ...]] = {
+    "--workers": ("1", "1,10", "10000", "0", "999999999", "1,,2", "9" * 40, "-1"),
+    "--backup": ("0", "0,4", "7", "999999999", "-1"),
+    "--servers": ("1", "16", "0", "-1", "9" * 30, "1000000"),
+    "--bytes": ("0", "1e6", "1e308", "nan", "inf", "-1", "5e-324"),
+    "--work": ("0", "1.5", "1e308", "-0.0", "nan"),
+    "--straggling": ("none", "lognormal:0.5", "lognormal:1e308", "exponential:-1", "pareto:0", "pareto:1e-9",
+                     "slow:2:1", "slow:0.1:1e308", "lognormal", "none+none", "+", "lognormal:" + "9" * 400),
+    "--steps": ("1", "3", "0", "99999999999999999999"),
+    "--seed": ("0", "7", "-1", "9" * 40),
+}  # fmt: skip
+"""The options of `tagloom simulate`, with values that fit and others."""
+
+
+def attack_simulation(dice: random.Random, folder: Path) -> None:
+    words = ["simulate", dice.choice(["null", "sparse", "backup", "dense-1GB", *HOSTILE])]
+    for option in dice.sample(list(SIMULATED), dice.randrange(4)):
+        words += [option, dice.choice([*SIMULATED[option], *SIMULATED[option], dice.choice(HOSTILE)])]
+    check_command([word.replace("\0", "") for word in words], folder)
+
+
+def attack_examples(dice: random.Random, folder: Path) -> None:
+    """Examples and pages of exercises, written into a folder of any name, where files of their names may be folders,
+    links or other programs. No other program is replaced, and no page is written then."""
+    shutil.rmtree(folder / "lessons", ignore_errors=True)
+    target = folder / "lessons" / dice.choice(["x", *HOSTILE]).replace("\0", "").replace("/", "")
+    names = [f"{name}{ending}" for name in PAGE_ARGUMENTS for ending in (".py", "_right.py", ".html")]
+    others: list[Path] = []
+    if dice.random() < 0.7:
+        target.mkdir(parents=True)
+        others = [target / name for name in dice.sample(names, dice.randrange(3))]
+    for other in others:
+        match dice.randrange(4):
+            case 0:
+                other.write_text(f"raise SystemExit({dice.choice(HOSTILE)!r})\n")
+            case 1:
+                other.mkdir()
+            case 2:
+                other.symlink_to(folder / "lessons" / "nowhere")
+            case _:
+                other.symlink_to("/dev/zero")
+    before = [(other.lstat().st_ino, other.lstat().st_mode) for other in others]
+    is_slow = not others and dice.random() < 0.9  # ten programs run
+    check_command(["examples", "--copy" if is_slow else "--pages", str(target)], folder)
+    assert [(other.lstat().st_ino, other.lstat().st_mode) for other in others] == before
+
+
 SURFACES: dict[str, tuple[str, Attack, float]] = {
     "text": ("text form (.tl)", attack_text, 1),
     "document": ("programs, graphs and outcomes (.json)", attack_document, 1),
@@ -385,10 +431,15 @@ SURFACES: dict[str, tuple[str, Attack, float]] = {
     "array": ("arrays (.npy)", attack_array, 1),
     "graph": ("graphs of TensorFlow (.pb, .pbtxt)", attack_graph, 1),
     "saved_model": ("SavedModels", attack_saved_model, 0.5),
+    "exported_program": ("exported programs of PyTorch (.pt2)", attack_exported_program, 0.25),
+    "module": ("modules of StableHLO (.mlir)", attack_module, 0.25),
     "metrics": ("metrics, drawn by `curve`", attack_metrics, 1),
     "run_checkpoint": ("checkpoints of runs of the engine `distributed`", attack_run_checkpoint, 0.5),
     "json_file": ("schedules by hand, and findings of `tagloom conform`", attack_json_file, 0.2),
     "report": ("reports of `tagloom conform`, compared", attack_report, 1),
+    "backend": ("replies of a process that `tagloom conform` asks", attack_backend, 0.25),
+    "simulation": ("options of `tagloom simulate`", attack_simulation, 0.25),
+    "examples": ("folders that examples and pages of exercises are written into", attack_examples, 0.05),
     "session": ("ten lines of session commands, with hostile words", attack_session, 0.2),
     "pictures": ("pictures of several moments, in files of any name", attack_pictures, 0.05),
     "notebook": ("pictures and pages of a notebook, with markup in names", attack_notebook, 0.05),
@@ -425,23 +476,26 @@ def _interrupt(number: int, frame: FrameType | None) -> None:
     raise OutOfTime(f"an input took more than {MAX_SECONDS} s")
 
 
-def main(count: int, seed: int) -> int:
-    """Attack every surface, print the table, and return 1 if anything failed."""
+def main(count: int, seed: int, names: Sequence[str] = ()) -> int:
+    """Attack every surface, each with its share of a count of inputs, or these surfaces with all of them; print the
+    table, and return 1 if anything failed."""
     print(f"seed {seed}", flush=True)
     print("| surface | inputs | failures | seconds |\n|---|---|---|---|", flush=True)
     total = 0
-    for name, (title, _, share) in SURFACES.items():
+    for name in names or SURFACES:
+        title, _, share = SURFACES[name]
         start, failures = time.monotonic(), []
+        inputs = count if names else max(1, round(count * share))
         with TemporaryDirectory() as folder:
-            for number in range(max(1, round(count * share))):
+            for number in range(inputs):
                 if failure := attack_failure(name, seed + number, Path(folder)):
                     failures.append(failure)
         seconds = time.monotonic() - start
-        print(f"| {title} | {max(1, round(count * share)):,} | {len(failures)} | {seconds:.0f} |", flush=True)
+        print(f"| {title} | {inputs:,} | {len(failures)} | {seconds:.0f} |", flush=True)
         print(*failures[:3], sep="\n", file=sys.stderr, flush=True)
         total += len(failures)
     return int(total > 0)
 
 
 if __name__ == "__main__":
-    sys.exit(main(int(sys.argv[1]), int(sys.argv[2]) if len(sys.argv) > 2 else time.time_ns() % 10**9))
+    sys.exit(main(int(sys.argv[1]), int(sys.argv[2]) if len(sys.argv) > 2 else time.time_ns() % 10**9, sys.argv[3:]))

@@ -207,6 +207,12 @@ def blame_program(
     yield str(find_blame(capabilities.flags, lambda flags: verdict_with(flags) == "alike"))
 
 
+def print_row(text: str, *, flush: bool = False) -> None:
+    """Print a row of a report. Messages and names in it are the backend's: if they have several lines, the others are
+    indented, so that none looks like a row."""
+    print_text(text.replace("\n", "\n  "), flush=flush)
+
+
 def report_program(
     backend: str, process: Backend, target: str, words: list[str], referee: Backend | None, *, as_json: bool
 ) -> int:
@@ -217,12 +223,12 @@ def report_program(
     if as_json:
         print_text(json.dumps(judgement_to_json(label, judgement)))
         return exit_code([judgement.verdict])
-    print_text(f"{label:16} {judgement.verdict:9} {judgement.reason}")
+    print_row(f"{label:16} {judgement.verdict:9} {judgement.reason}")
     if judgement.required is not None:
         print_text(f"  required: {judgement.required}\n  got: {judgement.actual}")
     if referee is not None and judgement.verdict in FAILURES:
         with referee:
-            print_text(f"  {referee_words(referee, run_case(referee, program, arguments))}")
+            print_row(f"  {referee_words(referee, run_case(referee, program, arguments))}")
     if judgement.verdict in ("crash", "not run") and process.stderr_tail:
         print_diagnostic(process.stderr_tail.rstrip())
     return exit_code([judgement.verdict])
@@ -290,12 +296,12 @@ def report_sweep(
         profile.add(result)
         if result.verdict in FAILURES and older is None:
             kind = "claimed" if is_claim else result.verdict
-            print_text(f"{kind:9} {result.label}, {result.group}: {result.example or result.reason}", flush=True)
+            print_row(f"{kind:9} {result.label}, {result.group}: {result.example or result.reason}", flush=True)
         if result.verdict == "not run":
-            print_text(f"{backend:16} not run   {result.reason}")
+            print_row(f"{backend:16} not run   {result.reason}")
             return 2
     profile.backend = backend_label(backend, process)
-    print_text(f"{profile.backend}: {plural(len(profile.ops), 'pair')} of op and dtypes; {format_counts(counts)}")
+    print_row(f"{profile.backend}: {plural(len(profile.ops), 'pair')} of op and dtypes; {format_counts(counts)}")
     if output is not None:
         write_file(output, (json.dumps(profile.to_json(), indent=1) + "\n").encode())
     return exit_code(counts) if older is None else report_changes(older, profile)
@@ -307,8 +313,8 @@ def report_changes(old: BackendProfile, new: BackendProfile) -> int:
     for change in compare_profiles(old.ops, new.ops):
         kinds[change.kind] += 1
         behaviours = f"{change.old_behaviour[:MAX_REASON]} -> {change.new_behaviour[:MAX_REASON]}"
-        print_text(f"{change.kind:9} {change.label}, {change.group}: {behaviours}")
-    print_text(f"{old.backend} -> {new.backend}: {format_counts(kinds) or 'the profile is the same'}")
+        print_row(f"{change.kind:9} {change.label}, {change.group}: {behaviours}")
+    print_row(f"{old.backend} -> {new.backend}: {format_counts(kinds) or 'the profile is the same'}")
     return 1 if kinds["lost"] else 0
 
 
@@ -333,11 +339,11 @@ def report_corpus(backend: str, process: Backend, folder: Path) -> int:
             refusals[judgement.reason] += judgement.verdict == "refused"
             if judgement.verdict in FAILURES:
                 details = f": required {judgement.required}, got {judgement.actual}" if judgement.required else ""
-                print_text(f"{judgement.verdict:9} {file.name} {case}: {judgement.reason}{details}", flush=True)
+                print_row(f"{judgement.verdict:9} {file.name} {case}: {judgement.reason}{details}", flush=True)
             if judgement.verdict == "not run":
-                print_text(f"{backend:16} not run   {judgement.reason}")
+                print_row(f"{backend:16} not run   {judgement.reason}")
                 return 2
-    print_text(f"{backend_label(backend, process)}: {format_counts(counts)}")
+    print_row(f"{backend_label(backend, process)}: {format_counts(counts)}")
     print_reasons("refused", refusals)
     return exit_code(counts)
 
@@ -345,7 +351,7 @@ def report_corpus(backend: str, process: Backend, folder: Path) -> int:
 def print_reasons(verdict: str, reasons: Counter[str]) -> None:
     """Print the most frequent reasons of a verdict."""
     for reason, count in (+reasons).most_common(MOST_REASONS):
-        print_text(f"  {verdict} {count:,}: {reason[:MAX_REASON]}")
+        print_row(f"  {verdict} {count:,}: {reason[:MAX_REASON]}")
 
 
 def verdict_at(finding: FuzzFinding, lower_levels: Mapping[Level, Backend], level: Level) -> str:
@@ -391,18 +397,18 @@ def report_fuzz(
                     words = referee_words(referee, run_case(referee, *finding.case))
             blame = find_first_level(report.levels, partial(verdict_at, finding, lower_levels))
             write_finding(finding, path, backend, dialect, options.seed, words, blame)
-            reason, *_ = finding.judgement.reason.splitlines()  # the folder has the whole message
-            print_text(f"{finding.judgement.verdict:9} {path}: {reason} [{finding.ops}]")
+            reason = finding.judgement.reason.partition("\n")[0]  # the folder has the whole message
+            print_row(f"{finding.judgement.verdict:9} {path}: {reason} [{finding.ops}]")
             if finding.judgement.required is not None:
                 print_text(f"  required: {finding.judgement.required}\n  got: {finding.judgement.actual}")
             if words is not None:
-                print_text(f"  {words}")
+                print_row(f"  {words}")
             if finding.probes is not None:
                 print_text(indent(str(finding.probes), "  "))
             if blame.verdicts:
-                print_text(f"  {blame}")
+                print_row(f"  {blame}")
     counts = format_counts(report.verdicts) or "no program was compared"
-    print_text(f"{backend}: {counts}, {report.discarded:,} discarded, {report.seconds:.0f} s")
+    print_row(f"{backend}: {counts}, {report.discarded:,} discarded, {report.seconds:.0f} s")
     print_reasons("refused", report.refusals)
     print_reasons("undecided", report.undecided)
     return exit_code(report.verdicts)

@@ -80,9 +80,9 @@ def parse(content: bytes) -> dict[str, Any]:
 
 def describe_module(module: Any, text: str | None) -> dict[str, Any]:
     """A module as JSON data: its text, with a line for each operation, and its functions. The text is the user's,
-    unless its operations have locations elsewhere; then MLIR prints the module."""
+    unless its operations have locations that are not in it; then MLIR prints the module."""
     operations = [operation for function in module.body.operations for operation in nested(function.operation)]
-    if text is None or any(line_of(operation) is None for operation in operations):
+    if text is None or not all(is_in_text(line_of(operation), text.splitlines()) for operation in operations):
         text = module.operation.get_asm(large_elements_limit=LARGE_ELEMENTS)
         printed = ir.Module.parse(text, context=module.context)
         twins = [twin for function in printed.body.operations for twin in nested(function.operation)]
@@ -115,6 +115,15 @@ def line_of(operation: Any) -> tuple[int, int] | None:
     """The line and the column of an operation in the parsed text; None if its location is elsewhere."""
     match = FILE_LOCATION.match(str(operation.location))
     return (int(match[2]), int(match[3])) if match and match[1] == BUFFER else None
+
+
+def is_in_text(place: tuple[int, int] | None, lines: list[str]) -> bool:
+    """Whether a text has this line and column. A text may say others of its operations, by `loc`.
+
+    >>> [is_in_text(place, ["module {", "}"]) for place in (None, (2, 1), (0, 1), (1, 0), (3, 1))]
+    [False, True, False, False, False]
+    """
+    return place is not None and 1 <= place[0] <= len(lines) and 1 <= place[1] <= len(lines[place[0] - 1].encode()) + 1
 
 
 class ModuleWriter:
