@@ -14,6 +14,8 @@ from rich.text import Text
 from textual import events, on
 from textual.app import ComposeResult, SystemCommand
 from textual.binding import Binding, BindingType
+from textual.driver import Driver
+from textual.drivers.linux_driver import LinuxDriver
 from textual.geometry import Offset
 from textual.reactive import reactive
 from textual.screen import Screen
@@ -32,6 +34,7 @@ from ..session.command import LEADER_KEY, Command, find_command
 from ..session.session import Session
 from .ascii import AsciiApp
 from .command_line import CommandLine, KeyHints
+from .driver import QuickEscapeDriver
 from .graph import GraphPane
 from .modals import HelpModal, PaneJumpModal, SessionCommandProvider
 from .pane import Pane
@@ -99,6 +102,16 @@ class Debugger(AsciiApp):
         self.pane_keys = {key_of(pane): pane for pane in PANES}
 
     # The screen
+
+    def get_driver_class(self) -> type[Driver]:
+        """Textual's driver; for a terminal, one that is quick to take Escape for a key."""
+        driver = super().get_driver_class()
+        return QuickEscapeDriver if driver is LinuxDriver else driver
+
+    @property
+    def is_command_running(self) -> bool:
+        """Whether a command runs that Escape stops."""
+        return self._command_started_at is not None and self._current_command != REFRESHING
 
     def compose(self) -> ComposeResult:
         yield PaneLayout()
@@ -362,10 +375,17 @@ class Debugger(AsciiApp):
             if snapshot is not None:
                 self.show_snapshot(snapshot)
                 if snapshot.is_stopped and snapshot.reply is not None and not snapshot.reply.ok:
+                    await self._refresh_screen()  # with a snapshot beside it, the answer came some 50 ms later
                     self.request_snapshot()  # the panes follow, and can be stopped, too
             else:  # it was stopped before the first snapshot
                 self.request_snapshot()
             self._pending_commands, self._command_started_at = self._pending_commands - 1, None
+
+    async def _refresh_screen(self) -> None:
+        """Wait until the screen shows what its widgets have."""
+        is_shown = asyncio.Event()
+        self.call_after_refresh(is_shown.set)
+        await is_shown.wait()
 
     async def wait_until_idle(self) -> None:
         """Wait until no work is pending; for tests."""
@@ -376,7 +396,7 @@ class Debugger(AsciiApp):
         """Stop the running command, and clear the queue; if there is none, close the tour, or stop the layout."""
         waiting = [self._command_queue.get_nowait() for _ in range(self._command_queue.qsize())]
         self._pending_commands -= len(waiting)
-        is_running = self._command_started_at is not None and self._current_command != REFRESHING
+        is_running = self.is_command_running
         if self._tour is not None and not is_running and not any(waiting):
             self._tour = None
             self._show_tour()
