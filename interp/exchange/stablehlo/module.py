@@ -11,6 +11,7 @@ import numpy as np
 
 from ....core import dtypes
 from ....core.dtypes import DType
+from ....core.escape import escape_line
 from ....core.types import Type
 from ..refusals import unsupported
 
@@ -34,11 +35,11 @@ class ForeignType(NamedTuple):
     def type(self) -> Type:
         """The type; raises Unsupported for one that tagloom lacks."""
         if self.sizes is None:
-            raise unsupported("dtype", f"tagloom has no values of MLIR's type {self.element}")
+            raise unsupported("dtype", f"tagloom has no values of MLIR's type {escape_line(self.element)}")
         if None in self.sizes:
             raise unsupported("shape", "StableHLO with sizes that are known only at run time is not imported")
         if self.element not in DTYPES:
-            raise unsupported("dtype", f"tagloom has no values of MLIR's type {self.element}")
+            raise unsupported("dtype", f"tagloom has no values of MLIR's type {escape_line(self.element)}")
         return Type(DTYPES[self.element], self.sizes)
 
 
