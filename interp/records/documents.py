@@ -52,6 +52,9 @@ from ..outcome.outcome import Outcome
 from ..outcome.residue import ResidueToken
 from ..outcome.statistics import SiteShare, firings_by_function, firings_by_op, shares_by_site, unique_site_names
 
+MAX_LATE_RESIDUE = 1000
+"""The most tokens of the residue in the record of a run that must end soon. To order and write one takes 50 us."""
+
 
 class TagTable:
     """The table of a document's tags: each once, and a parent before its children. The root has number 0 and no row."""
@@ -190,6 +193,8 @@ class OutcomeRecord:
     residue: tuple[ResidueRecord, ...] | None
     open_activations: int | None
     error: ErrorRecord | None
+    residue_size: int | None = None
+    """The number of tokens of the residue, if these are left out."""
 
 
 def error_text(error: TagloomError) -> str:
@@ -213,6 +218,15 @@ def to_outcome_record(outcome: Outcome) -> OutcomeRecord:
         open_activations=outcome.open_activations,
         error=None if error is None else to_error_record(error),
     )
+
+
+def final_record(outcome: Outcome) -> OutcomeRecord:
+    """The record that a log or a command ends with. If the clock, memory or Ctrl-C has ended the run, it must end soon:
+    of more than MAX_LATE_RESIDUE tokens of the residue it has the number only. A replay of a log finds them."""
+    ends_soon = getattr(outcome.error, "limit", None) in ("seconds", "bytes", "interrupt")
+    if not ends_soon or len(outcome.residue) <= MAX_LATE_RESIDUE:
+        return to_outcome_record(outcome)
+    return replace(to_outcome_record(replace(outcome, residue=())), residue=None, residue_size=len(outcome.residue))
 
 
 def to_error_record(error: TagloomError) -> ErrorRecord:
@@ -284,6 +298,7 @@ def outcome_form(outcome: OutcomeRecord) -> JsonValue:
     path = outcome.stats and outcome.stats.get("critical_firings")
     tags = (*(trap.tag for trap in traps), *(token.tag for token in residue), *(tag for _, tag in path or ()))
     table = TagTable(tags)
+    size = {} if outcome.residue_size is None else {"residue_size": outcome.residue_size}
     return document_header(
         "outcome",
         status=outcome.status,
@@ -301,6 +316,7 @@ def outcome_form(outcome: OutcomeRecord) -> JsonValue:
         error=None if outcome.error is None else error_form(outcome.error),
         sites=[site_to_json(site) for site in table.sites],
         tags=table.rows,
+        **size,
     )
 
 
@@ -360,7 +376,7 @@ def read_outcome(cursor: JsonCursor) -> OutcomeRecord:
     """Read an outcome from a document. `value` is for people, and is not read."""
     names = ("status", "results", "firings", "stats", "engine", "schedule")
     optional_keys = ("traps", "residue", "open_activations", "error", "sites", "tags")
-    _, _, *cursors = cursor.fields("tagloom", "version", *names, *optional_keys, optional=["value"])
+    _, _, *cursors = cursor.fields("tagloom", "version", *names, *optional_keys, optional=["value", "residue_size"])
     status, results, firings, stats, engine, schedule, traps, residue, open_activations, error, sites, tags = cursors
     table = read_tags(sites, tags)
     return OutcomeRecord(
@@ -374,6 +390,7 @@ def read_outcome(cursor: JsonCursor) -> OutcomeRecord:
         residue=residue.optional(lambda rows: rows.map_entries(lambda token: read_residue_token(token, table))),
         open_activations=open_activations.optional(read_natural),
         error=error.optional(read_error),
+        residue_size=cursor.value_at("residue_size").optional(read_natural) if cursor.has_key("residue_size") else None,
     )
 
 

@@ -10,7 +10,7 @@ import sys
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -21,14 +21,12 @@ from ...core.value import Value
 from ..machine.event import Event
 from ..outcome.outcome import Outcome
 from .column_log import column_log_lines, create_column_log
-from .documents import OutcomeRecord, to_outcome_record
+from .documents import final_record
 from .event_log import LogWriter, create_json_log, header_line, unwritable_log
 
 KeepOption: TypeAlias = str | os.PathLike[str] | int | None
 JSON_SUFFIX, COLUMN_SUFFIX = ".jsonl", ".npz"
 LOG_SUFFIXES = (JSON_SUFFIX, COLUMN_SUFFIX)
-MAX_LATE_RESIDUE = 1000
-"""The tokens that a log has of the residue of a run that must end soon. To order and write one takes 50 us."""
 _ARCHIVE_START = b"PK"
 
 
@@ -63,15 +61,6 @@ class EventSink:
         if self.log is not None:
             self.log.write_outcome(final_record(outcome))
         return outcome
-
-
-def final_record(outcome: Outcome) -> OutcomeRecord:
-    """The outcome that a log ends with. If the clock, memory or Ctrl-C has ended the run, it must end soon: its residue
-    is unknown (None) if it has more than MAX_LATE_RESIDUE tokens. A replay of the events finds it."""
-    ends_soon = getattr(outcome.error, "limit", None) in ("seconds", "bytes", "interrupt")
-    if not ends_soon or len(outcome.residue) <= MAX_LATE_RESIDUE:
-        return to_outcome_record(outcome)
-    return replace(to_outcome_record(replace(outcome, residue=())), residue=None)
 
 
 def log_path(keep: KeepOption) -> Path | None:

@@ -29,7 +29,7 @@ from ...interp.function.function import Function
 from ...interp.function.trace_cache import TracedProgram
 from ...interp.lru_cache import LRUCache
 from ...interp.outcome.outcome import Outcome
-from ...interp.records.documents import OutcomeRecord, add_critical_path, to_json, to_outcome_record, untyped_json
+from ...interp.records.documents import OutcomeRecord, add_critical_path, final_record, to_json, untyped_json
 from ...viz.cluster_trace import cluster_trace_document
 from ...viz.trace_events import require_trace_file
 from ..load import (
@@ -214,7 +214,7 @@ def build_limits(*values: Any) -> Limits | None:
 def print_outcome(outcome: Outcome, *, stats: bool, as_document: bool, is_part: bool) -> None:
     """Print an outcome as results, with statistics if requested, or as a JSON document; errors and traps to stderr."""
     if as_document:
-        record = to_outcome_record(outcome)
+        record = final_record(outcome)
         if stats and outcome.kept_events is not None:
             record = add_critical_path(record, outcome)
         print(json.dumps(outcome_document(outcome, record, is_part=is_part), allow_nan=False))

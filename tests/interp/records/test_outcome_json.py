@@ -18,7 +18,8 @@ from support.laws.machine_laws import LIMITS
 from support.programs.hand_written_graphs import stuck
 from tagloom.core.graph.graph import Graph
 from tagloom.core.graph.lower import lower
-from tagloom.interp.records.documents import outcome_differences, to_outcome_record
+from tagloom.interp.records import documents
+from tagloom.interp.records.documents import final_record, outcome_differences, to_outcome_record
 
 
 def through_text(document: Any) -> Any:
@@ -182,3 +183,25 @@ def test_plain_values() -> None:
     document = tl.to_json(same.run(np.array([0.5, np.inf, np.nan], np.float32)))
     assert document["value"] == [[1.0, "inf", "nan"]]
     assert document["results"] == [{"dtype": "float32", "shape": [3], "data": [1.0, "inf", "nan"]}]
+
+
+def test_a_large_residue_is_left_out_where_the_run_must_end_soon() -> None:
+    """After Ctrl-C, and after a limit on seconds or bytes, the record has the number of many tokens in place of them;
+    after a number of firings, which is the same in each run, it has them all."""
+    outcome = fib.run(20, schedule="lifo", limits=tl.Limits(firings=100))
+    error: Any = outcome.error
+    count = len(outcome.residue)
+    for limit, bound, is_whole in (
+        ("interrupt", count, True), ("interrupt", count - 1, False), ("seconds", count - 1, False),
+        ("bytes", count - 1, False), ("firings", count - 1, True),
+    ):  # fmt: skip
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(documents, "MAX_LATE_RESIDUE", bound)
+            patch.setattr(error, "limit", limit)
+            record = final_record(outcome)
+        document = through_text(tl.to_json(record))
+        assert tl.from_json(document) == record
+        if is_whole:
+            assert len(document["residue"]) == count and "residue_size" not in document
+        else:
+            assert document["residue"] is None and document["residue_size"] == count

@@ -28,7 +28,7 @@ from tagloom.interp.engines.reference import drive, first_state
 from tagloom.interp.engines.registry import run as run_job
 from tagloom.interp.machine.event import Event
 from tagloom.interp.machine.schedule import schedule
-from tagloom.interp.records import event_sink
+from tagloom.interp.records import documents
 from tagloom.interp.records.event_sink import LOG_SUFFIXES, log_lines
 
 SCHEDULES = ("waves", "fifo", "lifo", "random:3")
@@ -309,6 +309,12 @@ LOGS = [
         pytest.param(function, (np.full(2**14, 1 / 3), 10**9), "lifo", 300, suffix, id=f"{function.__name__}{suffix}")
         for function, suffix in product((fading_any, carrying), LOG_SUFFIXES)
     ),
+    *(
+        pytest.param(
+            function, (np.full(2**17, 1 / 3), 10**9), "lifo", 40, suffix, id=f"large-{function.__name__}{suffix}"
+        )
+        for function, suffix in product((fading_any, carrying), LOG_SUFFIXES)
+    ),
 ]
 
 
@@ -327,7 +333,7 @@ def test_a_run_with_a_log_ends_soon(
 def test_a_log_without_a_large_residue_replays(suffix: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The log of a run that must end soon lacks a residue of more tokens than a bound, and its replay has them; the log
     of a run that ends by its number of firings has them all."""
-    monkeypatch.setattr(event_sink, "MAX_LATE_RESIDUE", 1)
+    monkeypatch.setattr(documents, "MAX_LATE_RESIDUE", 1)
     path = tmp_path / f"log{suffix}"
     processor_seconds_late(monkeypatch, fib, (20,), path, "lifo", 1000)
     document = json.loads(list(log_lines(path))[-1])["outcome"]
@@ -341,7 +347,7 @@ def test_a_log_without_a_large_residue_replays(suffix: str, tmp_path: Path, monk
 @pytest.mark.full
 def test_a_log_with_all_of_a_large_residue_is_late(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A twin that orders and writes whatever is left ends late."""
-    monkeypatch.setattr(event_sink, "MAX_LATE_RESIDUE", 10**9)
+    monkeypatch.setattr(documents, "MAX_LATE_RESIDUE", 10**9)
     assert processor_seconds_late(monkeypatch, fib, (40,), tmp_path / "log.npz", "waves", 350_000) > 0.2
 
 
