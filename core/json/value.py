@@ -85,9 +85,13 @@ def _elements_to_json(flat: npt.NDArray[Any]) -> list[JsonValue]:
     if flat.dtype.kind == "b":
         return list(flat.tolist())
     if flat.dtype.kind in "iu":
+        if not flat.size or (flat.min() >= -MAX_EXACT_INTEGER and flat.max() <= MAX_EXACT_INTEGER):
+            return list(flat.tolist())
         return [
             number if -MAX_EXACT_INTEGER <= number <= MAX_EXACT_INTEGER else str(number) for number in flat.tolist()
         ]
+    if np.isfinite(flat).all():  # half the time of 10^5 elements, their digits included
+        return list(flat.tolist())
     return [number if math.isfinite(number) else repr(number) for number in flat.tolist()]
 
 

@@ -37,7 +37,7 @@ from ...core.value import Value
 from ..image.image import decode_word, encode_word, is_boxed
 from ..machine.event import Event, Token
 from .documents import OutcomeRecord
-from .event_log import TagNumbers, TagRow, compact_json, outcome_line, tag_line, unwritable_log
+from .event_log import RecentTexts, TagNumbers, TagRow, compact_json, outcome_line, tag_line, unwritable_log
 
 Column: TypeAlias = npt.NDArray[np.int64]
 FORMAT = 1
@@ -89,7 +89,7 @@ class ColumnLogWriter:
         """`write` is called with the name and the content of each member."""
         self.tags = TagNumbers(graph)
         self._write = write
-        self._pages = 0
+        self._pages, self._array_texts = 0, RecentTexts()
         self._start_page()
 
     def _start_page(self) -> None:
@@ -141,7 +141,7 @@ class ColumnLogWriter:
         """The dtype code and the word of a value."""
         type_ = type_of(value)
         if is_boxed(type_):
-            return TEXT_CODE, self.text(value_to_json_text(value))
+            return TEXT_CODE, self.text(self._array_texts(value))
         return DTYPE_CODES[type_.dtype], encode_word(value, type_.dtype)
 
     def token_row(self, token: Token) -> tuple[int, int, int, int, int]:

@@ -14,6 +14,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import tagloom as tl
 from hypothesis import given, reject, settings
@@ -28,6 +29,7 @@ from tagloom.core.graph.lower import lower
 from tagloom.interp.engines import reference
 from tagloom.interp.history.replay import open_log
 from tagloom.interp.machine.event import Event
+from tagloom.interp.records import event_log
 from tagloom.interp.records.documents import to_outcome_record
 from tagloom.interp.records.event_log import JsonLogWriter
 from tagloom.interp.records.event_sink import log_lines, partial_path
@@ -528,3 +530,18 @@ def test_a_writer_that_is_killed_leaves_the_earlier_log(engine: str, name: str, 
     fib.run(4, engine=engine, keep=path)
     assert path.read_bytes() != earlier
     assert not partial.exists()
+
+
+def test_an_array_in_several_events_is_converted_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The text of a large array is kept for the next events, and is that of another array where its place in memory is
+    taken."""
+    conversions = []
+    monkeypatch.setattr(event_log, "value_to_json_text", lambda value: conversions.append(value) or str(value.sum()))
+    texts = event_log.RecentTexts()
+    arrays = [np.full(event_log.LARGE_SIZE, float(number)) for number in range(event_log.MAX_RECENT_TEXTS + 1)]
+    assert [texts(array) for array in arrays for _ in range(3)] == [str(array.sum()) for array in arrays for _ in "123"]
+    assert len(conversions) == len(arrays)
+    assert texts(arrays[0]) == "0.0" and len(conversions) == len(arrays) + 1
+    assert all(
+        texts(np.full(event_log.LARGE_SIZE, number)) == str(event_log.LARGE_SIZE * number) for number in range(9)
+    )

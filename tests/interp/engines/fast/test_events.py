@@ -311,7 +311,13 @@ LOGS = [
     ),
     *(
         pytest.param(
-            function, (np.full(2**17, 1 / 3), 10**9), "lifo", 40, suffix, id=f"large-{function.__name__}{suffix}"
+            function,
+            (np.full(2**17, 1 / 3), 10**9),
+            "lifo",
+            40,
+            suffix,
+            marks=pytest.mark.heavy,
+            id=f"large-{function.__name__}{suffix}",
         )
         for function, suffix in product((fading_any, carrying), LOG_SUFFIXES)
     ),
