@@ -15,6 +15,8 @@ from inspect import Parameter
 from types import CodeType
 from typing import Any, TypeVar, get_args, get_origin, get_type_hints, is_typeddict
 
+import numpy as np
+
 from ...dtypes import DType
 from ...errors import TagloomError, Usage, plural
 from ...program.program import Location
@@ -327,8 +329,9 @@ _UNTRACED_KINDS = {"generator": inspect.CO_GENERATOR, "coroutine": inspect.CO_CO
 
 
 def read_function_spec(python: Callable[..., Any], signature: tuple[Any, ...] | None = None) -> FunctionSpec:
-    """Read a callable's parameters and annotations. `Any` counts as no annotation. `signature`, if given, replaces the
-    annotations of all parameters. Raises Usage for annotations that are not types."""
+    """Read a callable's parameters and annotations. `Any` counts as no annotation, and so does an annotation of Python
+    that fixes no structure, such as `list[int]`. `signature`, if given, replaces the annotations of all parameters.
+    Raises Usage for annotations that are not types."""
     function, name = underlying_function(python), callable_name(python)
     location = definition_location(function.__code__)
     for kind, flags in _UNTRACED_KINDS.items():
@@ -354,13 +357,17 @@ def read_function_spec(python: Callable[..., Any], signature: tuple[Any, ...] | 
     forms = []
     for owner, annotation in zip(owners, (*annotations, declared.return_annotation), strict=True):
         try:
-            is_none = annotation in (inspect.Signature.empty, Any, Static, None)
-            forms.append(None if is_none else tree_type_of_annotation(annotation, namespace))
+            is_open = annotation in (inspect.Signature.empty, Any, Static, None)
+            forms.append(None if is_open else declared_tree_type(annotation, namespace))
         except TagloomError as error:
             error.where, error.message = location, f"{owner} of {name}: {error.message}"
             raise
-    for parameter, form in zip(parameters, forms, strict=False):
-        if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD) and form is not None:
+    for k, parameter in enumerate(parameters):
+        if parameter.kind not in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD) or forms[k] is None:
+            continue
+        if is_python_type(annotations[k]) and not names_dtype(annotations[k], namespace):
+            forms[k] = None
+        else:
             raise Usage(
                 f"parameter {parameter.name} of {name} collects arguments, and cannot have a type",
                 where=location,
@@ -405,6 +412,40 @@ def _describe_signature(signature: inspect.Signature) -> str:
     """The parameters as in a `def`, without annotations."""
     parameters = [parameter.replace(annotation=Parameter.empty) for parameter in signature.parameters.values()]
     return str(signature.replace(parameters=parameters, return_annotation=inspect.Signature.empty))
+
+
+def declared_tree_type(annotation: Any, namespace: Mapping[str, Any]) -> TreeType | None:
+    """The tree type of an annotation; None for one of Python that fixes no structure of values, such as `list[int]`,
+    `str` and `int | None`: the argument decides.
+
+    Raises Usage for another annotation that is not a type: one with a dtype in it that declares no tree of values."""
+    try:
+        return tree_type_of_annotation(annotation, namespace)
+    except Usage:
+        if is_python_type(annotation) and not names_dtype(annotation, namespace):
+            return None
+        raise
+
+
+def is_python_type(annotation: Any) -> bool:
+    """Whether an annotation is a class, a generic alias, a union or a type variable."""
+    return isinstance(annotation, type | TypeVar) or get_origin(annotation) is not None
+
+
+def names_dtype(annotation: Any, namespace: Mapping[str, Any], enclosing: tuple[object, ...] = ()) -> bool:
+    """Whether a type of tagloom or NumPy is a part of an annotation, or of a class in it."""
+    if isinstance(annotation, DType | Type) or annotation is Static:
+        return True
+    if isinstance(annotation, type) and issubclass(annotation, np.generic):
+        return True
+    if annotation is None or any(annotation is outer for outer in enclosing):
+        return False
+    try:
+        _, fields = split_annotation(annotation, namespace) or (None, {})
+    except Usage:
+        return True  # the class says what is wrong with it
+    parts = (get_origin(annotation), *get_args(annotation), *fields.values())
+    return any(names_dtype(part, namespace, (*enclosing, annotation)) for part in parts)
 
 
 def tree_type_of_annotation(

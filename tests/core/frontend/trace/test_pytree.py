@@ -397,3 +397,45 @@ def test_annotations_without_leaves_are_refused(annotation: Any, message: str) -
     with pytest.raises(tl.TagloomError) as refused:
         tree_type_of_annotation(annotation, {})
     assert re.search(message, str(refused.value)), refused.value
+
+
+class Shape:
+    """A class of the user, which is no container of values."""
+
+
+@dataclass
+class Record:
+    words: list[str]
+    after: Record | None = None
+
+
+def first_of(xs: list[int], ys: dict[str, list[float]], zs: tuple[int, ...], word: str, shape: Shape) -> int | None:
+    return xs[0] + zs[0] if word else None
+
+
+def sum_of_all(*xs: int, **ys: float) -> list[float]:
+    return [sum(xs), *ys.values()]
+
+
+def record_length(record: Record, default: T) -> list[T | int]:
+    return [len(record.words), default]
+
+
+def test_annotations_of_python_without_a_structure_leave_the_types_to_the_arguments() -> None:
+    """Lists, dicts, strings, unions, classes and type variables may annotate parameters and results."""
+    result = tl.function(first_of)([1, 2], {"a": [1.5]}, (3,), "x", Shape())
+    assert result == 4 and type(result.item()) is int
+    assert tl.function(sum_of_all)(1, 2, a=0.5) == [3, 0.5]
+    assert tl.function(record_length)(Record(["a", "b"]), 7) == [2, 7]
+
+
+@pytest.mark.parametrize("annotation", [list[tl.int64], tl.int64 | None, dict[str, tuple[tl.int64, str]], list[Tree]])
+def test_annotations_with_a_dtype_must_declare_a_tree_of_values(annotation: Any) -> None:
+    """An annotation with a type of tagloom in it is not passed over."""
+
+    def function(x: Any) -> Any:
+        return x
+
+    function.__annotations__["x"] = annotation
+    with pytest.raises(tl.Usage, match="parameter x of function"):
+        tl.function(function)

@@ -310,7 +310,10 @@ SIGNATURES: dict[str, tuple[str, str]] = {
     "a type for *n": ("*n: tl.int64", "parameter n of f collects arguments, and cannot have a type"),
     "a type for **n": ("**n: tl.int64", "parameter n of f collects arguments, and cannot have a type"),
     "no annotation": ("n", "parameter n of f has no type"),
-    "text as a type": ("n: str", "parameter n of f: not a type\n  required: a dtype such as tl.int64, or tl.Array"),
+    "text in a type": (
+        "n: tuple[tl.int64, str]",
+        "parameter n of f: not a type\n  required: a dtype such as tl.int64, or tl.Array",
+    ),
     "a number as a type": ("n: 3", "not a type"),
     "a name that is nowhere": ("n: 'nope'", "the annotations of f cannot be read\n  got: name 'nope' is not defined"),
     "no expression": ("n: 'tl.int64 +'", "cannot be read"),
