@@ -8,12 +8,15 @@ counterparts. All else is called as it is.
 from __future__ import annotations
 
 import contextlib
+import copy
+import dataclasses
 import dis
 import functools
 import gc
 import inspect
 import operator
 import sys
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from types import CellType, FunctionType, MethodType
 from typing import Any, NoReturn
@@ -28,7 +31,9 @@ from ..trace.program_builder import current_region
 from ..trace.python_operations import fail_as_python, perform
 from ..trace.pytree import is_static
 from ..trace.source_location import is_internal_file, user_location
-from ..trace.stacked_items import StackedItems, has_stacked_items
+from ..trace.stacked_items import DICT_CLASSES, StackedItems, has_stacked_items
+from .characters import Characters, SymbolicText, check_text
+from .choices import has_attributes
 from .convert import convert, is_converted
 from .functions import call_traced, may_be_function, run_in_caller
 from .items import refresh_taken_items
@@ -50,7 +55,7 @@ from .state import (
     register_created,
     staging_depth,
 )
-from .texts import SymbolicText, check_text, field, text_parts
+from .texts import field, text_parts
 from .trees import is_one_of_several, is_symbolic
 from .tries import catching_try
 from .user_code import is_convertible
@@ -124,7 +129,44 @@ def call_opaque(function: Any, arguments: tuple[Any, ...], keywords: dict[str, A
     is_cached = type(function) is functools._lru_cache_wrapper and type(function.__wrapped__) is FunctionType
     perform_call = _call_cached if is_cached and current_region() is not None else _call_recorded
     result = perform_call(function, arguments, keywords)
+    if current_region() is not None and _is_copier(function):
+        _register_copy(result, arguments)
     return check_text(result) if type(result) is str and current_region() is not None else result
+
+
+_COPIERS = (copy.copy, copy.deepcopy, dataclasses.replace)
+"""The functions of libraries whose result is new, if it has other objects in it than its arguments."""
+
+
+def _is_copier(function: Any) -> bool:
+    is_method = type(getattr(function, "__self__", None)) in CONTAINERS and getattr(function, "__name__", "") == "copy"
+    return is_method or any(function is each for each in _COPIERS)
+
+
+def _register_copy(result: Any, arguments: tuple[Any, ...]) -> None:
+    """Note that the code under trace has created the objects in a copy that are not in what it was copied from."""
+    originals = {id(part) for part in _parts(arguments)}
+    for part in _parts((result,)):
+        if id(part) not in originals:
+            register_created(part)
+
+
+def _parts(values: tuple[Any, ...]) -> list[Any]:
+    """The lists, dicts, sets and instances of the user's classes that are these values, or parts of them."""
+    parts, seen = list[Any](), set[int]()
+    pending = list(values)
+    for value in pending:  # a worklist: the loop appends to it
+        is_instance = has_attributes(value)
+        if id(value) in seen or not (is_instance or type(value) in (*CONTAINERS, *DICT_CLASSES, tuple)):
+            continue
+        seen.add(id(value))
+        parts.append(value)
+        if isinstance(value, dict):
+            pending += value.values()
+        elif isinstance(value, list | tuple | deque):
+            pending += value
+        pending += vars(value).values() if is_instance else ()
+    return parts
 
 
 def _call_cached(function: Any, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
@@ -385,6 +427,8 @@ def _repr(value: Any) -> Any:
 def _text(value: Any, *, is_quoted: bool) -> Any:
     if current_region() is None:
         return repr(value) if is_quoted else str(value)
+    if isinstance(value, Characters) and not is_quoted:
+        return value
     parts = text_parts(value, is_quoted=is_quoted)
     return "".join(parts) if all(isinstance(part, str) for part in parts) else SymbolicText(parts)
 

@@ -21,9 +21,9 @@ from ..trace.pytree import TreeDef
 from ..trace.source_location import is_installed_file
 from ..trace.stacked_items import DICT_CLASSES, StackedItems, TracedSet, dict_like, has_stacked_items
 from ..trace.symbol import array_namespace
+from ..trace.text import Text
 from .open_lists import DifferentItems, Scope, have_one_structure, open_like, unify_structures
 from .state import UNBOUND, AttributePlace, active_journal, is_unassigned
-from .texts import SymbolicText
 from .trees import split, static_objects, zeros_like
 
 MAX_OPTIONS = 64
@@ -129,7 +129,7 @@ def created_attributes(contents: Iterable[Any], created: Collection[int]) -> lis
     places, seen = list[AttributePlace](), set[int]()
     pending = [instance for content in contents if not is_unassigned(content) for instance in static_objects(content)]
     for instance in pending:  # a worklist: the loop appends to it
-        if id(instance) not in created or id(instance) in seen or not _has_attributes(instance):
+        if id(instance) not in created or id(instance) in seen or not has_attributes(instance):
             continue
         seen.add(id(instance))
         for name, content in vars(instance).items():
@@ -174,8 +174,8 @@ def _references(value: Any, own_keys: Collection[tuple[Any, ...]]) -> list[Any] 
         return [value.__func__, value.__self__]
     if isinstance(value, functools.partial):
         return [value.func, *value.args, *value.keywords.values()]
-    if isinstance(value, SymbolicText | Choice):
-        return list(value.parts if isinstance(value, SymbolicText) else (value.number, *value.options))
+    if isinstance(value, Text | Choice):
+        return list(value.parts if isinstance(value, Text) else (value.number, *value.options))
     if type(value) is TracedSet:
         return [value.content()]
     if type(value) is StackedItems:
@@ -184,7 +184,7 @@ def _references(value: Any, own_keys: Collection[tuple[Any, ...]]) -> list[Any] 
         return [*value, *value.values()]
     if isinstance(value, list | tuple | set | frozenset):
         return list(value)
-    if not _has_attributes(value):
+    if not has_attributes(value):
         return None
     journal = active_journal()
     changed_keys = journal.originals.keys() if journal is not None else ()
@@ -195,7 +195,7 @@ def _references(value: Any, own_keys: Collection[tuple[Any, ...]]) -> list[Any] 
     ]
 
 
-def _has_attributes(value: Any) -> bool:
+def has_attributes(value: Any) -> bool:
     """Whether an object is an instance of one of the user's classes, all of whose state is in its attributes."""
     is_of_user = not is_installed_file(getattr(sys.modules.get(type(value).__module__), "__file__", None) or "")
     is_plain = not isinstance(value, Iterator | GeneratorType | FunctionType | type | ModuleType | list | dict | tuple)

@@ -277,3 +277,203 @@ def extend_items(items, iterable):
 def apply_key(items, key):
     """The keys of items, in a list."""
     return [key(item) for item in items]
+
+
+def codes_of_integer(n):
+    """The code points of `str(n)`."""
+    codes, rest = [], n if n < 0 else -n  # -2**63 has no positive counterpart
+    while True:
+        digit = -(rest % -10)
+        codes.append(48 + digit)
+        rest = (rest + digit) // 10
+        if rest == 0:
+            break
+    if n < 0:
+        codes.append(45)
+    return codes[::-1]
+
+
+def number_of_codes(codes):
+    """`int(text)`, of the code points of a text without spaces and underscores."""
+    number, sign, digits = 0, -1, 0  # the negative numbers reach farther than the positive ones
+    for position, code in enumerate(codes):
+        if position == 0 and (code == 45 or code == 43):
+            sign = 1 if code == 45 else -1
+        elif code < 48 or code > 57:
+            raise ValueError("invalid literal for int() with base 10")
+        else:
+            number = number * 10 - (code - 48)
+            digits += 1
+    if digits == 0:
+        raise ValueError("invalid literal for int() with base 10")
+    return sign * number
+
+
+def are_digits(codes):
+    """Whether all code points are those of digits, and there is one."""
+    for code in codes:
+        if code < 48 or code > 57:
+            return False
+    return len(codes) > 0
+
+
+def same_codes(codes, others):
+    """`codes == others`."""
+    if len(codes) != len(others):
+        return False
+    for position in range(len(codes)):
+        if codes[position] != others[position]:
+            return False
+    return True
+
+
+def different_codes(codes, others):
+    """`codes != others`."""
+    if len(codes) != len(others):
+        return True
+    for position in range(len(codes)):
+        if codes[position] != others[position]:
+            return True
+    return False
+
+
+def codes_of_binary(n):
+    """The code points of `bin(n)`."""
+    codes, rest = [], n if n < 0 else -n
+    while True:
+        digit = -(rest % -2)
+        codes.append(48 + digit)
+        rest = (rest + digit) // 2
+        if rest == 0:
+            break
+    codes.append(98)
+    codes.append(48)
+    if n < 0:
+        codes.append(45)
+    return codes[::-1]
+
+
+def is_less(left, right):
+    """`left < right`, of parameters, which may be tuples."""
+    return left < right
+
+
+def heap_push(heap, item):
+    """`heapq.heappush(heap, item)`."""
+    heap.append(item)
+    move_up(heap, 0, len(heap) - 1)
+
+
+def move_up(heap, start, position):
+    """Move the item at a position of a heap up to its place below `start`."""
+    item = heap[position]
+    while position > start:
+        parent = (position - 1) // 2
+        if is_less(item, heap[parent]):
+            heap[position] = heap[parent]
+            position = parent
+        else:
+            break
+    heap[position] = item
+
+
+def move_down(heap, position):
+    """Move the item at a position of a heap to its place: first to a leaf, along the smaller children, then up."""
+    end, start, item = len(heap), position, heap[position]
+    child = 2 * position + 1
+    while child < end:
+        right = child + 1
+        if right < end and not is_less(heap[child], heap[right]):
+            child = right
+        heap[position] = heap[child]
+        position = child
+        child = 2 * position + 1
+    heap[position] = item
+    move_up(heap, start, position)
+
+
+def heap_pop(heap):
+    """`heapq.heappop(heap)`."""
+    if len(heap) == 0:
+        raise IndexError("index out of range")
+    last = heap.pop()
+    if len(heap) > 0:
+        last, heap[0] = heap[0], last
+        move_down(heap, 0)
+    return last
+
+
+def heap_replace(heap, item):
+    """`heapq.heapreplace(heap, item)`."""
+    if len(heap) == 0:
+        raise IndexError("index out of range")
+    smallest = heap[0]
+    heap[0] = item
+    move_down(heap, 0)
+    return smallest
+
+
+def heap_push_pop(heap, item):
+    """`heapq.heappushpop(heap, item)`."""
+    if len(heap) > 0 and is_less(heap[0], item):
+        item, heap[0] = heap[0], item
+        move_down(heap, 0)
+    return item
+
+
+def heapify(heap):
+    """`heapq.heapify(heap)`."""
+    for position in range(len(heap) // 2 - 1, -1, -1):
+        move_down(heap, position)
+
+
+def bisect_left(items, x, lo=0, hi=None):
+    """`bisect.bisect_left(items, x, lo, hi)`."""
+    if lo < 0:
+        raise ValueError("lo must be non-negative")
+    low, high = lo, len(items) if hi is None else hi
+    while low < high:
+        middle = (low + high) // 2
+        if is_less(items[middle], x):
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+def bisect_right(items, x, lo=0, hi=None):
+    """`bisect.bisect_right(items, x, lo, hi)`."""
+    if lo < 0:
+        raise ValueError("lo must be non-negative")
+    low, high = lo, len(items) if hi is None else hi
+    while low < high:
+        middle = (low + high) // 2
+        if is_less(x, items[middle]):
+            high = middle
+        else:
+            low = middle + 1
+    return low
+
+
+def insert_left(items, x, lo=0, hi=None):
+    """`bisect.insort_left(items, x, lo, hi)`."""
+    items.insert(bisect_left(items, x, lo, hi), x)
+
+
+def insert_right(items, x, lo=0, hi=None):
+    """`bisect.insort_right(items, x, lo, hi)`."""
+    items.insert(bisect_right(items, x, lo, hi), x)
+
+
+def rotate_items(items, n):
+    """`items.rotate(n)`, of a deque."""
+    if len(items) > 0:
+        for _ in range(n % len(items)):
+            items.appendleft(items.pop())
+
+
+def pairs_of_two(first, second):
+    """`itertools.product(first, second)`."""
+    for x in first:
+        for y in second:
+            yield x, y

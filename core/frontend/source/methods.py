@@ -19,6 +19,7 @@ from ..trace.python_operations import perform
 from ..trace.source_location import user_location
 from ..trace.stacked_items import StackedItems, has_stacked_items
 from . import library
+from .characters import Characters, as_characters, is_text, refuse_text
 from .convert import convert
 from .items import get_or_default, refresh_taken_items, sort_items, take_out
 from .mathematics import apply_math, check_power
@@ -126,11 +127,11 @@ def _sort_in_place(operators: Operators, items: list[Any], *, key: Any = None, r
     items[:] = ordered
 
 
-def _has_symbols(value: Any) -> bool:
+def has_symbols(value: Any) -> bool:
     """Whether a value, or one in a list or tuple, is known only at run time."""
     value = read_variable(value)
     if type(value) in (list, tuple):
-        return any(map(_has_symbols, value))
+        return any(map(has_symbols, value))
     return type(value) is StackedItems or is_symbolic(value)
 
 
@@ -138,7 +139,7 @@ def _in_python(function: Any) -> Callable[..., Any]:
     """A method of a list or tuple, by a function of the library where a value is symbolic."""
 
     def run(operators: Operators, items: Any, *arguments: Any) -> Any:
-        is_known = not any(map(_has_symbols, (*items, *arguments)))
+        is_known = not any(map(has_symbols, (*items, *arguments)))
         return NotImplemented if is_known or len(arguments) != 1 else convert(function)(items, *arguments)
 
     return run
@@ -213,7 +214,7 @@ def _insert(operators: Operators, items: list[Any], index: Any, value: Any) -> A
 
 
 def _remove(operators: Operators, items: list[Any], value: Any) -> Any:
-    if not any(map(_has_symbols, (value, *items))):
+    if not any(map(has_symbols, (value, *items))):
         return NotImplemented
     take_out(items, operators.call(items.index, value))
     return None
@@ -228,6 +229,10 @@ def _reverse(operators: Operators, items: list[Any]) -> Any:
 
 
 def _join(operators: Operators, separator: str, texts: Any) -> Any:
+    if is_counted(texts):
+        texts = push_all(texts)
+    if isinstance(texts, PushedItems):
+        return _join_pushed(separator, texts)
     if isinstance(texts, GeneratorType):
         return operators.call(separator.join, operators.call(list, texts))
     if type(texts) in (list, tuple) and any(type(each) is Choice for each in texts):
@@ -235,9 +240,32 @@ def _join(operators: Operators, separator: str, texts: Any) -> Any:
     return join_strings(separator, texts)
 
 
+def _rotate(operators: Operators, items: deque[Any], count: Any = 1) -> Any:
+    if items.maxlen is not None or not any(map(has_symbols, (count, *items))):
+        return NotImplemented
+    return convert(library.rotate_items)(items, count)  # type: ignore[arg-type]
+
+
+def _join_pushed(separator: str, texts: PushedItems) -> Any:
+    """`"".join(texts)`, of texts whose number is known only at run time."""
+    codes, alphabet = register_created([]), set[str]()
+
+    def add(text: Any) -> None:
+        if separator or not is_text(text):
+            refuse_text(f"{separator!r}.join of strings whose number is known only at run time")
+        characters = as_characters(text)
+        alphabet.update(characters.alphabet)
+        announce_items(codes)
+        codes.extend(characters.codes)
+
+    texts.push(add)
+    return Characters(codes, frozenset(alphabet))
+
+
 _METHODS: dict[tuple[type, str], Callable[..., Any]] = {
     (deque, "pop"): _pop,
     (deque, "popleft"): lambda operators, items: _pop(operators, items, 0),
+    (deque, "rotate"): _rotate,
     (dict, "get"): _get,
     (list, "append"): _append,
     (list, "clear"): _clear,

@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
+import math
 import operator
 from collections.abc import Callable, Sequence
 from types import BuiltinFunctionType, FunctionType
 from typing import Any
 
-from ...errors import Usage
+from ...errors import Invalid, Usage
 from ..trace.captures import read_variable
 from ..trace.choice import OPERATIONS, Choice
 from ..trace.numbers import number_kind
 from ..trace.program_builder import to_operand
 from ..trace.python_operations import is_of_user, perform
+from ..trace.source_location import user_location
 from .raising import raised
 from .staging import is_assumed, stage_branch
 from .state import Variables
 from .trees import is_symbolic
 
+MAX_COMBINATIONS = 1000
+"""In how many ways the options of the operands of an operation may combine."""
 _EXAMPLES = {"b": True, "i": 1, "f": 1.0}
 """A number of each kind, in place of a symbolic one."""
 _CLASSES = (str, bytes, type(None), tuple, frozenset, type, FunctionType, BuiltinFunctionType)
@@ -62,6 +66,15 @@ def choose_operands(perform: Callable[..., Any], *operands: Any) -> Any:
     position = next((k for k, operand in enumerate(operands) if type(operand) is Choice), None)
     if position is None:
         return perform(*operands)
+    numbers = [(read_variable(each.number), len(each.options)) for each in operands if type(each) is Choice]
+    if math.prod(count for number, count in numbers if is_symbolic(number)) > MAX_COMBINATIONS:
+        raise Invalid(
+            f"an operation takes values that are one of several in more than {MAX_COMBINATIONS} combinations",
+            rule="F4",
+            where=user_location(),
+            got=" x ".join(str(count) for _, count in numbers) + " options",
+            hint="compute with their numbers, or do it in steps, in functions of two such values",
+        )
     before, after = operands[:position], operands[position + 1 :]
     return choose(lambda option: choose_operands(perform, *before, option, *after), operands[position])
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import bisect
 import functools
+import heapq
 import itertools
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable, Iterator, Sequence
 from types import FunctionType
 from typing import Any
@@ -42,6 +44,7 @@ from . import (
     texts,
     trees,
 )
+from .characters import as_characters, binary_text, is_symbolic_integer, is_symbolic_text
 from .classes import user_method
 from .convert import OPERATORS, convert
 from .operators import ExitLoop, LoopForm, Operators, TargetShape, Thunk, UnrolledItems, by_option
@@ -56,6 +59,19 @@ _ITERATING = (sorted, sum, min, max, any, all, list, tuple, enumerate, zip, reve
 """The builtins that go through their arguments."""
 _READING_MODULES = ("itertools", "math", "statistics")
 """Modules whose functions read lists, and do not change them."""
+
+_COUNTERPARTS: dict[Any, Any] = {
+    bisect.bisect_left: library.bisect_left,
+    bisect.bisect_right: library.bisect_right,
+    bisect.insort_left: library.insert_left,
+    bisect.insort_right: library.insert_right,
+    heapq.heapify: library.heapify,
+    heapq.heappop: library.heap_pop,
+    heapq.heappush: library.heap_push,
+    heapq.heappushpop: library.heap_push_pop,
+    heapq.heapreplace: library.heap_replace,
+}
+"""Functions of Python's libraries, with their counterparts."""
 
 
 class ProgramOperators(Operators):
@@ -72,11 +88,13 @@ class ProgramOperators(Operators):
         super().__init__()
         self.builtins |= calls.BUILTINS
         self.builtins |= {
+            bin: self._bin,
             enumerate: functools.partial(sequences.enumerate_items, self),
             filter: convert(library.filter_items),  # type: ignore[arg-type]
             functools.reduce: functools.partial(self._library_call, library.reduce_items),
             itertools.count: self._count_from,
             map: convert(library.map_items),  # type: ignore[arg-type]
+            ord: self._ord,
             pow: methods.power,
             reversed: sequences.reverse_items,
             sorted: functools.partial(methods.sort, self),
@@ -86,7 +104,29 @@ class ProgramOperators(Operators):
             list: functools.partial(methods.create_list, self),
             set: self._create_set,
             tuple: functools.partial(methods.create_tuple, self),
+            deque: self._create_deque,
+            itertools.product: self._product,
         }
+        for function, counterpart in _COUNTERPARTS.items():
+            self.builtins[function] = functools.partial(self._call_counterpart, function, counterpart)
+
+    def _call_counterpart(self, function: Any, counterpart: Any, *arguments: Any, **keywords: Any) -> Any:
+        """Call a function of a library by its counterpart in Python, which is converted, if a value is symbolic."""
+        is_known = not any(map(methods.has_symbols, arguments))
+        if current_region() is None or is_known or keywords.keys() - {"lo", "hi"}:
+            return calls.call_opaque(function, arguments, keywords)
+        return self._library_call(counterpart, *arguments, **keywords)
+
+    def _create_deque(self, *arguments: Any, **keywords: Any) -> Any:
+        is_staged = len(arguments) == 1 and (sequences.is_counted(arguments[0]) or type(arguments[0]) is PushedItems)
+        if current_region() is None or keywords or not is_staged:
+            return register_created(perform(deque, *arguments, **keywords))
+        return register_created(deque(methods.create_list(self, *arguments)))
+
+    def _product(self, *iterables: Any, **keywords: Any) -> Any:
+        if keywords or len(iterables) != 2 or not any(map(sequences.is_counted, iterables)):
+            return register_created(perform(itertools.product, *iterables, **keywords))
+        return GeneratorItems(library.pairs_of_two, iterables, {})  # type: ignore[arg-type]
 
     @staticmethod
     def _count_from(*arguments: Any, **keywords: Any) -> Any:
@@ -223,7 +263,26 @@ class ProgramOperators(Operators):
         rounded = array_namespace().round(number) if kind == "f" else number
         return astype(rounded, dtypes.int64) if kind in "bf" else number
 
+    def _cast(self, kind: type, *arguments: Any, **keywords: Any) -> Any:
+        if kind is int and len(arguments) == 1 and not keywords and is_symbolic_text(arguments[0]):
+            return as_characters(arguments[0]).number()
+        return super()._cast(kind, *arguments, **keywords)
+
+    @staticmethod
+    def _ord(text: Any) -> Any:
+        return as_characters(text).code() if is_symbolic_text(text) else perform(ord, text)
+
+    @staticmethod
+    def _bin(number: Any) -> Any:
+        number = read_variable(number)
+        return binary_text(number) if is_symbolic_integer(number) else perform(bin, number)
+
+    def _isinstance(self, value: Any, classes: Any) -> bool:
+        return super()._isinstance("" if is_symbolic_text(value) else value, classes)
+
     def _type(self, *arguments: Any, **keywords: Any) -> Any:
+        if len(arguments) == 1 and not keywords and is_symbolic_text(arguments[0]):
+            return str
         is_set = len(arguments) == 1 and not keywords and type(arguments[0]) is TracedSet
         return set if is_set else super()._type(*arguments, **keywords)
 
@@ -236,12 +295,14 @@ class ProgramOperators(Operators):
     def condition(self, value: Any) -> Any:
         if tables.is_open_table(value):
             return tables.count_entries(value)
+        if is_symbolic_text(value):
+            return as_characters(value).length()
         return open_lists.item_count(value) if has_stacked_items(value) else super().condition(value)
 
     def count_items(self, value: Any) -> Any:
         if tables.is_open_table(value):
             return tables.count_entries(value)
-        return calls.count_items(value)
+        return as_characters(value).length() if is_symbolic_text(value) else calls.count_items(value)
 
     @by_option(0, 1)
     def power(self, base: Any, exponent: Any) -> Any:
@@ -270,6 +331,8 @@ class ProgramOperators(Operators):
         if symbol == "*" and result is NotImplemented:
             result = self._repeat_items(left, right)
         result = super().binary(symbol, left, right) if result is NotImplemented else result
+        if type(result) is list and all(type(each) is list or self.is_integer(each) for each in (left, right)):
+            register_created(result)
         if type(result) is list and has_stacked_items(result):
             nested_lists.note_shared_lists(result, *(each for each in (left, right) if type(each) is list))
         return result
@@ -591,12 +654,15 @@ class ProgramOperators(Operators):
     def get_item(self, container: Any, index: Any) -> Any:
         """`container[index]`; also at a symbolic index of known items."""
         check_current(container)
+        if is_symbolic_text(container):
+            return as_characters(container).item(index)
         is_of_user = user_method(container, "__getitem__") is not None
         if isinstance(container, dict) and not is_of_user and self._is_searched(container, index):
             return tables.get_entry(container, index)
         if not is_of_user and (items.is_symbolic_index(index) or has_stacked_items(container)):
             return items.get_item(container, index)
-        return super().get_item(container, index)
+        result = super().get_item(container, index)
+        return register_created(result) if type(container) is list and type(index) is slice else result
 
     @staticmethod
     def _is_searched(table: Any, key: Any) -> bool:
@@ -647,6 +713,10 @@ class ProgramOperators(Operators):
             container = container.table if container.part == "keys" else tables.rows_of(container)
         if tables.is_open_table(container):
             return tables.has_key(container, item)
+        if is_symbolic_text(container) or (is_symbolic_text(item) and isinstance(container, str)):
+            return as_characters(container).has(item)
+        if is_symbolic_text(item) and isinstance(container, list | tuple | set | frozenset | dict):
+            return self.or_(False, *(lambda member=member: self.equal(item, member) for member in container))
         if has_stacked_items(container) or (
             type(container) in (list, tuple) and any(map(has_stacked_items, container))
         ):

@@ -20,6 +20,7 @@ from ..trace.stacked_items import has_stacked_items
 from ..trace.symbol import Symbol
 from . import items, library, open_lists
 from .calls import announce_iteration, check_iterators
+from .characters import as_characters, is_symbolic_text
 from .classes import user_method
 from .convert import convert
 from .nested_lists import note_added_list, note_snapshot
@@ -77,6 +78,8 @@ def is_counted(iterable: Any) -> bool:
     """Whether only a loop of the program can go through an iterable."""
     if isinstance(iterable, SymbolicRange | SymbolicSequence) or has_stacked_items(iterable):
         return True
+    if is_symbolic_text(iterable):
+        return True
     if isinstance(iterable, PushedItems):
         return False
     value = read_variable(iterable)
@@ -93,6 +96,9 @@ def as_sequence(iterable: Any) -> SymbolicSequence:
         return SymbolicSequence(iterable.length(), lambda position: iterable.start + position * iterable.step)
     if isinstance(iterable, Symbol):
         return SymbolicSequence(iterable.shape[0], lambda position: iterable[position])  # type: ignore[index]
+    if is_symbolic_text(iterable):
+        text = as_characters(iterable)
+        return SymbolicSequence(text.length(), text.item)
     if has_stacked_items(iterable):
         items_now = list(iterable)
         note_snapshot(items_now)
@@ -110,7 +116,7 @@ def as_sequence(iterable: Any) -> SymbolicSequence:
 
 
 def _has_positions(iterable: Any) -> bool:
-    return isinstance(
+    return is_symbolic_text(iterable) or isinstance(
         read_variable(iterable), list | tuple | range | np.ndarray | Symbol | SymbolicRange | SymbolicSequence
     )
 
@@ -246,7 +252,7 @@ def create_list(iterable: Any, native: Callable[[Any], Any], push: Callable[...,
     """A list comprehension; Python's own where the number of its items is known."""
     if current_region() is None or not (has_choices or is_counted(iterable) or isinstance(iterable, PushedItems)):
         announce_iteration(iterable)
-        return native(iterable)
+        return register_created(native(iterable))
     return collect_items(PushedItems(iterable, native, push))
 
 

@@ -105,6 +105,8 @@ _RESULT = ("result",)
 _BOOL = Type(dtypes.bool)
 MAX_PLACES = 1000
 """The most variables and other places that a staged loop may change."""
+MAX_GROWTHS = 40
+"""How often a staged loop is traced again since it changes more places than were known."""
 MAX_CONDITIONAL_TRIPS = 16
 """The most trips of a loop of known length that are unrolled where a symbolic condition may end it early."""
 MAX_UNROLLED_NODES = 10_000
@@ -644,7 +646,7 @@ def stage_loop(
     start = variables.read()
     carried: dict[tuple[Any, ...], LoopState] = {}
     constants: dict[tuple[Any, ...], Place] = {}
-    unassigned = set[tuple[Any, ...]]()
+    unassigned, growths = set[tuple[Any, ...]](), 0
     for variable in variables.live.values():
         if type(start[variable.label]) in (
             list,
@@ -709,9 +711,10 @@ def stage_loop(
                 if constants.pop(place.key, None) is not None:
                     unassigned.add(place.key)
                 _carry(place, content, carried, constants)
-            if len(carried) + len(constants) > MAX_PLACES:
+            growths += 1
+            if growths > MAX_GROWTHS or len(carried) + len(constants) > MAX_PLACES:
                 raise Invalid(
-                    f"a loop changes more than {MAX_PLACES} objects",
+                    f"a loop changes more than {MAX_PLACES} objects, or others each time that it is traced",
                     rule="F4",
                     where=location,
                     hint="the body seems to keep objects that it creates in each trip",

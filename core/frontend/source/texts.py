@@ -3,13 +3,14 @@ printed, and are refused in words elsewhere."""
 
 from __future__ import annotations
 
+import functools
 import operator
 import re
 import string
 import sys
 from collections import OrderedDict, defaultdict
 from collections.abc import Callable, Iterator
-from typing import Any, NoReturn
+from typing import Any
 
 from ...errors import Invalid
 from ..effects import FormattedValue
@@ -19,71 +20,8 @@ from ..trace.python_operations import fail_as_python, perform
 from ..trace.source_location import user_location
 from ..trace.stacked_items import DICT_CLASSES, StackedItems, has_stacked_items
 from ..trace.symbol import array_namespace
+from .characters import Characters, SymbolicText, check_text, is_text
 from .trees import is_symbolic
-
-_SYMBOL_MARK = "<symbolic "
-"""What the text of a symbol begins with, where Python has formatted it while tracing."""
-
-
-class SymbolicText:
-    """A string with symbolic values in it.
-
-    >>> SymbolicText(("n=", 3)) + "!"
-    <text n=3!>
-    """
-
-    __slots__ = ("parts",)
-    VALUE_HINT = "a string is not a value of a program: Python's print prints it when the program runs"
-    """What to write where a program needs a value."""
-
-    def __init__(self, parts: tuple[Any, ...]) -> None:
-        self.parts = parts
-        """Strings, symbolic values, and such values with a format, in order."""
-
-    def __add__(self, other: Any) -> Any:
-        return SymbolicText((*self.parts, *text_parts(other))) if _is_text(other) else NotImplemented
-
-    def __radd__(self, other: Any) -> Any:
-        return SymbolicText((*text_parts(other), *self.parts)) if _is_text(other) else NotImplemented
-
-    def __str__(self) -> str:
-        """The text with the names of the symbols, for messages of errors."""
-        return "".join(map(_describe_part, self.parts))
-
-    def __repr__(self) -> str:
-        return f"<text {self}>"
-
-    def _refuse(self, *arguments: object, **options: object) -> NoReturn:
-        raise Invalid(
-            "a string with a symbolic value in it is known only when the program runs",
-            rule="F4",
-            where=user_location(),
-            got=str(self)[:200],
-            hint="print it; print takes strings and values",
-            python=TypeError,
-        )
-
-    __bool__ = __len__ = __iter__ = __getitem__ = __contains__ = __mul__ = __rmul__ = __mod__ = __hash__ = _refuse
-    __eq__ = __ne__ = __lt__ = __le__ = __gt__ = __ge__ = _refuse
-
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("_"):
-            raise AttributeError(name)
-        return self._refuse()
-
-
-def _describe_part(part: Any) -> str:
-    """A part of a text while tracing: a value is its name in braces.
-
-    >>> _describe_part("n = ")
-    'n = '
-    """
-    value = part.value if isinstance(part, FormattedValue) else part
-    return f"{{{value._tagloom_value.name}}}" if is_symbolic(value) else str(value)
-
-
-def _is_text(value: Any) -> bool:
-    return isinstance(value, str | SymbolicText)
 
 
 def text_parts(value: Any, *, is_quoted: bool = False) -> tuple[Any, ...]:
@@ -99,6 +37,8 @@ def text_parts(value: Any, *, is_quoted: bool = False) -> tuple[Any, ...]:
         value.refuse()
     if isinstance(value, SymbolicText) and not is_quoted:
         return value.parts
+    if isinstance(value, Characters):
+        value.refuse()
     if has_stacked_items(value) and _is_like_array(value):
         return (array_namespace().asarray(value),)
     if type(value) in (list, tuple, *DICT_CLASSES):
@@ -262,27 +202,15 @@ def format_fields(text: str, *values: Any, **named_values: Any) -> Any:
 
 def join_strings(separator: str, texts: Any) -> Any:
     """`separator.join(texts)`; NotImplemented where no text has a symbolic value."""
-    if type(texts) not in (list, tuple) or not any(isinstance(text, SymbolicText) for text in texts):
+    if type(texts) not in (list, tuple) or not any(isinstance(text, SymbolicText | Characters) for text in texts):
         return NotImplemented
     pieces = [piece for text in texts for piece in (separator, text)][1:]
-    if not all(map(_is_text, pieces)):
+    if not all(map(is_text, pieces)):
         fail_as_python(TypeError("sequence item: expected str instance"))
+    if any(isinstance(piece, Characters) for piece in pieces):
+        return functools.reduce(operator.add, pieces)
     return join_text(*pieces)
 
 
 def _has_symbols(value: Any) -> bool:
     return any(not isinstance(part, str) for part in text_parts(value))
-
-
-def check_text(text: str) -> str:
-    """A string that Python has formatted while tracing. Raises Invalid (F4) if there is a symbolic value in it."""
-    if _SYMBOL_MARK in text:
-        raise Invalid(
-            "a symbolic value is formatted while the function is traced",
-            rule="F4",
-            where=user_location(),
-            got=text[:200],
-            hint='print(f"n = {n}"), or print("n =", n), prints it when the program runs',
-            python=TypeError,
-        )
-    return text

@@ -657,7 +657,7 @@ def collatz_seen(n):
     return len(seen)
 
 
-@everyday((19,), (4,), refusal="F4: a string")
+@everyday((19,), (4,))
 def happy_number(n):
     seen = []
     while n != 1 and n not in seen:

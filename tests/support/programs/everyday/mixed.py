@@ -523,13 +523,13 @@ def to_binary_text(n):
     return text or "0"
 
 
-@everyday((121,), (10,), (7,), refusal="F4: a string with a symbolic value")
+@everyday((121,), (10,), (7,))
 def palindrome_text(n):
     s = str(n)
     return s == s[::-1]
 
 
-@everyday((121,), (10,), (907,), refusal="F4: a string with a symbolic value")
+@everyday((121,), (10,), (907,))
 def digit_sum_text(n):
     return sum(int(c) for c in str(n))
 

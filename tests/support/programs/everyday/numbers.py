@@ -302,7 +302,7 @@ def exponential_series(x):
     return total
 
 
-@everyday((100,), (7,), refusal="F4: a string with a symbolic value")
+@everyday((100,), (7,))
 def happy(n):
     seen = set()
     while n != 1 and n not in seen:

@@ -963,7 +963,7 @@ def partitions(n):
     return table[n]
 
 
-@everyday((4, 2), (5, 5), (3, 0), refusal="F4: a loop changes more than 1000 objects")
+@everyday((4, 2), (5, 5), (3, 0))
 def stirling(n, k):
     row = [1]
     for i in range(1, n + 1):

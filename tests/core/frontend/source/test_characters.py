@@ -1,0 +1,385 @@
+"""Strings of symbolic integers: a program reads their characters as Python does, or refuses them in words."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import tagloom as tl
+from pytest import MonkeyPatch
+from support.laws.python_laws import RUNS, disagreements
+from support.twins.broken_twin import broken
+from tagloom.core.frontend.source import characters, library
+
+
+def is_palindrome(n):
+    text = str(n)
+    return text == text[::-1]
+
+
+def constant_text(n):
+    return str(n) == "121" or "7" in str(n)
+
+
+def sum_of_digits(n):
+    return sum(int(c) for c in str(n))
+
+
+def list_of_digits(n):
+    return [int(c) for c in str(n)]
+
+
+def turned_number(n):
+    return int(str(n)[::-1]) if n >= 0 else -int(str(-n)[::-1])
+
+
+def length_of_text(n):
+    return len(str(n))
+
+
+def happy(n):
+    seen = 0
+    while n != 1 and seen < 20:
+        n = sum(int(c) ** 2 for c in str(n))
+        seen += 1
+    return n == 1
+
+
+def classes_and_ends(n):
+    t = str(n)
+    return isinstance(t, str), type(t) is str, t[0] == "-", t[0].isdigit(), t.startswith("1"), t.endswith("21")
+
+
+def counted_characters(n):
+    return str(n).count("1"), ord(str(n)[0]), str(n) > "12", str(n) <= "5"
+
+
+def indexes(n):
+    s = str(n)
+    total = 0
+    for i in range(len(s)):
+        if i % 2 == 0:
+            total += int(s[i])
+        else:
+            total += ord(s[i])
+    return total
+
+
+def numbered_characters(n):
+    total = 0
+    for i, c in enumerate(str(n)):
+        if c in "13579":
+            total += i * int(c)
+        elif c == "2":
+            total -= 100
+    return total
+
+
+def neighbours(n):
+    s = str(n)
+    return [int(a) - int(b) + int(c) for a, b, c in zip(s, s[1:], s[2:], strict=False)]
+
+
+def luhn_sum(n):
+    total = 0
+    for i, c in enumerate(reversed(str(n))):
+        d = int(c)
+        if i % 2 == 1:
+            d *= 2
+            if d > 9:
+                d -= 9
+        total += d
+    return total % 10 == 0
+
+
+def without_first_digit(n):
+    return int(str(n)[1:])
+
+
+def two_ends(n):
+    s = str(n)
+    i, j = 0, len(s) - 1
+    while i < j:
+        if s[i] != s[j]:
+            return False
+        i += 1
+        j -= 1
+    return True
+
+
+def truth_of_text(n):
+    s = str(n)[1:]
+    if s:
+        return 1
+    return 2 if not s else 3
+
+
+def text_in_an_arm(n):
+    if n > 100:
+        t = str(n)
+        return len(t) + int(t[0])
+    return 0
+
+
+def text_as_argument(n):
+    def f(t):
+        return len(t) + int(t[-1])
+
+    return f(str(n)) + f(str(n + 1))
+
+
+def armstrong(n):
+    power = len(str(n))
+    return n == sum(int(d) ** power for d in str(n))
+
+
+def any_all(n):
+    return any(c == "0" for c in str(n)), all(c.isdigit() for c in str(n)), max(int(c) for c in str(n)) if n >= 0 else 0
+
+
+def joined_texts(n):
+    return int("".join([str(n), "0", str(n)])) if n > 0 else 0
+
+
+def text_and_number(n):
+    return str(n) == n, str(n) != n, [str(n)] == [n]
+
+
+def binary_digits(n):
+    return bin(n).count("1"), len(bin(n)), int(bin(n)[-1]), bin(n)[2:] == "101"
+
+
+def longest_run_of_ones(n):
+    best = run = 0
+    for c in bin(n)[2:]:
+        if c == "1":
+            run += 1
+            best = max(best, run)
+        else:
+            run = 0
+    return best
+
+
+def joined_from_the_end(n):
+    return int("".join(reversed(str(n)))) if n > 0 else 0
+
+
+def joined_numbers(n):
+    t = "".join(str(k) for k in range(n % 13))
+    return len(t), t == t[::-1]
+
+
+def text_or_word(n):
+    t = str(n) if n > 0 else "zero"
+    return len(t)
+
+
+def least_integer(n):
+    return len(str(-9223372036854775807 - 1 + n * 0)), int(str(-9223372036854775807 - 1 + n * 0))
+
+
+def mapped_digits(n):
+    return sum(map(int, str(n)))
+
+
+def sorted_digits(n):
+    ds = list(map(int, str(n)))
+    ds.sort()
+    return ds
+
+
+def palindromes(n):
+    return [k for k in range(n % 130) if is_palindrome(str(k))]
+
+
+def text_without(n):
+    return 1 if "2" not in str(n) else 2
+
+
+def first_and_last(n):
+    return int(str(n)[0]) + int(str(n)[len(str(n)) - 1])
+
+
+def digits_from_the_end(n):
+    return [int(d) for d in str(abs(n))][::-1]
+
+
+def counts_of_digits(n):
+    counts = [0] * 10
+    for c in str(abs(n)):
+        counts[int(c)] += 1
+    return counts
+
+
+def counts_by_code(n):
+    counts = {}
+    for c in str(abs(n)):
+        k = ord(c) - ord("0")
+        counts[k] = counts.get(k, 0) + 1
+    return counts
+
+
+def number_or_error(n):
+    try:
+        return int(str(n)[1:])
+    except ValueError:
+        return -1
+
+
+def two_numbers(n):
+    return int(str(n) + "0" + str(n)) if n > 0 else 0, str(n) + "1" == "1" + str(n), len(f"{n}{n}0")
+
+
+def in_collections(n):
+    return str(n) in ("121", "5"), str(n) in {"7": 1}, str(n) in ["10"]
+
+
+def chain_of_characters(n):
+    s = str(n)
+    return s[0] == s[-1] == "1", s > "3" and s < "7"
+
+
+def next_palindrome(n):
+    k = n
+    while str(k) != str(k)[::-1]:
+        k += 1
+    return k
+
+
+READING: tuple[Callable[..., Any], ...] = (
+    is_palindrome,
+    constant_text,
+    sum_of_digits,
+    list_of_digits,
+    turned_number,
+    length_of_text,
+    happy,
+    classes_and_ends,
+    counted_characters,
+    indexes,
+    numbered_characters,
+    neighbours,
+    luhn_sum,
+    without_first_digit,
+    two_ends,
+    truth_of_text,
+    text_in_an_arm,
+    text_as_argument,
+    armstrong,
+    any_all,
+    joined_texts,
+    text_and_number,
+    binary_digits,
+    longest_run_of_ones,
+    joined_from_the_end,
+    joined_numbers,
+    text_or_word,
+    least_integer,
+    mapped_digits,
+    sorted_digits,
+    palindromes,
+    text_without,
+    first_and_last,
+    digits_from_the_end,
+    counts_of_digits,
+    counts_by_code,
+    number_or_error,
+    chain_of_characters,
+    next_palindrome,
+    two_numbers,
+    in_collections,
+)
+
+
+@pytest.mark.inner(first=4)
+@pytest.mark.parametrize("function", READING, ids=lambda function: function.__name__)
+def test_characters(function: Any) -> None:
+    """Comparisons, loops, indexes, lengths and numbers of `str(n)` are those of Python, of negative numbers, too."""
+    numbers = [(12,), (99,)] if function is next_palindrome else [(121,), (5,), (-37,), (1000,)]
+    assert list(disagreements(function, numbers, RUNS[:1])) == []
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("function", (is_palindrome, luhn_sum, binary_digits), ids=lambda function: function.__name__)
+def test_characters_on_engines(function: Any) -> None:
+    """All schedules and engines agree on them."""
+    assert list(disagreements(function, [(121,), (-37,)], [*RUNS, ("compiled", "waves")])) == []
+
+
+def carried_by_a_loop(n):
+    text = ""
+    while n > 0:
+        text = str(n % 2) + text
+        n //= 2
+    return int(text or "0")
+
+
+def printed_backwards(n):
+    print(str(n)[::-1])
+
+
+def of_a_float(n):
+    return len(str(n / 2))
+
+
+def as_a_key(n):
+    counts = {}
+    for c in str(n):
+        counts[c] = counts.get(c, 0) + 1
+    return sum(counts.values())
+
+
+def joined_by_commas(n):
+    return len(", ".join(str(k) for k in range(n)))
+
+
+@pytest.mark.parametrize(
+    "function",
+    (carried_by_a_loop, printed_backwards, of_a_float, as_a_key, joined_by_commas),
+    ids=lambda function: function.__name__,
+)
+def test_other_uses_are_refused(function: Any) -> None:
+    """What a program cannot do with a string is refused, with a hint."""
+    with pytest.raises((tl.Invalid, tl.Usage), match="hint"):
+        tl.function(function)(12)
+
+
+def text_and_prefix(n):
+    return str(n) == "1"
+
+
+TWINS: dict[str, tuple[Callable[[MonkeyPatch], None], Callable[..., Any]]] = {
+    "a string equals its prefix": (
+        lambda patch: patch.setattr(library, "same_codes", lambda codes, others: codes[0] == others[0]),
+        text_and_prefix,
+    ),
+    "a digit is its code point": (
+        lambda patch: patch.setattr(library, "number_of_codes", lambda codes: codes[0]),
+        sum_of_digits,
+    ),
+    "a minus sign is missing": (
+        lambda patch: patch.setattr(characters.library, "codes_of_integer", digits_only),
+        length_of_text,
+    ),
+}
+
+
+def digits_only(n):
+    codes, rest = [], n if n < 0 else -n
+    while True:
+        digit = -(rest % -10)
+        codes.append(48 + digit)
+        rest = (rest + digit) // 10
+        if rest == 0:
+            break
+    return codes[::-1]
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("name", TWINS)
+def test_twins_are_caught(name: str) -> None:
+    """A wrong comparison, number or sign shows."""
+    twin, function = TWINS[name]
+    with broken(twin):
+        assert list(disagreements(function, [(121,), (-37,)], RUNS[:1], [[True]]))
