@@ -113,9 +113,12 @@ REFUSALS = {
         "F4: the items of a list whose length",
     ),
     "an iterator": ("it = iter([1, 2])\nif n > 0:\n  for k in it: n += k\nreturn n", "F4: a list_iterator is advanced"),
-    "a string": ("return len(str(n))", "F4: a string with a symbolic value in it is known only when the program runs"),
+    "a string": (
+        "return len(str(n / 2))",
+        "F4: a string with a symbolic value in it is known only when the program runs",
+    ),
     "format": (
-        "return len('{}'.format(n))",
+        "return len('{:03d}'.format(n))",
         "F4: a string with a symbolic value in it is known only when the program runs",
     ),
     "a format": ("print(f'{tl.asarray([n]):03d}'); return n", "F1: asarray: a list of symbolic values is not a value"),
