@@ -12,6 +12,7 @@ from typing import Annotated
 import typer
 
 from ...core.errors import Usage
+from ...core.escape import escape_line
 from ...core.world import World
 from ...viz.player.live import build_live_page, unsupported_reason
 from ...viz.player.page import PlayerPage, page_of_beginning
@@ -74,7 +75,7 @@ def examples(
     conflicts = [] if copy is None else write_files(copy, programs)
     conflicts += [] if pages is None else write_pages(pages)
     if conflicts:
-        names = ", ".join(map(str, conflicts))
+        names = escape_line(", ".join(map(str, conflicts)))
         print_diagnostic(f"not overwritten, because the contents differ: {names}")
         raise typer.Exit(1)
 
@@ -125,5 +126,5 @@ def write_new_file(target: Path, text: str) -> bool:
             return False
     except OSError as error:
         raise Usage("this file cannot be written", got=error.filename or target, hint=error.strerror) from None
-    print_text(target)
+    print_text(escape_line(str(target)))
     return True
