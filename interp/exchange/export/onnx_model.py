@@ -7,8 +7,7 @@ values. ONNX forbids recursion.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -22,7 +21,7 @@ from ....core.program.program import Program, UniqueNames, Var
 from ....core.types import Type
 from ....core.value import Literal
 from .compose import compose, compositions, evaluate_entry, spread_key
-from .walker import BoundRegion, OpUse, Refusal, Regions, export
+from .walker import BoundRegion, OpUse, Refusal, Regions, Scopes, export
 
 OPSET, IR_VERSION = 21, 10
 """The versions of the operator set and of the file format: those of ONNX 1.16."""
@@ -75,14 +74,14 @@ class OnnxTarget:
         self.program = program
         self.table = compositions("onnx")
         self.names = UniqueNames([""])
-        self.scopes: list[list[onnx.NodeProto]] = []
+        self.scopes = Scopes[onnx.NodeProto]()
         self.graphs: dict[str, onnx.GraphProto] = {}
         """The functions of the program, each as a graph."""
 
     def node(self, operation: str, inputs: Sequence[str], base: str, **attributes: Any) -> str:
         """Append a node with one result; returns its name."""
         result = self.names.fresh_name(base)
-        self.scopes[-1].append(helper.make_node(operation, inputs, [result], **attributes))
+        self.scopes.append(helper.make_node(operation, inputs, [result], **attributes))
         return result
 
     def tensor(self, array: Any) -> str:
@@ -101,12 +100,12 @@ class OnnxTarget:
     def cond(self, results: Sequence[Var], predicate: str, operands: Sequence[str], branches: Regions) -> list[str]:
         graphs = []
         for word, branch in zip(("then", "else"), branches, strict=True):
-            with self.scope() as nodes:
+            with self.scopes.open() as nodes:
                 outputs = self.copies(branch.write(operands), results)
             graphs.append(helper.make_graph(nodes, f"{results[0].name}_{word}", [], outputs))
         names = self.result_names(results)
         then, otherwise = graphs
-        self.scopes[-1].append(helper.make_node("If", [predicate], names, then_branch=then, else_branch=otherwise))
+        self.scopes.append(helper.make_node("If", [predicate], names, then_branch=then, else_branch=otherwise))
         return names
 
     def loop(self, results: Sequence[Var], starts: Sequence[str], regions: Regions) -> list[str]:
@@ -118,18 +117,18 @@ class OnnxTarget:
         inputs += [
             value_info(name, parameter.type) for name, parameter in zip(state_names, body.parameters, strict=True)
         ]
-        with self.scope() as nodes:
+        with self.scopes.open() as nodes:
             state = body.write(state_names)
             predicate = Var("condition", Type(dtypes.bool))
             outputs = self.copies([*condition.write(state), *state], [predicate, *results])
         graph = helper.make_graph(nodes, f"{results[0].name}_do", inputs, outputs)
         names = self.result_names(results)
-        self.scopes[-1].append(helper.make_node("Loop", ["", continues, *starts], names, body=graph))
+        self.scopes.append(helper.make_node("Loop", ["", continues, *starts], names, body=graph))
         return names
 
     def call(self, results: Sequence[Var], function: str, operands: Sequence[str]) -> list[str]:
         names = self.result_names(results)
-        self.scopes[-1].append(helper.make_node(function, operands, names, domain=DOMAIN))
+        self.scopes.append(helper.make_node(function, operands, names, domain=DOMAIN))
         return names
 
     def function(self, name: str, body: BoundRegion) -> None:
@@ -137,7 +136,7 @@ class OnnxTarget:
         parameters = [self.names.fresh_name(parameter.name) for parameter in body.parameters]
         inputs = [value_info(name, var.type) for name, var in zip(parameters, body.parameters, strict=True)]
         types = self.program[name].results
-        with self.scope() as nodes:
+        with self.scopes.open() as nodes:
             results = [Var(f"result{position}", type_) for position, type_ in enumerate(types)]
             outputs = self.copies(body.write(parameters), results)
         self.graphs[name] = helper.make_graph(nodes, name, inputs, outputs)
@@ -148,13 +147,6 @@ class OnnxTarget:
         imports = [helper.make_opsetid("", OPSET), helper.make_opsetid(DOMAIN, 1)]
         inputs, outputs = ([result.name for result in side] for side in (graph.input, graph.output))
         return helper.make_function(DOMAIN, name, inputs, outputs, graph.node, imports)
-
-    @contextmanager
-    def scope(self) -> Iterator[list[onnx.NodeProto]]:
-        """Collect the nodes that are appended."""
-        self.scopes.append([])
-        yield self.scopes[-1]
-        self.scopes.pop()
 
     def result_names(self, results: Sequence[Var]) -> list[str]:
         return [self.names.fresh_name(result.name) for result in results]

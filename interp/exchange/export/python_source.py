@@ -21,7 +21,7 @@ from ....core.program.program import Program, UniqueNames, Var
 from ....core.types import Type
 from ....core.value import Literal, Value
 from .compose import compose, compositions, substitute
-from .walker import BoundRegion, OpUse, Refusal, Regions, export
+from .walker import BoundRegion, OpUse, Refusal, Regions, Scopes, export
 
 
 @dataclass(frozen=True)
@@ -176,7 +176,7 @@ class PythonTarget:
         self.table = compositions(dialect.column or dialect.name)
         self.names = UniqueNames([*keyword.kwlist, *dir(builtins), *RESERVED_NAMES])
         self.function_names = {"main": "main"} if entry == "main" else {}
-        self.scopes: list[list[str]] = []
+        self.scopes = Scopes[str]()
 
     def function_name(self, name: str) -> str:
         """The name in Python of a function of the program."""
@@ -192,7 +192,7 @@ class PythonTarget:
     def assign(self, results: Sequence[Var], expression: str, *, unpack: bool) -> list[str]:
         """Append an assignment to the current scope."""
         names = [self.identifier(result.name) for result in results]
-        self.scopes[-1].append(f"{', '.join(names)}{',' * (unpack and len(names) == 1)} = {expression}")
+        self.scopes.append(f"{', '.join(names)}{',' * (unpack and len(names) == 1)} = {expression}")
         return names
 
     def constant(self, literal: Literal) -> str:
@@ -250,15 +250,15 @@ class PythonTarget:
     def define(self, name: str, region: BoundRegion) -> str:
         """Define a region as a function of the current scope; returns its name."""
         function = self.identifier(name)
-        self.scopes[-1] += self.lines(function, region)
+        self.scopes.append(*self.lines(function, region))
         return function
 
     def lines(self, name: str, region: BoundRegion) -> list[str]:
         """The definition of a function."""
         parameters = [self.identifier(parameter.name) for parameter in region.parameters]
-        self.scopes.append([])
-        results = region.write(parameters)
-        body = [*self.scopes.pop(), f"return ({', '.join(results)},)"]
+        with self.scopes.open() as statements:
+            results = region.write(parameters)
+        body = [*statements, f"return ({', '.join(results)},)"]
         return [f"def {name}({', '.join(parameters)}):", *(f"    {line}" for line in body)]
 
 

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -21,7 +20,7 @@ from ....core.program.program import Program, UniqueNames, Var
 from ....core.types import Type
 from ....core.value import Literal
 from .compose import compose, compositions, evaluate_entry, spread_key
-from .walker import BoundRegion, OpUse, Refusal, Regions, export
+from .walker import BoundRegion, OpUse, Refusal, Regions, Scopes, export
 
 INDENT = "  "
 OWN_SYNTAX = frozenset({"bitcast_convert", "convert", "dot_general", "reshape", "select"})
@@ -106,7 +105,7 @@ class StableHloTarget:
         self.functions: list[list[str]] = []
         self.function_names = UniqueNames(["main"])
         self.symbols = {program.entry: "main"}
-        self.scopes: list[list[str]] = []
+        self.scopes = Scopes[str]()
 
     def fresh_name(self, base: str) -> str:
         """A new name in MLIR."""
@@ -121,7 +120,7 @@ class StableHloTarget:
         return self.symbols[function]
 
     def line(self, text: str) -> None:
-        self.scopes[-1].append(text)
+        self.scopes.append(text)
 
     def emit(
         self, operation: str, operands: Sequence[SsaValue], result: Type, base: str, attributes: str = ""
@@ -182,7 +181,7 @@ class StableHloTarget:
 
     def block(self, parameters: Sequence[SsaValue], write: Any, arguments: Sequence[SsaValue]) -> list[str]:
         """The lines of a region, with its block's parameters."""
-        with self.scope() as lines:
+        with self.scopes.open() as lines:
             results = write(arguments)
             names, types = names_and_types(results)
             self.line(f'"stablehlo.return"({names}) : ({types}) -> ()')
@@ -226,7 +225,7 @@ class StableHloTarget:
 
     def function(self, name: str, body: BoundRegion) -> None:
         parameters = [SsaValue(self.fresh_name(parameter.name), parameter.type) for parameter in body.parameters]
-        with self.scope() as lines:
+        with self.scopes.open() as lines:
             results = body.write(parameters)
             names, types = names_and_types(results)
             self.line(f"return {names} : {types}")
@@ -234,13 +233,6 @@ class StableHloTarget:
         visibility = "public" if name == self.program.entry else "private"
         first = f"func.func {visibility} @{self.symbol(name)}({head}) -> ({types}) {{"
         self.functions.append([first, *(INDENT + line for line in lines), "}"])
-
-    @contextmanager
-    def scope(self) -> Iterator[list[str]]:
-        """Collect the lines that are appended."""
-        self.scopes.append([])
-        yield self.scopes[-1]
-        self.scopes.pop()
 
 
 def names_and_types(values: Sequence[SsaValue]) -> tuple[str, str]:

@@ -6,8 +6,9 @@ The walk knows no target, and a target knows no rules of programs.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple, Protocol, TypeAlias, TypeVar
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, Generic, NamedTuple, Protocol, TypeAlias, TypeVar
 
 from ....core.dtypes import DType
 from ....core.ops.op import OPS, Op
@@ -18,6 +19,8 @@ from ....core.value import Literal
 
 V = TypeVar("V")
 """The form of a value in a target: an expression, or a name."""
+Part = TypeVar("Part")
+"""What a target writes: a line, or a node."""
 
 REFUSAL_KINDS = ("construct", "op", "dtype", "shape", "attribute", "kernel", "limit", "trap", "invalid")
 """A feature that a target or a backend lacks: a construct (recursion, effects), an op, a dtype for it, shapes that are
@@ -49,6 +52,24 @@ class BoundRegion(NamedTuple):
 
     parameters: tuple[Var, ...]
     write: Callable[[Sequence[Any]], list[Any]]
+
+
+class Scopes(Generic[Part]):
+    """The parts that a target has written: a list for each open scope, the innermost last."""
+
+    def __init__(self) -> None:
+        self._lists: list[list[Part]] = []
+
+    def append(self, *parts: Part) -> None:
+        """Append parts to the innermost scope."""
+        self._lists[-1].extend(parts)
+
+    @contextmanager
+    def open(self) -> Iterator[list[Part]]:
+        """A new scope, around the code in the `with` block, and its parts."""
+        self._lists.append([])
+        yield self._lists[-1]
+        self._lists.pop()
 
 
 class ExportTarget(Protocol[V]):
