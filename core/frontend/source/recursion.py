@@ -86,15 +86,15 @@ class StatePart(NamedTuple):
         return self.place.label if self.place.label.isidentifier() else "state"
 
     def leaves(self, content: Any) -> list[Any]:
-        """The leaves of a content, with the structure and types of the part. Raises _StateChanges where it has another
+        """The leaves of a content, with the structure and types of the part. Raises _StateChange where it has another
         structure, or types that these do not admit."""
         try:
             content = _with_structure(content, self.model)
         except DifferentItems:
-            raise _StateChanges(self.place, reason="gives another structure to what is outside of it") from None
+            raise _StateChange(self.place, reason="gives another structure to what is outside of it") from None
         tree, model_tree = split(content), split(self.model)
         if tree.treedef != model_tree.treedef:
-            raise _StateChanges(self.place, model=prototype(content))
+            raise _StateChange(self.place, model=prototype(content))
         if not tree.treedef.has_order_of(model_tree.treedef):
             raise changed_order(self.label, model_tree.treedef, tree.treedef, None)
         leaves = list[Any]()
@@ -103,7 +103,7 @@ class StatePart(NamedTuple):
             leaf = lift(leaf, *kinds)
             leaf_own_type = to_operand(unwrap_weak(leaf)).type
             if not type_.admits(leaf_own_type):
-                raise _StateChanges(self.place, position=position, type_=leaf_own_type)
+                raise _StateChange(self.place, position=position, type_=leaf_own_type)
             leaves.append(leaf)
         return leaves
 
@@ -125,7 +125,7 @@ def _any_length(type_: Type) -> Type:
     return Type(type_.dtype, None if type_.shape is None else (None, *type_.shape[1:]))
 
 
-class _StateChanges(RetraceRequest):
+class _StateChange(RetraceRequest):
     """Raised where a recursive function changes a place that is not part of the state (`content` is what it has before
     the call), where a part has another structure (`model`) or type, or where a list that is an argument of the function
     is changed (`parameter`): all calls must be of the same list. `reason` says why a part cannot be passed along."""
@@ -156,11 +156,11 @@ class _RunningBody(NamedTuple):
     structures: dict[str, TreeDef]
 
     def check_passed(self, function: FunctionType, arguments: dict[str, Any]) -> None:
-        """Raises _StateChanges where a call passes on a list whose length the body has changed."""
+        """Raises _StateChange where a call passes on a list whose length the body has changed."""
         for name, value in arguments.items():
             is_passed_on = function == self.function and value is self.arguments.get(name)
             if is_passed_on and isinstance(value, CONTAINERS) and split(value).treedef != self.structures[name]:
-                raise _StateChanges(ItemsPlace(value), function=function, parameter=name)
+                raise _StateChange(ItemsPlace(value), function=function, parameter=name)
 
 
 class Recursion:
@@ -188,7 +188,7 @@ class Recursion:
         self.bodies.append(body)
         try:
             yield
-        except _StateChanges as change:
+        except _StateChange as change:
             change.recursion = change.recursion or self
             raise
         finally:
@@ -215,14 +215,14 @@ class Recursion:
         mark = region.mark()
         try:
             return self._call(region, function, converted, signature, arguments)
-        except _StateChanges as change:
+        except _StateChange as change:
             if change.recursion not in (None, self):
                 raise
             region.reset(mark)
             self._take(change, function, arguments)
         return self.call(region, function, converted, signature, arguments)
 
-    def _take(self, change: _StateChanges, function: FunctionType, arguments: dict[str, Any]) -> None:
+    def _take(self, change: _StateChange, function: FunctionType, arguments: dict[str, Any]) -> None:
         """Extend the state by a change. Raises Invalid (F4) where it cannot be passed along."""
         place, key = change.place, change.place.key
         self.specs = {}
@@ -255,7 +255,7 @@ class Recursion:
             self._refuse(change, function)
 
     @staticmethod
-    def _refuse(change: _StateChanges, function: FunctionType) -> NoReturn:
+    def _refuse(change: _StateChange, function: FunctionType) -> NoReturn:
         if change.reason:
             raise _refusal(function, f"{change.reason}: {change.place.label}")
         raise _refusal(function, f"changes {change.place.label} outside of it")
@@ -344,19 +344,19 @@ class Recursion:
         """The leaves of a part after the body. An object that the body creates stands for one of each call."""
         content = part.place.read()
         if is_unassigned(content):
-            raise _StateChanges(part.place, reason="may leave a variable or attribute without a value")
+            raise _StateChange(part.place, reason="may leave a variable or attribute without a value")
         if any(id(item) in journal.created_objects for item in static_objects(content)):
-            raise _StateChanges(part.place, reason="stores an object that it creates outside of it")
+            raise _StateChange(part.place, reason="stores an object that it creates outside of it")
         return part.leaves(content)
 
     def _check_changes(self, function: FunctionType, arguments: dict[str, Any], journal: Journal) -> None:
-        """Raises _StateChanges where the body has changed a place that is not part of the state."""
+        """Raises _StateChange where the body has changed a place that is not part of the state."""
         for place, content in journal.originals.values():
             if place.key in self.state:
                 continue
             owner = getattr(place, "instance", getattr(place, "container", None))
             parameter = next((name for name, value in arguments.items() if owner is not None and value is owner), "")
-            change = _StateChanges(place, function=function, parameter=parameter)
+            change = _StateChange(place, function=function, parameter=parameter)
             if isinstance(place, CellPlace) and not _reaches([function, *arguments.values()], place.cell):
                 continue  # a variable of a function that was called in the body
             if not parameter and owner is not None and any(owner is part for part in _parts(arguments.values())):

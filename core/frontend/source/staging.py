@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 
 from ... import dtypes
 from ...errors import Invalid, TagloomError
-from ...ops.op import OPS
+from ...ops.op import OPS, Attributes
 from ...program.program import Location, Node, Operand, UniqueNames
 from ...types import Type
 from ...value import Literal
@@ -393,34 +393,12 @@ class _Merger:
     ) -> None:
         """Merge a piece of state; `label` names it in messages. Raises Invalid (V5) where the arms have structures or
         types between which a program cannot choose."""
+        if not is_same(then_value, else_value) and (is_unassigned(then_value) or is_unassigned(else_value)):
+            then_value, else_value = self._fill(key, label, then_value, else_value, then, otherwise)
         if is_same(then_value, else_value):
             self.pieces[key] = then_value
             return
-        missing = [(side, arm) for side, arm in ((then_value, then), (else_value, otherwise)) if is_unassigned(side)]
-        if missing:
-            side, arm = missing[0]
-            reason = side.reason if isinstance(side, Undefined) else f"the arm at {arm.location} does not assign it"
-            self.reasons[key] = label, reason
-            if len(missing) == 1 and not isinstance(
-                then_value if missing[0][1] is otherwise else else_value, Undefined
-            ):
-                self.conditions[key] = self.predicate, missing[0][1] is otherwise
-            then_value, else_value = (
-                side.value if isinstance(side, MaybeUnassigned) else side for side in (then_value, else_value)
-            )
-            if is_unassigned(then_value):
-                then_value = zeros_like(else_value, older_containers(else_value, otherwise.is_new))
-            elif is_unassigned(else_value):
-                else_value = zeros_like(then_value, older_containers(then_value, then.is_new))
-            if is_unassigned(then_value) or is_unassigned(else_value):
-                self.pieces[key] = UNBOUND
-                return
-            if is_same(then_value, else_value):
-                self.pieces[key] = then_value
-                return
-        shared = shared_containers(
-            then_value, else_value
-        )  # one object on both paths, whose items are a place of their own
+        shared = shared_containers(then_value, else_value)  # the same on both paths: their items are places themselves
         note_copied([then_value, else_value], shared)
         if key[0] is ItemsPlace and type(then_value) is type(else_value) is list:
             note_stacked_lists(key[1], [*then_value, *else_value])
@@ -437,12 +415,41 @@ class _Merger:
             raise different_structures(label, trees[0].treedef, trees[1].treedef, then.location, otherwise.location)
         if not trees[0].treedef.has_order_of(trees[1].treedef):
             raise different_orders(label, trees[0].treedef, trees[1].treedef, then.location, otherwise.location)
+        self.pieces[key] = Tree(self._pair_leaves(key, label, trees, (then, otherwise)), trees[0].treedef)
+
+    def _fill(
+        self, key: tuple[Any, ...], label: str, then_value: Any, else_value: Any, then: Arm, otherwise: Arm
+    ) -> tuple[Any, Any]:
+        """Two contents of which one or both are not assigned, with a value like the other one in its place; twice
+        UNBOUND if there is none. Notes which arm assigns the piece."""
+        is_then_missing, is_else_missing = is_unassigned(then_value), is_unassigned(else_value)
+        side, arm = (then_value, then) if is_then_missing else (else_value, otherwise)
+        reason = side.reason if isinstance(side, Undefined) else f"the arm at {arm.location} does not assign it"
+        self.reasons[key] = label, reason
+        if is_then_missing != is_else_missing:
+            self.conditions[key] = self.predicate, is_else_missing
+        then_value, else_value = (
+            value.value if isinstance(value, MaybeUnassigned) else value for value in (then_value, else_value)
+        )
+        if is_unassigned(then_value):
+            then_value = zeros_like(else_value, older_containers(else_value, otherwise.is_new))
+        elif is_unassigned(else_value):
+            else_value = zeros_like(then_value, older_containers(then_value, then.is_new))
+        if is_unassigned(then_value) or is_unassigned(else_value):
+            return UNBOUND, UNBOUND
+        return then_value, else_value
+
+    def _pair_leaves(
+        self, key: tuple[Any, ...], label: str, trees: tuple[Tree, Tree], arms: tuple[Arm, Arm]
+    ) -> list[Any]:
+        """The leaves of a piece of state in both arms, merged: those that differ are results of the cond. Raises
+        Invalid (V5) where their types differ."""
         results = [
             BodyResult([unwrap_weak(leaf) for leaf in tree.leaves], tree.treedef, _weak_flags(tree), arm.location, None)
-            for tree, arm in zip(trees, (then, otherwise), strict=True)
+            for tree, arm in zip(trees, arms, strict=True)
         ]
         leaves: list[Any] = []
-        names = leaf_names(flat_treedef(len(trees[0].leaves)), "") if len(trees[0].leaves) > 1 else [""]
+        names = _result_names(key, label, len(trees[0].leaves))
         for position, (then_leaf, else_leaf) in enumerate(zip(trees[0].leaves, trees[1].leaves, strict=True)):
             if is_same(then_leaf, else_leaf):
                 leaves.append(then_leaf)
@@ -453,13 +460,17 @@ class _Merger:
             except Invalid as error:
                 error.message = f"{label} has different types after the arms of `if`"
                 raise
-            leaves.append(_Selected(len(self.pairs)))
-            self.pairs.append(pair)
-            self.weak_values.append(join_weak_values(results[0], results[1], position))
-            self.names.append(
-                "" if key == _RESULT else f"{label}{names[position]}" if label.isidentifier() else "state"
-            )
-        self.pieces[key] = Tree(leaves, trees[0].treedef)
+            leaves.append(self._select_pair(pair, join_weak_values(results[0], results[1], position), names[position]))
+        return leaves
+
+    def _select_pair(
+        self, pair: tuple[TracedOperand, TracedOperand], weak_value: int | float | None, name: str
+    ) -> _Selected:
+        """A further result of the cond, which is one of two values."""
+        self.pairs.append(pair)
+        self.weak_values.append(weak_value)
+        self.names.append(name)
+        return _Selected(len(self.pairs) - 1)
 
     def _unify_numbers(self, then_tree: Tree, else_tree: Tree) -> tuple[Tree, Tree]:
         """Two pieces of state whose numbers are of one kind, as far as one arm may have a lower one."""
@@ -492,7 +503,7 @@ class _Merger:
             self.pieces[key] = content
             return
         tree, leaves = split(content), list[Any]()
-        names = leaf_names(flat_treedef(len(tree.leaves)), "") if len(tree.leaves) > 1 else [""]
+        names = _result_names(key, label, len(tree.leaves))
         for position, leaf in enumerate(tree.leaves):
             if not is_symbolic(leaf):
                 leaves.append(leaf)
@@ -503,12 +514,8 @@ class _Merger:
                 with enter_region(branch):
                     is_typed = arm is None or arm.failure is None
                     pair.append(operand if is_typed else unreached_operand(arm.failure, operand.type))  # type: ignore[union-attr]
-            leaves.append(_Selected(len(self.pairs)))
-            self.pairs.append((pair[0], pair[1]))
-            self.weak_values.append(None if unwrap_weak(leaf) is leaf else weak_number(unwrap_weak(leaf)))
-            self.names.append(
-                "" if key == _RESULT else f"{label}{names[position]}" if label.isidentifier() else "state"
-            )
+            weak_value = None if unwrap_weak(leaf) is leaf else weak_number(unwrap_weak(leaf))
+            leaves.append(self._select_pair((pair[0], pair[1]), weak_value, names[position]))
         self.pieces[key] = Tree(leaves, tree.treedef)
 
     def emit(
@@ -575,6 +582,14 @@ class _Selected(NamedTuple):
     number: int
 
 
+def _result_names(key: tuple[Any, ...], label: str, count: int) -> list[str]:
+    """The names of the results of a cond that merge a piece of state of this many leaves; empty for its own name."""
+    names = leaf_names(flat_treedef(count), "") if count > 1 else [""]
+    if key == _RESULT:
+        return [""] * len(names)
+    return [f"{label}{name}" if label.isidentifier() else "state" for name in names]
+
+
 def _weak_flags(tree: Tree) -> list[bool]:
     return [unwrap_weak(leaf) is not leaf for leaf in tree.leaves]
 
@@ -584,8 +599,8 @@ def _is_float(leaf: Any) -> bool:
     return is_symbolic(leaf) and leaf._tagloom_value.type.is_scalar and leaf._tagloom_value.type.dtype.kind == "f"
 
 
-class LoopState(NamedTuple):
-    """A part of the state of a loop that is a value: loop variables of the program."""
+class CarriedPlace(NamedTuple):
+    """A place that a loop changes and whose content is a value: a loop variable of the program for each leaf."""
 
     place: Place
     tree: Tree
@@ -604,7 +619,7 @@ class LoopPart:
         return self.function(*leaves)
 
 
-class _StateGrew(BaseException):
+class _StateGrowth(BaseException):
     """Raised where a loop changes places that are not among its loop variables yet: it is traced again with them. Each
     place has the content that the loop starts with."""
 
@@ -613,7 +628,7 @@ class _StateGrew(BaseException):
         self.starts = starts
 
 
-class _StructureChanges(BaseException):
+class _StructureChange(BaseException):
     """Raised where a trip changes the length of a list, or gives a variable another option of a choice. The loop is
     traced again; it starts with stacked items, or with a choice, whose structure is that of `model`, too."""
 
@@ -622,13 +637,96 @@ class _StructureChanges(BaseException):
         self.place, self.model = place, model
 
 
-class _NumberWidens(BaseException):
+class _NumberWidening(BaseException):
     """Raised where a trip gives a loop variable a number of a higher kind: the loop is traced again, and starts with
     one."""
 
     def __init__(self, key: tuple[Any, ...], position: int, kind: str) -> None:
         super().__init__()
         self.key, self.position, self.kind = key, position, kind
+
+
+class _LoopState:
+    """The places that a loop changes, with their contents at its start. Tracing the loop finds further places, numbers
+    of a higher kind, and other structures; then the loop is traced again."""
+
+    def __init__(self, location: Location | None) -> None:
+        self.location = location
+        self.carried: dict[tuple[Any, ...], CarriedPlace] = {}
+        self.constants: dict[tuple[Any, ...], Place] = {}
+        """The places whose contents are not values; they must be equal after each trip."""
+        self.unassigned_keys: set[tuple[Any, ...]] = set()
+        """The keys of variables of another function, which have no value before the loop."""
+        self.growths = 0
+        """How often places were added since the loop was first traced."""
+
+    @property
+    def leaves(self) -> list[Any]:
+        """The loop variables of the program, at the start."""
+        return [leaf for carried in self.carried.values() for leaf in carried.tree.leaves]
+
+    @property
+    def signature(self) -> Signature:
+        """The names of the loop variables."""
+        names, unique = [name for carried in self.carried.values() for name in carried.names], UniqueNames()
+        return Signature([Parameter(unique.fresh_name(name), Parameter.POSITIONAL_OR_KEYWORD) for name in names])
+
+    def add(self, place: Place, content: Any) -> None:
+        """Make the content of a place loop variables, if it is a value."""
+        if isinstance(content, MaybeUnassigned):
+            content = content.value
+        if isinstance(place, ItemsPlace) and type(content) is list:
+            note_stacked_lists(id(place.container), content)
+        tree = None if is_unassigned(content) else split(content)
+        if tree is None or not tree.leaves:
+            self.constants[place.key] = place
+            return
+        note_rebuilt(content)
+        label = place.label if place.label.isidentifier() else "state"
+        parts = flat_treedef(len(tree.leaves))
+        names = leaf_names(parts, label) if len(tree.leaves) > 1 else [label]
+        self.carried[place.key] = CarriedPlace(place, tree, names)
+
+    def grow(self, growth: _StateGrowth) -> None:
+        """Add places. Raises Invalid (F4) where there are too many."""
+        for place, content in growth.starts:
+            if self.constants.pop(place.key, None) is not None:
+                self.unassigned_keys.add(place.key)
+            self.add(place, content)
+        self.growths += 1
+        if self.growths > MAX_GROWTHS or len(self.carried) + len(self.constants) > MAX_PLACES:
+            raise Invalid(
+                f"a loop changes more than {MAX_PLACES} objects, or others each time that it is traced",
+                rule="F4",
+                where=self.location,
+                hint="the body seems to keep objects that it creates in each trip",
+            ) from None
+
+    def widen(self, widening: _NumberWidening) -> None:
+        """Let a loop variable start with a number of a higher kind."""
+        carried = self.carried[widening.key]
+        leaves = list(carried.tree.leaves)
+        leaf = leaves[widening.position]
+        leaves[widening.position] = lift(leaf, leaf_kind(leaf), widening.kind)
+        self.carried[widening.key] = carried._replace(tree=Tree(leaves, carried.tree.treedef))
+
+    def change_structure(self, change: _StructureChange, function: Specialization) -> None:
+        """Let a place start with another structure. Raises Invalid (F4) where loops of the function do so too often."""
+        function.length_changes += 1
+        if function.length_changes > MAX_LENGTH_CHANGES:
+            raise Invalid(
+                f"trips of a loop change the structure of {change.place.label} in too many ways",
+                rule="F4",
+                where=self.location,
+                required=f"at most {MAX_LENGTH_CHANGES} traces of the loops of a function",
+                hint="make the list before the loop, or use fewer nested loops that change lists",
+            ) from None
+        key = change.place.key
+        carried = self.carried.get(key)
+        content = change.place.read() if carried is None else carried.tree.rebuild(carried.tree.leaves)
+        self.constants.pop(key, None)
+        note_rebuilt(content)
+        self.add(change.place, like_model(content, change.model))
 
 
 def stage_loop(
@@ -644,35 +742,19 @@ def stage_loop(
     assert region is not None, "only a trace has symbolic values"
     attributes = loop_attributes(parallel_iterations)
     start = variables.read()
-    carried: dict[tuple[Any, ...], LoopState] = {}
-    constants: dict[tuple[Any, ...], Place] = {}
-    unassigned, growths = set[tuple[Any, ...]](), 0
+    state = _LoopState(user_location())
     for variable in variables.live.values():
-        if type(start[variable.label]) in (
-            list,
-            dict,
-            TracedSet,
-        ):  # it stays the same object, if no trip assigns another
-            constants[variable.key] = variable
+        if type(start[variable.label]) in (list, dict, TracedSet):  # one object, if no trip assigns another
+            state.constants[variable.key] = variable
         else:
-            _carry(variable, variable.read(), carried, constants)
+            state.add(variable, variable.read())
     for place in live_places:
-        _carry(place, place.read(), carried, constants)
-    location = user_location()
+        state.add(place, place.read())
     while True:
-        staged = _StagedLoop(test, body, variables, start, carried, constants, unassigned, location)
+        staged = _StagedLoop(test, body, variables, start, state)
         snapshot = region.snapshot()
         try:
-            leaves = [leaf for part in carried.values() for leaf in part.tree.leaves]
-            signature = _signature([name for part in carried.values() for name in part.names])
-            parts = LoopPart(staged.evaluate_test, signature), LoopPart(staged.run_body, signature)
-
-            def trace(parts: tuple[LoopPart, LoopPart] = parts, leaves: list[Any] = leaves) -> tuple[Any, ...]:
-                inner = current_region()
-                assert inner is not None, "a loop is part of a trace"
-                return trace_loop(inner, *parts, leaves, flat_treedef(len(leaves)), attributes)  # type: ignore[no-any-return]
-
-            results = call_as_one_step("loop", body, trace) if recording_tapes() else trace()
+            results = staged.trace(attributes)
             break
         except Exception as error:
             is_caught = catching_try(type(error)) is not None and is_of_user(error)
@@ -682,54 +764,18 @@ def stage_loop(
             variables.write(start)
             stage_branch(test(), body, _do_nothing, variables)  # a loop that always raises makes at most one trip
             return
-        except _NumberWidens as widening:
+        except _NumberWidening as widening:
             region.rewind(snapshot)
-            state = carried[widening.key]
-            start_leaves = list(state.tree.leaves)
-            start_leaf = start_leaves[widening.position]
-            start_leaves[widening.position] = lift(start_leaf, leaf_kind(start_leaf), widening.kind)
-            carried[widening.key] = state._replace(tree=Tree(start_leaves, state.tree.treedef))
-        except _StructureChanges as change:
+            state.widen(widening)
+        except _StructureChange as change:
             region.rewind(snapshot)
-            region.specialization.length_changes += 1
-            if region.specialization.length_changes > MAX_LENGTH_CHANGES:
-                raise Invalid(
-                    f"trips of a loop change the structure of {change.place.label} in too many ways",
-                    rule="F4",
-                    where=location,
-                    required=f"at most {MAX_LENGTH_CHANGES} traces of the loops of a function",
-                    hint="make the list before the loop, or use fewer nested loops that change lists",
-                ) from None
-            key = change.place.key
-            content = carried[key].tree.rebuild(carried[key].tree.leaves) if key in carried else change.place.read()
-            constants.pop(key, None)
-            note_rebuilt(content)
-            _carry(change.place, like_model(content, change.model), carried, constants)
-        except _StateGrew as growth:
+            state.change_structure(change, region.specialization)
+        except _StateGrowth as growth:
             region.rewind(snapshot)
-            for place, content in growth.starts:
-                if constants.pop(place.key, None) is not None:
-                    unassigned.add(place.key)
-                _carry(place, content, carried, constants)
-            growths += 1
-            if growths > MAX_GROWTHS or len(carried) + len(constants) > MAX_PLACES:
-                raise Invalid(
-                    f"a loop changes more than {MAX_PLACES} objects, or others each time that it is traced",
-                    rule="F4",
-                    where=location,
-                    hint="the body seems to keep objects that it creates in each trip",
-                ) from None
+            state.grow(growth)
         finally:
             variables.write(start)
-    remaining = iter(results)
-    for name, place in variables.places.items():
-        is_live_constant = name in variables.live and place.key in constants and place.key not in carried
-        if is_live_constant and is_unassigned(start[name]) and place.key in staged.changed_keys:
-            place.write(Undefined(name, f"the loop at {location} assigns it, and may make no trip"))
-    for part in carried.values():
-        if not any(part.place is place for place in variables.places.values()):
-            record_write(part.place)
-        part.place.write(staged.partial(part, part.tree.rebuild([next(remaining) for _ in part.tree.leaves])))
+    staged.write_results(results)
 
 
 def stage_rest(
@@ -802,30 +848,6 @@ def _do_nothing() -> None:
     """The arm of a loop that makes no trip."""
 
 
-def _carry(
-    place: Place, content: Any, carried: dict[tuple[Any, ...], LoopState], constants: dict[tuple[Any, ...], Place]
-) -> None:
-    """Make the content of a place loop variables, if it is a value."""
-    if isinstance(content, MaybeUnassigned):
-        content = content.value
-    if isinstance(place, ItemsPlace) and type(content) is list:
-        note_stacked_lists(id(place.container), content)
-    tree = None if is_unassigned(content) else split(content)
-    if tree is None or not tree.leaves:
-        constants[place.key] = place
-        return
-    note_rebuilt(content)
-    label = place.label if place.label.isidentifier() else "state"
-    parts = flat_treedef(len(tree.leaves))
-    names = leaf_names(parts, label) if len(tree.leaves) > 1 else [label]
-    carried[place.key] = LoopState(place, tree, names)
-
-
-def _signature(names: Iterable[str]) -> Signature:
-    unique = UniqueNames()
-    return Signature([Parameter(unique.fresh_name(name), Parameter.POSITIONAL_OR_KEYWORD) for name in names])
-
-
 class _StagedLoop:
     """The condition and the body of a loop as functions of the leaves of its state."""
 
@@ -835,19 +857,43 @@ class _StagedLoop:
         body: Callable[[], Any],
         variables: Variables,
         start: dict[str, Any],
-        carried: dict[tuple[Any, ...], LoopState],
-        constants: dict[tuple[Any, ...], Place],
-        unassigned: Collection[tuple[Any, ...]],
-        location: Location | None,
+        state: _LoopState,
     ) -> None:
         self.test, self.body, self.variables, self.start = test, body, variables, start
-        self.carried_state, self.constants, self.location = carried, constants, location
-        self.unassigned_keys = unassigned
-        """The keys of variables of another function, which have no value before the loop."""
+        self.state, self.location = state, state.location
         self.changed_keys: set[tuple[Any, ...]] = set()
         """The keys of unassigned variables that the body assigns."""
         self.variable_leaves: dict[tuple[Any, ...], list[Any]] = {}
-        """The loop variables of each part of the state, as the part of the loop under trace has them."""
+        """The loop variables of each place, as the part of the loop under trace has them."""
+
+    def trace(self, attributes: Attributes) -> tuple[Any, ...]:
+        """Emit the loop; returns the leaves of the state after it. Raises _StateGrowth, _StructureChange or
+        _NumberWidening where it must be traced again."""
+        leaves, signature = self.state.leaves, self.state.signature
+        parts = LoopPart(self.evaluate_test, signature), LoopPart(self.run_body, signature)
+
+        def trace_parts() -> tuple[Any, ...]:
+            inner = current_region()
+            assert inner is not None, "a loop is part of a trace"
+            return trace_loop(inner, *parts, leaves, flat_treedef(len(leaves)), attributes)  # type: ignore[no-any-return]
+
+        if recording_tapes():
+            return call_as_one_step("loop", self.body, trace_parts)  # type: ignore[no-any-return]
+        return trace_parts()
+
+    def write_results(self, results: Iterable[Any]) -> None:
+        """Give all places their contents after the loop, which have these leaves."""
+        remaining = iter(results)
+        for name, place in self.variables.places.items():
+            is_constant = place.key in self.state.constants and place.key not in self.state.carried
+            is_live_constant = is_constant and name in self.variables.live
+            if is_live_constant and is_unassigned(self.start[name]) and place.key in self.changed_keys:
+                place.write(Undefined(name, f"the loop at {self.location} assigns it, and may make no trip"))
+        for carried in self.state.carried.values():
+            if not any(carried.place is place for place in self.variables.places.values()):
+                record_write(carried.place)
+            value = carried.tree.rebuild([next(remaining) for _ in carried.tree.leaves])
+            carried.place.write(self.partial(carried, value))
 
     def evaluate_test(self, *leaves: Any) -> Any:
         """The condition, for loop variables with these leaves."""
@@ -869,9 +915,9 @@ class _StagedLoop:
                 self._enter(leaves)
                 self.body()
                 self._check_places(journal.originals)
-                for key in self.constants.keys() & journal.originals.keys():
+                for key in self.state.constants.keys() & journal.originals.keys():
                     self._check_constant(*journal.originals[key])
-                next_leaves = [leaf for part in self.carried_state.values() for leaf in self._next_leaves(part)]
+                next_leaves = [leaf for carried in self.state.carried.values() for leaf in self._next_leaves(carried)]
                 for name, place in self.variables.places.items():
                     self._check_uncarried(name, place)
             finally:
@@ -882,71 +928,72 @@ class _StagedLoop:
     def _enter(self, leaves: Sequence[Any]) -> None:
         remaining = iter(leaves)
         self.variables.write(self.start)
-        for part in self.carried_state.values():
-            record_write(part.place)
-            own_leaves = [next(remaining) for _ in part.tree.leaves]
-            self.variable_leaves[part.place.key] = own_leaves
-            value = part.tree.rebuild(own_leaves)
-            part.place.write(self.partial(part, value))
+        for carried in self.state.carried.values():
+            record_write(carried.place)
+            own_leaves = [next(remaining) for _ in carried.tree.leaves]
+            self.variable_leaves[carried.place.key] = own_leaves
+            carried.place.write(self.partial(carried, carried.tree.rebuild(own_leaves)))
 
-    def partial(self, state: LoopState, value: Any) -> Any:
+    def partial(self, carried: CarriedPlace, value: Any) -> Any:
         """The content of a variable: one without a value before the loop may have none."""
-        name = state.place.label
-        is_own = self.variables.places.get(name) is state.place and is_unassigned(self.start[name])
-        if not is_own and state.place.key not in self.unassigned_keys:
+        name = carried.place.label
+        is_own = self.variables.places.get(name) is carried.place and is_unassigned(self.start[name])
+        if not is_own and carried.place.key not in self.state.unassigned_keys:
             return value
         return MaybeUnassigned(name, f"the loop at {self.location} assigns it, and may make no trip", value)
 
     def _check_places(self, originals: dict[tuple[Any, ...], tuple[Place, Any]]) -> None:
-        """Raises _StateGrew where places were changed that are not loop variables yet."""
+        """Raises _StateGrowth where places were changed that are not loop variables yet."""
         own = {place.key for place in self.variables.places.values()}
         grown = [
             originals[key]
             for key in originals
-            if key not in own and key not in self.carried_state and key not in self.constants
+            if key not in own and key not in self.state.carried and key not in self.state.constants
         ]
         if grown:
-            raise _StateGrew(grown)
+            raise _StateGrowth(grown)
 
-    def _next_leaves(self, state: LoopState) -> list[Any]:
-        content = state.place.read()
+    def _next_leaves(self, carried: CarriedPlace) -> list[Any]:
+        content = carried.place.read()
         if isinstance(content, MaybeUnassigned):
             content = content.value
         if is_unassigned(content):
             reason = content.reason if isinstance(content, Undefined) else "the body deletes it"
-            raise unassigned_variable(state.place.label, reason, self.location)
+            raise unassigned_variable(carried.place.label, reason, self.location)
         note_rebuilt(content)  # the next trip and what follows the loop have copies of its lists
         tree = split(content)
-        if tree.treedef != state.tree.treedef:
-            start = unflatten(state.tree.treedef, self.variable_leaves[state.place.key])
+        if tree.treedef != carried.tree.treedef:
+            start = unflatten(carried.tree.treedef, self.variable_leaves[carried.place.key])
             try:
-                unified = self._unify_with_start(state.place, start, content)
+                unified = self._unify_with_start(carried.place, start, content)
                 tree = split(unified)
             except DifferentItems:
-                raise changed_structure(state.place.label, state.tree.treedef, tree.treedef, self.location) from None
-        if tree.treedef != state.tree.treedef:
-            raise _StructureChanges(state.place, prototype(content))
-        if not tree.treedef.has_order_of(state.tree.treedef):
-            raise changed_order(state.place.label, state.tree.treedef, tree.treedef, self.location)
-        return [self._convert_number(state, position, leaf) for position, leaf in enumerate(tree.leaves)]
+                raise changed_structure(
+                    carried.place.label, carried.tree.treedef, tree.treedef, self.location
+                ) from None
+        if tree.treedef != carried.tree.treedef:
+            raise _StructureChange(carried.place, prototype(content))
+        if not tree.treedef.has_order_of(carried.tree.treedef):
+            raise changed_order(carried.place.label, carried.tree.treedef, tree.treedef, self.location)
+        return [self._convert_number(carried, position, leaf) for position, leaf in enumerate(tree.leaves)]
 
-    def _convert_number(self, state: LoopState, position: int, leaf: Any) -> Any:
-        """A leaf after a trip: a number of the kind that the loop variable has. Raises _NumberWidens where it is of a
+    def _convert_number(self, carried: CarriedPlace, position: int, leaf: Any) -> Any:
+        """A leaf after a trip: a number of the kind that the loop variable has. Raises _NumberWidening where it is of a
         higher kind."""
-        variable = self.variable_leaves[state.place.key][position]
+        variable = self.variable_leaves[carried.place.key][position]
         kind = unify_numbers(variable, leaf)
-        start = state.tree.leaves[position]
-        if position in column_positions(state.tree.treedef):
+        start = carried.tree.leaves[position]
+        if position in column_positions(carried.tree.treedef):
             kinds = leaf_kind(variable), leaf_kind(leaf)
             if None not in kinds and higher_kind(*map(str, kinds)) != kinds[0]:
-                raise _NumberWidens(state.place.key, position, str(kinds[1]))
+                raise _NumberWidening(carried.place.key, position, str(kinds[1]))
             return lift(leaf, *kinds)
         if kind is None and type(start) in (bool, int) and _is_float(leaf):  # of another dtype than float64
-            raise _NumberWidens(state.place.key, position, "f")
+            raise _NumberWidening(carried.place.key, position, "f")
         if kind is None:
             return leaf
         if number_kind(variable) != kind:
-            raise _NumberWidens(state.place.key, position, kind)
+            raise _NumberWidening(carried.place.key, position, kind)
         return to_kind(leaf, kind)
 
     def _check_constant(self, place: Place, before: Any) -> None:
@@ -959,7 +1006,7 @@ class _StagedLoop:
             if is_unassigned(content) and is_unassigned(start):
                 return
             if not is_unassigned(start) and split(start).leaves:
-                raise _StateGrew([(place, start)])
+                raise _StateGrowth([(place, start)])
         if is_unassigned(content) or is_unassigned(before) or split(content) != split(before):
             self._check_structure(place, before, content)
             raise changed_constant(place.label, before, content, self.location)
@@ -977,25 +1024,25 @@ class _StagedLoop:
         return unified
 
     def _check_structure(self, place: Place, before: Any, content: Any) -> None:
-        """Raises _StructureChanges where a place had no values, and has a list of some, or another option of a choice,
+        """Raises _StructureChange where a place had no values, and has a list of some, or another option of a choice,
         after a trip; and Invalid where the keys of a dict are in another order."""
         with suppress(DifferentItems):
             model = prototype(content)
             self._unify_with_start(place, before, model)
-            raise _StructureChanges(place, model)
+            raise _StructureChange(place, model)
         start, tree = split(before).treedef, split(content).treedef
         if tree == start and not tree.has_order_of(start):
             raise changed_order(place.label, start, tree, self.location)
 
     def _check_uncarried(self, name: str, place: Place) -> None:
         """A variable that is not a value must stay the same object, if it is read in a later trip or after the loop."""
-        if name not in self.variables.live or place.key in self.carried_state:
+        if name not in self.variables.live or place.key in self.state.carried:
             return
         content, before = place.read(), self.start[name]
         if is_unassigned(before):
             start = zeros_like(content.value if isinstance(content, MaybeUnassigned) else content)
             if not is_unassigned(start) and split(start).leaves:
-                raise _StateGrew([(place, start)])
+                raise _StateGrowth([(place, start)])
             if not is_unassigned(content):
                 self.changed_keys.add(place.key)
             return

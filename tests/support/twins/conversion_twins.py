@@ -275,13 +275,13 @@ def prints_while_tracing(patch: MonkeyPatch) -> None:
 @twin(plain_functions.assigned_before_the_loop_is_staged, 0, True)
 def start_of_a_loop_lost(patch: MonkeyPatch) -> None:
     """A variable that may be unassigned before a loop has no value there."""
-    sound = staging._carry
+    sound = staging._LoopState.add
 
-    def carry(place: Any, content: Any, *tables: Any) -> None:
-        lost = isinstance(content, state.MaybeUnassigned)
-        sound(place, state.Undefined(content.name, content.reason) if lost else content, *tables)
+    def add(loop_state: Any, place: Any, content: Any) -> None:
+        is_lost = isinstance(content, state.MaybeUnassigned)
+        sound(loop_state, place, state.Undefined(content.name, content.reason) if is_lost else content)
 
-    patch.setattr(staging, "_carry", carry)
+    patch.setattr(staging._LoopState, "add", add)
 
 
 @twin(exits.in_finally, -1)
