@@ -70,7 +70,7 @@ class RemoteCalls:
             try:
                 kind, sender, number, name, content = unpack(data)
             except (ValueError, LookupError, TypeError) as error:
-                raise WorkerFailure("a peer has sent bytes that are no call", got=str(error)[:80]) from error
+                raise WorkerFailure("a peer has sent bytes that are not a call", got=str(error)[:80]) from error
             if kind == "request":
                 yield Request(sender, number, name, content)
             elif sender in self._open_calls and self._open_calls[sender].number == number:

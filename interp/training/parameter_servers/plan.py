@@ -78,24 +78,24 @@ class TrainingPlan:
         numbers = {variable._resource: number for number, variable in enumerate(self._variables)}
         first_shard = 1 + len(self._variables)
         return WorkerJob(
-            worker,
-            worker_count,
-            len(servers),
-            self._synchronisation.is_synchronised,
-            self._engine,
-            program_to_text(self._gradient.program),
-            [
+            worker=worker,
+            worker_count=worker_count,
+            server_count=len(servers),
+            is_synchronised=self._synchronisation.is_synchronised,
+            engine=self._engine,
+            gradient=program_to_text(self._gradient.program),
+            inputs=[
                 list(places[0][numbers[capture]]) if capture in numbers else values_to_data([capture_value(capture)])
                 for capture in self._gradient.captures
             ],
-            list(map(list, places[1])),
-            None if self._lookup is None else program_to_text(self._lookup.program),
-            [
+            shards=list(map(list, places[1])),
+            lookup=None if self._lookup is None else program_to_text(self._lookup.program),
+            results=[
                 [1 + k for k, owner in enumerate(owners) if owner == server]
                 + [first_shard + k for k, owner in enumerate(shard_owners) if owner == server]
                 for server in servers
             ],
-            [[k for k, owner in enumerate(shard_owners) if owner == server] for server in servers],
+            indices=[[k for k, owner in enumerate(shard_owners) if owner == server] for server in servers],
         )
 
     def server_job(self, server: int, worker_count: int) -> ServerJob:
@@ -103,21 +103,21 @@ class TrainingPlan:
         update, stores, synchronisation = self._updates[server], self._stores(server), self._synchronisation
         variables, shards = self._owned(server)
         return ServerJob(
-            len(self._updates),
-            worker_count,
-            synchronisation.step_count,
-            synchronisation.checkpoint_steps,
-            synchronisation.aggregate,
-            synchronisation.is_synchronised,
-            self._engine,
-            program_to_text(update.program),
-            [
+            first_worker=len(self._updates),
+            worker_count=worker_count,
+            step_count=synchronisation.step_count,
+            checkpoint_steps=synchronisation.checkpoint_steps,
+            aggregate=synchronisation.aggregate,
+            is_synchronised=synchronisation.is_synchronised,
+            engine=self._engine,
+            update=program_to_text(update.program),
+            inputs=[
                 stores.index(capture) if capture in stores else values_to_data([capture_value(capture)])
                 for capture in update.captures
             ],
-            [stores.index(resource) for resource in update.assigned_variables],
-            [stores.index(variable._resource) for variable in variables],
-            [stores.index(shard._resource) for shard in shards],
+            results=[stores.index(resource) for resource in update.assigned_variables],
+            variables=[stores.index(variable._resource) for variable in variables],
+            shards=[stores.index(shard._resource) for shard in shards],
         )
 
     def first_stores(self, server: int) -> list[Any]:
@@ -164,7 +164,7 @@ class TrainingPlan:
 
         types = tuple(map(rows_type, self._shards))
         traced = trace(compute, [_INT64, _INT64, types])
-        check_loss(traced, self._shards)
+        check_pure(traced, self._shards, "the loss")
         return traced
 
     def _trace_lookup(self) -> TracedProgram | None:
@@ -177,7 +177,7 @@ class TrainingPlan:
         if not lookups:
             return None
         traced = trace(find, [_INT64, _INT64])
-        check_loss(traced, self._shards)
+        check_pure(traced, self._shards, "a function of ids")
         return traced
 
     def _trace_update(self, server: int) -> TracedProgram:
@@ -227,21 +227,22 @@ def trace(python: Callable[..., Any], types: Sequence[Any]) -> TracedProgram:
     return traced_function.traced_for_declared_types()
 
 
-def check_loss(traced: TracedProgram, shards: Sequence[Variable]) -> None:
-    """Raises Usage for a loss that does more than compute from the values of variables."""
+def check_pure(traced: TracedProgram, shards: Sequence[Variable], subject: str) -> None:
+    """Raises Usage for a function that does more than compute from the values of variables; `subject` is what it is, in
+    messages."""
     where = user_location()
     for resource in traced.assigned_variables:
-        required, hint = "a loss that reads variables", "only the optimizer assigns variables of servers"
-        raise Usage(f"the loss assigns variable {resource.name}", where=where, required=required, hint=hint)
+        required, hint = "a function that only reads variables", "only the optimizer assigns variables of servers"
+        raise Usage(f"{subject} assigns variable {resource.name}", where=where, required=required, hint=hint)
     for shard in shards:
         if shard._resource in traced.captures:
             hint = "the loss has the vectors of a table as an argument, and takes no others"
-            raise Usage(f"the loss reads the shard {shard.name} itself", where=where, hint=hint)
+            raise Usage(f"{subject} reads the shard {shard.name} itself", where=where, hint=hint)
     nodes = (node for definition in traced.program.functions for node in definition.body.walk())
     for node in nodes:
         if resource_of(node.op) is not None:
-            required = "a loss without effects: workers may compute it more than once"
-            raise Usage(f"the loss has the effect {node.op}", where=node.location or where, required=required)
+            required = "a function without effects: workers may compute it more than once"
+            raise Usage(f"{subject} has the effect {node.op}", where=node.location or where, required=required)
 
 
 def assign_owners(sizes: Sequence[int], server_count: int) -> list[int]:

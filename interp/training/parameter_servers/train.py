@@ -63,11 +63,11 @@ def train(
         if not is_synchronised or aggregate > workers:
             required = f"from 1 to {workers} with synchronisation='sync'"
             raise Usage("aggregate is out of range", where=user_location(), required=required, got=aggregate)
-    taken = (aggregate or workers) if is_synchronised else 1
+    gradients_per_step = (aggregate or workers) if is_synchronised else 1
     from .cluster import run_training  # here: import tagloom starts without workers
 
-    ways = Synchronisation(is_synchronised, taken, steps, checkpoint_steps)
-    return run_training(loss, variables, optimizer, tables, (servers, workers), ways, cluster, engine)
+    settings = Synchronisation(is_synchronised, gradients_per_step, steps, checkpoint_steps)
+    return run_training(loss, variables, optimizer, tables, (servers, workers), settings, cluster, engine)
 
 
 def require_count(name: str, number: object) -> None:
