@@ -82,9 +82,9 @@ def check(
     machine disagrees is reported. For a .tl file without NAME and ARGS, its cases are checked, and breaches of rules
     that no case expects are reported; for a folder, the same is done with all its .tl files.
 
-    With --against, the program is compared with a correct one, on ARGS or on small arguments. Reports the innermost
+    With --against, the program is compared with a correct one, on ARGS or on small arguments. It reports the innermost
     wrong call of the first run that differs: one whose own calls are right. Arguments on which the correct program does
-    not end decide nothing.
+    not end are skipped.
 
     With --every-schedule, the program is run under all schedules: their number is printed, and each ending, with the
     choices that lead to it.

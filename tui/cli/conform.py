@@ -106,7 +106,7 @@ def conform(
         bool, typer.Option("--probe", help="For one program: find the first wrong token, by node and tag.")
     ] = False,
 ) -> None:
-    """Run programs on another system, and compare them with the reference.
+    """Compare other systems with the reference.
 
     The exit code is 1 if the backend differs, fails, crashes or hangs, 2 if it does not start, else 0.
     """

@@ -66,7 +66,10 @@ def debug(
     max_bytes: Bytes = DEFAULT_LIMITS.bytes,
     timeout: Seconds = None,
 ) -> None:
-    """Step through a run, forwards and backwards; ask why things happened, and try what else could have happened."""
+    """Step through a run, forwards and backwards.
+
+    Ask why things happened, and try what else could have happened.
+    """
     if serve:
         raise typer.Exit(serve_command(port))
     if is_finding(target):

@@ -65,7 +65,8 @@ def examples(
     """List the example programs, or copy them.
 
     A file of the same name with other contents is not overwritten; then the exit code is 1. --pages writes a page for
-    each of the ten exercises beside its program, and index.html, which links them; no page if a program differs.
+    each of the ten exercises beside its program, and index.html, which links them; if a program differs, it writes no
+    page.
     """
     programs = dict(sorted(example_programs().items()))
     if copy is None and pages is None:

@@ -61,10 +61,11 @@ def play(
     max_bytes: Bytes = DEFAULT_LIMITS.bytes,
     timeout: Seconds = None,
 ) -> None:
-    """Write an HTML page that plays a run: tokens move over the graph, forwards and backwards.
+    """Write an HTML page that plays a run.
 
-    The page needs no server and no network. By default it shows the first 5,000 events; --from, --most and --under
-    choose others. The run goes no further than the last event that is shown.
+    Tokens move over the graph, forwards and backwards. The page needs no server and no network. By default it shows the
+    first 5,000 events; --from, --most and --under choose others. The run goes no further than the last event that is
+    shown.
 
     With --live the page has a token machine, which runs the program in the browser: the reader changes arguments and
     schedule, and delivers, changes or injects tokens by hand. It computes on scalars only.

@@ -130,9 +130,9 @@ def run(
     seed: Seed = 0,
     k: Bound = None,
     cores: Annotated[int | None, typer.Option(help="How many processor cores the engine fast may use.")] = None,
-    workers: Annotated[int | None, typer.Option(help="How many workers the engine distributed has.")] = None,
+    workers: Annotated[int | None, typer.Option(help="How many workers the engine distributed starts.")] = None,
     cluster: Annotated[
-        str | None, typer.Option(help="Where they are: network, network:SEED, processes or ray.")
+        str | None, typer.Option(help="Where the workers are: network, network:SEED, processes or ray.")
     ] = None,
     checkpoint: Annotated[
         Path | None, typer.Option(help="Write the checkpoints of the engine distributed to this file.")
@@ -141,7 +141,7 @@ def run(
         Path | None, typer.Option(help="Go on from the last checkpoint in this file, with the same ARGS.")
     ] = None,
     timeline: Annotated[
-        Path | None, typer.Option(help="Write what each worker did when to this .json file, for ui.perfetto.dev.")
+        Path | None, typer.Option(help="Write when each worker did what to this .json file, for ui.perfetto.dev.")
     ] = None,
     until: Until = None,
     stats: Annotated[
@@ -161,7 +161,9 @@ def run(
     max_bytes: Bytes = DEFAULT_LIMITS.bytes,
     timeout: Seconds = None,
 ) -> None:
-    """Run a program on arguments and print its value; large arrays are abbreviated, but not with --json.
+    """Run a program on arguments, and print its value.
+
+    Large arrays are abbreviated, but not with --json.
 
     With --fetch and --feed, which may be repeated, only a part of the program is run. An argument that this part does
     not need is written `...`, or left out at the end.

@@ -472,5 +472,8 @@ def curve(
     output: Annotated[Path, typer.Option("-o", "--output", help="A file ending in .svg.")] = Path("curve.svg"),
     dark: Annotated[bool, typer.Option("--dark", help="For a dark background.")] = False,
 ) -> None:
-    """Draw learning curves from the metrics that tl.progress(..., log=FILE) wrote."""
+    """Draw the learning curves of a training.
+
+    They are drawn from the metrics that tl.progress(..., log=FILE) wrote.
+    """
     draw_curve(file, dark=dark).save(output)

@@ -50,11 +50,12 @@ def simulate(
     ] = None,
     seed: Annotated[int, typer.Option(help="The seed of the random numbers.")] = 0,
 ) -> None:
-    """Simulate steps of a training with parameter servers, in virtual time.
+    """Simulate training steps in virtual time.
 
-    A step ends when all workers have fetched values, computed, and pushed a gradient; with backup workers, when enough
-    have. The parameters of each kind are fitted to the figures of the TensorFlow paper (OSDI 2016), which are printed
-    beside those of the model. `gain` is that of backup workers for each worker, beside the first row.
+    The training has parameter servers. A step ends when all workers have fetched values, computed, and pushed a
+    gradient; with backup workers, when enough have. The parameters of each kind are fitted to the figures of the
+    TensorFlow paper (OSDI 2016), which are printed beside those of the model. `gain` says how much faster a step is
+    than in the first row, per worker, backup workers included.
     """
     if kind not in STEP_KINDS:
         raise Usage(f"no kind of step is called {kind!r}", required=", ".join(STEP_KINDS))
