@@ -96,7 +96,7 @@ def bounded_lines(file: BinaryIO, path: str | os.PathLike[str], noun: str = "fil
 def read_array(path: str | os.PathLike[str]) -> npt.NDArray[Any]:
     """The array of a file that `numpy.save` wrote; raises Usage if it cannot be read, or is no such file. The size in
     its header is compared with that of the file before memory is allocated."""
-    message, required = "this array file cannot be read", "what numpy.save writes"
+    message, required = "this array file cannot be read", "a file that numpy.save wrote"
     with path_errors(path, message), open(path, "rb") as file:
         try:
             major, _ = np.lib.format.read_magic(file)

@@ -223,7 +223,8 @@ def _choose(programs: Mapping[str, Runnable], name: str | None, path: Path) -> R
     program_names = ", ".join(programs) or "none"
     if name is not None:
         if name not in programs:
-            raise Usage(f"{path.name} has no function or graph {name!r}", required=program_names)
+            hint = f"write @tl.function above {name}" if _is_plain_function(name, path) else None
+            raise Usage(f"{path.name} has no function or graph {name!r}", required=program_names, hint=hint)
         return programs[name]
     if len(programs) == 1:
         return next(iter(programs.values()))
@@ -235,6 +236,12 @@ def _choose(programs: Mapping[str, Runnable], name: str | None, path: Path) -> R
         f"{path.name} has several functions, and none is named main", required=program_names,
         hint=f"name one, as in {path}:{next(iter(programs))}",
     )  # fmt: skip
+
+
+def _is_plain_function(name: str, path: Path) -> bool:
+    """Whether a file of Python, which was executed, seems to define a function of this name without a decorator."""
+    text = path.read_text(encoding="utf-8", errors="replace") if path.suffix == ".py" else ""
+    return re.search(rf"(?<!@tl\.function\n)^def {re.escape(name)}\(", text, re.MULTILINE) is not None
 
 
 def parameters(subject: Runnable, count: int | None = None) -> list[tuple[str, Type | None]]:

@@ -339,6 +339,11 @@ def _concrete_bool(pred: Any) -> bool:
     """An eager predicate as a Python bool; raises Invalid (V5) where it is not one bool."""
     if type_of(admit(pred)) != _BOOL:
         raise Invalid(
-            "a predicate is not one bool", rule="V5", where=user_location(), required=_BOOL, got=type_of(pred)
+            "the predicate is not one bool",
+            rule="V5",
+            where=user_location(),
+            required=_BOOL,
+            got=type_of(pred),
+            hint="compare numbers, as in x != 0, and reduce arrays by tl.any or tl.all",
         )
     return bool(pred)

@@ -25,7 +25,7 @@ def matmul_shape(shapes: list[Shape]) -> Shape:
     if not first or not second or (None not in inner and inner[0] != inner[1]):
         raise Invalid(
             "these shapes do not multiply",
-            required="as many columns of the first as rows of the second",
+            required="as many columns in the first operand as rows in the second",
             got=f"{first} and {second}",
             hint="a vector is a row on the left, and a column on the right; numbers are multiplied by *",
         )

@@ -463,16 +463,18 @@ def trace_gradient(
     target = split_aux(spec, value)[0] if has_aux else value
     leaf = to_operand(target) if isinstance(target, Symbol) else None
     if leaf is None or not (leaf.type.is_scalar and is_float(leaf.type)):
-        is_pair = type(value) is tuple and len(value) == 2 and not has_aux
+        hint = "tl.jacobian(f) differentiates any result; tl.vjp(f, *arguments) takes an adjoint of it"
+        if type(value) is tuple and len(value) == 2 and not has_aux:
+            hint = "has_aux=True differentiates the first of two results, and returns the second"
+        elif leaf is not None and leaf.type.is_scalar:
+            hint = "pass floats, such as 3.0, or convert: tl.astype(x, tl.float64)"
         raise Invalid(
             f"{spec.name} does not return one float, so it has no gradient",
             rule="D3",
             where=user_location(),
             required="float64 or float32, without axes",
             got=leaf.type if leaf else flatten(value, by_reference=True)[1],
-            hint="has_aux=True differentiates the first of two results, and returns the second"
-            if is_pair
-            else "tl.jacobian(f) differentiates any result; tl.vjp(f, *arguments) takes an adjoint of it",
+            hint=hint,
         )
     return value, target_adjoints((1.0, symbolic_zeros(value[1])) if has_aux else 1.0)
 

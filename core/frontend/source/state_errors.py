@@ -7,7 +7,7 @@ from typing import Any
 from ...errors import Invalid
 from ...program.program import Location
 from ..trace.program_builder import describe_with_location
-from ..trace.pytree import TreeDef, describe_difference
+from ..trace.pytree import StaticLeaf, TreeDef, describe_difference, expose_static_leaves
 from ..trace.source_location import user_location
 
 
@@ -39,14 +39,23 @@ def different_orders(label: str, first: TreeDef, second: TreeDef, *arms: Locatio
 def changed_structure(label: str, before: TreeDef, after: TreeDef, loop: Location | None) -> Invalid:
     """A trip gives a loop variable another structure."""
     required, got = describe_difference(before, after)
+    hint = "give it one structure before the loop, which carries no objects that its body creates"
+    if not _strings(after) <= _strings(before):
+        hint = "a loop of the program cannot make strings: print the parts, or collect numbers in a list"
     return Invalid(
         f"loop variable {label} changes its structure",
         rule="V5",
         where=loop,
         required=required,
         got=got,
-        hint="give it one structure before the loop, which carries no objects that its body creates",
+        hint=hint,
     )
+
+
+def _strings(structure: TreeDef) -> set[str]:
+    """The strings in a structure."""
+    leaves = expose_static_leaves(structure)[1]
+    return {leaf.value for leaf in leaves if isinstance(leaf, StaticLeaf) and isinstance(leaf.value, str)}
 
 
 def changed_order(label: str, before: TreeDef, after: TreeDef, loop: Location | None) -> Invalid:

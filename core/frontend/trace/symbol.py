@@ -372,7 +372,9 @@ class ArrayOperators:
             if name.startswith("_"):  # asked for by protocols
                 raise AttributeError(name)
             hint = METHOD_HINTS.get(name) or describe_call(name)
-            raise Usage(f"arrays have no attribute {name}", where=user_location(), hint=hint, python=AttributeError)
+            is_number = isinstance(self, Symbol) and self._type.is_scalar
+            message = f"{'numbers' if is_number else 'arrays'} have no attribute {name}"
+            raise Usage(message, where=user_location(), hint=hint, python=AttributeError)
 
     def __pos__(self) -> Any:
         return array_namespace().positive(convert_operands("positive", self)[0] if isinstance(self, Symbol) else self)

@@ -165,7 +165,7 @@ def test_our_own_errors_keep_their_traceback(tagloom: Any, monkeypatch: pytest.M
         (["kinds.py:doubled", "@folder.py"], "argument v: ...cannot be read\n  got: folder.py\n  hint: Is a..."),
         (
             ["kinds.py:doubled", "@add.py"],
-            "argument v: this array file cannot be read\n  required: what numpy.save writes\n  got: add.py",
+            "argument v: this array file cannot be read\n  required: a file that numpy.save wrote\n  got: add.py",
         ),
         (["kinds.py:doubled", "@floats.npy"], "argument v: ...float32..."),
         (["kinds.py:anything", "abc"], "argument x: not a literal\n  required: a number, true, ...\n  got: abc"),

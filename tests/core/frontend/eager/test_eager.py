@@ -28,8 +28,8 @@ def test_v5_loops_keep_their_types() -> None:
 
 @pytest.mark.parametrize("pred", [1, 0.0, [True], np.array([True, False])], ids=repr)
 def test_v5_a_predicate_is_one_bool(pred: object) -> None:
-    """V5: values that Python would take for true are no predicates."""
-    with pytest.raises(tl.Invalid, match="a predicate is not one bool") as refused:
+    """V5: values that Python would take for true are not predicates."""
+    with pytest.raises(tl.Invalid, match="the predicate is not one bool") as refused:
         tl.cond(pred, lambda: 1, lambda: 2)
     assert refused.value.rule == "V5" and "test_eager.py" in str(refused.value.where)
 

@@ -85,7 +85,7 @@ MESSAGES: dict[str, tuple[Callable[..., Any], Any, str, str]] = {
     "in": (tl.autograph.do_not_convert(lambda x: 2.0 in x), VECTOR, "`in` needs a concrete value", "tl.any(x == a)"),
     "method": (lambda x: x.mean(), VECTOR, "arrays have no attribute mean", "write tl.mean(x)"),
     "ravel": (lambda x: x.ravel(), VECTOR, "arrays have no attribute ravel", "tl.reshape(x, (-1,))"),
-    "item": (lambda x: x[0].item(), VECTOR, "arrays have no attribute item", "concrete arrays"),
+    "item": (lambda x: x[0].item(), VECTOR, "numbers have no attribute item", "concrete arrays"),
     "at": (lambda x: x.at[0].set(1.0), VECTOR, "arrays have no attribute at", "tl.scatter(x, value, index)"),
     "a method with parameters": (
         lambda x: x.reshape(3, 1), VECTOR, "arrays have no attribute reshape", "write tl.reshape(x, shape)",
