@@ -344,6 +344,6 @@ def _concrete_bool(pred: Any) -> bool:
             where=user_location(),
             required=_BOOL,
             got=type_of(pred),
-            hint="compare numbers, as in x != 0, and reduce arrays by tl.any or tl.all",
+            hint="compare it, as in x != 0" if type_of(pred).is_scalar else None,
         )
     return bool(pred)
