@@ -652,7 +652,7 @@ class _LoopState:
 
     def __init__(self, location: Location | None) -> None:
         self.location = location
-        self.carried: dict[tuple[Any, ...], CarriedPlace] = {}
+        self.carried_places: dict[tuple[Any, ...], CarriedPlace] = {}
         self.constants: dict[tuple[Any, ...], Place] = {}
         """The places whose contents are not values; they must be equal after each trip."""
         self.unassigned_keys: set[tuple[Any, ...]] = set()
@@ -663,12 +663,12 @@ class _LoopState:
     @property
     def leaves(self) -> list[Any]:
         """The loop variables of the program, at the start."""
-        return [leaf for carried in self.carried.values() for leaf in carried.tree.leaves]
+        return [leaf for carried in self.carried_places.values() for leaf in carried.tree.leaves]
 
     @property
     def signature(self) -> Signature:
         """The names of the loop variables."""
-        names, unique = [name for carried in self.carried.values() for name in carried.names], UniqueNames()
+        names, unique = [name for carried in self.carried_places.values() for name in carried.names], UniqueNames()
         return Signature([Parameter(unique.fresh_name(name), Parameter.POSITIONAL_OR_KEYWORD) for name in names])
 
     def add(self, place: Place, content: Any) -> None:
@@ -685,7 +685,7 @@ class _LoopState:
         label = place.label if place.label.isidentifier() else "state"
         parts = flat_treedef(len(tree.leaves))
         names = leaf_names(parts, label) if len(tree.leaves) > 1 else [label]
-        self.carried[place.key] = CarriedPlace(place, tree, names)
+        self.carried_places[place.key] = CarriedPlace(place, tree, names)
 
     def grow(self, growth: _StateGrowth) -> None:
         """Add places. Raises Invalid (F4) where there are too many."""
@@ -694,7 +694,7 @@ class _LoopState:
                 self.unassigned_keys.add(place.key)
             self.add(place, content)
         self.growths += 1
-        if self.growths > MAX_GROWTHS or len(self.carried) + len(self.constants) > MAX_PLACES:
+        if self.growths > MAX_GROWTHS or len(self.carried_places) + len(self.constants) > MAX_PLACES:
             raise Invalid(
                 f"a loop changes more than {MAX_PLACES} objects, or others each time that it is traced",
                 rule="F4",
@@ -704,11 +704,11 @@ class _LoopState:
 
     def widen(self, widening: _NumberWidening) -> None:
         """Let a loop variable start with a number of a higher kind."""
-        carried = self.carried[widening.key]
+        carried = self.carried_places[widening.key]
         leaves = list(carried.tree.leaves)
         leaf = leaves[widening.position]
         leaves[widening.position] = lift(leaf, leaf_kind(leaf), widening.kind)
-        self.carried[widening.key] = carried._replace(tree=Tree(leaves, carried.tree.treedef))
+        self.carried_places[widening.key] = carried._replace(tree=Tree(leaves, carried.tree.treedef))
 
     def change_structure(self, change: _StructureChange, function: Specialization) -> None:
         """Let a place start with another structure. Raises Invalid (F4) where loops of the function do so too often."""
@@ -722,7 +722,7 @@ class _LoopState:
                 hint="make the list before the loop, or use fewer nested loops that change lists",
             ) from None
         key = change.place.key
-        carried = self.carried.get(key)
+        carried = self.carried_places.get(key)
         content = change.place.read() if carried is None else carried.tree.rebuild(carried.tree.leaves)
         self.constants.pop(key, None)
         note_rebuilt(content)
@@ -885,11 +885,11 @@ class _StagedLoop:
         """Give all places their contents after the loop, which have these leaves."""
         remaining = iter(results)
         for name, place in self.variables.places.items():
-            is_constant = place.key in self.state.constants and place.key not in self.state.carried
+            is_constant = place.key in self.state.constants and place.key not in self.state.carried_places
             is_live_constant = is_constant and name in self.variables.live
             if is_live_constant and is_unassigned(self.start[name]) and place.key in self.changed_keys:
                 place.write(Undefined(name, f"the loop at {self.location} assigns it, and may make no trip"))
-        for carried in self.state.carried.values():
+        for carried in self.state.carried_places.values():
             if not any(carried.place is place for place in self.variables.places.values()):
                 record_write(carried.place)
             value = carried.tree.rebuild([next(remaining) for _ in carried.tree.leaves])
@@ -917,7 +917,9 @@ class _StagedLoop:
                 self._check_places(journal.originals)
                 for key in self.state.constants.keys() & journal.originals.keys():
                     self._check_constant(*journal.originals[key])
-                next_leaves = [leaf for carried in self.state.carried.values() for leaf in self._next_leaves(carried)]
+                next_leaves = [
+                    leaf for carried in self.state.carried_places.values() for leaf in self._next_leaves(carried)
+                ]
                 for name, place in self.variables.places.items():
                     self._check_uncarried(name, place)
             finally:
@@ -928,7 +930,7 @@ class _StagedLoop:
     def _enter(self, leaves: Sequence[Any]) -> None:
         remaining = iter(leaves)
         self.variables.write(self.start)
-        for carried in self.state.carried.values():
+        for carried in self.state.carried_places.values():
             record_write(carried.place)
             own_leaves = [next(remaining) for _ in carried.tree.leaves]
             self.variable_leaves[carried.place.key] = own_leaves
@@ -948,7 +950,7 @@ class _StagedLoop:
         grown = [
             originals[key]
             for key in originals
-            if key not in own and key not in self.state.carried and key not in self.state.constants
+            if key not in own and key not in self.state.carried_places and key not in self.state.constants
         ]
         if grown:
             raise _StateGrowth(grown)
@@ -1036,7 +1038,7 @@ class _StagedLoop:
 
     def _check_uncarried(self, name: str, place: Place) -> None:
         """A variable that is not a value must stay the same object, if it is read in a later trip or after the loop."""
-        if name not in self.variables.live or place.key in self.state.carried:
+        if name not in self.variables.live or place.key in self.state.carried_places:
             return
         content, before = place.read(), self.start[name]
         if is_unassigned(before):
