@@ -1,4 +1,5 @@
 """`python tests/picture_sizes.py` prints the sizes of pictures of networks, in full and folded as by `tagloom show`.
+`python tests/picture_sizes.py FOLDER` also writes the full pictures there, in small.
 
 A picture is measured in Graphviz's layout: its width and height in points, its boxes, and the pairs of arrows that
 cross. The last column is the height in pixels of its smallest letters when a screen of 1,600 x 1,000 pixels shows all
@@ -7,13 +8,16 @@ of it.
 
 from __future__ import annotations
 
+import io
 import json
+import sys
 from collections.abc import Iterator
 from itertools import combinations, pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import tagloom as tl
+from PIL import Image
 from tagloom.core.graph.graph import Graph
 from tagloom.tui.load import find_program, program_and_graph
 from tagloom.viz.dot import to_dot
@@ -26,6 +30,19 @@ from tagloom.viz.size_estimate import PictureSize
 from tagloom.viz.view import View
 
 EXAMPLES = Path(tl.__file__).parent / "papers_examples"
+
+FULL_PICTURES = {
+    "TreeLSTM": "tree_lstm",
+    "L2HMC": "l2hmc",
+    "digits": "digits",
+    "gradient of a loop": "gradient_of_a_loop",
+}
+"""The names of the files of full pictures."""
+
+SMALL = 'graph [size="8.333,8.333"]'
+"""1,200 pixels at the 144 dots per inch of PNGs."""
+
+SMALL_COLOURS = 32
 
 Point = tuple[float, float]
 
@@ -62,10 +79,16 @@ def networks() -> dict[str, Graph]:
 
 def measure(view: View) -> Measurement:
     """Lay out a view, and measure the picture."""
-    layout = json.loads(render(to_dot(view), COORDINATE_FORMAT))
+    layout = json.loads(render(to_dot(view), COORDINATE_FORMAT, timeout=600))
     _, _, width, height = map(float, layout["bb"].split(","))
     crossings = sum(cross(one, other) for one, other in combinations(list(arrow_lines(layout)), 2))
     return Measurement(width, height, len(view.boxes), crossings, letter_height(PictureSize(width, height)))
+
+
+def draw_small(view: View, path: Path) -> None:
+    """Write the full picture of a view as a PNG that is at most 1,200 pixels wide and high."""
+    picture = Image.open(io.BytesIO(render(f"{to_dot(view).rstrip().removesuffix('}')}{SMALL}}}", "png", timeout=600)))
+    picture.convert("RGB").quantize(SMALL_COLOURS).save(path, optimize=True)
 
 
 def arrow_lines(layout: Any) -> Iterator[tuple[frozenset[int], list[Point]]]:
@@ -96,11 +119,13 @@ def is_left(start: Point, end: Point, point: Point) -> bool:
     return (end[0] - start[0]) * (point[1] - start[1]) > (end[1] - start[1]) * (point[0] - start[0])
 
 
-def main() -> None:
+def main(folder: Path | None = None) -> None:
     print("| graph | picture | width, pt | height, pt | boxes | crossing arrows | smallest letters, px |")
     print("|---|---|---|---|---|---|---|")
     for name, graph in networks().items():
         view = graph_view(graph)
+        if folder is not None:
+            draw_small(view, folder / f"{FULL_PICTURES[name]}.png")
         for title, drawn in (("`--full`", view), ("as folded", order_operands(trim_view(view)))):
             size = measure(drawn)
             counts = f"{size.width:,.0f} | {size.height:,.0f} | {size.boxes} | {size.crossings:,} | {size.letters:.1f}"
@@ -108,4 +133,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    main(*map(Path, sys.argv[1:]))

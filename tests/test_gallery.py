@@ -61,9 +61,11 @@ def test_commands_make_the_stored_pictures(monkeypatch: pytest.MonkeyPatch, tmp_
 
 @pytest.mark.heavy
 def test_all_commands_make_the_stored_pictures(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """All commands make pictures with the texts of those in the repository. Modules of StableHLO need jaxlib."""
+    """All commands make pictures with the texts of those in the repository. Modules of StableHLO need jaxlib, digits
+    scikit-learn."""
     monkeypatch.chdir(ROOT)
     for words in commands():
-        if words[1].endswith(".mlir") and find_spec("jaxlib") is None:
+        needed = "jaxlib" if words[1].endswith(".mlir") else "sklearn" if "digits" in words[1] else "json"
+        if find_spec(needed) is None:
             continue
         _check(words, tmp_path)

@@ -6,12 +6,15 @@ interrupted, and a stack overflow ends its process.
 
 from __future__ import annotations
 
+import os
 import signal
 import sys
 import time
-from collections.abc import Callable
-from subprocess import PIPE, TimeoutExpired
-from typing import TypeAlias
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from subprocess import TimeoutExpired
+from tempfile import TemporaryFile
+from typing import IO, NamedTuple, TypeAlias
 
 from ..core.errors import Usage
 from ..interp.engines.child_process import ChildProcess
@@ -26,14 +29,17 @@ _LAYOUT = """
 import sys
 from pygraphviz import AGraph
 
-picture, form = AGraph(string=sys.stdin.buffer.read().decode()), sys.argv[1]
+sources, form = sys.stdin.buffer.read().decode().split("\\0"), sys.argv[1]
 if form in ("png", "pdf") and b"/FontName" not in AGraph(string="graph { a }").draw(format="pdf", prog="dot"):
     sys.exit("no font")
-if form == "png":
-    picture.graph_attr["dpi"] = "144"
-sys.stdout.buffer.write(picture.draw(format=form, prog="dot"))
+for number, source in enumerate(sources):
+    picture = AGraph(string=source)
+    if form == "png":
+        picture.graph_attr["dpi"] = "144"
+    sys.stdout.buffer.write(b"\\0" * bool(number) + picture.draw(format=form, prog="dot"))
 """
-"""The script of the layout process. Without a font Graphviz draws boxes instead of letters and reports nothing."""
+"""The script of the layout process; zero bytes separate several graphs, and their pictures. Without a font Graphviz draws
+boxes instead of letters and reports nothing."""
 
 
 ProgressCallback: TypeAlias = Callable[[float], object]
@@ -52,29 +58,63 @@ def render(dot: str, format: str, *, timeout: float = 120, progress: ProgressCal
     """
     if format not in (*FORMATS, COORDINATE_FORMAT):
         raise Usage("there is no picture format of this name", required=", ".join(FORMATS), got=repr(format))
+    with ExitStack() as stack:
+        return start_layout(stack, dot, format).await_picture(timeout, progress)
+
+
+def render_svgs(sources: Sequence[str], *, timeout: float = 120, progress: ProgressCallback | None = None) -> list[str]:
+    """Render several DOT sources as svg, by a process for each core, in `timeout` seconds for each source on average;
+    raises Usage as `render` does."""
+    count = min(os.cpu_count() or 1, len(sources))
+    with ExitStack() as stack:
+        layouts = [start_layout(stack, "\0".join(sources[first::count]), "svg") for first in range(count)]
+        shares = [layout.await_picture(timeout * len(sources), progress).decode().split("\0") for layout in layouts]
+    return [shares[number % count][number // count] for number in range(len(sources))]
+
+
+class _Layout(NamedTuple):
+    """A running layout process, and the files that it writes. Its input is a file, too, because `communicate` loses
+    what it has not written to a pipe when its time is up."""
+
+    process: ChildProcess
+    picture: IO[bytes]
+    errors: IO[bytes]
+
+    def await_picture(self, timeout: float, progress: ProgressCallback | None) -> bytes:
+        """Wait for the process; its picture."""
+        begun = time.monotonic()
+        while (left := begun + timeout - time.monotonic()) > 0:
+            try:
+                status = self.process.wait(min(left, _PROGRESS_INTERVAL))
+            except TimeoutExpired:
+                if progress is not None:
+                    progress(time.monotonic() - begun)
+            else:
+                picture = read_all(self.picture)
+                if status or not picture:
+                    raise layout_error(status, read_all(self.errors).decode(errors="replace"))
+                return picture
+        self.process.kill()
+        raise Usage(
+            f"the layout takes longer than {timeout:g} s",
+            hint="draw a part, allow it more time, or save the DOT source and lay it out with another program",
+        )
+
+
+def start_layout(stack: ExitStack, dot: str, format: str) -> _Layout:
+    """Start the layout of DOT source, or of several, separated by zero bytes. The process ends with `stack`."""
+    source, picture, errors = (stack.enter_context(TemporaryFile()) for _ in range(3))  # noqa: SIM115 - `stack` closes
+    source.write(dot.encode())
+    source.seek(0)
     command = [sys.executable, "-P", "-c", _LAYOUT, format]
-    with ChildProcess(command, stdin=PIPE, stdout=PIPE, stderr=PIPE) as process:
-        picture, errors = await_layout(process, dot.encode(), timeout, progress)
-    if process.returncode or not picture:
-        raise layout_error(process.returncode, errors.decode(errors="replace"))
-    return picture
+    process = stack.enter_context(ChildProcess(command, stdin=source, stdout=picture, stderr=errors))
+    return _Layout(process, picture, errors)
 
 
-def await_layout(
-    process: ChildProcess, dot: bytes, timeout: float, progress: ProgressCallback | None
-) -> tuple[bytes, bytes]:
-    """Wait for the layout process; its stdout and stderr."""
-    begun, unsent = time.monotonic(), [dot]
-    while (left := begun + timeout - time.monotonic()) > 0:
-        try:
-            return process.communicate(unsent.pop() if unsent else None, timeout=min(left, _PROGRESS_INTERVAL))
-        except TimeoutExpired:
-            if progress is not None:
-                progress(time.monotonic() - begun)
-    raise Usage(
-        f"the layout takes longer than {timeout:g} s",
-        hint="draw a part, allow it more time, or save the DOT source and lay it out with another program",
-    )
+def read_all(file: IO[bytes]) -> bytes:
+    """All of a file that another process has written."""
+    file.seek(0)
+    return file.read()
 
 
 def layout_error(status: int, errors: str) -> Usage:

@@ -87,19 +87,24 @@ def adjust_folding(view: View, folding: Folding, folded: Collection[str], unfold
     unchanged. The clusters inside one that is unfolded stay folded, so that one level is opened at a time."""
     bundles = tuple(bundle.subject for bundle in view.bundles if bundle.subject in unfolded)
     unfolded_clusters = find_clusters(view, [name for name in unfolded if name not in bundles])
-    opened = {
-        cluster.name for cluster in view.root.walk() if any(inner.name in unfolded_clusters for inner in cluster.walk())
-    }
+    clusters = unfold_clusters(view, folding.clusters, unfolded_clusters)
+    own = sorted(find_clusters(view, folded))
+    return folding._replace(unfolded=bundles, clusters=tuple(dict.fromkeys([*clusters, *own])))
+
+
+def unfold_clusters(view: View, folded: Sequence[str], unfolded: Collection[str]) -> list[str]:
+    """The names of the clusters that are folded after the clusters `unfolded`, and those around them, are unfolded: the
+    clusters inside an unfolded one stay folded."""
+    opened = {cluster.name for cluster in view.root.walk() if any(inner.name in unfolded for inner in cluster.walk())}
     inner_names = {cluster.name: [inner.name for inner in cluster.clusters] for cluster in view.root.walk()}
-    waiting, clusters = list(reversed(folding.clusters)), list[str]()
+    waiting, clusters = list(reversed(folded)), list[str]()
     while waiting:
         name = waiting.pop()
         if name in opened:
             waiting += reversed(inner_names[name])
         else:
             clusters.append(name)
-    own = sorted(find_clusters(view, folded))
-    return folding._replace(unfolded=bundles, clusters=tuple(dict.fromkeys([*clusters, *own])))
+    return clusters
 
 
 def fold_until_within(view: View, screen: PictureSize) -> Sequence[str]:

@@ -20,7 +20,7 @@ from tagloom.tui.session.commands import COMMANDS, new_session
 from tagloom.tui.session.session import Session
 from tagloom.viz.pictures import PICTURES, render_picture, run_picture
 from tagloom.viz.player.columns import PlayerColumns
-from tagloom.viz.player.graph_layout import plan_view
+from tagloom.viz.player.graph_layout import plan_views
 from tagloom.viz.player.recording import record_tokens, select_segment
 from tagloom.viz.view import View
 
@@ -62,7 +62,7 @@ def _draw(history: History, name: str) -> bytes:
 
 def _columns(history: History) -> object:
     recording = record_tokens(history.graph, history[:], history.arguments)
-    return PlayerColumns(select_segment(recording), plan_view(history.graph, 400), ()).to_json()
+    return PlayerColumns(select_segment(recording), plan_views(history.graph, 400), ()).to_json()
 
 
 def _raised(subject: str, display: Any) -> Iterator[str]:

@@ -21,7 +21,7 @@ from tagloom.viz import collapse
 from tagloom.viz.collapse import collapse_clusters, fold_bundles, fold_to_fit
 from tagloom.viz.graph_view import graph_view
 from tagloom.viz.pictures import trim_view
-from tagloom.viz.player.graph_layout import plan_view
+from tagloom.viz.player.graph_layout import plan_views
 from tagloom.viz.state_view import state_view
 from tagloom.viz.view import View
 
@@ -115,10 +115,34 @@ def test_a_network_is_its_recursion() -> None:
 def test_every_token_of_a_page_has_an_arrow() -> None:
     """In the player, each edge of a bundled graph has the arrow that is drawn for it, or stays inside a box."""
     graph = network("recursion/tree_rnn.py")
-    plan = plan_view(graph, 400)
-    for arrow in graph_view(graph).arrows:
-        tail, head = plan.drawn_boxes[arrow.tail], plan.drawn_boxes[arrow.head]
-        number = plan.arrow_numbers.get((arrow.tail, arrow.head, arrow.port))
-        assert (number is None) == (tail == head)
-        if number is not None:
-            assert plan.view.arrows[number][:3] == (tail, head, arrow.link)
+    for plan in plan_views(graph, 400).plans:
+        for arrow in graph_view(graph).arrows:
+            tail, head = plan.drawn_boxes[arrow.tail], plan.drawn_boxes[arrow.head]
+            number = plan.arrow_numbers.get((arrow.tail, arrow.head, arrow.port))
+            assert (number is None) == (tail == head)
+            if number is not None:
+                assert plan.view.arrows[number][:3] == (tail, head, arrow.link)
+
+
+@pytest.mark.parametrize("name", ["recursion/tree_lstm.py", "tensorflow/digits.py"])
+def test_every_folded_part_of_a_page_can_be_unfolded(name: str) -> None:
+    """Each bundle, each folded cluster and each cluster inside one has a plan that unfolds it; its box is in the plan
+    that it is unfolded from, and its nodes, or the boxes of its inner clusters, take its place."""
+    if "digits" in name:
+        pytest.importorskip("sklearn")
+    graph = network(name)
+    view, plans = graph_view(graph), plan_views(graph, 400).plans
+    inside = [
+        inner.name for cluster in view.root.walk() if cluster.name in plans[0].view.boxes for inner in cluster.walk()
+    ]
+    assert inside and sorted(plan.unfolded_box for plan in plans[1:]) == sorted(
+        [*inside, *(bundle.box.name for bundle in view.bundles)]
+    )
+    for number, plan in enumerate(plans[1:], 1):
+        before = plans[plan.parent]
+        assert plan.parent < number and plan.unfolded_box in before.view.boxes.keys() - plan.view.boxes.keys()
+        changed = {box for box in view.boxes if before.drawn_boxes[box] == plan.unfolded_box}
+        assert len({plan.drawn_boxes[box] for box in changed}) > 1
+        assert {box: place for box, place in plan.drawn_boxes.items() if box not in changed}.items() <= (
+            before.drawn_boxes.items()
+        )

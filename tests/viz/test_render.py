@@ -14,7 +14,7 @@ import pytest
 import tagloom as tl
 from support.pictures.drawings import fib, graph_dot, program_dot, race
 from tagloom.viz import render as module
-from tagloom.viz.render import FORMATS, render
+from tagloom.viz.render import FORMATS, render, render_svgs
 
 BEGINNINGS = {"svg": b"<?xml", "png": b"\x89PNG\r\n\x1a\n", "pdf": b"%PDF-"}
 STUCK = "import os, sys, time; open(sys.stdin.read(), 'w').write(str(os.getpid())); time.sleep(100)"
@@ -114,6 +114,26 @@ def test_timeout_kills_the_layout(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     with pytest.raises(tl.Usage, match="longer than 3 s"):
         render(str(tmp_path / "number"), "svg", timeout=3)
     assert is_gone(int((tmp_path / "number").read_text()))
+
+
+@pytest.mark.full
+def test_a_slow_layout_gets_all_of_a_long_input(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A process that takes longer than several waits to begin reads more than a pipe holds."""
+    monkeypatch.setattr(module, "_PROGRESS_INTERVAL", 0.001)
+    monkeypatch.setattr(module, "_LAYOUT", f"import time; time.sleep(0.1)\n{module._LAYOUT}")
+    waits = list[float]()
+    boxes = (f'a{number} [tooltip="{"x" * 10_000}"]' for number in range(20))
+    dot = f"digraph {{ {';'.join(boxes)} }}"
+    assert len(render(dot, "svg", timeout=60, progress=waits.append)) > 200_000
+    assert len(waits) > 5
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("count", [1, 2, 5])
+def test_several_layouts_are_those_of_each(count: int) -> None:
+    """Several sources give the pictures that each gives alone, in their order."""
+    sources = [f"digraph {{ {name} -> {name * 2} }}" for name in "abcde"[:count]]
+    assert render_svgs(sources) == [render(source, "svg").decode() for source in sources]
 
 
 @pytest.mark.full

@@ -1,6 +1,6 @@
 """The encoding of a run for the page: columns of small numbers, and each text once. The page's scripts read it.
 
-A token is a row of the columns `node`, `port`, `tag`, `value` and `arrow` (-1 if none is drawn). A move is
+A token is a row of the columns `node`, `port`, `tag`, `value` and `edge` (-1 if unknown). A move is
 token * 8 + place; `move_counts` has the number of moves of each event.
 """
 
@@ -26,7 +26,7 @@ from ..activation_tree import ActivationTree
 from ..labels import NodeLabels
 from ..source_lines import shareable_lines
 from ..state_view import abbreviate_tag, abbreviate_value
-from .graph_layout import PlayerPlan
+from .graph_layout import PlayerPlan, PlayerPlans
 from .recording import PlayerSegment, TokenPlace, recorded_arguments
 
 JsonRow: TypeAlias = list[Any]
@@ -58,8 +58,8 @@ class _InternTable:
 class PlayerColumns:
     """The columns of a part of a run."""
 
-    def __init__(self, segment: PlayerSegment, plan: PlayerPlan, excerpts: Sequence[SourceExcerpt]) -> None:
-        self.segment, self.plan, self.excerpts = segment, plan, excerpts
+    def __init__(self, segment: PlayerSegment, plans: PlayerPlans, excerpts: Sequence[SourceExcerpt]) -> None:
+        self.segment, self.plans, self.excerpts = segment, plans, excerpts
         self.graph: Graph = segment.recording.graph
         self.values, self.tags = _InternTable(), _InternTable()
         self.waves = wave_numbers(segment.recording.events)
@@ -73,9 +73,8 @@ class PlayerColumns:
             "name": self.graph.name,
             "event_count": len(self.segment.recording.events),
             "nodes": self._nodes(),
-            "results": [f"r{position}" for position in range(len(self.graph.results))],
             "docs": self._docs(),
-            "arrows": [[arrow.tail, arrow.head] for arrow in self.plan.view.arrows],
+            "plans": [self.encode_plan(plan) for plan in self.plans.plans],
             "tokens": self._tokens(),
             "initial_moves": self.encode_moves(self.segment.initial_moves),
             "moves": [code for moves in self.segment.moves for code in self.encode_moves(moves)],
@@ -109,14 +108,13 @@ class PlayerColumns:
         return self.tags.intern(tag)
 
     def _nodes(self) -> list[JsonRow]:
-        """For each node: name, op, box, source line as [excerpt, line], literals by port, whether the last port is a
+        """For each node: name, op, source line as [excerpt, line], literals by port, whether the last port is a
         trigger, label, and origin."""
         labels, positions = NodeLabels(self.graph), self._source_positions()
         return [
             [
                 str(node),
                 node.op,
-                self.plan.drawn_boxes[f"n{number}"],
                 positions.get((node.location.file, node.location.line)) if node.location else None,
                 [None if literal is None else str(literal) for literal in node.ports],
                 int(node.has_trigger),
@@ -125,6 +123,21 @@ class PlayerColumns:
             ]
             for number, node in enumerate(self.graph.nodes)
         ]
+
+    def encode_plan(self, plan: PlayerPlan) -> dict[str, Any]:
+        """A layout of the graph: the box of each node and of each result; the number of the arrow of each edge, -1 if
+        none is drawn, and the number of arrows; and what it unfolds. The page itself has the SVG of the first."""
+        return {
+            "svg": plan.svg if plan.unfolded_box else "",
+            "boxes": [plan.drawn_boxes[f"n{number}"] for number in range(len(self.graph.nodes))],
+            "results": [plan.drawn_boxes[f"r{position}"] for position in range(len(self.graph.results))],
+            "edges": [plan.arrow_numbers.get(key, -1) for key in self.plans.edges],
+            "arrow_count": len(plan.view.arrows),
+            "unfolded_box": plan.unfolded_box,
+            "title": plan.title,
+            "parent": plan.parent,
+            "note": plan.view.caption,
+        }
 
     def _source_positions(self) -> dict[tuple[str, int], JsonRow]:
         return {
@@ -139,14 +152,14 @@ class PlayerColumns:
         return {op: " ".join(ALL_OPS[op].doc.strip().split("\n\n")[0].split()) for op in sorted(ops)}
 
     def _tokens(self) -> dict[str, list[int]]:
-        columns: dict[str, list[int]] = {name: [] for name in ("node", "port", "tag", "value", "arrow")}
+        columns: dict[str, list[int]] = {name: [] for name in ("node", "port", "tag", "value", "edge")}
         for number in self.rows:
             token, origin = self.segment.recording.tokens[number], self.segment.recording.origins[number]
             tail = f"n{origin.node}" if origin.node >= 0 else f"a{origin.output}"
             head = f"n{token.node}" if token.node >= 0 else f"r{token.port}"
             row = (
                 token.node, token.port, self.intern_tag(token.tag), self.intern_value(token.value),
-                self.plan.arrow_numbers.get((tail, head, max(token.port, 0) if token.node >= 0 else 0), -1),
+                self.plans.edges.get((tail, head, max(token.port, 0) if token.node >= 0 else 0), -1),
             )  # fmt: skip
             for name, value in zip(columns, row, strict=True):
                 columns[name].append(value)

@@ -19,6 +19,7 @@ const KEYS = [
     [["d"], "d", "deliver the chosen token", () => deliverChosen()],
     [["u"], "u", "undo the last choice by hand", () => undoChoice()],
   ] : []),
+  ...(plans.length > 1 ? [[["o"], "o", "unfold the focused or chosen box; fold what is unfolded", () => unfold(currentBox())]] : []),
   [["t"], "t", "switch between light and dark", toggleTheme],
   [["?"], "?", "show these keys", () => byId("keys").showModal()],
   [["Escape"], "Esc", "clear the selection; show all activations", () => { page.chosen = []; if (page.filter >= 0) filterBy(0); else choose([]); }],
@@ -51,15 +52,27 @@ function pressBox(event, target) {
   const box = target.closest("#plan [role=button]");
   if (!box || (event.key !== " " && event.key !== "Enter")) return;
   event.preventDefault();
-  clickBox(box.id.slice(2));
+  const name = box.id.slice(2);
+  if (event.key === " " && !predicting) chooseBox(name);
+  else clickBox(name);
+}
+
+// The focused box, or else that of the chosen node.
+function currentBox() {
+  const box = document.activeElement.closest("#plan [role=button]");
+  return box ? box.id.slice(2) : page.chosen.length ? boxOfNode(page.chosen[0]) : "";
 }
 
 function walkBoxes(by) {
   const boxes = [...drawing.querySelectorAll("[role=button]")], at = boxes.indexOf(document.activeElement);
   const to = boxes[Math.max(0, Math.min(boxes.length - 1, at + by))];
-  boxes.forEach((box) => { box.tabIndex = -1; });
-  to.tabIndex = 0;
-  to.focus();
+  focusBox(to);
+}
+
+function focusBox(box) {
+  for (const other of drawing.querySelectorAll("[role=button]")) other.tabIndex = -1;
+  box.tabIndex = 0;
+  box.focus({ preventScroll: true });
 }
 
 // Startup: build the panes, add listeners, and show the position in the address.
@@ -69,7 +82,7 @@ function addListeners() {
     first: () => { pause(); seek(0); }, back: () => step(-1), forward: () => step(1), last: () => { pause(); seek(LENGTH); },
     play: () => (page.playing ? pause() : play()), predict: () => setPredicting(!predicting), theme: toggleTheme,
     help: () => byId("keys").showModal(), close: () => byId("keys").close(), check: checkGuesses, next: goToNextQuestion,
-    smaller: () => zoom(1 / 1.25), larger: () => zoom(1.25), fit: () => zoom(0),
+    smaller: () => zoom(1 / 1.25), larger: () => zoom(1.25), fit: () => zoom(0), fold: () => unfold(""),
   };
   for (const id in clicks) byId(id).addEventListener("click", clicks[id]);
   byId("slider").addEventListener("input", () => {
@@ -88,6 +101,7 @@ function addListeners() {
   document.addEventListener("keydown", onKey);
   addEventListener("hashchange", ({ newURL }) => {
     const { hash } = new URL(newURL); // by now the page may have written another one
+    if (planInAddress(hash) !== plans.indexOf(plan)) showPlan(planInAddress(hash));
     if (pageData.live) return openAddress(hash);
     const to = readAddress(hash);
     if (to !== undefined) { pause(); seek(to); }
@@ -120,8 +134,8 @@ buildInspector(choose);
 fillControls();
 addListeners();
 setSpeed(1);
-drawing.querySelector("[role=button]").setAttribute("tabindex", "0");
-page.zoom = fittingScale() < SMALLEST_FIT ? LEGIBLE_SCALE : 0;
+drawPlan(planInAddress());
+page.zoom = chooseZoom();
 zoom(1);
 if (pageData.live) openLivePage();
 else showRun(readAddress() || 0);

@@ -4,7 +4,7 @@
 const pageData = JSON.parse(document.getElementById("data").textContent);
 const CONSUMED = 0, IN_FLIGHT = 1, READY = 2, WAITING = 3, DEFERRED = 4, THROTTLED = 5, RETURNED = 6;
 const TOKEN_WAITS = 0, NODE_FIRES = 1, NODE_TRAPS = 2, READ_IS_DEFERRED = 3, TOKEN_IS_EDITED = 4;
-const [NAME, OP, BOX, LINE, LITERALS, HAS_TRIGGER, LABEL, ORIGIN] = [0, 1, 2, 3, 4, 5, 6, 7];
+const [NAME, OP, LINE, LITERALS, HAS_TRIGGER, LABEL, ORIGIN] = [0, 1, 2, 3, 4, 5, 6];
 const CHECKPOINT_INTERVAL = 64;
 
 let run = pageData, LENGTH = 0, moveOffsets = [], checkpoints = [], waveEnds = [], firingsOf = [];

@@ -1,11 +1,57 @@
-// Geometry of the drawing: points along arrows and beside boxes, places for stacks of tokens, and the zoom. Coordinates
+// The plan that is drawn, which page.html has or which replaces it, and its geometry: points along arrows and beside boxes, places for stacks of tokens, and the zoom. Coordinates
 // are those of the SVG, except in `scrollToBoxes`.
 
 const SAMPLES = 24;
 const drawing = document.getElementById("drawing");
 const boxElement = (name) => document.getElementById(`b-${name}`);
 
+const { plans } = pageData;
+let plan = plans[0];
+
+// The bounds of boxes, by name; the sampled points of arrows, and the most tokens on each, by number; what tokens should
+// not hide: boxes, and letters; and those near each arrow.
 const frames = new Map();
+let arrowPoints = [], stackLimits = [], boxRects = [], letterRects = [], boxesNearArrow = [], lettersNearArrow = [];
+
+const boxNames = () => [...drawing.querySelectorAll("[role=button]")].map((box) => box.id.slice(2));
+
+// Draw the plan of this number, without tokens and marks.
+function drawPlan(number) {
+  if (number !== plans.indexOf(plan)) replaceDrawing(number);
+  frames.clear();
+  arrowPoints = Array.from({ length: plan.arrow_count }, (_, arrow) => samplePath(arrow));
+  stackLimits = arrowPoints.map((points, arrow) => (points ? stackLimit(arrow) : 3));
+  const texts = [...drawing.querySelectorAll("text")].filter((text) => text.textContent.trim() && !text.closest("#marks, #tokens"));
+  boxRects = boxNames().map((name) => toRect(boxBounds(name)));
+  letterRects = texts.map((text) => toRect(text.getBBox()));
+  const near = (rects) => arrowPoints.map((points) => (points ? rects.filter((rect) => overlapArea(rect, areaAround(points))) : []));
+  [boxesNearArrow, lettersNearArrow] = [near(boxRects), near(letterRects)];
+  for (const name of boxNames()) {
+    if (plans.some((each) => each.unfolded_box === name)) boxElement(name).setAttribute("aria-expanded", "false");
+  }
+  drawing.querySelector("[role=button]").tabIndex = 0;
+}
+
+// Replace the boxes, arrows and frames; the marks and tokens above them stay.
+function replaceDrawing(number) {
+  const isDrawn = (element) => !["marks", "tokens"].includes(element.id), shown = byId("plan");
+  plan.drawing = [[...drawing.children].filter(isDrawn), shown.getAttribute("viewBox"), drawing.getAttribute("transform")];
+  plan.drawing[0].forEach((element) => element.remove());
+  plan = plans[number];
+  plan.drawing = plan.drawing || parseDrawing(plan.svg, isDrawn);
+  const [elements, box, transform] = plan.drawing;
+  drawing.prepend(...elements);
+  shown.setAttribute("viewBox", box);
+  drawing.setAttribute("transform", transform);
+  for (const element of elements) element.classList.remove("fired", "trapped", "chosen", "unfolded", "guessed", "right", "wrong", "missed");
+}
+
+function parseDrawing(svg, isDrawn) {
+  const template = document.createElement("template");
+  template.innerHTML = svg;
+  const group = template.content.querySelector("#drawing");
+  return [[...group.children].filter(isDrawn), group.parentNode.getAttribute("viewBox"), group.getAttribute("transform")];
+}
 
 function boxBounds(name) {
   if (!frames.has(name)) frames.set(name, boxElement(name).getBBox());
@@ -21,8 +67,6 @@ function samplePath(number) {
   return group.dataset.reversed ? points.reverse() : points;
 }
 
-const arrowPoints = run.arrows.map((_, number) => samplePath(number));
-
 // The most tokens shown on an arrow: 3, or 2 on short arrows, or 1 on very short ones, with the number of the others.
 const SHORT_ARROW = 60, MIDDLE_ARROW = 100;
 
@@ -30,8 +74,6 @@ function stackLimit(number) {
   const length = document.querySelector(`#a-${number} path`).getTotalLength();
   return length < SHORT_ARROW ? 1 : length < MIDDLE_ARROW ? 2 : 3;
 }
-
-const stackLimits = run.arrows.map((_, number) => (arrowPoints[number] ? stackLimit(number) : 3));
 
 // A point on an arrow: 0 is its start, 1 its end.
 function pointOnArrow(number, part) {
@@ -48,8 +90,13 @@ function pointBesideBox(name, corner = 0, half = 0) {
 
 function boxOfToken(token) {
   const node = run.tokens.node[token];
-  return node < 0 ? run.results[run.tokens.port[token]] : run.nodes[node][BOX];
+  return node < 0 ? plan.results[run.tokens.port[token]] : boxOfNode(node);
 }
+
+const boxOfNode = (node) => plan.boxes[node];
+
+// The arrow of a token, or -1 if none is drawn: it is inside a folded box.
+const arrowOfToken = (token) => plan.edges[run.tokens.edge[token]] ?? -1;
 
 // Stacks of tokens. A stack is put at the first of its candidate places where it hides no other stack and no box; if
 // there is none, at the place where it hides least.
@@ -57,7 +104,7 @@ function boxOfToken(token) {
 const ARROW_PLACES = { 0.45: [0.45, 0.3, 0.65, 0.2, 0.8, 0.1], 0.85: [0.85, 0.7, 0.95, 0.55, 0.4, 0.25] };
 const CORNERS = [0, 1, 2, 3];
 const SIDEWAYS = [0, 1, -1, 2, -2, 3, -3];
-const PILL_OVERLAP_COST = 16;
+const PILL_OVERLAP_COST = 16, LETTER_OVERLAP_COST = 256;
 
 function overlapArea(a, b) {
   const wide = Math.min(a.right, b.right) - Math.max(a.left, b.left), high = Math.min(a.bottom, b.bottom) - Math.max(a.top, b.top);
@@ -65,19 +112,14 @@ function overlapArea(a, b) {
 }
 
 const toRect = ({ x, y, width, height }) => ({ left: x, top: y, right: x + width, bottom: y + height });
-const boxRects = [...drawing.querySelectorAll("[role=button]")].map((box) => toRect(boxBounds(box.id.slice(2))));
 
-// The letters beside arrows: T and F of switches, and the counts of bundles.
-const letterRects = [...drawing.querySelectorAll(".edge text")].filter((text) => text.textContent.trim()).map((text) => toRect(text.getBBox()));
-
-// The boxes that a stack on an arrow could hide.
+// The area in which a stack on an arrow could be.
 const NEAR_DISTANCE = 60;
-const boxesNearArrow = arrowPoints.map((points) => {
-  if (!points) return [];
+
+function areaAround(points) {
   const xs = points.map(({ x }) => x), ys = points.map(({ y }) => y);
-  const around = { left: Math.min(...xs) - NEAR_DISTANCE, right: Math.max(...xs) + NEAR_DISTANCE, top: Math.min(...ys) - NEAR_DISTANCE, bottom: Math.max(...ys) + NEAR_DISTANCE };
-  return boxRects.filter((box) => overlapArea(box, around));
-});
+  return { left: Math.min(...xs) - NEAR_DISTANCE, right: Math.max(...xs) + NEAR_DISTANCE, top: Math.min(...ys) - NEAR_DISTANCE, bottom: Math.max(...ys) + NEAR_DISTANCE };
+}
 
 // Candidate places for a stack: on its arrow, then beside it by multiples of half its width; or the corners of its box.
 function* candidatePlaces([{ arrow, part }], half) {
@@ -93,7 +135,7 @@ function stackRect(stack, half, place, aside) {
 
 // Stacks are placed in the order of their arrows and boxes, so that a position always looks the same.
 function placeStacks(stacks) {
-  const name = (stack) => (stack[0].arrow >= 0 ? stack[0].arrow : run.arrows.length + run.tokens.node[stack[0].token]);
+  const name = (stack) => (stack[0].arrow >= 0 ? stack[0].arrow : arrowPoints.length + run.tokens.node[stack[0].token]);
   const taken = [];
   for (const stack of stacks.sort((a, b) => name(a) - name(b) || a[0].part - b[0].part)) {
     const [{ arrow }] = stack, half = Math.max(...stack.map(pillWidth)) / 2;
@@ -101,7 +143,8 @@ function placeStacks(stacks) {
     for (const choice of candidatePlaces(stack, half)) {
       const here = stackRect(stack, half, ...choice);
       const hidden = (others) => others.reduce((sum, other) => sum + overlapArea(here, other), 0);
-      const cost = hidden(taken) * PILL_OVERLAP_COST + hidden(arrow >= 0 ? boxesNearArrow[arrow] : boxRects);
+      const [boxes, letters] = arrow >= 0 ? [boxesNearArrow[arrow], lettersNearArrow[arrow]] : [boxRects, letterRects];
+      const cost = hidden(taken) * PILL_OVERLAP_COST + hidden(boxes) + (hidden(letters) + hidden(markRects)) * LETTER_OVERLAP_COST;
       if (cost < best) [best, chosen, area] = [cost, choice, here];
       if (!best) break;
     }
@@ -116,6 +159,8 @@ const LEGIBLE_SCALE = 0.8;
 
 // A graph that fits at this scale or a larger one is shown whole, although LEGIBLE_SCALE would be easier to read.
 const SMALLEST_FIT = 0.68;
+
+const chooseZoom = () => (fittingScale() < SMALLEST_FIT ? LEGIBLE_SCALE : 0);
 
 function zoom(by) {
   const plan = byId("plan"), pane = byId("scroll"), fits = fittingScale();

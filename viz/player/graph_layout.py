@@ -1,4 +1,7 @@
-"""The graph of a page, laid out once, as SVG in which every box and every arrow has an id.
+"""The graph of a page, laid out, as SVG in which every box and every arrow has an id.
+
+If parts of the graph are folded, there are several layouts: one as folded, and one for each part in which that part is
+unfolded. The page changes from one to another.
 
 This module rewrites the SVG of Graphviz: colours become CSS variables, for light and dark pages, and names and tooltips
 become the attributes that the page reads.
@@ -7,21 +10,23 @@ become the attributes that the page reads.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from html import escape
 from itertools import chain
+from operator import itemgetter
 from typing import NamedTuple
 from xml.etree import ElementTree
 
 from ...core.graph.graph import Graph
-from ..collapse import arrow_image, merge_key
+from ..collapse import MAX_BOXES, arrow_image, merge_key
 from ..dot import to_dot
 from ..graph_view import graph_view
 from ..operand_order import order_operands
 from ..pictures import trim_view
-from ..render import ProgressCallback, render
+from ..render import ProgressCallback, render_svgs
+from ..screen import SCREEN, Folding, arrange_functions, folding_notes, unfold_clusters
 from ..style import BLACK, GREY, PALETTE
-from ..view import View, ViewArrow
+from ..view import Bundle, View, ViewArrow
 
 _SVG = "{http://www.w3.org/2000/svg}"
 _TITLE = "{http://www.w3.org/1999/xlink}title"
@@ -39,6 +44,13 @@ _RANK_SPACING = "graph [ranksep=0.6]\n"
 """The distance between ranks; larger than in pictures, so that tokens can be seen to move."""
 
 
+MAX_PLANS = 60
+"""The most layouts of a page. Each takes a quarter of a second and some 40 kB."""
+
+EdgeKey = tuple[str, str, int]
+"""An edge of a graph: the boxes at its ends, and the port."""
+
+
 class PlayerPlan(NamedTuple):
     """A graph laid out: a box has the id `b-NAME`, an arrow `a-NUMBER`, by its number in the view."""
 
@@ -47,35 +59,122 @@ class PlayerPlan(NamedTuple):
     """The drawn view; large graphs have folded functions and loops."""
     drawn_boxes: dict[str, str]
     """For each box of the graph, the box drawn for it: itself, or the box that it is folded into."""
-    arrow_numbers: dict[tuple[str, str, int], int]
+    arrow_numbers: dict[EdgeKey, int]
     """The number of the arrow from a box of the graph to a port of another, if it is drawn."""
+    unfolded_box: str = ""
+    """The folded box whose contents this plan draws; empty if it draws the graph as folded."""
+    title: str = ""
+    """The title of that box."""
+    parent: int = 0
+    """The number of the plan that has that box."""
 
 
-def build_plan(
+class PlayerPlans(NamedTuple):
+    """The plans of a graph: first the graph as folded, then a plan for each part that can be unfolded."""
+
+    plans: Sequence[PlayerPlan]
+    edges: dict[EdgeKey, int]
+    """The number of each edge of the graph."""
+
+    @property
+    def view(self) -> View:
+        """The view that is drawn at first."""
+        return self.plans[0].view
+
+
+def build_plans(
     graph: Graph,
     most: int,
     fold: tuple[str, ...] = (),
     progress: ProgressCallback | None = None,
     *,
     full: bool = False,
-) -> PlayerPlan:
-    """Lay out a graph with at most `most` boxes and with these functions and loops folded, or in full; raises Usage if
-    one of them does not exist, or Graphviz cannot lay the graph out."""
-    plan = plan_view(graph, most, fold, full=full)
-    spaced = f"{to_dot(order_operands(plan.view)).rstrip().removesuffix('}')}{_RANK_SPACING}}}"
-    drawn = render(spaced, "svg", progress=progress).decode()
-    return plan._replace(svg=rewrite_svg(drawn, plan.view))
+) -> PlayerPlans:
+    """Lay out a graph with at most `most` boxes and with these functions and loops folded, or in full, and for each
+    folded part with its contents; raises Usage if one of the functions and loops does not exist, or Graphviz cannot lay
+    the graph out."""
+    plans = plan_views(graph, most, fold, full=full)
+    first = order_operands(plans.view)
+    sources = [to_dot(first), *(to_dot(plan.view) for plan in plans.plans[1:])]
+    spaced = [f"{source.rstrip().removesuffix('}')}{_RANK_SPACING}}}" for source in sources]
+    drawn = render_svgs(spaced, progress=progress)
+    return plans._replace(
+        plans=[plan._replace(svg=rewrite_svg(svg, plan.view)) for plan, svg in zip(plans.plans, drawn, strict=True)]
+    )
 
 
-def plan_view(graph: Graph, most: int, fold: tuple[str, ...] = (), *, full: bool = False) -> PlayerPlan:
-    """The plan of a graph without its SVG."""
+def plan_views(graph: Graph, most: int, fold: tuple[str, ...] = (), *, full: bool = False) -> PlayerPlans:
+    """The plans of a graph without their SVGs."""
     full_view = graph_view(graph)
-    view = trim_view(full_view, (), fold, most, full=full)
+    first = plan_of(full_view, trim_view(full_view, (), fold, most, full=full))
+    plans = [first, *unfolded_plans(full_view, first.view, full=full)]
+    edges = dict.fromkeys((arrow.tail, arrow.head, arrow.port) for arrow in full_view.arrows)
+    return PlayerPlans(plans, {key: number for number, key in enumerate(edges)})
+
+
+def plan_of(full_view: View, view: View) -> PlayerPlan:
+    """The plan of a graph that is drawn as a view."""
     drawn_boxes = {name: view.place_of(name) for name in full_view.boxes}
     return PlayerPlan("", view, drawn_boxes, arrow_numbers(full_view, view))
 
 
-def arrow_numbers(full_view: View, view: View) -> dict[tuple[str, str, int], int]:
+def unfolded_plans(full_view: View, view: View, *, full: bool) -> Iterator[PlayerPlan]:
+    """For each part that is folded in a view, or inside such a part, the plan in which it and all around it are
+    unfolded, and nothing else: outer parts first, at most MAX_PLANS with that of the view, and none with more than
+    MAX_BOXES boxes."""
+    boxes = view.boxes
+    is_bundled = not full and not any(name in boxes for bundle in full_view.bundles for name in bundle.members)
+    folded = [cluster.name for cluster in full_view.root.walk() if cluster.name in boxes]
+    numbers: dict[str, int] = {}
+    for part in folded_parts(full_view, folded, full_view.bundles if is_bundled else ()):
+        if len(numbers) + 1 == MAX_PLANS:
+            break
+        if part.outer and part.outer not in numbers:
+            continue
+        clusters = unfold_clusters(full_view, folded, [part.outer if part.bundle else part.box])
+        unfolded = Folding(is_bundled, (part.bundle,) if part.bundle else (), tuple(clusters)).apply(full_view)
+        if len(unfolded.boxes) <= MAX_BOXES:
+            drawn = arrange_functions(unfolded, SCREEN)
+            drawn.caption = "; ".join(filter(None, [full_view.caption, *folding_notes(full_view, drawn)]))
+            yield plan_of(full_view, drawn)._replace(
+                unfolded_box=part.box, title=part.title, parent=numbers.get(part.outer, 0)
+            )
+            numbers[part.box] = len(numbers) + 1
+
+
+class FoldedPart(NamedTuple):
+    """A cluster or a bundle that is folded, or inside a folded cluster."""
+
+    box: str
+    """The name of the box that is drawn for it."""
+    title: str
+    bundle: str
+    """The subject of a bundle; empty for a cluster."""
+    outer: str
+    """The name of the cluster around it; empty if that is unfolded."""
+
+
+def folded_parts(view: View, folded: Collection[str], bundles: Iterable[Bundle]) -> list[FoldedPart]:
+    """The parts of a view that are folded if these clusters and bundles are, outer ones before those inside."""
+    depths = {view.root.name: 0}
+    """The number of clusters that must be unfolded before the contents of a cluster are drawn."""
+    parts = list[tuple[int, FoldedPart]]()
+    for cluster in view.root.walk():
+        depth, outer = depths[cluster.name], cluster.name if depths[cluster.name] else ""
+        for inner in cluster.clusters:
+            is_folded = depth > 0 or inner.name in folded
+            depths[inner.name] = depth + is_folded
+            if is_folded:
+                parts.append((depth, FoldedPart(inner.name, inner.title, "", outer)))
+        parts += [
+            (depth, FoldedPart(bundle.box.name, bundle.box.title, bundle.subject, outer))
+            for bundle in bundles
+            if bundle.members[0] in cluster.boxes
+        ]
+    return [part for _, part in sorted(parts, key=itemgetter(0))]
+
+
+def arrow_numbers(full_view: View, view: View) -> dict[EdgeKey, int]:
     """For each arrow of a view that is not inside a folded box, its number in the folded view."""
     drawn_numbers = {merge_key(arrow): number for number, arrow in enumerate(view.arrows)}
     images = ((arrow, merge_key(arrow_image(arrow, view.places))) for arrow in full_view.arrows)

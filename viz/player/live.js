@@ -80,7 +80,7 @@ function makeRun(position, isSame = false) {
   const { max_events: most } = pageData.live, made = beginRun(), recorder = new Recorder(made.machine, live.values);
   const { machine, stop } = advanceRun(made, most, recorder), isCut = !stop && machine.flight.length > 0;
   const columns = recorder.columns({ schedule: isByHand() ? "hand" : live.schedule, isCut, stop });
-  columns.note = isCut ? `The first ${most.toLocaleString("en")} events are shown; the run goes on` : pageData.note;
+  columns.note = isCut ? `The first ${most.toLocaleString("en")} events are shown; the run goes on` : "";
   if (!isSame) forgetPills();
   loadRun(columns);
   page.address = liveAddress();

@@ -21,7 +21,7 @@ from ...core.types import HandleType, Type, element_type
 from ...core.value import Value
 from ..render import ProgressCallback
 from .columns import PlayerColumns, source_excerpts
-from .graph_layout import build_plan
+from .graph_layout import build_plans
 from .page import PlayerPage, PlayerSelection, PlayerSummary, badge_glyphs, build_html, describe_start
 from .recording import record_tokens, whole_segment
 
@@ -84,13 +84,12 @@ def build_live_page(
     reason = unsupported_reason(graph)
     if reason is not None:
         raise Usage("a page cannot run this program", got=reason, hint="without --live, a page plays a recorded run")
-    plan = build_plan(graph, choice.max_boxes, choice.fold, progress)
+    plans = build_plans(graph, choice.max_boxes, choice.fold, progress)
     segment = whole_segment(record_tokens(graph, (), arguments))
-    arrows = [[tail, head, port, number] for (tail, head, port), number in plan.arrow_numbers.items()]
     names = describe_start(graph, arguments)
-    form = PlayerColumns(segment, plan, source_excerpts(graph)).to_json()
+    form = PlayerColumns(segment, plans, source_excerpts(graph)).to_json()
     form |= PlayerSummary(*names, schedule, "", "", "", "")._asdict()
-    form |= {"note": plan.view.caption, "has_waves": int(schedule == "waves"), "badges": badge_glyphs()}
+    form |= {"note": "", "has_waves": int(schedule == "waves"), "badges": badge_glyphs()}
     form["live"] = {
         "graph": json.dumps(graph_to_json(graph), separators=(",", ":")),
         "arguments": [value_to_json(argument) for argument in arguments],
@@ -98,6 +97,6 @@ def build_live_page(
         "seed": str(uint64_to_json(seed)),
         "bound": bound,
         "max_events": choice.max_events,
-        "arrow_numbers": arrows,
+        "edges": list(plans.edges),
     }
-    return PlayerPage(names[0], build_html(form, plan.svg, embed=choice.embed), plan.view.caption)
+    return PlayerPage(names[0], build_html(form, plans.plans[0].svg, embed=choice.embed), plans.view.caption)

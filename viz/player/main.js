@@ -116,7 +116,7 @@ function updatePanes(live) {
   updateCells(page.position, page.filter);
   updateControls();
   if (pageData.live && !page.playing) updateFlight();
-  scrollToBoxes(page.position ? nodes.map((node) => run.nodes[node][BOX]) : boxesInFlight(live));
+  scrollToBoxes(page.position ? nodes.map(boxOfNode) : boxesInFlight(live));
   if (!page.playing) writeAddress();
 }
 
@@ -162,7 +162,7 @@ function describeEnding() {
   return run.value ? `The run is over: it returned ${run.value}.` : `The run ended here: ${run.error || run.status}.`;
 }
 
-// The address: #step=17 is the position after the 17th event of the run. A page in a frame goes to the number of events
+// The address: #step=17 is the position after the 17th event of the run, &unfold=NAME the box that is unfolded. A page in a frame goes to the number of events
 // that the page around it sends, and sends that page the number to which its reader goes. It never sends a number back:
 // by then the other page may be elsewhere.
 
@@ -172,7 +172,7 @@ function writeAddress() {
   clearTimeout(addressTimer);
   addressTimer = setTimeout(() => {
     const number = numberOfEvents();
-    try { history.replaceState(null, "", `#step=${number}${page.address}`); } catch { /* a frame of a notebook has no address */ }
+    try { history.replaceState(null, "", `#step=${number}${page.address}${plan.unfolded_box && `&unfold=${plan.unfolded_box}`}`); } catch { /* a frame of a notebook has no address */ }
     if (parent !== window && number !== sharedNumber) parent.postMessage({ tagloom: { position: number } }, "*");
     sharedNumber = number;
   }, ADDRESS_DELAY);
@@ -209,10 +209,10 @@ function receivePosition(event) {
 
 // Show the run that has been loaded, at a position: everything that is built once a run.
 function showRun(position) {
-  for (const [id, text] of [["call", run.call], ["note", run.note]]) byId(id).textContent = text;
+  byId("call").textContent = run.call;
   byId("call").title = run.full_call;
   byId("result").title = run.full_value;
-  byId("note").hidden = !run.note;
+  showFolding();
   byId("slider").max = LENGTH;
   byId("printed-pane").hidden = !run.printed.lines.length;
   byId("cells-pane").hidden = !run.cells.arrays.length;
@@ -222,6 +222,55 @@ function showRun(position) {
   showFilter();
   findStops();
   seek(position);
+}
+
+// What the page leaves out of the run, and of the graph.
+function showNote() {
+  const text = [run.note, plan.note].filter(Boolean).join("; ");
+  byId("note").textContent = text;
+  byId("note").hidden = !text;
+}
+
+// Unfolding
+
+// Change to the plan of this number: boxes and arrows move at once, and tokens with them.
+function showPlan(number) {
+  const before = new Set(boxNames());
+  forgetPills();
+  markedBoxes = [];
+  drawPlan(number);
+  page.zoom = chooseZoom();
+  zoom(1);
+  const added = boxNames().filter((name) => !before.has(name));
+  if (number) added.forEach((name) => boxElement(name).classList.add("unfolded"));
+  showFolding();
+  seek(page.position);
+  scrollToBoxes(added);
+  return added;
+}
+
+function showFolding() {
+  byId("fold").hidden = !plan.unfolded_box;
+  byId("fold-title").textContent = plan.title;
+  showNote();
+}
+
+// The number of the plan in an address, or 0.
+function planInAddress(hash = location.hash) {
+  const match = /[#&]unfold=(\w+)(?=&|$)/.exec(hash);
+  return match ? Math.max(planThatUnfolds(match[1]), 0) : 0;
+}
+
+// The number of the plan that unfolds a box of the present plan, or 0.
+const planThatUnfolds = (name) => plans.findIndex((each) => each.unfolded_box === name && name);
+
+// Unfold a box, or else fold what is unfolded. While the user predicts, the graph stays as it is.
+function unfold(name) {
+  const number = Math.max(planThatUnfolds(name), 0), folded = plan.unfolded_box;
+  if (predicting || (!number && !folded)) return;
+  const added = showPlan(number || plan.parent);
+  const box = boxElement(number ? added[0] : folded);
+  focusBox(box);
 }
 
 // Choosing
@@ -249,7 +298,12 @@ function showFilter() {
 
 function clickBox(name) {
   if (predicting) return guess(name);
-  const nodes = run.nodes.flatMap((node, number) => (node[BOX] === name ? [number] : []));
+  if (planThatUnfolds(name) > 0) return unfold(name);
+  chooseBox(name);
+}
+
+function chooseBox(name) {
+  const nodes = run.nodes.flatMap((_, number) => (boxOfNode(number) === name ? [number] : []));
   choose(nodes.length && nodes[0] === page.chosen[0] ? [] : nodes);
 }
 

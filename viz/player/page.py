@@ -36,7 +36,7 @@ from ..render import ProgressCallback
 from ..state_view import abbreviate_value
 from ..style import BADGE_LOOKS, BLUE, DARK, LIGHT, PALETTE, SKY, Theme
 from .columns import PlayerColumns, source_excerpts
-from .graph_layout import build_plan
+from .graph_layout import build_plans
 from .recording import MAX_EVENTS, record_tokens, recorded_arguments, select_segment
 
 SCRIPTS = ("data", "geometry", "tokens", "panes", "predict", "print", "main", "controls")
@@ -193,15 +193,15 @@ def build_page(
         if outcome is None
         else summarize(outcome, known_arguments)
     )
-    plan = build_plan(graph, choice.max_boxes, choice.fold, progress, full=choice.full)
-    form = PlayerColumns(segment, plan, source_excerpts(graph)).to_json()
+    plans = build_plans(graph, choice.max_boxes, choice.fold, progress, full=choice.full)
+    form = PlayerColumns(segment, plans, source_excerpts(graph)).to_json()
     form |= summary._asdict() | {
         "note": segment.note,
         "has_waves": int(summary.schedule == "waves"),
         "badges": badge_glyphs(),
     }
-    note = "; ".join(filter(None, [segment.note, plan.view.caption]))
-    return PlayerPage(summary.call, build_html(form | {"note": note}, plan.svg, embed=choice.embed), note)
+    note = "; ".join(filter(None, [segment.note, plans.view.caption]))
+    return PlayerPage(summary.call, build_html(form, plans.plans[0].svg, embed=choice.embed), note)
 
 
 def describe_start(graph: Graph, arguments: Sequence[Value]) -> tuple[str, str]:

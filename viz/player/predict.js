@@ -8,7 +8,7 @@ function rightBoxes(position, next, byWave, live) {
   const right = new Set();
   if (byWave) {
     for (let event = position; event < next; event++) {
-      if (isFiring(event)) right.add(run.nodes[run.events.node[event]][BOX]);
+      if (isFiring(event)) right.add(boxOfNode(run.events.node[event]));
     }
   } else {
     for (const [token, place] of live) if (place === READY) right.add(boxOfToken(token));

@@ -190,18 +190,17 @@ class Recorder {
       },
       tokens: {
         node: tokens.map((token) => token.node), port: tokens.map((token) => token.port), tag: tokens.map((token) => token.frame.number),
-        value: tokens.map((token) => this.value(token.value)), arrow: tokens.map((token) => this.arrow(token)),
+        value: tokens.map((token) => this.value(token.value)), edge: tokens.map((token) => this.edge(token)),
       },
       tags: this.tags(), values: [...this.valueNumbers].map(([full, [, short]]) => (short === full ? [short] : [short, full])),
     };
     return { ...pageData, ...escapeTexts(columns) };
   }
 
-  // The number of the arrow of a token, or -1 if none is drawn. An injected token is on the arrow to its port.
-  arrow({ node, port, origin: [from] }) {
+  // The number of the edge of a token, or -1 if there is none. An injected token is on an edge to its port.
+  edge({ node, port, origin: [from] }) {
     const head = node < 0 ? `r${port}` : `n${node}`, tail = from === -2 ? null : from < 0 ? `a${this.originArgument(node, port)}` : `n${from}`;
-    const row = pageData.live.arrow_numbers.find(([a, b, p]) => b === head && p === Math.max(node < 0 ? 0 : port, 0) && (tail === null || a === tail));
-    return row ? row[3] : -1;
+    return pageData.live.edges.findIndex(([a, b, p]) => b === head && p === Math.max(node < 0 ? 0 : port, 0) && (tail === null || a === tail));
   }
 
   originArgument(node, port) {

@@ -20,7 +20,7 @@ function tokenSpots(live, filter) {
   const byPlace = new Map(), shown = new Map();
   for (const [token, place] of live) {
     if (place === RETURNED || !isShown(token, filter)) continue;
-    const arrow = PLACE_ON_ARROW[place] === undefined ? -1 : run.tokens.arrow[token];
+    const arrow = PLACE_ON_ARROW[place] === undefined ? -1 : arrowOfToken(token);
     const key = arrow >= 0 ? `${arrow} ${PLACE_ON_ARROW[place]}` : boxOfToken(token);
     if (!byPlace.has(key)) byPlace.set(key, []);
     byPlace.get(key).push({ token, arrow, part: PLACE_ON_ARROW[place], look: LOOKS[place] });
@@ -35,6 +35,7 @@ function tokenSpots(live, filter) {
       return spot;
     });
   });
+  markRects = buildMarks(live, currentEvents()).map(markRect);
   placeStacks(stacks);
   return shown;
 }
@@ -101,7 +102,7 @@ function forgetPills() {
   shownSpots = new Map();
 }
 
-// Hide the labels beside pills that would overlap another pill, a box or the letters of an arrow.
+// Hide the labels beside pills that would overlap another pill, a box, letters, or a mark.
 function hideOverlappingLabels(shown) {
   const all = shown.map(([spot, element]) => {
     const half = Number(element.querySelector("rect").getAttribute("width")) / 2, label = element.querySelector(".tag");
@@ -109,7 +110,7 @@ function hideOverlappingLabels(shown) {
   });
   const overlaps = (a, b) => Math.abs(a.y - b.y) < PILL_HEIGHT && b.x > a.x && b.x - b.half < a.x + a.ends;
   const area = ({ x, y, half, ends }) => ({ left: x + half, right: x + ends, top: y - PILL_HEIGHT / 2, bottom: y + PILL_HEIGHT / 2 });
-  const hides = (each) => all.some((other) => overlaps(each, other)) || [...boxRects, ...letterRects].some((rect) => overlapArea(rect, area(each)));
+  const hides = (each) => all.some((other) => overlaps(each, other)) || [...boxRects, ...letterRects, ...markRects].some((rect) => overlapArea(rect, area(each)));
   for (const each of all) each.label.classList.toggle("overlapping", hides(each));
 }
 
@@ -172,7 +173,7 @@ function drawLeg({ spot, old, from, to, begin, end, leaves }, time) {
 
 // Marks are left of their boxes, or right of them if the edge of the drawing would cut them off.
 const MARK_CHARACTER_WIDTH = 6.2;
-let markedBoxes = [];
+let markedBoxes = [], markRects = [];
 
 function markBox(name, box) {
   boxElement(box).classList.add(name);
@@ -188,9 +189,8 @@ function buildMarks(live, events) {
     if (place === RETURNED) badge(boxOfToken(token), "arrived", shortValue(run.tokens.value[token]));
   }
   for (const event of events) {
-    const box = run.nodes[run.events.node[event]][BOX], kind = run.events.kind[event];
-    if (kind === NODE_FIRES) markBox("fired", box);
-    if (kind === NODE_TRAPS) { markBox("trapped", box); badge(box, "trap", ""); }
+    const box = boxOfNode(run.events.node[event]), kind = run.events.kind[event];
+    if (kind === NODE_TRAPS) badge(box, "trap", "");
   }
   if (!predicting) for (const [box, count] of ready) badge(box, "ready", count > 1 ? count : "");
   return [...badges].flatMap(([box, texts]) => texts.map(([look, text], row) => {
@@ -200,9 +200,18 @@ function buildMarks(live, events) {
   }));
 }
 
+// The area of a mark, from the width of its characters, since it may not be in the drawing yet.
+function markRect(mark) {
+  const width = MARK_CHARACTER_WIDTH * mark.textContent.length + 4, x = Number(mark.getAttribute("x")), y = Number(mark.getAttribute("y"));
+  const left = mark.getAttribute("text-anchor") === "end" ? x - width : x;
+  return { left, right: left + width, top: y - 9, bottom: y + 3 };
+}
+
 function showMarks(live) {
   for (const [name, box] of markedBoxes) boxElement(box).classList.remove(name);
   markedBoxes = [];
-  byId("marks").replaceChildren(...buildMarks(live, currentEvents()));
-  page.chosen.forEach((node) => markBox("chosen", run.nodes[node][BOX]));
+  const events = currentEvents();
+  for (const event of events) if (isFiring(event)) markBox(run.events.kind[event] === NODE_FIRES ? "fired" : "trapped", boxOfNode(run.events.node[event]));
+  byId("marks").replaceChildren(...buildMarks(live, events));
+  page.chosen.forEach((node) => markBox("chosen", boxOfNode(node)));
 }

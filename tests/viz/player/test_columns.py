@@ -20,7 +20,7 @@ from tagloom.interp.machine.state import State
 from tagloom.interp.outcome.outcome import describe_value
 from tagloom.viz.collapse import MAX_BOXES
 from tagloom.viz.player.columns import MAX_VALUE_LENGTH, PlayerColumns
-from tagloom.viz.player.graph_layout import plan_view
+from tagloom.viz.player.graph_layout import plan_views
 from tagloom.viz.player.page import PlayerSelection, page_of_history, script_json
 from tagloom.viz.player.recording import TokenPlace, apply_moves, record_tokens, select_segment
 from tagloom.viz.state_view import abbreviate_value
@@ -30,8 +30,8 @@ def form_of(history: tl.History, **choice: Any) -> Any:
     """The data of the page of a history, as the page reads them; every node is drawn unless `boxes` limits them."""
     recording = record_tokens(history.graph, history[:], history.arguments)
     boxes = choice.pop("boxes", None)
-    plan = plan_view(history.graph, boxes or MAX_BOXES, full=boxes is None)
-    form = PlayerColumns(select_segment(recording, **choice), plan, ()).to_json()
+    plans = plan_views(history.graph, boxes or MAX_BOXES, full=boxes is None)
+    form = PlayerColumns(select_segment(recording, **choice), plans, ()).to_json()
     return json.loads(script_json(form))
 
 
@@ -158,20 +158,24 @@ def test_an_activation_is_its_tokens() -> None:
 
 
 def test_every_token_has_an_arrow() -> None:
-    """In a whole graph, each token moves along the arrow from its sender; in a folded graph, along an arrow that is
-    drawn, or along none."""
+    """In a whole graph, each token moves along the arrow from its sender; in a folded graph, and however it is
+    unfolded, along an arrow that leads to its box, or along none."""
     history = nested.history(3)
     history.run()
     form = form_of(history)
-    for node, arrow in zip(form["tokens"]["node"], form["tokens"]["arrow"], strict=True):
-        head = form["arrows"][arrow][1]
-        assert arrow >= 0 and head == (f"n{node}" if node >= 0 else "r0")
-    folded = form_of(history, boxes=12)
-    boxes = {node[2] for node in folded["nodes"]}
-    assert len(boxes) < len(form["nodes"])
-    for node, arrow in zip(folded["tokens"]["node"], folded["tokens"]["arrow"], strict=True):
-        if arrow >= 0 and node >= 0:
-            assert folded["arrows"][arrow][1] == folded["nodes"][node][2]
+    assert len(form["plans"]) == 1
+    view = plan_views(history.graph, MAX_BOXES, full=True).view
+    for node, edge in zip(form["tokens"]["node"], form["tokens"]["edge"], strict=True):
+        arrow = form["plans"][0]["edges"][edge]
+        assert edge >= 0 and arrow >= 0 and view.arrows[arrow].head == (f"n{node}" if node >= 0 else "r0")
+    folded, plans = form_of(history, boxes=12), plan_views(history.graph, 12).plans
+    assert len(set(folded["plans"][0]["boxes"])) < len(form["nodes"])
+    assert len(folded["plans"]) == len(plans) > 2
+    for plan, columns in zip(plans, folded["plans"], strict=True):
+        for node, edge in zip(folded["tokens"]["node"], folded["tokens"]["edge"], strict=True):
+            arrow = columns["edges"][edge]
+            if arrow >= 0 and node >= 0:
+                assert plan.view.arrows[arrow].head == columns["boxes"][node]
 
 
 @pytest.mark.full

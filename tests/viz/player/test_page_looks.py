@@ -9,6 +9,9 @@ import tagloom as tl
 from support.pictures.chromium import Tab
 from support.pictures.drawings import fib
 from tagloom.papers_examples.recursion.ackermann import ack
+from tagloom.tui.run_start import RunRequest, StartOptions
+
+EXAMPLES = Path(tl.__file__).parent / "papers_examples"
 
 
 @pytest.fixture(scope="module")
@@ -223,3 +226,31 @@ def test_a_tree_of_many_activations(tab: Tab, tmp_path: Path) -> None:
     assert last.endswith(" more; play --under TAG shows one with all below it")
     tab.click("#tags li:last-child")
     assert tab.text("filter") == "All activations are shown."
+
+
+COVERED = """(() => { const box = (each) => each.getBoundingClientRect();
+    const texts = [...document.querySelectorAll('#drawing text')]
+        .filter(each => each.textContent.trim() && !each.closest('#tokens'));
+    const over = (a, b) => Math.min(a.right, b.right) - Math.max(a.left, b.left) > 1.5 &&
+        Math.min(a.bottom, b.bottom) - Math.max(a.top, b.top) > 3;
+    return [...document.querySelectorAll('#tokens rect, #tokens .tag')].filter(each => box(each).width).flatMap(each =>
+        texts.filter(one => over(box(one), box(each)))
+            .map(one => `${each.parentNode.textContent} covers ${one.textContent}`)); })()"""
+
+
+@pytest.mark.full
+def test_tokens_cover_no_letters(tab: Tab, page: Path, tmp_path: Path) -> None:
+    """At no moment does a token, or the tag beside it, cover the text of a box, an arrow, a frame or a mark."""
+    ack.run(1, 2, keep="events").player().save(tmp_path / "ack.html")
+    tree = ("[-1, -1, 0]", "[-1, -1, 1]", "[0, 1, -1]", "[1, 0, 1]", "[2]")
+    request = RunRequest(str(EXAMPLES / "recursion/tree_rnn.py"), tree, StartOptions())
+    history = request.history(tl.World(print))
+    history.run()
+    history.player().save(tmp_path / "tree.html")
+    for path in (page, tmp_path / "ack.html", tmp_path / "tree.html"):
+        tab.open(path)
+        last = int(tab.run("document.getElementById('slider').max"))
+        for at in range(0, last, max(last // 40, 1)):
+            tab.run(f"location.hash = '#step={at}'")
+            tab.wait(f"document.getElementById('slider').value === '{at}'")
+            assert tab.run(COVERED) == [], (path.name, at)
