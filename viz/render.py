@@ -38,8 +38,8 @@ for number, source in enumerate(sources):
         picture.graph_attr["dpi"] = "144"
     sys.stdout.buffer.write(b"\\0" * bool(number) + picture.draw(format=form, prog="dot"))
 """
-"""The script of the layout process; zero bytes separate several graphs, and their pictures. Without a font Graphviz draws
-boxes instead of letters and reports nothing."""
+"""The script of the layout process; zero bytes separate several graphs, and their pictures. Without a font Graphviz
+draws boxes instead of letters and reports nothing."""
 
 
 ProgressCallback: TypeAlias = Callable[[float], object]

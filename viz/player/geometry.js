@@ -9,7 +9,7 @@ const { plans } = pageData;
 let plan = plans[0];
 
 // The bounds of boxes, by name; the sampled points of arrows, and the most tokens on each, by number; what tokens should
-// not hide: boxes, and letters; and those near each arrow.
+// not hide: boxes, and the letters beside them; and the boxes, and all letters, near each arrow.
 const frames = new Map();
 let arrowPoints = [], stackLimits = [], boxRects = [], letterRects = [], boxesNearArrow = [], lettersNearArrow = [];
 
@@ -23,9 +23,11 @@ function drawPlan(number) {
   stackLimits = arrowPoints.map((points, arrow) => (points ? stackLimit(arrow) : 3));
   const texts = [...drawing.querySelectorAll("text")].filter((text) => text.textContent.trim() && !text.closest("#marks, #tokens"));
   boxRects = boxNames().map((name) => toRect(boxBounds(name)));
-  letterRects = texts.map((text) => toRect(text.getBBox()));
+  const rectsOf = (some) => some.map((text) => toRect(text.getBBox()));
+  letterRects = rectsOf(texts.filter((text) => !text.closest(".node")));
+  const textRects = rectsOf(texts);
   const near = (rects) => arrowPoints.map((points) => (points ? rects.filter((rect) => overlapArea(rect, areaAround(points))) : []));
-  [boxesNearArrow, lettersNearArrow] = [near(boxRects), near(letterRects)];
+  [boxesNearArrow, lettersNearArrow] = [near(boxRects), near(textRects)];
   for (const name of boxNames()) {
     if (plans.some((each) => each.unfolded_box === name)) boxElement(name).setAttribute("aria-expanded", "false");
   }
