@@ -414,9 +414,21 @@ def row_adjoint(
     return rows.less(0).where(rows + x.size(axis=0), rows).value, g.value
 
 
-def index_trap(predicate: Callable[..., Any]) -> TrapCondition:
+def index_trap(predicate: Callable[..., Any], index_axis: Callable[..., int | None]) -> TrapCondition:
     """The trap of an op with computed indices, where the predicate says that one is out of range."""
-    return TrapCondition(predicate, "an index is out of range", error=IndexError)
+    return TrapCondition(predicate, "an index is out of range", error=IndexError, index_axis=index_axis)
+
+
+def taken_axis(x: Type, indices: Type, axis: int) -> int | None:
+    return resolve_axis(axis, x)
+
+
+def gathered_axis(x: Type, *indices: Type) -> int | None:
+    return 0 if len(indices) == 1 else None
+
+
+def scattered_axis(x: Type, values: Type, *indices: Type) -> int | None:
+    return gathered_axis(x, *indices)
 
 
 def index_stacking(x: Type, key: str) -> Stacking | None:
@@ -459,7 +471,7 @@ op(
     attributes=("axis",),
     shape_rule=None,
     same_dtype_operands=(0, 1),
-    trap_condition=index_trap(is_taken_out_of_range),
+    trap_condition=index_trap(is_taken_out_of_range, taken_axis),
     has_innocuous_rounding=True,
     gradient=adjoint_rule(take_adjoint, None),
     doc="""The elements at these indices, integers of any shape, along an axis (attribute `axis`, which may be left out
@@ -477,7 +489,7 @@ op(
     attributes=("axis",),
     shape_rule=None,
     same_dtype_operands=(0, 1),
-    trap_condition=index_trap(is_taken_out_of_range),
+    trap_condition=index_trap(is_taken_out_of_range, taken_axis),
     has_innocuous_rounding=True,
     gradient=movement_rule("take_along_axis"),
     doc="""The elements along an axis (attribute `axis`) at indices that differ for each place of the other axes, which
@@ -494,7 +506,7 @@ op(
     numpy=lambda x, *indices: np.asarray(x)[int64_indices(*indices)],
     shape_rule=None,
     same_dtype_operands=(0, 1),
-    trap_condition=index_trap(is_any_out_of_range),
+    trap_condition=index_trap(is_any_out_of_range, gathered_axis),
     has_innocuous_rounding=True,
     gradient=adjoint_rule(lambda g, z, x, *indices: zeros_like(x).scatter_add(g, *indices), None),
     doc="""`x[i, j, ...]`: integers, or arrays of integers that broadcast, are indices along the first axes. Negative
@@ -511,7 +523,7 @@ op(
     numpy=scatter_array,
     shape_rule=None,
     same_dtype_operands=(0, 2),
-    trap_condition=index_trap(is_scatter_out_of_range),
+    trap_condition=index_trap(is_scatter_out_of_range, scattered_axis),
     has_innocuous_rounding=True,
     gradient=adjoint_rule(lambda g, z, x, values, *indices: g.scatter(0.0, *indices), scatter_values_adjoint, None),
     doc="""x with the elements that `gather(x, i, j, ...)` takes replaced by values, which broadcast to their shape. Of
@@ -528,7 +540,7 @@ op(
     numpy=scatter_add_array,
     shape_rule=None,
     same_dtype_operands=(0, 2),
-    trap_condition=index_trap(is_scatter_out_of_range),
+    trap_condition=index_trap(is_scatter_out_of_range, scattered_axis),
     gradient=adjoint_rule(
         lambda g, z, x, values, *indices: g,
         lambda g, z, x, values, *indices: g.gather(*indices).sum_like(values),
@@ -552,7 +564,7 @@ def scatter_extremum_op(name: str, ufunc: np.ufunc, noun: str, example: str) -> 
         numpy=functools.partial(scatter_extremum_array, ufunc),
         shape_rule=None,
         same_dtype_operands=(0, 2),
-        trap_condition=index_trap(is_scatter_out_of_range),
+        trap_condition=index_trap(is_scatter_out_of_range, scattered_axis),
         has_innocuous_rounding=True,
         gradient=adjoint_rule(extremum_x_adjoint, extremum_values_adjoint, None),
         doc=f"""x with the elements that `gather(x, i, j, ...)` takes replaced by the {noun} of them and the values for
@@ -573,7 +585,7 @@ op(
     numpy=scatter_mul_array,
     shape_rule=None,
     same_dtype_operands=(0, 2),
-    trap_condition=index_trap(is_scatter_out_of_range),
+    trap_condition=index_trap(is_scatter_out_of_range, scattered_axis),
     gradient=adjoint_rule(
         lambda g, z, x, values, *indices: (zeros_like(x) + 1.0).scatter_mul(values, *indices).multiply_no_nan(g),
         scatter_mul_values_adjoint,

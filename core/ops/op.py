@@ -74,6 +74,10 @@ class TrapCondition:
     dtype_kinds: str = "iu"
     error: type[Exception] | None = ValueError
     """The exception from which the trap also derives; None if the message begins with its name."""
+    index_axis: Callable[..., int | None] | None = None
+    """The axis of operand 0 along which the last operand is the only index; None if there is no such axis. A scalar
+    index that is at least 0 and less than the size of this axis does not trap. Takes the types of the operands, and
+    the attributes by keyword."""
 
     def describe(self, attributes: Attributes) -> str:
         """The message of the trap of an op with these attributes."""
@@ -645,6 +649,16 @@ def is_undefined(row: Op, operands: tuple[Value, ...], attributes: Attributes = 
         raise
     except Exception as error:
         raise fault_error(row.name, f"the column trap_condition raised {error!r}") from error
+
+
+def index_bound(row: Op, operands: Sequence[Type], attributes: Attributes = ()) -> int | None:
+    """A number such that an op on operands of these types does not trap if its last operand, a scalar index, is at
+    least 0 and less; None if nothing like that is known."""
+    condition = row.trap_condition
+    if condition is None or condition.index_axis is None or not operands[-1].is_scalar:
+        return None
+    axis, shape = condition.index_axis(*operands, **dict(attributes)), operands[0].shape
+    return None if axis is None or shape is None else shape[axis]  # type: ignore[return-value]  # never a symbol
 
 
 def describe_trapping_element(

@@ -40,9 +40,11 @@ class Opcode(IntEnum):
     BACK = 10
     FUTURE = 11
     """Send a future, and note the firing for a batch (`fast.futures`). No image has this opcode; a run sets it."""
+    ELEMENT = 12
+    """Send the element of an array at an index (`fast.elements`). No image has this opcode; a run sets it."""
 
 
-FIRST_KERNEL = 12
+FIRST_KERNEL = 13
 
 _ROUTING_OPCODES = {
     "merge": Opcode.PASS,

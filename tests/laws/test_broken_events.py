@@ -182,7 +182,7 @@ TWINS = (
     function_twin("pages go too early", keeping.LastEventKeeper, "_discard_pages", free_last_pages),
     function_twin("tags are read from memory", keeping, "reopened_frame_links", lambda true: lambda pages: {}),
     function_twin("links are read forwards", keeping, "reopened_frame_links", link_last_closing),
-    function_twin("objects go too early", store.TokenStore, "_free_object", free_immediately, WITH_EFFECTS),
+    function_twin("objects go too early", store.TokenStore, "retire_object", free_immediately, WITH_EFFECTS),
     code_twin("a close is forgotten", NOTE_CLOSE, "pass"),
     code_twin("a wrong position", "poke(journal, 0, position <<", "poke(journal, 0, (position >> 1) <<"),
     code_twin("a close forgets what was around it", CLOSE_PARENT, CLOSE_PARENT.replace("))", ") & LOW_MASK)")),

@@ -25,8 +25,9 @@ from weakref import WeakKeyDictionary
 import numpy as np
 import numpy.typing as npt
 
+from ....core.dtypes import FLOAT_FORMATS
 from ....core.graph.graph import GraphNode
-from ....core.ops.op import OPS, Op, dynamic_size_count, is_undefined
+from ....core.ops.op import OPS, Op, dynamic_size_count, index_bound, is_undefined
 from ....core.ops.stacking import StackedKernel, build_stacked_kernel
 from ....core.tag import ROOT
 from ....core.types import Type
@@ -36,7 +37,7 @@ from ...image.opcodes import Opcode
 from ...machine.fire import FiringRule
 from ..limits import resident_memory
 from ..long_ops import OpAbandoned
-from .registers import FutureColumn, MachineOption, Register
+from .registers import ArrayNodeColumn, FutureColumn, MachineOption, Register
 from .store import TokenStore
 
 MAX_OPERANDS = 3
@@ -61,6 +62,8 @@ is the bytes of its result, or the nanoseconds that it may take, whichever are m
 bounded, and the time that computing them takes after a limit or Ctrl-C."""
 FIRING_NANOSECONDS, STACKED_FIRING_NANOSECONDS = 2**11, 2**9
 """What a firing takes at least, alone and in a batch."""
+MAX_COPIED_ELEMENTS = 2**14
+"""An array of more elements is not copied so that the machine can read some of them."""
 NO_POOL = -1
 """The pool of arrays that are not stacked."""
 
@@ -103,18 +106,30 @@ class FuturePlan:
         self.pool_types: list[Type] = []
         """The type of the arrays of each pool."""
         self.signature_of_node = np.full(len(graph.nodes), -1, np.int64)
-        self.costs = np.zeros(len(graph.nodes), np.int64)
+        self.array_nodes = np.zeros((len(graph.nodes), len(ArrayNodeColumn)), np.int64)
+        self.array_nodes[:, ArrayNodeColumn.INDEX] = -1
         self.machine_nodes: list[int] = []
-        """The nodes that never trap: the machine sends their futures."""
+        """The nodes that never trap, or only for an index that the machine can test: it sends their futures."""
         self.tested_nodes: set[int] = set()
-        """The nodes that trap for some values of operands that are not floats: Python tests these first."""
+        """The nodes that trap for some values of operands that are not floats: Python tests these first, unless the
+        machine does."""
+        self.element_nodes: set[int] = set()
+        """The nodes whose results are elements of arrays, which the machine sends."""
         numbers, pools = dict[Any, int](), dict[Type, int]()
         for number, node in enumerate(graph.nodes):
             first = image.first_port[number]
             types = image.port_types[first : first + len(node.ports)]
-            if image.nodes[number, NodeColumn.CODE] != Opcode.FALLBACK or not can_send_future(node, types):
+            if image.nodes[number, NodeColumn.CODE] != Opcode.FALLBACK or node.op not in OPS or node.has_trigger:
                 continue
             row, result = OPS[node.op], node.outputs[0].type
+            bound = index_bound(row, types, node.attributes)
+            if bound is not None:
+                index = len(types) - 1
+                self.array_nodes[number, [ArrayNodeColumn.INDEX, ArrayNodeColumn.BOUND]] = index, bound
+            if bound is not None and is_element(types, result):
+                self.element_nodes.add(number)
+            if not can_send_future(node, types):
+                continue
             key = row.name, repr(node.attributes), types, result  # 0.0 and -0.0 are equal
             if key not in numbers:
                 numbers[key] = len(self.signatures)
@@ -122,10 +137,10 @@ class FuturePlan:
                 signature = Signature(row, types, result, node.attributes, tuple(all_pools[:-1]), all_pools[-1])
                 self.signatures.append(signature)
             self.signature_of_node[number] = numbers[key]
-            self.costs[number] = firing_cost(row, (*types, result))
+            self.array_nodes[number, ArrayNodeColumn.FUTURE_COST] = firing_cost(row, (*types, result))
             if may_trap(row, types):
                 self.tested_nodes.add(number)
-            else:
+            if bound is not None or number not in self.tested_nodes:
                 self.machine_nodes.append(number)
         pads = [(NO_POOL,) * (MAX_OPERANDS - len(signature.pools)) for signature in self.signatures]
         flags = [tuple(map(is_boxed, signature.operands)) for signature in self.signatures]
@@ -178,6 +193,29 @@ def can_send_future(node: GraphNode, operands: Sequence[Type]) -> bool:
     return is_linear or sum(map(element_count, operands)) <= MAX_SUPERLINEAR_ELEMENTS
 
 
+def is_element(operands: Sequence[Type], result: Type) -> bool:
+    """Whether an op with an index bound has an element of operand 0 as its result, which the machine can send: it has
+    one index, and the array one axis. Scalars of 16 bits have other words than elements."""
+    x = operands[0]
+    return (
+        len(operands) == 2
+        and result.is_scalar
+        and x.shape is not None
+        and len(x.shape) == 1
+        and x.dtype is result.dtype
+        and x.dtype not in FLOAT_FORMATS
+        and x.dtype.kind != "h"
+    )
+
+
+def element_words(value: Array) -> WordArray | None:
+    """The elements of an array as words of scalars; None if a copy would take long. Arrays of words are not copied."""
+    if value.dtype.itemsize < 8 and value.size > MAX_COPIED_ELEMENTS:
+        return None
+    wide = {"f": np.float64, "u": np.uint64}.get(value.dtype.kind, np.int64)
+    return np.ascontiguousarray(value, wide).view(np.int64)
+
+
 def element_count(type_: Type) -> int:
     """The number of elements of a type whose sizes are known."""
     return math.prod(type_.shape or ())  # type: ignore[arg-type]
@@ -221,12 +259,13 @@ class Futures:
         self._is_installed = False
         self.stop_reason: Callable[[], str | None] = lambda: None
         """What ends the run while futures are computed, if anything does."""
-        store.future_costs = self._plan.costs
+        store.array_nodes = self._plan.array_nodes
         store.compute_futures = self.compute
         store.mark_moved()
 
     def install(self) -> None:
-        """Have all nodes send futures that can, until the codes of the store change."""
+        """Have all nodes send futures and elements that can, until the codes of the store change."""
+        self._store.codes[[*self._plan.element_nodes]] = Opcode.ELEMENT
         if not self._plan.signatures:
             return
         if not len(self._store.futures):
@@ -269,6 +308,22 @@ class Futures:
         room = (self._memory_limit - resident_memory()) // 4
         self._store.options[MachineOption.FUTURE_COST_LIMIT] = min(MAX_FUTURE_COST, max(MIN_FUTURE_COST, room))
 
+    def share_elements(self, node: int, frame: int, port: int, word: int, array: Value) -> None:
+        """Let the machine read the elements of the array that a node of the plan takes one of: operand 0."""
+        if node in self._plan.element_nodes and isinstance(array, np.ndarray):
+            number, words = self._operand_words(port, frame, word, 1)[0], element_words(array)
+            if words is not None and number not in self._store.elements:
+                self._store.share_elements(number, words)
+
+    def _operand_words(self, port: int, frame: int, word: int, count: int) -> list[int]:
+        """The words of the first operands of a firing whose last token has this word and comes to this port."""
+        store = self._store
+        offsets = store.image.ports[port, PortColumn.OPERAND_0 : PortColumn.OPERAND_0 + count].tolist()
+        return [
+            word if offset == ~SCRATCH_WORD else int(store.memory[frame + offset if offset >= 0 else ~offset])
+            for offset in offsets
+        ]
+
     def find_operands(self, node: int, port: int, frame: int, word: int) -> list[int] | None:
         """The words of the operands of a firing that the machine leaves to Python, whose last token has this word and
         comes to this port of the image; None if the node sends no futures, or the firing may trap."""
@@ -276,12 +331,7 @@ class Futures:
             return None
         store = self._store
         signature = self._plan.signatures[self._plan.signature_of_node[node]]
-        columns = slice(PortColumn.OPERAND_0, PortColumn.OPERAND_0 + len(signature.operands))
-        offsets = store.image.ports[port, columns].tolist()
-        words = [
-            word if offset == ~SCRATCH_WORD else int(store.memory[frame + offset if offset >= 0 else ~offset])
-            for offset in offsets
-        ]
+        words = self._operand_words(port, frame, word, len(signature.operands))
         operands = list[Value]()
         for operand, type_ in zip(words, signature.operands, strict=True):
             is_future = is_boxed(type_) and store.object_levels[operand] > 0
@@ -308,7 +358,7 @@ class Futures:
         row[FutureColumn.OPERAND_0 : FutureColumn.OPERAND_0 + len(operands)] = operands
         store.object_levels[result] = row[FutureColumn.LEVEL]
         r[Register.FUTURES] += 1
-        r[Register.FUTURE_COST] += self._plan.costs[node]
+        r[Register.FUTURE_COST] += self._plan.array_nodes[node, ArrayNodeColumn.FUTURE_COST]
         return result
 
     def compute(self) -> None:
@@ -335,8 +385,7 @@ class Futures:
         store.object_levels[results] = 0
         for number in np.unique(operands[remaining[operands] == 0]).tolist():
             if store.objects[number] is not None:  # not a result, whose number the table keeps
-                store.objects[number] = None
-                store.unused_objects.append(number)
+                store.free_object(number)
         is_used = remaining[results] > 0
         table[is_used, FutureColumn.RESULT] = self._take_results(int(is_used.sum()))
         store.reference_counts[results[~is_used]] = 1

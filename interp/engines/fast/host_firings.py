@@ -114,6 +114,12 @@ class HostFirings:
         self._write_result(HostResultKind.ONE_OUTPUT, futures.note(token.node, operands))
         return True
 
+    def share_elements(self, delivery: HostDelivery, futures: Futures) -> None:
+        """Let the machine make further firings on the array of this one, if it takes an element."""
+        if delivery.inputs:
+            port = self._port_index(delivery)
+            futures.share_elements(delivery.node, delivery.frame, port, delivery.word, delivery.inputs[0])
+
     def fire(self, delivery: HostDelivery) -> None:
         """Perform the firing and pass its outputs to the machine; raises MemoryError if the result does not fit."""
         rule, store = self._state.rules[delivery.node], self.store

@@ -55,6 +55,7 @@ from .journal import note_firing, note_no_firing, note_release, steps_with_journ
 from .registers import (
     LARGEST_PATH,
     Address,
+    ArrayNodeColumn,
     ComparisonColumn,
     DeliveryOrder,
     ExitReason,
@@ -152,6 +153,19 @@ def write_future(a: Any, o: Any, r: Any, mem: Any, frame: Any, port: Any, number
     poke(row, FutureColumn.LEVEL, level + 1)
     poke(levels, result, level + 1)
     return result
+
+
+ARRAY_NODE_BYTES = 8 * len(ArrayNodeColumn)
+
+
+def has_index_in_range(a: Any, mem: Any, frame: Any, port: Any, number: Any) -> Any:
+    """Whether the index of a node on arrays does not count from the end, and does not trap."""
+    row = peek(a, Address.ARRAY_NODES) + number * ARRAY_NODE_BYTES
+    position = peek(row, ArrayNodeColumn.INDEX)
+    if position < 0:
+        return True
+    index = operand(mem, frame, peek(port, PortColumn.OPERAND_0 + position))
+    return index >= 0 and index < peek(row, ArrayNodeColumn.BOUND)
 
 
 def find_target(mem: Any, frame: Any, node: Any) -> Any:
@@ -311,6 +325,8 @@ def deliver(a: Any, budget: Any, header: Any) -> Any:
                 poke(mem, SCRATCH_WORD, value)
                 out = operand(mem, frame, peek(port, PortColumn.OPERAND_0))
                 if host_kind != HostResultKind.ABSENT:
+                    if code == Opcode.FUTURE or code == Opcode.ELEMENT:
+                        code = Opcode.FALLBACK
                     out, out_2 = peek(host_result, HostResult.FIRST_OUTPUT), peek(host_result, HostResult.SECOND_OUTPUT)
                     if host_kind == HostResultKind.TWO_OUTPUTS:
                         begin_2, end_2 = end, peek(node, NodeColumn.EDGES_END)
@@ -360,7 +376,16 @@ def deliver(a: Any, budget: Any, header: Any) -> Any:
                 elif code == Opcode.FALLBACK:
                     exit_reason = ExitReason.STOP_CONDITION if may_stop else ExitReason.HOST_FIRING
                     break
+                elif code == Opcode.ELEMENT:
+                    elements = peek(peek(a, Address.ELEMENTS), out)
+                    if elements == 0 or not has_index_in_range(a, mem, frame, port, number):
+                        exit_reason = ExitReason.HOST_FIRING
+                        break
+                    out = peek(elements, operand(mem, frame, peek(port, PortColumn.OPERAND_1)))
                 elif code == Opcode.FUTURE:
+                    if not has_index_in_range(a, mem, frame, port, number):
+                        exit_reason = ExitReason.HOST_FIRING
+                        break
                     out = write_future(a, o, r, mem, frame, port, number, peek(node, NodeColumn.BOXED_FLAGS))
                     if out < 0:
                         exit_reason = ExitReason.FUTURES_FULL
@@ -403,7 +428,9 @@ def deliver(a: Any, budget: Any, header: Any) -> Any:
                     poke(counts, number, peek(counts, number) + 1)
                     if code == Opcode.FUTURE:
                         poke(r, Register.FUTURES, peek(r, Register.FUTURES) + 1)
-                        cost = peek(peek(a, Address.FUTURE_COSTS), number)
+                        cost = peek(
+                            peek(a, Address.ARRAY_NODES) + number * ARRAY_NODE_BYTES, ArrayNodeColumn.FUTURE_COST
+                        )
                         poke(r, Register.FUTURE_COST, peek(r, Register.FUTURE_COST) + cost)
                     if HAS_JOURNAL:
                         flags += JournalHead.OPENS_ACTIVATION * (target == 0) + JournalHead.IS_THROTTLED * is_held
@@ -471,6 +498,9 @@ def deliver(a: Any, budget: Any, header: Any) -> Any:
                             )
                         if boxed_flags & 2:
                             adjust_references(a, r, reference_counts, value, -1)
+                    if code == Opcode.ELEMENT:
+                        array = operand(mem, frame, peek(port, PortColumn.OPERAND_0))
+                        adjust_references(a, r, peek(a, Address.REFERENCE_COUNTS), array, -1)
                     if code == Opcode.RESULT:
                         results, result_offset = peek(a, Address.RESULTS), peek(node, NodeColumn.SITE) << 1
                         poke(results, result_offset, 1)

@@ -132,8 +132,21 @@ class Address(IntEnum):
     FUTURES_SIZE = 41
     LEVELS = 42
     """By object, the level of a future; 0 for a value."""
-    FUTURE_COSTS = 43
-    """By node, the cost of a firing whose result is a future."""
+    ARRAY_NODES = 43
+    """By node, a row of `ArrayNodeColumn`."""
+    ELEMENTS = 44
+    """By object, the address of its elements as words; 0 if it has none (`fast.elements`)."""
+
+
+class ArrayNodeColumn(IntEnum):
+    """The columns of a node that the machine fires on arrays: one that sends futures or elements."""
+
+    FUTURE_COST = 0
+    """The cost of a firing whose result is a future."""
+    INDEX = 1
+    """The number of the operand that is an index, or -1. The machine fires the node if it is at least 0 and less than
+    BOUND; else Python does."""
+    BOUND = 2
 
 
 class FutureColumn(IntEnum):

@@ -356,6 +356,8 @@ class FastRun:
             if self._futures is not None and self.host.send_future(token, self._futures):
                 return False
             delivery = self.host.with_operands(token)
+            if self._futures is not None:
+                self.host.share_elements(delivery, self._futures)
             self.host.fire(delivery)
         except OpAbandoned as abandoned:
             raise external_limit_error(str(abandoned), self.limits) from None

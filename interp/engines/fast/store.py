@@ -33,6 +33,7 @@ from .block_program import LoadedBlocks
 from .delivery_table import delivery_table
 from .registers import (
     Address,
+    ArrayNodeColumn,
     ComparisonColumn,
     DeliveryOrder,
     FutureColumn,
@@ -109,7 +110,10 @@ class TokenStore:
         self.unused_objects: list[int] = []
         self.futures = np.zeros((0, len(FutureColumn)), np.int64)
         self.object_levels = np.zeros(len(self.reference_counts), np.int64)
-        self.future_costs = np.zeros(1, np.int64)
+        self.array_nodes = np.zeros((1, len(ArrayNodeColumn)), np.int64)
+        self.elements: dict[int, WordArray] = {}
+        """The elements of some arrays as words, by number of the object."""
+        self.element_addresses = np.zeros(len(self.reference_counts), np.int64)
         self.compute_futures: Callable[[], None] = lambda: None
         """Computes all objects that are futures."""
         self.allocated_bytes = 0
@@ -180,7 +184,8 @@ class TokenStore:
             Address.PATH_COUNTS: self.path_counts,
             Address.FUTURES: self.futures,
             Address.LEVELS: self.object_levels,
-            Address.FUTURE_COSTS: self.future_costs,
+            Address.ARRAY_NODES: self.array_nodes,
+            Address.ELEMENTS: self.element_addresses,
         }
         table = np.zeros(len(Address), np.int64)
         for entry, array in rows.items():
@@ -353,6 +358,7 @@ class TokenStore:
             self.objects += [None] * (new_count - old_count)
             self.reference_counts = np.concatenate([self.reference_counts, np.zeros(new_count - old_count, np.int64)])
             self.object_levels = np.concatenate([self.object_levels, np.zeros(new_count - old_count, np.int64)])
+            self.element_addresses = np.concatenate([self.element_addresses, np.zeros(new_count - old_count, np.int64)])
             self._is_address_table_stale = True
         numbers = self.unused_objects[len(self.unused_objects) - count :]
         del self.unused_objects[len(self.unused_objects) - count :]
@@ -373,24 +379,35 @@ class TokenStore:
         """Remove a token's reference to an object; frees the object after the last one."""
         self.reference_counts[number] -= 1
         if self.reference_counts[number] == 0:
-            self._free_object(number)
+            self.retire_object(number)
 
     def sweep(self) -> None:
         """Free the objects and tags that the machine reported as dead."""
         r = self.registers
         for number in self.dead_objects[: r[Register.DEAD_OBJECTS]].tolist():
-            self._free_object(number)
+            self.retire_object(number)
         for frame in self.dropped_tags[: r[Register.DROPPED_TAGS]].tolist():
             del self.tags[frame]
         r[[Register.DEAD_OBJECTS, Register.DROPPED_TAGS]] = 0
 
-    def _free_object(self, number: int) -> None:
+    def retire_object(self, number: int) -> None:
         if self.retired_objects is not None:
             self.retired_objects.append(number)
             self.retired_bytes += getattr(self.objects[number], "nbytes", 0)
             return
+        self.free_object(number)
+
+    def free_object(self, number: int) -> None:
+        """Forget an object to which no token, future or page of the journal refers."""
         self.objects[number] = None
         self.unused_objects.append(number)
+        if number in self.elements:
+            del self.elements[number]
+            self.element_addresses[number] = 0
+
+    def share_elements(self, number: int, words: WordArray) -> None:
+        """Let the machine read the elements of an object."""
+        self.elements[number], self.element_addresses[number] = words, words.ctypes.data
 
     def start_journal(self) -> None:
         """Keep a journal from now on; `turn_page` returns its pages."""
@@ -429,8 +446,7 @@ class TokenStore:
     def free_objects(self, dead: Iterable[int]) -> None:
         """Free dead objects that no page of the journal refers to."""
         for number in dead:
-            self.objects[number] = None
-            self.unused_objects.append(number)
+            self.free_object(number)
 
     def parent_of(self, frame: int) -> int:
         """The frame of the parent activation; 0 for the root."""
