@@ -658,7 +658,7 @@ def index_bound(row: Op, operands: Sequence[Type], attributes: Attributes = ()) 
     if condition is None or condition.index_axis is None or not operands[-1].is_scalar:
         return None
     axis, shape = condition.index_axis(*operands, **dict(attributes)), operands[0].shape
-    return None if axis is None or shape is None else shape[axis]  # type: ignore[return-value]  # never a symbol
+    return None if axis is None or shape is None else shape[axis]
 
 
 def describe_trapping_element(

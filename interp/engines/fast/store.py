@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, TypeVar
 
 import numpy as np
@@ -395,13 +395,14 @@ class TokenStore:
             self.retired_objects.append(number)
             self.retired_bytes += getattr(self.objects[number], "nbytes", 0)
             return
-        self.free_object(number)
+        self.free_objects([number])
 
-    def free_object(self, number: int) -> None:
-        """Forget an object to which no token, future or page of the journal refers."""
-        self.objects[number] = None
-        self.unused_objects.append(number)
-        if number in self.elements:
+    def free_objects(self, numbers: Sequence[int]) -> None:
+        """Forget objects to which no token, future or page of the journal refers."""
+        for number in numbers:
+            self.objects[number] = None
+        self.unused_objects += numbers
+        for number in self.elements.keys() & numbers if self.elements else ():
             del self.elements[number]
             self.element_addresses[number] = 0
 
@@ -442,11 +443,6 @@ class TokenStore:
         if not self._is_address_table_stale:  # no other address has changed, and reading all takes 40 us
             self._address_table[[Address.JOURNAL, Address.JOURNAL_SIZE]] = page.ctypes.data, len(page)
         return page_words
-
-    def free_objects(self, dead: Iterable[int]) -> None:
-        """Free dead objects that no page of the journal refers to."""
-        for number in dead:
-            self.free_object(number)
 
     def parent_of(self, frame: int) -> int:
         """The frame of the parent activation; 0 for the root."""

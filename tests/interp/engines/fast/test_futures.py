@@ -21,7 +21,9 @@ from tagloom.core.ops.op import OPS
 from tagloom.core.types import Type
 from tagloom.interp.engines.fast import futures, run
 from tagloom.interp.engines.fast.futures import FuturePlan, Futures, Pools, Signature, firing_cost
+from tagloom.interp.engines.fast.host_firings import HostFirings
 from tagloom.interp.engines.fast.registers import FutureColumn, Register
+from tagloom.interp.engines.fast.store import TokenStore
 from tagloom.interp.engines.limits import Limits
 from tagloom.interp.engines.long_ops import OpAbandoned
 from tagloom.interp.engines.reference import run_graph
@@ -86,6 +88,66 @@ def test_a_tree_has_the_reference_results() -> None:
     assert tree_violations(TREE) == []
 
 
+@tl.function
+def large_sums(n: tl.int64, x: tl.Array[tl.float64, 100], y: tl.Array[tl.float64, 60]) -> Any:  # type: ignore[valid-type]
+    """Sums of products of 6,000 elements, some of which are equal."""
+    outer = lambda x: tl.matmul(tl.reshape(x, (100, 1)), tl.reshape(y, (1, 60)))  # noqa: E731
+
+    def step(i: Any, x: Any, total: Any, row: Any) -> Any:
+        product = outer(x)
+        return i + 1, x + 1.0, total + product + outer(x) + outer(y[0] * x), row + product[i % 3]
+
+    return tl.while_loop(lambda i, *_: i < n, step, 0, x, tl.zeros((100, 60)), tl.zeros(60))
+
+
+LARGE = Case(large_sums.program, [9, np.linspace(-1.0, 1.0, 100), np.linspace(0.0, 2.0, 60)])
+
+SIX = [tl.Array[dtype, 6] for dtype in (tl.bool, tl.uint8, tl.int64, tl.uint64, tl.float32, tl.float64)]
+BOOLS, BYTES, INTEGERS, UNSIGNED, SINGLES, DOUBLES = SIX
+
+
+@tl.function
+def elements(n: tl.int64, b: BOOLS, u8: BYTES, i64: INTEGERS, u64: UNSIGNED, f32: SINGLES, f64: DOUBLES) -> tl.float64:  # type: ignore[valid-type]
+    """Sums of elements of arrays, at indices from -3 to 6: of arguments, and of arrays that the run computes."""
+
+    def step(i: Any, total: Any) -> Any:
+        index = i % 10 - 3
+        own = tl.take(f64 * tl.astype(i, tl.float64), tl.take(u8, abs(index)))
+        return i + 1, total + own + sum(tl.astype(tl.take(x, index), tl.float64) for x in (b, u8, i64, u64, f32, f64))
+
+    return tl.while_loop(lambda i, total: i < n, step, 0, 0.0)[1]
+
+
+NUMBERS = [0.0, 1.0, 2.0, 3.0, 0.0, 5.0]
+ELEMENTS = [np.array(NUMBERS).astype(type_.dtype.numpy) for type_ in SIX]
+
+
+def element_violations() -> list[str]:
+    """The same of a program that takes elements: to its end, and to a trap."""
+    return [each for trips in (9, 20) for each in tree_violations(Case(elements.program, [trips, *ELEMENTS]))]
+
+
+@pytest.mark.full
+def test_elements(small_batches: None) -> None:
+    """The machine takes elements of arrays of every kind, and leaves indices that count from the end, and traps, to
+    Python."""
+    assert element_violations() == []
+    fired = list[str]()
+    with MonkeyPatch.context() as patch:
+        true_fire = HostFirings.fire
+        patch.setattr(
+            HostFirings, "fire", lambda self, d: (fired.append(self.rules[d.node].node.op), true_fire(self, d))[1]
+        )
+        assert elements.run(9, *ELEMENTS, engine="fast").status == "Returned"
+    assert fired.count("take") == 6 * 3 + 1 + 9  # each array at indices from -3 to -1, `u8` once, and the new arrays
+
+
+@pytest.mark.full
+def test_large_arrays(small_batches: None) -> None:
+    """Large arrays, which are computed when they are needed, and some of which are equal."""
+    assert tree_violations(LARGE) == []
+
+
 def count_batches(depth: int) -> tuple[int, int, list[int]]:
     """The firings that are computed, the batches, and the futures of each computation, of the tree of this depth."""
     computed, batches, sizes = 0, 0, list[int]()
@@ -98,10 +160,10 @@ def count_batches(depth: int) -> tuple[int, int, list[int]]:
             computed, batches = computed + is_batch * (last - first), batches + is_batch
             return is_batch
 
-        def count_alone(self: Pools, signature: Signature, rules: Any, first: int, last: int) -> None:
+        def count_alone(self: Pools, signature: Signature, first: int, last: int) -> None:
             nonlocal computed
             computed += last - first
-            some_alone(self, signature, rules, first, last)
+            some_alone(self, signature, first, last)
 
         def count_futures(self: Futures) -> None:
             sizes.append(int(self._store.registers[Register.FUTURES]))
@@ -338,7 +400,30 @@ def ignore_levels(patch: MonkeyPatch) -> None:
 
 def keep_references(patch: MonkeyPatch) -> None:
     """Operands of a batch are never freed, and results that no token needs are kept."""
-    patch.setattr(Pools, "results", lambda self: {})
+    patch.setattr(Pools, "results", lambda self, check_limits: {})
+
+
+def read_beyond_arrays(patch: MonkeyPatch) -> None:
+    """The machine takes an index that is out of range by one."""
+    true_bound = futures.index_bound
+    patch.setattr(futures, "index_bound", lambda *given: None if true_bound(*given) is None else true_bound(*given) + 1)
+    patch.setattr(futures, "_plans", {})
+
+
+def read_dead_arrays(patch: MonkeyPatch) -> None:
+    """The machine reads an array by the elements of another that had its number before."""
+
+    def free_objects(self: TokenStore, numbers: Any) -> None:
+        for number in numbers:
+            self.objects[number] = None
+        self.unused_objects += numbers
+
+    patch.setattr(TokenStore, "free_objects", free_objects)
+
+
+def mistake_scalars(patch: MonkeyPatch) -> None:
+    """Large arrays that differ count as equal, and so do their products."""
+    patch.setattr(Pools, "_large_number", lambda self, word: min(self._equal_numbers.values(), default=word))
 
 
 TWINS = [
@@ -346,16 +431,19 @@ TWINS = [
     BrokenBatches("a batch shares the second operand", share_first_operands),
     BrokenBatches("levels are ignored", ignore_levels),
     BrokenBatches("no result is kept", keep_references),
+    BrokenBatches("indices beyond an array are read", read_beyond_arrays),
+    BrokenBatches("elements of dead arrays are read", read_dead_arrays),
+    BrokenBatches("large arrays are mistaken", mistake_scalars),
 ]
 
 
 @pytest.mark.full
 @pytest.mark.parametrize("twin", TWINS, ids=lambda twin: str(twin).replace(" ", "_"))
 def test_broken_batches_are_caught(twin: BrokenBatches, small_batches: None) -> None:
-    """The tree shows each broken computation of batches: its results differ, or the run fails."""
+    """The tree, elements and large arrays show each broken computation: its results differ, or the run fails."""
     with broken(twin.break_code):
         try:
-            differences = tree_violations(TREE)
+            differences = [*tree_violations(TREE), *element_violations(), *tree_violations(LARGE)]
         except (AssertionError, tl.TagloomError):
             return
         assert differences, f"no law caught this: {twin}"
