@@ -368,5 +368,5 @@ def test_pages_of_constant_length_are_late(tmp_path: Path, monkeypatch: pytest.M
 
     monkeypatch.setattr(StreamingKeeper, "turn_page", turn_long_page)
     monkeypatch.setattr(StreamingKeeper, "page_array_bytes", 2**60)
-    arguments = np.full(2**14, 1 / 3), 10**9
+    arguments = np.full(2**16, 1 / 3), 10**9
     assert processor_seconds_late(monkeypatch, carrying, arguments, tmp_path / "log.jsonl", "lifo", 300) > 0.2
