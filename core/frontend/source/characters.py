@@ -77,9 +77,12 @@ class SymbolicText(Text):
         return as_characters(self) >= other
 
     def __getattr__(self, name: str) -> Any:
-        if name.startswith("_"):
+        if name.startswith("_") or not hasattr(str, name):
             raise AttributeError(name)
         return getattr(as_characters(self), name)
+
+
+SymbolicText.__name__ = "string that the run computes"  # in messages
 
 
 def _parts(text: str | SymbolicText) -> tuple[Any, ...]:

@@ -232,7 +232,7 @@ def _join(operators: Operators, separator: str, texts: Any) -> Any:
     if is_counted(texts):
         texts = push_all(texts)
     if isinstance(texts, PushedItems):
-        return _join_pushed(separator, texts)
+        return operators.call(separator.join, collect_items(texts)) if separator else _join_pushed(texts)
     if isinstance(texts, GeneratorType):
         return operators.call(separator.join, operators.call(list, texts))
     if type(texts) in (list, tuple) and any(type(each) is Choice for each in texts):
@@ -246,13 +246,13 @@ def _rotate(operators: Operators, items: deque[Any], count: Any = 1) -> Any:
     return convert(library.rotate_items)(items, count)  # type: ignore[arg-type]
 
 
-def _join_pushed(separator: str, texts: PushedItems) -> Any:
+def _join_pushed(texts: PushedItems) -> Any:
     """`"".join(texts)`, of texts whose number is known only at run time."""
     codes, alphabet = register_created([]), set[str]()
 
     def add(text: Any) -> None:
-        if separator or not is_text(text):
-            refuse_text(f"{separator!r}.join of strings whose number is known only at run time")
+        if not is_text(text):
+            refuse_text("the join of what are not strings")
         characters = as_characters(text)
         alphabet.update(characters.alphabet)
         announce_items(codes)

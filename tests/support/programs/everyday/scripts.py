@@ -275,7 +275,7 @@ def life_steps(grid: list[list[int]], steps: int) -> list[list[int]]:
 def pascal_entry(n: int, k: int) -> int:
     row = [1]
     for _ in range(n):
-        row = [1] + [a + b for a, b in itertools.pairwise(row)] + [1]
+        row = [1] + [a + b for a, b in zip(row, row[1:], strict=False)] + [1]  # noqa: RUF007
     return row[k]
 
 
@@ -666,7 +666,7 @@ def prime_gaps(n: int) -> list[int]:
             primes.append(i)
             for j in range(i * i, n + 1, i):
                 sieve[j] = False
-    return [b - a for a, b in itertools.pairwise(primes)]
+    return [b - a for a, b in zip(primes, primes[1:], strict=False)]  # noqa: RUF007
 
 
 @everyday(([3, 1, 2], True), ([3, 1, 2], False), ([5], True))
