@@ -509,7 +509,7 @@ class Pools:
         self._number_by_firing: dict[tuple[Any, ...], int] = {}
         self._equal_numbers: dict[int, int] = {}
         """The number of an equal large array, the first of several with the same operands, by those of the others."""
-        self._kept: set[int] = set()
+        self._needed_numbers: set[int] = set()
         """The large arrays that tokens need."""
 
     def _large_number(self, word: int) -> int:
@@ -583,7 +583,7 @@ class Pools:
             key = (signature, *operands)
             number = self._number_by_firing.setdefault(key, result)
             if self._remaining[result]:
-                self._kept.add(number)
+                self._needed_numbers.add(number)
             if number == result:
                 self._pending[result] = node, signature, tuple(operands)
                 continue
@@ -617,7 +617,7 @@ class Pools:
         number = self._large_number(word)
         if number in self._uses:
             self._uses[number] -= 1
-            if not self._uses[number] and number not in self._kept:
+            if not self._uses[number] and number not in self._needed_numbers:
                 self._large.pop(number, None)
 
     def results(self, check_limits: Callable[[], None]) -> dict[int, Value]:
