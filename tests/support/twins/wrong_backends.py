@@ -425,11 +425,8 @@ class CoarseRoots(RightBackend):
 
     def op(self, node: Node, operands: Values) -> Value:
         result = super().op(node, operands)
-        return (
-            admit(np.nextafter(np.asarray(result), np.inf, dtype=np.asarray(result).dtype))
-            if node.op == "sqrt"
-            else result
-        )
+        root = np.asarray(result)
+        return admit(np.nextafter(root, root.dtype.type(np.inf))) if node.op == "sqrt" else result
 
 
 class QuotientCrash(RightBackend):

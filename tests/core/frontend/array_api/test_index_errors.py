@@ -76,6 +76,7 @@ def error_of(call: Callable[[], Any]) -> Exception:
     raise AssertionError("no error")
 
 
+@pytest.mark.inner(first=5)
 @pytest.mark.parametrize("text", INDICES)
 def test_wrong_indices(text: str) -> None:
     """A wrong index is an error of tagloom's, and of the class that NumPy raises: IndexError, TypeError for the bounds

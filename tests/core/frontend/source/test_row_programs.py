@@ -100,6 +100,7 @@ def from_a_display(n):
 AGREEING = (assign_and_change, assign_at_the_end, only_read, copied, from_a_display)
 
 
+@pytest.mark.inner(first=2)
 @pytest.mark.parametrize("function", AGREEING, ids=lambda function: function.__name__)
 def test_rows_with_one_name(function: Any) -> None:
     """Rows that are not shared, or of which the trace knows the other name, change as in Python."""
@@ -218,6 +219,7 @@ REFUSED = (
 )
 
 
+@pytest.mark.inner(first=3)
 @pytest.mark.parametrize("function", REFUSED, ids=lambda function: function.__name__)
 def test_rows_with_two_names_are_not_changed(function: Any) -> None:
     """A change that another list must show, of which the trace has a copy, is refused in words."""
