@@ -775,7 +775,8 @@ def _has_items(container: Any, before: list[Any]) -> bool:
 def check_current(*values: Any) -> None:
     """Raises Invalid (F4) for a list, which may be an item of one of these values, that is also an item of a list of
     symbolic length, and was changed there: the trace has the list from before."""
-    outdated = current_aliases().outdated_lists
+    region = current_region()
+    outdated = {} if region is None else region.specialization.aliases.outdated_lists
     pending = list(values) if outdated else []
     for part in pending:  # a worklist: the loop appends to it
         if id(part) in outdated:
