@@ -211,7 +211,7 @@ def test_variables_that_are_created_later(path: Path) -> None:
 
 
 @pytest.mark.inner(first=1)
-@pytest.mark.parametrize("engine", ["reference", "fast", "compiled"])
+@pytest.mark.parametrize("engine", ["reference", "fast", pytest.param("compiled", marks=pytest.mark.heavy)])
 def test_variables_that_a_program_creates(path: Path, engine: str) -> None:
     """Variables that a function creates at its first call get their restored values."""
     x, expected = saved_net(path)

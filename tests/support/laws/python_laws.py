@@ -114,7 +114,8 @@ def disagreements(
 ) -> Iterator[str]:
     """What a converted function does otherwise than Python. Raises the refusal, where there is one."""
     count = len(inspect.signature(function).parameters)
-    masks = masks if masks is not None else [[True] * count, [position % 2 == 0 for position in range(count)]]
+    if masks is None:
+        masks = [[True] * count, [position % 2 == 0 for position in range(count)]][: max(count, 1)]
     for arguments in inputs:
         expected = python_ending(function, arguments)
         message = difference(python_ending(convert(function), arguments), expected)  # type: ignore[arg-type]

@@ -177,7 +177,7 @@ def mutual(n, m):
     return (a, b, calls, trace)
 
 
-@recursion((4,), (5,), (1,))
+@recursion((4,), (1,))
 def queens(n):
     solutions = 0
     cols = []

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import pytest
@@ -110,9 +110,18 @@ def test_twin_is_caught(twin: str, monkeypatch: pytest.MonkeyPatch) -> None:
         assert twin in ("narrow integers do not wrap", "sizes that fit are refused")
 
 
+def caught_by(twins: Iterable[str]) -> dict[tl.Function, None]:
+    """The functions that catch these twins, each once, in order."""
+    return dict.fromkeys(TWINS[twin][2] for twin in twins)
+
+
 @pytest.mark.full
 @pytest.mark.parametrize(
-    "function", dict.fromkeys(function for _, _, function, _ in TWINS.values()), ids=lambda f: f.name
+    "function",
+    [
+        pytest.param(function, marks=[pytest.mark.heavy] * (function not in caught_by(QUICK)), id=function.name)
+        for function in caught_by(TWINS)
+    ],
 )
 def test_engine_is_right(function: tl.Function) -> None:
     """The true engine agrees on every program that catches a twin."""

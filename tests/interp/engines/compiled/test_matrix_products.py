@@ -138,7 +138,7 @@ TWINS = {
 }
 
 
-@pytest.mark.full
+@pytest.mark.full(first=2)
 @pytest.mark.parametrize("twin", TWINS)
 def test_twin_is_caught(twin: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Tiles that omit or misplace a part exceed the bound."""
