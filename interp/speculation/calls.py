@@ -28,8 +28,6 @@ from ...core.frontend.source.scopes import function_scope
 from . import arithmetic, containers, library, text, training
 from .heap import ITEMS, FieldKey, VariableKey, class_problem
 from .layouts import (
-    MISSING,
-    NONE,
     NUMBER_CLASSES,
     ArrayLayout,
     ConstantLayout,
@@ -49,6 +47,8 @@ from .operators import PythonOperators
 from .program_functions import MAX_INLINED
 from .recording import python_function
 from .staging import (
+    MISSING_VALUE,
+    NONE_VALUE,
     PRINTED_TEXT,
     RUNNING,
     NestedFunction,
@@ -85,7 +85,7 @@ class Calls(PythonOperators):
         hidden = {key: value for key, value in outer.variables.items() if key in local_names}
         variables = {key: value for key, value in outer.variables.items() if key not in local_names}
         self.state = replace(outer.copy(), variables=variables | bound)
-        self.state.exit, self.state.result = self.constant(RUNNING), StagedValue(MISSING, ())
+        self.state.exit, self.state.result = self.constant(RUNNING), MISSING_VALUE
         function: Any = nested.frame.function
         value = self._run_function(function, nested.node, nested.frame)
         variables = {key: value for key, value in self.state.variables.items() if key not in local_names}
@@ -192,7 +192,7 @@ class Calls(PythonOperators):
         owner, name, extra_arguments = arguments[0], names[0], arguments[2:]
         if function is setattr:
             self.write_attribute(owner, name, extra_arguments[0], node)
-            return StagedValue(NONE, ())
+            return NONE_VALUE
         if function is hasattr:
             return self.find_attribute(owner, name, node, lambda _: self.constant(True), lambda: self.constant(False))
         if not extra_arguments:

@@ -17,7 +17,6 @@ from . import arithmetic, library
 from .heap import ITEMS, LENGTH, LIMIT, START, FieldKey
 from .layouts import (
     MISSING,
-    NONE,
     ConstantLayout,
     DictPool,
     ListPool,
@@ -26,7 +25,7 @@ from .layouts import (
     class_name,
     number_kind,
 )
-from .staging import NewObject, StagedValue, Staging
+from .staging import NONE_VALUE, NewObject, StagedValue, Staging
 
 
 def length(staging: Staging, pool: type, owner: StagedValue) -> Any:
@@ -125,7 +124,7 @@ def _append(
     cell = staging.emit("where", has_room, cell, 0)
     staging.write_heap(FieldKey(pool, ITEMS), value, node, lambda: cell)
     _write_length(staging, pool, owner, staging.emit("add", count, 1), node)
-    return StagedValue(NONE, ())
+    return NONE_VALUE
 
 
 def _pop(staging: Staging, pool: type, owner: StagedValue, values: Sequence[StagedValue], node: ast.AST) -> StagedValue:
@@ -141,7 +140,7 @@ def _clear(
     staging: Staging, pool: type, owner: StagedValue, values: Sequence[StagedValue], node: ast.AST
 ) -> StagedValue:
     _write_length(staging, pool, owner, 0, node)
-    return StagedValue(NONE, ())
+    return NONE_VALUE
 
 
 def new_list(staging: Staging, items: Sequence[StagedValue], node: ast.expr) -> StagedValue:
@@ -193,7 +192,7 @@ def call_method(
         return staging.call_library(LIBRARY[name, len(values)], [owner, *values])
     if issubclass(pool, DictPool) and name == "get" and len(values) in (1, 2):
         has_key = staging.truth(contains_key(staging, pool, owner, values[0]), node)
-        default = values[1] if len(values) == 2 else StagedValue(NONE, ())
+        default = values[1] if len(values) == 2 else NONE_VALUE
         return staging.branch(has_key, lambda: read_item(staging, pool, owner, values[0], node), lambda: default)
     if not issubclass(pool, ListPool) or name not in METHODS or len(values) != METHODS[name][0]:
         raise NotSpeculable(

@@ -48,6 +48,8 @@ from .staging import (
     BREAK,
     CONTINUE,
     MAX_UNROLLED,
+    MISSING_VALUE,
+    NONE_VALUE,
     RETURN,
     RUNNING,
     NestedFunction,
@@ -80,19 +82,9 @@ class Generation(Calls):
         """Generate statements in order; those after a `break`, `continue` or `return` run only if the block was not
         left."""
         for position, statement in enumerate(statements):
-            exit_ = self.state.exit
-            if isinstance(exit_.layout, ConstantLayout):
-                if exit_.layout.value != RUNNING:
-                    return
-            else:
-                rest = statements[position:]
-
-                def run_rest(rest: Sequence[ast.stmt] = rest) -> StagedValue:
-                    self.state.exit = self.constant(RUNNING)
-                    self.run_block(rest)
-                    return StagedValue(NONE, ())
-
-                self.branch(self.emit("equal", exit_.leaves[0], RUNNING), run_rest, lambda: StagedValue(NONE, ()))
+            is_running = self.has_exit(RUNNING)
+            if is_running is not True:
+                self.branch(is_running, partial(self._resume, statements[position:]), lambda: NONE_VALUE)
                 return
             if isinstance(statement, ast.If) and find_exits([statement]):
                 rest = statements[position + 1 :]
@@ -105,6 +97,12 @@ class Generation(Calls):
                     handlers.run_guarded(self, partial(self.run_if, statement, bodies[0], bodies[1]))
                     return
             self.run_statement(statement)
+
+    def _resume(self, statements: Sequence[ast.stmt]) -> StagedValue:
+        """Generate the rest of a block, in the arm in which the block was not left."""
+        self.state.exit = self.constant(RUNNING)
+        self.run_block(statements)
+        return NONE_VALUE
 
     def run_statement(self, statement: ast.stmt) -> None:
         """Generate a statement."""
@@ -123,7 +121,7 @@ class Generation(Calls):
         self.evaluate(statement.value)
 
     def _run_return(self, statement: ast.Return) -> None:
-        self.state.result = StagedValue(NONE, ()) if statement.value is None else self.evaluate(statement.value)
+        self.state.result = NONE_VALUE if statement.value is None else self.evaluate(statement.value)
         self.state.exit = self.constant(RETURN)
 
     def _run_break(self, statement: ast.Break) -> None:
@@ -170,7 +168,7 @@ class Generation(Calls):
         def arm(statements: Sequence[ast.stmt]) -> Callable[[], StagedValue]:
             def run() -> StagedValue:
                 self.run_block(statements)
-                return StagedValue(NONE, ())
+                return NONE_VALUE
 
             return run
 
@@ -218,7 +216,7 @@ class Generation(Calls):
         match test:
             case ast.UnaryOp(op=ast.Not(), operand=operand):
                 truth = self.evaluate_test(operand)
-                return not truth if isinstance(truth, bool) else self.emit("logical_not", truth)
+                return self.negate(truth)
             case ast.BoolOp(op=op, values=operands):
                 is_and = isinstance(op, ast.And)
 
@@ -278,11 +276,11 @@ class Generation(Calls):
         layout = value.layout
         if isinstance(layout, ReferenceLayout) and layout.is_optional:
             narrow = StagedValue(ReferenceLayout(layout.classes, False), value.leaves)
-            self.state.variables[name] = StagedValue(NONE, ()) if is_none else narrow
+            self.state.variables[name] = NONE_VALUE if is_none else narrow
         elif isinstance(layout, UnionLayout) and NONE in layout.options:
             options = [option for option in layout.options if option != NONE]
             if is_none:
-                self.state.variables[name] = StagedValue(NONE, ())
+                self.state.variables[name] = NONE_VALUE
             elif len(options) == 1:
                 self.state.variables[name] = self.option(value, layout.options.index(options[0]))
 
@@ -354,7 +352,7 @@ class Generation(Calls):
             if item.optional_vars is not None:
                 self.assign(item.optional_vars, entered)
         self._run_without_handlers(lambda: self.run_block(statement.body))
-        nothing = StagedValue(NONE, ())
+        nothing = NONE_VALUE
         for manager, item in zip(reversed(managers), reversed(statement.items), strict=True):
             self._run_cleanup(
                 lambda manager=manager, item=item: self.call_special(  # type: ignore[misc]
@@ -403,7 +401,7 @@ class Generation(Calls):
 
         def assign_item(item: StagedValue) -> StagedValue:
             self.assign(statement.target, item)
-            return StagedValue(NONE, ())
+            return NONE_VALUE
 
         for item in items:
             assignment = ast.copy_location(ast.Expr(Emission(partial(assign_item, item))), statement.target)
@@ -487,14 +485,14 @@ class Generation(Calls):
         test: Callable[[], Any],
         begin: Callable[[], None],
     ) -> None:
+        """Generate a loop. `test` returns a predicate, and `begin` assigns the target of a trip."""
         exits = find_exits(statement.body)
         outer = self.state.exit
 
         def run_test() -> Any:
-            exit_ = self.state.exit
-            if isinstance(exit_.layout, ConstantLayout):
-                return test() if exit_.layout.value == RUNNING else False
-            is_running = self.emit("equal", exit_.leaves[0], RUNNING)
+            is_running = self.has_exit(RUNNING)
+            if isinstance(is_running, bool):
+                return test() if is_running else False
             continues = self.branch(is_running, lambda: self.predicate_value(test()), lambda: self.constant(False))
             return self.truth(continues, statement)
 
@@ -502,38 +500,30 @@ class Generation(Calls):
             self.state.exit = self.constant(RUNNING)
             begin()
             self.run_block(statement.body)
-            exit_ = self.state.exit
-            if exits and isinstance(exit_.layout, ConstantLayout):
-                if exit_.layout.value == CONTINUE:
-                    self.state.exit = self.constant(RUNNING)
-            elif exits:
-                is_continue = self.emit("equal", exit_.leaves[0], CONTINUE)
-                self.state.exit = self.number("i", self.emit("where", is_continue, RUNNING, exit_.leaves[0]))
+            if exits:
+                self._clear_exit(CONTINUE, self.constant(RUNNING))
+
+        def run_else() -> StagedValue:
+            self.state.exit = outer
+            self.run_block(statement.orelse)
+            return NONE_VALUE
 
         self.loop(run_test, run_body)
-        exit_ = self.state.exit
         if statement.orelse:
-            no_break = (
-                exit_.layout.value == RUNNING
-                if isinstance(exit_.layout, ConstantLayout)
-                else self.emit("equal", exit_.leaves[0], RUNNING)
-            )
-
-            def run_else() -> StagedValue:
-                self.state.exit = outer
-                self.run_block(statement.orelse)
-                return StagedValue(NONE, ())
-
-            self.branch(no_break, run_else, lambda: StagedValue(NONE, ()))
-            exit_ = self.state.exit
+            self.branch(self.has_exit(RUNNING), run_else, lambda: NONE_VALUE)
         may_leave = any(isinstance(each, ast.Return) for each in exits) or self._raises_within(statement)
-        if not may_leave and not find_exits(statement.orelse):
+        if may_leave or find_exits(statement.orelse):
+            self._clear_exit(BREAK, outer)
+        else:
             self.state.exit = outer
-            return
-        if not isinstance(exit_.layout, ConstantLayout):
-            is_break = self.emit("equal", exit_.leaves[0], BREAK)
-            self.state.exit = self.number("i", self.emit("where", is_break, RUNNING, exit_.leaves[0]))
-        elif exit_.layout.value == BREAK:
+
+    def _clear_exit(self, code: int, outer: StagedValue) -> None:
+        """Continue where the block was left by `code`: after the loop, or in its next trip. Where the block was always
+        left so, the exit is the `outer` one."""
+        exit_, is_left = self.state.exit, self.has_exit(code)
+        if not isinstance(is_left, bool):
+            self.state.exit = self.number("i", self.emit("where", is_left, RUNNING, exit_.leaves[0]))
+        elif is_left:
             self.state.exit = outer
 
     def _raises_within(self, statement: ast.While | ast.For) -> bool:
@@ -604,9 +594,7 @@ class Generation(Calls):
         """The value of a variable; a local one that may be unassigned is assumed to be assigned."""
         function, local_names = self.stack[-1][:2]
         if name in local_names:
-            return self.require_assigned(
-                self.state.variables.get(name, StagedValue(MISSING, ())), node, f"{name} is assigned"
-            )
+            return self.require_assigned(self.state.variables.get(name, MISSING_VALUE), node, f"{name} is assigned")
         key = self._variable_key(function, name)
         if isinstance(key, VariableKey):
             value = StagedValue(self.layout_of_key(key), self.leaves_of(key))
@@ -645,7 +633,7 @@ class Generation(Calls):
         value = self.evaluate(node.operand)
         if isinstance(node.op, ast.Not):
             truth = self.truth(value, node.operand)
-            return self.predicate_value(not truth if isinstance(truth, bool) else self.emit("logical_not", truth))
+            return self.predicate_value(self.negate(truth))
         name = type(node.op).__name__
         return self.dispatch(self.read_variable(value), lambda operand: arithmetic.unary(self, name, operand, node))
 
@@ -770,7 +758,7 @@ class Generation(Calls):
 
         def append() -> StagedValue:
             values.append(self.evaluate(node.elt))
-            return StagedValue(NONE, ())
+            return NONE_VALUE
 
         self._run_comprehension(node, ast.Expr(Emission(append)))
         return self.tuple_of(values, list)
@@ -840,13 +828,7 @@ class Generation(Calls):
             self.make_general(owner.layout.object)  # type: ignore[union-attr]
         if not isinstance(owner.layout, ReferenceLayout | StaticLayout):
             if owner.layout == NONE:
-                self.check(
-                    False,
-                    node.func,
-                    "it is not None",
-                    "Python raises AttributeError where it is",
-                    raises=AttributeError,
-                )
+                self.fail_on_none(node.func)
             raise NotSpeculable(f"method {name} of {owner.layout} has no graph")
 
         def call(kind: type, instance: StagedValue) -> StagedValue:
@@ -924,7 +906,7 @@ class Generation(Calls):
 
         def decide() -> StagedValue:
             self.state.variables[name] = self.constant(is_any)
-            return StagedValue(NONE, ())
+            return NONE_VALUE
 
         test = generator.elt if is_any else ast.copy_location(ast.UnaryOp(ast.Not(), generator.elt), generator.elt)
         body = [ast.Expr(Emission(decide)), ast.Break()]
@@ -964,11 +946,11 @@ class Generation(Calls):
                 raise NotSpeculable(f"super() has no {name}")
             member = self.require_class_value(base, name)
             if member is object.__init__ and not node.args and not node.keywords:
-                return StagedValue(NONE, ())
+                return NONE_VALUE
             fields = dataclass_fields(base) if name == "__init__" else None
             if fields is not None:
                 self._initialize_dataclass(receiver, fields, *self._evaluate_arguments(node), node)
-                return StagedValue(NONE, ())
+                return NONE_VALUE
             if not isinstance(python_function(member), FunctionType):
                 raise NotSpeculable(f"super().{name} has no Python code")
             return self._call_bound(member, receiver, node)

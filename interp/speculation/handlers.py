@@ -12,9 +12,9 @@ import ast
 from collections.abc import Callable, Sequence
 
 from .heap import static_attribute
-from .layouts import NONE, ConstantLayout, NotSpeculable
+from .layouts import ConstantLayout, NotSpeculable
 from .program_functions import ProgramFunctions
-from .staging import RUNNING, CaughtCheck, CheckKey, Guard, Restart, StagedValue, TryFrame
+from .staging import NONE_VALUE, RUNNING, CaughtCheck, CheckKey, Guard, Restart, StagedValue, TryFrame
 
 PLAIN_EXCEPTIONS = (
     BaseException,
@@ -64,12 +64,12 @@ def _attempt(generation: ProgramFunctions, run: Callable[[], None], passed_check
     def go_on() -> StagedValue:
         generation.state = start.copy()
         _attempt(generation, run, (*passed_checks, check.key))
-        return StagedValue(NONE, ())
+        return NONE_VALUE
 
     def leave() -> StagedValue:
         generation.state = state_at_check.copy()
         generation.state.exit = generation.constant(check.code)
-        return StagedValue(NONE, ())
+        return NONE_VALUE
 
     generation.branch(check.condition, go_on, leave)
 
@@ -89,8 +89,6 @@ def run_try(generation: ProgramFunctions, statement: ast.Try) -> None:
 
 
 def _run_handler(generation: ProgramFunctions, handler: ast.ExceptHandler) -> None:
-    exit_, code = generation.state.exit, _code(handler)
-
     def run() -> StagedValue:
         generation.state.exit = generation.constant(RUNNING)
         try:
@@ -98,12 +96,9 @@ def _run_handler(generation: ProgramFunctions, handler: ast.ExceptHandler) -> No
         except NotSpeculable as error:
             generation.requirements.dropped_handlers[generation.location_of(handler)] = str(error)
             raise Restart from None
-        return StagedValue(NONE, ())
+        return NONE_VALUE
 
-    if not isinstance(exit_.layout, ConstantLayout):
-        generation.branch(generation.emit("equal", exit_.leaves[0], code), run, lambda: StagedValue(NONE, ()))
-    elif exit_.layout.value == code:
-        run()
+    generation.branch(generation.has_exit(_code(handler)), run, lambda: NONE_VALUE)
 
 
 def _code(handler: ast.ExceptHandler) -> int:

@@ -35,6 +35,7 @@ from .layouts import (
 from .program_functions import ProgramFunctions
 from .recording import python_function
 from .staging import (
+    NONE_VALUE,
     NewObject,
     StagedValue,
 )
@@ -82,7 +83,7 @@ class ObjectOperations(ProgramFunctions):
             case ArrayLayout() if name in ("T", "mT"):
                 return self.wrap_array(self.located(lambda: getattr(owner.leaves[0], name)))
         if owner.layout == NONE:
-            self.check(False, node, "it is not None", "Python raises AttributeError where it is", raises=AttributeError)
+            self.fail_on_none(node)
         raise NotSpeculable(f"attribute {name} of {owner.layout} has no graph")
 
     def _read_field(self, kind: type, owner: StagedValue, name: str, node: ast.AST) -> StagedValue:
@@ -193,7 +194,7 @@ class ObjectOperations(ProgramFunctions):
             if isinstance(member, property) or _is_data_descriptor(member):
                 if isinstance(member, property) and isinstance(member.fset, FunctionType):
                     self.call_python(member.fset, [instance, value], {}, node)
-                    return StagedValue(NONE, ())
+                    return NONE_VALUE
                 raise NotSpeculable(f"{kind.__qualname__}.{name} is a descriptor")
             if issubclass(kind, Optimizer) and name != "rate":
                 raise NotSpeculable(f"{name} of an optimizer is assigned")
@@ -204,17 +205,15 @@ class ObjectOperations(ProgramFunctions):
             self.write_heap(key, value, node, find_row, is_new=new is not None)
             if new is not None:
                 self.replace_new_object(new, new.assign(name))
-            return StagedValue(NONE, ())
+            return NONE_VALUE
 
         def write_option(target: StagedValue) -> StagedValue:
             if isinstance(target.layout, ConstantLayout) and type(target.layout.value) is type:
                 self._write_class_attribute(target.layout.value, name, value, node)
-                return StagedValue(NONE, ())
+                return NONE_VALUE
             if not isinstance(target.layout, ReferenceLayout | StaticLayout):
                 if target.layout == NONE:
-                    self.check(
-                        False, node, "it is not None", "Python raises AttributeError where it is", raises=AttributeError
-                    )
+                    self.fail_on_none(node)
                 raise NotSpeculable(f"an assignment to an attribute of {target.layout} has no graph")
             return self.for_each_class(target, node, write, AttributeError)
 
@@ -240,7 +239,7 @@ class ObjectOperations(ProgramFunctions):
             container, position = pair
             if isinstance(container.layout, StaticLayout):
                 static_containers.write_item(self, container.layout.object, position, value, node)
-                return StagedValue(NONE, ())
+                return NONE_VALUE
             if not isinstance(container.layout, ReferenceLayout):
                 raise NotSpeculable(f"an assignment to an item of {container.layout} has no graph")
 
@@ -248,7 +247,7 @@ class ObjectOperations(ProgramFunctions):
                 if not issubclass(kind, Pool):
                     return self.call_special(instance, "__setitem__", [position, value], node)
                 containers.write_item(self, kind, instance, position, value, node)
-                return StagedValue(NONE, ())
+                return NONE_VALUE
 
             return self.for_each_class(container, node, write_class)
 

@@ -126,7 +126,7 @@ class PythonOperators(ObjectOperations):
 
             has_key = self.truth(self.for_each_class(container, node, has_item), node)
             if name == "NotIn":
-                has_key = not has_key if isinstance(has_key, bool) else self.emit("logical_not", has_key)
+                has_key = self.negate(has_key)
             return self.predicate_value(has_key)
         is_tuple = isinstance(container.layout, TupleLayout) or (
             isinstance(container.layout, ConstantLayout) and type(container.layout.value) is tuple
@@ -154,9 +154,7 @@ class PythonOperators(ObjectOperations):
                     else self.emit("logical_or", contains_item, equal)
                 )
         if name == "NotIn":
-            contains_item = (
-                not contains_item if isinstance(contains_item, bool) else self.emit("logical_not", contains_item)
-            )
+            contains_item = self.negate(contains_item)
         return self.predicate_value(contains_item)
 
     def _compare(self, name: str, left: StagedValue, right: StagedValue, node: ast.AST) -> StagedValue:
@@ -167,7 +165,7 @@ class PythonOperators(ObjectOperations):
         if name in ("Is", "IsNot"):
             is_same = self._is_same(left, right)
             if name == "IsNot":
-                is_same = not is_same if isinstance(is_same, bool) else self.emit("logical_not", is_same)
+                is_same = self.negate(is_same)
             return self.predicate_value(is_same)
         if None not in kinds:
             return arithmetic.compare(self, name, left, right, node)
@@ -201,7 +199,7 @@ class PythonOperators(ObjectOperations):
         else:
             is_same = self._is_same(left, right)
         if name == "NotEq":
-            is_same = not is_same if isinstance(is_same, bool) else self.emit("logical_not", is_same)
+            is_same = self.negate(is_same)
         return self.predicate_value(is_same)
 
     def _has_comparison(self, layout: ReferenceLayout) -> bool:
@@ -245,7 +243,7 @@ class PythonOperators(ObjectOperations):
             ]
             if any(self.require_class_value(owner, "__ne__") is not object.__ne__ for owner in owners):
                 raise NotSpeculable("a class has __ne__")
-            return self.predicate_value(not equal if isinstance(equal, bool) else self.emit("logical_not", equal))
+            return self.predicate_value(self.negate(equal))
         if not isinstance(left.layout, ReferenceLayout):
             return self.call_special(right, reflected, [left], node)
         if isinstance(right.layout, ReferenceLayout):

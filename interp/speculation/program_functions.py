@@ -31,9 +31,7 @@ from ...core.frontend.trace.pytree import flat_tuple_type, leaf_type
 from ...core.types import Type
 from .heap import HeapKey
 from .layouts import (
-    NONE,
     NUMBER_CLASSES,
-    ConstantLayout,
     Layout,
     NotSpeculable,
     is_new_list,
@@ -43,6 +41,7 @@ from .layouts import (
 )
 from .staging import (
     MAX_VERSIONS,
+    NONE_VALUE,
     RETURN,
     FunctionFrame,
     Restart,
@@ -253,12 +252,8 @@ class ProgramFunctions(Staging):
 
     def _function_result(self) -> StagedValue:
         require_value(self.state.result.layout)
-        exit_ = self.state.exit
-        if isinstance(exit_.layout, ConstantLayout):
-            return self.drop_missing(self.state.result) if exit_.layout.value == RETURN else StagedValue(NONE, ())
-        predicate = self.emit("equal", exit_.leaves[0], RETURN)
         result = self.state.result
-        return self.branch(predicate, lambda: self.drop_missing(result), lambda: StagedValue(NONE, ()))
+        return self.branch(self.has_exit(RETURN), lambda: self.drop_missing(result), lambda: NONE_VALUE)
 
     def _node(self, function: FunctionType) -> FunctionNode:
         self.require_function(function)

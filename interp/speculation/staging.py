@@ -108,6 +108,12 @@ class StagedValue(NamedTuple):
     """Symbols, Python numbers and concrete arrays."""
 
 
+NONE_VALUE = StagedValue(NONE, ())
+MISSING_VALUE = StagedValue(MISSING, ())
+"""The value of a variable that is not assigned."""
+_RUNNING_VALUE = StagedValue(ConstantLayout(RUNNING), ())
+
+
 class FunctionFrame(NamedTuple):
     """A function whose body is generated."""
 
@@ -200,9 +206,12 @@ class StagedState:
 
     variables: dict[str, StagedValue] = field(default_factory=dict)
     heap: dict[HeapKey, tuple[Any, ...]] = field(default_factory=dict)
-    exit: StagedValue = field(default_factory=lambda: StagedValue(ConstantLayout(RUNNING), ()))
-    result: StagedValue = field(default_factory=lambda: StagedValue(MISSING, ()))
+    exit: StagedValue = _RUNNING_VALUE
+    """The way in which the block that is generated was left, or RUNNING."""
+    result: StagedValue = MISSING_VALUE
+    """The value that `return` has given."""
     new_objects: tuple[NewObject, ...] = ()
+    """The objects whose `__init__` is being generated, the outermost first."""
 
     def copy(self) -> StagedState:
         return StagedState(dict(self.variables), dict(self.heap), self.exit, self.result, self.new_objects)
@@ -495,6 +504,22 @@ class Staging:
         self.check(is_within, node, "the integer has at most 62 bits", "an int of Python has no bound")
         return self.number("i", leaf)
 
+    def negate(self, predicate: Any) -> Any:
+        """`not` of a bool or a symbolic predicate."""
+        return not predicate if isinstance(predicate, bool) else self.emit("logical_not", predicate)
+
+    def has_exit(self, code: int) -> Any:
+        """Whether the block was left in this way, or not left for RUNNING: a bool, or a symbolic predicate."""
+        exit_ = self.state.exit
+        if isinstance(exit_.layout, ConstantLayout):
+            return exit_.layout.value == code
+        return self.emit("equal", exit_.leaves[0], code)
+
+    def fail_on_none(self, node: ast.AST) -> None:
+        """Assert that an access to an attribute of None is not reached."""
+        reason = "Python raises AttributeError where it is"
+        self.check(False, node, "it is not None", reason, raises=AttributeError)
+
     def leaf_of(self, value: StagedValue) -> Any:
         """The only value that stands for a number, constant or not. Raises NotSpeculable for an int of over 62 bits."""
         return _constant_leaf(value.layout) if isinstance(value.layout, ConstantLayout) else value.leaves[0]
@@ -774,7 +799,7 @@ class Staging:
             self.class_vector, self.row_vector = vectors
             region, results = current_region(), list[Any]()
             value = self.branch(predicate, then, otherwise)
-            for key, entry in self._entries(value, self.state).items():
+            for key, entry in {_ARM_VALUE: value, **self._entries(self.state)}.items():
                 leaves: list[Any] = []
                 for leaf in entry.leaves:
                     is_inner = isinstance(leaf, Symbol) and leaf._tagloom_value.region is region
@@ -787,7 +812,7 @@ class Staging:
         self.state, self.stack, self.current_node = start, stack, node
         self.class_vector, self.row_vector = vectors
         final = fill_results(ends, results)
-        value = final.pop("result of the arm")
+        value = final.pop(_ARM_VALUE)
         self._restore(final, start)
         return value
 
@@ -800,54 +825,50 @@ class Staging:
         start: StagedState,
     ) -> StagedValue:
         """Merge the values and states at the ends of two arms. An arm that never ends has None."""
-        entries: list[dict[Any, StagedValue] | None] = [None if end is None else self._entries(*end) for end in ends]
-        keys = list(dict.fromkeys(key for arm_entries in entries if arm_entries is not None for key in arm_entries))
+        arms = [None if end is None else {_ARM_VALUE: end[0], **self._entries(end[1])} for end in ends]
+        keys = dict.fromkeys(key for arm in arms if arm is not None for key in arm)
         pairs: list[tuple[Any, Any]] = []
         merged: dict[Any, tuple[Layout, list[Any]]] = {}
         for key in keys:
-            values = [
-                None if arm_entries is None else arm_entries.get(key, StagedValue(MISSING, ()))
-                for arm_entries in entries
-            ]
-            arm_values = [value for value in values if value is not None]
-            layout = arm_values[0].layout if len(arm_values) == 1 else join(arm_values[0].layout, arm_values[1].layout)
-            sides: list[tuple[Any, ...]] = []
-            for part, value in zip(branches, values, strict=True):
-                with enter_region(part):
-                    sides.append(tuple(zero_leaves(layout)) if value is None else self.coerce(value, layout).leaves)
-            leaves: list[Any] = []
-            for position, type_ in enumerate(layout.types):
-                then_leaf, else_leaf = sides[0][position], sides[1][position]
-                alone = else_leaf if values[0] is None else then_leaf if values[1] is None else None
-                outer = alone if alone is not None and self._is_outer(alone, branches) else None
-                if outer is not None or is_same_leaf(then_leaf, else_leaf):
-                    leaves.append(then_leaf if outer is None else outer)
-                else:
-                    leaves.append(_CondResult(len(pairs)))
-                    pairs.append(
-                        (
-                            self._operand_of(then_leaf, type_, branches[0]),
-                            self._operand_of(else_leaf, type_, branches[1]),
-                        )
-                    )
-            merged[key] = layout, leaves
+            values = [None if arm is None else arm.get(key, MISSING_VALUE) for arm in arms]
+            merged[key] = self._merge_values(values, branches, pairs)
         results: list[Any] = []
         if pairs or any(part.nodes for part in branches):
             results = self._emit_cond(region, predicate, branches, pairs)
         final = fill_results(merged, results)
-        value = final.pop("result of the arm")
+        value = final.pop(_ARM_VALUE)
         self._restore(final, start)
         states = [end[1] for end in ends if end is not None]
-        for position, new in enumerate(start.new_objects):
-            objects = [state.new_objects[position] for state in states]
-            merged_object = objects[0].merge(objects[-1])
-            self.state.new_objects = (
-                *self.state.new_objects[:position],
-                merged_object,
-                *start.new_objects[position + 1 :],
-            )
-            assert merged_object.owner is new.owner
+        count = len(start.new_objects)  # an exception may leave others behind
+        self.state.new_objects = tuple(map(NewObject.merge, states[0].new_objects[:count], states[-1].new_objects))
         return value
+
+    def _merge_values(
+        self,
+        values: Sequence[StagedValue | None],
+        branches: tuple[RegionBuilder, RegionBuilder],
+        pairs: list[tuple[Any, Any]],
+    ) -> tuple[Layout, list[Any]]:
+        """The layout and leaves of a value after two arms, None for an arm that never ends. Where the arms differ, a
+        leaf is a result of the cond, and the results of the arms are added to its `pairs`."""
+        layouts = [value.layout for value in values if value is not None]
+        layout = layouts[0] if len(layouts) == 1 else join(*layouts)
+        sides: list[tuple[Any, ...]] = []
+        for part, value in zip(branches, values, strict=True):
+            with enter_region(part):
+                sides.append(tuple(zero_leaves(layout)) if value is None else self.coerce(value, layout).leaves)
+        leaves: list[Any] = []
+        for then_leaf, else_leaf, type_ in zip(*sides, layout.types, strict=True):
+            alone = else_leaf if values[0] is None else then_leaf if values[1] is None else None
+            if alone is not None and self._is_outer(alone, branches):
+                leaves.append(alone)
+            elif is_same_leaf(then_leaf, else_leaf):
+                leaves.append(then_leaf)
+            else:
+                leaves.append(_CondResult(len(pairs)))
+                then_operand = self._operand_of(then_leaf, type_, branches[0])
+                pairs.append((then_operand, self._operand_of(else_leaf, type_, branches[1])))
+        return layout, leaves
 
     def _is_outer(self, leaf: Any, branches: tuple[RegionBuilder, RegionBuilder]) -> bool:
         """Whether a value of an arm existed before the branch."""
@@ -872,16 +893,16 @@ class Staging:
         results = self.located(lambda: emit_cond(region, to_operand(predicate), branches, operands, names))
         return [Symbol(result) for result in results]
 
-    def _entries(self, value: StagedValue, state: StagedState) -> dict[Any, StagedValue]:
-        """A value and a state as values by key."""
-        entries: dict[Any, StagedValue] = {"result of the arm": value}
-        entries |= {("variable", name): value for name, value in state.variables.items()}
+    def _entries(self, state: StagedState) -> dict[Any, StagedValue]:
+        """A state as values by key, which `_restore` takes."""
+        entries: dict[Any, StagedValue] = {("variable", name): value for name, value in state.variables.items()}
         entries |= {("exit",): state.exit, ("result",): state.result}
         for key, leaves in {**self.new_leaves, **state.heap}.items():
             entries["heap", key] = StagedValue(_VectorLayout(key, tuple(self.key_types(key))), leaves)  # type: ignore[arg-type]
         return entries
 
     def _restore(self, entries: dict[Any, StagedValue], start: StagedState) -> None:
+        """Set the state to these entries, with the objects under construction of `start`."""
         self.state = StagedState({}, {}, entries["exit",], entries["result",], start.new_objects)
         for key, value in entries.items():
             if key[0] == "variable":
@@ -895,13 +916,7 @@ class Staging:
         assert region is not None
         carried_layouts = self._carried_layouts(region, test, body)
         start, node = self.state, self.current_node
-        entries = self._entries(StagedValue(NONE, ()), start)
-        initial: list[Any] = []
-        for key, layout in carried_layouts.items():
-            value = self.coerce(entries.get(key, StagedValue(MISSING, ())), layout)
-            initial += [as_start(leaf, type_) for leaf, type_ in zip(value.leaves, layout.types, strict=True)]
-        if not initial:
-            initial = [np.bool_(False)]
+        initial = self._carried_leaves(carried_layouts) or [np.bool_(False)]
 
         def enter(leaves: Sequence[Any]) -> None:
             self.state = start.copy()
@@ -918,13 +933,8 @@ class Staging:
                 body()
             except Unreachable:
                 return leaves
-            after = self._entries(StagedValue(NONE, ()), self.state)
             new_objects.append(self.state.new_objects)
-            next_leaves: list[Any] = []
-            for key, layout in carried_layouts.items():
-                value = self.coerce(after.get(key, StagedValue(MISSING, ())), layout)
-                next_leaves += [as_start(leaf, type_) for leaf, type_ in zip(value.leaves, layout.types, strict=True)]
-            return tuple(next_leaves) or leaves
+            return tuple(self._carried_leaves(carried_layouts)) or leaves
 
         new_objects = [start.new_objects]
         try:
@@ -937,12 +947,20 @@ class Staging:
         self._set_entries(carried_layouts, results)
         self.state.new_objects = tuple(map(NewObject.merge, start.new_objects, new_objects[-1]))
 
+    def _carried_leaves(self, layouts: dict[Any, Layout]) -> list[Any]:
+        """The values of the state that a loop carries, in these layouts."""
+        entries, leaves = self._entries(self.state), list[Any]()
+        for key, layout in layouts.items():
+            value = self.coerce(entries.get(key, MISSING_VALUE), layout)
+            leaves += [as_start(leaf, type_) for leaf, type_ in zip(value.leaves, layout.types, strict=True)]
+        return leaves
+
     def _set_entries(self, layouts: dict[Any, Layout], leaves: Sequence[Any]) -> None:
+        """Replace the part of the state that a loop carries."""
         remaining = iter(leaves)
-        entries = self._entries(StagedValue(NONE, ()), self.state)
+        entries = self._entries(self.state)
         for key, layout in layouts.items():
             entries[key] = StagedValue(layout, tuple(next(remaining) for _ in layout.types))
-        del entries["result of the arm"]
         self._restore(entries, self.state)
 
     def _carried_layouts(
@@ -952,53 +970,54 @@ class Staging:
         are stable."""
         start = self.state
         carried_layouts: dict[Any, Layout] = {}
-        node = self.current_node
         while True:
-            mark = region.mark()
-            scratch = open_subregion(region)
-            self.state = start.copy()
-            with enter_region(scratch):
-                placeholders = [
-                    self.placeholder(type_) for layout in carried_layouts.values() for type_ in layout.types
-                ]
-                self._set_entries(carried_layouts, placeholders)
-                state_inside = self.state.copy()
-                try:
-                    test()
-                    self._check_no_changes(self._entries(StagedValue(NONE, ()), state_inside))
-                    body()
-                    state_after = self.state
-                except (Unreachable, NoTypeYet):
-                    state_after = state_inside
-            before, inside, after = (
-                self._entries(StagedValue(NONE, ()), state) for state in (start, state_inside, state_after)
-            )
-            region.reset(mark)
-            self.state, self.current_node = start, node
-            grown = False
-            for key in {**before, **after}:
-                before_trip, after_trip = inside.get(key), after.get(key, StagedValue(MISSING, ()))
-                if (
-                    before_trip is not None
-                    and before_trip.layout == after_trip.layout
-                    and all(map(is_same_leaf, before_trip.leaves, after_trip.leaves))
-                ):
+            states = start, *self._try_trip(region, test, body, carried_layouts)
+            before, at_start, at_end = map(self._entries, states)  # inference may have found new keys
+            has_grown = False
+            for key in {**before, **at_end}:
+                value = at_end.get(key, MISSING_VALUE)
+                if key in at_start and is_same_value(at_start[key], value):
                     continue
-                first = before.get(key, StagedValue(MISSING, ())).layout
-                layout = join(carried_layouts.get(key, widen_constants(first)), widen_constants(after_trip.layout))
+                first = before.get(key, MISSING_VALUE).layout
+                layout = join(carried_layouts.get(key, widen_constants(first)), widen_constants(value.layout))
                 if isinstance(layout, TextLayout) and len(layout.templates) > MAX_LOOP_TEMPLATES:
                     raise NotSpeculable("a string grows in a loop")
                 if carried_layouts.get(key) != layout:
-                    carried_layouts[key], grown = layout, True
-            if not grown:
+                    carried_layouts[key], has_grown = layout, True
+            if not has_grown:
                 return carried_layouts
 
-    def _check_no_changes(self, before: dict[Any, StagedValue]) -> None:
-        """Raises NotSpeculable where the test of a loop changes the state."""
-        after = self._entries(StagedValue(NONE, ()), self.state)
-        for key, value in after.items():
-            old = before.get(key)
-            if old is None or not all(map(is_same_leaf, old.leaves, value.leaves)) or old.layout != value.layout:
+    def _try_trip(
+        self,
+        region: RegionBuilder,
+        test: Callable[[], Any],
+        body: Callable[[], None],
+        carried_layouts: dict[Any, Layout],
+    ) -> tuple[StagedState, StagedState]:
+        """The states before and after a trip of a loop that carries values of these layouts. What the trip generates is
+        dropped."""
+        start, node, mark = self.state, self.current_node, region.mark()
+        self.state = start.copy()
+        with enter_region(open_subregion(region)):
+            types = [type_ for layout in carried_layouts.values() for type_ in layout.types]
+            self._set_entries(carried_layouts, list(map(self.placeholder, types)))
+            at_start = at_end = self.state.copy()
+            try:
+                test()
+                self._check_no_changes(at_start)
+                body()
+                at_end = self.state
+            except (Unreachable, NoTypeYet):
+                pass
+        region.reset(mark)
+        self.state, self.current_node = start, node
+        return at_start, at_end
+
+    def _check_no_changes(self, start: StagedState) -> None:
+        """Raises NotSpeculable where the test of a loop has changed the state."""
+        before = self._entries(start)
+        for key, value in self._entries(self.state).items():
+            if key not in before or not is_same_value(before[key], value):
                 raise NotSpeculable("the test of a `while` loop changes a variable or an attribute")
 
     def outer_placeholder(self, type_: Type) -> Symbol:
@@ -1298,6 +1317,10 @@ class SourceSite:
         return f"made in line {self.location.line}"
 
 
+_ARM_VALUE = "value of the arm"
+"""The key of the value of an arm, beside the entries of the state at its end."""
+
+
 class _CondResult(NamedTuple):
     """The result, at this position, of the cond that a merge emits."""
 
@@ -1340,11 +1363,17 @@ def widen_constants(layout: Layout) -> Layout:
 
 
 def is_same_leaf(first: Any, second: Any) -> bool:
+    """Whether two leaves are the same symbol, the same array, or the same int or bool."""
     if isinstance(first, Symbol) and isinstance(second, Symbol):
         return first._tagloom_value is second._tagloom_value
     if isinstance(first, Symbol) or isinstance(second, Symbol) or type(first) is not type(second):
         return False
     return first is second or (type(first) in (bool, int) and first == second)
+
+
+def is_same_value(first: StagedValue, second: StagedValue) -> bool:
+    """Whether two values have the same layout, and the same symbols or constants."""
+    return first.layout == second.layout and all(map(is_same_leaf, first.leaves, second.leaves))
 
 
 def as_start(leaf: Any, type_: Type) -> Any:

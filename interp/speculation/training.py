@@ -25,7 +25,6 @@ from ..training.optimizers import Optimizer
 from . import arithmetic
 from .heap import PlaceKey, slot_name
 from .layouts import (
-    NONE,
     NUMBER_CLASSES,
     ArrayLayout,
     ConstantLayout,
@@ -36,7 +35,7 @@ from .layouts import (
     TupleLayout,
 )
 from .recording import python_function
-from .staging import GraphValue, NestedFunction, StagedValue, Staging, is_same_leaf
+from .staging import NONE_VALUE, GraphValue, NestedFunction, StagedValue, Staging, is_same_leaf
 
 
 @dataclass(eq=False)
@@ -217,7 +216,7 @@ def _watch(staging: Staging, owner: StagedValue, values: list[StagedValue], node
         _check_identity(staging, leaf)
         if not staging.is_inferring:
             staging.located(partial(staged.tape.watch, leaf.leaves[0]))
-    return StagedValue(NONE, ())
+    return NONE_VALUE
 
 
 def _gradient(staging: Staging, owner: StagedValue, values: list[StagedValue], node: ast.AST) -> StagedValue:
@@ -249,7 +248,7 @@ def _assign(staging: Staging, owner: StagedValue, values: list[StagedValue], nod
     if not staging.is_inferring and staging.is_recording():
         raise NotSpeculable("a variable is assigned while a tape records")
     staging.write_heap(PlaceKey(static, "value"), value, node)
-    return StagedValue(NONE, ())
+    return NONE_VALUE
 
 
 def _assign_by(op: str) -> Callable[..., StagedValue]:
@@ -271,7 +270,7 @@ def _apply(staging: Staging, owner: StagedValue, values: list[StagedValue], node
             raise NotSpeculable(f"a variable has a gradient of the wrong type, {gradient.layout}")
     for gradient, variable in zip(gradients, variables, strict=True):
         _step(staging, static, gradient.leaves[0], variable, node)
-    return StagedValue(NONE, ())
+    return NONE_VALUE
 
 
 def _step(staging: Staging, static: StaticObject, gradient: Any, variable: StagedValue, node: ast.AST) -> None:
