@@ -3,29 +3,18 @@ errors for features that tagloom lacks."""
 
 from __future__ import annotations
 
-import keyword
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Protocol
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
-from ...core.errors import Malformed, TagloomError, Usage
+from ...core.errors import Malformed, Usage
 from ...core.frontend.trace.source_location import user_location
 from ...core.frontend.trace.symbol import array_namespace
 from .export.walker import REFUSAL_KINDS
 
 tl: Any = array_namespace()
 """The functions from which rows are composed."""
-
-
-class ForeignRow(Protocol):
-    """A row of an importer: what an operation of another system computes."""
-
-    @property
-    def name(self) -> str: ...
-
-    @property
-    def compute(self) -> Callable[..., Any]: ...
 
 
 class Unsupported(Usage):
@@ -51,32 +40,3 @@ def require(condition: Any, message: str) -> None:
         tl.assert_(condition, message)
     elif not condition:
         raise Malformed(message, where=user_location())
-
-
-def call_row(row: ForeignRow, operands: Sequence[Any], keywords: Mapping[str, Any]) -> Any:
-    """The result of a row, or its results. Raises Malformed if it does not take these operands."""
-    try:
-        return row.compute(*operands, **keywords)
-    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
-        if isinstance(error, TagloomError):
-            raise
-        details = f"{type(error).__name__}: {error}"
-        raise Malformed(f"{row.name} does not take these operands", where=user_location(), got=details) from error
-    except MemoryError as error:
-        raise unsupported("limit", f"{row.name} needs more memory than there is", got=error) from None
-
-
-def as_results(result: Any) -> Sequence[Any]:
-    """The results of a row, several or one."""
-    return result if isinstance(result, tuple | list) else (result,)
-
-
-def identifier(name: str, default: str) -> str:
-    """A foreign name as an identifier.
-
-    >>> identifier("layer.0/weight", "constant"), identifier("", "constant")
-    ('layer_0_weight', 'constant')
-    """
-    text = "".join(letter if letter.isascii() and letter.isalnum() else "_" for letter in name).strip("_")[:40]
-    is_name = text.isidentifier() and not keyword.iskeyword(text)
-    return text if is_name else f"{default}_{text}" if text else default

@@ -24,15 +24,14 @@ from ....core import dtypes
 from ....core.dtypes import DType
 from ....core.errors import Invalid, Malformed
 from ....core.frontend.array_api.common import type_of
-from ....core.frontend.trace.captures import Resource, constant_resource
-from ....core.frontend.trace.program_builder import MAX_LITERAL_ELEMENTS, suspend_tracing
 from ....core.frontend.trace.source_location import user_location
 from ....core.types import Type
 from ...function.function import Function
 from ..folding import MAX_FOLDED_ELEMENTS, fold, is_small, is_small_constant
-from ..refusals import call_row, identifier
+from ..foreign_rows import call_row
+from ..functions import CapturedConstants, identifier
 from .listing import ModelListing, node_scopes
-from .operators import NeedsConstantOperand, Operator, SizeVector, as_single_value, find_operator, tl, unsupported
+from .operators import NeedsConstantOperand, Operator, SizeVector, as_single_value, find_operator, unsupported
 from .sequences import ItemSequence, PackedSequence
 
 MAX_DEPTH = 12
@@ -80,8 +79,7 @@ class ModelInterpreter:
         }
         self.constants: dict[int, tuple[onnx.TensorProto, Any]] = {}
         """The large tensors of the model and their values, by the identities of the tensors."""
-        self.resources: list[Resource] = []
-        """Keeps the resources of large tensors, with their names, while the model lives."""
+        self.captured_constants = CapturedConstants()
         self.calls: dict[tuple[Any, ...], Function] = {}
         """The functions of the program that stand for the model's own, by name and attributes."""
         self.constant_operands: dict[int, set[int]] = {}
@@ -113,12 +111,9 @@ class ModelInterpreter:
         if id(tensor) in self.constants:
             return self.constants[id(tensor)][1]
         array = tensor_elements(tensor)
-        if array.size <= MAX_LITERAL_ELEMENTS:
-            return array
-        with suspend_tracing():
-            value = tl.asarray(array)
-        self.resources.append(constant_resource(value, lambda _: identifier(tensor.name, "constant")))
-        self.constants[id(tensor)] = tensor, value
+        value = self.captured_constants.admit(array, identifier(tensor.name, "constant"))
+        if value is not array:
+            self.constants[id(tensor)] = tensor, value
         return value
 
     def evaluate_nodes(

@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
-from inspect import Parameter, Signature
 from pathlib import Path
 from typing import Any
 
@@ -18,13 +17,12 @@ import onnx
 
 from ....core.errors import Invalid, Malformed, TagloomError, Usage
 from ....core.files import path_errors
-from ....core.frontend.trace.annotation import DerivedFunction, FunctionSpec
-from ....core.frontend.trace.pytree import TreeType, leaf_type
-from ....core.program.program import UniqueNames
+from ....core.frontend.trace.annotation import DerivedFunction
+from ....core.frontend.trace.pytree import leaf_type
 from ....core.value import admit
 from ...function.function import Function
 from ..foreign_parser import run_parser
-from ..refusals import identifier
+from ..functions import function_spec, identifier, unique_identifiers
 from . import rows  # noqa: F401 - registers the operators
 from .interpreter import ModelInterpreter, NeedsConstant, declared_type, is_static, reachable_names
 from .operators import unsupported
@@ -128,13 +126,8 @@ class ImportedModel:
             raise Usage(f"the model has no input {sorted(unknown)[0]!r}", required=", ".join(infos))
         fixed = {name: as_input(value, infos[name]) for name, value in constants.items()}
         inputs = [parameter for parameter in self.inputs if parameter.name not in fixed]
-        unique = UniqueNames()
-        parameters: list[tuple[str, TreeType | None]] = []
-        for parameter in inputs:
-            type_ = declared_type(parameter)
-            parameters.append(
-                (unique.fresh_name(identifier(parameter.name, "x")), None if type_ is None else leaf_type(type_))
-            )
+        types = [None if type_ is None else leaf_type(type_) for type_ in map(declared_type, inputs)]
+        names = unique_identifiers(parameter.name for parameter in inputs)
 
         def evaluate(*arguments: Any) -> Any:
             values = {
@@ -143,8 +136,7 @@ class ImportedModel:
             return self.evaluate({**fixed, **values})
 
         python = DerivedFunction(self.name, self.interpreter.listing.definition(), evaluate)
-        signature = Signature([Parameter(name, Parameter.POSITIONAL_OR_KEYWORD) for name, _ in parameters])
-        spec = FunctionSpec(python, tuple(parameters), None, signature=signature)
+        spec = function_spec(python, list(zip(names, types, strict=True)))
         return Function(python, lambda _: spec)
 
     def evaluate(self, values: Mapping[str, Any]) -> Any:

@@ -14,6 +14,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from ..foreign_rows import keyword_parameters
 from ..refusals import require, tl, unsupported
 
 __all__ = ["NeedsConstantOperand", "Operator", "SizeVector", "as_single_value", "find_operator", "operator", "require",
@@ -85,7 +86,7 @@ def operator(
 
     def register(compute: Compute) -> Compute:
         parameters = inspect.signature(compute).parameters.values()
-        keywords = {parameter.name for parameter in parameters if parameter.kind is inspect.Parameter.KEYWORD_ONLY}
+        keywords = keyword_parameters(compute)
         has_others = any(parameter.kind is inspect.Parameter.VAR_KEYWORD for parameter in parameters)
         special = {"output_count", "call"}
         for name in names:
@@ -95,7 +96,7 @@ def operator(
                 compute,
                 static,
                 is_folded,
-                None if has_others else frozenset(keywords - special),
+                None if has_others else keywords - special,
                 "output_count" in keywords,
                 "call" in keywords,
                 takes_sizes,

@@ -13,7 +13,6 @@ import re
 from collections import ChainMap
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from inspect import Parameter, Signature
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -21,17 +20,17 @@ import numpy as np
 from ....core.errors import Malformed
 from ....core.escape import escape_line
 from ....core.frontend.array_api.common import shape_of, type_of
-from ....core.frontend.trace.annotation import DerivedFunction, FunctionSpec
-from ....core.frontend.trace.captures import Resource, constant_resource
+from ....core.frontend.trace.annotation import DerivedFunction
 from ....core.frontend.trace.program_builder import MAX_LITERAL_ELEMENTS, suspend_tracing
 from ....core.frontend.trace.pytree import TreeType, flat_tuple_type, leaf_type
 from ....core.frontend.trace.source_location import user_location
-from ....core.program.program import UniqueNames
 from ....core.types import Type
 from ...function.function import Function
 from ..folding import MAX_FOLDED_ELEMENTS, is_small_constant
+from ..foreign_rows import as_results, call_row
+from ..functions import CapturedConstants, function_spec, identifier, unique_identifiers
 from ..listing import Listing, abbreviate_name
-from ..refusals import as_results, call_row, identifier, tl, unsupported
+from ..refusals import tl, unsupported
 from .module import ForeignModule, ModuleFunction, Operation, OperationBlock, constant_elements
 from .operations import ROWS, HloRow
 
@@ -104,8 +103,7 @@ class ModuleInterpreter:
         """The names of the parameters of functions, and of loop variables that begin with their values."""
         self.functions: dict[str, Function] = {}
         self.constants: dict[Operation, Any] = {}
-        self.resources: list[Resource] = []
-        """Keeps the resources of large constants, with their names, while the module lives."""
+        self.captured_constants = CapturedConstants()
 
     def body_of(self, name: str) -> tuple[ModuleFunction, OperationBlock]:
         """A function of the module and its body; raises Malformed where there is none."""
@@ -148,9 +146,8 @@ class ModuleInterpreter:
         module_function, body = self.body_of(name)
         definition = definition or self.listing.definition(module_function.place.line)
         python = DerivedFunction(own_name, definition, lambda *arguments: evaluate(name, *arguments))
-        parameters = tuple(zip(names or parameter_names(body.names), types, strict=True))
-        signature = Signature([Parameter(parameter, Parameter.POSITIONAL_OR_KEYWORD) for parameter, _ in parameters])
-        spec = FunctionSpec(python, parameters, result, signature=signature)
+        parameters = list(zip(names or unique_identifiers(body.names), types, strict=True))
+        spec = function_spec(python, parameters, result)
         return Function(python, lambda _: spec)
 
     def evaluate_function(self, name: str, *arguments: Any) -> Any:
@@ -262,13 +259,9 @@ class ModuleInterpreter:
             shape = tuple(int(size or 0) for size in type_.shape or ())
             if elements.size == 1 and shape:
                 value: Any = Splat(elements.reshape(()), shape)
-            elif elements.size <= MAX_LITERAL_ELEMENTS:
-                value = elements.reshape(shape)
             else:
-                with suspend_tracing():
-                    value = tl.asarray(elements.reshape(shape))
                 name = identifier(operation_scopes(operation)[-1], "constant")
-                self.resources.append(constant_resource(value, lambda _: name))
+                value = self.captured_constants.admit(elements.reshape(shape), name)
             self.constants[operation] = value
         return self.constants[operation]
 
@@ -341,9 +334,3 @@ def operation_scopes(operation: Operation) -> list[str]:
         parts.append(f"<{name}>")  # no scope: what is in its regions has its own
     parts = [*operation.place.helpers, *(parts or [name])]
     return list(map(abbreviate_name, parts))
-
-
-def parameter_names(names: Sequence[str]) -> list[str]:
-    """Names for the parameters of a block, all different."""
-    unique = UniqueNames()
-    return [unique.fresh_name(identifier(name, "x")) for name in names]

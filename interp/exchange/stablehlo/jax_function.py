@@ -12,7 +12,7 @@ from ....core.errors import Usage
 from ....core.frontend.trace.pytree import LEAF, TreeType, flatten
 from ....core.program.program import UniqueNames
 from ...function.function import Function
-from ..refusals import identifier
+from ..functions import identifier
 from . import rows  # noqa: F401 - registers the operations
 from .interpreter import ModuleInterpreter
 from .model import entry_of

@@ -11,7 +11,7 @@ from ....core.errors import Usage
 from ....core.files import read_regular_file
 from ...function.function import Function
 from ..foreign_parser import run_parser
-from ..refusals import identifier
+from ..functions import identifier
 from . import rows  # noqa: F401 - registers the operations
 from .interpreter import ModuleInterpreter
 from .module import ForeignModule, read_module

@@ -6,11 +6,11 @@ functions.
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
+from ..foreign_rows import keyword_parameters
 from ..refusals import require, tl, unsupported
 
 __all__ = ["ROWS", "HloRow", "require", "row", "tl", "unsupported"]
@@ -44,8 +44,7 @@ def row(
     """Register a function as the row of operations."""
 
     def register(compute: Compute) -> Compute:
-        parameters = inspect.signature(compute).parameters.values()
-        keywords = {parameter.name for parameter in parameters if parameter.kind is inspect.Parameter.KEYWORD_ONLY}
+        keywords = keyword_parameters(compute)
         special = {"result", "operation", "regions"}
         for name in names:
             full_name = f"{dialect}.{name}"
@@ -54,7 +53,7 @@ def row(
                 compute,
                 is_elementwise,
                 takes_splats,
-                frozenset(keywords - special),
+                keywords - special,
                 "result" in keywords,
                 "operation" in keywords,
                 "regions" in keywords,

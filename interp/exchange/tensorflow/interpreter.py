@@ -11,24 +11,22 @@ import functools
 from collections import ChainMap
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from inspect import Parameter, Signature
 from typing import Any
 
 import numpy as np
 
 from ....core.errors import Malformed
 from ....core.frontend.eager.variable import Variable
-from ....core.frontend.trace.annotation import DerivedFunction, FunctionSpec
-from ....core.frontend.trace.captures import Resource, constant_resource
-from ....core.frontend.trace.program_builder import MAX_LITERAL_ELEMENTS, suspend_tracing
+from ....core.frontend.trace.annotation import DerivedFunction
 from ....core.frontend.trace.pytree import leaf_type
 from ....core.frontend.trace.source_location import user_location
-from ....core.program.program import UniqueNames
 from ....core.types import Type
 from ...function.function import Function
 from ..folding import fold, is_small_constant
-from ..refusals import as_results, call_row, identifier, tl, unsupported
-from .control import SWITCHES, ControlAnalysis, Gate, LoopFrame
+from ..foreign_rows import as_results, call_row
+from ..functions import CapturedConstants, function_spec, identifier, unique_identifiers
+from ..refusals import tl, unsupported
+from .control import SWITCHES, BranchGroup, ControlAnalysis, Gate, LoopFrame
 from .graph import Endpoint, ForeignGraph, ForeignNode, GraphLibrary, read_function
 from .listing import GraphListing, node_scopes
 from .loops import DEFAULT_PARALLEL_ITERATIONS, CarriedLoop, evaluate_branches, evaluate_loop
@@ -86,8 +84,7 @@ class GraphInterpreter:
         self.analyses: dict[ForeignGraph, ControlAnalysis] = {}
         self.effects: dict[ForeignGraph, set[str]] = {}
         self.constants: dict[ForeignNode, Any] = {}
-        self.resources: list[Resource] = []
-        """Keeps the resources of large constants, with their names, while the graph lives."""
+        self.captured_constants = CapturedConstants()
         self.functions: dict[tuple[Any, ...], Function] = {}
         self.depth = 0
         self.evaluated = 0
@@ -165,7 +162,7 @@ class GraphInterpreter:
         """The function that the graph computes; `wrap` makes its result of the values of the outputs."""
         arguments = [each for each in self.graph.arguments if each.node not in self.captures]
         types = [leaf_type(Type(each.element.dtype, each.shape)) for each in arguments]
-        names = unique_names(each.node for each in arguments)
+        names = unique_identifiers(each.node for each in arguments)
 
         def evaluate(*operands: Any) -> Any:
             self.evaluated = 0
@@ -180,8 +177,7 @@ class GraphInterpreter:
     ) -> Function:
         """A function of this name, defined where a graph is."""
         python = DerivedFunction(name, self.listing.definition(self.listing.line_of(graph)), evaluate)
-        signature = Signature([Parameter(each, Parameter.POSITIONAL_OR_KEYWORD) for each, _ in parameters])
-        spec = FunctionSpec(python, tuple(parameters), None, signature=signature)
+        spec = function_spec(python, parameters)
         return Function(python, lambda _: spec)
 
     def call_function(self, name: str, operands: Sequence[Any]) -> list[Any]:
@@ -198,7 +194,7 @@ class GraphInterpreter:
         key = (name, *((position, id(handle)) for position, handle in handles.items()))
         if key not in self.functions:
             places = [position for position in range(len(operands)) if position not in handles]
-            names = unique_names(graph.arguments[position].node for position in places)
+            names = unique_identifiers(graph.arguments[position].node for position in places)
 
             def evaluate(*arguments: Any) -> Any:
                 values = {**handles, **dict(zip(places, arguments, strict=True))}
@@ -277,7 +273,7 @@ class GraphInterpreter:
         graph, node = scope.graph, scope.graph.nodes[name]
         analysis = self.analysis(graph)
         if name in analysis.frames:
-            enters = [graph.nodes[each] for each in frame_enters(graph, analysis.frames[name])]
+            enters = frame_enters(graph, analysis.frames[name])
             data = [endpoint.node for enter in enters for endpoint in enter.inputs]
             return [*data, *self.controls(graph, (each for enter in enters for each in enter.controls))]
         if node.op == "Merge":
@@ -376,110 +372,65 @@ class GraphInterpreter:
 
     def evaluate_group(self, scope: GraphScope, name: str) -> dict[str, Sequence[Any]]:
         """The values of the Merges of a conditional."""
-        graph, analysis = scope.graph, self.analysis(scope.graph)
-        group = analysis.group(name)
+        graph, group = scope.graph, self.analysis(scope.graph).group(name)
         predicate = self.value(scope, group.predicate)
-        used = [each for each in group.merges if graph.data_used & {Endpoint(each), Endpoint(each, 1)}]
         ports = sorted({port for each in group.merges for port in group.sides[each]})
-
-        def side(port: int) -> list[Any]:
-            inner = scope.inner({}, {group.predicate: port})
-            inputs = {each: graph.nodes[each].inputs[group.sides[each][port]] for each in used}
-            gate = Gate(group.predicate, port)
-            controls = [
-                control for each in group.merges for control in self.controls(graph, graph.nodes[each].controls)
-            ]
-            effects = [control for control in controls if gate in analysis.node_gates(control)]
-            sources = [graph.nodes[each].inputs[group.sides[each][port]].node for each in group.merges]
-            self.evaluate(inner, [*(each.node for each in inputs.values()), *self.controls(graph, sources), *effects])
-            values: list[Any] = [self.value(inner, inputs[each]) for each in used]
-            return [
-                *values,
-                *(np.int32(group.sides[each][port]) for each in used if Endpoint(each, 1) in graph.data_used),
-            ]
-
-        count = len(ports) if ports == list(range(len(ports))) else 0
-        if not count:
+        if not ports or ports != list(range(len(ports))):
             raise unsupported("construct", f"Merge {name} does not take all outputs of a Switch")
-        is_effectful = not self.effectful(graph).isdisjoint(group.merges)
-        if not used and not is_effectful:
+        used = [each for each in group.merges if graph.data_used & {Endpoint(each), Endpoint(each, 1)}]
+        if not used and self.effectful(graph).isdisjoint(group.merges):
             return {each: (np.bool_(True), np.int32(0)) for each in group.merges}
+        sides = [functools.partial(self.evaluate_side, scope, group, used, port) for port in ports]
         if is_constant(predicate):
-            results = side(chosen_output(predicate, count))
+            results = sides[chosen_output(predicate, len(sides))]()
         else:
-            results = evaluate_branches(predicate, [functools.partial(side, port) for port in range(count)])
-        values, indices = iter(results[: len(used)]), iter(results[len(used) :])
+            results = evaluate_branches(predicate, sides)
         outputs: dict[str, Sequence[Any]] = dict.fromkeys(group.merges, (DEAD, DEAD))
+        values, indices = iter(results[: len(used)]), iter(results[len(used) :])
         for each in used:
             outputs[each] = (next(values), next(indices) if Endpoint(each, 1) in graph.data_used else DEAD)
         return outputs
 
+    def evaluate_side(self, scope: GraphScope, group: BranchGroup, used: Sequence[str], port: int) -> list[Any]:
+        """The inputs that the Merges in use take from one side of a conditional, then the positions of these inputs,
+        for the Merges whose second output is used. It runs the effects of the side."""
+        graph, analysis = scope.graph, self.analysis(scope.graph)
+        inner = scope.inner({}, {group.predicate: port})
+        inputs = {each: graph.nodes[each].inputs[group.sides[each][port]] for each in group.merges}
+        sources = self.controls(graph, [endpoint.node for endpoint in inputs.values()])
+        gate = Gate(group.predicate, port)
+        effects = [
+            control
+            for each in group.merges
+            for control in self.controls(graph, graph.nodes[each].controls)
+            if gate in analysis.node_gates(control)
+        ]
+        self.evaluate(inner, [*(inputs[each].node for each in used), *sources, *effects])
+        positions = [np.int32(group.sides[each][port]) for each in used if Endpoint(each, 1) in graph.data_used]
+        return [*(self.value(inner, inputs[each]) for each in used), *positions]
+
     def evaluate_frame(self, scope: GraphScope, frame: LoopFrame) -> dict[str, Sequence[Any]]:
         """The values of the Exits of a frame."""
         graph, analysis = scope.graph, self.analysis(scope.graph)
-        nodes = graph.nodes
-        enters = [nodes[each] for each in frame_enters(graph, frame)]
         if any(merge in scope.values for merge in frame.merges):
             raise Malformed(f"a value leaves frame {frame.name!r} in its own body", where=user_location())
-        constants = {
-            enter.name: (self.value(scope, enter.inputs[0]),)
-            for enter in enters
-            if enter.attribute("is_constant", False)
-        }
-        starts = [self.value(scope, nodes[frame.enters[merge]].inputs[0]) for merge in frame.merges]
         gate = Gate(Endpoint(frame.condition), frame.body_port)
         for merge in frame.merges:
             if gate not in analysis.gates(frame.next_values[merge]):
                 message = f"the NextIteration of {merge} does not depend on LoopCond {frame.condition}"
                 raise Malformed(message, where=user_location(), required="a value of the body of the loop")
-
-        def inner(values: Sequence[Any], is_body: bool) -> GraphScope:
-            own: dict[str, Sequence[Any]] = dict(constants)
-            for merge, value in zip(frame.merges, values, strict=True):
-                own[merge] = (value, DEAD)
-                if is_body:
-                    outputs = (value, DEAD) if frame.body_port == 0 else (DEAD, value)
-                    own |= dict.fromkeys(frame.switches[merge], outputs)
-            if is_body:
-                own[frame.condition] = (np.asarray(frame.body_port == 1),)
-            return scope.inner(own, {Endpoint(frame.condition): frame.body_port} if is_body else {})
-
-        def test(values: Sequence[Any]) -> Any:
-            child, endpoint = inner(values, False), nodes[frame.condition].inputs[0]
-            self.evaluate(child, [endpoint.node, *self.controls(graph, nodes[frame.condition].controls)])
-            predicate = self.value(child, endpoint)
-            return predicate if frame.body_port == 1 else tl.logical_not(predicate)
-
-        def advance(values: Sequence[Any], wanted: Collection[int]) -> list[Any]:
-            child = inner(values, True)
-            following = [frame.next_values[merge] for merge in frame.merges]
-            controls = [each for merge in frame.merges for each in self.controls(graph, frame.next_controls[merge])]
-            self.evaluate(child, [*(following[k].node for k in wanted), *controls])
-            return [self.value(child, following[k]) if k in wanted else None for k in range(len(values))]
-
-        exits = {
-            merge: [
-                each.name for switch in frame.switches[merge] for each in graph.consumers[switch] if each.op == "Exit"
-            ]
-            for merge in frame.merges
+        constants = {
+            enter.name: (self.value(scope, enter.inputs[0]),)
+            for enter in frame_enters(graph, frame)
+            if enter.attribute("is_constant", False)
         }
-        loop = CarriedLoop(
-            names=unique_names(short_name(nodes[frame.enters[merge]].inputs[0].node) for merge in frame.merges),
-            starts=starts,
-            sources=[frame_sources(graph, frame, [frame.next_values[merge].node]) for merge in frame.merges],
-            condition_sources=frame_sources(graph, frame, [nodes[frame.condition].inputs[0].node]),
-            invariants=[k for k, merge in enumerate(frame.merges) if is_passed_on(graph, frame, merge)],
-            result_positions=[
-                k for k, merge in enumerate(frame.merges)
-                if any(Endpoint(each) in graph.data_used for each in exits[merge])
-            ],
-            has_effects=not self.effectful(graph).isdisjoint([frame.condition, *frame.next_values]),
-            parallel_iterations=enters[0].integer("parallel_iterations", DEFAULT_PARALLEL_ITERATIONS),
-            test=test,
-            advance=advance,
-        )  # fmt: skip
-        finals = evaluate_loop(loop)
-        return {each: (final,) for merge, final in zip(frame.merges, finals, strict=True) for each in exits[merge]}
+        evaluation = FrameEvaluation(self, scope, frame, constants)
+        finals = evaluate_loop(evaluation.carried_loop())
+        return {
+            each: (final,)
+            for merge, final in zip(frame.merges, finals, strict=True)
+            for each in evaluation.exits(merge)
+        }
 
     def constant(self, node: ForeignNode) -> Any:
         """The value of a Const. A large one is a concrete array, which the program captures by name."""
@@ -493,12 +444,9 @@ class GraphInterpreter:
         """A value that stands outside the program: a large array becomes a concrete one, a variable a handle."""
         if value is None or isinstance(value, Variable):
             return VariableHandle(name, value)
-        if not isinstance(value, StringArray) and value.size > MAX_LITERAL_ELEMENTS:
-            own_name = identifier(short_name(name), "constant")
-            with suspend_tracing():
-                value = tl.asarray(value)
-            self.resources.append(constant_resource(value, lambda _: own_name))
-        return value
+        if isinstance(value, StringArray):
+            return value
+        return self.captured_constants.admit(value, identifier(short_name(name), "constant"))
 
     def apply_row(self, row: TensorFlowOperation, call: TensorFlowCall, operands: Sequence[Any]) -> Sequence[Any]:
         """The results of an op by its row; computed at once if they depend on small constants alone."""
@@ -546,10 +494,81 @@ def called_names(node: ForeignNode) -> list[str]:
     return [node.op, *(name for name in (*called, *branches) if isinstance(name, FunctionName))]
 
 
-def frame_enters(graph: ForeignGraph, frame: LoopFrame) -> list[str]:
+@dataclass(frozen=True, slots=True)
+class FrameEvaluation:
+    """The evaluation of a frame as a loop: one variable for each of its Merges, in their order."""
+
+    interpreter: GraphInterpreter
+    scope: GraphScope
+    frame: LoopFrame
+    constants: Mapping[str, Sequence[Any]]
+    """The values of the Enters that are the same in each iteration."""
+
+    @property
+    def graph(self) -> ForeignGraph:
+        return self.scope.graph
+
+    def carried_loop(self) -> CarriedLoop:
+        """The loop, for `evaluate_loop`."""
+        graph, frame, nodes = self.graph, self.frame, self.graph.nodes
+        start_inputs = [nodes[frame.enters[merge]].inputs[0] for merge in frame.merges]
+        condition_input = nodes[frame.condition].inputs[0]
+        has_used_exit = [any(Endpoint(each) in graph.data_used for each in self.exits(merge)) for merge in frame.merges]
+        first_enter = frame_enters(graph, frame)[0]
+        return CarriedLoop(
+            names=unique_identifiers(short_name(endpoint.node) for endpoint in start_inputs),
+            starts=[self.interpreter.value(self.scope, endpoint) for endpoint in start_inputs],
+            sources=[frame_sources(graph, frame, [frame.next_values[merge].node]) for merge in frame.merges],
+            condition_sources=frame_sources(graph, frame, [condition_input.node]),
+            invariants=[k for k, merge in enumerate(frame.merges) if is_passed_on(graph, frame, merge)],
+            result_positions=[k for k, is_used in enumerate(has_used_exit) if is_used],
+            has_effects=not self.interpreter.effectful(graph).isdisjoint([frame.condition, *frame.next_values]),
+            parallel_iterations=first_enter.integer("parallel_iterations", DEFAULT_PARALLEL_ITERATIONS),
+            test=self.test,
+            advance=self.advance,
+        )
+
+    def exits(self, merge: str) -> list[str]:
+        """The Exits by which a variable leaves the loop."""
+        switches = self.frame.switches[merge]
+        return [each.name for switch in switches for each in self.graph.consumers[switch] if each.op == "Exit"]
+
+    def test(self, values: Sequence[Any]) -> Any:
+        """Whether another iteration follows, for the values of all variables."""
+        condition, interpreter = self.graph.nodes[self.frame.condition], self.interpreter
+        inner = self.scope.inner(self.start_values(values), {})
+        interpreter.evaluate(inner, [condition.inputs[0].node, *interpreter.controls(self.graph, condition.controls)])
+        predicate = interpreter.value(inner, condition.inputs[0])
+        return predicate if self.frame.body_port == 1 else tl.logical_not(predicate)
+
+    def advance(self, values: Sequence[Any], wanted: Collection[int]) -> list[Any]:
+        """The next values of the variables at these positions, for the values of all; None for the others."""
+        frame, interpreter = self.frame, self.interpreter
+        own = self.start_values(values)
+        for merge, value in zip(frame.merges, values, strict=True):
+            outputs = (value, DEAD) if frame.body_port == 0 else (DEAD, value)
+            own |= dict.fromkeys(frame.switches[merge], outputs)
+        own[frame.condition] = (np.asarray(frame.body_port == 1),)
+        inner = self.scope.inner(own, {Endpoint(frame.condition): frame.body_port})
+        following = [frame.next_values[merge] for merge in frame.merges]
+        controls = [
+            each for merge in frame.merges for each in interpreter.controls(self.graph, frame.next_controls[merge])
+        ]
+        interpreter.evaluate(inner, [*(following[k].node for k in wanted), *controls])
+        return [interpreter.value(inner, following[k]) if k in wanted else None for k in range(len(values))]
+
+    def start_values(self, values: Sequence[Any]) -> dict[str, Sequence[Any]]:
+        """The outputs of the Enters and Merges at the start of an iteration."""
+        return {
+            **self.constants,
+            **{merge: (value, DEAD) for merge, value in zip(self.frame.merges, values, strict=True)},
+        }
+
+
+def frame_enters(graph: ForeignGraph, frame: LoopFrame) -> list[ForeignNode]:
     """The Enters of a frame."""
     nodes = graph.nodes.values()
-    return [node.name for node in nodes if node.op == "Enter" and node.attribute("frame_name") == frame.name]
+    return [node for node in nodes if node.op == "Enter" and node.attribute("frame_name") == frame.name]
 
 
 def frame_sources(graph: ForeignGraph, frame: LoopFrame, names: Sequence[str]) -> set[int]:
@@ -579,9 +598,3 @@ def chosen_output(value: Any, count: int) -> int:
 def short_name(name: str) -> str:
     """The last part of a node's name."""
     return name.rpartition("/")[2]
-
-
-def unique_names(names: Iterable[str]) -> list[str]:
-    """Names as identifiers, all different."""
-    unique = UniqueNames()
-    return [unique.fresh_name(identifier(name, "x")) for name in names]

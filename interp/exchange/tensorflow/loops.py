@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
-from inspect import Parameter, Signature
 from typing import Any
 
 import numpy as np
 
 from ....core.frontend.trace.control_flow import open_subregion
 from ....core.frontend.trace.program_builder import current_region, enter_region
+from ..functions import name_parameters
 from ..refusals import tl
 from .values import TensorList, VariableHandle, as_predicate, pack, unpack
 
@@ -61,16 +61,13 @@ def evaluate_loop(loop: CarriedLoop) -> list[Any]:
             complete[k] = unpack(value, starts[k])
         return complete
 
-    def name_parameters(function: Callable[..., Any]) -> Callable[..., Any]:
-        parameters = [Parameter(loop.names[k], Parameter.POSITIONAL_OR_KEYWORD) for k in carried]
-        function.__signature__ = Signature(parameters)  # type: ignore[attr-defined]
-        return function
+    name_variables = name_parameters([loop.names[k] for k in carried])
 
-    @name_parameters
+    @name_variables
     def condition(*values: Any) -> Any:
         return as_predicate(loop.test(all_values(values)))
 
-    @name_parameters
+    @name_variables
     def body(*values: Any) -> Any:
         results = loop.advance(all_values(values), carried)
         following = tuple(pack(results[k], f"loop variable {loop.names[k]}") for k in carried)

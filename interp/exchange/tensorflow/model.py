@@ -15,7 +15,7 @@ from ....core.errors import Malformed, Usage
 from ....core.files import path_errors
 from ....core.frontend.eager.variable import Variable
 from ...function.function import Function
-from ..refusals import identifier
+from ..functions import identifier
 from . import MODEL_FILES, rows  # noqa: F401 - registers the ops
 from .checkpoint import read_checkpoint
 from .graph import ForeignGraph, GraphLibrary, read_graph, read_library

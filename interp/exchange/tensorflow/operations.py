@@ -4,11 +4,11 @@ tagloom's own functions to the operands; its keyword parameters are attributes, 
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
+from ..foreign_rows import keyword_parameters
 from ..refusals import require, tl, unsupported
 
 __all__ = ["OPERATIONS", "TensorFlowOperation", "operation", "output_offset", "require", "tl", "unsupported"]
@@ -51,8 +51,7 @@ def operation(
     `TensorFlowCall`."""
 
     def register(compute: Compute) -> Compute:
-        parameters = inspect.signature(compute).parameters.values()
-        keywords = {parameter.name for parameter in parameters if parameter.kind is inspect.Parameter.KEYWORD_ONLY}
+        keywords = keyword_parameters(compute)
         for name in names:
             OPERATIONS[name] = TensorFlowOperation(
                 name,
@@ -60,7 +59,7 @@ def operation(
                 static,
                 outputs,
                 has_effect,
-                frozenset(keywords - {"node"}),
+                keywords - {"node"},
                 ignored,
                 "node" in keywords,
                 takes_values,

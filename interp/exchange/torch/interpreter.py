@@ -10,7 +10,6 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from inspect import Parameter, Signature
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -19,15 +18,16 @@ from ....core.errors import Malformed
 from ....core.frontend.array_api.common import shape_of, type_of
 from ....core.frontend.eager.variable import Variable
 from ....core.frontend.trace.annotation import DerivedFunction, FunctionSpec
-from ....core.frontend.trace.captures import Resource, constant_resource, read_variable
-from ....core.frontend.trace.program_builder import MAX_LITERAL_ELEMENTS, suspend_tracing
+from ....core.frontend.trace.captures import read_variable
 from ....core.frontend.trace.pytree import TreeType, flatten
 from ....core.frontend.trace.source_location import user_location
 from ....core.program.program import UniqueNames
 from ....core.types import Type
 from ...function.function import Function
 from ..folding import fold, is_small, is_small_constant
-from ..refusals import as_results, call_row, identifier, tl, unsupported
+from ..foreign_rows import as_results, call_row
+from ..functions import CapturedConstants, function_spec, identifier, unique_identifiers
+from ..refusals import tl, unsupported
 from .graph import (
     ExportedGraph,
     ExportedNode,
@@ -107,8 +107,7 @@ class ExportedInterpreter:
         """`array` is the value of a parameter, buffer or constant, by its name in the module."""
         self.program, self.name, self.read_array = program, name, array
         self.listing = ProgramListing(program, name)
-        self.resources: list[Resource] = []
-        """Keeps the resources of large constants, with their names, while the program lives."""
+        self.constants = CapturedConstants()
         self.arrays: dict[str, Any] = {}
         unique = UniqueNames()
         used = {each for node in walk(program.graph) for _, argument in node.arguments for each in names_in(argument)}
@@ -123,19 +122,13 @@ class ExportedInterpreter:
         value = self.read_array(target)
         if kind in STATE_KINDS:
             return Variable(value, name=name, trainable=kind == "parameter")
-        if value.size <= MAX_LITERAL_ELEMENTS:
-            return value
-        with suspend_tracing():
-            concrete = tl.asarray(value)
-        self.resources.append(constant_resource(concrete, lambda _: name))
-        return concrete
+        return self.constants.admit(value, name)
 
     def function(self) -> ExportedFunction:
         """The function that the program computes."""
         layouts = argument_layouts(self.program)
         types = [TreeType(layout.treedef, tuple(map(self.parameter_type, layout.leaf_names))) for layout in layouts]
-        unique = UniqueNames()
-        names = [unique.fresh_name(identifier(layout.name, "x")) for layout in layouts]
+        names = unique_identifiers(layout.name for layout in layouts)
 
         def evaluate(*arguments: Any) -> Any:
             leaves = [leaf for argument in arguments for leaf in flatten(argument, is_leaf=None)[0]]
@@ -145,8 +138,7 @@ class ExportedInterpreter:
             return self.finish(memories, self.evaluate_graph(self.program.graph, memories, ()))
 
         python = DerivedFunction(self.name, self.listing.definition(), evaluate)
-        signature = Signature([Parameter(name, Parameter.POSITIONAL_OR_KEYWORD) for name in names])
-        spec = FunctionSpec(python, tuple(zip(names, types, strict=True)), None, signature=signature)
+        spec = function_spec(python, list(zip(names, types, strict=True)))
         variables = {target: array for target, array in self.arrays.items() if isinstance(array, Variable)}
         return ExportedFunction(python, spec, variables)
 

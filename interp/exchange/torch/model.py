@@ -11,7 +11,7 @@ from typing import Any
 from ....core.errors import Usage
 from ....core.files import read_regular_file
 from ...function.function import Function
-from ..refusals import identifier
+from ..functions import identifier
 from . import rows  # noqa: F401 - registers the operators
 from .archive import ExportedArchive, read_archive
 from .interpreter import ExportedInterpreter

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Sequence
-from inspect import Parameter, Signature
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,7 +16,7 @@ from .....core.frontend.trace.control_flow import open_subregion
 from .....core.frontend.trace.program_builder import current_region, enter_region
 from .....core.program.program import UniqueNames
 from .....core.types import Type
-from ...refusals import identifier
+from ...functions import identifier, name_parameters
 from ..interpreter import Body, NodeCall, dtype_of_element, find_body, type_proto
 from ..operators import NeedsConstantOperand, operator, tl, unsupported
 from ..sequences import (
@@ -135,7 +134,7 @@ def loop(limit: Any = None, condition: Any = None, *starts: Any, body: Body) -> 
 
     if is_counted:
 
-        @name_parameters(body, "collected")
+        @name_variables(body, "collected")
         def counted_body(k: Any, handles: tuple[Any, ...], *values: Any) -> Any:
             _, next_values, elements = step(k, np.asarray(True), values)
             filled = tuple(tl.put(handle, k, element) for handle, element in zip(handles, elements, strict=True))
@@ -150,7 +149,7 @@ def loop(limit: Any = None, condition: Any = None, *starts: Any, body: Body) -> 
     def continues(k: Any, condition: Any, *_: Any) -> Any:
         return condition if trips is None else tl.logical_and(condition, tl.less(k, trips))
 
-    @name_parameters(body, "condition", "collected")
+    @name_variables(body, "condition", "collected")
     def growing_body(k: Any, condition: Any, arrays: tuple[Any, ...], *values: Any) -> Any:
         condition, next_values, elements = step(k, condition, values)
         return k + 1, condition, tuple(map(append, arrays, elements)), *next_values
@@ -161,19 +160,12 @@ def loop(limit: Any = None, condition: Any = None, *starts: Any, body: Body) -> 
     return (*values, *(as_array(array, model) for array, model in pairs))
 
 
-def name_parameters(body: Body, *extra: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Name the parameters of a function after the inputs of a body, for the variables of the loop: the iteration, these
-    `extra` names, then the carried values."""
-
-    def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
-        first, _, *carried_names = (identifier(parameter.name, "v") for parameter in body.graph.input)
-        unique = UniqueNames()
-        names = [unique.fresh_name(name) for name in (first, *extra, *carried_names)]
-        parameters = [Parameter(name, Parameter.POSITIONAL_OR_KEYWORD) for name in names]
-        function.__signature__ = Signature(parameters)  # type: ignore[attr-defined]
-        return function
-
-    return decorate
+def name_variables(body: Body, *extra: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """A decorator that names the parameters of a function after the inputs of a body, for the variables of the loop:
+    the iteration, these `extra` names, then the carried values."""
+    first, _, *carried_names = (identifier(parameter.name, "v") for parameter in body.graph.input)
+    unique = UniqueNames()
+    return name_parameters([unique.fresh_name(name) for name in (first, *extra, *carried_names)])
 
 
 def no_elements(type_: Type) -> Any:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from inspect import Parameter, Signature
 from typing import Any
 
-from ..interpreter import HloRegion, OperationCall, as_array, parameter_names
+from ...functions import name_parameters, unique_identifiers
+from ..interpreter import HloRegion, OperationCall, as_array
 from ..operations import row, tl
 from .common import dtype_of, numeric
 
@@ -51,13 +51,7 @@ def evaluate_while(*starts: Any, operation: OperationCall, regions: list[HloRegi
     if not variables:  # a loop without trips, or without end
         variables = list(range(len(starts)))
     names = variable_names(operation, body)
-
-    def name_parameters(function: Callable[..., Any]) -> Callable[..., Any]:
-        parameters = [
-            Parameter(name, Parameter.POSITIONAL_OR_KEYWORD) for name in parameter_names([names[k] for k in variables])
-        ]
-        function.__signature__ = Signature(parameters)  # type: ignore[attr-defined]
-        return function
+    name_variables = name_parameters(unique_identifiers(names[k] for k in variables))
 
     def all_values(values: Sequence[Any]) -> list[Any]:
         complete = list(starts)
@@ -65,11 +59,11 @@ def evaluate_while(*starts: Any, operation: OperationCall, regions: list[HloRegi
             complete[k] = value
         return complete
 
-    @name_parameters
+    @name_variables
     def condition(*values: Any) -> Any:
         return as_array(test(*all_values(values))[0])
 
-    @name_parameters
+    @name_variables
     def advance(*values: Any) -> Any:
         results = body(*all_values(values))
         following = tuple(as_array(results[k]) for k in variables)

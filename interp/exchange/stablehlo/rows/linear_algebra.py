@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ...refusals import identifier
+from ...functions import identifier
 from ..interpreter import OperationCall
 from ..operations import row, tl, unsupported
 from .common import numeric, sizes_of

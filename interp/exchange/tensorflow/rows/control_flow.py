@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from ...functions import unique_identifiers
 from ..graph import ForeignGraph, ForeignNode
-from ..interpreter import TensorFlowCall, chosen_output, short_name, unique_names
+from ..interpreter import TensorFlowCall, chosen_output, short_name
 from ..loops import DEFAULT_PARALLEL_ITERATIONS, CarriedLoop, evaluate_branches, evaluate_loop
 from ..operations import operation, require, tl, unsupported
 from ..tensors import ElementType, FunctionName
@@ -60,7 +61,7 @@ def evaluate_while(
     require(len(starts) == len(body_graph.results) == len(body_graph.arguments) == len(test_graph.arguments),
             "the functions of a While do not take as many values as the loop carries")  # fmt: skip
     require(len(test_graph.results) == 1, "the condition of a While returns one value")
-    names = unique_names(short_name(endpoint.node) for endpoint in node.node.inputs)
+    names = unique_identifiers(short_name(endpoint.node) for endpoint in node.node.inputs)
 
     def test(values: Sequence[Any]) -> Any:
         return scalar(interpreter.evaluate_graph(test_graph, values)[0])

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from inspect import Parameter, Signature
 from typing import Any
 
 import numpy as np
 
 from .....core.program.program import UniqueNames
-from ...refusals import identifier
+from ...functions import identifier, name_parameters
 from ..graph import OmittedArgument, ValueName
 from ..interpreter import GraphCall, TorchCall, is_python
 from ..operations import require, row, tl, unsupported
@@ -73,7 +72,7 @@ def while_loop(
         following = tuple(array(results[k]) for k in variables)
         return following if len(following) > 1 else following[0]
 
-    loop = [name_parameters(function, [names[k] for k in variables]) for function in (condition, advance)]
+    loop = list(map(name_parameters([names[k] for k in variables]), (condition, advance)))
     return all_values(tl.while_loop(*loop, *(first[k] for k in variables)))[: len(starts)]
 
 
@@ -90,13 +89,6 @@ def variable_names(node: TorchCall, parameters: Sequence[Any], position: int) ->
             own = outer
         names.append(unique.fresh_name(identifier(own, "x")))
     return names
-
-
-def name_parameters(function: Callable[..., Any], names: Sequence[str]) -> Callable[..., Any]:
-    """Name the parameters of a function, for the variables of a loop."""
-    parameters = [Parameter(name, Parameter.POSITIONAL_OR_KEYWORD) for name in names]
-    function.__signature__ = Signature(parameters)  # type: ignore[attr-defined]
-    return function
 
 
 @row("scan", dialect="higher_order")
