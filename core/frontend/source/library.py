@@ -329,12 +329,7 @@ def same_codes(codes, others):
 
 def different_codes(codes, others):
     """`codes != others`."""
-    if len(codes) != len(others):
-        return True
-    for position in range(len(codes)):
-        if codes[position] != others[position]:
-            return True
-    return False
+    return not same_codes(codes, others)
 
 
 def codes_of_binary(n):

@@ -91,10 +91,10 @@ class StatePart(NamedTuple):
         try:
             content = _with_structure(content, self.model)
         except DifferentItems:
-            raise _StateChange(self.place, reason="gives another structure to what is outside of it") from None
+            raise _UnsupportedChange(self.place, "gives another structure to what is outside of it") from None
         tree, model_tree = split(content), split(self.model)
         if tree.treedef != model_tree.treedef:
-            raise _StateChange(self.place, model=prototype(content))
+            raise _NewStructure(self.place, prototype(content))
         if not tree.treedef.has_order_of(model_tree.treedef):
             raise changed_order(self.label, model_tree.treedef, tree.treedef, None)
         leaves = list[Any]()
@@ -103,7 +103,7 @@ class StatePart(NamedTuple):
             leaf = lift(leaf, *kinds)
             leaf_own_type = to_operand(unwrap_weak(leaf)).type
             if not type_.admits(leaf_own_type):
-                raise _StateChange(self.place, position=position, type_=leaf_own_type)
+                raise _NewType(self.place, position, leaf_own_type)
             leaves.append(leaf)
         return leaves
 
@@ -126,26 +126,47 @@ def _any_length(type_: Type) -> Type:
 
 
 class _StateChange(RetraceRequest):
-    """Raised where a recursive function changes a place that is not part of the state (`content` is what it has before
-    the call), where a part has another structure (`model`) or type, or where a list that is an argument of the function
-    is changed (`parameter`): all calls must be of the same list. `reason` says why a part cannot be passed along."""
+    """Raised where a recursive function changes a place in a way that the state does not have yet: the outermost call
+    is traced again, with more state."""
 
-    def __init__(
-        self,
-        place: Place,
-        *,
-        model: Any = None,
-        position: int = 0,
-        type_: Type | None = None,
-        function: FunctionType | None = None,
-        parameter: str = "",
-        reason: str = "",
-    ) -> None:
+    def __init__(self, place: Place, reason: str = "") -> None:
         super().__init__()
-        self.place, self.model, self.position, self.type = place, model, position, type_
-        self.function, self.parameter, self.reason = function, parameter, reason
+        self.place, self.reason = place, reason
+        """`reason` says, in words, why the change cannot be passed along; empty where it can."""
         self.recursion: Recursion | None = None
         """The recursion that has the state, as soon as that is known."""
+
+
+class _NewPlace(_StateChange):
+    """The place is not part of the state."""
+
+
+class _NewStructure(_StateChange):
+    """The place gets a content of another structure, that of `model`."""
+
+    def __init__(self, place: Place, model: Any) -> None:
+        super().__init__(place)
+        self.model = model
+
+
+class _NewType(_StateChange):
+    """The place gets a content whose leaf at this position has another type."""
+
+    def __init__(self, place: Place, position: int, type_: Type) -> None:
+        super().__init__(place)
+        self.position, self.type = position, type_
+
+
+class _ArgumentChange(_StateChange):
+    """The place is in an argument of the function: all calls must pass the same object."""
+
+    def __init__(self, place: Place, function: FunctionType, parameter: str, reason: str = "") -> None:
+        super().__init__(place, reason)
+        self.function, self.parameter = function, parameter
+
+
+class _UnsupportedChange(_StateChange):
+    """The place gets what cannot be passed along, for a reason."""
 
 
 class _RunningBody(NamedTuple):
@@ -160,7 +181,7 @@ class _RunningBody(NamedTuple):
         for name, value in arguments.items():
             is_passed_on = function == self.function and value is self.arguments.get(name)
             if is_passed_on and isinstance(value, CONTAINERS) and split(value).treedef != self.structures[name]:
-                raise _StateChange(ItemsPlace(value), function=function, parameter=name)
+                raise _ArgumentChange(ItemsPlace(value), function, name)
 
 
 class Recursion:
@@ -224,35 +245,39 @@ class Recursion:
 
     def _take(self, change: _StateChange, function: FunctionType, arguments: dict[str, Any]) -> None:
         """Extend the state by a change. Raises Invalid (F4) where it cannot be passed along."""
-        place, key = change.place, change.place.key
         self.specs = {}
         self.retraces += 1
         if self.retraces > MAX_RETRACES:
             self._refuse(change, function)
-        if change.parameter:
-            if change.function is not function:
-                self._refuse(change, function)
-            self.shared_arguments[function, change.parameter] = arguments[change.parameter]
-            return
-        if change.reason:
-            self._refuse(change, function)
-        part = self.state.get(key)
+        key = change.place.key
         try:
-            if change.type is not None:
-                assert part is not None, "a type is one of a part"
-                types = list(part.types)
-                types[change.position] = _join_types(types[change.position], change.type)
-                self.state[key] = part._replace(types=tuple(types))
-                return
-            content = place.read()
-            if isinstance(place, ItemsPlace) and is_one_of_several(place.container):
-                refuse_rebuilt(place.container, f"change a copy: x = {type(place.container).__name__}(x)")
-            if is_unassigned(content):
-                self._refuse(change, function)
-            model = content if change.model is None else like_model(content, change.model)
-            self.state[key] = StatePart.of(place, model)
+            match change:
+                case _ArgumentChange() if change.function is function:
+                    self.shared_arguments[function, change.parameter] = arguments[change.parameter]
+                case _NewType():
+                    types = list(self.state[key].types)
+                    types[change.position] = _join_types(types[change.position], change.type)
+                    self.state[key] = self.state[key]._replace(types=tuple(types))
+                case _NewStructure():
+                    self.state[key] = StatePart.of(
+                        change.place, like_model(self._content(change, function), change.model)
+                    )
+                case _NewPlace():
+                    self.state[key] = StatePart.of(change.place, self._content(change, function))
+                case _:
+                    self._refuse(change, function)
         except DifferentItems:
             self._refuse(change, function)
+
+    def _content(self, change: _StateChange, function: FunctionType) -> Any:
+        """The content of the place of a change before the call. Raises Invalid (F4) if it has none."""
+        place = change.place
+        content = place.read()
+        if isinstance(place, ItemsPlace) and is_one_of_several(place.container):
+            refuse_rebuilt(place.container, f"change a copy: x = {type(place.container).__name__}(x)")
+        if is_unassigned(content):
+            self._refuse(change, function)
+        return content
 
     @staticmethod
     def _refuse(change: _StateChange, function: FunctionType) -> NoReturn:
@@ -344,9 +369,9 @@ class Recursion:
         """The leaves of a part after the body. An object that the body creates stands for one of each call."""
         content = part.place.read()
         if is_unassigned(content):
-            raise _StateChange(part.place, reason="may leave a variable or attribute without a value")
+            raise _UnsupportedChange(part.place, "may leave a variable or attribute without a value")
         if any(id(item) in journal.created_objects for item in static_objects(content)):
-            raise _StateChange(part.place, reason="stores an object that it creates outside of it")
+            raise _UnsupportedChange(part.place, "stores an object that it creates outside of it")
         return part.leaves(content)
 
     def _check_changes(self, function: FunctionType, arguments: dict[str, Any], journal: Journal) -> None:
@@ -356,14 +381,14 @@ class Recursion:
                 continue
             owner = getattr(place, "instance", getattr(place, "container", None))
             parameter = next((name for name, value in arguments.items() if owner is not None and value is owner), "")
-            change = _StateChange(place, function=function, parameter=parameter)
             if isinstance(place, CellPlace) and not _reaches([function, *arguments.values()], place.cell):
                 continue  # a variable of a function that was called in the body
-            if not parameter and owner is not None and any(owner is part for part in _parts(arguments.values())):
-                change.reason = "changes a part of an argument"
-            if parameter and is_unassigned(content):
-                change.reason = "adds an attribute to an argument"
-            raise change
+            if parameter:
+                reason = "adds an attribute to an argument" if is_unassigned(content) else ""
+                raise _ArgumentChange(place, function, parameter, reason)
+            if owner is not None and any(owner is part for part in _parts(arguments.values())):
+                raise _UnsupportedChange(place, "changes a part of an argument")
+            raise _NewPlace(place)
 
     def _check_result(self, function: FunctionType, result: Any, journal: Journal) -> None:
         """Note where the lists and dicts in a result are not new: the caller gets copies of them."""
