@@ -100,12 +100,15 @@ def check(
             raise Usage("a log already has its arguments", got=" ".join(args))
         print_text(replay_log(target))
         return
-    if every_schedule or every_order or unchecked:
-        choices = every_token if every_schedule else every_firing if every_order else None
-        if every_schedule and every_order:
-            raise Usage("these options exclude each other", required="--every-schedule or --every-order")
-        options = {"states": max_states, "unchecked": unchecked, "seed": seed, "k": k}
-        raise typer.Exit(check_every_schedule(target, args or [], choices, options))
+    if every_schedule and every_order:
+        raise Usage("these options exclude each other", required="--every-schedule or --every-order")
+    if unchecked and not every_schedule:
+        raise Usage("--unchecked is for --every-schedule", got="check --unchecked")
+    if every_schedule or every_order:
+        choices = every_token if every_schedule else every_firing
+        raise typer.Exit(
+            check_every_schedule(target, args or [], choices, states=max_states, unchecked=unchecked, seed=seed, k=k)
+        )
     if k is not None:
         raise Usage("--k is for --every-schedule: the evaluator knows no bounds", got=f"check --k {k}")
     limits = Limits(1_000_000 if max_firings is None else max_firings, max_tokens, max_depth)
@@ -116,37 +119,39 @@ def check(
     document = None if args else text_document(target)
     if document is not None and (document.cases or unexpected_problems(document)):
         raise typer.Exit(check_text(document, limits))
+    raise typer.Exit(check_program(target, args or [], limits, seed))
+
+
+def check_program(target: str, args: list[str], limits: Limits, seed: int) -> int:
+    """Run a program in several ways, and print a line for each; return 1 if they differ."""
     subject = find_program(target)
     check_rules(subject)
-    values = parse_arguments(subject, args or [])
+    values = parse_arguments(subject, args)
     program, graph = program_and_graph(subject, values)
     verdicts = []
-    world = callbacks(subject, values)
-    for verdict in check_graph(
-        graph, program, all_arguments(subject, values), limits, seed=seed, callbacks=world, engines=True
-    ):
+    world, arguments = callbacks(subject, values), all_arguments(subject, values)
+    for verdict in check_graph(graph, program, arguments, limits, seed=seed, callbacks=world, engines=True):
         agrees = "differs" if verdict.difference else "-" if verdict.status == "Refused" else "agrees"
         print_text(f"{verdict.variant:13} {agrees:8} {verdict.status:10} {verdict.summary}")
         verdicts.append(verdict)
-    differences = [verdict.difference for verdict in verdicts if verdict.difference is not None]
-    if differences:
-        print_error(differences[0])
+    difference = next((verdict.difference for verdict in verdicts if verdict.difference is not None), None)
+    if difference is not None:
+        print_error(difference)
     elif any(verdict.status == "Exhausted" for verdict in verdicts):
         print_diagnostic("a limit ended some of these runs: only the results that they had by then were compared")
-    raise typer.Exit(1 if differences else 0)
+    return int(difference is not None)
 
 
-def check_every_schedule(target: str, args: list[str], choices: ChooseTokens | None, options: dict[str, Any]) -> int:
+def check_every_schedule(
+    target: str, args: list[str], choices: ChooseTokens, *, states: int, unchecked: bool, **options: Any
+) -> int:
     """Print the results of all schedules; return 1 if they differ, or if all break."""
-    unchecked = options["unchecked"]
-    if choices is None or (unchecked and choices is not every_token):
-        raise Usage("--unchecked is for --every-schedule", got="check --unchecked")
     subject = find_program(target)
     check_rules(subject, unchecked=unchecked)
     values = parse_arguments(subject, args)
-    report, error = explore_schedules(
-        program_and_graph(subject, values)[1], all_arguments(subject, values), choices, **options
-    )
+    _, graph = program_and_graph(subject, values)
+    arguments = all_arguments(subject, values)
+    report, error = explore_schedules(graph, arguments, choices, states, unchecked=unchecked, **options)
     print_text(report)
     if error is not None:
         print_error(error)

@@ -118,42 +118,28 @@ def conform(
     if corpus is not None:
         text_files(corpus)
     names = backends or ["numpy"]
+    for name in names:
+        backend_command(name)
     timeouts = Timeouts(START_FACTOR * timeout, timeout, timeout)
 
     def open_backend(name: str = names[0], settings: Sequence[str] = ()) -> Backend:
         return Backend(backend_command(name, settings), timeouts=timeouts, max_bytes=max_bytes)
 
-    for name in names:
-        backend_command(name)
+    parts = ReportParts(ops, only, corpus, fuzz_count, seed)
     is_profile_compared = ops and not report and target is None and corpus is None and not fuzz_count
     if report or (compare and not is_profile_compared):
-        if target is not None or not report or not (ops or corpus or fuzz_count):
-            raise Usage(
-                "a report needs something to run", required="--report FILE with --ops, --corpus FOLDER or --fuzz N"
-            )
-        for option in INCOMPATIBLE_WITH_REPORT:
-            source = context.get_parameter_source(option)
-            if source is not None and source.name == "COMMANDLINE":
-                words = option.removeprefix("as_")
-                raise Usage(
-                    f"--report takes no --{words}", required="--ops, --op, --corpus, --fuzz, --seed, --jobs, --compare"
-                )
-        parts = ReportParts(ops, only, corpus, fuzz_count, seed)
-        raise typer.Exit(write_report(names, open_backend, parts, report, compare, jobs))
-    if len(names) > 1:
-        raise Usage("several backends need a report", got=", ".join(names), hint="--report report.html")
-    backend = names[0]
-    if sum((target is not None, ops, corpus is not None, fuzz_count > 0)) != 1:
-        raise Usage("conform compares one thing at a time", required="FILE, --ops, --corpus or --fuzz")
+        require_report_options(context, target, report, parts)
+        raise typer.Exit(write_report(names, open_backend, parts, report or [], compare, jobs))
+    require_one_subject(names, target, parts)
     if (blame or probe) and target is None:
         option = "--blame" if blame else "--probe"
         raise Usage(f"{option} is for one program", required="FILE, or the folder of a finding")
+    backend, open_setting = names[0], partial(open_backend, names[0])
     referee_process = None if referee is None else open_backend(referee)
     if fuzz_count:
         options = FuzzOptions(fuzz_count, seed, minutes, jobs)
         fuzz_report = fuzz(open_backend, options, FuzzProgress(fuzz_count))
-        code = report_fuzz(backend, options, findings, fuzz_report, referee_process, partial(open_backend, backend))
-        raise typer.Exit(code)
+        raise typer.Exit(report_fuzz(backend, options, findings, fuzz_report, referee_process, open_setting))
     older_profile = None if compare is None else open_profile(compare)
     with open_backend() as process:
         if ops:
@@ -167,9 +153,30 @@ def conform(
         capabilities = process.capabilities
     if blame and code == 1 and capabilities is not None:
         case = read_case(target, args or [])
-        open_setting = partial(open_backend, backend)
         print_text(indent("\n".join(blame_program(open_setting, capabilities, case)), "  "))
     raise typer.Exit(code)
+
+
+def require_report_options(
+    context: typer.Context, target: str | None, report: Sequence[Path] | None, parts: ReportParts
+) -> None:
+    """Raises Usage unless a report has parts to run, and no options that mean nothing for it."""
+    if target is not None or not report or not (parts.ops or parts.corpus or parts.programs):
+        required = "--report FILE with --ops, --corpus FOLDER or --fuzz N"
+        raise Usage("a report needs something to run", required=required)
+    for option in INCOMPATIBLE_WITH_REPORT:
+        source = context.get_parameter_source(option)
+        if source is not None and source.name == "COMMANDLINE":
+            required = "--ops, --op, --corpus, --fuzz, --seed, --jobs, --compare"
+            raise Usage(f"--report takes no --{option.removeprefix('as_')}", required=required)
+
+
+def require_one_subject(names: Sequence[str], target: str | None, parts: ReportParts) -> None:
+    """Raises Usage unless one backend is compared, on one program, every op, a corpus, or generated programs."""
+    if len(names) > 1:
+        raise Usage("several backends need a report", got=", ".join(names), hint="--report report.html")
+    if sum((target is not None, parts.ops, parts.corpus is not None, parts.programs > 0)) != 1:
+        raise Usage("conform compares one thing at a time", required="FILE, --ops, --corpus or --fuzz")
 
 
 def probe_program(process: Backend, target: str, words: list[str]) -> str:
@@ -217,8 +224,8 @@ def report_program(
     backend: str, process: Backend, target: str, words: list[str], referee: Backend | None, *, as_json: bool
 ) -> int:
     """Judge one program, print the judgement, and return the exit code."""
-    program, arguments = read_case(target, words)
-    judgement = run_case(process, program, arguments)
+    case = read_case(target, words)
+    judgement = run_case(process, *case)
     label = backend_label(backend, process)
     if as_json:
         print_text(json.dumps(judgement_to_json(label, judgement)))
@@ -227,15 +234,16 @@ def report_program(
     if judgement.required is not None:
         print_text(f"  required: {judgement.required}\n  got: {judgement.actual}")
     if referee is not None and judgement.verdict in FAILURES:
-        with referee:
-            print_row(f"  {referee_words(referee, run_case(referee, program, arguments))}")
+        print_row(f"  {ask_referee(referee, case)}")
     if judgement.verdict in ("crash", "not run") and process.stderr_tail:
         print_diagnostic(process.stderr_tail.rstrip())
     return exit_code([judgement.verdict])
 
 
-def referee_words(referee: Backend, judgement: Judgement) -> str:
-    """What a second backend says of a program on which the first one failed."""
+def ask_referee(referee: Backend, case: FuzzCase) -> str:
+    """What a second backend says of a program on which the first one failed. The backend is started for it."""
+    with referee:
+        judgement = run_case(referee, *case)
     label = backend_label(referee.command[-1], referee)
     if judgement.verdict == "alike":
         return f"{label} agrees with the reference: two against one"
@@ -361,6 +369,18 @@ def verdict_at(finding: FuzzFinding, lower_levels: Mapping[Level, Backend], leve
     return run_case(lower_levels[level], *finding.case).verdict
 
 
+def print_finding(finding: FuzzFinding, path: Path, opinion: str | None) -> None:
+    """Print a finding of generated programs, with the opinion of a second backend; the folder has the whole message."""
+    reason = finding.judgement.reason.partition("\n")[0]
+    print_row(f"{finding.judgement.verdict:9} {path}: {reason} [{finding.ops}]")
+    if finding.judgement.required is not None:
+        print_text(f"  required: {finding.judgement.required}\n  got: {finding.judgement.actual}")
+    if opinion is not None:
+        print_row(f"  {opinion}")
+    if finding.probes is not None:
+        print_text(indent(str(finding.probes), "  "))
+
+
 class FuzzProgress:
     """A line on a terminal with the number of programs so far."""
 
@@ -391,20 +411,10 @@ def report_fuzz(
         lower_levels = {level: stack.enter_context(open_setting([level.name])) for level in report.levels[:-1]}
         for finding in report.findings:
             path = folder / f"{options.seed}-{finding.number}"
-            words = None
-            if referee is not None:
-                with referee:
-                    words = referee_words(referee, run_case(referee, *finding.case))
+            opinion = None if referee is None else ask_referee(referee, finding.case)
             blame = find_first_level(report.levels, partial(verdict_at, finding, lower_levels))
-            write_finding(finding, path, backend, dialect, options.seed, words, blame)
-            reason = finding.judgement.reason.partition("\n")[0]  # the folder has the whole message
-            print_row(f"{finding.judgement.verdict:9} {path}: {reason} [{finding.ops}]")
-            if finding.judgement.required is not None:
-                print_text(f"  required: {finding.judgement.required}\n  got: {finding.judgement.actual}")
-            if words is not None:
-                print_row(f"  {words}")
-            if finding.probes is not None:
-                print_text(indent(str(finding.probes), "  "))
+            write_finding(finding, path, backend, dialect, options.seed, opinion, blame)
+            print_finding(finding, path, opinion)
             if blame.verdicts:
                 print_row(f"  {blame}")
     counts = format_counts(report.verdicts) or "no program was compared"
