@@ -16,6 +16,7 @@ from support.generators.effect_programs import Witness, act_cases
 from support.generators.generator import Case, cases
 from support.generators.json_edits import EVERY, documents, mutate_data
 from support.laws.machine_laws import LIMITS
+from support.programs.parallel_programs import fib
 from tagloom.core import dtypes
 from tagloom.core.graph.lower import lower
 
@@ -76,6 +77,17 @@ def test_documents_of_effects_fit(tmp_path_factory: Any, case: Case) -> None:
     lines = path.read_text().splitlines()
     for line in [*lines[:40], lines[-1]]:
         assert problem("events", json.loads(line)) is None
+
+
+def test_a_line_of_workers_fits(tmp_path: Path) -> None:
+    """Each line of the log of a run on several workers fits its schema, and a rank of no worker does not."""
+    path = tmp_path / "run.jsonl"
+    fib.run(5, engine="distributed", keep=path)
+    lines = [json.loads(line) for line in path.read_text().splitlines()]
+    assert [problem("events", line) for line in lines] == [None] * len(lines)
+    assert list(lines[-2]) == ["workers"]
+    lines[-2]["workers"]["ranks"][0] = -2
+    assert problem("events", lines[-2]) is not None
 
 
 @pytest.mark.full

@@ -30,6 +30,7 @@ from ..machine.schedule import schedule as schedule_named
 from ..machine.state import State
 from ..outcome.outcome import describe_value
 from ..outcome.statistics import Meter
+from ..outcome.worker_lanes import Crossing, WorkerLanes, crossings
 from ..queries.ask import RunQueries
 from ..queries.index import EventIndex, PartialIndex
 from ..records.documents import OutcomeRecord, to_outcome_record
@@ -49,6 +50,8 @@ class History(FastForward, SvgReprMixin, PlayerMixin):
     """The position where a fork begins: the number of events shared with its parent."""
     edit: Edit | None
     """The edit at the beginning of the fork, if any."""
+    lanes: WorkerLanes | None
+    """The workers of the events of a log, if several workers made them."""
     _children: list[ref[History]]
     _fork_count: int
     """The number of forks made so far."""
@@ -88,7 +91,7 @@ class History(FastForward, SvgReprMixin, PlayerMixin):
 
     def _reset(self, origin: RunOrigin, lineage: Lineage, state: State, position: int) -> None:
         super()._reset(origin, lineage, state, position)
-        self.parent, self.fork_position, self.edit = None, 0, None
+        self.parent, self.fork_position, self.edit, self.lanes = None, 0, None, None
         self._children, self._fork_count = [], 0
 
     @property
@@ -111,8 +114,13 @@ class History(FastForward, SvgReprMixin, PlayerMixin):
     def _index(self) -> EventIndex:
         """The index of events that queries use; forks inherit it."""
         if not self.base:
-            return EventIndex(self.graph, self.arguments)
+            return EventIndex(self.graph, self.arguments, lanes=self.lanes)
         return PartialIndex(self.graph, self.arguments, self.base_keyframe.state)
+
+    @cached_property
+    def crossings(self) -> tuple[Crossing, ...]:
+        """The tokens that went from one worker to another, if several workers made the events."""
+        return () if self.lanes is None else tuple(crossings(self.lanes, self[: len(self.lanes.ranks)]))
 
     def _reset_index(self) -> None:
         self.__dict__.pop("_index", None)
@@ -168,6 +176,7 @@ class History(FastForward, SvgReprMixin, PlayerMixin):
         fork.name = name or f"{owner.name}.{owner._fork_count}"
         fork.world, fork.limits = owner.world, owner.limits
         fork.parent, fork.fork_position, fork.edit = owner, position, change
+        fork.lanes = None if owner.lanes is None else owner.lanes.until(position)
         fork.edits = owner.edits if change is None else (*owner.edits, (position, change))
         if owner._first_manual_event is not None and owner._first_manual_event < position:
             fork._first_manual_event = owner._first_manual_event
@@ -231,6 +240,8 @@ class History(FastForward, SvgReprMixin, PlayerMixin):
         with create_log(target, self.graph, self.arguments, self._effective_schedule(), self.seed, self.bound) as log:
             for event in events:
                 log.write_event(event)
+            if self.lanes is not None and len(self.lanes.ranks) == len(self):
+                log.write_lanes(self.lanes)
             if self._logged_outcome is not None:
                 log.write_outcome(self._logged_outcome)
             elif self._is_over(self.at(len(self))):
@@ -255,7 +266,7 @@ class History(FastForward, SvgReprMixin, PlayerMixin):
         history.world = world or World()
         for event in replay.events():
             history._lineage.last_segment.add(event)
-        history.position = len(history)
+        history.position, history.lanes = len(history), replay.lanes
         if replay.outcome is not None:
             history._restore_outcome(replay.outcome)
         return history

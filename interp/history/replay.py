@@ -32,6 +32,7 @@ from ..machine.state import State
 from ..machine.step import step
 from ..outcome.outcome import build_outcome
 from ..outcome.statistics import Meter
+from ..outcome.worker_lanes import WorkerLanes, read_lanes
 from ..records.documents import (
     ErrorRecord,
     OutcomeRecord,
@@ -87,7 +88,8 @@ def open_log(path: str | Path) -> Replay:
 
 
 class Replay:
-    """Reads a log line by line, while a machine replays the run. `outcome` is set once all lines are read."""
+    """Reads a log line by line, while a machine replays the run. `outcome` and `lanes` are set once all lines are
+    read."""
 
     def __init__(self, lines: Iterator[bytes], file: str | None = None) -> None:
         first = next(lines, None)
@@ -105,6 +107,8 @@ class Replay:
             world=self._world,
         )
         self.outcome: OutcomeRecord | None = None
+        self.lanes: WorkerLanes | None = None
+        """The workers of the events, if the log has them."""
         self.tags = OpenTags()
         self._completion_steps: dict[str, int] = {}
         """The numbers of steps after which the run had all results, and its first trap: where `until="result"` and
@@ -183,9 +187,15 @@ class Replay:
         if self.outcome is not None:
             cursor.refuse("the end of the log, after the outcome")
         if cursor.has_key("deliver"):
+            if self.lanes is not None:
+                cursor.refuse("no event after the line of workers")
             return self.check_event(cursor, where)
         if cursor.has_key("tag"):
             self.tags.declare(cursor, self.sites, self._meter.deepest_tag)
+        elif cursor.has_key("workers"):
+            if self.lanes is not None:
+                cursor.refuse("one line of workers")
+            self.lanes = read_lanes(cursor.fields("workers")[0], self.state.steps)
         else:
             self.tags.refuse_unused()
             outcome = cursor.fields("outcome")[0]

@@ -35,6 +35,7 @@ from .program_order import program_order
 from .residue import ResidueToken, collect_residue
 from .statistics import Stats, activations
 from .timeline import TimelineEntry
+from .worker_lanes import WorkerLanes
 
 Status: TypeAlias = Word["Broken", "Exhausted", "Trapped", "Returned", "Deadlocked"]
 
@@ -44,7 +45,8 @@ class ClusterUse(NamedTuple):
 
     `messages` has the number of messages sent since the last rollback, by class (`engines/distributed/messages.py`);
     `deaths` is the number of workers that died and were replaced; `devices` are the devices of the program, in the
-    order of their workers. `timeline` has what they and the driver have done, by time, if that was recorded.
+    order of their workers. `timeline` has what they and the driver have done, by time, if that was recorded. If the run
+    kept events, `lanes` has the worker of each.
     """
 
     workers: int
@@ -53,6 +55,7 @@ class ClusterUse(NamedTuple):
     deaths: int
     devices: tuple[str, ...] = ()
     timeline: tuple[TimelineEntry, ...] = ()
+    lanes: WorkerLanes | None = None
 
 
 @dataclass(frozen=True, slots=True)

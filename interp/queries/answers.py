@@ -55,6 +55,8 @@ class FiringOrigin:
     event: Event = field(compare=False, repr=False)
     changed_value: Value | None = field(default=None, compare=False)
     """The new value of the token whose origin this is, if an edit in a fork changed it."""
+    place: str = field(default="", compare=False)
+    """Where it was made, if the run was on several workers: ` on worker 1`."""
 
     @property
     def node(self) -> GraphNode:
@@ -86,11 +88,12 @@ class FiringOrigin:
     @property
     def short_description(self) -> str:
         """A short description."""
-        return f"{self.node} at event {self.number}{_describe_change(self, ' ({})')}"
+        return f"{self.node}{self.place} at event {self.number}{_describe_change(self, ' ({})')}"
 
     def __str__(self) -> str:
         line = f" ({self.node.location})" if self.node.location else ""
-        return f"{self.node}{line} under {self.tag} at event {self.number}: {self.computation}{_describe_change(self)}"
+        where = f"{self.node}{line} under {self.tag}{self.place} at event {self.number}"
+        return f"{where}: {self.computation}{_describe_change(self)}"
 
 
 @dataclass(frozen=True, slots=True)

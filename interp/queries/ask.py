@@ -147,7 +147,7 @@ class RunQueries:
         if event is None:
             hint = f"why_not({node!r}, {str(tag)!r}) says why"
             raise Usage(f"{node} has not fired under {tag}", hint=hint, python=KeyError)
-        return FiringOrigin(event, index.graph, index.events[event])
+        return index.firing_origin(event)
 
     def _resolve(self, node: str, tag: str | Tag) -> tuple[int, Tag]:
         """A node number and a tag; raises Usage if the node never fires under such a tag."""

@@ -308,7 +308,7 @@ def first_in_program_order(index: EventIndex, pairs: list[FiringPair], side: int
 
 
 def _firing(index: EventIndex, number: OriginId) -> FiringOrigin:
-    return FiringOrigin(number, index.graph, index.events[number])
+    return index.firing_origin(number)
 
 
 def differing_operands(

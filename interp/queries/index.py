@@ -21,6 +21,7 @@ from ...core.value import Value
 from ..engines.interrupt import interrupt_between_steps
 from ..machine.event import CellAddress, Event, Token
 from ..machine.state import State
+from ..outcome.worker_lanes import WorkerLanes, describe_place
 from .answers import ArgumentOrigin, EarlierOrigin, FiringOrigin, InjectedOrigin, Origin, OriginId, TokenEdit, TokenKey
 from .contexts import Context, node_contexts
 
@@ -64,10 +65,11 @@ class EventIndex:
         arguments: Sequence[Value],
         events: Iterable[Event] = (),
         edits: Iterable[tuple[int, TokenEdit]] = (),
+        lanes: WorkerLanes | None = None,
     ) -> None:
         """`arguments` are the arguments of the run, without the hidden ones. `edits` are the edits, each with the
-        number of events before it."""
-        self.graph = graph
+        number of events before it; `lanes` are the workers of the events, if there were several."""
+        self.graph, self.lanes = graph, lanes
         self.arguments: tuple[Value, ...] = (*[True] * graph.hidden_count, *arguments)
         self.edits = tuple(edits)
         self.events: list[Event] = []
@@ -109,6 +111,7 @@ class EventIndex:
     def fork(self, since: int) -> EventIndex:
         """The index of a run that shares this many events with this one."""
         fork = copy(self)
+        fork.lanes = None if self.lanes is None else self.lanes.until(since)
         fork.events = self.events[:since]
         event_count = len(fork.events)
         fork._shared_segments = tuple(
@@ -259,12 +262,17 @@ class EventIndex:
         value."""
         new_value = None if token is None or not self.edits else self.changed_value(token)
         if number >= 0:
-            return FiringOrigin(number, self.graph, self.events[number], new_value)
+            return self.firing_origin(number, new_value)
         if number < -len(self.arguments):
             position, edit = self.edits[-1 - len(self.arguments) - number]
             return InjectedOrigin(position, self.graph, edit.token, new_value)
         name, _ = self.graph.arguments[-1 - number]
         return ArgumentOrigin(-1 - number, name, self.arguments[-1 - number], new_value)
+
+    def firing_origin(self, number: int, changed_value: Value | None = None) -> FiringOrigin:
+        """The firing of an event, by the number of the event; `changed_value` as in `FiringOrigin`."""
+        place = describe_place(self.lanes, number)
+        return FiringOrigin(number, self.graph, self.events[number], changed_value, place)
 
     def changed_value(self, token: Token | TokenKey) -> Value | None:
         """The token's value after the last edit that changed it, or None."""

@@ -181,7 +181,7 @@ class _UpstreamSearch:
 
     def firing_origin(self, number: int) -> FiringOrigin:
         """The firing of an event, by the number of the event."""
-        return FiringOrigin(number, self.index.graph, self.index.events[number])
+        return self.index.firing_origin(number)
 
     def activation_status(self, tag: Tag) -> ActivationStatus:
         """Whether the activation of a tag is open, has closed, or has not opened."""

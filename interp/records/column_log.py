@@ -1,7 +1,8 @@
 """Column logs: a run's events as columns of integers in a NumPy archive (`.npz`). They contain the same data as the
 JSON lines of `event_log`, and `column_log_lines` converts them.
 
-`header` is the first line of the log and `outcome` the last one, as bytes; `format` is the version of the columns.
+`header` is the first line of the log, `workers` the line of the workers, if there is one, and `outcome` the last line,
+as bytes; `format` is the version of the columns.
 Pages 0, 1, 2, ... contain the events between. `PAGE/TABLE/COLUMN` is a column of one of the tables below. An event has
 rows in other tables, in the order of events; the column `PAGE/events/inputs` counts those in the table `inputs`. Empty
 tables, and columns of counts that are all 0, are left out.
@@ -36,8 +37,9 @@ from ...core.types import type_of
 from ...core.value import Value
 from ..image.image import decode_word, encode_word, is_boxed
 from ..machine.event import Event, Token
+from ..outcome.worker_lanes import WorkerLanes
 from .documents import OutcomeRecord
-from .event_log import RecentTexts, TagNumbers, TagRow, compact_json, outcome_line, tag_line, unwritable_log
+from .event_log import RecentTexts, TagNumbers, TagRow, compact_json, lanes_line, outcome_line, tag_line, unwritable_log
 
 Column: TypeAlias = npt.NDArray[np.int64]
 FORMAT = 1
@@ -176,6 +178,11 @@ class ColumnLogWriter:
             self._write_column(f"{page}/texts/ends", narrow(np.cumsum([len(text) for text in texts])))
             self._write_column(f"{page}/texts/bytes", np.frombuffer(b"".join(texts), np.uint8))
 
+    def write_lanes(self, lanes: WorkerLanes) -> None:
+        """Write the last page and the workers of the events."""
+        self.end_page()
+        self.write_line("workers", lanes_line(lanes))
+
     def write_outcome(self, outcome: OutcomeRecord) -> None:
         """Write the last page and the outcome."""
         self.end_page()
@@ -270,8 +277,9 @@ def archive_lines(archive: _ColumnArchive) -> Iterator[bytes]:
         for line in reader.lines():
             yield line.encode("ascii")
         page, tags = page + 1, tags + reader.sizes["tags"]
-    if "outcome.npy" in archive.infos:
-        yield archive.read("outcome").tobytes() + b"\n"
+    for name in ("workers", "outcome"):
+        if f"{name}.npy" in archive.infos:
+            yield archive.read(name).tobytes() + b"\n"
     for name in archive.infos:
         archive.refuse(name, f"no members other than those of {page} pages", name)
 

@@ -1,7 +1,8 @@
 """Event logs: the events of a run as lines of JSON, written during the run. `history.replay` reads them.
 
 The first line has the graph, arguments, schedule and options. Then there is one line for each event, after one line for
-each tag that the event is the first to use; the last line has the outcome. The writer keeps only the numbers of the
+each tag that the event is the first to use; the last line has the outcome. After a run on several workers, the line
+before it has the worker and the time of each event. The writer keeps only the numbers of the
 open tags in memory, and if a run is killed, its log ends early. The functions that read a line return the tag that it
 declares, or its differences from the expected event.
 """
@@ -32,6 +33,7 @@ from ...core.json.value import (
 from ...core.tag import ROOT, Site, Tag
 from ...core.value import Value, fingerprint
 from ..machine.event import CellAddress, Event, Token
+from ..outcome.worker_lanes import WorkerLanes, lanes_form
 from .documents import OutcomeRecord, abbreviate_json, outcome_form
 
 WriteLine: TypeAlias = Callable[[str], object]
@@ -114,6 +116,9 @@ class LogWriter(Protocol):
     def write_event(self, event: Event, /) -> None:
         """Write an event, after the tags that it opens."""
 
+    def write_lanes(self, lanes: WorkerLanes, /) -> None:
+        """Write the workers of the events, after all events."""
+
     def write_outcome(self, outcome: OutcomeRecord, /) -> None:
         """Write the outcome, which ends the log."""
 
@@ -137,9 +142,18 @@ class JsonLogWriter:
         self._write(event_line(event, self.tags.numbers, self._array_texts))
         self.tags.close(event)
 
+    def write_lanes(self, lanes: WorkerLanes) -> None:
+        """Write the line before the last one."""
+        self._write(lanes_line(lanes))
+
     def write_outcome(self, outcome: OutcomeRecord) -> None:
         """Write the last line."""
         self._write(outcome_line(outcome))
+
+
+def lanes_line(lanes: WorkerLanes) -> str:
+    """The line of the workers, newline included."""
+    return compact_json({"workers": lanes_form(lanes)}) + "\n"
 
 
 def outcome_line(outcome: OutcomeRecord) -> str:

@@ -11,8 +11,9 @@ from typing import Any
 
 from ...core.graph.graph import Graph
 from ...interp.machine.event import Event
+from ...interp.outcome.worker_lanes import DRIVER_RANK, WorkerLanes
 from ...viz.state_view import abbreviate_tag, abbreviate_value
-from ...viz.style import BADGE_LOOKS, GREY, ORANGE, SKY, VERMILLION
+from ...viz.style import ACTIVATION_COLOURS, BADGE_LOOKS, GREY, ORANGE, SKY, VERMILLION
 from ..session.activation_mark import ActivationMark, mark_activation
 from ..session.command import CommandReply
 from ..session.listing import list_events as listed_events
@@ -40,15 +41,21 @@ def events_page(session: Session) -> PanePage:
 
     def make(index: int) -> PageRow:
         event = history[numbers[index]]
-        return event_row(graph, numbers[index], event, mark_activation(session, event.token.tag), position)
+        mark = mark_activation(session, event.token.tag)
+        return event_row(graph, numbers[index], event, mark, position, history.lanes)
 
     return PanePage(LazyRows(len(numbers), make), subtitle, max(at, 0))
 
 
-def event_row(graph: Graph, number: int, event: Event, mark: ActivationMark, position: int) -> PageRow:
-    """The row of an event; faint if it is after the current position."""
+def event_row(
+    graph: Graph, number: int, event: Event, mark: ActivationMark, position: int, lanes: WorkerLanes | None = None
+) -> PageRow:
+    """The row of an event, with its worker if there were several; faint if it is after the current position."""
+    rank = None if lanes is None else lanes.rank(number)
+    worker = () if rank is None else (("driver " if rank == DRIVER_RANK else f"w{rank} ", lane_colour(rank)),)
     return build_row(
         (f"{number:>5,} ", GREY),
+        *worker,
         mark_span(mark),
         *event_spans(graph, event, faint=number >= position),
         (f"  {abbreviate_tag(event.token.tag)}", GREY),
@@ -58,6 +65,11 @@ def event_row(graph: Graph, number: int, event: Event, mark: ActivationMark, pos
         node=str(graph.nodes[event.token.node]),
         tag=str(event.token.tag),
     )
+
+
+def lane_colour(rank: int) -> str:
+    """The colour of a worker."""
+    return ACTIVATION_COLOURS[rank % len(ACTIVATION_COLOURS)]
 
 
 def event_spans(graph: Graph, event: Event, *, faint: bool = False) -> tuple[PageSpan, ...]:

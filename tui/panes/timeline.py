@@ -9,10 +9,12 @@ from typing import NamedTuple
 import numpy as np
 
 from ...core.errors import plural
+from ...interp.outcome.worker_lanes import DRIVER_RANK, WorkerLanes
 from ...viz.style import BLUE, GREEN, ORANGE, SKY, VERMILLION
 from ..session.listing import list_events
 from ..session.run_index import RunIndex
 from ..session.session import Session
+from .events import lane_colour
 from .page import FUTURE_COLOUR, PageRow, PageSpan, build_row
 
 _BAR_GLYPHS = " ▁▂▃▄▅▆▇█"
@@ -33,6 +35,8 @@ def build_timeline(session: Session, width: int, height: int) -> Timeline:
     width, base, total = max(width, 1), history.base, max(len(history), 1)
     ends = [base + round((column + 1) * (total - base) / width) for column in range(width)]
     at = width - 1 if history.position == total else min(bisect_left(ends, history.position), width - 1)
+    if history.lanes is not None:
+        return lane_timeline(session, history.lanes, ends, height, at)
     numbers = list_events(session) if session.focus.event_condition or session.root_tag is not None else None
     heights = firings_per_column(session.run.index, ends) if numbers is None else events_per_column(numbers, ends)
     top = max(max(heights), 1)
@@ -46,6 +50,44 @@ def build_timeline(session: Session, width: int, height: int) -> Timeline:
     subtitle = f"{since}{history.position:,} of {plural(len(history), 'event')} · {waves}"
     subtitle = subtitle if history else "nothing has happened yet"
     return Timeline(tuple(rows), goes if len(history) else (), subtitle)
+
+
+def lane_timeline(session: Session, lanes: WorkerLanes, ends: list[int], height: int, at: int) -> Timeline:
+    """The timeline of a run on several workers: a row for each worker, with its firings in each column, and an arrow
+    where it was given a call or loop, from the side of the giver."""
+    history = session.history
+    ranks = lanes.used_ranks()
+    shown = ranks[:height]
+    columns = np.searchsorted(np.array(ends), np.arange(len(lanes.ranks)), "right")
+    counts = {
+        rank: np.bincount(columns[np.asarray(lanes.ranks) == rank], minlength=len(ends))[: len(ends)] for rank in shown
+    }
+    top = max(1, *(int(count.max(initial=0)) for count in counts.values()))
+    gifts = [crossing for crossing in history.crossings if crossing.is_gift]
+    rows = []
+    for rank in shown:
+        arrows = {
+            bisect_left(ends, gift.receiver + 1): "↓" if lanes.ranks[gift.sender] < rank else "↑"
+            for gift in gifts
+            if lanes.ranks[gift.receiver] == rank
+        }
+        rows.append(_lane_row(counts[rank].tolist(), top, arrows, at, lane_colour(rank)))
+    rows.append(axis_row(session, ends, at))
+    driver = "driver, " if ranks[0] == DRIVER_RANK else ""
+    workers = f"{driver}{plural(lanes.workers, 'worker')}" + ("" if shown == ranks else f", {len(shown)} shown")
+    events = f"{history.position:,} of {plural(len(history), 'event')}"
+    subtitle = f"{events} · {workers} · {plural(len(gifts), 'gift')} ↓↑"
+    return Timeline(tuple(rows), tuple(f"goto {end}" for end in ends) if len(history) else (), subtitle)
+
+
+def _lane_row(counts: list[int], top: int, arrows: dict[int, str], at: int, colour: str) -> PageRow:
+    spans = []
+    for column, count in enumerate(counts):
+        glyph = _BAR_GLYPHS[max(round(count / top * 8), 1 if count else 0)]
+        is_arrow = column in arrows
+        span_colour = FUTURE_COLOUR if column > at else ORANGE if is_arrow else colour
+        spans.append(PageSpan(arrows.get(column, glyph), span_colour, is_arrow))
+    return PageRow(tuple(spans))
 
 
 def events_per_column(numbers: Sequence[int], ends: list[int]) -> list[int]:

@@ -457,6 +457,6 @@ def events(session: Session, words: CommandArguments) -> CommandResult:
     numbers = list_events(session)
     current_index = bisect_left(numbers, history.position)
     last = list(numbers[max(current_index - MAX_LISTED, 0) : current_index])
-    lines = [describe_event(history.graph, number, history[number]) for number in last]
+    lines = [describe_event(history, number, history[number]) for number in last]
     data: dict[str, Any] = {"events": last, "count": len(numbers)}
     return CommandResult(lines or ["no event up to here matches"], data)

@@ -27,6 +27,7 @@ from ...interp.machine.state import State
 from ...interp.outcome.outcome import abbreviate_value as abbreviate_for_text
 from ...interp.outcome.outcome import build_deadlock, describe_cell, describe_value
 from ...interp.outcome.residue import collect_residue
+from ...interp.outcome.worker_lanes import describe_place
 from ...interp.queries.answers import FiringOrigin
 from ...interp.queries.calls import Gate
 from ...viz.activation_tree import Gates, describe_call, parameter_gates, variable_texts
@@ -38,19 +39,23 @@ MAX_LINES, MAX_ROWS = 40, 200
 """The most tokens in text, and in data: there may be millions."""
 
 
-def describe_event(graph: Graph, number: int, event: Event) -> str:
+def describe_event(history: History, number: int, event: Event) -> str:
     """The text of an event: a firing, or a token that arrived and waits."""
+    graph, place = history.graph, describe_place(history.lanes, number)
     if event.is_firing:
-        return str(FiringOrigin(number, graph, event))
+        return str(FiringOrigin(number, graph, event, place=place))
     waits = "waits" if event.deferred_at is None else f"is parked at {describe_cell(graph, event.deferred_at)}"
     token = event.token
     port = f"port {token.port} of {graph.nodes[token.node]}"
-    return f"{abbreviate_for_text(graph, token.value)} came to {port} under {token.tag} at event {number}, and {waits}"
+    came = f"{abbreviate_for_text(graph, token.value)} came to {port} under {token.tag}{place}"
+    return f"{came} at event {number}, and {waits}"
 
 
-def event_data(graph: Graph, number: int, event: Event) -> dict[str, Any]:
-    """An event as data; values are literals."""
+def event_data(history: History, number: int, event: Event) -> dict[str, Any]:
+    """An event as data; values are literals, and `worker` is the rank of its worker, if there were several."""
+    graph, rank = history.graph, None if history.lanes is None else history.lanes.rank(number)
     return {
+        **({} if rank is None else {"worker": rank}),
         "event": number,
         "node": str(graph.nodes[event.token.node]),
         "op": graph.nodes[event.token.node].op,
@@ -83,7 +88,7 @@ def describe_position(name: str, history: History) -> list[str]:
         return [f"{head}; earlier events are not known"]
     if event is None:
         return [f"{name}: at the beginning, {plural(len(history.state.flight), 'token')} in flight{ending}"]
-    return [f"{head}{ending}", f"  {describe_event(history.graph, history.position - 1, event)}"]
+    return [f"{head}{ending}", f"  {describe_event(history, history.position - 1, event)}"]
 
 
 def position_data(name: str, history: History) -> dict[str, Any]:
@@ -100,7 +105,7 @@ def position_data(name: str, history: History) -> dict[str, Any]:
         "stopped": why_stopped(history),
         "traps": len(history.state.trap_events),
         "results": results_data(history),
-        "last": None if event is None else event_data(history.graph, history.position - 1, event),
+        "last": None if event is None else event_data(history, history.position - 1, event),
     }
 
 

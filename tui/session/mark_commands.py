@@ -273,9 +273,9 @@ def search(session: Session, words: CommandArguments) -> CommandResult:
                 matches.append(state.steps - 1)
             else:
                 more += 1
-    lines += [describe_event(graph, number, history[number]) for number in matches]
+    lines += [describe_event(history, number, history[number]) for number in matches]
     lines += [f"and {more:,} more"] if more else []
-    rows = [event_data(graph, number, history[number]) for number in matches]
+    rows = [event_data(history, number, history[number]) for number in matches]
     count = len(history) - history.base
     return CommandResult(
         lines or [f"none of the {count:,} known events matches"], {**data, "events": rows, "more": more}

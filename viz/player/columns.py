@@ -22,6 +22,7 @@ from ...core.types import Handle
 from ...core.value import Value
 from ...interp.machine.event import Event
 from ...interp.outcome.outcome import describe_value
+from ...interp.outcome.worker_lanes import WorkerLanes, crossings
 from ..activation_tree import ActivationTree
 from ..labels import NodeLabels
 from ..source_lines import shareable_lines
@@ -277,6 +278,24 @@ class PlayerColumns:
             for name, value in zip(columns, row, strict=True):
                 columns[name].append(value)
         return columns
+
+
+def encode_lanes(segment: PlayerSegment, lanes: WorkerLanes) -> dict[str, Any]:
+    """The lanes of a run on several workers: their titles; the lane of each event of the page, -1 for none; and the
+    calls and loops that were given away, each as two events of the page."""
+    events, numbers, ranks = segment.recording.events, segment.event_numbers, lanes.used_ranks()
+    rows = {rank: row for row, rank in enumerate(ranks)}
+    places = {number: place for place, number in enumerate(numbers)}
+    gifts = (crossing for crossing in crossings(lanes, events) if crossing.is_gift)
+    return {
+        "titles": [lanes.title(rank) for rank in ranks],
+        "rows": [-1 if (rank := lanes.rank(number)) is None else rows[rank] for number in numbers],
+        "gifts": [
+            [places[gift.sender], places[gift.receiver]]
+            for gift in gifts
+            if gift.sender in places and gift.receiver in places
+        ],
+    }
 
 
 def event_code(event: Event) -> int:

@@ -97,6 +97,7 @@ function addListeners() {
     if (box) clickBox(box.id.slice(2));
   });
   byId("tags").addEventListener("keydown", (event) => moveInTree(event, filterBy));
+  byId("lanes").addEventListener("click", (event) => { pause(); seek(positionOfLanes(event.clientX)); });
   byId("profile").addEventListener("click", (event) => { pause(); seek(positionOfBar(event.clientX)); });
   document.addEventListener("keydown", onKey);
   addEventListener("hashchange", ({ newURL }) => {

@@ -86,10 +86,16 @@ function resultsOf(event) {
   return run.events.results[event].map(sentenceValue);
 }
 
+// The worker of an event, if there were several.
+function describeLane(event) {
+  const row = run.lanes ? run.lanes.rows[event] : -1;
+  return row < 0 ? "" : run.lanes.titles[row] === "driver" ? " in the driver" : ` on ${run.lanes.titles[row]}`;
+}
+
 // A sentence for one event.
 function describeEvent(event) {
   const { node, tag, port, kind, operands: values, texts } = run.events;
-  const name = run.nodes[node[event]][NAME], under = `under ${tagPath(tag[event])}`;
+  const name = run.nodes[node[event]][NAME], under = `under ${tagPath(tag[event])}${describeLane(event)}`;
   const operands = values[event].map(sentenceValue).join(", ");
   switch (kind[event]) {
     case TOKEN_IS_EDITED: return `By hand: ${texts[event]}.`;

@@ -218,6 +218,7 @@ function showRun(position) {
   byId("cells-pane").hidden = !run.cells.arrays.length;
   buildTree(filterBy);
   buildProfile();
+  buildLanes();
   page.filter = -1;
   showFilter();
   findStops();

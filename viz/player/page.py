@@ -29,13 +29,14 @@ from ...interp.history.history import History
 from ...interp.machine.event import Event
 from ...interp.machine.state import State
 from ...interp.outcome.outcome import Outcome
+from ...interp.outcome.worker_lanes import WorkerLanes
 from ...interp.queries.ask import parse_tag
 from ..collapse import MAX_BOXES
 from ..labels import abbreviate_list
 from ..render import ProgressCallback
 from ..state_view import abbreviate_value
 from ..style import BADGE_LOOKS, BLUE, DARK, LIGHT, PALETTE, SKY, Theme
-from .columns import PlayerColumns, source_excerpts
+from .columns import PlayerColumns, encode_lanes, source_excerpts
 from .graph_layout import build_plans
 from .recording import MAX_EVENTS, record_tokens, recorded_arguments, select_segment
 
@@ -129,16 +130,17 @@ def page_of_outcome(outcome: Outcome, choice: PlayerSelection | None = None) -> 
     """The page of a run that kept its events; raises Usage if it did not."""
     if outcome.first_kept:
         raise Usage("this run did not keep all events", hint='run it with keep="events"')
-    return build_page(outcome.graph, tuple(outcome.events), None, outcome, choice or PlayerSelection(), None)
+    lanes = None if outcome.cluster is None else outcome.cluster.lanes
+    events, choice = tuple(outcome.events), choice or PlayerSelection()
+    return build_page(outcome.graph, events, None, outcome, choice, None, lanes=lanes)
 
 
 def page_of_history(
     history: History, choice: PlayerSelection | None = None, progress: ProgressCallback | None = None
 ) -> PlayerPage:
     """The page of a finished run, whatever the position of its history."""
-    return build_page(
-        history.graph, history[:], history.arguments, history.outcome(), choice or PlayerSelection(), progress
-    )
+    choice, outcome = choice or PlayerSelection(), history.outcome()
+    return build_page(history.graph, history[:], history.arguments, outcome, choice, progress, lanes=history.lanes)
 
 
 def page_of_beginning(
@@ -150,7 +152,9 @@ def page_of_beginning(
     history.forward_to(*stop_of_page(history, choice))
     is_over = not history.state.flight or history.stop_error is not None
     outcome = history.outcome() if is_over else None
-    return build_page(history.graph, history[:], history.arguments, outcome, choice, progress, history.schedule)
+    return build_page(
+        history.graph, history[:], history.arguments, outcome, choice, progress, history.schedule, history.lanes
+    )
 
 
 def stop_of_page(history: History, choice: PlayerSelection) -> tuple[EventPredicate, float]:
@@ -180,9 +184,10 @@ def build_page(
     choice: PlayerSelection,
     progress: ProgressCallback | None,
     schedule: str = "",
+    lanes: WorkerLanes | None = None,
 ) -> PlayerPage:
     """The page of a run, with its scripts and styles. `outcome` is None if the run goes on after these events, by
-    `schedule`."""
+    `schedule`; `lanes` are the workers of the events, if there were several."""
     if outcome is not None and outcome.schedule == WHAT_IF:
         raise Usage("an edited fork cannot be shown on a page", hint="play its parent")
     recording = record_tokens(graph, events, arguments)
@@ -199,6 +204,7 @@ def build_page(
         "note": segment.note,
         "has_waves": int(summary.schedule == "waves"),
         "badges": badge_glyphs(),
+        "lanes": None if lanes is None else encode_lanes(segment, lanes),
     }
     note = "; ".join(filter(None, [segment.note, plans.view.caption]))
     return PlayerPage(summary.call, build_html(form, plans.plans[0].svg, embed=choice.embed), note)

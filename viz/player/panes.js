@@ -183,7 +183,55 @@ function updateProfile(position) {
   let wave = 0;
   while (wave + 1 < profileBounds.length && profileBounds[wave + 1] <= position) wave++;
   const begin = profileBounds[wave], end = profileBounds[wave + 1];
+  updateLanes(position);
   cursor.setAttribute("x", wave + (end === undefined ? 0 : (position - begin) / (end - begin)));
+}
+
+// The lanes of several workers: a row for each, with a bar at each of its events, and an arrow where it was given a call
+// or a loop, from the side of the giver.
+
+const laneCursors = [];
+
+function buildLanes() {
+  const pane = byId("lanes");
+  pane.hidden = !run.lanes;
+  pane.replaceChildren();
+  laneCursors.length = 0;
+  if (!run.lanes) return;
+  const { titles, rows, gifts } = run.lanes, percent = (event) => `${(100 * (event + 0.5)) / Math.max(LENGTH, 1)}%`;
+  titles.forEach((title, row) => {
+    const lane = document.createElement("div"), chart = svgElement("svg", { viewBox: `0 0 ${Math.max(LENGTH, 1)} 1`, preserveAspectRatio: "none" });
+    lane.className = "lane";
+    let bars = "";
+    rows.forEach((of, event) => { if (of === row) bars += `M${event} ${isFiring(event) ? 0.15 : 0.6}h1V1h-1z`; });
+    chart.append(svgElement("path", { class: "bar", d: bars }));
+    const name = document.createElement("span"), cursor = document.createElement("span");
+    name.className = "title";
+    name.append(title);
+    cursor.className = "lane-cursor";
+    laneCursors.push(cursor);
+    lane.append(chart, name, cursor);
+    for (const [sender, receiver] of gifts.filter(([, receiver]) => rows[receiver] === row)) {
+      const arrow = document.createElement("span");
+      arrow.className = "gift";
+      arrow.append(rows[sender] < row ? "↓" : "↑");
+      arrow.style.left = percent(receiver);
+      arrow.title = `${titles[rows[sender]]} gave ${tagPath(run.events.tag[receiver])} to ${title}`;
+      lane.append(arrow);
+    }
+    pane.append(lane);
+  });
+  pane.setAttribute("aria-label", `${plural(titles.length, "lane")}: ${titles.join(", ")}; ${plural(gifts.length, "gift")} of a call or loop`);
+}
+
+function updateLanes(position) {
+  for (const each of laneCursors) each.style.left = `${(100 * position) / Math.max(LENGTH, 1)}%`;
+}
+
+// The position after the event at this point of the lanes.
+function positionOfLanes(x) {
+  const box = byId("lanes").getBoundingClientRect();
+  return Math.max(0, Math.min(LENGTH, Math.floor(((x - box.left) / box.width) * LENGTH) + 1));
 }
 
 // The source: a line and its nodes are highlighted together.

@@ -102,6 +102,8 @@ class Driver:
         """The results of the effects that a rollback may repeat, by node and tag."""
         self._requested_effects: set[tuple[int, Tag]] = set()
         """The effects that were requested in this epoch since the last checkpoint."""
+        self.recorded_effects = dict(self._effect_results) if has_timeline else None
+        """The results of all effects so far, by node and tag, if a timeline is recorded."""
         others = [stores_to_json(first_stores(graph, State(graph, None)))] * (worker_count - 1)
         first_checkpoint = [stores_to_json(first_stores(graph, state)), *others]
         self._checkpoint: list[Any] = first_checkpoint if saved_run is None else saved_run.stores
@@ -203,6 +205,8 @@ class Driver:
             self._effect_results[key] = FiringResult(token.node, token.tag, outputs, trap, 0)
         if recorder is not None:
             recorder.record_firing(token.node, token.tag, start)
+        if self.recorded_effects is not None:
+            self.recorded_effects[key] = self._effect_results[key]
         return self._effect_results[key]
 
     # Rounds of probes

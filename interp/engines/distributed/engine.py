@@ -10,13 +10,21 @@ from functools import partial
 from typing import ClassVar, Literal, NamedTuple
 
 from ....core.errors import TagloomError, Usage
+from ....core.value import Value
 from ...machine.fire import loop_bounds
+from ...machine.schedule import BY_HAND
+from ...machine.state import State
 from ...outcome.outcome import ClusterUse, Outcome, build_outcome
+from ...outcome.statistics import Meter
+from ...outcome.worker_lanes import MAX_WORKERS
+from ...records.documents import final_record
+from ...records.event_sink import log_path, open_event_sink
 from ..interrupt import interrupt_at_once, interrupt_between_steps
 from ..limits import LimitMonitor, Limits, resolve_limits
 from ..protocol import Job, RunOptions
 from ..reference import admit_arguments, first_state
 from .driver import Driver
+from .event_log import StampOrder, repeat_firings, require_same_firings
 from .messages import WorkerFailure
 from .network import NetworkLinks, NetworkPool
 from .placement import WorkerPlacement, find_placement, require_workers
@@ -24,7 +32,6 @@ from .pool import WorkerPool
 from .processes import ProcessPool
 from .ray_pool import RayPool
 from .run_file import (
-    MAX_WORKERS,
     REQUIRED_FILE,
     SavedRun,
     prepare_path,
@@ -47,7 +54,7 @@ class DistributedEngine:
     name = "distributed"
     has_tokens = True
     has_workers = True
-    required_options: ClassVar = {"schedule": "waves", "until": "quiet", "keep": None}
+    required_options: ClassVar = {"schedule": "waves", "until": "quiet"}
 
     def unsupported(self, job: Job, options: RunOptions) -> str | None:
         if job.is_ill_formed:
@@ -57,6 +64,8 @@ class DistributedEngine:
         for option, value in self.required_options.items():
             if getattr(options, option) != value:
                 return f"it supports only {option}={value!r}"
+        if options.keep is not None and options.resume is not None:
+            return "it cannot keep the events of a run that goes on from a checkpoint, which lacks the first ones"
         return None
 
     def run(self, job: Job, arguments: Sequence[object], options: RunOptions) -> Outcome:
@@ -69,6 +78,7 @@ def run_on_workers(job: Job, arguments: Sequence[object], options: RunOptions) -
 
     Raises Usage if the arguments, the options or the devices of the program do not fit.
     """
+    log_path(options.keep)
     placement, limits = find_placement(job.graph), resolve_limits(options.limits)
     cluster = parse_cluster(options.cluster)
     admitted = admit_arguments(job.graph, arguments)
@@ -86,7 +96,7 @@ def run_on_workers(job: Job, arguments: Sequence[object], options: RunOptions) -
         monitor = LimitMonitor(limits.seconds, limits.bytes, interrupt)
         share = worker_limits(limits, worker_count, has_processes=cluster.kind != "network")
 
-        has_timeline = options.timeline
+        has_timeline = options.timeline or options.keep is not None
 
         def new_worker(links: NetworkLinks, order: str, epoch: int) -> Worker:
             return Worker(
@@ -120,7 +130,15 @@ def run_on_workers(job: Job, arguments: Sequence[object], options: RunOptions) -
         if getattr(driver.error, "limit", None) == "interrupt":
             interrupt.acknowledge()
         stores = driver.stores()
-        return build_outcome(
+        cluster_use = ClusterUse(
+            worker_count,
+            dict(driver.messages),
+            driver.checkpoints,
+            driver.deaths,
+            placement.devices,
+            tuple(driver.timeline) if options.timeline else (),
+        )
+        outcome = build_outcome(
             stores.state,
             stores.meter.stats(stores.state),
             driver.error,
@@ -128,15 +146,42 @@ def run_on_workers(job: Job, arguments: Sequence[object], options: RunOptions) -
             schedule="waves",
             engine="distributed",
             structure=job.structure,
-            cluster=ClusterUse(
-                worker_count,
-                dict(driver.messages),
-                driver.checkpoints,
-                driver.deaths,
-                placement.devices,
-                tuple(driver.timeline),
-            ),
+            cluster=cluster_use,
         )
+        return outcome if options.keep is None else keep_events(outcome, admitted, options, driver, stores.state)
+
+
+def keep_events(
+    outcome: Outcome, arguments: Sequence[Value], options: RunOptions, driver: Driver, state: State
+) -> Outcome:
+    """The outcome of a run with its events, which one machine makes again; or write them to a log."""
+    assert outcome.cluster is not None and driver.recorded_effects is not None
+    graph = outcome.graph
+    repeated_state = State(graph, arguments, seed=options.seed)
+    meter = Meter(repeated_state, is_clocked=False)
+    order = StampOrder(repeated_state, driver.timeline, driver.recorded_effects)
+    with open_event_sink(options.keep, graph, arguments, BY_HAND, options.seed) as sink:
+        observers = [meter.observe, *sink.observers]
+        error = repeat_firings(
+            repeated_state, order, resolve_limits(options.limits), observers, has_ended=driver.error is not None
+        )
+        if error is None:
+            require_same_firings(state, repeated_state)
+        lanes = order.lanes(outcome.cluster.workers, outcome.cluster.devices)
+        if sink.log is not None:
+            record = build_outcome(
+                repeated_state,
+                meter.stats(),
+                error or driver.error,
+                options.until,
+                schedule=BY_HAND,
+                engine="distributed",
+                structure=outcome.structure,
+            )
+            sink.log.write_lanes(lanes)
+            sink.log.write_outcome(final_record(record))
+        fields = sink.outcome_fields(repeated_state.steps)
+        return replace(outcome, schedule=BY_HAND, cluster=outcome.cluster._replace(lanes=lanes), **fields)
 
 
 @contextmanager

@@ -24,12 +24,11 @@ from ....core.json.graph import graph_to_json
 from ....core.json.value import value_to_json
 from ....core.value import Value
 from ...machine.state import State
+from ...outcome.worker_lanes import MAX_WORKERS
 from ...records.documents import TagTable
 from .messages import FiringResult, message_to_json, read_message, read_names, table_to_json
 from .stores import WorkerStores, read_stores
 
-MAX_WORKERS = 64
-"""The most workers of a run."""
 _NOUN = "checkpoint of a run"
 REQUIRED_FILE = "a file that a run with checkpoint=PATH wrote"
 _UNWRITABLE = f"this {_NOUN} cannot be written"

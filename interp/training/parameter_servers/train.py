@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from ....core.errors import Usage
 from ....core.frontend.trace.source_location import user_location
-from ...engines.distributed.run_file import MAX_WORKERS
+from ...outcome.worker_lanes import MAX_WORKERS
 from ..embedding import Embedding
 from ..optimizers import Optimizer
 from .messages import Synchronisation, TrainingReport

@@ -3,13 +3,16 @@ do together what the reference machine does."""
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from random import Random
 from typing import Any
 
 from support.generators.effect_programs import Witness
 from support.laws.fast_laws import with_value_bits
+from support.laws.trace_laws import breaches
 from tagloom.core.graph.graph import Graph
 from tagloom.core.value import Value, fingerprint
 from tagloom.interp.engines.distributed.channels import Channels
@@ -20,8 +23,10 @@ from tagloom.interp.engines.distributed.network import Faults, FaultyNetwork, Ne
 from tagloom.interp.engines.limits import Limits
 from tagloom.interp.engines.protocol import Job, RunOptions
 from tagloom.interp.engines.reference import default_structure, run_graph
+from tagloom.interp.history.history import History
 from tagloom.interp.outcome.critical_path import dependences
 from tagloom.interp.outcome.outcome import Outcome
+from tagloom.viz.trace_events import trace_document
 
 LIMITS = Limits(firings=1_500)
 
@@ -108,6 +113,40 @@ def violations(
         yield f"{where}: the profile is {got.stats.profile}, that of waves {expected.stats.profile}"
     if worlds[0].lines != worlds[1].lines or with_value_bits(worlds[0].calls) != with_value_bits(worlds[1].calls):
         yield f"{where}: the effects are {worlds[1].lines}, {worlds[1].calls}; not {worlds[0].lines}, {worlds[0].calls}"
+
+
+def log_violations(
+    graph: Graph, arguments: Sequence[Value], workers: int, cluster: str, path: Path, limits: Limits = LIMITS
+) -> Iterator[str]:
+    """Where the log of a run on workers is not that of a run: each of its events is checked when it is read. It has the
+    firings, the status and the effects of the run, and a worker for each event; a firing is on the worker that the
+    timeline names, and nothing is before what it depends on."""
+    job, world = Job(graph, default_structure(graph)), Witness()
+    options = RunOptions(limits=limits, world=world, workers=workers, cluster=cluster, keep=path, timeline=True)
+    outcome = run_on_workers(job, arguments, options)
+    if outcome.has_double_write:
+        return
+    history = History.load(path)
+    lanes, cluster_use = history.lanes, outcome.cluster
+    assert lanes is not None and cluster_use is not None
+    where = f"{workers} workers on {cluster}"
+    if history.state.firings_by_node != list(outcome.stats.by_node):
+        yield f"{where}: the log has {history.state.firings} firings and not {outcome.firings}"
+    if (history.outcome().status, lanes.workers) != (outcome.status, workers):
+        yield f"{where}: the log ends {history.outcome().status}, not {outcome.status}"
+    if not len(lanes.ranks) == len(lanes.times) == len(history):
+        yield f"{where}: {len(lanes.ranks)} workers for {len(history)} events"
+    ranks = {(entry.node, entry.tag): entry.rank for entry in cluster_use.timeline if entry.kind == "firing"}
+    for number, event in enumerate(history):
+        if event.is_firing and lanes.ranks[number] != ranks.get((event.token.node, event.token.tag)):
+            yield f"{where}: event {number} is on {lanes.title(lanes.ranks[number])}"
+    if list(lanes.times) != sorted(lanes.times) and not uses_cells(graph):
+        yield f"{where}: the events are not in the order of their times"
+    again = Witness()
+    run_graph(graph, arguments, limits=limits, world=again)
+    if outcome.status != "Exhausted" and world.lines != again.lines:
+        yield f"{where}: the effects are {world.lines}, not {again.lines}"
+    yield from (f"{where}: {breach}" for breach in breaches(json.loads(trace_document(history))))
 
 
 def channel_violations(seed: int, rounds: int = 600, rounds_of_epoch: int = 40) -> Iterator[str]:

@@ -452,6 +452,28 @@ def test_the_end_of_the_timeline(folder: Path) -> None:
     assert build_timeline(session_after("fib.py:fib", "4"), 20, 1).subtitle == "nothing has happened yet"
 
 
+def test_workers_are_lanes_of_the_timeline(tmp_path: Path) -> None:
+    """A log of a run on workers has a row for each in the timeline, with arrows where calls were given away, and events
+    name their worker."""
+    log = tmp_path / "run.jsonl"
+    fib = find_program(f"{ROOT}/papers_examples/recursion/fib.py")
+    fib.run(7, engine="distributed", workers=3, keep=log)
+    session = new_session()
+    session.execute(f"load {log}")
+    result = build_timeline(session, 60, 4)
+    assert {len(row.text) for row in result.rows} == {60} and len(result.rows) == 4
+    assert "3 workers" in result.subtitle and "gift" in result.subtitle
+    gifts = [crossing for crossing in session.history.crossings if crossing.is_gift]
+    assert 0 < sum(row.text.count("↓") + row.text.count("↑") for row in result.rows) <= len(gifts)
+    assert "↓" not in result.rows[0].text and "↑" not in result.rows[2].text
+    assert len(build_timeline(session, 60, 2).rows) == 3 and "2 shown" in build_timeline(session, 60, 2).subtitle
+    workers = {row.text[6:8] for row in events_page(session).rows}
+    assert {"w0", "w1"} <= workers <= {"w0", "w1", "w2"}
+    answer = session.execute("why fib.add main")
+    assert "on worker 1" in "\n".join(answer.text)
+    assert all(" at event " in line for line in answer.text[1:2])
+
+
 def test_answers_are_wrapped(folder: Path) -> None:
     """No line is longer than the pane; a continued line leads where its beginning does."""
     looker = ScreenPresenter(session_after("fib.py:fib", "4"))

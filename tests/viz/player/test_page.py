@@ -9,6 +9,7 @@ import pytest
 import tagloom as tl
 from support.pictures.chromium import Tab
 from support.pictures.drawings import fib
+from tagloom.interp.outcome.worker_lanes import crossings
 from tagloom.interp.queries.why_not import could_fire
 from tagloom.viz.player.page import PlayerSelection, page_of_history
 
@@ -55,6 +56,30 @@ def test_it_plays_with_motion_too(tab: Tab, page: Path) -> None:
     tab.prefer(reduced_motion="reduce")
     tab.open(page, f"#step={at}")
     assert sorted(tab.run(places).split(",")) == sorted(moved.split(","))
+
+
+@pytest.mark.full
+def test_workers_are_lanes(tab: Tab, tmp_path: Path) -> None:
+    """A run on workers has a row for each, with an arrow for each call that was given away; a click goes there, and the
+    sentence names the worker. Other runs have no lanes."""
+    outcome = fib.run(6, engine="distributed", workers=2, keep="events")
+    gifts = [each for each in crossings(outcome.cluster.lanes, outcome.events) if each.is_gift]
+    outcome.player().save(tmp_path / "run.html")
+    tab.open(tmp_path / "run.html")
+    assert tab.run("[...document.querySelectorAll('.lane .title')].map(each => each.textContent).join()") == (
+        "worker 0,worker 1"
+    )
+    assert tab.run("document.querySelectorAll('.lane .gift').length") == len(gifts) > 0
+    tab.run(
+        "(lanes => { const box = lanes.getBoundingClientRect(); const clientX = box.left + box.width / 2;"
+        " lanes.dispatchEvent(new MouseEvent('click', { clientX })); })(document.getElementById('lanes'))"
+    )
+    at = position(tab)
+    assert abs(at - len(outcome.events) / 2) <= 1
+    rank = outcome.cluster.lanes.ranks[at - 1]
+    assert f"on worker {rank}" in tab.text("sentence")
+    tab.open(saved(fib.history(4), tmp_path / "other.html"))
+    assert tab.run("document.getElementById('lanes').hidden")
 
 
 PILLS = "[...document.querySelectorAll('.token')].map(each => each.getAttribute('transform')).sort().join()"

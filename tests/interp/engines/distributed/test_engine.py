@@ -57,7 +57,7 @@ def test_options() -> None:
         ({"engine": "distributed", "cluster": "cloud"}, "network:SEED"),
         ({"engine": "distributed", "cluster": "network:x"}, "network:SEED"),
         ({"engine": "distributed", "schedule": "lifo"}, "schedule='waves'"),
-        ({"engine": "distributed", "keep": "events"}, "keep=None"),
+        ({"engine": "distributed", "keep": "file.txt"}, "ends in .jsonl"),
         ({"engine": "distributed", "until": "trap"}, "until='quiet'"),
     ):
         with pytest.raises(Usage, match=text):

@@ -10,7 +10,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -20,7 +20,7 @@ import tagloom as tl
 from pytest import MonkeyPatch
 from support.laws.distributed_laws import distributed_run, violations
 from support.programs.parallel_programs import fib
-from tagloom.interp.engines.distributed import engine
+from tagloom.interp.engines.distributed import driver, engine
 from tagloom.interp.engines.distributed.processes import ProcessPool
 from tagloom.interp.engines.limits import Limits
 
@@ -108,28 +108,60 @@ def test_processes_act_as_one_machine(pools: list[ProcessPool]) -> None:
     assert wait_for(lambda: not running([each.process.pid for each in pool.processes.values()]), 60)
 
 
-@pytest.mark.parametrize("seed", range(2))
-def test_killed_workers_change_nothing(seed: int, pools: list[ProcessPool], monkeypatch: MonkeyPatch) -> None:
-    """SIGKILL of workers at random moments changes no result, no count and no effect."""
-    monkeypatch.setattr(ProcessPool, "checkpoint_interval", 0.2)
-    dice, is_over, kills = Random(seed), threading.Event(), []
+@contextmanager
+def random_kills(pools: list[ProcessPool], dice: Random, most: int, longest_pause: float) -> Iterator[None]:
+    """A context in which random workers get SIGKILL at random moments, at most so many times."""
+    is_over = threading.Event()
 
     def kill() -> None:
-        while not is_over.wait(dice.uniform(0.1, 3.0)) and len(kills) < 4:
-            pids = [each.process.pid for pool in pools for each in list(pool.processes.values())]
+        for _ in range(most):
+            if is_over.wait(dice.uniform(0.0, longest_pause)):
+                return
             with suppress(OSError, IndexError):
-                pid = dice.choice(pids)
-                os.kill(pid, signal.SIGKILL)
-                kills.append(pid)
+                dice.choice(list(pools[-1].processes.values())).process.kill()
 
     killer = threading.Thread(target=kill)
     killer.start()
     try:
-        assert list(violations(table.graph, [40], 2, "processes", Limits(firings=100_000))) == []
+        yield
     finally:
         is_over.set()
         killer.join()
-    print(len(kills), "kills")
+
+
+def killed_run_violations(pools: list[ProcessPool], dice: Random, most: int, longest_pause: float) -> list[str]:
+    """Where a run whose workers are killed differs from one on the reference."""
+    with random_kills(pools, dice, most, longest_pause):
+        return list(violations(table.graph, [40], 2, "processes", Limits(firings=100_000)))
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_killed_workers_change_nothing(seed: int, pools: list[ProcessPool], monkeypatch: MonkeyPatch) -> None:
+    """SIGKILL of workers at random moments changes no result, no count and no effect."""
+    monkeypatch.setattr(ProcessPool, "checkpoint_interval", 0.2)
+    assert killed_run_violations(pools, Random(seed), 4, 3.0) == []
+
+
+@pytest.mark.heavy
+@pytest.mark.timeout(7200)
+def test_200_kills_change_nothing(pools: list[ProcessPool], monkeypatch: MonkeyPatch) -> None:
+    """200 workers die by SIGKILL, each at a random moment: while they start, work, wait, or make a checkpoint. No
+    result, no count and no effect of a run changes."""
+    monkeypatch.setattr(ProcessPool, "checkpoint_interval", 0.2)
+    monkeypatch.setattr(driver, "MAX_DEATHS_WITHOUT_PROGRESS", 100)
+    deaths: list[int] = []
+    true = ProcessPool.replace
+
+    def replace(self: ProcessPool, rank: int, epoch: int) -> None:
+        deaths.append(rank)
+        true(self, rank, epoch)
+
+    monkeypatch.setattr(ProcessPool, "replace", replace)
+    runs, start = 0, time.monotonic()
+    while len(deaths) < 200:
+        assert killed_run_violations(pools, Random(runs), 12, 4.0) == []
+        runs += 1
+    print(f"{len(deaths)} deaths in {runs} runs, {time.monotonic() - start:.0f} s")
 
 
 def test_a_killed_worker_is_replaced(pools: list[ProcessPool]) -> None:
