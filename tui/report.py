@@ -58,6 +58,7 @@ def stats_report(outcome: Outcome, *, unicode: bool) -> str:
     ]
     if outcome.cluster is not None and outcome.cluster.devices:
         rows.append(("devices", ", ".join(outcome.cluster.devices)))
+        rows += [("not kept", constraint) for constraint in outcome.cluster.unmet_constraints]
     lines = [f"{name:22}{text}" for name, text in rows]
     if stats.firings:
         lines += ["", *share_lines(outcome)]

@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 from ..errors import Usage
-from ..program.device import DeviceName, parse_device
+from ..program.device import FIRST_DEVICE, DeviceName, parse_device
 from ..program.program import ScopeEntry
+from .trace.captures import VariableBase
 from .trace.source_location import entered_scopes, user_frame, user_location
 
 
 class NamedScope:
     """The context manager of `scope` and `device`."""
 
-    def __init__(self, name: str, device: DeviceName | None = None) -> None:
-        self.name, self.device = name, device
+    def __init__(self, name: str, device: DeviceName | None = None, variable: int | None = None) -> None:
+        self.name, self.device, self.variable = name, device, variable
 
     def __enter__(self) -> None:
         frame = user_frame()
         assert frame is not None
-        entered_scopes().append((frame, ScopeEntry(self.name, frame.f_code, frame.f_lasti, self.device)))
+        entry = ScopeEntry(self.name, frame.f_code, frame.f_lasti, self.device, self.variable)
+        entered_scopes().append((frame, entry))
 
     def __exit__(self, *exception: object) -> None:
         entered_scopes().pop()
@@ -50,7 +52,7 @@ def scope(name: str, /) -> NamedScope:
     return NamedScope(name)
 
 
-def device(name: str, /) -> NamedScope:
+def device(name: str | VariableBase, /) -> NamedScope:
     """A device for the nodes that are traced inside `with tl.device("/job:ps/task:1"):`. The name may be a part of one,
     `/job:ps` or `/task:1`; inside another `tl.device`, it replaces the parts that it has. The results of a program do
     not depend on devices. The engine `distributed` has a worker for each, where these nodes fire; `tagloom show
@@ -58,6 +60,9 @@ def device(name: str, /) -> NamedScope:
 
     The body of a function that is called inside is on that device as well, except nodes with another device. It is in
     the graph once, so all its calls must admit one device.
+
+    A variable instead of a name stands for its device: that of the `with tl.device(...)` around its creation, or the
+    first device. All nodes inside `with tl.device(w)`, wherever such statements are, have one device.
 
     Raises Usage, which is a ValueError, if this is not a name of a device, and a TypeError if it is not a string.
 
@@ -71,6 +76,9 @@ def device(name: str, /) -> NamedScope:
     >>> out.value, out.cluster.devices, out.cluster.messages["FiringRequest"]
     (1.0, ('/job:worker/task:0', '/job:ps/task:1'), 2)
     """
+    if isinstance(name, VariableBase):
+        resource = name._resource
+        return NamedScope(f"variable {resource.name}", resource.device or FIRST_DEVICE, resource.creation_order)
     try:
         parsed_name = parse_device(name)
     except Usage as error:

@@ -23,7 +23,7 @@ from typing import NamedTuple, TypeAlias
 
 from ..errors import Usage
 from ..program.device import FIRST_DEVICE, DeviceName, parse_device
-from ..program.program import TracedLocation
+from ..program.program import TracedLocation, scope_device
 from .graph import Edge, Graph, GraphNode, NodeOutput
 
 _ENTRY_OPS = ("call", "enter", "next_iteration", "reenter", "back")
@@ -124,8 +124,8 @@ def partition(graph: Graph, places: Sequence[int], devices: Sequence[DeviceName]
 def colocation_groups(graph: Graph) -> list[int]:
     """For each node, the number of a node that represents its group. The nodes of a group have one device: a merge and
     the calls, entries and steps of loops that feed it; a `back` and the merge that feeds it; a `reenter` and the exit
-    from which it gets the trip count; and a value and its returns to call sites, since only one of these gets the value
-    (S10), and the others would get a useless message."""
+    from which it gets the trip count; a value and its returns to call sites, since only one of these gets the value
+    (S10), and the others would get a useless message; and all nodes that are colocated with one variable."""
     leaders = list(range(len(graph.nodes)))
 
     def leader(number: int) -> int:
@@ -134,6 +134,12 @@ def colocation_groups(graph: Graph) -> list[int]:
             number = leaders[number]
         return number
 
+    colocated: dict[int, int] = {}
+    """By variable, the first node that is colocated with it."""
+    for number, node in enumerate(graph.nodes):
+        for scope in node.location.scopes if isinstance(node.location, TracedLocation) and node.op != "return" else ():
+            if scope.variable is not None:
+                leaders[leader(number)] = leader(colocated.setdefault(scope.variable, number))
     for edge, sources in graph.sources().items():
         op = graph.nodes[edge.node].op
         is_return = op == "return" and edge.node not in graph.results
@@ -177,12 +183,13 @@ def _device_in_source(node: GraphNode) -> tuple[str, DeviceName] | None:
     """A description of the constraint by `tl.device` on a node, with the line of the innermost one, and the device;
     None if there is no constraint."""
     scopes = node.location.scopes if isinstance(node.location, TracedLocation) else ()
-    device, description = DeviceName(None, None), ""
-    for scope in scopes:
-        if scope.device is not None:
-            device = scope.device.or_else(device)
-            description = f"{device} ({scope.location})"
-    return (description, device) if description else None
+    placing_scopes = [scope for scope in scopes if scope.device is not None]
+    device = scope_device(placing_scopes)
+    if device is None:
+        return None
+    innermost = placing_scopes[-1]
+    variable = "" if innermost.variable is None else f", with {innermost.name}"
+    return f"{device} ({innermost.location}{variable})", device
 
 
 def list_devices(constraints: Sequence[Constraints]) -> list[DeviceName]:
@@ -212,8 +219,11 @@ def place_nodes(graph: Graph, constraints: Mapping[str, str], devices: Sequence[
     return [place or 0 for place in find_places(graph, required, devices)]
 
 
-def find_places(graph: Graph, constraints: Sequence[Constraints], devices: Sequence[DeviceName]) -> list[int | None]:
-    """`place_nodes` for the constraints of each node; None for a node that may be on any device."""
+def find_places(
+    graph: Graph, constraints: Sequence[Constraints], devices: Sequence[DeviceName], *, is_soft: bool = False
+) -> list[int | None]:
+    """`place_nodes` for the constraints of each node; None for a node that may be on any device. With `is_soft`, a
+    group whose constraints no device admits is on the closest one (`closest_device`)."""
     groups = colocation_groups(graph)
     members: dict[int, list[int]] = {}
     """The nodes of each group."""
@@ -225,7 +235,8 @@ def find_places(graph: Graph, constraints: Sequence[Constraints], devices: Seque
         for number in numbers:
             required |= constraints[number]
         if required:
-            places[group] = first_admitted([str(graph.nodes[number]) for number in numbers], required, devices)
+            names = [str(graph.nodes[number]) for number in numbers]
+            places[group] = closest_device(required, devices) if is_soft else first_admitted(names, required, devices)
     defaults = _function_places(graph, groups, places)
     for group, numbers in members.items():
         inner = (number for number in numbers if graph.nodes[number].op not in ("call", "return"))
@@ -250,6 +261,31 @@ def _function_places(graph: Graph, groups: Sequence[int], places: Mapping[int, i
         own = own_places.get(function)
         defaults[function] = defaults.get(callers.get(function, "")) if own is None else own
     return defaults
+
+
+def closest_device(constraints: Constraints, devices: Sequence[DeviceName]) -> int:
+    """The position of the device that most constraints of a group admit; of several, the one with which their parts
+    agree most; of several, the first."""
+
+    def closeness(position: int) -> tuple[int, int, int]:
+        device, names = devices[position], constraints.values()
+        return sum(name.admits(device) for name in names), sum(name.agreement(device) for name in names), -position
+
+    return max(range(len(devices)), key=closeness)
+
+
+def unmet_constraints(
+    constraints: Sequence[Constraints], places: Sequence[int | None], devices: Sequence[DeviceName]
+) -> tuple[str, ...]:
+    """The constraints that the devices of their nodes do not meet, each once, with the device: as `/job:ps/task:1
+    (model.py:8) is on /job:worker/task:0`."""
+    unmet = (
+        f"{description} is on {devices[place]}"
+        for reasons, place in zip(constraints, places, strict=True)
+        for description, name in reasons.items()
+        if place is not None and not name.admits(devices[place])
+    )
+    return tuple(dict.fromkeys(unmet))
 
 
 def first_admitted(names: list[str], constraints: Constraints, devices: Sequence[DeviceName]) -> int:

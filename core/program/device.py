@@ -24,6 +24,10 @@ class DeviceName(NamedTuple):
         """Whether a device has all parts that this name has."""
         return self.job in (None, device.job) and self.task in (None, device.task)
 
+    def agreement(self, device: DeviceName) -> int:
+        """How many of its parts a device has."""
+        return (self.job is not None and self.job == device.job) + (self.task is not None and self.task == device.task)
+
     def or_else(self, default: DeviceName) -> DeviceName:
         """This name, with the parts that it lacks from another one.
 

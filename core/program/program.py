@@ -82,18 +82,30 @@ class SourceSpan(NamedTuple):
 
 class ScopeEntry(NamedTuple):
     """A call of a Python helper while a function was traced: the helper's name, and the instruction that called it. Or
-    a `with` statement: the name of its scope, and of the device, if it has one."""
+    a `with` statement: the name of its scope, and of the device, if it has one; and the number of the variable with
+    which its nodes are colocated, if there is one."""
 
     name: str
     code: CodeType
     instruction: int
     device: DeviceName | None = None
+    variable: int | None = None
 
     @property
     def location(self) -> Location:
         """The source line of the call or of the statement."""
         positions = next(islice(self.code.co_positions(), self.instruction // 2, None), (None,))
         return Location(self.code.co_filename, positions[0] or self.code.co_firstlineno)
+
+
+def scope_device(scopes: Iterable[ScopeEntry]) -> DeviceName | None:
+    """The device that scopes name, outermost first: an inner one replaces the parts that it states. None without
+    one."""
+    device = None
+    for scope in scopes:
+        if scope.device is not None:
+            device = scope.device if device is None else scope.device.or_else(device)
+    return device
 
 
 class TracedLocation(Location):

@@ -58,12 +58,13 @@ class RunOptions(NamedTuple):
     checkpoint: str | os.PathLike[str] | None = None
     resume: str | os.PathLike[str] | None = None
     timeline: bool = False
+    soft_placement: bool = False
 
     @property
     def has_worker_options(self) -> bool:
         """Whether an option for workers has a value."""
-        values = self.workers, self.cluster, self.checkpoint, self.resume, self.timeline
-        return values != (None, None, None, None, False)
+        values = self.workers, self.cluster, self.checkpoint, self.resume, self.timeline, self.soft_placement
+        return values != (None, None, None, None, False, False)
 
     def token_engine_options(self) -> dict[str, Any]:
         """The options that every token engine takes, by name."""
@@ -80,8 +81,8 @@ class Engine(Protocol):
       compares all of them; otherwise it compares the results, or the first trap.
     - `parallel_options`: the values of other options that a run on several cores requires, by name. An engine without
       it runs on one core.
-    - `has_workers`: whether it takes `workers`, `cluster`, `checkpoint`, `resume` and
-      `timeline`.
+    - `has_workers`: whether it takes `workers`, `cluster`, `checkpoint`, `resume`,
+      `timeline` and `soft_placement`.
     - `is_selector`: whether it only chooses among other engines, so that `tagloom check` need not run it.
     """
 

@@ -219,6 +219,7 @@ class Function(SvgReprMixin):
         checkpoint: str | os.PathLike[str] | None = None,
         resume: str | os.PathLike[str] | None = None,
         timeline: bool = False,
+        soft_placement: bool = False,
         **keywords: Any,
     ) -> Outcome:
         """Run on concrete arguments. The outcome says how the run ended, Ctrl-C included; only a wrong call raises.
@@ -234,7 +235,8 @@ class Function(SvgReprMixin):
         `workers` is the number of workers of `distributed`, and `cluster` says where they are: network, network:SEED,
         processes or ray. `checkpoint` is a file for their checkpoints, and `resume` is such a file of a run whose
         process was killed, which then continues; with `timeline`, `out.cluster.timeline` has the firings and messages
-        of each worker, with their times.
+        of each worker, with their times. With `soft_placement`, devices that the run lacks, or that contradict each
+        other, are replaced by the closest ones.
 
         Other keywords are arguments of the function; one that has the name of an option is passed by position.
         """
@@ -253,6 +255,7 @@ class Function(SvgReprMixin):
             checkpoint,
             resume,
             timeline,
+            soft_placement,
         )
         return self.run_arguments(self.source.bind(arguments, keywords), options, engine)
 

@@ -46,7 +46,8 @@ class ClusterUse(NamedTuple):
     `messages` has the number of messages sent since the last rollback, by class (`engines/distributed/messages.py`);
     `deaths` is the number of workers that died and were replaced; `devices` are the devices of the program, in the
     order of their workers. `timeline` has what they and the driver have done, by time, if that was recorded. If the run
-    kept events, `lanes` has the worker of each.
+    kept events, `lanes` has the worker of each. `unmet_constraints` are the constraints by `tl.device` that a soft
+    placement did not keep, each with the device of its nodes.
     """
 
     workers: int
@@ -56,6 +57,7 @@ class ClusterUse(NamedTuple):
     devices: tuple[str, ...] = ()
     timeline: tuple[TimelineEntry, ...] = ()
     lanes: WorkerLanes | None = None
+    unmet_constraints: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

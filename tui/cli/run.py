@@ -143,6 +143,9 @@ def run(
     timeline: Annotated[
         Path | None, typer.Option(help="Write when each worker did what to this .json file, for ui.perfetto.dev.")
     ] = None,
+    soft_placement: Annotated[
+        bool, typer.Option("--soft-placement", help="Replace devices that are missing or contradict each other.")
+    ] = False,
     until: Until = None,
     stats: Annotated[
         bool,
@@ -188,6 +191,7 @@ def run(
         "checkpoint": checkpoint,
         "resume": resume,
         "timeline": timeline is not None,
+        "soft_placement": soft_placement,
     }
     if is_part := bool(fetch or feed):
         part, arguments = build_partial(subject, args or [], fetch or [], feed or [])

@@ -14,6 +14,7 @@ from typing import Any, NoReturn
 
 from ...dtypes import DType
 from ...errors import Invalid, TagloomError, Usage
+from ...program.program import scope_device
 from ...types import Type, as_type
 from ...value import Literal, literal
 from ..trace.captures import Resource, VariableBase, read_variable
@@ -29,7 +30,7 @@ from ..trace.program_builder import (
     to_weak_operand,
     unwrap_weak,
 )
-from ..trace.source_location import user_location
+from ..trace.source_location import entered_scopes, user_location
 from ..trace.symbol import ELEMENT_METHODS, ArrayOperators, Symbol
 from .array import ConcreteArray
 from .recording import read_and_record, record_assignment, recording_tapes
@@ -62,7 +63,9 @@ class Variable(ArrayOperators, VariableBase):
             type_ = array._type if dtype is None or isinstance(dtype, DType) else as_type(dtype)
         if not isinstance(name, str) or not name.isidentifier():
             raise Usage("the name of a variable is not an identifier", where=user_location(), got=repr(name))
-        self._resource = Resource(name, type_, array, trainable and type_.dtype.kind == "f", is_new=True)
+        device = scope_device(entry for _, entry in entered_scopes())
+        is_trainable = trainable and type_.dtype.kind == "f"
+        self._resource = Resource(name, type_, array, is_trainable, is_new=True, device=device)
         region = region or suspended_region()
         if region is not None:
             region.specialization.program_builder.register_variable(self._resource)

@@ -15,6 +15,7 @@ from hashlib import blake2b
 from typing import Any, Protocol
 from weakref import WeakSet, WeakValueDictionary
 
+from ...program.device import DeviceName
 from ...types import Type
 from ...value import Literal, fingerprint
 
@@ -45,6 +46,8 @@ class Resource:
     """Whether it is a variable that has not been read or assigned yet."""
     owner: Any = None
     """The `Specialization` that computes it, if it is a symbolic value that a nested function closes over."""
+    device: DeviceName | None = None
+    """The device, or a part of its name, of the `with tl.device(...)` around the creation of a variable."""
     creation_order: int = field(default_factory=lambda: next(_CREATION_COUNTER))
     """The number of resources created before; resources are sorted by it."""
 

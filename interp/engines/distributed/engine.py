@@ -79,7 +79,9 @@ def run_on_workers(job: Job, arguments: Sequence[object], options: RunOptions) -
     Raises Usage if the arguments, the options or the devices of the program do not fit.
     """
     log_path(options.keep)
-    placement, limits = find_placement(job.graph), resolve_limits(options.limits)
+    limits = resolve_limits(options.limits)
+    worker_limit = None if options.workers is None else check_workers(options.workers, DEFAULT_WORKERS)
+    placement = find_placement(job.graph, is_soft=options.soft_placement, worker_count=worker_limit)
     cluster = parse_cluster(options.cluster)
     admitted = admit_arguments(job.graph, arguments)
     checkpoint_path, saved_run, write_checkpoint = options.checkpoint, None, None
@@ -137,6 +139,7 @@ def run_on_workers(job: Job, arguments: Sequence[object], options: RunOptions) -
             driver.deaths,
             placement.devices,
             tuple(driver.timeline) if options.timeline else (),
+            unmet_constraints=placement.unmet,
         )
         outcome = build_outcome(
             stores.state,

@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 from ....core.errors import Usage
 from ....core.graph.graph import Graph
-from ....core.graph.partition import find_places, list_devices, node_constraints
+from ....core.graph.partition import find_places, list_devices, node_constraints, unmet_constraints
 from ....core.ops.routing import ROUTING_OPS
 from ...machine.effects import Outputs
 from ...machine.fire import FiringRule
@@ -35,28 +35,33 @@ class WorkerPlacement(NamedTuple):
 
     devices: tuple[str, ...]
     ranks: tuple[int | None, ...]
+    unmet: tuple[str, ...] = ()
+    """Soft constraints that the placement does not meet (`unmet_constraints`)."""
 
 
-def find_placement(graph: Graph) -> WorkerPlacement:
-    """The placement of a graph; without devices where no source line names one. Raises Usage where the devices that a
+def find_placement(graph: Graph, *, is_soft: bool = False, worker_count: int | None = None) -> WorkerPlacement:
+    """The placement of a graph; without devices where no source line names one. With `is_soft`, the program has at most
+    `worker_count` devices, and a constraint that none of them meets is not kept. Raises Usage where the devices that a
     group of nodes requires are not one."""
     constraints = node_constraints(graph)
     if not any(constraints):
         return WorkerPlacement((), (None,) * len(graph.nodes))
-    devices = list_devices(constraints)
-    places = find_places(graph, constraints, devices)
+    devices = list_devices(constraints)[: worker_count if is_soft else None]
+    places = find_places(graph, constraints, devices, is_soft=is_soft)
     ranks = (
         place if node.op in ENTRY_OPS or node.op not in ROUTING_OPS else None
         for node, place in zip(graph.nodes, places, strict=True)
     )
-    return WorkerPlacement(tuple(map(str, devices)), tuple(ranks))
+    return WorkerPlacement(tuple(map(str, devices)), tuple(ranks), unmet_constraints(constraints, places, devices))
 
 
 def require_workers(placement: WorkerPlacement, worker_count: int) -> None:
     """Raises Usage if the devices of a program are more than the workers of a run."""
     if len(placement.devices) > worker_count:
         required = f"a worker for each of {', '.join(placement.devices)}"
-        raise Usage("the program has more devices than the run has workers", required=required, got=str(worker_count))
+        hint = "with soft_placement=True, or --soft-placement, the others have the nodes of the last devices"
+        message = "the program has more devices than the run has workers"
+        raise Usage(message, required=required, got=str(worker_count), hint=hint)
 
 
 def fire_placed(

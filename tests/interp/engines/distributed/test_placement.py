@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from random import Random
 from typing import Any
@@ -18,7 +19,7 @@ from support.programs.parallel_programs import careless, fib, fragile, sums, tak
 from tagloom.core.errors import Usage
 from tagloom.core.graph.graph import Graph
 from tagloom.core.graph.lower import lower
-from tagloom.core.graph.partition import list_devices, node_constraints, place_nodes
+from tagloom.core.graph.partition import closest_device, first_admitted, list_devices, node_constraints, place_nodes
 from tagloom.core.program.device import parse_device
 from tagloom.interp.engines.distributed import engine
 from tagloom.interp.engines.distributed.placement import ENTRY_OPS, WorkerPlacement, find_placement
@@ -101,7 +102,7 @@ def misplaced_firings(
         true_perform(self, client, request)
 
     with MonkeyPatch.context() as patch:
-        patch.setattr(engine, "find_placement", lambda graph: placement)
+        patch.setattr(engine, "find_placement", lambda graph, **options: placement)
         patch.setattr(Worker, "_apply", apply)
         patch.setattr(Worker, "_perform", perform)
         yield from violations(graph, arguments, WORKERS, cluster, seed=seed)
@@ -224,3 +225,81 @@ def test_refused_devices() -> None:
         with pytest.raises(error, match="this is not a device"):
             tl.device(name)  # type: ignore[arg-type]
     assert str(parse_device("/task:1").or_else(parse_device("/job:a/task:0"))) == "/job:a/task:1"
+
+
+with tl.device("/job:ps"):
+    weight = tl.Variable(2.0, name="weight")
+free = tl.Variable(3.0, name="free")
+
+
+@tl.function
+def trained(x: tl.float64) -> tl.float64:
+    """Two scopes of one variable, one of which says more of its device; and a variable without a device."""
+    with tl.device(weight):
+        y = weight * x
+    z = tl.sin(y)
+    with tl.device("/task:1"), tl.device(weight):
+        weight.assign_sub(0.5 * z)
+    with tl.device(free):
+        return free + z
+
+
+@tl.function
+def torn(x: tl.float64) -> tl.float64:
+    with tl.device(weight):
+        y = weight * x
+        with tl.device("/job:other"):
+            return y + 1.0
+
+
+def places_by_op(function: tl.Function) -> dict[str, str | None]:
+    """The device of each op of a program."""
+    placement = find_placement(function.graph)
+    pairs = zip(function.graph.nodes, placement.ranks, strict=True)
+    return {node.op: None if rank is None else placement.devices[rank] for node, rank in pairs}
+
+
+def test_nodes_are_colocated_with_a_variable() -> None:
+    """All nodes of `with tl.device(variable)` are on one device, which admits what each of them requires; a variable
+    without a device is on the first. A contradiction names both lines, and the variable."""
+    weight.assign(2.0)
+    places = places_by_op(trained)
+    assert (places["multiply"], places["subtract"]) == ("/job:ps/task:1", "/job:ps/task:1")
+    assert (places["add"], places["sin"]) == ("/job:worker/task:0", None)
+    out = trained.run(0.5, engine="distributed")
+    assert out.value == 3.0 + math.sin(1.0) and float(weight) == 2.0 - 0.5 * math.sin(1.0)
+    assert out.cluster.messages["FiringRequest"] >= 2
+    with pytest.raises(Usage, match=r"(?s)no device is admitted.*with variable weight.*/job:other") as caught:
+        torn.run(1.0, engine="distributed")
+    line = torn._python.__code__.co_firstlineno
+    assert f"test_placement.py:{line + 2}" in str(caught.value) and f"test_placement.py:{line + 4}" in str(caught.value)
+
+
+def test_soft_placement() -> None:
+    """With `soft_placement`, contradictions and missing devices are no errors: nodes are on the closest device, and the
+    outcome names what was not kept."""
+    out = contradiction.run(3, engine="distributed", soft_placement=True)
+    assert out.value == 101
+    assert len(out.cluster.unmet_constraints) == 1
+    assert "test_placement.py" in out.cluster.unmet_constraints[0]
+    out = model.run(6, engine="distributed", workers=2, soft_placement=True)
+    assert out.value == model.run(6).value
+    assert out.cluster.devices == ("/job:worker/task:0", "/job:ps/task:1")
+    (unmet,) = out.cluster.unmet_constraints
+    assert unmet.startswith("/job:ps/task:2 (") and unmet.endswith(") is on /job:ps/task:1")
+    assert model.run(6, engine="distributed", soft_placement=True).cluster.unmet_constraints == ()
+    with pytest.raises(Usage, match="engine='distributed'"):
+        model.run(6, engine="fast", soft_placement=True)
+
+
+@settings(max_examples=20, deadline=None)
+@given(st.lists(st.sampled_from(["/job:a", "/job:b", "/task:0", "/task:1", "/job:a/task:1", "/job:b/task:0"])))
+def test_the_closest_device(names: list[str]) -> None:
+    """A device that admits all constraints is the closest one; else none admits more of them."""
+    devices = [parse_device(f"/job:{job}/task:{task}") for job in "ab" for task in (0, 1)]
+    constraints = {f"{name} {number}": parse_device(name) for number, name in enumerate(names)}
+    counts = [sum(each.admits(device) for each in constraints.values()) for device in devices]
+    closest = closest_device(constraints, devices)
+    assert counts[closest] == max(counts)
+    if max(counts) == len(names):
+        assert closest == counts.index(len(names)) == first_admitted([], constraints, devices)
