@@ -46,7 +46,7 @@ class StampOrder:
         self._next_result: FiringResult | None = None
         """The recorded result of the effect that the next token may complete."""
         self._arrival_counts: Counter[tuple[int, Tag]] = Counter()
-        self._ready: list[tuple[float, int, int, Tag]] = []
+        self._enabled_firings: list[tuple[float, int, int, Tag]] = []
         """The firings whose operands are there, as a heap: time, a serial number, node and tag."""
         self._serial_numbers = count()
         self._rank_by_tag: dict[Tag, int] = {}
@@ -61,13 +61,13 @@ class StampOrder:
     @property
     def is_over(self) -> bool:
         """Whether no firing of the timeline is left whose operands are there."""
-        return not self._ready
+        return not self._enabled_firings
 
     def pick(self, state: State) -> int:
         """The position of the next token: an operand of the next firing, or the oldest token."""
         position = 0
-        if self._ready:
-            _, _, node, tag = self._ready[0]
+        if self._enabled_firings:
+            _, _, node, tag = self._enabled_firings[0]
             position = next(at for at, token in enumerate(state.flight) if token.node == node and token.tag == tag)
         token = state.flight[position]
         self._next_result = self._results.get((token.node, token.tag))
@@ -84,8 +84,8 @@ class StampOrder:
             self._rank_by_tag[tag] = entry.rank
             self.ranks.append(entry.rank)
             self.times.append(round(entry.time - self._start))
-        if self._ready and (event.is_firing or event.deferred_at is not None):
-            heappop(self._ready)
+        if self._enabled_firings and (event.is_firing or event.deferred_at is not None):
+            heappop(self._enabled_firings)
         for token in (*event.sent, *event.woken):
             self._note_arrival(token)
 
@@ -96,7 +96,7 @@ class StampOrder:
             return
         self._arrival_counts[node, tag] += 1
         if self._arrival_counts[node, tag] >= self._rules[node].required_tokens:
-            heappush(self._ready, (entry.time, next(self._serial_numbers), node, tag))
+            heappush(self._enabled_firings, (entry.time, next(self._serial_numbers), node, tag))
 
     def _recorded_result(self) -> Value:
         result = self._next_result

@@ -139,7 +139,7 @@ def fires_too_early(patch: MonkeyPatch) -> None:
 
     def note(self: StampOrder, token: Token) -> None:
         if entry := self._entries.get((token.node, token.tag)):
-            event_log.heappush(self._ready, (entry.time, next(self._serial_numbers), token.node, token.tag))
+            event_log.heappush(self._enabled_firings, (entry.time, next(self._serial_numbers), token.node, token.tag))
 
     patch.setattr(StampOrder, "_note_arrival", note)
 
