@@ -29,17 +29,22 @@ _LAYOUT = """
 import sys
 from pygraphviz import AGraph
 
-sources, form = sys.stdin.buffer.read().decode().split("\\0"), sys.argv[1]
+sources, (form, label) = sys.stdin.buffer.read().decode().split("\\0"), sys.argv[1:]
 if form in ("png", "pdf") and b"/FontName" not in AGraph(string="graph { a }").draw(format="pdf", prog="dot"):
     sys.exit("no font")
 for number, source in enumerate(sources):
     picture = AGraph(string=source)
     if form == "png":
         picture.graph_attr["dpi"] = "144"
+    for edge in picture.edges() if label == "xlabel" else ():
+        if edge.attr["constraint"] == "false" and edge.attr["label"]:
+            edge.attr["xlabel"], edge.attr["label"] = "<" + edge.attr["label"] + ">", ""
     sys.stdout.buffer.write(b"\\0" * bool(number) + picture.draw(format=form, prog="dot"))
+    sys.stdout.buffer.flush()
 """
 """The script of the layout process; zero bytes separate several graphs, and their pictures. Without a font Graphviz
-draws boxes instead of letters and reports nothing."""
+draws boxes instead of letters and reports nothing. Its second argument is the attribute for the text of arrows that do
+not order their boxes: `label`, for which the layout makes room, or `xlabel`, which is placed after the layout."""
 
 
 ProgressCallback: TypeAlias = Callable[[float], object]
@@ -59,7 +64,7 @@ def render(dot: str, format: str, *, timeout: float = 120, progress: ProgressCal
     if format not in (*FORMATS, COORDINATE_FORMAT):
         raise Usage("there is no picture format of this name", required=", ".join(FORMATS), got=repr(format))
     with ExitStack() as stack:
-        return start_layout(stack, dot, format).await_picture(timeout, progress)
+        return start_layout(stack, [dot], format).await_pictures(timeout, progress)[0]
 
 
 def render_svgs(sources: Sequence[str], *, timeout: float = 120, progress: ProgressCallback | None = None) -> list[str]:
@@ -67,33 +72,52 @@ def render_svgs(sources: Sequence[str], *, timeout: float = 120, progress: Progr
     raises Usage as `render` does."""
     count = min(os.cpu_count() or 1, len(sources))
     with ExitStack() as stack:
-        layouts = [start_layout(stack, "\0".join(sources[first::count]), "svg") for first in range(count)]
-        shares = [layout.await_picture(timeout * len(sources), progress).decode().split("\0") for layout in layouts]
-    return [shares[number % count][number // count] for number in range(len(sources))]
+        layouts = [start_layout(stack, sources[first::count], "svg") for first in range(count)]
+        shares = [layout.await_pictures(timeout * len(sources), progress) for layout in layouts]
+    return [shares[number % count][number // count].decode() for number in range(len(sources))]
 
 
 class _Layout(NamedTuple):
-    """A running layout process, and the files that it writes. Its input is a file, too, because `communicate` loses
-    what it has not written to a pipe when its time is up."""
+    """A running layout process, what it lays out, and the files that it writes. Its input is a file, too, because
+    `communicate` loses what it has not written to a pipe when its time is up."""
 
+    stack: ExitStack
+    sources: Sequence[str]
+    format: str
+    label: str
     process: ChildProcess
-    picture: IO[bytes]
+    pictures: IO[bytes]
     errors: IO[bytes]
 
-    def await_picture(self, timeout: float, progress: ProgressCallback | None) -> bytes:
-        """Wait for the process; its picture."""
+    def await_pictures(self, timeout: float, progress: ProgressCallback | None) -> list[bytes]:
+        """Wait for the process, and return the picture of each source.
+
+        An assertion in Graphviz fails for some graphs with texts at arrows between boxes of the same rank, and aborts
+        the process. Another process then lays out that graph with these texts as `xlabel`, and the graphs after it.
+        """
+        begun = time.monotonic()
+        status = self._await_end(timeout, progress)
+        written = read_all(self.pictures)
+        pictures = written.split(b"\0") if written and len(self.sources) > 1 else [written] if written else []
+        if status == -signal.SIGABRT and self.label == "label":
+            failed = len(pictures)
+            for sources, label in ((self.sources[failed : failed + 1], "xlabel"), (self.sources[failed + 1 :], "label")):
+                if sources:
+                    left = timeout - (time.monotonic() - begun)
+                    pictures += start_layout(self.stack, sources, self.format, label).await_pictures(left, progress)
+        elif status or not pictures:
+            raise layout_error(status, read_all(self.errors).decode(errors="replace"))
+        return pictures
+
+    def _await_end(self, timeout: float, progress: ProgressCallback | None) -> int:
+        """Wait for the process; its exit status."""
         begun = time.monotonic()
         while (left := begun + timeout - time.monotonic()) > 0:
             try:
-                status = self.process.wait(min(left, _PROGRESS_INTERVAL))
+                return self.process.wait(min(left, _PROGRESS_INTERVAL))
             except TimeoutExpired:
                 if progress is not None:
                     progress(time.monotonic() - begun)
-            else:
-                picture = read_all(self.picture)
-                if status or not picture:
-                    raise layout_error(status, read_all(self.errors).decode(errors="replace"))
-                return picture
         self.process.kill()
         raise Usage(
             f"the layout takes longer than {timeout:g} s",
@@ -101,14 +125,14 @@ class _Layout(NamedTuple):
         )
 
 
-def start_layout(stack: ExitStack, dot: str, format: str) -> _Layout:
-    """Start the layout of DOT source, or of several, separated by zero bytes. The process ends with `stack`."""
-    source, picture, errors = (stack.enter_context(TemporaryFile()) for _ in range(3))  # noqa: SIM115 - `stack` closes
-    source.write(dot.encode())
+def start_layout(stack: ExitStack, sources: Sequence[str], format: str, label: str = "label") -> _Layout:
+    """Start the layout of DOT sources in a process, which ends with `stack`."""
+    source, pictures, errors = (stack.enter_context(TemporaryFile()) for _ in range(3))  # noqa: SIM115 - `stack` closes
+    source.write("\0".join(sources).encode())
     source.seek(0)
-    command = [sys.executable, "-P", "-c", _LAYOUT, format]
-    process = stack.enter_context(ChildProcess(command, stdin=source, stdout=picture, stderr=errors))
-    return _Layout(process, picture, errors)
+    command = [sys.executable, "-P", "-c", _LAYOUT, format, label]
+    process = stack.enter_context(ChildProcess(command, stdin=source, stdout=pictures, stderr=errors))
+    return _Layout(stack, sources, format, label, process, pictures, errors)
 
 
 def read_all(file: IO[bytes]) -> bytes:

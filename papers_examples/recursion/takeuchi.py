@@ -32,4 +32,5 @@ EXPECTED = [
 if __name__ == "__main__":
     for x, y, z in ((1, 2, 3), (8, 4, 2)):
         out = tak.run(x, y, z)
-        print(f"tak({x}, {y}, {z}) = {out.value}, in {out.activations()['tak']:,} calls")
+        count = out.activations()["tak"]
+        print(f"tak({x}, {y}, {z}) = {out.value}, in {count:,} {'call' if count == 1 else 'calls'}")

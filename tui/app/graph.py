@@ -75,7 +75,7 @@ class GraphPane(Pane):
         before, self.picture = self.picture, picture
         if picture is not None:
             self.set_virtual_size(*picture.drawing.size)
-            if self.is_following and (
+            if (self.is_following or picture.has_found_node) and (
                 before is None or before.focus_cell != picture.focus_cell or before.drawing.size != picture.drawing.size
             ):
                 self.scroll_to_event()

@@ -117,6 +117,8 @@ class GraphPicture(NamedTuple):
     subtitle: str = ""
     highlighted_rows: Mapping[int, frozenset[str]] = {}
     """The highlighted boxes, by row."""
+    has_found_node: bool = False
+    """Whether the cell is that of a node that the user looked for, which is shown even if the run is not followed."""
 
 
 def lay_out_graph(request: LayoutRequest) -> GraphLayout:
@@ -192,8 +194,13 @@ def draw_tokens(layout: GraphLayout, session: Session) -> GraphPicture:
     lit = {name for name, box in view.boxes.items() if box.emphasized}
     if difference is not None and (number := session.node_number(difference.node)) is not None:
         lit.add(view.place_of(f"n{number}"))
+    if session.found_node is not None:
+        lit = {view.place_of(f"n{session.found_node}")}
     highlighted = boxes_by_row(layout.cell_positions, lit)
-    return GraphPicture(drawing, _focus_cell(layout, session), layout.commands, layout.nodes, subtitle, highlighted)
+    focus_cell, has_found_node = _focus_cell(layout, session), session.found_node is not None
+    return GraphPicture(
+        drawing, focus_cell, layout.commands, layout.nodes, subtitle, highlighted, has_found_node=has_found_node
+    )
 
 
 def boxes_by_row(positions: CellPositions, names: Iterable[str]) -> dict[int, frozenset[str]]:
@@ -206,7 +213,8 @@ def boxes_by_row(positions: CellPositions, names: Iterable[str]) -> dict[int, fr
 
 
 def _focus_cell(layout: GraphLayout, session: Session) -> tuple[int, int] | None:
-    """The cell of the current node, or of the box that it is folded into."""
-    name = f"n{session.current_node}"
+    """The cell of the found node, or else of the current one, or of the box that it is folded into."""
+    found = session.found_node
+    name = f"n{session.current_node if found is None else found}"
     cells = layout.cell_positions.get(layout.places.get(name, name), [])
     return cells[len(cells) // 2] if cells else None

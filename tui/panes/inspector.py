@@ -55,7 +55,8 @@ def inspector_page(session: Session, width: int = DEFAULT_WIDTH) -> PanePage:
         *firing_rows(session, number),
         *_watch_rows(session),
     ]
-    return PanePage(rows, f"{node}{' (selected)' if str(node) == session.focus.node_name else ''}")
+    mark = " (selected)" if str(node) == session.focus.node_name else " (found)" if number == session.found_node else ""
+    return PanePage(rows, f"{node}{mark}")
 
 
 def header_rows(node: GraphNode, width: int) -> Iterator[PageRow]:

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from itertools import zip_longest
 from typing import NamedTuple
 
 import numpy as np
@@ -297,14 +298,16 @@ def ending_span(history: History) -> PageSpan:
 
 
 def failure_row(reply: CommandReply) -> PageRow:
-    """Why a command failed, on one line; if that is too long, the hint at its end stays.
+    """Why a command failed, on one line, without the excerpt of a text and the caret below it; if the line is too long,
+    the hint at its end stays.
 
     >>> lines = ("there is no such node in this program", "hint: `search` finds nodes")
     >>> row = failure_row(CommandReply("node x", False, lines, {}))
     >>> "".join(span.text for span in row.fit(60))
     ' there is no such node in this\u2026 · hint: `search` finds nodes'
     """
-    lines = [line.strip() for line in reply.text]
+    texts = [line.strip() for line in reply.text]
+    lines = [line for line, below in zip_longest(texts, texts[1:]) if "^" not in (line, below)]
     hint = f" · {lines.pop()}" if len(lines) > 1 and lines[-1].startswith("hint: ") else ""
     spans = (PageSpan(text, VERMILLION, True) for text in (f" {' · '.join(lines)}", hint) if text)
     return build_row(*spans, tail_count=int(bool(hint)))

@@ -356,11 +356,13 @@ MAX_LISTED = 20
 )
 def select(session: Session, words: CommandArguments) -> CommandResult:
     if not words:
-        session.focus = replace(session.focus, node_name=None, node_tag=None)
+        session.focus = replace(session.focus, node_name=None, node_tag=None, found_node=None)
         return CommandResult(["the current node is inspected"])
     result = inspect(session, CommandArguments(words.usage, words.text))
     name, tag = words.next_word("a node"), words.optional_word()
-    full_name = str(session.history.graph.nodes[session.find_node(name)])
+    number = session.find_node(name)
+    session.show_node(number)
+    full_name = str(session.history.graph.nodes[number])
     session.focus = replace(session.focus, node_name=full_name, node_tag=tag)
     return result
 

@@ -24,6 +24,7 @@ from ...interp.machine.activation import ActivationRecord
 from ...interp.machine.cells import CellBlock, CellWrite
 from ...interp.machine.event import Event, Token
 from ...interp.machine.state import State
+from ...interp.outcome.deadlock import deadlock_cause
 from ...interp.outcome.outcome import abbreviate_value as abbreviate_for_text
 from ...interp.outcome.outcome import build_deadlock, describe_cell, describe_value
 from ...interp.outcome.residue import collect_residue
@@ -147,16 +148,26 @@ def describe_end(history: History) -> str:
     return f"; it is over{trapped}{', and results are missing' if missing else ''}"
 
 
-def describe_deadlock(history: History) -> list[str]:
-    """The cause of a deadlock, as in the error of the run; empty if the run has not deadlocked at its position."""
+class DeadlockReport(NamedTuple):
+    """The cause of a deadlock, as in the error of the run, and the read that waits for a cell that nothing fills, or
+    else a node that waits for a token; None if the tokens that are missing left nothing behind."""
+
+    lines: list[str]
+    node: int | None
+
+
+def describe_deadlock(history: History) -> DeadlockReport | None:
+    """The report on a deadlock; None if the run has not deadlocked at its position."""
     state = history.state
     missing = tuple(position for position in range(len(history.graph.results)) if position not in state.results)
     is_end = history.position == len(history) and is_over(history) and why_stopped(history) is None
     if not is_end or not missing or state.trap_events:
-        return []
-    error = build_deadlock(history.graph, missing, collect_residue(state))
+        return None
+    residue = collect_residue(state)
+    error, cause = build_deadlock(history.graph, missing, residue), deadlock_cause(history.graph, missing, residue)
     lines = error.excerpt.splitlines() if error.excerpt else getattr(error, "__notes__", [])
-    return [*lines, f"  hint: {error.hint}"]
+    node = cause.reads[-1].node if cause is not None else residue[0].node if residue else None
+    return DeadlockReport([*lines, f"  hint: {error.hint}"], node)
 
 
 def waiting_tokens(state: State) -> Iterator[Token]:

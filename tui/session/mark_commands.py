@@ -249,7 +249,10 @@ def describe_bookmark(mark: Bookmark) -> str:
 
 
 @bookmark_commands.register(
-    "search", "TEXT|CONDITION", key="/", help="nodes whose name, op or formula has TEXT; then events for which it holds"
+    "search",
+    "TEXT|CONDITION",
+    key="/",
+    help="nodes whose name, op or formula has TEXT, the first one is shown; then events for which it holds",
 )
 def search(session: Session, words: CommandArguments) -> CommandResult:
     if not words.text:
@@ -259,6 +262,8 @@ def search(session: Session, words: CommandArguments) -> CommandResult:
     lines = [describe_node(session, number) for number in found[:MAX_MATCHES]]
     lines += [f"and {plural(len(found) - MAX_MATCHES, 'node')} more"] if len(found) > MAX_MATCHES else []
     data: dict[str, Any] = {"nodes": [str(graph.nodes[number]) for number in found], "events": [], "more": 0}
+    if found:
+        session.show_node(found[0])
     try:
         condition = compile_condition(words.text, graph)
     except (Malformed, Usage) as error:
@@ -283,13 +288,13 @@ def search(session: Session, words: CommandArguments) -> CommandResult:
 
 
 def find_nodes(graph: Graph, text: str) -> list[int]:
-    """The nodes whose name, op or formula contains a text, in any case: first those whose name it is, then those whose
-    name begins with it."""
-    word, labels = text.lower(), NodeLabels(graph)
+    """The nodes whose name, op or formula contains a text, in any case and without regard to spaces: first those whose
+    name it is, then those whose name begins with it."""
+    word, labels = "".join(text.lower().split()), NodeLabels(graph)
     ranked = list[tuple[int, int]]()
     for number, node in enumerate(graph.nodes):
         short, texts = short_name(node.name).lower(), (str(node), node.op, *labels.label_lines(number))
-        if any(word in text.lower() for text in texts):
+        if any(word in "".join(text.lower().split()) for text in texts):
             ranked.append((0 if short == word else 1 if short.startswith(word) else 2, number))
     return [number for _, number in sorted(ranked)]
 

@@ -13,7 +13,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from ...core.errors import TagloomError, Usage
 from ...core.tag import ROOT, Tag
@@ -88,6 +88,15 @@ class SessionState:
         return (run.name for run in self.runs)
 
 
+class FoundNode(NamedTuple):
+    """A node that `select` or `search` found, and where the run was then."""
+
+    name: str
+    """The full name."""
+    run_name: str
+    position: int
+
+
 @dataclass(frozen=True, slots=True)
 class Focus:
     """What the views show. It is not part of the state that `undo` restores."""
@@ -96,6 +105,8 @@ class Focus:
     """The full name of the inspected node; None is the current one."""
     node_tag: str | None = None
     """The tag under which it is inspected; None is that of its last firing."""
+    found_node: FoundNode | None = None
+    """The node that is inspected, and that the graph shows, until the run moves."""
     root_tag: str | None = None
     """The activation to which the views are restricted, with all activations below it; None shows all."""
     folded_names: tuple[str, ...] = ()
@@ -341,10 +352,24 @@ class Session:
         return next((at for at, node in enumerate(self.history.graph.nodes) if str(node) == name), None)
 
     @property
+    def found_node(self) -> int | None:
+        """The node that `select` or `search` found, until the run moves; None if there is none."""
+        found = self.focus.found_node
+        if found is None or (found.run_name, found.position) != (self.run.name, self.history.position):
+            return None
+        return self.node_number(found.name)
+
+    @property
     def inspected_node(self) -> int | None:
-        """The inspected node: the selected one, if the current run has it, or the current one."""
+        """The inspected node: the found one, or the selected one, if the current run has it, or the current one."""
         selected = None if self.focus.node_name is None else self.node_number(self.focus.node_name)
-        return self.current_node if selected is None else selected
+        numbers = (self.found_node, selected, self.current_node)
+        return next((number for number in numbers if number is not None), None)
+
+    def show_node(self, number: int) -> None:
+        """Inspect a node, and show it in the graph, until the run moves."""
+        found = FoundNode(str(self.history.graph.nodes[number]), self.run.name, self.history.position)
+        self.focus = replace(self.focus, found_node=found)
 
     @property
     def current_node(self) -> int | None:

@@ -73,14 +73,18 @@ def step_backward(history: History, kind: EventFilter, numbers: Sequence[int] | 
 
 
 def position_result(session: Session) -> CommandResult:
-    """The position after a step, with the watches; where the run has deadlocked, also its cause."""
+    """The position after a step, with the watches. Where the run has deadlocked, also its cause; the read that waits is
+    then shown."""
     history, name = session.history, session.run.name
     lines, values = describe_watches(session)
     deadlock = describe_deadlock(history)
     data = {**position_data(name, history), "watches": values}
-    return CommandResult(
-        [*describe_position(name, history), *deadlock, *lines], {**data, "deadlock": deadlock} if deadlock else data
-    )
+    position = describe_position(name, history)
+    if deadlock is None:
+        return CommandResult([*position, *lines], data)
+    if deadlock.node is not None:
+        session.show_node(deadlock.node)
+    return CommandResult([*position, *deadlock.lines, *lines], {**data, "deadlock": deadlock.lines})
 
 
 def repeat_step(
@@ -148,17 +152,17 @@ register_step("trap", "trap-back", is_trap, ("t", "T"), "firing that trapped", l
 
 
 def step_by_node(session: Session, words: CommandArguments, step: StepFunction) -> CommandResult:
-    """Step to a firing of the given node, or of the current one."""
+    """Step to a firing of the given node, or of the inspected one."""
     name = words.optional_word()
     words.expect_end()
-    node = session.current_node if name is None else session.find_node(name)
+    node = session.inspected_node if name is None else session.find_node(name)
     number = -1 if node is None else node
     is_of = lambda event: event.is_firing and event.token.node == number  # noqa: E731
     return repeat_step(session, step, is_of, lookup=lambda index: index.firings(number))
 
 
 @step_commands.register(
-    "node", "[NODE]", key="n", help="on to the next firing of a node, or of the current one", reverse="node-back"
+    "node", "[NODE]", key="n", help="on to the next firing of a node, or of the inspected one", reverse="node-back"
 )
 def node(session: Session, words: CommandArguments) -> CommandResult:
     return step_by_node(session, words, step_forward)

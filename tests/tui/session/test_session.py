@@ -432,6 +432,7 @@ def test_search_finds_nodes_first(folder: Path) -> None:
     session.execute("run")
     assert run_commands(session, "search ADD")["nodes"] == ["fib.add"]
     assert run_commands(session, "search n - 1")["nodes"] == ["fib.subtract"]
+    assert run_commands(session, "search N-1")["nodes"] == ["fib.subtract"]
     assert run_commands(session, "search fib")["nodes"][:2] == ["fib.fib", "fib.fib_1"]
     reply = session.execute("search subtract")
     assert reply.text[0].startswith("fib.subtract (fib.py:") and "n - 1, fired 4 times, last at event " in reply.text[0]
@@ -441,6 +442,51 @@ def test_search_finds_nodes_first(folder: Path) -> None:
         refusal = session.execute(f"search {text}")
         assert refusal.data["error"] == "Usage"
         assert refusal.text[0].startswith(f"no node has {text!r} in its name, op or formula; as a condition: ")
+
+
+def test_a_found_node_is_inspected_until_the_run_moves(folder: Path) -> None:
+    """After `search` the first node that it found is inspected, and `node` goes to its firings, instead of those of the
+    current node. When the run has moved, or another run is current, the node of the last event is inspected again."""
+    session = session_of("fib.py:fib", "4")
+    session.execute("goto 20")
+    current = session.inspected_node
+    session.execute("search n - 2")
+    found = session.history.graph.only("subtract_1")
+    assert session.inspected_node == session.found_node == found != current
+    session.execute("fork")
+    assert session.inspected_node == current
+    session.execute("switch fib")
+    assert session.inspected_node == found
+    session.execute("node")
+    event = session.history.last_event
+    assert event is not None and event.token.node == found and session.found_node is None
+    session.execute("goto 20")
+    session.execute("select literal")
+    session.execute("search n - 2")
+    assert session.inspected_node == found
+    session.execute("event")
+    assert session.inspected_node == session.history.graph.only("literal")
+    session.execute("search n - 2")
+    session.execute("select")
+    assert session.inspected_node == session.current_node
+
+
+def test_the_read_that_waits_is_shown_at_a_deadlock(folder: Path) -> None:
+    """Where a run has deadlocked, the read of the cell that nothing fills is inspected."""
+    (folder / "squares.py").write_text("""import tagloom as tl
+
+@tl.function
+def main(n: tl.int64):
+    squares = tl.cells(n + 1, tl.int64)
+    for i in range(n):
+        tl.put(squares, i, i * i)
+    return squares[n]
+""")
+    session = session_of("squares.py:main", "3")
+    assert "nothing fills squares[3]" in " ".join(run_commands(session, "run")["deadlock"])
+    assert session.found_node == session.inspected_node == session.history.graph.only("get")
+    session.execute("event-back")
+    assert session.found_node is None
 
 
 LOOPS = """import tagloom as tl
