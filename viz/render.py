@@ -100,8 +100,8 @@ class _Layout(NamedTuple):
         written = read_all(self.pictures)
         pictures = written.split(b"\0") if written and len(self.sources) > 1 else [written] if written else []
         if status == -signal.SIGABRT and self.label == "label":
-            failed = len(pictures)
-            for sources, label in ((self.sources[failed : failed + 1], "xlabel"), (self.sources[failed + 1 :], "label")):
+            failed, *others = self.sources[len(pictures) :]
+            for sources, label in (([failed], "xlabel"), (others, "label")):
                 if sources:
                     left = timeout - (time.monotonic() - begun)
                     pictures += start_layout(self.stack, sources, self.format, label).await_pictures(left, progress)

@@ -230,4 +230,5 @@ def learning(net):
 
 
 if __name__ == "__main__":
+    print("not good: a loss of", float(main(NOT_GOOD)), "before training; the tables take a minute", flush=True)
     print(*table(TreeRNN(), "Sinf", "S1", "nodes"), "", *LEARNING, learning(TreeRNN()), sep="\n")

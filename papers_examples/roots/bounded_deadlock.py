@@ -73,5 +73,11 @@ def table() -> list[str]:
     return rows
 
 
+HEADING = [
+    "| k | ending | result | firings | gets parked at the end | tokens throttled at the end |",
+    "|---|---|---|---|---|---|",
+]
+
+
 if __name__ == "__main__":
-    print(*table(), sep="\n")
+    print(*HEADING, *table(), sep="\n")

@@ -117,5 +117,12 @@ def bounded(n: int) -> list[str]:
     return rows
 
 
+OVERLAP_HEADING = [
+    "| n | S1 | S1, phases | Sinf | Sinf, filling | Sinf, phases | gets parked | parked, phases |",
+    "|---|---|---|---|---|---|---|---|",
+]
+BOUNDED_HEADING = ["| k | S1 | Sinf | S1/Sinf | largest P(t) | largest store |", "|---|---|---|---|---|---|"]
+
+
 if __name__ == "__main__":
-    print(*overlap(10, 20, 50, 100), "", *bounded(100), sep="\n")
+    print(*OVERLAP_HEADING, *overlap(10, 20, 50, 100), "", *BOUNDED_HEADING, *bounded(100), sep="\n")

@@ -71,5 +71,8 @@ def table(*sizes: int) -> list[str]:
     return rows
 
 
+HEADING = ["| n x n matrices | S1 | Sinf | S1/Sinf | largest store |", "|---|---|---|---|---|"]
+
+
 if __name__ == "__main__":
-    print(*table(2, 4, 8, 14), sep="\n")
+    print(*HEADING, *table(2, 4, 8, 14), sep="\n")

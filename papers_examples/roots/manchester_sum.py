@@ -63,5 +63,8 @@ def table(*sizes: int) -> list[str]:
     return [row(n) for n in sizes]
 
 
+HEADING = ["| sum of n numbers | S1 | Sinf | S1/Sinf | largest store |", "|---|---|---|---|---|"]
+
+
 if __name__ == "__main__":
-    print(*table(16, 64, 256, 1024, 4749), sep="\n")
+    print(*HEADING, *table(16, 64, 256, 1024, 4749), sep="\n")

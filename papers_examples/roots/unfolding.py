@@ -62,5 +62,11 @@ def table(*sizes: int) -> list[str]:
     return rows
 
 
+HEADING = [
+    "| n | fib(n) | calls | nodes of the graph | nodes of all copies | of which fire | share | largest store |",
+    "|---|---|---|---|---|---|---|---|",
+]
+
+
 if __name__ == "__main__":
-    print(*table(5, 10, 15, 20), sep="\n")
+    print(*HEADING, *table(5, 10, 15, 20), sep="\n")

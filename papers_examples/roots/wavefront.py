@@ -109,5 +109,11 @@ def table(*sizes: int) -> list[str]:
     return rows
 
 
+HEADING = [
+    "| n | program | result | S1 | Sinf | S1/Sinf | largest P(t) | gets parked |",
+    "|---|---|---|---|---|---|---|---|",
+]
+
+
 if __name__ == "__main__":
-    print(*table(4, 8, 16), sep="\n")
+    print(*HEADING, *table(4, 8, 16), sep="\n")
