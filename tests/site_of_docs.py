@@ -24,6 +24,8 @@ TERMS = ROOT / "tui" / "panes" / "glossary.txt"
 EXAMPLES = "papers_examples"
 LINK = re.compile(r"(!?)\[((?:[^\]\\]|\\.)*)\]\(([^)\s#]+)(#[^)\s]*)?\)")
 """A link or picture of Markdown: whether it is a picture, its text, its file, and its anchor."""
+SOURCE = re.compile(r'<img src="([^"]+)"')
+"""A picture of HTML."""
 
 
 class LivePicture(NamedTuple):
@@ -47,7 +49,7 @@ LIVE_PICTURES = {
 }
 
 
-EVERYDAY_WORDS = {"back", "base", "case", "enter", "exit", "frame", "part"}
+EVERYDAY_WORDS = {"back", "base", "case", "command", "enter", "exit", "frame", "part", "reference", "step"}
 """Terms that prose uses in other senses; they are not explained where they stand."""
 
 
@@ -63,7 +65,8 @@ def page_names() -> list[str]:
 
 def linked_files(page: str) -> Iterator[Path]:
     """The files of the repository that a page links to, but for other pages."""
-    for _, _, name, _ in LINK.findall((ROOT / page).read_text(encoding="utf-8")):
+    text = (ROOT / page).read_text(encoding="utf-8")
+    for name in [*(name for _, _, name, _ in LINK.findall(text)), *SOURCE.findall(text)]:
         path = (ROOT / page).parent / name
         if not name.startswith(("http:", "https:", "mailto:")) and path.is_file() and path.suffix != ".md":
             yield path.resolve()
@@ -97,9 +100,13 @@ def write_live_page(folder: Path, number: int, picture: LivePicture) -> str:
 
 
 def embed_pages(text: str, page: str, live: dict[str, str]) -> str:
-    """The text of a page with live pages in place of some pictures."""
+    """The text of a page with live pages in place of some pictures, and without links to folders that have no
+    page."""
 
     def replace(match: re.Match[str]) -> str:
+        path = (ROOT / page).parent / match[3]
+        if path.is_dir() and not (path / "README.md").exists():
+            return match[2]
         name = str((ROOT / page).parent.joinpath(match[3]).resolve().relative_to(ROOT)) if match[1] else ""
         if name not in live:
             return match[0]

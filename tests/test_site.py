@@ -54,6 +54,14 @@ def test_definitions_are_text(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     assert "<" not in title and unescape(title) == "a < b & c, or <b>d</b>\n"
 
 
+def test_pictures_of_html_are_copied_and_folders_are_no_links() -> None:
+    """Pictures of HTML are among the files of a page. A link to a folder is a link if the folder has a page."""
+    names = {path.name for path in site_of_docs.linked_files("README.md")}
+    assert {"debugger_200x60_light.svg", "debugger_120x40_dark.svg"} <= names
+    text = "[ops](core/ops/) [recursion](papers_examples/recursion/)"
+    assert site_of_docs.embed_pages(text, "README.md", {}) == "ops [recursion](papers_examples/recursion/)"
+
+
 def test_pictures_become_live_pages() -> None:
     """A picture with a live page is replaced by it, and others are not."""
     text = "![A [b]](pictures/fib_at_20.svg) ![c](pictures/race.svg) [d](pictures/fib_at_20.svg)"

@@ -7,14 +7,13 @@ or token is lost: a folded box counts the badges inside it, a merged arrow has t
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
 
 from ..core.errors import Usage, plural
 from ..core.program import hints
-from .view import MAX_BADGES, Badge, BadgeMark, BoxKind, Cluster, View, ViewArrow
+from .view import MAX_BADGES, Badge, BoxKind, Cluster, View, ViewArrow, count_by_mark
 
 MAX_BOXES = 400
 """The most boxes that are drawn at once: Graphviz takes some seconds for them, and nobody can read more."""
@@ -287,15 +286,13 @@ def limit_badges(badges: Sequence[Badge], most: int = MAX_BADGES) -> tuple[Badge
     if len(badges) <= most:
         return tuple(badges)
     shown_badges = [badge for badge in badges if badge.mark != "more"][: most - 1]
-    count = sum(map(badge_weight, badges)) - sum(map(badge_weight, shown_badges))
+    counts = count_by_mark(badges)
+    counts.subtract(count_by_mark(shown_badges))
     tooltips = [badge.tooltip for badge in badges if badge not in shown_badges and badge.tooltip]
-    return (*shown_badges, Badge("more", str(count), "", "; ".join(tooltips[:8])))
-
-
-def badge_weight(badge: Badge) -> int:
-    """The number of tokens or nodes that a badge stands for."""
-    number = badge.text if badge.mark in ("more", "ready") else ""
-    return int(number) if number.isdigit() else 1
+    return (
+        *shown_badges,
+        Badge("more", str(counts.total()), "", "; ".join(tooltips[:8]), counts=(*(+counts).items(),)),
+    )
 
 
 def count_inside(view: View, result: View, box_of: Mapping[str, str]) -> None:
@@ -313,15 +310,14 @@ def count_inside(view: View, result: View, box_of: Mapping[str, str]) -> None:
     for cluster in result.root.walk():
         for name in cluster.boxes.keys() & badges.keys():
             is_cluster = cluster.boxes[name].kind.startswith("folded")
-            shown_badges = _count_by_mark(badges[name]) if is_cluster else limit_badges(badges[name])
+            shown_badges = count_badges(badges[name]) if is_cluster else limit_badges(badges[name])
             cluster.boxes[name] = cluster.boxes[name]._replace(badges=shown_badges, emphasized=name in strong)
 
 
-def _count_by_mark(badges: Iterable[Badge]) -> tuple[Badge, ...]:
-    count = Counter[BadgeMark]()
-    for badge in badges:
-        count[badge.mark] += badge_weight(badge)
-    return tuple(Badge(mark, str(many), "", f"{many} inside") for mark, many in sorted(count.items()))
+def count_badges(badges: Iterable[Badge]) -> tuple[Badge, ...]:
+    """A badge for each mark, with the number of tokens or nodes that have it."""
+    counts = sorted(count_by_mark(badges).items())
+    return tuple(Badge(mark, str(many), "", f"{many} inside", counts=((mark, many),)) for mark, many in counts)
 
 
 def clusters_by_depth(root: Cluster, without: Container[str]) -> list[tuple[int, Cluster]]:

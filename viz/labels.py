@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from itertools import accumulate
+from itertools import accumulate, chain, zip_longest
 from typing import Any
 
 from ..core.graph.graph import Edge, Graph, GraphNode, OutputRef
 from ..core.ops.effects import fill_placeholders
+from ..core.ops.indexing import OPEN_BOUND
 from ..core.ops.op import OPS
 from ..core.ops.type_rules import format_attribute
 from ..core.tag import ENVIRONMENT, Site
@@ -23,6 +24,8 @@ def formula(op: str, operands: Sequence[str], attributes: Sequence[tuple[str, An
     ('n - 1', '-x', 'where(p, x, y)')
     >>> formula("store", ["c", "i", "x"]), formula("uniform", [], [("shape", (2, 3))])
     ('c[i] = x', 'uniform([2, 3])')
+    >>> formula("index", ["x"], [("key", ":, None")]), formula("index", ["x", "i", "j"], [("key", "?:?:2")])
+    ('x[:, None]', 'x[i:j:2]')
     >>> print(formula("print", ["n"], [("text", "n is {}")]))
     print "n is {n}"
     """
@@ -30,6 +33,9 @@ def formula(op: str, operands: Sequence[str], attributes: Sequence[tuple[str, An
     match op, list(operands):
         case "get", [handle, index]:
             return f"{handle}[{index}]"
+        case "index", [array, *bounds] if isinstance(values.get("key"), str):
+            parts = zip_longest(values["key"].split(OPEN_BOUND), bounds, fillvalue="")
+            return f"{array}[{''.join(chain.from_iterable(parts))}]"
         case "put" | "store", [handle, index, value]:
             return f"{handle}[{index}] = {value}"
         case "print", names if isinstance(values.get("text"), str):

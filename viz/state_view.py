@@ -7,6 +7,7 @@ marked.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
 from typing import TypeAlias
@@ -89,6 +90,8 @@ def abbreviate_value(value: Value) -> str:
     ('-6.66\u2026e-13', '1.2345\u2026e17')
     >>> abbreviate_value(np.array([1.5, 2.25, 3.5])), abbreviate_value(np.array([[1.5, 2.5], [3.5, 4.5]]))
     ('[1.5, 2.25, \u2026]', 'float64[2, 2]')
+    >>> abbreviate_value(np.array([3, 1, 2], np.int32)), abbreviate_value(np.array([30, 10, 20], np.int32))
+    ('[3, 1, 2]', '[30, 10, \u2026]')
 
     An array of many elements is its type, as the text form writes it.
 
@@ -103,6 +106,9 @@ def abbreviate_value(value: Value) -> str:
     if not array.ndim:
         return text if len(text) <= MAX_LENGTH else abbreviate_number(text)
     if text != kind and len(text) > MAX_LENGTH:
+        text = text.removeprefix(f"{array.dtype}(").removesuffix(")")
+        if len(text) <= MAX_LENGTH and array.ndim == 1:
+            return text
         if array.ndim == 1 and "," in text[: MAX_LENGTH - 3]:
             return f"{text[: MAX_LENGTH - 3].rpartition(',')[0]}, \u2026]"
         text = kind
@@ -216,15 +222,9 @@ def token_badges(
     remaining = tokens[len(shown_tokens) :]
     if not remaining:
         return badges
-    return (
-        *badges,
-        Badge(
-            "more",
-            str(len(remaining)),
-            "",
-            "; ".join(filter(None, (tooltip_of(graph, token) for token in remaining[:8]))),
-        ),
-    )
+    tooltip = "; ".join(filter(None, (tooltip_of(graph, token) for token in remaining[:8])))
+    counts = Counter[BadgeMark](mark for mark, *_ in remaining)
+    return (*badges, Badge("more", str(len(remaining)), "", tooltip, counts=(*counts.items(),)))
 
 
 def describe_placed_token(graph: Graph, placed: _PlacedToken) -> str:
@@ -255,7 +255,8 @@ def node_badges(
     for node, tags in ready_tags.items():
         count_text = str(len(tags)) if len(tags) > 1 else ""
         tooltip = f"can fire under {', '.join(map(str, tags[:8]))}" if limit is None else ""
-        badges_by_box.setdefault(f"n{node}", []).append(Badge("ready", count_text, "", tooltip))
+        badge = Badge("ready", count_text, "", tooltip, counts=(("ready", len(tags)),))
+        badges_by_box.setdefault(f"n{node}", []).append(badge)
     for position, value in state.results.items():
         badge = Badge("arrived", abbreviate_value(value), "", f"result {position} is {describe_value(graph, value)}")
         badges_by_box.setdefault(f"r{position}", []).append(badge)

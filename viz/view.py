@@ -7,7 +7,8 @@ and tokens. Between the two are functions from view to view: `collapse` folds cl
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from itertools import chain
 from typing import Any, Literal, NamedTuple, TypeAlias, get_args
@@ -57,6 +58,16 @@ class Badge(NamedTuple):
     """The colour of that activation."""
     is_dim: bool = False
     """Whether that activation is another than the current one."""
+    counts: tuple[tuple[BadgeMark, int], ...] = ()
+    """If the badge stands for several tokens or nodes, how many of them have each mark."""
+
+
+def count_by_mark(badges: Iterable[Badge]) -> Counter[BadgeMark]:
+    """How many tokens or nodes of each mark some badges stand for."""
+    count = Counter[BadgeMark]()
+    for badge in badges:
+        count.update(dict(badge.counts or ((badge.mark, 1),)))
+    return count
 
 
 class BadgeRoom(NamedTuple):

@@ -62,6 +62,11 @@ from .argument_changes import (
 from .fetch_feed import PartialProgram, PrunedProgram, value_or_raise
 from .trace_cache import DEFAULT_CAPACITY, CallReplay, TraceCache, TracedProgram, call_world, snapshot_leaf
 
+LIMIT_OPTIONS = {
+    "max_firings": "firings", "max_tokens": "tokens", "max_depth": "depth", "max_bytes": "bytes", "timeout": "seconds",
+}  # fmt: skip
+"""The options of the command line that limit a run, with their names in `Limits`."""
+
 
 class Function(SvgReprMixin):
     """A Python function as a program; `tl.function` makes it.
@@ -257,7 +262,14 @@ class Function(SvgReprMixin):
             timeline,
             soft_placement,
         )
-        return self.run_arguments(self.source.bind(arguments, keywords), options, engine)
+        try:
+            bound_arguments = self.source.bind(arguments, keywords)
+        except Usage as error:
+            name = next((name for name in keywords if name in LIMIT_OPTIONS), None)
+            if name is not None and error.hint is None:
+                error.hint = f"a limit is an option of its own: limits=tl.Limits({LIMIT_OPTIONS[name]}=...)"
+            raise
+        return self.run_arguments(bound_arguments, options, engine)
 
     def run_arguments(self, arguments: Sequence[Any], options: RunOptions, engine: str | None = None) -> Outcome:
         """`run`, with one argument for each declared parameter, as `FunctionSpec.bind` returns them."""

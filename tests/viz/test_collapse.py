@@ -11,7 +11,7 @@ import tagloom as tl
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from support.laws.view_laws import badges, runs, view_violations
-from support.pictures.drawings import main, nested
+from support.pictures.drawings import fib, main, nested
 from tagloom.interp.history.history import History
 from tagloom.viz import collapse
 from tagloom.viz.collapse import collapse_clusters, find_clusters, fold_to_fit
@@ -95,6 +95,22 @@ def test_folding_changes_nothing_else(history: History, seed: int, unfolded: boo
         assert len(small.boxes) <= most or not set(clusters) & {each.name for each in small.root.walk()}
         assert (small is view) == (len(view.boxes) <= most)
         assert list(view_violations(small)) == []
+
+
+def test_a_folded_box_counts_tokens_by_mark_though_few_are_drawn() -> None:
+    """The badges of a folded box say how many tokens in it are in flight, wait, and so on, also where only the first
+    tokens of an arrow are drawn: none of them counts tokens of several kinds."""
+    history = fib.history(9)
+    history.run()
+    history.jump(700)
+    (function,) = state_view(history.state).root.clusters
+    last = history[history.position - 1]
+    for many in (state_view(history.state, last, most=10_000), state_view(history.state, last)):
+        (box,) = [box for box in collapse_clusters(many, {function.name}).boxes.values() if box.kind.startswith("fold")]
+        counts = {badge.mark: int(badge.text) for badge in box.badges}
+        assert "more" not in counts
+        assert counts["waiting"] == history.state.waiting_count > 3
+        assert counts["flight"] == len(history.state.flight)
 
 
 def test_a_fold_that_loses_tokens_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:

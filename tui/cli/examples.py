@@ -15,7 +15,7 @@ from ...core.errors import Usage
 from ...core.escape import escape_line
 from ...core.world import World
 from ...viz.player.live import build_live_page, unsupported_reason
-from ...viz.player.page import PlayerPage, page_of_beginning
+from ...viz.player.page import PlayerPage, PlayerSelection, page_of_beginning
 from ..run_start import RunRequest
 from .terminal import print_diagnostic, print_text, print_to_stderr
 
@@ -44,7 +44,8 @@ INDEX = """<!DOCTYPE html>
 <main>
 <h1>Exercises</h1>
 <p>Each page runs a program that is not what its title says. Step, predict, and find the first wrong value. Then correct
-the program beside the page, and check it: <code>tagloom check factorial.py --against factorial_right.py</code>.</p>
+the program beside the page, and check it: <code>tagloom check factorial.py <nobr>--against</nobr>
+factorial_right.py</code>.</p>
 <ol>
 @@ITEMS@@
 </ol>
@@ -95,18 +96,21 @@ def write_pages(folder: Path) -> list[Path]:
     if conflicts := write_files(folder, {file: programs[file] for file in files_beside}):
         return conflicts  # a page runs the program beside it, which is then another one
     for name, words in PAGE_ARGUMENTS.items():
-        pages[f"{name}.html"] = exercise_page(RunRequest(str(folder / f"{name}.py"), words)).html
-        title = programs[f"{name}.py"].partition("\n")[0].strip('"').partition("; it is")[0].partition(", ")[2]
+        docstring = programs[f"{name}.py"].partition("\n")[0].strip('"')
+        about = f"{docstring} Check your correction: tagloom check {name}.py --against {name}_right.py"
+        pages[f"{name}.html"] = exercise_page(RunRequest(str(folder / f"{name}.py"), words), about).html
+        title = docstring.partition("; it is")[0].partition(", ")[2]
         items.append(f'<li><a href="{name}.html">{escape(title)}</a></li>')
     return write_files(folder, pages | {"index.html": INDEX.replace("@@ITEMS@@", "\n".join(items))})
 
 
-def exercise_page(start: RunRequest) -> PlayerPage:
-    """The page of an exercise: one that computes, or, if its machine has not all ops, a recorded run."""
-    history = start.history(World(print_to_stderr))
+def exercise_page(start: RunRequest, about: str) -> PlayerPage:
+    """The page of an exercise, with a text about it: a page that computes, or, if its machine has not all ops, a
+    recorded run."""
+    history, choice = start.history(World(print_to_stderr)), PlayerSelection(about=about)
     if unsupported_reason(history.graph) is None:
-        return build_live_page(history.graph, history.arguments)
-    return page_of_beginning(history)
+        return build_live_page(history.graph, history.arguments, choice=choice)
+    return page_of_beginning(history, choice)
 
 
 def example_programs() -> dict[str, str]:

@@ -43,7 +43,9 @@ def build_timeline(session: Session, width: int, height: int) -> Timeline:
     rows = [_bar_row(heights, top, level, height, at) for level in reversed(range(height))]
     rows.append(axis_row(session, ends, at))
     goes = tuple(f"goto {end}" for end in ends)
-    count = history.base_keyframe.wave_count + len(session.run.index.wave_ends)
+    wave_ends = session.run.index.wave_ends
+    has_open_wave = not wave_ends or wave_ends[-1] != len(history) - 1
+    count = history.base_keyframe.wave_count + len(wave_ends) + has_open_wave
     most = f", at most {plural(top, 'firing')} in one" if numbers is None else f" · {len(numbers):,} listed"
     waves = f"{plural(count, 'wave')}{most}"
     since = f"known from {base:,} on · " if base else ""

@@ -99,4 +99,4 @@ def build_live_page(
         "max_events": choice.max_events,
         "edges": list(plans.edges),
     }
-    return PlayerPage(names[0], build_html(form, plans.plans[0].svg, embed=choice.embed), plans.view.caption)
+    return PlayerPage(names[0], build_html(form, plans.plans[0].svg, choice), plans.view.caption)

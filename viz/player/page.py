@@ -75,7 +75,7 @@ MAX_TITLE_LENGTH = 80
 class PlayerSelection(NamedTuple):
     """The part of a run that a page shows: its first event, the most events, and the activation (`under`); and for the
     graph the most boxes, the functions and loops to fold, and whether each node is drawn (`full`). With `embed` the
-    page has the graph and the controls alone, for a frame of another page."""
+    page has the graph and the controls alone, for a frame of another page. `about` is a text below the title."""
 
     first: int = 0
     max_events: int = MAX_EVENTS
@@ -84,6 +84,7 @@ class PlayerSelection(NamedTuple):
     fold: tuple[str, ...] = ()
     full: bool = False
     embed: bool = False
+    about: str = ""
 
 
 class PlayerSummary(NamedTuple):
@@ -207,7 +208,7 @@ def build_page(
         "lanes": None if lanes is None else encode_lanes(segment, lanes),
     }
     note = "; ".join(filter(None, [segment.note, plans.view.caption]))
-    return PlayerPage(summary.call, build_html(form, plans.plans[0].svg, embed=choice.embed), note)
+    return PlayerPage(summary.call, build_html(form, plans.plans[0].svg, choice), note)
 
 
 def describe_start(graph: Graph, arguments: Sequence[Value]) -> tuple[str, str]:
@@ -232,7 +233,7 @@ def badge_glyphs() -> dict[str, list[str]]:
     return {mark: [sign.glyph, sign.meaning] for mark, sign in BADGE_LOOKS.items()}
 
 
-def build_html(form: dict[str, Any], svg: str, *, embed: bool = False) -> str:
+def build_html(form: dict[str, Any], svg: str, choice: PlayerSelection) -> str:
     """The HTML of a page with this data and this SVG."""
     style = f"{colour_css()}\n{read_asset('page.css')}"
     script = "".join(['"use strict";\n(() => {\n', *read_scripts(form), "})();\n"])
@@ -245,7 +246,8 @@ def build_html(form: dict[str, Any], svg: str, *, embed: bool = False) -> str:
         "TITLE": escape(escape_line(f"{form['call']}, played by tagloom")),
         "STYLE": style,
         "SCRIPT": script,
-        "FORM": ' class="embed"' if embed else "",
+        "ABOUT": f'<p id="about">{escape(escape_line(choice.about))}</p>\n' if choice.about else "",
+        "FORM": ' class="embed"' if choice.embed else "",
         "PLAN": svg,
         "DATA": script_json(form),
     }

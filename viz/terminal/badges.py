@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import TypeAlias
 
 from ..style import BADGE_LOOKS
-from ..view import Badge, View
+from ..view import Badge, View, count_by_mark
 from .box_rows import abbreviate, to_single_width
 from .grid import DOWN, LEFT, RIGHT, UNREMOVABLE, UP, GridCell, text_cells
 
@@ -22,6 +22,9 @@ CellPositions: TypeAlias = dict[str | int, list[tuple[int, int]]]
 
 _MAX_LENGTH = 12
 """The most characters of a value; longer ones are cut."""
+
+_COUNT_LENGTH = 6
+"""The most characters of the number of badges that are not shown."""
 
 
 def draw_badges(
@@ -90,10 +93,11 @@ def badge_variants(badges: Sequence[Badge], element: str | int) -> Iterator[list
         for count in range(len(badges), 0, -1):
             cells: list[GridCell] = []
             for badge in badges[:count]:
-                cells += [GridCell()] * bool(cells) + badge_cells(badge, longest, element, with_owner)
+                length = max(longest, _COUNT_LENGTH) if badge.mark == "more" else longest
+                cells += [GridCell()] * bool(cells) + badge_cells(badge, length, element, with_owner)
             if count < len(badges):
-                remaining = Badge("more", str(len(badges) - count))
-                cells += badge_cells(remaining, 3, element)
+                remaining = Badge("more", str(count_by_mark(badges[count:]).total()))
+                cells += badge_cells(remaining, _COUNT_LENGTH, element)
             yield cells
     yield badge_cells(badges[0], 0, element)
 

@@ -79,6 +79,22 @@ def test_recursion_with_a_default(engine: str) -> None:
     assert [name for name, _ in total.program.main.body.parameters] == ["n", "accumulated"]
 
 
+def test_limits_of_the_command_line_have_a_hint() -> None:
+    """Who limits a run by a keyword of the command line's name is told how to write it; a parameter of that name, or
+    another wrong keyword, has no such hint."""
+
+    @tl.function
+    def wait(n: tl.int64, timeout: tl.int64 = 3) -> tl.int64:
+        return n + timeout
+
+    with pytest.raises(tl.Usage, match=r"hint: a limit is an option of its own: limits=tl.Limits\(firings=...\)"):
+        wait.run(1, max_firings=100)
+    with pytest.raises(tl.Usage, match="unexpected keyword argument 'firings'") as caught:
+        wait.run(1, firings=100)
+    assert caught.value.hint is None
+    assert wait.run(1, timeout=4).value == 5
+
+
 def test_gradients_take_defaults_and_keywords() -> None:
     """The gradient of a function is called as the function is; `argnums` counts parameters, `*args` as one."""
     assert tl.grad(scale)(1.0, k=3.0) == 1.0

@@ -98,6 +98,7 @@ def test_exercises_are_pages(tagloom: Any, folder: Path) -> None:
     texts = {name: (folder / "pages" / name).read_text() for name in names}
     assert [name for name, text in texts.items() if "class Machine" not in text] == ["prefix_sums.html"]
     assert all("@tl.function" in text for text in texts.values())
+    assert all(f"tagloom check {name[:-5]}.py --against {name[:-5]}_right.py</p>" in texts[name] for name in names)
     assert tagloom("examples", "--pages", "pages") == ran
     (folder / "pages" / "index.html").write_text("mine")
     again = tagloom("examples", "--pages", "pages")
