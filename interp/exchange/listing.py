@@ -16,6 +16,7 @@ from typing import Any
 
 from ...core.escape import escape_line
 from ...core.frontend.trace.source_location import definition_location
+from ...core.program.program import SourceSpan
 
 MAX_LINE_LENGTH = 400
 MAX_NAME_LENGTH = 60
@@ -41,15 +42,13 @@ class Listing:
     def code(self, line: int, column: int, name: str) -> CodeType:
         """The code of a call at a position in a line."""
         end = max(len(self.lines[line - 1].encode()), column + 1)
-        return call_code(self.file, line, column, end, name)
+        return call_code(self.file, SourceSpan(line, column, line, end), name)
 
     def call_at(self, place: tuple[int, int], scopes: Sequence[str], action: Callable[[], Any]) -> Any:
         """Call an action from a position (line, column) in these scopes, at least one; returns its result."""
         line, column = place
         codes = [self.code(1, 0, name) for name in ("<model>", *scopes[:-1])]
-        for code in (self.code(line, column, scopes[-1]), *reversed(codes)):
-            action = _Frame(code, action)
-        return action()
+        return call_in_frames([*codes, self.code(line, column, scopes[-1])], action)
 
     def definition(self, line: int = 1) -> Callable[..., Any]:
         """A Python function whose definition is in a line."""
@@ -58,6 +57,13 @@ class Listing:
 
         program.__code__ = program.__code__.replace(co_filename=self.file, co_firstlineno=line)
         return program
+
+
+def call_in_frames(codes: Sequence[CodeType], action: Callable[[], Any]) -> Any:
+    """Call an action from frames with these codes, outermost first; returns its result."""
+    for code in reversed(codes):
+        action = _Frame(code, action)
+    return action()
 
 
 class _Frame:
@@ -80,8 +86,13 @@ def free_file(name: str, suffix: str, text: list[str]) -> str:
 
 
 @lru_cache(maxsize=4096)
-def call_code(file: str, line: int, column: int, end: int, name: str) -> CodeType:
-    """The code of `evaluate()` at these columns of a line of a file, in a function of this name."""
-    place = {"lineno": line, "col_offset": column, "end_lineno": line, "end_col_offset": end}
+def call_code(file: str, span: SourceSpan, name: str) -> CodeType:
+    """The code of `evaluate()` at a place in a file, in a function of this name."""
+    place = {
+        "lineno": span.line,
+        "col_offset": span.column,
+        "end_lineno": span.end_line,
+        "end_col_offset": span.end_column,
+    }
     call = ast.Call(ast.Name("evaluate", ast.Load(), **place), [], [], **place)
     return compile(ast.Expression(call), file, "eval").replace(co_name=name, co_qualname=name)

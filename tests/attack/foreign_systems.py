@@ -108,7 +108,7 @@ def change_operation(dice: random.Random, contents: Any, operation: Any) -> None
             operation["types"] = [[dice.choice(["i1", "i32", "f32", "ui8", "", *HOSTILE]), dice.choice(sizes)]]
         case 4:
             operation["origin"] = dice.choice(HOSTILE)
-            operation["helpers"] = [dice.choice(HOSTILE)]
+            operation["frames"] = [[dice.choice(HOSTILE), dice.choice(HOSTILE), 1, 0, 1, 1]]
         case 5:
             contents["lines"] = [line + dice.choice(HOSTILE) for line in contents["lines"]]
         case _:

@@ -8,11 +8,13 @@ the program.
 from __future__ import annotations
 
 import functools
+import linecache
 import math
 import re
 from collections import ChainMap
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from types import CodeType
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -29,7 +31,7 @@ from ...function.function import Function
 from ..folding import MAX_FOLDED_ELEMENTS, is_small_constant
 from ..foreign_rows import as_results, call_row
 from ..functions import CapturedConstants, function_spec, identifier, unique_identifiers
-from ..listing import Listing, abbreviate_name
+from ..listing import Listing, abbreviate_name, call_code, call_in_frames
 from ..refusals import tl, unsupported
 from .module import ForeignModule, ModuleFunction, Operation, OperationBlock, constant_elements
 from .operations import ROWS, HloRow
@@ -85,7 +87,10 @@ class HloRegion:
 class ModuleInterpreter:
     """Evaluates the functions of one module. The constants of the module are the same objects in each trace."""
 
-    def __init__(self, module: ForeignModule, file: str | None, name: str) -> None:
+    def __init__(self, module: ForeignModule, file: str | None, name: str, has_python_lines: bool = False) -> None:
+        """`file` is the path of the module, if it has one. `has_python_lines` says whether operations are in the lines
+        of Python that traced them, where these can be read; otherwise, they are in those of the module's text."""
+        self.has_python_lines = has_python_lines
         lines = [escape_line(line) for line in module.lines] or [""]
         self.module, self.listing = module, Listing(lines, file, name, ".mlir")
         bodies = [function.body for function in module.functions.values() if function.body is not None]
@@ -172,11 +177,24 @@ class ModuleInterpreter:
         for operation in block.operations[:-1]:
             if self.used_values.isdisjoint(operation.results):
                 continue
-            place = operation.place
             evaluate = functools.partial(self.evaluate_operation, operation, environment)
-            results = self.listing.call_at((place.line, place.column), operation_scopes(operation), evaluate)
+            results = call_in_frames(self.operation_frames(operation), evaluate)
             environment.update(zip(operation.results, results, strict=True))
         return [environment[number] for number in block.results]
+
+    def operation_frames(self, operation: Operation) -> list[CodeType]:
+        """The frames in which an operation is evaluated, outermost first: those of the Python functions that traced it
+        and one for each part of its name. They are in its lines of Python, or in the module's text."""
+        place, names = operation.place, operation_names(operation)
+        functions = [frame.function for frame in place.frames]
+        if self.has_python_lines and place.caller is not None:
+            frames = [place.caller._replace(function="<model>"), *place.frames]
+            last = frames[-1]
+            if linecache.getline(last.file, last.span.line):
+                frames += [last._replace(function=name) for name in names]
+                return [call_code(frame.file, frame.span, abbreviate_name(frame.function)) for frame in frames]
+        outer = [self.listing.code(1, 0, abbreviate_name(name)) for name in ("<model>", *functions, *names[:-1])]
+        return [*outer, self.listing.code(place.line, place.column, abbreviate_name(names[-1]))]
 
     def evaluate_operation(self, operation: Operation, environment: Environment) -> Sequence[Any]:
         """The results of an operation, of the types that it declares."""
@@ -260,7 +278,7 @@ class ModuleInterpreter:
             if elements.size == 1 and shape:
                 value: Any = Splat(elements.reshape(()), shape)
             else:
-                name = identifier(operation_scopes(operation)[-1], "constant")
+                name = identifier(operation_names(operation)[-1], "constant")
                 value = self.captured_constants.admit(elements.reshape(shape), name)
             self.constants[operation] = value
         return self.constants[operation]
@@ -319,18 +337,16 @@ def size_of(type_: Type) -> int:
     return math.prod(size or 0 for size in type_.shape or ())
 
 
-def operation_scopes(operation: Operation) -> list[str]:
-    """The scopes of an operation: the Python functions in which it was traced, and the parts of the name that JAX gives
-    it, or else its own name.
+def operation_names(operation: Operation) -> list[str]:
+    """The parts of the name that JAX gives to an operation, or else its own name.
 
     >>> from tagloom.interp.exchange.stablehlo.module import SourcePlace
-    >>> place = SourcePlace(1, 0, "jit(f)/while/body/layer/tanh", ("block",))
-    >>> operation_scopes(Operation("stablehlo.tanh", (), {}, (), (), (), place))
-    ['block', 'layer', 'tanh']
+    >>> place = SourcePlace(1, 0, "jit(f)/while/body/layer/tanh")
+    >>> operation_names(Operation("stablehlo.tanh", (), {}, (), (), (), place))
+    ['layer', 'tanh']
     """
     parts = [part for part in operation.place.origin.split("/") if part and not STRUCTURE.fullmatch(part)]
     name = operation.name.rpartition(".")[2]
     if operation.regions and operation.name in STRUCTURED:
         parts.append(f"<{name}>")  # no scope: what is in its regions has its own
-    parts = [*operation.place.helpers, *(parts or [name])]
-    return list(map(abbreviate_name, parts))
+    return parts or [name]

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import jax
@@ -19,13 +20,17 @@ from .model import entry_of
 from .module import read_module
 from .parse import describe_module
 
+FRAME_LIMIT = "jax_traceback_in_locations_limit"
+"""JAX's setting of how many frames of Python a location has; -1 for all."""
+
 
 def import_function(function: Callable[..., Any], arguments: Sequence[Any]) -> Function:
     """`from_jax`, where JAX is installed."""
-    lowered = jax.jit(function, keep_unused=True).lower(*arguments)
-    module = read_module(describe_module(lowered.compiler_ir("stablehlo"), None))
+    with complete_locations():
+        lowered = jax.jit(function, keep_unused=True).lower(*arguments)
+        module = read_module(describe_module(lowered.compiler_ir("stablehlo"), None))
     name = identifier(getattr(function, "__name__", ""), "function")
-    interpreter, entry = ModuleInterpreter(module, None, name), entry_of(module)
+    interpreter, entry = ModuleInterpreter(module, None, name, has_python_lines=True), entry_of(module)
     parameters, _ = interpreter.signature_of(entry)
     structures, types = [structure_of(argument) for argument in arguments], iter(parameters)
     trees = [TreeType(structure, tuple(next(types) for _ in range(structure.size))) for structure in structures]
@@ -38,6 +43,19 @@ def import_function(function: Callable[..., Any], arguments: Sequence[Any]) -> F
     definition = original if hasattr(original, "__code__") else None
     names = argument_names(function, len(arguments))
     return interpreter.make_function(entry, name, trees, None, evaluate, names, definition)
+
+
+@contextmanager
+def complete_locations() -> Iterator[None]:
+    """Let JAX record all frames of Python in which it traces an operation; by default, it records the innermost ones.
+    Without the others, it is not known which calls are those of the function that is traced."""
+    config: Any = jax.config
+    previous = getattr(config, FRAME_LIMIT)
+    config.update(FRAME_LIMIT, -1)
+    try:
+        yield
+    finally:
+        config.update(FRAME_LIMIT, previous)
 
 
 def structure_of(argument: Any) -> Any:

@@ -12,6 +12,7 @@ import numpy as np
 from ....core import dtypes
 from ....core.dtypes import DType
 from ....core.escape import escape_line
+from ....core.program.program import SourceSpan
 from ....core.types import Type
 from ..refusals import unsupported
 
@@ -43,14 +44,24 @@ class ForeignType(NamedTuple):
         return Type(DTYPES[self.element], self.sizes)
 
 
+class PythonFrame(NamedTuple):
+    """A frame of Python in which an operation was traced: its function, its file, and the expression that ran."""
+
+    function: str
+    file: str
+    span: SourceSpan
+
+
 class SourcePlace(NamedTuple):
     """The position of an operation in the text of the module: its line from 1, its column from 0; the name that the
-    system which wrote the module gave it; and the Python functions in which it was traced, outermost first."""
+    system which wrote the module gave it; the frames of the Python functions in which it was traced, outermost first;
+    and the frame that called the first of these, or has traced the operation if there are none."""
 
     line: int
     column: int
     origin: str = ""
-    helpers: tuple[str, ...] = ()
+    frames: tuple[PythonFrame, ...] = ()
+    caller: PythonFrame | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -135,8 +146,19 @@ def _read_operation(document: Mapping[str, Any]) -> Operation:
         tuple(map(_read_block, document["regions"])),
         tuple(document["results"]),
         _read_types(document["types"]),
-        SourcePlace(document["line"], document["column"], document["origin"], tuple(document["helpers"])),
+        SourcePlace(
+            document["line"],
+            document["column"],
+            document["origin"],
+            tuple(map(_read_frame, document["frames"])),
+            None if document["caller"] is None else _read_frame(document["caller"]),
+        ),
     )
+
+
+def _read_frame(document: Any) -> PythonFrame:
+    function, file, *span = document
+    return PythonFrame(function, file, SourceSpan(*span))
 
 
 def _read_types(documents: Any) -> tuple[ForeignType, ...]:

@@ -12,7 +12,7 @@ import json
 import os
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from itertools import count, takewhile
 from typing import Any
@@ -35,8 +35,10 @@ READABLE = re.compile(r"(i1|u?i(8|16|32|64)|f(16|32|64)|bf16)")
 FILE_LOCATION = re.compile(r'^loc\("((?:[^"\\]|\\.)*)":(\d+):(\d+)')
 NAME_LOCATION = re.compile(r'^loc\("((?:[^"\\]|\\.)*)"[()]')
 PYTHON_LOCATION = re.compile(r'"([^"]*\.py)":(\d+)')
-PYTHON_FRAME = re.compile(r'"((?:[^"\\]|\\.)*)"\("(?:[^"\\]|\\.)*":\d+:\d+')
-"""A frame of Python in a location: the name of its function, and its place."""
+PYTHON_FRAME = re.compile(r'"((?:[^"\\]|\\.)*)"\("((?:[^"\\]|\\.)*)":(\d+):(\d+)(?: to (\d*):(\d+))?')
+"""A frame of Python in a location: the name of its function, its file, and the lines and columns of its expression."""
+ESCAPE = re.compile(rb"\\(?:([0-9A-Fa-f]{2})|(.))")
+"""An escaped byte in a string of MLIR's text."""
 PLACED_IN_CALLERS = ("stablehlo.constant", "func.return")
 NAME = re.compile(r"%([A-Za-z_$.-][\w$.-]*)")
 BUFFER = "-"
@@ -143,7 +145,8 @@ class ModuleWriter:
         type_ = ir.FunctionType(ir.TypeAttr(attributes["function_type"]).value)
         body = self.block(blocks, list(self.twins[function].regions[0].blocks)) if blocks else None
         if body is not None:
-            drop_common_helpers(list(written_operations(body)))
+            count = count_common_frames(written_operations(body))
+            split_frames(body["operations"], [], count)
         return {
             "name": ir.StringAttr(attributes["sym_name"]).value,
             "is_public": "sym_visibility" not in attributes or attributes["sym_visibility"].value == "public",
@@ -205,20 +208,35 @@ class ModuleWriter:
             "line": line,
             "column": column - 1,
             "origin": named[1] if named else "",
-            "helpers": python_functions(location),
+            "frames": python_frames(location),
         }
 
 
-def python_functions(location: str) -> list[str]:
-    """The Python functions in which an operation was traced, outermost first, by the frames that its location names. A
-    method `__call__` has the name of its class; lambdas and comprehensions are left out.
+def python_frames(location: str) -> list[list[Any]]:
+    """The frames of Python in which an operation was traced, outermost first, as its location says: the function, the
+    file, and the first line and column and the last ones of the expression. A method `__call__` has the name of its
+    class.
 
-    >>> frames = ('"Layer.__call__"("a.py":7:12 to :17)', '"<lambda>"("a.py":9:4 to :8)', '"loss"("a.py":9:4 to :8)')
-    >>> python_functions(f'loc("jit(f)/sub"(callsite({" at callsite(".join(frames)}))))')
-    ['loss', 'Layer']
+    >>> frames = ('"Layer.__call__"("a.py":7:12 to :17)', '"f.<locals>.loss"("a.py":9:4 to 10:8)')
+    >>> python_frames(f'loc("jit(f)/sub"(callsite({" at ".join(frames)})))')
+    [['loss', 'a.py', 9, 4, 10, 8], ['Layer', 'a.py', 7, 12, 7, 17]]
     """
-    names = [name.removesuffix(".__call__").rpartition(".")[2] for name in PYTHON_FRAME.findall(location)]
-    return [name for name in reversed(names) if not name.startswith("<")]
+    frames = []
+    for name, file, line, column, end_line, end_column in PYTHON_FRAME.findall(location):
+        function = unescape(name).removesuffix(".__call__").rpartition(".")[2]
+        end = int(end_line or line), int(end_column or int(column) + 1)
+        frames.append([function, unescape(file), int(line), int(column), *end])
+    return frames[::-1]
+
+
+def unescape(text: str) -> str:
+    """A string of MLIR's text without its escapes.
+
+    >>> unescape(r"caf\\C3\\A9 \\22x\\22 \\\\")
+    'café "x" \\\\'
+    """
+    content = ESCAPE.sub(lambda match: bytes.fromhex(match[1].decode()) if match[1] else match[2], text.encode())
+    return content.decode(errors="replace")
 
 
 def written_operations(block: dict[str, Any]) -> Iterator[dict[str, Any]]:
@@ -229,20 +247,51 @@ def written_operations(block: dict[str, Any]) -> Iterator[dict[str, Any]]:
             yield from written_operations(region)
 
 
-def drop_common_helpers(operations: list[dict[str, Any]]) -> None:
-    """Leave out the functions around all operations of a function: it, and those that called it. Constants and returns
-    do not count, as JAX gives them the place of a caller.
+def count_common_frames(operations: Iterable[dict[str, Any]]) -> int:
+    """How many frames all operations of a function are in: those of the function itself, and of its callers. Constants
+    and returns do not count, as JAX gives them the place of a caller.
 
-    >>> operations = [{"name": "add", "helpers": each} for each in (["main", "f", "g"], [], ["main", "f"])]
-    >>> operations.append({"name": "stablehlo.constant", "helpers": ["main"]})
-    >>> drop_common_helpers(operations)
-    >>> [operation["helpers"] for operation in operations]
-    [['g'], [], [], []]
+    >>> stacks = [["main", "f", "g"], [], ["main", "f"]]
+    >>> operations = [{"name": "add", "frames": [[name] for name in stack]} for stack in stacks]
+    >>> count_common_frames([*operations, {"name": "stablehlo.constant", "frames": [["main"]]}])
+    2
     """
-    paths = [each["helpers"] for each in operations if each["helpers"] and each["name"] not in PLACED_IN_CALLERS]
-    common = sum(1 for _ in takewhile(lambda level: len(set(level)) == 1, zip(*paths, strict=False)))
+    counted = (each for each in operations if each["name"] not in PLACED_IN_CALLERS)
+    stacks = [[frame[0] for frame in each["frames"]] for each in counted if each["frames"]]
+    return sum(1 for _ in takewhile(lambda level: len(set(level)) == 1, zip(*stacks, strict=False)))
+
+
+def split_frames(operations: list[dict[str, Any]], outer: list[Any], count: int) -> None:
+    """Leave out of the frames of operations the first `count` ones, and those that the operation around them is in,
+    `outer`. The last of these becomes the operation's `caller`, None where there is none. So also with the parts of
+    JAX's names.
+
+    >>> inner = {"origin": "f/while/body/add", "frames": ["f", "loop", "step"], "regions": []}
+    >>> outer = {"origin": "f/while", "frames": ["f", "loop"], "regions": [{"operations": [inner]}]}
+    >>> split_frames([outer], [], 1)
+    >>> [[each["caller"], each["frames"], each["origin"]] for each in (outer, inner)]
+    [['f', ['loop'], 'f/while'], ['loop', ['step'], 'body/add']]
+    """
     for operation in operations:
-        operation["helpers"] = operation["helpers"][common:]
+        frames, origin = operation["frames"], operation["origin"]
+        start = max(count, common_length(frames, outer))
+        operation["caller"] = frames[start - 1] if 0 < start <= len(frames) else None
+        operation["frames"] = frames[start:]
+        for region in operation["regions"]:
+            split_frames(region["operations"], frames, count)
+            for inner in region["operations"]:
+                inner["origin"] = relative_name(inner["origin"], origin)
+
+
+def relative_name(name: str, outer: str) -> str:
+    """A name of JAX without the parts that the name of the operation around it has, too."""
+    parts = name.split("/")
+    return "/".join(parts[common_length(parts, outer.split("/")) :])
+
+
+def common_length(first: list[Any], second: list[Any]) -> int:
+    """How many items two lists have in common at their beginnings."""
+    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(first, second, strict=False)))
 
 
 def names(attributes: Any) -> list[str]:

@@ -33,6 +33,7 @@ from tagloom.interp.exchange.stablehlo.parse import __file__ as parse_file  # no
 from tagloom.interp.exchange.stablehlo.parse import parse  # noqa: E402
 from tagloom.interp.oracle.generate import FuzzCase, FuzzWriter  # noqa: E402
 from tagloom.viz.graph_view import graph_view  # noqa: E402
+from tagloom.viz.source_lines import local_line  # noqa: E402
 
 MODEL = Path(__file__).parents[4] / "docs" / "models" / "sorting.mlir"
 
@@ -421,6 +422,53 @@ def test_python_functions_are_scopes() -> None:
     assert ["block", "norm", "sub"] in paths and ["block", "exp"] in paths and ["tanh"] in paths
     titles = [cluster.title for cluster in graph_view(imported.graph).root.walk() if cluster.kind == "scope"]
     assert titles.count("norm") == 2 and titles.count("block") == 1
+
+
+@pytest.mark.full
+def test_lines_of_python() -> None:
+    """An operation is at the expression of Python that traced it, in the functions that JAX traced; what JAX's own
+    functions compute is in the text of the module. The setting of JAX that this needs is as before."""
+
+    @jax.jit
+    def norm(x):
+        return x / jnp.sqrt(x)
+
+    def iterate(n, x):
+        step = lambda s: (s[0] - 1, jnp.sin(norm(s[1])) + x)  # noqa: E731
+        with jax.named_scope("repetition"):
+            return lax.while_loop(lambda s: s[0] > 0, step, (n, x))[1]
+
+    def model(n, x):
+        return iterate(n // 2, jnp.cos(x))
+
+    limit = jax.config.jax_traceback_in_locations_limit
+    imported = tl.from_jax(model, 6, np.float32(1))
+    assert jax.config.jax_traceback_in_locations_limit == limit
+    found = {}
+    for node in (node for function in imported.program.functions for node in function.body.walk()):
+        if node.location.file == __file__:
+            span, line = node.location.span, local_line(node.location)
+            calls = [(entry.name, local_line(entry.location).strip()[:12]) for entry in node.location.scopes]
+            found[node.op] = line[span.column : span.end_column], calls
+    in_loop = [("iterate", "return itera"), ("repetition", "return lax.w")]
+    assert found["cos"] == ("jnp.cos(x)", [("cos", "return itera")])
+    assert found["while_loop"] == ("lax.while_loop(lambda s: s[0] > 0, step, (n, x))", in_loop)
+    assert found["sin"] == ("jnp.sin(norm(s[1]))", [*in_loop, ("sin", "step = lambd")])
+    assert found["sqrt"] == ("jnp.sqrt(x)", [("sqrt", "return x / j")])
+    division = imported.program["floor_divide"].body.nodes[0]
+    assert division.location.file == "model.mlir" and "stablehlo" in local_line(division.location)
+
+
+@pytest.mark.full
+def test_locations_without_source() -> None:
+    """A function whose source is not known has the lines of the module's text, and the same scopes."""
+    namespace: dict[str, Any] = {"jnp": jnp}
+    exec(
+        compile("def half(x):\n    return x / 2\ndef f(x):\n    return half(jnp.sin(x))\n", "<text>", "exec"), namespace
+    )
+    nodes = tl.from_jax(namespace["f"], 1.0).program.main.body.nodes
+    assert all(node.location.file.endswith(".mlir") for node in nodes)
+    assert [[entry.name for entry in node.location.scopes] for node in nodes] == [["sin"], ["half", "div"]]
 
 
 @pytest.mark.heavy
