@@ -60,7 +60,7 @@ def emit_cells(emitter: FunctionEmitter, node: Node, inputs: Sequence[TypedExpre
         values = emitter.assign(f"m.allocate_references({count}, {axes_tuple(element)})")
     else:
         values = emit_empty(emitter, sizes, Type(element.dtype, (None, *element_sizes)))
-    return f"({values}, {emitter.assign(f'np.zeros({count}, np.bool_)')})"
+    return f"({values}, {emitter.assign(f'e.zeros(({count},), np.bool_)')})"
 
 
 def emit_put(emitter: FunctionEmitter, node: Node, inputs: Sequence[TypedExpression]) -> str:
@@ -136,7 +136,7 @@ def emit_cell_zeros(emitter: FunctionEmitter, node: Node, inputs: Sequence[Typed
     sizes = [f"{cell_arrays(inputs[0]).full}.size", *map(str, (result.shape or ())[1:])]
     emitter.emit_size_check(node, inputs, sizes)
     emitter.emit_memory_charge(sizes, result.dtype)
-    return emitter.assign(f"np.zeros(({', '.join(sizes)},), {numpy_dtype(numba_dtype(result.dtype))})")
+    return emitter.assign(f"e.zeros(({', '.join(sizes)},), {numpy_dtype(numba_dtype(result.dtype))})")
 
 
 CELL_EMITTERS: dict[str, Callable[[FunctionEmitter, Node, Sequence[TypedExpression]], str]] = {

@@ -41,6 +41,7 @@ from ..jit.state import (
     HOST_TOO_LARGE,
     MATMUL_FUNCTIONS,
     OPERANDS,
+    SHARED_FUNCTIONS,
     SLOT_WORDS,
     STACK_FLOOR,
     STACK_GUARD,
@@ -96,7 +97,7 @@ from {__package__.rpartition(".")[0]}.jit import intrinsics as m, random as d
 """
 ARRAY_HEADER = f"""\
 from {__package__.rpartition(".")[0]}.jit import arrays as e, thread_pool as w, numpy_loops as n
-from {__package__.rpartition(".")[0]}.jit import matrices as p
+from {__package__.rpartition(".")[0]}.jit import matrices as p, runtime as h
 """
 MAX_INLINE_LINES = 40
 """The most lines of a function that LLVM may inline. Longer ones stay calls: inlining them took two thirds of the
@@ -152,13 +153,13 @@ def emit_module(program: Program, *, native: bool = False) -> GeneratedModule:
 
 def flatten_member_access(lines: Sequence[str]) -> str:
     """Bind each member of another module to a global name, and use that: numba emits an instruction for each member
-    access."""
+    access. Functions that are in the shared library are taken from there."""
     head = next(
         index for index, line in enumerate(lines) if not line.startswith("from ") and not line.startswith("import ")
     )
     body = "\n".join(lines[head:])
     members = sorted({match.groups() for match in _MODULE_MEMBER.finditer(body)})
-    names = [f"{module}_{name} = {module}.{name}" for module, name in members]
+    names = [f"{module}_{name} = {'h' if name in SHARED_FUNCTIONS else module}.{name}" for module, name in members]
     return "\n".join([*lines[:head], *names, _MODULE_MEMBER.sub(r"\1_\2", body)])
 
 
@@ -217,7 +218,7 @@ def emit_entry(program: Program, module: GeneratedModule, group: PhaseGroup, lay
     module.lines += [
         *([] if native else [f"@njit(int64(int64, int64, int64, int64, int64), {_NJIT_OPTIONS})"]),
         "def entry(s, a, r, left, key):",
-        f" lowest = max(m.stack_pointer() - m.read_i(s, {STACK_GUARD}), m.read_i(s, {STACK_FLOOR}))",
+        f" lowest = m.maximum(m.stack_pointer() - m.read_i(s, {STACK_GUARD}), m.read_i(s, {STACK_FLOOR}))",
         " m.set_stack_guard(s, lowest)",
         " if m.read_i(s, 0) != 0: return 0",
         *[f" begin = m.read_i(s, {TAPE_NEXT})"] * module.has_tapes,

@@ -29,7 +29,6 @@ from ..jit.state import (
 )
 from .elementwise import broadcast_sizes, emit_empty
 from .emitter import FunctionEmitter, TypedExpression
-from .layout import numba_dtype, numpy_dtype
 
 MAX_AXES = 4
 _ITEM_SIZES = {1: 1, 4: 4, 8: 8}
@@ -456,10 +455,16 @@ def emit_concat(emitter: FunctionEmitter, node: Node, inputs: Sequence[TypedExpr
 
 
 def emit_fold(
-    emitter: FunctionEmitter, operation: int, operand: TypedExpression, array: str, strides: Sequence[str]
+    emitter: FunctionEmitter,
+    operation: int,
+    operand: TypedExpression,
+    array: str,
+    strides: Sequence[str],
+    sizes: Sequence[str] = (),
 ) -> None:
-    """Emit a reduction into an array with these strides, 0 along reduced axes."""
-    words = [str(_item_size(operand.type.dtype)), *_pad_axes(operand.sizes, "1"), *_pad_axes(strides, "0")]
+    """Emit a reduction into an array with these strides, 0 along reduced axes; `sizes` of the operand may combine
+    several of its axes."""
+    words = [str(_item_size(operand.type.dtype)), *_pad_axes(sizes or operand.sizes, "1"), *_pad_axes(strides, "0")]
     emit_strided_call(emitter, operation, f"w.data_address({array})", operand, words)
     emitter.emit(f"w.keep_alive({array})")
 
@@ -495,15 +500,26 @@ def emit_sum_like(emitter: FunctionEmitter, node: Node, inputs: Sequence[TypedEx
 
 
 def emit_axis_sum(
-    emitter: FunctionEmitter, x: TypedExpression, sizes: Sequence[str], strides: Sequence[str], result: Type
+    emitter: FunctionEmitter,
+    x: TypedExpression,
+    sizes: Sequence[str],
+    strides: Sequence[str],
+    result: Type,
+    operand_sizes: Sequence[str] = (),
 ) -> str:
-    """Emit a sum in float64, rounded at the end."""
-    sums = emitter.assign(f"np.zeros(({''.join(f'{size}, ' for size in sizes or ['1'])}), np.float64)")
-    emit_fold(emitter, STRIDED_SUM, x, sums, strides)
+    """Emit a sum in float64, rounded at the end; the arguments are as for `emit_fold`."""
+    sums = emitter.assign(f"e.zeros(({''.join(f'{size}, ' for size in sizes or ['1'])}), np.float64)")
+    emit_fold(emitter, STRIDED_SUM, x, sums, strides, operand_sizes)
     is_narrow = result.dtype is dtypes.float32
     if result.is_scalar:
         return emitter.assign(f"float64(float32({sums}[0]))" if is_narrow else f"{sums}[0]")
-    return emitter.assign(f"{sums}.astype({numpy_dtype(numba_dtype(result.dtype))})") if is_narrow else sums
+    if not is_narrow:
+        return sums
+    array = emitter.assign(f"e.empty(({''.join(f'{size}, ' for size in sizes)}), np.float32)")
+    emitter.emit(f"p.round_to_float32(w.data_address({sums}), w.data_address({array}), {sums}.size)")
+    emitter.emit(f"w.keep_alive({sums})")
+    emitter.emit(f"w.keep_alive({array})")
+    return array
 
 
 def emit_reduction(emitter: FunctionEmitter, node: Node, inputs: Sequence[TypedExpression]) -> str | None:

@@ -211,7 +211,7 @@ class ElementLoops:
         begin, size = emitter.fresh_name("i"), self.sizes[-1]
         self.exit_stack.enter_context(emitter.block(f"for {begin} in range(0, {size}, {STRIP_ELEMENTS}):"))
         emitter.emit_poll()
-        end = f"min({begin} + {STRIP_ELEMENTS}, {size})"
+        end = f"m.minimum({begin} + {STRIP_ELEMENTS}, {size})"
         self.exit_stack.enter_context(emitter.block(f"for {names[-1]} in range({begin}, {end}):"))
         return names
 
@@ -270,11 +270,19 @@ def draw_expression(node: Node, key: str, index: str, texts: Sequence[str]) -> s
     return f"d.{node.op}({', '.join([f'd.splitmix64({key}, uint64({index}))', *texts])})"
 
 
-def emit_full_sum(emitter: FunctionEmitter, node: Node, array: str) -> str:
-    """Emit the sum of all elements of an array, as the result of a sum over all axes."""
+def sum_expression(array: str, dtype: str, lane_type: str) -> str:
+    """Text of the sum of all elements of an array of a dtype of numba, in a lane."""
+    if dtype in ("float32", "float64"):
+        return f"p.sum_{dtype}(w.data_address({array}), {array}.size)"
+    return f"p.sum_all({array}, {lane_type}(0))"
+
+
+def emit_full_sum(emitter: FunctionEmitter, node: Node, array: str, dtype: str) -> str:
+    """Emit the sum of all elements of an array of a dtype of numba, as the result of a sum over all axes."""
     result = node.results[0].type
     lane_type = LANE_TYPES[lane(result.dtype)]
-    text = emitter.assign(rounded_format(result).format(f"p.sum_all({array}, {lane_type}(0))"))
+    text = emitter.assign(rounded_format(result).format(sum_expression(array, dtype, lane_type)))
+    emitter.emit(f"w.keep_alive({array})")
     if result.is_scalar:
         return text
     sizes = tuple_expression(["1"] * len(result.shape or ()))
@@ -382,7 +390,7 @@ class BlockLoop:
         else:
             texts = [emit_empty(emitter, self.sizes, type_) for type_ in types]
         for text in texts if not self.is_small else ():
-            emitter.emit(f"n.advise_huge_pages({text})")
+            emitter.emit(f"n.advise_huge_pages(w.data_address({text}), {text}.nbytes)")
         outputs = dict(zip(loop.outputs, map(TypedExpression, texts, types), strict=True))
         arrays: dict[Operand, TypedExpression] = {operand: self.operands[operand] for operand in loop.inputs}
         arrays.update(outputs)
@@ -395,11 +403,11 @@ class BlockLoop:
         count = emitter.assign(f"{next(iter(arrays.values())).text}.size")
         if loop.sum_node:
             block_count = f"({count} + {BLOCK_ELEMENTS - 1}) // {BLOCK_ELEMENTS}"
-            self.block_sums = emitter.assign(f"np.zeros({block_count}, np.{self.sum_lane})")
+            self.block_sums = emitter.assign(f"e.zeros(({block_count},), np.{self.sum_lane})")
         self.emit_parallel(arrays, scalars, count)
         if loop.sum_node:
             sum_variable = loop.sum_node.results[0]
-            text = emit_full_sum(emitter, loop.sum_node, self.block_sums)
+            text = emit_full_sum(emitter, loop.sum_node, self.block_sums, self.sum_lane)
             outputs[sum_variable.name] = TypedExpression(text, sum_variable.type)
         return outputs
 
@@ -449,11 +457,11 @@ class BlockLoop:
         """Emit the loop over the blocks of elements `first` to `last` (exclusive)."""
         emitter = self.emitter
         buffers, begin = self.buffer_dtypes(), emitter.fresh_name("i")
-        width = emitter.assign(f"(min({BLOCK_ELEMENTS}, last - first) + 7) // 8 * 64")
+        width = emitter.assign(f"(m.minimum({BLOCK_ELEMENTS}, last - first) + 7) // 8 * 64")
         memory = emitter.assign(f"e.empty(({len(buffers)} * {width},), np.uint8)") if buffers else ""
         with emitter.block(f"for {begin} in range(first, last, {BLOCK_ELEMENTS}):"):
             emitter.emit(f"if m.load_relaxed({state}) != 0: return")
-            count = emitter.assign(f"min({BLOCK_ELEMENTS}, last - {begin})")
+            count = emitter.assign(f"m.minimum({BLOCK_ELEMENTS}, last - {begin})")
             for operand, address in arrays.items():
                 dtype = self.type_of(operand).dtype
                 kind = numpy_dtype(numba_dtype(dtype))
@@ -471,7 +479,9 @@ class BlockLoop:
                 self.emit_stage(stage, count)
             if self.loop.sum_node:
                 block = self.block_arrays[self.loop.sum_node.inputs[0]]
-                emitter.emit(f"{self.block_sums}[{begin} // {BLOCK_ELEMENTS}] = p.sum_all({block}, {self.sum_lane}(0))")
+                kind = numba_dtype(self.type_of(self.loop.sum_node.inputs[0]).dtype)
+                block_sum = sum_expression(block, kind, self.sum_lane)
+                emitter.emit(f"{self.block_sums}[{begin} // {BLOCK_ELEMENTS}] = {block_sum}")
         if buffers:
             emitter.emit(f"w.keep_alive({memory})")
 

@@ -23,6 +23,7 @@ from ....core.types import Type
 from ....core.value import Literal
 from ..jit.kernels import LANE_TYPES, lane
 from ..jit.state import FEW_ROWS, PARALLEL_MIN_ELEMENTS, STRIDED_ADD_ARRAYS
+from .data_movement import emit_axis_sum, emit_subarray
 from .elementwise import broadcast_sizes, emit_broadcast_copy, emit_empty, emit_full_sum, rounded_format
 from .emitter import ArrayFacts, FunctionEmitter, Transposed, TypedExpression
 from .layout import is_narrow_array, numba_dtype, numpy_dtype, tuple_expression
@@ -50,14 +51,18 @@ def emit_sum(emitter: FunctionEmitter, node: Node, inputs: Sequence[TypedExpress
         return operand.text
     kind, axis, rank = LANE_TYPES[lane(result.dtype)], node.attribute("axis"), len(type_.shape or ())
     if axis is None:
-        return emit_full_sum(emitter, node, operand.text)
+        return emit_full_sum(emitter, node, operand.text, numba_dtype(type_.dtype))
     sizes = operand.sizes
     leading_sizes, trailing_sizes = sizes[: axis % rank], sizes[axis % rank + 1 :]
-    folded_sizes = [count_expression(leading_sizes), sizes[axis % rank], count_expression(trailing_sizes)]
-    sums = emitter.assign(f"p.sum_middle_axis({operand.text}.reshape({tuple_expression(folded_sizes)}), np.{kind})")
+    leading, size, trailing = count_expression(leading_sizes), sizes[axis % rank], count_expression(trailing_sizes)
+    shape = [*leading_sizes, *["1"] * node.attribute("keepdims"), *trailing_sizes]
+    if is_machine_float(type_):
+        folded_sizes = [leading, size, trailing] if trailing_sizes else [leading, size]
+        strides = [trailing, "0", "1"] if trailing_sizes else ["1", "0"]
+        return emit_axis_sum(emitter, operand, shape, strides, result, folded_sizes)
+    sums = emitter.assign(f"p.sum_middle_axis({operand.text}.reshape(({leading}, {size}, {trailing})), np.{kind})")
     if result.is_scalar:
         return emitter.assign(rounded_format(result).format(f"{sums}[0, 0]"))
-    shape = [*leading_sizes, *["1"] * node.attribute("keepdims"), *trailing_sizes]
     return emitter.assign(f"{sums}.astype({numpy_dtype(numba_dtype(result.dtype))}).reshape({tuple_expression(shape)})")
 
 
@@ -96,7 +101,9 @@ def emit_matmul(emitter: FunctionEmitter, node: Node, inputs: Sequence[TypedExpr
         product = emitter.assign(matmul_expression(result, x, y))
     if result.is_scalar:
         return emitter.assign(f"{LANE_TYPES[lane(result.dtype)]}({product}[0, 0])")
-    return emitter.assign(f"{product}.reshape({tuple_expression(shape)})")
+    if len(shape) == len(left) == len(right):
+        return product
+    return emit_subarray(emitter, TypedExpression(product, result), "0", shape)
 
 
 def emit_transposed_matmul(emitter: FunctionEmitter, result: Type, factors: Sequence[TypedExpression]) -> str | None:

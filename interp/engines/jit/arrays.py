@@ -54,6 +54,18 @@ def build_array(context: Any, builder: Any, kind: Any, data: Any, shape: Sequenc
     return array._getvalue()
 
 
+def allocate(context: Any, builder: Any, kind: Any, shape: Sequence[Any], byte: int | None = None) -> Any:
+    """Build a new array, filled with this byte or uninitialized."""
+    size = _WORD(context.get_abi_sizeof(context.get_data_type(kind.dtype)))
+    for length in shape:
+        size = builder.mul(size, length)
+    owner = context.nrt.meminfo_alloc_aligned(builder, size, _ALIGNMENT)
+    data = context.nrt.meminfo_data(builder, owner)
+    if byte is not None:
+        cgutils.memset(builder, data, size, byte)  # type: ignore[no-untyped-call]
+    return build_array(context, builder, kind, data, shape, owner)
+
+
 def _shape_type(count: int) -> Any:
     return types.UniTuple(int64, count)  # type: ignore[no-untyped-call]
 
@@ -65,11 +77,19 @@ def empty(typing: Any, sizes: Any, dtype: Any) -> Any:
 
     def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         shape = [builder.extract_value(arguments[0], axis) for axis in range(len(sizes))]
-        size = _WORD(context.get_abi_sizeof(context.get_data_type(array_type.dtype)))
-        for length in shape:
-            size = builder.mul(size, length)
-        owner = context.nrt.meminfo_alloc_aligned(builder, size, _ALIGNMENT)
-        return build_array(context, builder, array_type, context.nrt.meminfo_data(builder, owner), shape, owner)
+        return allocate(context, builder, array_type, shape)
+
+    return array_type(_shape_type(len(sizes)), dtype), build
+
+
+@intrinsic
+def zeros(typing: Any, sizes: Any, dtype: Any) -> Any:
+    """An array of zeros, of these sizes, which the caller has checked."""
+    array_type = types.Array(dtype.dtype, len(sizes), "C")
+
+    def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        shape = [builder.extract_value(arguments[0], axis) for axis in range(len(sizes))]
+        return allocate(context, builder, array_type, shape, 0)
 
     return array_type(_shape_type(len(sizes)), dtype), build
 
@@ -226,12 +246,7 @@ def emit_allocate_if_lazy(context: Any, builder: Any, kind: Any, array: Any, byt
     builder.position_at_end(blank_block)
     lazy_array = context.make_array(kind)(context, builder, array)
     shape = [builder.extract_value(lazy_array.shape, axis) for axis in range(kind.ndim)]
-    size = builder.mul(lazy_array.nitems, lazy_array.itemsize)
-    owner = context.nrt.meminfo_alloc_aligned(builder, size, _ALIGNMENT)
-    data = context.nrt.meminfo_data(builder, owner)
-    if byte is not None:
-        cgutils.memset(builder, data, size, byte)  # type: ignore[no-untyped-call]
-    new_array = build_array(context, builder, kind, data, shape, owner)
+    new_array = allocate(context, builder, kind, shape, byte)
     ends = builder.block
     builder.branch(after)
     builder.position_at_end(present_block)

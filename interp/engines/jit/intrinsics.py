@@ -138,6 +138,15 @@ def stack_pointer(typing: Any) -> Any:
     return int64(), build
 
 
+def _selection(comparison: str) -> Any:
+    """An intrinsic that selects one of two integers; for Python's functions numba compiles one of its own."""
+
+    def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return builder.select(builder.icmp_signed(comparison, *arguments), *arguments)
+
+    return fixed_intrinsic(int64(int64, int64), build)
+
+
 def recursive_call(signature: Any) -> Any:
     """The function that is being compiled, with this signature, so that it can call itself. For a call by name, numba
     would infer the types again at each call."""
@@ -184,6 +193,9 @@ def fixed_intrinsic(signature: Any, build: Any) -> Any:
     names = ["typing", *(f"x{index}" for index in range(len(signature.args)))]
     infer_signature.__signature__ = Signature([Parameter(name, Parameter.POSITIONAL_ONLY) for name in names])  # type: ignore[attr-defined]
     return intrinsic(infer_signature)
+
+
+minimum, maximum = _selection("<"), _selection(">")
 
 
 @intrinsic

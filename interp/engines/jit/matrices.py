@@ -3,8 +3,7 @@
 
 Float products that are not large are computed here: those with few rows row by row, all others in tiles of rows and
 columns that accumulate in registers. Threads may share the tiles: each element is summed in order, so the result does
-not depend on which thread computes it. Each product is compiled once on a machine, cached on disk, and called by its
-symbol: many programs call them, and they take long to compile.
+not depend on which thread computes it. Each product is a shared library (shared_library.py).
 
 At common sizes they are faster than BLAS (2026-11-23, AMD EPYC with AVX-512, two cores, OpenBLAS 0.3.31; minimum of 5,
 processor time of one thread): BLAS takes 1.6 times as long for 32 x 256 by 256 x 256, 1.2 for 100 x 784 by 784 x 256,
@@ -25,13 +24,13 @@ from typing import Any, cast
 import llvmlite.binding as llvm
 import numpy as np
 from llvmlite import ir
-from numba import float32, int64, types
+from numba import float32, float64, int64, types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-from . import arrays, intrinsics, thread_pool
-from .cache import load_module
+from . import arrays, intrinsics, runtime, thread_pool
 from .memory import kernel
+from .shared_library import SharedLibrary
 from .state import FEW_ROWS, MATMUL_FUNCTIONS
 
 BLAS_MIN_PRODUCTS = 2**26
@@ -187,7 +186,7 @@ data_address, array_at, call_body, keep_alive, parallel_for = (
     cast(Any, thread_pool.array_at),
     thread_pool.call_body,
     cast(Any, thread_pool.keep_alive),
-    thread_pool.parallel_for,
+    runtime.LIBRARY.declare("parallel_for"),
 )
 read_i: Any = intrinsics.read_i
 load_relaxed: Any = intrinsics.load_relaxed
@@ -512,21 +511,18 @@ def integer_matmul(x, y, dtype):  # type: ignore[no-untyped-def]
     return product
 
 
-_MODULE_HEADER = f"""\
-from numba import float32, float64, int64, void
-from {__package__} import matrices
-from {__package__}.memory import kernel
-"""
-_MATRIX_TYPE = "{}[:, ::1]"
-_SIGNATURES = {
-    "matmul": ("{m}(int64, {m}, {m})", "s, x, y"),
-    "matmul_transposed_left": ("{m}(int64, {m}, {m})", "s, x, y"),
-    "matmul_transposed_right": ("{m}({m}, {m})", "x, y"),
-    "matmul_accumulate": (
-        "void(int64, {m}, {m}, {m}, int64, int64)",
-        "s, target, x, y, is_left_transposed, store_mode",
-    ),
-}
+def _products(dtype: Any) -> dict[str, tuple[Any, Any]]:
+    """The products of a dtype, each with its signature."""
+    m: Any = types.Array(dtype, 2, "C")
+    return {
+        f"matmul_{dtype}": (m(int64, m, m), lambda s, x, y: matmul(s, x, y)),
+        f"matmul_transposed_left_{dtype}": (m(int64, m, m), lambda s, x, y: matmul_transposed_left(s, x, y)),
+        f"matmul_transposed_right_{dtype}": (m(m, m), lambda x, y: matmul_transposed_right(x, y)),
+        f"matmul_accumulate_{dtype}": (
+            types.void(int64, m, m, m, int64, int64),
+            lambda s, target, x, y, is_transposed, mode: matmul_accumulate(s, target, x, y, is_transposed, mode),
+        ),
+    }
 
 
 def __getattr__(name: str) -> Any:
@@ -538,20 +534,9 @@ def __getattr__(name: str) -> Any:
 
 @cache
 def load_product(name: str) -> Any:
-    """A function that calls one of MATMUL_FUNCTIONS by its symbol, after loading its machine code. That must precede
-    the loading of code that calls it: LLVM ends a process that loads a call of an undefined symbol."""
-    form, bits = name.split("_float")
-    signature, arguments = _SIGNATURES[form]
-    signature = signature.format(m=_MATRIX_TYPE.format(f"float{bits}"))
-    head = f"{_MODULE_HEADER}@kernel({signature}, cache=True)\n"
-    text = f"{head}def {name}({arguments}): return matrices.{form}({arguments})\n"
-    (compiled,) = getattr(load_module(name, text), name).overloads.values()
-    symbol = f"tagloom_{name}"
-    llvm.add_symbol(symbol, compiled.library.get_pointer_to_function(compiled.fndesc.llvm_func_name))
-
-    def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        form = context.call_conv.get_function_type(signature.return_type, signature.args)
-        function = cgutils.get_or_insert_function(builder.module, form, symbol)  # type: ignore[no-untyped-call]
-        return intrinsics.emit_call(context, builder, function, signature, arguments)
-
-    return intrinsics.fixed_intrinsic(compiled.signature, build)
+    """A function that calls one of MATMUL_FUNCTIONS by its symbol, after loading its machine code: a library of one
+    function, since programs call few of them."""
+    products = {**_products(float32), **_products(float64)}
+    library = SharedLibrary(name, {name: products[name]}, [runtime.LIBRARY])
+    library.load()
+    return library.declare(name)

@@ -106,8 +106,7 @@ def compile_object(text: str, function: str, arity: int) -> bytes:
     functions = library._final_module.functions
     check_linkable(declaration.name for declaration in functions if declaration.is_declaration)
     code: bytes = library._get_compiled_object()
-    content: bytes = symbol.encode() + b"\n" + code
-    return _checksum(content) + b"\n" + content
+    return pack_object(symbol.encode() + b"\n" + code)
 
 
 def check_linkable(names: Iterable[str]) -> None:
@@ -125,24 +124,40 @@ def _checksum(content: bytes) -> bytes:
     return blake2b(content, digest_size=16).hexdigest().encode()
 
 
-def link_object(content: bytes, arity: int) -> WordFunction:
-    """Link object code into this process; raises ValueError if it is damaged."""
-    import llvmlite.binding as llvm
+def pack_object(content: bytes) -> bytes:
+    """The content of a file, with a checksum before it."""
+    return _checksum(content) + b"\n" + content
 
+
+def unpack_object(content: bytes) -> bytes:
+    """The content that `pack_object` packed; raises ValueError if it is damaged."""
     checksum, _, payload = content.partition(b"\n")
     if checksum != _checksum(payload):
         raise ValueError("damaged")
-    symbol, _, code = payload.partition(b"\n")
+    return payload
+
+
+def link_object(content: bytes, arity: int) -> WordFunction:
+    """Link the packed object code of a function of words into this process; raises ValueError if it is damaged."""
+    symbol, _, code = unpack_object(content).partition(b"\n")
     _register_symbols(tuple(kernels.c_functions()))
+    engine = load_object(code)
+    word = ctypes.c_int64
+    word_function: WordFunction = ctypes.CFUNCTYPE(word, *[word] * arity)(engine.get_function_address(symbol.decode()))
+    return word_function
+
+
+def load_object(code: bytes) -> Any:
+    """Load object code into this process, for as long as that lives; returns the engine that has its functions."""
+    import llvmlite.binding as llvm
+
     engine = llvm.create_mcjit_compiler(
         llvm.parse_assembly(""), llvm.Target.from_default_triple().create_target_machine()
     )
     engine.add_object_file(llvm.ObjectFileRef.from_data(code))
     engine.finalize_object()
     _engines.append(engine)
-    word = ctypes.c_int64
-    word_function: WordFunction = ctypes.CFUNCTYPE(word, *[word] * arity)(engine.get_function_address(symbol.decode()))
-    return word_function
+    return engine
 
 
 @cache

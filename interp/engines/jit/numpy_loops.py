@@ -135,8 +135,8 @@ _madvise = _madvise_function()
 
 
 @internal_njit
-def advise_huge_pages(array: Any) -> None:
-    """Advise the system to use large pages for an array that is about to be written for the first time."""
-    if array.nbytes >= _HUGE_PAGE_BYTES:
-        begin = (array.ctypes.data + _PAGE_BYTES - 1) // _PAGE_BYTES * _PAGE_BYTES
-        _madvise(begin, array.ctypes.data + array.nbytes - begin, int32(_MADV_HUGEPAGE))
+def advise_huge_pages(address: int, size: int) -> None:
+    """Advise the system to use large pages for `size` bytes that are about to be written for the first time."""
+    if size >= _HUGE_PAGE_BYTES:
+        begin = (address + _PAGE_BYTES - 1) // _PAGE_BYTES * _PAGE_BYTES
+        _madvise(begin, address + size - begin, int32(_MADV_HUGEPAGE))

@@ -59,3 +59,9 @@ MATMUL_FUNCTIONS = tuple(
     for bits in (32, 64)
 )
 """The names of the precompiled products of matrices.py."""
+SHARED_FUNCTIONS = (
+    *("abort_run", "abort_at_guard", "set_stack_guard", "record_tag_step", "charge_memory", "allocate_words"),
+    *("release", "parallel_for", "parallel_for_large", "advise_huge_pages"),
+    *("sum_float32", "sum_float64", "round_to_float32"),
+)
+"""The names of the precompiled functions of runtime.py."""

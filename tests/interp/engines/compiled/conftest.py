@@ -18,6 +18,7 @@ def program_cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
     before, so that it stays in the user's cache: the token machine, to which some programs move, takes 34 s to
     compile."""
     import_module("tagloom.interp.engines.jit.strided_ops")
+    import_module("tagloom.interp.engines.jit.runtime").LIBRARY.load()
     load_machine()
     folder = tmp_path_factory.getbasetemp()
     if "PYTEST_XDIST_WORKER" in os.environ:

@@ -54,7 +54,7 @@ TWINS: dict[str, tuple[str, str, tl.Function, list[Any]]] = {
     "an index that stays": (r"\[i(\d+)\] = ", r"[0] = ", vectors, [[1.0, 2.0], 3.0]),
     "sizes that fit are refused": (r"if (\S+) != 2 and .*:", "if True:", vectors, [[1.0], 3.0]),
     "a put that nobody notes": (r"(v\d+)\[(v\d+)\] = True", "pass", prefix, [6]),
-    "cells that begin full": (r"np\.zeros\((.*), np\.bool_\)", r"np.ones(\1, np.bool_)", prefix, [6]),
+    "cells that begin full": (r"e\.zeros\((.*), np\.bool_\)", r"np.ones(\1, np.bool_)", prefix, [6]),
     "an empty get has what lies there": (r"if not (v\d+)\[(v\d+)\]:", "if False:", late, [5]),
     "a collect does not wait": (r"if not (v\d+)\.all\(\):", "if False:", collected, [3]),
     "a second put is not seen": (r"if (v\d+)\[(v\d+)\]:", "if False:", twice, [2]),

@@ -1,0 +1,92 @@
+"""Libraries of functions that are the same for all programs: compiled once on a machine, and called by symbol.
+
+numba would compile such a function again in each process that compiles a program, and again as a part of each caller.
+A library is one object file in the disk cache. Machine code that calls a library is loaded after it: LLVM ends a
+process that loads a call of an undefined symbol. Functions that pay only if they are inlined do not belong here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from typing import Any
+
+import llvmlite.binding as llvm
+from numba.core import cgutils
+from numba.core.registry import cpu_target
+
+from ....core.files import remove_stale_files, write_atomically
+from ..interrupt import interrupt_at_once
+from . import intrinsics
+from .cache import module_folder
+from .memory import kernel
+from .native import load_object, native_path, pack_object, unpack_object
+
+
+def symbol_name(name: str) -> str:
+    """The symbol of a function of a library."""
+    return f"tagloom_{name}"
+
+
+class SharedLibrary:
+    """Functions with one signature each, by name; `dependencies` are the libraries that they call."""
+
+    def __init__(
+        self,
+        name: str,
+        functions: Mapping[str, tuple[Any, Callable[..., Any]]],
+        dependencies: Sequence[SharedLibrary] = (),
+    ) -> None:
+        self.name, self.functions, self.dependencies = name, functions, dependencies
+        self.is_loaded = False
+
+    def declare(self, name: str) -> Any:
+        """A function for compiled code, which calls one of the library by its symbol."""
+
+        def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            form = context.call_conv.get_function_type(signature.return_type, signature.args)
+            function = cgutils.get_or_insert_function(builder.module, form, symbol_name(name))  # type: ignore[no-untyped-call]
+            return intrinsics.emit_call(context, builder, function, signature, arguments)
+
+        return intrinsics.fixed_intrinsic(self.functions[name][0], build)
+
+    def load(self) -> None:
+        """Load the machine code of all functions, compiled if it is not on disk, and define their symbols."""
+        if self.is_loaded:
+            return
+        for library in self.dependencies:
+            library.load()
+        cpu_target.target_context.refresh()  # defines the symbols of numba's runtime
+        engine = load_object(self._read_or_compile())
+        for name in self.functions:
+            llvm.add_symbol(symbol_name(name), engine.get_function_address(symbol_name(name)))
+        self.is_loaded = True
+
+    @property
+    def text(self) -> str:
+        """What stands for the library's source in the disk cache, which depends on the source of this package."""
+        return f"# library {self.name}: {[(name, str(signature)) for name, (signature, _) in self.functions.items()]}"
+
+    def _read_or_compile(self) -> bytes:
+        with suppress(OSError, ValueError):
+            return unpack_object(native_path(self.name, self.text).read_bytes())
+        with interrupt_at_once():
+            code = self._compile()
+        with suppress(OSError):
+            remove_stale_files(module_folder(self.text))
+            write_atomically(native_path(self.name, self.text), pack_object(code))
+        return code
+
+    def _compile(self) -> bytes:
+        """Object code with all functions under their symbols."""
+        module = None
+        for name, (signature, function) in self.functions.items():
+            (compiled,) = kernel(signature)(function).overloads.values()
+            part = compiled.library._final_module.clone()
+            part.get_function(compiled.fndesc.llvm_func_name).name = symbol_name(name)
+            if module is None:
+                module = part
+            else:
+                module.link_in(part)
+        code: bytes = cpu_target.target_context.codegen()._tm.emit_object(module)
+        return code
