@@ -15,7 +15,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NoReturn, TypeAlias
 
-from ...core.dtypes import PYTHON_DTYPES
 from ...core.errors import Invalid
 from ...core.frontend.trace.choice import Choice
 from ...core.frontend.trace.program_builder import TracedValue, current_region
@@ -24,7 +23,6 @@ from ...core.frontend.trace.source_location import user_location
 from ...core.frontend.trace.stacked_items import DICT_CLASSES, StackedItems, has_stacked_entries
 from ...core.program.program import Location
 
-_PYTHON_CLASSES = tuple(dtype.numpy.type for dtype in PYTHON_DTYPES)
 Path: TypeAlias = tuple[Any, ...]
 """The place of a value in the arguments: the position of the argument, then keys and positions."""
 OLD, NEW, TUPLE, ROWS, CHOICE = "old", "new", "tuple", "rows", "choice"
@@ -290,7 +288,7 @@ class _CallerItems:
     def restore(self, content: Any, origin: Any) -> Any:
         """The caller's value for one in the contents of the arguments, which has this origin."""
         if origin is None:
-            return to_python(content)
+            return content
         kind, place, items = origin
         if kind == CHOICE:
             return self._restore_choice(content, items[int(self.numbers[place])])
@@ -318,7 +316,7 @@ class _CallerItems:
 
     def _restore_items(self, content: Sequence[Any], origins: Any, former: list[Any] | None) -> list[Any]:
         if origins is None:
-            return list(map(to_python, content))
+            return list(content)
         if [ROWS] not in origins:
             return [self.restore(*pair) for pair in zip(content, origins, strict=True)]
         count = len(content) - len(origins) + 1
@@ -331,31 +329,13 @@ class _CallerItems:
     def _restore_row(self, former: Any, content: Any) -> Any:
         """A row that is where it was, with what it contains; a new one where there was none."""
         if type(former) is not type(content) or not (_is_tuple(content) or type(content) in (list, *DICT_CLASSES)):
-            return to_python(content)
+            return content
         old = dict(_items_of(former))
         items = {key: self._restore_row(old.get(key), part) for key, part in _items_of(content)}
         if _is_tuple(content):
             return _tuple_like(content, items.values())
         self.changes.append((former, items if type(content) in DICT_CLASSES else list(items.values())))
         return former
-
-
-def to_python(value: Any) -> Any:
-    """A value of a result with numbers of Python; its containers are changed.
-
-    >>> import numpy as np
-    >>> to_python([(np.int64(1), np.float32(2))])
-    [(1, np.float32(2.0))]
-    """
-    if _is_tuple(value):
-        return _tuple_like(value, map(to_python, value))
-    if type(value) is list:
-        value[:] = map(to_python, value)
-    elif type(value) in DICT_CLASSES:
-        value.update({key: to_python(item) for key, item in value.items()})
-    elif is_record(value):
-        _set_items(value, {name: to_python(item) for name, item in init_fields(value)})
-    return value.item() if isinstance(value, _PYTHON_CLASSES) else value
 
 
 def is_shared(position: int, arguments: Sequence[Any]) -> bool:

@@ -179,21 +179,12 @@ def result_like(operands: Sequence[Any], value: Any) -> Any:
     return number_to_numpy(value) if is_numpy else value
 
 
-_SINGLE_VALUES = (np.ndarray, bool, int, float)
-"""The classes of the results of most functions, which are not nested."""
-
-
 def results_like(operands: Sequence[Any], value: Any) -> Any:
-    """Wrap the nested results of a function: as concrete arrays if an operand is one, or is a resource. Python numbers
-    become NumPy scalars if they would make an array of a list."""
-    if any(isinstance(operand, _CONCRETE) for operand in operands):
-        leaves, structure = flatten(value, by_reference=True, is_leaf=None)
-        return unflatten(structure, [ConcreteArray(_result_literal(leaf)) for leaf in leaves])
-    if type(value) in _SINGLE_VALUES:
+    """Wrap the nested results of a function: as concrete arrays if an operand is one, or is a resource."""
+    if not any(isinstance(operand, _CONCRETE) for operand in operands):
         return value
     leaves, structure = flatten(value, by_reference=True, is_leaf=None)
-    is_unambiguous = not structure.children or flatten(value, by_reference=True)[1] == structure
-    return value if is_unambiguous else unflatten(structure, map(number_to_numpy, leaves))
+    return unflatten(structure, [ConcreteArray(_result_literal(leaf)) for leaf in leaves])
 
 
 _CONCRETE = (ConcreteArray, Resource)

@@ -26,6 +26,7 @@ from typing import Any, NamedTuple, NoReturn, TypeAlias
 
 import numpy as np
 
+from ...dtypes import BY_NUMPY, PYTHON_DTYPES
 from ...errors import Invalid, TagloomError
 from ...types import Handle, Type
 from .captures import VariableBase, is_read, read_variable
@@ -391,7 +392,18 @@ def resolve_parts(value: Any) -> Any:
 
 def _rows(stacked: StackedItems) -> list[Any]:
     columns, structure = flatten(stacked.columns, by_reference=True, words_are_static=True, is_leaf=None)
-    return [unflatten(structure, [column[k] for column in columns]) for k in range(len(columns[0]))]
+    rows = zip(*map(_column_items, columns), strict=True)
+    return [unflatten(structure, row) for row in rows]
+
+
+def _column_items(column: Any) -> Any:
+    """The items of a column; numbers are of Python if their dtype is that of a class of Python.
+
+    >>> list(_column_items(np.array([1, 2]))), list(_column_items(np.array([1.5], np.float32)))
+    ([1, 2], [np.float32(1.5)])
+    """
+    is_python = isinstance(column, np.ndarray) and column.ndim == 1 and BY_NUMPY[column.dtype] in PYTHON_DTYPES
+    return column.tolist() if is_python else column
 
 
 def _known_key(key: Any) -> Any:

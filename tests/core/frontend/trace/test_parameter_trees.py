@@ -63,7 +63,7 @@ def weighted_square(tree: Any) -> Any:
 
 
 def array_leaves(tree: Any) -> list[Any]:
-    return flatten(tree, by_reference=True)[0]
+    return flatten(tree, by_reference=True, is_leaf=None)[0]
 
 
 def assert_same_tree(one: Any, other: Any) -> None:

@@ -526,7 +526,7 @@ def count_by_bucket(xs, width):
     return counts
 
 
-@everyday((5,), (0,), gap="Python returned [1], the program [np.float64(1.0)]")
+@everyday((5,), (0,), gap="Python returned [1], the program [1.0]")
 def mixed_numbers(n):
     out = [1]
     for i in range(n):
