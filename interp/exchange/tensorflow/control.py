@@ -1,8 +1,9 @@
 """The conditions under which a node of a graph with Switch, Merge and frames gets live values.
 
 A Switch sends its value to one of its outputs, and a dead one to the others; a node with a dead input gives dead
-outputs; a Merge passes on the value that is live. A control edge comes from a node, not from one of its outputs, so one
-from a Switch is dead only if the Switch itself is dead. The conditions are found before the run, from the graph alone.
+outputs; a Merge passes on the value that is live, whatever its control edges come from. A control edge comes from a
+node, not from one of its outputs, so one from a Switch is dead only if the Switch itself is dead. A ControlTrigger is
+live behind dead nodes, too. The conditions are found before the run, from the graph alone.
 """
 
 from __future__ import annotations
@@ -169,12 +170,18 @@ class ControlAnalysis:
             common = frozenset.intersection(*(self.gates(each) for each in node.inputs))
             return frozenset(gate for gate in common if gate.predicate != predicate)
         data = (self.gates(each) for each in node.inputs)
-        return frozenset().union(*data, *(self.gates_of_nodes[each] for each in node.controls))
+        gates: Gates = frozenset().union(*data, *(self.gates_of_nodes[each] for each in node.controls))
+        if node.op == "ControlTrigger":  # is live when the nodes before it are dead, too
+            return frozenset(gate for gate in gates if gate.predicate.node in self.frames)
+        return gates
 
     def choose_predicate(self, merge: ForeignNode) -> tuple[Endpoint, dict[int, int]]:
         """The value that decides which input of a Merge is live, and the input for each of its choices."""
         gates = [{gate.predicate: gate.port for gate in self.gates(each)} for each in merge.inputs]
-        for predicate in gates[0] if gates else ():
+        is_ever_live = all(
+            len(each) == len(self.gates(source)) for each, source in zip(gates, merge.inputs, strict=True)
+        )
+        for predicate in gates[0] if gates and is_ever_live else ():
             if all(predicate in each for each in gates):
                 sides = {each[predicate]: position for position, each in enumerate(gates)}
                 others = [{key: port for key, port in each.items() if key != predicate} for each in gates]
@@ -182,6 +189,20 @@ class ControlAnalysis:
                     return predicate, sides
         message = f"Merge {merge.name} may get two live values or none: its inputs are not the two sides of a Switch"
         raise unsupported("construct", message)
+
+    def in_order(self, gates: Gates) -> list[Gate]:
+        """Conditions in an order in which the predicate of each is live if those before hold."""
+        return sorted(gates, key=lambda gate: (len(self.gates(gate.predicate)), gate))
+
+    def switch_of(self, endpoint: Endpoint, gate: Gate) -> ForeignNode:
+        """The Switch that makes an output dead where one of its conditions does not hold."""
+        while True:
+            node = self.nodes[endpoint.node]
+            if node.op in SWITCHES and Gate(self.root(node.inputs[1]), endpoint.port) == gate:
+                return node
+            inputs = [] if node.name in self.frames else [each for each in node.inputs if gate in self.gates(each)]
+            sources = (Endpoint(each, -1) for each in self.inputs_of(node.name) if gate in self.node_gates(each))
+            endpoint = next(iter([*inputs, *sources]))
 
     def root(self, endpoint: Endpoint) -> Endpoint:
         """The output from which a value comes unchanged, through Identity, Switch and Enter."""

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from ....core.errors import Malformed
+from ....core.frontend.array_api.common import type_of
 from ....core.frontend.eager.variable import Variable
 from ....core.frontend.trace.annotation import DerivedFunction
 from ....core.frontend.trace.pytree import leaf_type
@@ -26,13 +27,13 @@ from ..folding import fold, is_small_constant
 from ..foreign_rows import as_results, call_row
 from ..functions import CapturedConstants, function_spec, identifier, unique_identifiers
 from ..refusals import tl, unsupported
-from .control import SWITCHES, BranchGroup, ControlAnalysis, Gate, LoopFrame
+from .control import SWITCHES, BranchGroup, ControlAnalysis, Gate, Gates, LoopFrame
 from .graph import Endpoint, ForeignGraph, ForeignNode, GraphLibrary, read_function
-from .listing import GraphListing, node_scopes
+from .listing import GraphListing, describe_endpoint, node_scopes
 from .loops import DEFAULT_PARALLEL_ITERATIONS, CarriedLoop, evaluate_branches, evaluate_loop
 from .operations import OPERATIONS, TensorFlowOperation
 from .tensors import RESOURCE, VARIANT, FunctionName, StringArray, read_tensor
-from .values import VariableHandle, is_array, is_constant
+from .values import VariableHandle, as_predicate, is_array, is_constant
 
 MAX_DEPTH = 40
 """The maximal nesting of branches, of loops, and of functions that are not calls of the program."""
@@ -239,11 +240,64 @@ class GraphInterpreter:
             if self.depth > MAX_DEPTH:
                 raise unsupported("limit", "functions nest too deep", required=f"{MAX_DEPTH} at most", got=graph.name)
             controls = self.effectful(graph).intersection(graph.control_results)
-            places = range(len(graph.results)) if wanted is None else wanted
-            self.evaluate(scope, [*(graph.results[k].node for k in places), *controls])
-            return [self.value(scope, each) if k in places else None for k, each in enumerate(graph.results)]
+            places = list(range(len(graph.results)) if wanted is None else wanted)
+            by_gates: dict[Gates, list[int]] = {}
+            for place in places:
+                by_gates.setdefault(self.result_gates(graph, graph.results[place]), []).append(place)
+            self.evaluate(scope, [*(graph.results[place].node for place in by_gates.get(frozenset(), ())), *controls])
+            results: list[Any] = [None] * len(graph.results)
+            for gates, members in by_gates.items():
+                live_values = self.evaluate_results(scope, self.analysis(graph).in_order(gates), members)
+                for place, value in zip(members, live_values, strict=True):
+                    results[place] = value
+            return results
         finally:
             self.depth -= 1
+
+    def result_gates(self, graph: ForeignGraph, endpoint: Endpoint) -> Gates:
+        """The conditions under which a result is live. One with effects, or in a loop, must be live, as an error says
+        where it is evaluated."""
+        analysis = self.analysis(graph)
+        gates = analysis.gates(endpoint)
+        is_refused = endpoint.node in self.effectful(graph) or any(
+            each.predicate.node in analysis.frames for each in gates
+        )
+        return frozenset() if is_refused else gates
+
+    def evaluate_results(self, scope: GraphScope, gates: Sequence[Gate], places: Sequence[int]) -> list[Any]:
+        """The results of a graph at these places, live under these conditions, outermost first. Where one of them does
+        not hold, they trap, as TensorFlow's executor does when it must return a dead value."""
+        graph, analysis = scope.graph, self.analysis(scope.graph)
+        endpoints = [graph.results[place] for place in places]
+        if not gates:
+            self.evaluate(scope, [endpoint.node for endpoint in endpoints])
+            return [self.value(scope, endpoint) for endpoint in endpoints]
+        gate, *others = gates
+        self.evaluate(scope, [gate.predicate.node])
+        switch, predicate = analysis.switch_of(endpoints[0], gate), self.value(scope, gate.predicate)
+        message = f"Retval[{places[0]}] does not have value: {describe_endpoint(endpoints[0])} is dead, because "
+        message += describe_dead_output(switch, gate)
+        live_values: list[Any] = []
+
+        def live() -> list[Any]:
+            inner = scope.inner({}, {gate.predicate: gate.port})
+            live_values[:] = self.evaluate_results(inner, others, places)
+            return live_values
+
+        def dead() -> list[Any]:
+            tl.assert_(np.bool_(False), message)
+            return [zero_of(value) for value in live_values]
+
+        def choose() -> list[Any]:
+            is_live = choice_of(switch, predicate, gate.port)
+            if not is_constant(is_live):
+                return evaluate_branches(is_live, [dead, live])
+            if not is_live:
+                raise Malformed(message, where=user_location())
+            return live()
+
+        place = self.listing.places[graph.name, switch.name]
+        return self.listing.call_at(place, [f"<{switch.op}>"], choose)  # type: ignore[no-any-return]
 
     def evaluate(self, scope: GraphScope, names: Sequence[str]) -> None:
         """Evaluate nodes, and before them those on which they depend."""
@@ -359,7 +413,7 @@ class GraphInterpreter:
     def evaluate_switch(self, scope: GraphScope, node: ForeignNode) -> Sequence[Any]:
         """The outputs of a Switch whose live output is known."""
         predicate = self.analysis(scope.graph).root(node.inputs[1])
-        count = 2 if node.op == "Switch" else node.integer("num_outs", 0)
+        count = output_count(node)
         chosen = scope.choices.get(predicate)
         if chosen is None:
             value = self.value(scope, node.inputs[1])
@@ -587,6 +641,39 @@ def frame_sources(graph: ForeignGraph, frame: LoopFrame, names: Sequence[str]) -
 def is_passed_on(graph: ForeignGraph, frame: LoopFrame, merge: str) -> bool:
     """Whether the body passes a loop variable on unchanged."""
     return graph.source(frame.next_values[merge], ("Identity",)).node in frame.switches[merge]
+
+
+def choice_of(switch: ForeignNode, predicate: Any, port: int) -> Any:
+    """Whether a predicate chooses this output of a Switch: a bool, constant or symbolic."""
+    count = output_count(switch)
+    if is_constant(predicate):
+        return np.asarray(chosen_output(predicate, count) == port)
+    if switch.op == "Switch":
+        is_true = as_predicate(predicate)
+        return is_true if port else tl.logical_not(is_true)
+    index, last = tl.astype(predicate, tl.int64), np.int64(count - 1)
+    is_outside = tl.logical_or(tl.less(index, np.int64(0)), tl.greater(index, last))
+    return tl.equal(tl.where(is_outside, last, index), np.int64(port))
+
+
+def output_count(switch: ForeignNode) -> int:
+    """The number of outputs of a Switch."""
+    return 2 if switch.op == "Switch" else switch.integer("num_outs", 0)
+
+
+def describe_dead_output(switch: ForeignNode, gate: Gate) -> str:
+    """Why an output of a Switch is dead, in words."""
+    value = ("true", "false")[gate.port] if switch.op == "Switch" else "another number"
+    return f"{gate.predicate.node} is {value}, so output {gate.port} of {switch.op} {switch.name} is dead"
+
+
+def zero_of(value: Any) -> Any:
+    """What stands for a value that the program does not compute, of its type as far as that is known."""
+    if not is_array(value):
+        raise unsupported("construct", "a result that may be dead is a list of arrays, a variable or a text")
+    type_ = type_of(value)
+    sizes = type_.shape if type_.shape is not None and None not in type_.shape else ()
+    return np.zeros([size for size in sizes if size is not None], type_.dtype.numpy)
 
 
 def chosen_output(value: Any, count: int) -> int:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 import random
 import struct
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -173,7 +175,6 @@ REFUSALS: dict[str, tuple[tuple[str, ...], str]] = {
     "a Switch itself is not dead": (
         ("s = Switch(x, p)", "a = Neg(x, ^s)", "b = Exp(s)", "y = Merge(a, b)"), "Merge y may get two live values"
     ),
-    "a dead result": (("s = Switch(x, p)", "y = Neg(s:1)"), "is dead for some values of p"),
     "a side twice": (("s = Switch(x, p)", "a = Neg(s:1)", "y = Merge(a, s:1)"), "Merge y may get two live values"),
     "an unknown op": (("y = NcclAllReduce(x)",), "no op NcclAllReduce"),
     "a cycle": (("a = Add(x, y)", "y = Neg(a)"), "a cycle that is not a loop"),
@@ -190,6 +191,164 @@ def test_refusals(name: str) -> None:
     nodes, words = REFUSALS[name]
     with pytest.raises(tl.TagloomError, match=words):
         small(*nodes).program  # noqa: B018
+
+
+DEAD_RESULTS: dict[str, tuple[tuple[str, ...], str]] = {
+    "a value": (("s = Switch(x, p)", "y = Neg(s:1)"), "output 1 of Switch s is dead"),
+    "a control edge": (("s = Switch(x, p)", "t = Identity(s:1)", "y = Neg(x, ^t)"), "output 1 of Switch s is dead"),
+    "the Switch itself": (("y = Switch(x, p)",), "output 0 of Switch y is dead"),
+    "a Merge of dead values": (
+        ("s = Switch(x, p)", "t = Switch(s:1, q)", "a = Neg(t)", "b = Neg(t:1)", "y = Merge(a, b)"),
+        "output 1 of Switch s is dead",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", DEAD_RESULTS)
+def test_dead_results(name: str) -> None:
+    """A result that is dead traps, and the trap says which Switch made it dead; a live one is as ever. What is dead
+    does not fire, and `why_not` leads to the Switch."""
+    nodes, words = DEAD_RESULTS[name]
+    function = small("q = Less(x, x)", *nodes)
+    is_live = name != "the Switch itself"
+    expected = 0.5 if name == "the Switch itself" else -0.5
+    assert function.run(np.float32(0.5), is_live).value == expected
+    outcome = function.run(np.float32(0.5), not is_live, engine="reference")
+    assert outcome.status == "Trapped"
+    assert f"Retval[0] does not have value: y is dead, because p is {str(not is_live).lower()}" in str(outcome.error)
+    assert words in str(outcome.error)
+    if name in ("a value", "a control edge"):
+        history = function.history(np.float32(0.5), False)
+        history.run()
+        answer = str(history.ask.why_not("negative"))
+        assert "it went to the other output" in answer and "false" in answer
+
+
+def test_a_result_behind_two_switches() -> None:
+    """The first condition that does not hold is the reason, whatever the second one would be. A constant condition
+    that does not hold is an error before the run."""
+    function = small("s = Switch(x, p)", "z = Exp(s:1)", "q = Less(s:1, z)", "t = Switch(s:1, q)", "y = Neg(t:1)")
+    assert function.run(np.float32(2), True).value == -2
+    first = function.run(np.float32(2), False, engine="reference").error
+    second = function.run(np.float32(np.nan), True, engine="reference").error
+    assert "p is false, so output 1 of Switch s is dead" in str(first)
+    assert "q is false, so output 1 of Switch t is dead" in str(second)
+    constant = (
+        'node { name: "c" op: "Const" attr { key: "value" value { tensor { dtype: DT_BOOL tensor_shape { } } } } }'
+    )
+    switch = 'node { name: "y" op: "Switch" input: "x" input: "c" }'
+    graph = encoded(parse_text(SMALL + constant + switch, "GraphDef"))
+    assert tl.from_tensorflow(graph, inputs=["x"], outputs=["y"]).run(np.float32(2)).value == 2
+    with pytest.raises(tl.Malformed, match=r"Retval\[0\] does not have value: y:1 is dead, because c is false"):
+        tl.from_tensorflow(graph, inputs=["x"], outputs=["y:1"]).program  # noqa: B018
+
+
+class GatedGraph:
+    """A random graph of Switches on p and q, Merges and other ops, some with control edges."""
+
+    def __init__(self, dice: random.Random) -> None:
+        self.nodes: list[tuple[str, str, list[str], list[str]]] = []
+        outputs = ["x", "x"]
+        names = ["x"]
+        for number in range(dice.randrange(2, 9)):
+            name, op = f"n{number}", dice.choice([*["Switch", "Merge"] * 3, "Neg", "Neg", "Add", "ControlTrigger"])
+            count = {"Switch": 1, "Neg": 1, "ControlTrigger": 0}.get(op, 2)
+            inputs = [dice.choice(outputs[-5:]) for _ in range(count)] + [dice.choice("pq")] * (op == "Switch")
+            controls = [dice.choice(names)] if dice.random() < 0.4 or not inputs else []
+            self.nodes.append((name, op, inputs, controls))
+            names.append(name)
+            outputs += {"Switch": [name, f"{name}:1"], "ControlTrigger": []}.get(op, [name])
+        self.result = outputs[-1]
+        needed = {self.result.split(":")[0]}
+        for name, _, inputs, controls in reversed(self.nodes):
+            needed |= {each.split(":")[0] for each in (*inputs, *controls)} if name in needed else set()
+        self.nodes = [node for node in self.nodes if node[0] in needed]  # as TensorFlow prunes a graph
+
+    def function(self) -> tl.Function:
+        text = SMALL + 'node { name: "q" op: "Placeholder" attr { key: "dtype" value { type: DT_BOOL } } }\n'
+        for name, op, inputs, controls in self.nodes:
+            words = " ".join(f'input: "{each}"' for each in [*inputs, *(f"^{each}" for each in controls)])
+            text += f'node {{ name: "{name}" op: "{op}" {words} }}\n'
+        graph = encoded(parse_text(text, "GraphDef"))
+        return tl.from_tensorflow(graph, inputs=["x", "p", "q"], outputs=[self.result])
+
+    def execute(self, x: float, p: bool, q: bool) -> float | None:
+        """The result by the rules of TensorFlow's executor, None if it is dead. Raises RuntimeError for a race."""
+        values: dict[str, Any] = {"x": x, "p": p, "q": q}
+        is_live = {"x": True}
+        for name, op, inputs, controls in self.nodes:
+            operands = [values[each] for each in inputs]
+            live = [each for each in operands if each is not None]
+            has_controls = all(is_live[each] for each in controls)
+            is_live[name] = bool(live) if op == "Merge" else None not in operands and has_controls
+            is_live[name] |= op == "ControlTrigger"
+            if op == "Merge" and len(live) > 1:
+                raise RuntimeError("race")
+            match op if is_live[name] else "dead":
+                case "Switch":
+                    values[name], values[f"{name}:1"] = (None, operands[0]) if operands[1] else (operands[0], None)
+                case "Neg":
+                    values[name] = -operands[0]
+                case "Add":
+                    values[name] = sum(operands)
+                case "Merge":
+                    values[name] = live[0]
+                case "ControlTrigger":
+                    pass
+                case _:
+                    values[name] = values[f"{name}:1"] = None
+        return values[self.result]  # type: ignore[no-any-return]
+
+
+def check_gated_graphs(count: int, seed: int) -> Counter[str]:
+    """Raises where a graph that is imported does not do what the executor's rules say; returns how many results were
+    live and dead, and how many graphs were refused."""
+    found, dice = Counter[str](), random.Random(seed)
+    for _ in range(count):
+        graph = GatedGraph(dice)
+        try:
+            function = graph.function()
+            function.program  # noqa: B018
+        except tl.Usage:
+            found["refused"] += 1
+            continue
+        for p, q in itertools.product((False, True), repeat=2):
+            outcome, expected = function.run(np.float32(3), p, q, engine="reference"), graph.execute(3.0, p, q)
+            found["dead" if expected is None else "live"] += 1
+            if expected is None:
+                assert outcome.status == "Trapped" and "does not have value" in str(outcome.error), graph.nodes
+            else:
+                assert outcome.value == expected, graph.nodes
+    return found
+
+
+@pytest.mark.full
+def test_random_graphs_of_switches() -> None:
+    """Values and deadness are those of the executor's rules: an op is dead if an input is, or a node before it; a Merge
+    if all inputs are, and a ControlTrigger never; a control edge comes from a node, and so one from a Switch does not
+    make a node dead."""
+    found = check_gated_graphs(100, 2)
+    assert found["live"] > 20 and found["dead"] > 20, found
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("wrong", ["control edges are ignored", "a condition is inverted"])
+def test_wrong_deadness_is_detected(wrong: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An importer that breaks a rule of the executor fails the law on random graphs."""
+    choice_of, combine_gates = interpreter.choice_of, ControlAnalysis.combine_gates
+
+    def combine_without_controls(self: Any, name: str) -> Any:
+        node = self.nodes[name]
+        if node.op == "Merge" or not node.controls:
+            return combine_gates(self, name)
+        return frozenset().union(*(self.gates(each) for each in node.inputs))
+
+    if wrong == "a condition is inverted":
+        monkeypatch.setattr(interpreter, "choice_of", lambda *words: choice_of(*words[:2], 1 - words[2]))
+    else:
+        monkeypatch.setattr(ControlAnalysis, "combine_gates", combine_without_controls)
+    with pytest.raises((AssertionError, RuntimeError)):
+        check_gated_graphs(100, 2)
 
 
 FACTORIAL = """
