@@ -6,7 +6,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Iterator
 from dataclasses import replace
-from itertools import count, islice, zip_longest
+from itertools import chain, count, islice, zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -371,5 +371,6 @@ def difference(session: Session, words: CommandArguments) -> CommandResult:
         run.goto(position)
     session.update_state(current=last.first)
     session.focus = replace(session.focus, other_run=last.second)
-    one, two = (describe_position(run.name, run.history) for run in pair)
-    return CommandResult(list(columns(one, two)), {"sides": [position_data(run.name, run.history) for run in pair]})
+    title = f"the first difference: {last.node} under {last.tag}" if last.node else "the arguments differ"
+    positions = chain.from_iterable(describe_position(run.name, run.history) for run in pair)
+    return CommandResult([title, *positions], {"sides": [position_data(run.name, run.history) for run in pair]})
