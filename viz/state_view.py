@@ -90,8 +90,8 @@ def abbreviate_value(value: Value) -> str:
     ('-6.66\u2026e-13', '1.2345\u2026e17')
     >>> abbreviate_value(np.array([1.5, 2.25, 3.5])), abbreviate_value(np.array([[1.5, 2.5], [3.5, 4.5]]))
     ('[1.5, 2.25, \u2026]', 'float64[2, 2]')
-    >>> abbreviate_value(np.array([3, 1, 2], np.int32)), abbreviate_value(np.array([30, 10, 20], np.int32))
-    ('[3, 1, 2]', '[30, 10, \u2026]')
+    >>> abbreviate_value(np.array([3, 1, 2], np.int32)), abbreviate_value(np.array([300, 100, 200], np.int32))
+    ('[3, 1, 2]', '[300, 100, \u2026]')
 
     An array of many elements is its type, as the text form writes it.
 
