@@ -51,11 +51,14 @@ class DepthMeter:
 
     def count_firing(self, token: Token, least_depth: int = 1) -> int:
         """Count the firing whose operands this token completes; returns its depth."""
-        depth = max(self.firing_depth(token), least_depth)
+        node, port, tag, _ = token
+        ports, take = self._token_ports[node], self.operand_depths.pop
+        depths = [take((node, port, tag))] if ports is None else [take((node, each, tag)) for each in ports]
+        depth = max(1 + max(depths), least_depth)
         self.firings[depth] += 1
-        for operand in self._operands(token):
-            self.waiting_changes[self.operand_depths.pop(operand)] += 1
-            self.waiting_changes[depth - 1] -= 1
+        for operand_depth in depths:
+            self.waiting_changes[operand_depth] += 1
+        self.waiting_changes[depth - 1] -= len(depths)
         return depth
 
     def _operands(self, token: Token) -> list[tuple[int, int, Tag]]:

@@ -249,7 +249,10 @@ class Worker:
         depth = 0 if event.inputs is None else self._meter.count_firing(event.token, least_depth)
         if sent and sent[0].node >= 0:
             tag = sent[0].tag
-            rank = self._rank_of(tag) if receiver is None else self._give_away(tag, receiver)
+            if receiver is not None:
+                rank = self._give_away(tag, receiver)
+            else:  # a firing is on the worker of its activation: a look-up takes a tenth of the time of a firing
+                rank = self.rank if tag is event.token.tag else self._rank_of(tag)
             if rank == self.rank:
                 self._meter.expect(sent, depth)
             else:
@@ -257,7 +260,8 @@ class Worker:
                 self._send_work(rank, TokenTransfer(sent, is_argument, depth))
                 event = event._replace(sent=())
         state.apply(event)
-        self._report_closed(event.closed)
+        if event.closed:
+            self._report_closed(event.closed)
 
     def _rank_of(self, tag: Tag) -> int:
         """The worker that has, or will have, the activation of this tag: a call or loop below this tag or a parent of
