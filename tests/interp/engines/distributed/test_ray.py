@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
 import sys
 import threading
 import time
@@ -205,6 +206,16 @@ def test_ray_acts_as_one_machine() -> None:
     pytest.importorskip("ray")
     for workers in (2, 3):
         assert list(violations(printed.graph, [8], workers, "ray", Limits(firings=100_000))) == []
+
+
+@pytest.mark.heavy
+def test_trials_of_ray_tune_train_on_workers() -> None:
+    """The example runs as a script: trials in processes of Ray call `tl.train`, and the best learning rate wins."""
+    pytest.importorskip("ray.tune", exc_type=ImportError)
+    script = Path(__file__).resolve().parents[4] / "papers_examples" / "tensorflow" / "ray_tune.py"
+    command, environment = [sys.executable, str(script)], {**os.environ, "RAY_USAGE_STATS_ENABLED": "0"}
+    out = subprocess.run(command, env=environment, capture_output=True, check=True, text=True, timeout=900)
+    assert out.stdout.endswith("the best rate is 0.2\n")
 
 
 def actor_processes() -> list[int]:
