@@ -7,14 +7,14 @@ calls on tapes in a trace.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
 from ... import dtypes
 from ...autodiff.rows import Rows, empty_rows, row_adjoint_types
 from ...errors import Invalid, Usage
 from ...ops.op import Attributes
-from ...program.program import BY_ROWS, PULLBACK_TARGET, RECOMPUTE
+from ...program.program import BY_ROWS, PULLBACK_TARGET, RECOMPUTE, Operand
 from ...types import Type
 from ...value import literal
 from ..trace.annotation import DerivedFunction, FunctionSpec
@@ -80,45 +80,17 @@ def emit_call(
 
     Raises Invalid (V6) for an argument of another type than declared, NoTypeYet where the results have no types yet.
     """
-    leaves, operands, names = list[Any](), list[TracedOperand](), list[str]()
-    tree_types, weak, numbers = list[TreeType](), list[int | float | None](), list[int | float | None]()
-    flat_arguments = spec.flatten_arguments(arguments, Invalid)
-    for (name, declared), (parts, structure) in zip(spec.declared_parameters, flat_arguments, strict=True):
-        types = declared.types if declared else (None,) * len(parts)
-        part_operands = [to_operand(unwrap_weak(leaf), type_) for leaf, type_ in zip(parts, types, strict=True)]
-        for path, operand, type_ in zip(leaf_paths(structure, name), part_operands, types, strict=True):
-            if type_ is not None and not type_.admits(operand.type):
-                raise Invalid(
-                    f"argument {path} of {spec.name} has the wrong type",
-                    rule="V6",
-                    where=user_location(),
-                    required=type_,
-                    got=describe_operand_type(operand),
-                )
-        leaves += parts
-        operands += part_operands
-        names += leaf_names(structure, name)
-        weak += [None if declared else weak_value_of(leaf) for leaf in parts]
-        numbers += [None if declared else weak_number(unwrap_weak(leaf)) for leaf in parts]
-        tree_types.append(declared or TreeType(structure, tuple(operand.type for operand in part_operands)))
+    call = _CallOperands.of(spec, arguments)
+    weak = tuple(call.weak_values) if any(call.weak_values) else ()
     callee, signature = region.specialization.program_builder.resolve_call(
-        spec, spec.resolve_types(tree_types), tuple(weak) if any(weak) else (), tuple(numbers), region.specialization
+        spec, spec.resolve_types(call.tree_types), weak, tuple(call.numbers), region.specialization
     )
     parameter_types = [type_ for tree_type in callee.argument_types for type_ in tree_type.types]
-    for k, number in enumerate(numbers):
-        if number is not None and operands[k].type != parameter_types[k]:
-            operands[k] = to_operand(unwrap_weak(leaves[k]), parameter_types[k])
-    tapes = recording_tapes()
-    for variable in signature.assigned_variables if tapes and captures is None else ():
-        read_and_record(variable)
-    known_captures, captured_operands = captures or {}, dict[Resource, TracedOperand]()
-    for resource in signature.captures:
-        if resource in known_captures:
-            captured_operands[resource] = known_captures[resource]
-        else:  # where tapes record, the array by which they know it
-            captured_operands[resource] = (
-                to_operand(read_and_record(resource)) if tapes else region.read_resource(resource)
-            )
+    operands = call.with_types(parameter_types)
+    if captures is None and recording_tapes():
+        for variable in signature.assigned_variables:
+            read_and_record(variable)
+    captured_operands = _read_captures(region, signature.captures, captures or {})
     count = len(signature.tree_type.types)
     result_names = region.names.result_names(region.names.fresh_name(spec.identifier), count)
     result_names += [region.names.fresh_name(variable.name) for variable in signature.assigned_variables]
@@ -132,20 +104,80 @@ def emit_call(
         region.store.update(assigned_values)
         for assigned_variable in assigned_values:
             record_assignment(assigned_variable)
-    names += [resource.name for resource in captured_operands]
-    parameter_types += [resource.type for resource in captured_operands]
-    treedef = signature.tree_type.treedef
     return TracedCall(
-        leaves,
+        call.leaves,
         operands,
-        names,
+        [*call.names, *(resource.name for resource in captured_operands)],
         results[:count],
-        treedef,
+        signature.tree_type.treedef,
         captured_operands,
         assigned_values,
-        parameter_types,
+        [*parameter_types, *(resource.type for resource in captured_operands)],
         signature.changed_arguments,
     )
+
+
+class _CallOperands(NamedTuple):
+    """The leaves of the arguments of a call, and what each stands for in the program."""
+
+    leaves: list[Any]
+    operands: list[TracedOperand]
+    names: list[str]
+    weak_values: list[int | float | None]
+    """The Python numbers that leaves of undeclared types are computed from, if any."""
+    numbers: list[int | float | None]
+    """The Python numbers that are leaves of undeclared types."""
+    tree_types: list[TreeType]
+    """The type of each argument."""
+
+    @classmethod
+    def of(cls, spec: FunctionSpec, arguments: Sequence[object]) -> _CallOperands:
+        """The operands for arguments of a function. Raises Invalid (V6) for one of another type than declared."""
+        result = cls([], [], [], [], [], [])
+        flat_arguments = spec.flatten_arguments(arguments, Invalid)
+        for (name, declared), (leaves, structure) in zip(spec.declared_parameters, flat_arguments, strict=True):
+            types = declared.types if declared else (None,) * len(leaves)
+            operands = [to_operand(unwrap_weak(leaf), type_) for leaf, type_ in zip(leaves, types, strict=True)]
+            for path, operand, type_ in zip(leaf_paths(structure, name), operands, types, strict=True):
+                if type_ is not None and not type_.admits(operand.type):
+                    raise Invalid(
+                        f"argument {path} of {spec.name} has the wrong type",
+                        rule="V6",
+                        where=user_location(),
+                        required=type_,
+                        got=describe_operand_type(operand),
+                    )
+            result.leaves.extend(leaves)
+            result.operands.extend(operands)
+            result.names.extend(leaf_names(structure, name))
+            result.weak_values.extend(None if declared else weak_value_of(leaf) for leaf in leaves)
+            result.numbers.extend(None if declared else weak_number(unwrap_weak(leaf)) for leaf in leaves)
+            result.tree_types.append(declared or TreeType(structure, tuple(operand.type for operand in operands)))
+        return result
+
+    def with_types(self, types: Sequence[Type]) -> list[TracedOperand]:
+        """The operands, where Python numbers have the types of their parameters."""
+        return [
+            operand if number is None or operand.type == type_ else to_operand(unwrap_weak(leaf), type_)
+            for leaf, operand, number, type_ in zip(self.leaves, self.operands, self.numbers, types, strict=True)
+        ]
+
+
+def _read_captures(
+    region: RegionBuilder, resources: Iterable[Resource], known: Mapping[Resource, TracedOperand]
+) -> dict[Resource, TracedOperand]:
+    """The operands of a call for the resources that its function captures, apart from those that are `known`. Where
+    tapes record, each is the array by which they know it."""
+    is_recording = bool(recording_tapes())
+    operands = dict[Resource, TracedOperand]()
+    for resource in resources:
+        if resource in known:
+            operands[resource] = known[resource]
+        elif is_recording:
+            operands[resource] = to_operand(read_and_record(resource))
+        else:
+            operands[resource] = region.read_resource(resource)
+    return operands
 
 
 Adjoints: TypeAlias = tuple[list[Any], dict[Resource, Any]]
@@ -344,25 +376,7 @@ def emit_pullback(
 
     Raises Invalid (D3) where an adjoint does not fit its result, or no result or no argument is of floats; (D6) where
     `rows` names an operand that is not a table."""
-    zeros = [
-        instantiate_adjoint(None, Symbol(value)) if is_float(value.type) else 0
-        for value in call.assigned_values.values()
-    ]
-    adjoints = [*flatten_like(call.treedef, adjoint, "an adjoint"), *(assigned or zeros)]
-    results = [*call.results, *call.assigned_values.values()]
-    inputs = []
-    for value, leaf in zip(results, adjoints, strict=True):
-        if is_float(value.type):
-            operand = to_operand(leaf, Type(value.type.dtype) if type(leaf) in (int, float) else None)
-            if not value.type.admits(operand.type):
-                raise Invalid(
-                    "an adjoint does not have the type of its result",
-                    rule="D3",
-                    where=user_location(),
-                    required=value.type,
-                    got=describe_operand_type(operand),
-                )
-            inputs.append(region.as_operand(operand))
+    inputs = _adjoint_operands(region, call, adjoint, assigned)
     operands = [*call.operands, *call.captures.values()]
     if not (inputs and any(is_float(operand.type) for operand in operands)):
         raise Invalid(
@@ -380,17 +394,47 @@ def emit_pullback(
         elif is_float(operand.type):
             result_names.append(region.names.fresh_name(f"d_{name}"))
             types.append(call.parameter_types[number])
-    attributes = ((PULLBACK_TARGET, results[0].name), *([(BY_ROWS, by_rows)] if by_rows else []), *extra_attributes)
+    target = (PULLBACK_TARGET, call_results(call)[0].name)
+    attributes = (target, *([(BY_ROWS, by_rows)] if by_rows else []), *extra_attributes)
     pullback_results = map(Symbol, region.emit_node("pullback", inputs, types, result_names, attributes=attributes))
     operand_adjoints: list[Any] = []
     for number, operand in enumerate(operands):
         if number in by_rows:
             operand_adjoints.append(Rows(next(pullback_results), next(pullback_results)))
+        elif is_float(operand.type):
+            operand_adjoints.append(instantiate_adjoint(next(pullback_results), as_array(operand)))
         else:
-            operand_adjoints.append(
-                instantiate_adjoint(next(pullback_results), as_array(operand)) if is_float(operand.type) else None
-            )
+            operand_adjoints.append(None)
     return _split_adjoints(call, operand_adjoints)
+
+
+def call_results(call: TracedCall) -> list[TracedValue]:
+    """The results of a call node: those of the function, then the variables that it assigns."""
+    return [*call.results, *call.assigned_values.values()]
+
+
+def _adjoint_operands(region: RegionBuilder, call: TracedCall, adjoint: Any, assigned: Sequence[Any]) -> list[Operand]:
+    """The operands of a pullback node: an adjoint for each result of floats, zeros for variables without one. Raises
+    Invalid (D3) where an adjoint does not fit its result."""
+    zeros = [
+        instantiate_adjoint(None, Symbol(value)) if is_float(value.type) else 0
+        for value in call.assigned_values.values()
+    ]
+    adjoints = [*flatten_like(call.treedef, adjoint, "an adjoint"), *(assigned or zeros)]
+    inputs = []
+    for value, leaf in zip(call_results(call), adjoints, strict=True):
+        if is_float(value.type):
+            operand = to_operand(leaf, Type(value.type.dtype) if type(leaf) in (int, float) else None)
+            if not value.type.admits(operand.type):
+                raise Invalid(
+                    "an adjoint does not have the type of its result",
+                    rule="D3",
+                    where=user_location(),
+                    required=value.type,
+                    got=describe_operand_type(operand),
+                )
+            inputs.append(region.as_operand(operand))
+    return inputs
 
 
 def _check_table_type(name: str, type_: Type) -> Type:

@@ -354,7 +354,7 @@ def trace_loop(
     """Add a loop to a region and return its results. Each variable that it assigns becomes a further loop variable.
 
     `leaves` are the starts of the loop variables, which nest as `structure` says; `attributes` may bound the loop."""
-    snapshot, count = region.snapshot(), len(leaves)
+    snapshot = region.snapshot()
     name = region.names.fresh_name("loop")
     variable_names = list(zip(structure.children, parameter_names(body, len(structure.children)), strict=True))
     names = [inner for (_, part), variable in variable_names for inner in leaf_names(part, variable)]
@@ -387,8 +387,25 @@ def trace_loop(
         raise Usage(
             "while_loop needs at least one loop variable, or a variable that its body assigns", where=user_location()
         )
-    condition_region, body_region, condition_parameters, body_parameters, condition, body_result = loop
     starts += map(region.read_resource, assigned)
+    return unflatten(structure, emit_traced_loop(region, name, loop, starts, assigned, paths, attributes))
+
+
+def emit_traced_loop(
+    region: RegionBuilder,
+    name: str,
+    loop: LoopRegions,
+    starts: Sequence[TracedOperand],
+    assigned: Sequence[Resource],
+    paths: Sequence[str],
+    attributes: Attributes,
+) -> list[Symbol]:
+    """Add the node of a loop whose regions are traced, and return its last values.
+
+    `paths` are the loop variables, in messages. The variables that the body assigns are loop variables after them; the
+    outer values that the loop reads are further loop variables, which do not change."""
+    condition_region, body_region, condition_parameters, body_parameters, condition, body_result = loop
+    count = len(paths)
     next_values = [
         *adapt_next_variables(body_result, body_parameters[:count], paths),
         *map(body_region.read_resource, assigned),
@@ -401,23 +418,18 @@ def trace_loop(
         body_region.close([*body_parameters, *map(body_region.localize, outer_values)], [*next_operands, *invariants]),
     )
     inputs = [region.as_operand(value) for value in (*starts, *outer_values)]
-    variables = condition_parameters[:count]
     result_types = [
-        loop_result_type(variable, leaf) for variable, leaf in zip(variables, body_result.leaves, strict=True)
+        loop_result_type(variable, leaf)
+        for variable, leaf in zip(condition_parameters[:count], body_result.leaves, strict=True)
     ]
-    types = [
-        *(type_ for type_, _ in result_types),
-        *(value.type for value in (*condition_parameters[count:], *outer_values)),
-    ]
-    names = [
-        name,
-        *(region.names.fresh_name(f"{name}_{value.name}") for value in (*condition_parameters[1:], *outer_values)),
-    ]
+    values = [*condition_parameters, *outer_values]
+    types = [*(type_ for type_, _ in result_types), *(value.type for value in values[count:])]
+    names = [name, *(region.names.fresh_name(f"{name}_{value.name}") for value in values[1:])]
     results = region.emit_node("while_loop", inputs, types, names, regions, attributes)
     for result, (_, number) in zip(results, result_types, strict=False):
         result.weak_value = number
     region.store.update(zip(assigned, results[count:], strict=False))
-    return unflatten(structure, map(Symbol, results[:count]))
+    return list(map(Symbol, results[:count]))
 
 
 def open_changing_sizes(type_: Type, next_value: Any) -> Type:
