@@ -87,7 +87,7 @@ def check_engine(
     printed: Sequence[str],
 ) -> Iterator[Verdict]:
     """A verdict for each schedule that an engine supports; or one with the status Refused that says why it cannot run
-    the job. None for the reference, which is the standard, and for engines that choose among others."""
+    the job. The reference, which is the standard, and engines that choose among others get no verdict."""
     options = RunOptions(limits=limits, seed=seed)
     try:
         engine = find_engine(name)

@@ -277,11 +277,17 @@ class FuzzWriter:
         """The node of a loop with these variables: start, type and kind of each."""
         kinds = [kind for _, _, kind in variables]
         types = [type_ for _, type_, _ in variables]
-        counter = kinds.index("counter")
+        regions = self.write_condition(kinds, types, comparison, bound), self.write_body(kinds, types, step, depth)
+        starts = tuple(start for start, _, _ in variables)
+        self.append_structured(draft, Node("while_loop", starts, (), regions), types)
 
-        condition = RegionDraft()
-        parameters = tuple(Var(self.fresh_name("w"), type_) for type_ in types)
-        condition.scope.update((parameter.name, parameter.type) for parameter in parameters)
+    def write_condition(
+        self, kinds: Sequence[str], types: Sequence[Type], comparison: str, bound: int | None
+    ) -> Region:
+        """The condition of a loop: a comparison of the counter with a bound, or with the variable that is one, and
+        sometimes another predicate."""
+        counter, condition = kinds.index("counter"), RegionDraft()
+        parameters = self.loop_parameters(condition, "w", types)
         limit: Operand = (
             parameters[kinds.index("bound")].name
             if bound is None
@@ -293,11 +299,12 @@ class FuzzWriter:
         predicate: Operand = self.emit(condition, comparison, pair, BOOL)
         if self.random.random() < 0.15:
             predicate = self.emit(condition, "logical_and", (predicate, self.write_predicate(condition)), BOOL)
-        while_region = Region(parameters, tuple(condition.nodes), (predicate,))
+        return Region(parameters, tuple(condition.nodes), (predicate,))
 
-        body = RegionDraft()
-        parameters = tuple(Var(self.fresh_name("b"), type_) for type_ in types)
-        body.scope.update((parameter.name, parameter.type) for parameter in parameters)
+    def write_body(self, kinds: Sequence[str], types: Sequence[Type], step: int, depth: int) -> Region:
+        """The body of a loop: statements, and the next value of each variable, by its kind."""
+        counter, body = kinds.index("counter"), RegionDraft()
+        parameters = self.loop_parameters(body, "b", types)
         self.write_statements(body, depth + 1, self.random.randint(0, 3))
         amount = Literal(admit(abs(step), types[counter]), types[counter])
         op = "add" if step > 0 else "subtract"
@@ -326,9 +333,13 @@ class FuzzWriter:
                     results.append(parameters[self.random.choice(partners)].name)
                 case _:
                     results.append(parameters[position].name)
-        region = Region(parameters, tuple(body.nodes), tuple(results))
-        starts = tuple(start for start, _, _ in variables)
-        self.append_structured(draft, Node("while_loop", starts, (), (while_region, region)), types)
+        return Region(parameters, tuple(body.nodes), tuple(results))
+
+    def loop_parameters(self, draft: RegionDraft, prefix: str, types: Sequence[Type]) -> tuple[Var, ...]:
+        """New parameters of a region of a loop, which its statements may use."""
+        parameters = tuple(Var(self.fresh_name(prefix), type_) for type_ in types)
+        draft.scope.update((parameter.name, parameter.type) for parameter in parameters)
+        return parameters
 
 
 def generate_case(seed: int, number: int, capabilities: Capabilities = ALL_CAPABILITIES) -> FuzzCase:
