@@ -100,38 +100,45 @@ def draw(start: RunRequest, request: ShowRequest) -> str | None:
         write_file(request.output, export_bytes(start, suffix, request.system))
         return None
     if request.form in TEXT_FORMS:
+        name, write_text = TEXT_FORMS[request.form]
         if is_run or request.output is not None or request.in_terminal:
-            message, hint = (
-                f"{TEXT_FORMS[request.form][0]} is text, without a run",
-                "leave out ARGS, --at, -o and --ascii",
-            )
-            raise Usage(message, got=f"--form {request.form}", hint=hint)
-        return TEXT_FORMS[request.form][1](start, request)
+            hint = "leave out ARGS, --at, -o and --ascii"
+            raise Usage(f"{name} is text, without a run", got=f"--form {request.form}", hint=hint)
+        return write_text(start, request)
     if request.output is not None and request.output.suffix == JSON_SUFFIX and is_log(start.target):
         convert_log(Path(start.target), request.output)
         return None
     if is_run or request.form not in STATIC_FORMS:
-        history = start.history(World(print_to_stderr))
-        if request.form == "program":
-            raise Usage(
-                "a run can only be drawn on the graph", got="--form program", hint="leave out ARGS, or --form program"
-            )
-        if len(request.at) > 1 or has_frame_name(request) or suffix in ANIMATIONS:
-            write_frames(history, request)
-            return None
-        if request.form == TRACE_FORM:
-            write_trace(history, request)
-            return None
-        if request.in_terminal:
-            return draw_in_terminal(picture_of_history(history, request), request)
-        if request.output is None:
-            raise Usage("the picture of a run needs an output file", hint="-o run.svg")
+        return draw_run(start.history(World(print_to_stderr)), request)
+    return draw_program(start.target, request)
+
+
+def draw_run(history: History, request: ShowRequest) -> str | None:
+    """Draw a run into a file, or return its picture for a terminal."""
+    if request.form == "program":
+        hint = "leave out ARGS, or --form program"
+        raise Usage("a run can only be drawn on the graph", got="--form program", hint=hint)
+    is_animation = request.output is not None and output_suffix(request) in ANIMATIONS
+    if len(request.at) > 1 or has_frame_name(request) or is_animation:
+        write_frames(history, request)
+    elif request.form == TRACE_FORM:
+        write_trace(history, request)
+    elif request.in_terminal:
+        return draw_in_terminal(picture_of_history(history, request), request)
+    elif request.output is None:
+        raise Usage("the picture of a run needs an output file", hint="-o run.svg")
+    else:
         write_file(request.output, picture_bytes(picture_of_history(history, request), request))
-        return None
-    program = find_program(start.target)
+    return None
+
+
+def draw_program(target: str, request: ShowRequest) -> str | None:
+    """Write a program or its graph into a file, as a picture or a document; or return its text, or its picture for a
+    terminal."""
+    program = find_program(target)
     subject = program_of(program) if request.form == "program" else program_and_graph(program)[1]
     if subject is None:
-        raise Usage("a graph has no structured program", got=start.target, hint="omit --form program")
+        raise Usage("a graph has no structured program", got=target, hint="omit --form program")
     if request.in_terminal:
         return draw_in_terminal(static_view(subject), request)
     text = print_graph(subject) if isinstance(subject, Graph) else print_program(subject)
