@@ -334,6 +334,45 @@ def read_function_spec(python: Callable[..., Any], signature: tuple[Any, ...] | 
     Raises Usage for annotations that are not types."""
     function, name = underlying_function(python), callable_name(python)
     location = definition_location(function.__code__)
+    declared = _read_signature(python, function, name, location)
+    annotations = [parameter.annotation for parameter in declared.parameters.values()]
+    if signature is not None and len(signature) != len(annotations):
+        required, got = plural(len(annotations), "type"), len(signature)
+        raise Usage(f"the signature of {name} has the wrong length", where=location, required=required, got=got)
+    annotations = annotations if signature is None else list(signature)
+    namespace = getattr(function, "__globals__", {})
+    owners = [*(f"parameter {parameter}" for parameter in declared.parameters), "the result"]
+    try:
+        *types, result = [
+            _declared_type(f"{owner} of {name}", annotation, namespace)
+            for owner, annotation in zip(owners, (*annotations, declared.return_annotation), strict=True)
+        ]
+        for k, parameter in enumerate(declared.parameters.values()):
+            if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD) and types[k] is not None:
+                _require_python_type(name, parameter, annotations[k], namespace)
+                types[k] = None
+    except TagloomError as error:
+        error.where = location
+        raise
+    static = frozenset(
+        parameter
+        for parameter, annotation in zip(declared.parameters, annotations, strict=True)
+        if annotation is Static
+    )
+    is_positional = all(
+        parameter.kind in (parameter.POSITIONAL_ONLY, parameter.POSITIONAL_OR_KEYWORD)
+        for parameter in declared.parameters.values()
+    )
+    call = python if is_positional else PositionalCall(python, declared)
+    if call is not python or not hasattr(python, "__code__"):
+        call = DerivedFunction(name, function, call)
+    pairs = tuple(zip(declared.parameters, types, strict=True))
+    return FunctionSpec(call, pairs, result, static, declared, is_positional)
+
+
+def _read_signature(python: Callable[..., Any], function: Any, name: str, location: Location) -> inspect.Signature:
+    """The parameters of a callable; `function` has its code. Raises Usage for generators and coroutines, and for
+    annotations that cannot be read."""
     for kind, flags in _UNTRACED_KINDS.items():
         if function.__code__.co_flags & flags:
             raise Usage(
@@ -343,50 +382,32 @@ def read_function_spec(python: Callable[..., Any], signature: tuple[Any, ...] | 
                 python=TypeError,
             )
     try:
-        declared = inspect.signature(python, eval_str=True)
+        return inspect.signature(python, eval_str=True)
     except (NameError, SyntaxError, TypeError, AttributeError) as error:
         raise Usage(f"the annotations of {name} cannot be read", where=location, got=error) from None
-    namespace = getattr(function, "__globals__", {})
-    parameters = declared.parameters.values()
-    annotations = [parameter.annotation for parameter in parameters]
-    if signature is not None and len(signature) != len(annotations):
-        required, got = plural(len(annotations), "type"), len(signature)
-        raise Usage(f"the signature of {name} has the wrong length", where=location, required=required, got=got)
-    annotations = annotations if signature is None else list(signature)
-    owners = (*(f"parameter {parameter}" for parameter in declared.parameters), "the result")
-    forms = []
-    for owner, annotation in zip(owners, (*annotations, declared.return_annotation), strict=True):
-        try:
-            is_open = annotation in (inspect.Signature.empty, Any, Static, None)
-            forms.append(None if is_open else declared_tree_type(annotation, namespace))
-        except TagloomError as error:
-            error.where, error.message = location, f"{owner} of {name}: {error.message}"
-            raise
-    for k, parameter in enumerate(parameters):
-        if parameter.kind not in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD) or forms[k] is None:
-            continue
-        if is_python_type(annotations[k]) and not names_dtype(annotations[k], namespace):
-            forms[k] = None
-        else:
-            raise Usage(
-                f"parameter {parameter.name} of {name} collects arguments, and cannot have a type",
-                where=location,
-                got=str(parameter),
-                hint="leave out the annotation: the arguments decide their types",
-            )
-    static = frozenset(
-        parameter
-        for parameter, annotation in zip(declared.parameters, annotations, strict=True)
-        if annotation is Static
-    )
-    is_positional = all(
-        parameter.kind in (parameter.POSITIONAL_ONLY, parameter.POSITIONAL_OR_KEYWORD) for parameter in parameters
-    )
-    call = python if is_positional else PositionalCall(python, declared)
-    if call is not python or not hasattr(python, "__code__"):
-        call = DerivedFunction(name, function, call)
-    pairs = tuple(zip(declared.parameters, forms[:-1], strict=True))
-    return FunctionSpec(call, pairs, forms[-1], static, declared, is_positional)
+
+
+def _declared_type(owner: str, annotation: Any, namespace: Mapping[str, Any]) -> TreeType | None:
+    """The type that an annotation declares, None for one that declares none; errors name its owner."""
+    if annotation in (inspect.Signature.empty, Any, Static, None):
+        return None
+    try:
+        return declared_tree_type(annotation, namespace)
+    except TagloomError as error:
+        error.message = f"{owner}: {error.message}"
+        raise
+
+
+def _require_python_type(
+    name: str, parameter: inspect.Parameter, annotation: Any, namespace: Mapping[str, Any]
+) -> None:
+    """Raises Usage if the annotation of a parameter that collects arguments declares a type."""
+    if not is_python_type(annotation) or names_dtype(annotation, namespace):
+        raise Usage(
+            f"parameter {parameter.name} of {name} collects arguments, and cannot have a type",
+            got=str(parameter),
+            hint="leave out the annotation: the arguments decide their types",
+        )
 
 
 @dataclass(frozen=True)

@@ -247,62 +247,27 @@ class _ControlFlow:
     def _loop(self, node: Loop, follow: list[ast.stmt], block: _Block) -> tuple[list[ast.stmt], list[ast.stmt]]:
         """The call of an operator for a loop, and the statements to convert after it."""
         node, options = _take_options(node)
-        breaks = [jump for jump in find_exits(node.body) if not isinstance(jump, ast.Continue)]
-        needs_number = bool(node.orelse) or any(not isinstance(statement, ast.Break) for statement in breaks)
-        test_names = written_names([node.test]) & self.local_names if isinstance(node, ast.While) else set()
-        form = "exit" if breaks and needs_number else "break" if breaks or test_names else "plain"
-        name = self.names.fresh_name("exit") if form == "exit" else ""
-        selection = _LoopExits(name, breaks, self, may_complete([node]))
-        rest = list(follow)
-        if form == "exit":
-            rest = [*selection.dispatch(node.orelse), *follow]
-        elif node.orelse:
-            rest = [*node.orelse, *follow]
-        live_after = live_before(rest, block.live, block.exits)
-        bare = copy.copy(node)
-        bare.orelse = []
-        exits = Exits(live_after, frozenset(), live_after)
-        head = live_before([bare], live_after, exits)
-        if isinstance(node, ast.For):
-            head -= read_names([node.iter]) - read_names(node.body) - live_after
-        live = head | live_after
-        ends = {"plain": "return", "break": "return go_on()", "exit": f"return go_on(), {selection.no_exit}"}
-        go_on = ends[form]
-
-        def end(anchor: ast.AST) -> list[ast.stmt]:
-            return [] if form == "plain" else statements(go_on, anchor)
-
-        def leave(statement: Exit) -> list[ast.stmt]:
-            if isinstance(statement, ast.Continue):
-                return statements(go_on, statement)
-            if form == "break":
-                return statements("return False", statement)
-            return statements("return False, number", statement, number=selection.number(statement))
-
-        inner = _Block(live, Exits(live_after, live, live_after), end, leave, frozenset(test_names))
+        plan = self._plan_loop(node, follow, block)
         body = self.names.fresh_name("loop_body")
-        header = "def name(): body" if form == "plain" else "def name(go_on): body"
-        functions = self._function(body, node.body, inner, node.body[0], header)
-        target = selection.name + " = " if form == "exit" else ""
-        suffix = (
-            "" if form == "plain" else ", 'exits'" if selection.no_exit == "0" and form == "exit" else f", {form!r}"
-        )
+        header = "def name(): body" if plan.form == "plain" else "def name(go_on): body"
+        functions = self._function(body, node.body, plan.body_block(), node.body[0], header)
+        result = f"{plan.exits.name} = " if plan.form == "exit" else ""
         if isinstance(node, ast.While):
             mark_test(node.test)
             test = self.names.fresh_name("loop_test")
             functions = [*self._expression_function(test, node.test), *functions]
-            template = f"{target}ag__.while_stmt(test, body, state, live{suffix})"
+            template = f"{result}ag__.while_stmt(test, body, state, live{plan.form_argument})"
             modified = self._modified(node.body, [node.test])
             fillers: dict[str, Any] = {"test": test, "body": body}
         else:
             assign = self.names.fresh_name("loop_target")
             item = self.names.fresh_name("item")
             functions = [*self._target_function(assign, item, node.target), *functions]
-            template = f"{target}ag__.for_stmt(items, target, body, state, live{suffix})"
+            template = f"{result}ag__.for_stmt(items, target, body, state, live{plan.form_argument})"
             modified = self._modified(node.body, [node.target])
             fillers = {"items": node.iter, "target": assign, "body": body}
         state = expression("lambda: names", node, names=_tuple(map(_load, modified)))
-        names = [name for name in modified if name in live or name in self.scope.captured_names]
+        names = [name for name in modified if name in plan.live or name in self.scope.captured_names]
         if isinstance(node, ast.For) and isinstance(node.target, ast.Name) and node.target.id in names:
             last = node.target.id
             if last not in written_names(node.body) and last not in self.scope.captured_names:
@@ -311,7 +276,25 @@ class _ControlFlow:
         call = statements(template, node, state=state, live=_tuple(map(ast.Constant, names)), **fillers)
         operator = call[0].value  # type: ignore[attr-defined]
         operator.keywords += options
-        return [*functions, *call], rest
+        return [*functions, *call], plan.follow
+
+    def _plan_loop(self, node: Loop, follow: list[ast.stmt], block: _Block) -> _LoopPlan:
+        """The form of a loop, from its exits, and what is live in it and after it."""
+        breaks = [jump for jump in find_exits(node.body) if not isinstance(jump, ast.Continue)]
+        needs_number = bool(node.orelse) or any(not isinstance(statement, ast.Break) for statement in breaks)
+        test_names = written_names([node.test]) & self.local_names if isinstance(node, ast.While) else set()
+        form = "exit" if breaks and needs_number else "break" if breaks or test_names else "plain"
+        name = self.names.fresh_name("exit") if form == "exit" else ""
+        exits = _LoopExits(name, breaks, self, may_complete([node]))
+        after = exits.dispatch(node.orelse) if form == "exit" else node.orelse
+        rest = [*after, *follow]
+        live_after = live_before(rest, block.live, block.exits)
+        bare = copy.copy(node)
+        bare.orelse = []
+        head = live_before([bare], live_after, Exits(live_after, frozenset(), live_after))
+        if isinstance(node, ast.For):
+            head -= read_names([node.iter]) - read_names(node.body) - live_after
+        return _LoopPlan(form, exits, rest, live_after, head | live_after, frozenset(test_names))
 
     def _expression_function(self, name: str, node: ast.expr) -> list[ast.stmt]:
         self.has_blocks = True
@@ -485,6 +468,53 @@ class _LoopExits(_ExitSelection):
 
     def is_taken_later(self, statement: Exit) -> bool:
         return isinstance(statement, ast.Return | ast.Raise)
+
+
+@dataclass(frozen=True)
+class _LoopPlan:
+    """How a loop is converted."""
+
+    form: str
+    """"plain" if each trip reaches the end of the body; "break" if a trip returns whether another may follow; "exit" if
+    it also returns the number of the exit that it took, 0 for none."""
+    exits: _LoopExits
+    follow: list[ast.stmt]
+    """The statements to convert after the loop."""
+    live_after: frozenset[str]
+    live: frozenset[str]
+    """The variables that are live at the end of a trip: after the loop, or in the next trip."""
+    test_names: frozenset[str]
+    """The variables that the test assigns, by `:=`."""
+
+    @property
+    def form_argument(self) -> str:
+        """The argument of the operator that says the form."""
+        if self.form == "plain":
+            return ""
+        return ", 'exits'" if self.form == "exit" and self.exits.no_exit == "0" else f", {self.form!r}"
+
+    @property
+    def go_on(self) -> str:
+        """The statement that ends a trip, after which another may follow."""
+        ends = {"plain": "return", "break": "return go_on()", "exit": f"return go_on(), {self.exits.no_exit}"}
+        return ends[self.form]
+
+    def body_block(self) -> _Block:
+        """What is around the body."""
+        exits = Exits(self.live_after, self.live, self.live_after)
+        return _Block(self.live, exits, self.end, self.leave, self.test_names)
+
+    def end(self, anchor: ast.AST) -> list[ast.stmt]:
+        """The statements at the end of the body."""
+        return [] if self.form == "plain" else statements(self.go_on, anchor)
+
+    def leave(self, statement: Exit) -> list[ast.stmt]:
+        """The statements that replace an exit in the body."""
+        if isinstance(statement, ast.Continue):
+            return statements(self.go_on, statement)
+        if self.form == "break":
+            return statements("return False", statement)
+        return statements("return False, number", statement, number=self.exits.number(statement))
 
 
 def _comprehension_functions(node: ast.AST) -> dict[str, ast.FunctionDef]:
