@@ -26,16 +26,6 @@ from .policy import PolicyRule, rules_for, window_of
 from .protocol import Answer
 
 JudgementVerdict = Literal["alike", "different", "undecided", "refused", "error", "crash", "hang", "not run"]
-VERDICTS: tuple[JudgementVerdict, ...] = (
-    "alike",
-    "different",
-    "undecided",
-    "refused",
-    "error",
-    "crash",
-    "hang",
-    "not run",
-)
 FAILURES = frozenset({"different", "error", "crash", "hang"})
 """The judgements that say that a backend is wrong."""
 

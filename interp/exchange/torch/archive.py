@@ -30,7 +30,6 @@ class ArrayEntry(NamedTuple):
 
     entry: str
     meta: TensorMeta | None
-    is_parameter: bool
     is_pickled: bool
 
 
@@ -169,7 +168,6 @@ def read_entries_config(config: Any, folder: str, where: str | None) -> dict[str
             text(target): ArrayEntry(
                 f"data/{folder}/{text(each['path_name'])}",
                 None if each.get("tensor_meta") is None else read_meta(each["tensor_meta"]),
-                truth(each["is_param"]),
                 truth(each["use_pickle"]),
             )
             for target, each in config["config"].items()
