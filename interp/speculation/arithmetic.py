@@ -117,54 +117,71 @@ def binary(staging: Staging, name: str, left: StagedValue, right: StagedValue, n
         return _fold(staging, name, [left, right], node)
     if None in kinds:
         raise NotSpeculable(f"`{name}` of {layouts[0]} and {layouts[1]} has no graph")
-    emit = staging.emit
     if name in _BITS:
-        if "f" in kinds:
-            raise NotSpeculable(f"`{name}` of floats")
-        if kinds == ["b", "b"]:
-            leaves = (staging.leaf_of(left), staging.leaf_of(right))
-            return staging.number("b", emit(f"logical_{_BITS[name]}", *leaves))
-        operands = (as_kind(staging, left, "i"), as_kind(staging, right, "i"))
-        return staging.integer(emit(f"bitwise_{_BITS[name]}", *operands), node)
+        return _bitwise(staging, name, left, right, node)
     if name in ("LShift", "RShift", "MatMult"):
         raise NotSpeculable(f"`{name}` of numbers has no graph")
     kind = "f" if "f" in kinds else "i"
     if name == "Pow":
         return _power(staging, left, right, kind, node)
-    operands = (as_kind(staging, left, kind), as_kind(staging, right, kind))
     if name in ("Div", "FloorDiv", "Mod"):
-        if kind == "f" and name != "Div":
-            raise NotSpeculable(f"`{name}` of floats has no exact graph")
-        is_known = isinstance(right.layout, ConstantLayout)
-        is_not_zero = bool(right.layout.value) if is_known else emit("not_equal", operands[1], 0)  # type: ignore[union-attr]
-        reason = "Python raises ZeroDivisionError where it is"
-        staging.check(is_not_zero, node, "the divisor is not 0", reason, raises=ZeroDivisionError)
-        if name == "Div":
-            if kind == "i":
-                for operand in (left, right):
-                    if isinstance(operand.layout, NumberLayout) and operand.layout.kind == "i":
-                        _check_exact(staging, operand, node)
-                operands = (as_kind(staging, left, "f"), as_kind(staging, right, "f"))
-            return staging.number("f", emit("divide", *operands))
-        divisor = operands[1] if is_known else emit("where", is_not_zero, operands[1], 1)
-        return staging.number("i", emit(_OPS[name], operands[0], divisor))
+        return _divide(staging, name, left, right, kind, node)
+    operands = (as_kind(staging, left, kind), as_kind(staging, right, kind))
     if kind == "f":
-        return staging.number("f", emit(_OPS[name], *operands))
+        return staging.number("f", staging.emit(_OPS[name], *operands))
     if name == "Mult":
-        floats = [
-            float(operand) if isinstance(operand, int) else emit("astype", operand, dtype=dtypes.float64)
-            for operand in operands
-        ]
-        product = emit("multiply", *floats)
-        is_within = emit("less", emit("abs", product), float(MAX_INTEGER))
-        staging.check(is_within, node, "the integer has at most 62 bits", "an int of Python has no bound")
-        return staging.number("i", emit("multiply", *operands))
-    return staging.integer(emit(_OPS[name], *operands), node)
+        return _multiply_integers(staging, operands, node)
+    return staging.integer(staging.emit(_OPS[name], *operands), node)
+
+
+def _bitwise(staging: Staging, name: str, left: StagedValue, right: StagedValue, node: ast.AST) -> StagedValue:
+    kinds = [number_kind(left.layout), number_kind(right.layout)]
+    if "f" in kinds:
+        raise NotSpeculable(f"`{name}` of floats")
+    if kinds == ["b", "b"]:
+        leaves = (staging.leaf_of(left), staging.leaf_of(right))
+        return staging.number("b", staging.emit(f"logical_{_BITS[name]}", *leaves))
+    operands = (as_kind(staging, left, "i"), as_kind(staging, right, "i"))
+    return staging.integer(staging.emit(f"bitwise_{_BITS[name]}", *operands), node)
+
+
+def _divide(
+    staging: Staging, name: str, left: StagedValue, right: StagedValue, kind: str, node: ast.AST
+) -> StagedValue:
+    """`/`, `//` or `%` of numbers of a kind. The divisor is asserted not to be 0."""
+    if kind == "f" and name != "Div":
+        raise NotSpeculable(f"`{name}` of floats has no exact graph")
+    dividend, divisor = as_kind(staging, left, kind), as_kind(staging, right, kind)
+    is_known = isinstance(right.layout, ConstantLayout)
+    is_not_zero = bool(right.layout.value) if is_known else staging.emit("not_equal", divisor, 0)  # type: ignore[union-attr]
+    reason = "Python raises ZeroDivisionError where it is"
+    staging.check(is_not_zero, node, "the divisor is not 0", reason, raises=ZeroDivisionError)
+    if name != "Div":
+        divisor = divisor if is_known else staging.emit("where", is_not_zero, divisor, 1)
+        return staging.number("i", staging.emit(_OPS[name], dividend, divisor))
+    if kind == "i":
+        _check_exact(staging, left, node)
+        _check_exact(staging, right, node)
+        dividend, divisor = as_kind(staging, left, "f"), as_kind(staging, right, "f")
+    return staging.number("f", staging.emit("divide", dividend, divisor))
+
+
+def _multiply_integers(staging: Staging, operands: Sequence[Any], node: ast.AST) -> StagedValue:
+    """The product of ints. It may wrap, so a product of floats says whether it has at most 62 bits."""
+    floats = [
+        float(operand) if isinstance(operand, int) else staging.emit("astype", operand, dtype=dtypes.float64)
+        for operand in operands
+    ]
+    is_within = staging.emit("less", staging.emit("abs", staging.emit("multiply", *floats)), float(MAX_INTEGER))
+    staging.check(is_within, node, "the integer has at most 62 bits", "an int of Python has no bound")
+    return staging.number("i", staging.emit("multiply", *operands))
 
 
 def _check_exact(staging: Staging, value: StagedValue, node: ast.AST) -> None:
-    is_exact = staging.emit("less_equal", staging.emit("abs", value.leaves[0]), EXACT_INTEGER)
-    staging.check(is_exact, node, "the int is exact as a float", "Python compares and divides ints exactly")
+    """Assert that a computed int is exact as a float; other numbers need no assertion."""
+    if value.layout == NumberLayout("i"):
+        is_exact = staging.emit("less_equal", staging.emit("abs", value.leaves[0]), EXACT_INTEGER)
+        staging.check(is_exact, node, "the int is exact as a float", "Python compares and divides ints exactly")
 
 
 def _power(staging: Staging, left: StagedValue, right: StagedValue, kind: str, node: ast.AST) -> StagedValue:
@@ -254,9 +271,9 @@ def compare(staging: Staging, name: str, left: StagedValue, right: StagedValue, 
     kind = "f" if "f" in kinds else "i" if "i" in kinds else "b"
     if kind == "f":
         for operand in (left, right):
-            if isinstance(operand.layout, NumberLayout) and operand.layout.kind == "i":
-                _check_exact(staging, operand, node)
-            elif number_kind(operand.layout) == "i" and abs(operand.layout.value) > EXACT_INTEGER:  # type: ignore[union-attr]
+            _check_exact(staging, operand, node)
+            layout = operand.layout
+            if isinstance(layout, ConstantLayout) and type(layout.value) is int and abs(layout.value) > EXACT_INTEGER:
                 raise NotSpeculable("a large int is compared with a float")
     if kind == "b":
         kind = "i"
@@ -305,26 +322,35 @@ def _convert(kind: str) -> Callable[..., StagedValue]:
             truth = staging.truth(value, node)
             return staging.constant(truth) if isinstance(truth, bool) else staging.number("b", truth)
         if isinstance(value.layout, ArrayLayout) and value.layout.type.is_scalar:
-            if value.layout.type.dtype.kind != kind:
-                raise NotSpeculable(f"a conversion of {with_article(value.layout)} has no graph")
-            dtype = dtypes.float64 if kind == "f" else dtypes.int64
-            leaf = staging.emit("astype", value.leaves[0], dtype=dtype)
-            return staging.number("f", leaf) if kind == "f" else staging.integer(leaf, node)
+            return _number_of_array(staging, value, kind, node)
         own_kind = number_kind(value.layout)
         if own_kind is None:
             raise NotSpeculable(f"a conversion of {with_article(value.layout)} has no graph")
         if kind == "i" and own_kind == "f":
-            if isinstance(value.layout, ConstantLayout):
-                raise NotSpeculable("int() of a constant float")
-            leaf = value.leaves[0]
-            is_within = staging.emit("less", staging.emit("abs", leaf), float(MAX_INTEGER))
-            staging.check(is_within, node, "the integer has at most 62 bits", "an int of Python has no bound")
-            safe = staging.emit("where", is_within, leaf, 0.0)
-            return staging.number("i", staging.emit("astype", staging.emit("trunc", safe), dtype=dtypes.int64))
+            return _truncate(staging, value, node)
         leaf = as_kind(staging, value, kind)
         return staging.constant(leaf) if isinstance(value.layout, ConstantLayout) else staging.number(kind, leaf)
 
     return convert
+
+
+def _number_of_array(staging: Staging, value: StagedValue, kind: str, node: ast.AST) -> StagedValue:
+    """`int` or `float` of an array without axes, whose dtype is of that kind."""
+    if value.layout.types[0].dtype.kind != kind:
+        raise NotSpeculable(f"a conversion of {with_article(value.layout)} has no graph")
+    leaf = staging.emit("astype", value.leaves[0], dtype=dtypes.float64 if kind == "f" else dtypes.int64)
+    return staging.number("f", leaf) if kind == "f" else staging.integer(leaf, node)
+
+
+def _truncate(staging: Staging, value: StagedValue, node: ast.AST) -> StagedValue:
+    """`int` of a float."""
+    if isinstance(value.layout, ConstantLayout):
+        raise NotSpeculable("int() of a constant float")
+    leaf = value.leaves[0]
+    is_within = staging.emit("less", staging.emit("abs", leaf), float(MAX_INTEGER))
+    staging.check(is_within, node, "the integer has at most 62 bits", "an int of Python has no bound")
+    safe = staging.emit("where", is_within, leaf, 0.0)
+    return staging.number("i", staging.emit("astype", staging.emit("trunc", safe), dtype=dtypes.int64))
 
 
 def _length(staging: Staging, values: list[StagedValue], node: ast.AST) -> StagedValue:
@@ -338,8 +364,7 @@ def _square_root(staging: Staging, values: list[StagedValue], node: ast.AST) -> 
     if len(values) != 1 or number_kind(values[0].layout) is None:
         raise NotSpeculable("math.sqrt() takes a number in a graph")
     (value,) = values
-    if isinstance(value.layout, NumberLayout) and value.layout.kind == "i":
-        _check_exact(staging, value, node)
+    _check_exact(staging, value, node)
     operand = as_kind(staging, value, "f")
     is_valid = staging.emit("logical_not", staging.emit("less", operand, 0.0))
     staging.check(is_valid, node, "it is not negative", "Python raises ValueError where it is")

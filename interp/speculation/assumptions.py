@@ -26,8 +26,6 @@ class Assumption:
     """The list pool or class that gets more room if the assertion fails."""
     is_caught: bool = False
     """Whether a failure is an exception in Python, which a handler of the function catches."""
-    broken_count: int = 0
-    """The number of runs that it ended."""
 
 
 _LABEL = re.compile(r"assumption (\d+): ")

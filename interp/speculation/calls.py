@@ -134,6 +134,7 @@ class Calls(PythonOperators):
     def call_value(
         self, function: StagedValue, arguments: list[StagedValue], keywords: dict[str, StagedValue], node: ast.expr
     ) -> StagedValue:
+        """A call of a value, whose arguments are evaluated. Raises NotSpeculable if it has no graph."""
         if isinstance(function.layout, ReferenceLayout | StaticLayout):
             return self.call_special(function, "__call__", arguments, node, keywords)
         if not isinstance(function.layout, ConstantLayout):
@@ -151,37 +152,42 @@ class Calls(PythonOperators):
             )
         if type(python) is FunctionType:
             return self.call_python(python, arguments, keywords, node)
-        if python is isinstance and len(arguments) == 2 and not keywords:
-            return self.dispatch(arguments[0], lambda value: self._isinstance([value, arguments[1]], node))
-        if python is len and len(arguments) == 1 and self.is_static(arguments[0], list):
-            return self.constant(arguments[0].layout.object.size)  # type: ignore[union-attr]
         if isinstance(target, NestedFunction):
             return self._call_nested(target, arguments, keywords, node)
         if python is print:
             return self._call_print(arguments, keywords, node)
-        if (python is str or python is repr) and len(arguments) == 1 and not keywords:
-            conversion = "s" if python is str else "r"
-            return self.dispatch(arguments[0], lambda option: text.text_of(self, option, Slot("", conversion), node))
-        if python is list and not arguments and not keywords and not self.observation.has_static_objects:
-            return containers.new_list(self, [], node)
-        is_builtin = type(python) in (BuiltinFunctionType, type) and not keywords
-        is_on_reference = len(arguments) == 1 and isinstance(arguments[0].layout, ReferenceLayout)
-        if is_builtin and python in _LIBRARY and is_on_reference:
-            return self._call_on_list(python, arguments[0])
-        if python is type and is_on_reference:
-            return self.for_each_class(
-                arguments[0], node, lambda kind, _: self.constant(kind.python_class if issubclass(kind, Pool) else kind)
-            )
-        if python is len and is_on_reference:
-            return self.length(arguments[0], node)
-        if (python is getattr or python is hasattr or python is setattr) and not keywords:
-            return self._call_on_attribute(python, arguments, node)
-        handler = arithmetic.BUILTINS.get(python) if type(python) in (BuiltinFunctionType, type) else None
-        if handler is not None and not keywords:
-            return self.dispatch_all(arguments, lambda values: handler(self, values, node))
+        result = None if keywords else self._call_builtin(python, arguments, node)
+        if result is not None:
+            return result
         if type(target) is type and class_problem(target) is None:
             return self.construct(target, arguments, keywords, node)
         raise NotSpeculable(f"a call of {function.layout} has no graph")
+
+    def _call_builtin(self, function: Any, arguments: list[StagedValue], node: ast.expr) -> StagedValue | None:
+        """A call of a builtin without keywords; None for anything else."""
+        first = arguments[0] if len(arguments) == 1 else None
+        if function is isinstance and len(arguments) == 2:
+            return self.dispatch(arguments[0], lambda value: self._isinstance([value, arguments[1]], node))
+        if function is list and not arguments and not self.observation.has_static_objects:
+            return containers.new_list(self, [], node)
+        if function is getattr or function is hasattr or function is setattr:
+            return self._call_on_attribute(function, arguments, node)
+        if first is not None and (function is str or function is repr):
+            slot = Slot("", "s" if function is str else "r")
+            return self.dispatch(first, lambda option: text.text_of(self, option, slot, node))
+        if type(function) not in (BuiltinFunctionType, type):
+            return None
+        if first is not None and function is len and self.is_static(first, list):
+            return self.constant(first.layout.object.size)  # type: ignore[union-attr]
+        if first is not None and isinstance(first.layout, ReferenceLayout):
+            if function in _LIBRARY:
+                return self._call_on_list(function, first)
+            if function is type:
+                return self.for_each_class(first, node, lambda kind, _: self.constant(_python_class(kind)))
+            if function is len:
+                return self.length(first, node)
+        handler = arithmetic.BUILTINS.get(function)
+        return None if handler is None else self.dispatch_all(arguments, lambda values: handler(self, values, node))
 
     def _call_on_attribute(self, function: Any, arguments: Sequence[StagedValue], node: ast.expr) -> StagedValue:
         """`getattr`, `hasattr` or `setattr` with a constant name."""
@@ -253,17 +259,18 @@ class Calls(PythonOperators):
 
         def of_object() -> StagedValue:
             return self.for_each_class(
-                instance,
-                node,
-                lambda owner, _: self.constant(
-                    issubclass(owner.python_class if issubclass(owner, Pool) else owner, kinds)
-                ),
+                instance, node, lambda owner, _: self.constant(issubclass(_python_class(owner), kinds))
             )
 
         if not layout.is_optional:
             return of_object()
         is_object = self.emit("greater_equal", value.leaves[0], 0)
         return self.branch(is_object, of_object, lambda: self.constant(issubclass(type(None), kinds)))
+
+
+def _python_class(owner: type) -> type:
+    """The class that Python code sees: `list` or `dict` for a pool."""
+    return owner.python_class if issubclass(owner, Pool) else owner
 
 
 class _ArrayFunctions:

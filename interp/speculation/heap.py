@@ -238,15 +238,11 @@ class LayoutMiss(Exception):
         self.place = place
 
 
-_MISSING = object()
-
-
 def static_attribute(owner: type, name: str, default: Any = None) -> Any:
     """The attribute of a class, from it or a base, without a call of descriptors."""
     for base in owner.__mro__:
-        value = base.__dict__.get(name, _MISSING)
-        if value is not _MISSING:
-            return value
+        if name in base.__dict__:
+            return base.__dict__[name]
     return default
 
 

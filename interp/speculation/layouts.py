@@ -19,6 +19,7 @@ from ...core import dtypes
 from ...core.dtypes import DType
 from ...core.frontend.eager.array import ConcreteArray
 from ...core.types import Type
+from ...core.value import literal
 from .recording import python_function
 
 NUMBER_CLASSES: dict[type, str] = {bool: "b", int: "i", float: "f"}
@@ -441,10 +442,4 @@ def zero_leaves(layout: Layout) -> Iterator[Any]:
         if type_.is_scalar:
             yield type_.dtype.numpy.type(0).item()
         else:
-            yield ConcreteArray(_literal(np.zeros([size or 0 for size in type_.shape or ()], type_.dtype.numpy)))
-
-
-def _literal(array: Any) -> Any:
-    from ...core.value import literal
-
-    return literal(array)
+            yield ConcreteArray(literal(np.zeros([size or 0 for size in type_.shape or ()], type_.dtype.numpy)))

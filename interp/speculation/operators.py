@@ -111,96 +111,92 @@ class PythonOperators(ObjectOperations):
         return self.dispatch_all(operands, lambda pair: self._compare(name, pair[0], pair[1], node))
 
     def _contains(self, name: str, item: StagedValue, container: StagedValue, node: ast.AST) -> StagedValue:
-        if isinstance(container.layout, StaticLayout):
-            is_in = static_containers.contains_key(self, container.layout.object, item)
-            return self.constant(is_in is (name == "In"))
-        if isinstance(container.layout, ReferenceLayout):
+        """`item in container`, or `not in`."""
+        layout = container.layout
+        if isinstance(layout, StaticLayout):
+            is_in: Any = static_containers.contains_key(self, layout.object, item)
+        elif isinstance(layout, ReferenceLayout):
+            is_in = self._object_contains(item, container, node)
+        else:
+            is_in = self._tuple_contains(item, container, node)
+        return self.predicate_value(self.negate(is_in) if name == "NotIn" else is_in)
 
-            def has_item(kind: type, instance: StagedValue) -> StagedValue:
-                if issubclass(kind, DictPool):
-                    return containers.contains_key(self, kind, instance, item)
-                if issubclass(kind, ListPool):
-                    return self.call_library(library.contains, [instance, item])
-                truth = self.truth(self.call_special(instance, "__contains__", [item], node), node)
-                return self.predicate_value(truth)
+    def _object_contains(self, item: StagedValue, container: StagedValue, node: ast.AST) -> Any:
+        """`in` of a list, a dict, or an object with `__contains__`."""
 
-            has_key = self.truth(self.for_each_class(container, node, has_item), node)
-            if name == "NotIn":
-                has_key = self.negate(has_key)
-            return self.predicate_value(has_key)
+        def has_item(kind: type, instance: StagedValue) -> StagedValue:
+            if issubclass(kind, DictPool):
+                return containers.contains_key(self, kind, instance, item)
+            if issubclass(kind, ListPool):
+                return self.call_library(library.contains, [instance, item])
+            truth = self.truth(self.call_special(instance, "__contains__", [item], node), node)
+            return self.predicate_value(truth)
+
+        return self.truth(self.for_each_class(container, node, has_item), node)
+
+    def _tuple_contains(self, item: StagedValue, container: StagedValue, node: ast.AST) -> Any:
+        """`in` of a tuple: whether the item is equal to one of its items. Raises NotSpeculable where that may differ
+        from identity, which Python compares first."""
         is_tuple = isinstance(container.layout, TupleLayout) or (
             isinstance(container.layout, ConstantLayout) and type(container.layout.value) is tuple
         )
-        values = (item, *(self.items(container) if is_tuple else ()))
-        if any(number_kind(option) == "f" for value in values for option in options_of(value.layout)):
+        candidates = self.items(container) if is_tuple else []
+        options = [option for value in (item, *candidates) for option in options_of(value.layout)]
+        if any(number_kind(option) == "f" for option in options):
             raise NotSpeculable("`in` with floats has no graph: NaN is itself, but not equal to itself")
         if not is_tuple:
             raise NotSpeculable(f"`in` {with_article(container.layout)} has no graph")
-        if any(self._has_own_comparison(option) for value in values for option in options_of(value.layout)):
+        if any(map(self._has_own_comparison, options)):
             raise NotSpeculable("`in` a tuple with objects with a comparison of their own has no graph")
-        contains_item: Any = False
-        for candidate in self.items(container):
-            equal = self.truth(
-                self.dispatch_all([item, candidate], lambda pair: self._compare("Eq", pair[0], pair[1], node)), node
-            )
-            if isinstance(equal, bool):
-                contains_item = True if equal else contains_item
-            else:
-                contains_item = (
-                    contains_item
-                    if contains_item is True
-                    else equal
-                    if contains_item is False
-                    else self.emit("logical_or", contains_item, equal)
-                )
-        if name == "NotIn":
-            contains_item = self.negate(contains_item)
-        return self.predicate_value(contains_item)
+        is_in: Any = False
+        for candidate in candidates:
+            equal = self.dispatch_all([item, candidate], lambda pair: self._compare("Eq", pair[0], pair[1], node))
+            is_equal = self.truth(equal, node)
+            if is_in is False or is_equal is True:
+                is_in = is_equal
+            elif is_in is not True and is_equal is not False:
+                is_in = self.emit("logical_or", is_in, is_equal)
+        return is_in
 
     def _compare(self, name: str, left: StagedValue, right: StagedValue, node: ast.AST) -> StagedValue:
         layouts = left.layout, right.layout
-        if any(isinstance(layout, ArrayLayout) for layout in layouts) and name not in ("Is", "IsNot"):
-            return arithmetic.compare(self, name, left, right, node)
-        kinds = [number_kind(layout) for layout in layouts]
         if name in ("Is", "IsNot"):
             is_same = self._is_same(left, right)
-            if name == "IsNot":
-                is_same = self.negate(is_same)
-            return self.predicate_value(is_same)
-        if None not in kinds:
+            return self.predicate_value(self.negate(is_same) if name == "IsNot" else is_same)
+        is_on_array = any(isinstance(layout, ArrayLayout) for layout in layouts)
+        if is_on_array or None not in [number_kind(layout) for layout in layouts]:
             return arithmetic.compare(self, name, left, right, node)
         if any(isinstance(layout, ReferenceLayout) and self._has_comparison(layout) for layout in layouts):
             return self._compare_objects(name, left, right, node)
-        is_of_texts = (
-            text.is_text(left) and text.is_text(right) and any(isinstance(layout, TextLayout) for layout in layouts)
-        )
-        if name in ("Eq", "NotEq") and is_of_texts:
-            handles = [text.handle_of(self, operand) for operand in (left, right)]
-            return self.predicate_value(self.emit("equal" if name == "Eq" else "not_equal", *handles))
         if name not in ("Eq", "NotEq"):
             raise NotSpeculable(f"{layouts[0]} and {layouts[1]} are compared by order")
+        if text.is_text(left) and text.is_text(right) and any(isinstance(layout, TextLayout) for layout in layouts):
+            handles = [text.handle_of(self, operand) for operand in (left, right)]
+            return self.predicate_value(self.emit("equal" if name == "Eq" else "not_equal", *handles))
         for layout in layouts:
-            if isinstance(layout, ReferenceLayout):
-                for owner in layout.classes:
-                    if issubclass(owner, Pool):
-                        raise NotSpeculable(f"`==` of {with_article(class_name(owner))} has no graph")
-                    if self.require_class_value(owner, "__eq__") is not object.__eq__:
-                        raise NotSpeculable(f"{owner.__qualname__} has __eq__")
-                    if self.require_class_value(owner, "__ne__") is not object.__ne__:
-                        raise NotSpeculable(f"{owner.__qualname__} has __ne__")
-            elif isinstance(layout, TupleLayout | StaticLayout) or (
-                isinstance(layout, ConstantLayout)
-                and type(layout.value) not in (bool, int, float, str, type(None))
-                and type(layout.value) not in (FunctionType, type)
-            ):
-                raise NotSpeculable(f"`==` of {with_article(layout)} has no graph")
+            self._require_plain_equality(layout)
         if all(isinstance(layout, ConstantLayout) for layout in layouts):
-            is_same = bool(layouts[0].value == layouts[1].value)  # type: ignore[union-attr]
+            is_equal = bool(layouts[0].value == layouts[1].value)  # type: ignore[union-attr]
         else:
-            is_same = self._is_same(left, right)
-        if name == "NotEq":
-            is_same = self.negate(is_same)
-        return self.predicate_value(is_same)
+            is_equal = self._is_same(left, right)
+        return self.predicate_value(self.negate(is_equal) if name == "NotEq" else is_equal)
+
+    def _require_plain_equality(self, layout: Layout) -> None:
+        """Raises NotSpeculable for values whose `==` is neither identity nor that of constants."""
+        if isinstance(layout, ReferenceLayout):
+            for owner in layout.classes:
+                if issubclass(owner, Pool):
+                    raise NotSpeculable(f"`==` of {with_article(class_name(owner))} has no graph")
+                if self.require_class_value(owner, "__eq__") is not object.__eq__:
+                    raise NotSpeculable(f"{owner.__qualname__} has __eq__")
+                if self.require_class_value(owner, "__ne__") is not object.__ne__:
+                    raise NotSpeculable(f"{owner.__qualname__} has __ne__")
+        elif isinstance(layout, TupleLayout | StaticLayout) or (
+            isinstance(layout, ConstantLayout)
+            and type(layout.value) not in (bool, int, float, str, type(None))
+            and type(layout.value) not in (FunctionType, type)
+        ):
+            raise NotSpeculable(f"`==` of {with_article(layout)} has no graph")
 
     def _has_comparison(self, layout: ReferenceLayout) -> bool:
         """Whether a class of objects defines a comparison."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 import inspect
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import redirect_stdout
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ from functools import cached_property, partial
 from io import StringIO
 from threading import RLock
 from types import CodeType, FunctionType, MethodType
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -72,8 +72,8 @@ from .layouts import (
 from .program_functions import function_key
 from .recording import Recorder, SpeculativeFunctionBase
 from .staging import PRINTED_TEXT, Requirements, Restart, Unreachable
-from .testing import broken_number
-from .walk import MAX_WALKED_CLASSES, WalkPlan, find_walk, is_walkable
+from .testing import number_to_break
+from .walk import MAX_WALKED_CLASSES, WalkPlan, find_kernel, is_walkable
 
 MAX_LOSSES = 3
 """A function may stay in Python after this number of calls that broke an assumption; it does if they are too
@@ -171,8 +171,8 @@ class SpeculativeGraph:
     def find_plan(self) -> WalkPlan | None:
         """The plan by which machine code reads the objects of a call; None unless the graph has machine code, too."""
         if self.plan is None and self.walked_classes and has_machine_code(self.traced.program):
-            form = find_walk()
-            self.plan = None if form is None else WalkPlan(form, self.fields, self.walked_classes)
+            kernel = find_kernel()
+            self.plan = None if kernel is None else WalkPlan(kernel, self.fields, self.walked_classes)
         return self.plan
 
     def encode(self, roots: dict[str, Any]) -> tuple[ObjectTable, list[Any]]:
@@ -208,55 +208,63 @@ class SpeculativeGraph:
         self, table: ObjectTable, leaves: Sequence[Any], results: Sequence[Any]
     ) -> tuple[Any, list[Callable[[], None]]]:
         """The result of the function, and the actions that commit the changes of a run to objects and variables."""
-        generation, main = self.generation, self.generation.main
+        main, assigned = self.generation.main, self.generation.requirements.assigned_keys
         assert main.result is not None
         remaining = iter(results)
         result = [next(remaining) for _ in main.result.types]
-        if not generation.requirements.assigned_keys:
+        if not assigned:
             return table.decode(main.result, iter(result)), []
         before: dict[HeapKey, list[Any]] = dict(self._split(leaves))
-        writes = list[Callable[[], None]]()
-        changed = {
-            key: [next(remaining) for _ in range(count)]
-            for key, count in self.value_counts
-            if key in generation.requirements.assigned_keys
-        }
+        changed = {key: [next(remaining) for _ in range(count)] for key, count in self.value_counts if key in assigned}
         after = {**before, **changed}
-        vectors: dict[type, dict[str, Sequence[Any]]] = {}
-        for key, values in after.items():
-            if isinstance(key, AllocationKey):
-                table.materialize(key, int(values[0]))
-            elif isinstance(key, FieldKey):
-                vectors.setdefault(key.owner, {})[key.name] = values
-        additions = list[int]()
-        for key in generation.requirements.assigned_keys:
-            if isinstance(key, FieldKey) and not issubclass(key.owner, ListPool):
-                change = before[key], after[key]
-                writes += [partial(_writer(key.owner), *row) for row in table.changes(key, *change)]
-                additions += table.objects_given_attribute(key, *change)
-            elif isinstance(key, VariableKey) and any(map(_differs, before[key], after[key])):
-                writes.append(partial(key.write, table.decode(self.variables[key], iter(after[key]))))
-            elif isinstance(key, PlaceKey) and any(map(_differs, before[key], after[key])):
-                instance = table.static_objects.get(key.owner)
-                if instance is not None:
-                    writes.append(partial(key.write, instance, table.decode(self.variables[key], iter(after[key]))))
+        for key in self.allocations:
+            table.materialize(key, int(after[key][0]))
+        writes = [write for key in assigned for write in self._key_writes(table, key, before[key], after[key])]
+        writes += self._new_object_writes(table, after)
+        self._check_additions(table, before, after)
+        writes += self._list_writes(table, before, after)
+        return table.decode(main.result, iter(result)), writes
+
+    def _key_writes(
+        self, table: ObjectTable, key: HeapKey, before: Sequence[Any], after: Sequence[Any]
+    ) -> Iterator[Callable[[], None]]:
+        """The actions that commit the changes of a field of older objects, or of a variable."""
+        if isinstance(key, FieldKey):
+            if not issubclass(key.owner, ListPool):
+                yield from (partial(_writer(key.owner), *row) for row in table.changes(key, before, after))
+        elif any(map(_differs, before, after)):
+            if isinstance(key, VariableKey):
+                yield partial(key.write, table.decode(self.variables[key], iter(after)))
+            elif isinstance(key, PlaceKey) and key.owner in table.static_objects:
+                instance = table.static_objects[key.owner]
+                yield partial(key.write, instance, table.decode(self.variables[key], iter(after)))
+
+    def _new_object_writes(self, table: ObjectTable, after: _Heap) -> Iterator[Callable[[], None]]:
+        """The actions that give new objects and dicts their attributes and keys."""
+        requirements = self.generation.requirements
         for owner in table.fresh:
             if not issubclass(owner, ListPool):
-                orders = generation.requirements.creation_orders.get(owner, ())
-                late_names = generation.requirements.late_names
-                attributes = table.new_attributes(owner, orders, late_names, vectors.get(owner, {}))
-                writes += [partial(_writer(owner), *row) for row in attributes]
-        if len({*additions}) < len(additions):  # their order is not known
+                orders = requirements.creation_orders.get(owner, ())
+                vectors = _vectors_of(owner, after)
+                attributes = table.new_attributes(owner, orders, requirements.late_names, vectors)
+                yield from (partial(_writer(owner), *row) for row in attributes)
+
+    def _check_additions(self, table: ObjectTable, before: _Heap, after: _Heap) -> None:
+        """Raises LayoutMiss if a run gives an older object several new attributes: their order is not known."""
+        additions = list[int]()
+        for key in self.generation.requirements.assigned_keys:
+            if isinstance(key, FieldKey) and not issubclass(key.owner, ListPool):
+                additions += table.objects_given_attribute(key, before[key], after[key])
+        if len({*additions}) < len(additions):
             raise LayoutMiss("an object", "one that gets at most one new attribute", "one that gets several")
-        for owner in {key.owner: None for key in changed if isinstance(key, FieldKey)}:
+
+    def _list_writes(self, table: ObjectTable, before: _Heap, after: _Heap) -> Iterator[Callable[[], None]]:
+        """The actions that commit the changes of lists."""
+        owners = {key.owner: None for key in self.generation.requirements.assigned_keys if isinstance(key, FieldKey)}
+        for owner in owners:
             if issubclass(owner, ListPool):
-                old_vectors = {
-                    key.name: vector
-                    for key, vector in before.items()
-                    if isinstance(key, FieldKey) and key.owner is owner
-                }
-                writes += [partial(write_list, *row) for row in table.list_changes(owner, old_vectors, vectors[owner])]
-        return table.decode(main.result, iter(result)), writes
+                changes = table.list_changes(owner, _vectors_of(owner, before), _vectors_of(owner, after))
+                yield from (partial(write_list, *row) for row in changes)
 
     def _split(self, leaves: Sequence[Any]) -> Iterator[tuple[HeapKey, list[Any]]]:
         """The values of each field and variable among the arguments of the program."""
@@ -265,6 +273,15 @@ class SpeculativeGraph:
         for key, count in self.value_counts:
             yield key, list(leaves[position : position + count])
             position += count
+
+
+_Heap: TypeAlias = Mapping[HeapKey, Sequence[Any]]
+"""The values of all keys, before or after a run."""
+
+
+def _vectors_of(owner: type, heap: _Heap) -> dict[str, Sequence[Any]]:
+    """The vectors of the fields of a class, by name."""
+    return {key.name: vectors for key, vectors in heap.items() if isinstance(key, FieldKey) and key.owner is owner}
 
 
 def _writer(owner: type) -> Callable[[Any, str, Any], None]:
@@ -280,10 +297,6 @@ class FailedRun(NamedTuple):
     tag: str
     traced: TracedProgram
     leaves: Sequence[Any]
-
-
-def _constant(value: Any, _: object) -> Any:
-    return value
 
 
 def _differs(first: Any, second: Any) -> bool:
@@ -344,8 +357,9 @@ class SpeculativeFunction(SpeculativeFunctionBase):
         self.reason: str | None = "it takes * or ** parameters" if _takes_stars(python.__code__) else None
         """The reason for which calls run in Python; None while they are speculated."""
         self.attempts = 0
-        self.misses: deque[str] = deque(maxlen=MAX_EVENTS)
-        self.broken: dict[tuple[str, int, str], int] = {}
+        self.events: deque[str] = deque(maxlen=MAX_EVENTS)
+        """The reasons for which calls ran in Python, or the graph was made again."""
+        self.failure_counts: dict[tuple[str, int, str], int] = {}
         """The number of times that each assumption broke, by its file, line and claim."""
         self.failed_runs: deque[FailedRun] = deque(maxlen=MAX_FAILED_RUNS)
         """The last runs of graphs that did not return."""
@@ -355,8 +369,8 @@ class SpeculativeFunction(SpeculativeFunctionBase):
         """The arguments of watched calls, until there is a graph."""
         self._times: CallTimes | None = None if engine is not None or check else CallTimes()
         """The times of calls; None where a graph may be slower: its engine was chosen, or calls are checked."""
-        self._broken: tuple[int | None, SpeculativeGraph | None, SpeculativeGraph] | None = None
-        """The graph with an assertion that fails, by its number and the sound graph."""
+        self._failing: tuple[int, SpeculativeGraph | None, SpeculativeGraph] | None = None
+        """The number of an assertion, the graph, and the same graph with that assertion failing."""
         self._lock = RLock()
 
     def __repr__(self) -> str:
@@ -386,18 +400,19 @@ class SpeculativeFunction(SpeculativeFunctionBase):
         with self._lock:
             if self.checks:
                 return self._run_both(roots, arguments, keywords)
-            times = None if broken_number() is not None else self._times
+            times = None if number_to_break() is not None else self._times
             is_timed = times is not None and self.graph is not None and times.is_python_next()
-            start = call_times.read_clock()
-            attempt = None if is_timed else self._run_graph(roots)
-            if attempt is not None and times is not None:
-                self._note_time(times, True, call_times.read_clock() - start)
+            if not is_timed:
+                start = call_times.read_clock()
+                attempt = self._run_graph(roots)
+                if attempt is not None:
+                    if times is not None:
+                        self._note_time(times, True, call_times.read_clock() - start)
+                    return attempt[0]
         if is_timed:
             return self._run_timed(arguments, keywords)
-        if attempt is None:
-            self.counts.python += 1
-            return self._run_python(arguments, keywords)
-        return attempt[0]
+        self.counts.python += 1
+        return self._run_python(arguments, keywords)
 
     def _run_timed(self, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
         """Run the call in Python, unwatched, to compare its time with that of the graph."""
@@ -544,7 +559,7 @@ class SpeculativeFunction(SpeculativeFunctionBase):
         """If a run ended for lack of room, enlarge the room; returns whether it is larger now."""
         number = None if outcome.error is None else number_in(str(getattr(outcome.error, "message", "")))
         owner = None if number is None else graph.assumptions[number].grows
-        if owner is None or broken_number() is not None:
+        if owner is None or number_to_break() is not None:
             return False
         room = max(MIN_ROOM, graph.room.get(owner, 0) * 4)
         count = 1 if isinstance(owner, AllocationKey) else max(1, len(table.rows.get(owner, ())))
@@ -560,7 +575,7 @@ class SpeculativeFunction(SpeculativeFunctionBase):
         if self.attempts >= MAX_ATTEMPTS:
             self.reason = reason
             self._samples.clear()
-        self.misses.append(f"no graph is made, since {reason}")
+        self.events.append(f"no graph is made, since {reason}")
 
     def _note_failure(self, graph: SpeculativeGraph, outcome: Outcome, leaves: Sequence[Any]) -> None:
         """Note which assumption broke in a run of the graph that did not return."""
@@ -570,15 +585,14 @@ class SpeculativeFunction(SpeculativeFunctionBase):
             claim, key = f"the run returns ({type(error).__name__}: {error})", ("", 0, str(error).splitlines()[0])
         else:
             assumption = graph.assumptions[number]
-            assumption.broken_count += 1
             claim = f"`{assumption.source}`: {assumption.claim}"
             key = (assumption.location.file, assumption.location.line, assumption.claim)
-        self.misses.append(f"an assertion failed: {claim}")
+        self.events.append(f"an assertion failed: {claim}")
         call = self.counts.watch + self.counts.graph + self.counts.python + 1
         self.failed_runs.append(FailedRun(call, claim, str(getattr(error, "tag", None) or ""), graph.traced, leaves))
-        if broken_number() is not None:
+        if number_to_break() is not None:
             return
-        self.broken[key] = self.broken.get(key, 0) + 1
+        self.failure_counts[key] = self.failure_counts.get(key, 0) + 1
         if self._require_handlers(graph.generation, number):
             self.counts.fallbacks += 1
             self.graph = None
@@ -610,18 +624,19 @@ class SpeculativeFunction(SpeculativeFunctionBase):
         while True:
             if self.graph is None:
                 self.graph = self._build(roots)
-            graph = self.graph if broken_number() is None else self._broken_graph(roots)
+            number = number_to_break()
+            graph = self.graph if number is None else self._find_failing_graph(roots, number)
             try:
                 graph.check_definitions()
                 return graph, *graph.encode(roots)
             except LayoutMiss as miss:
-                self.misses.append(str(miss))
+                self.events.append(str(miss))
                 self._climb(graph, roots, miss)
                 self.graph = None
             except ShapesDiffer as error:
                 if not self._observation.seek_static_objects():
                     raise
-                self.misses.append(str(error))
+                self.events.append(str(error))
                 self.graph = None
 
     def _climb(self, graph: SpeculativeGraph, roots: dict[str, Any], miss: LayoutMiss) -> None:
@@ -637,51 +652,27 @@ class SpeculativeFunction(SpeculativeFunctionBase):
         if self._observation.climbs == before:
             raise miss
 
-    def _build(self, roots: dict[str, Any], broken_number: int | None = None) -> SpeculativeGraph:
-        """Make the graph for the observed layouts and this call. Raises NotSpeculable."""
-        if broken_number is None:
+    def _build(self, roots: dict[str, Any], failing_number: int | None = None) -> SpeculativeGraph:
+        """Make the graph for the observed layouts and this call. With a number, the assertion of this number fails.
+        Raises NotSpeculable."""
+        if failing_number is None:
             if self.builds >= self.build_bound:
                 raise NotSpeculable(f"its graph was already made {self.builds} times, which is the bound")
             self.builds += 1
             if self._times is not None:
                 self._times.begin_again()
         observation, requirements = self._observation, self._requirements
-
-        def observe() -> bool:
-            """Observe the requirements; returns whether a layout has changed that was there before."""
-            places: list[dict[Any, Layout]] = [observation.arguments, observation.fields, observation.variables]
-            before, pool_count = [dict(layouts) for layouts in places], len(observation.merged_pools)
-            fields, variables = list(requirements.fields), list(requirements.variables)
-            if any(observation.observe(sample, fields, variables) for sample in (*self._samples, roots)):
-                requirements.forget_static_objects()
-                return True
-            has_changed = any(
-                now.get(key) != layout for now, old in zip(places, before, strict=True) for key, layout in old.items()
-            )
-            return has_changed or len(observation.merged_pools) > pool_count
-
         for _ in range(MAX_RESTARTS):
-            fields, variables = list(requirements.fields), list(requirements.variables)
-            if any(observation.observe(sample, fields, variables) for sample in (*self._samples, roots)):
-                requirements.forget_static_objects()
+            if self._observe(roots):
                 continue
             if requirements.rename_pools(observation) or requirements.add_places(observation.instances):
                 continue
-            generation = Generation(
-                self.python, observation, requirements, self.recorder.arms_taken, observe, broken_number
-            )
-            try:
-                spec = generation.main_spec(list(roots))
-                traced = Function(spec.python_function, read=partial(_constant, spec)).traced_for_declared_types()
-            except Restart:
-                continue
-            except TagloomError as error:
-                raise NotSpeculable(error.message) from None
-            except Unreachable:
-                if self._require_handlers(generation, None):
-                    continue
-                raise NotSpeculable(f"{self.python.__name__} returns on no path of a graph") from None
-            break
+            observe = partial(self._observe_requirements, roots)
+            taken = self.recorder.arms_taken
+            generation = Generation(self.python, observation, requirements, taken, observe, failing_number)
+            traced = self._generate(generation, list(roots))
+            if traced is not None:
+                break
         else:
             raise NotSpeculable(f"its generation started again {MAX_RESTARTS} times")
         self._samples.clear()
@@ -697,12 +688,46 @@ class SpeculativeFunction(SpeculativeFunctionBase):
             observation.room,
         )
 
-    def _broken_graph(self, roots: dict[str, Any]) -> SpeculativeGraph:
-        """The graph with one assertion that fails."""
-        number = broken_number()
-        if self._broken is None or self._broken[:2] != (number, self.graph):
-            self._broken = number, self.graph, self._build(roots, number)
-        return self._broken[2]
+    def _observe(self, roots: dict[str, Any]) -> bool:
+        """Observe what the graph requires in the watched calls and in this one. Returns whether that must be repeated,
+        since some objects turned out not to be static."""
+        requirements = self._requirements
+        fields, variables = list(requirements.fields), list(requirements.variables)
+        if any(self._observation.observe(sample, fields, variables) for sample in (*self._samples, roots)):
+            requirements.forget_static_objects()
+            return True
+        return False
+
+    def _observe_requirements(self, roots: dict[str, Any]) -> bool:
+        """Observe requirements that generation has found. Returns whether it must start again, since a layout that was
+        there before has changed."""
+        observation = self._observation
+        places: list[dict[Any, Layout]] = [observation.arguments, observation.fields, observation.variables]
+        before, pool_count = [dict(layouts) for layouts in places], len(observation.merged_pools)
+        if self._observe(roots) or len(observation.merged_pools) > pool_count:
+            return True
+        return any(now.get(key) != old[key] for now, old in zip(places, before, strict=True) for key in old)
+
+    def _generate(self, generation: Generation, names: Sequence[str]) -> TracedProgram | None:
+        """The program for arguments of these names; None if generation must start again, with the requirements that it
+        has found. Raises NotSpeculable."""
+        try:
+            spec = generation.main_spec(names)
+            return Function(spec.python_function, read=lambda _: spec).traced_for_declared_types()
+        except Restart:
+            return None
+        except TagloomError as error:
+            raise NotSpeculable(error.message) from None
+        except Unreachable:
+            if self._require_handlers(generation, None):
+                return None
+            raise NotSpeculable(f"{self.python.__name__} returns on no path of a graph") from None
+
+    def _find_failing_graph(self, roots: dict[str, Any], number: int) -> SpeculativeGraph:
+        """The graph whose assertion of this number fails."""
+        if self._failing is None or self._failing[:2] != (number, self.graph):
+            self._failing = number, self.graph, self._build(roots, number)
+        return self._failing[2]
 
     @property
     def build_bound(self) -> int:
@@ -790,7 +815,7 @@ class SpeculativeFunction(SpeculativeFunctionBase):
                         assumption.claim,
                         assumption.reason,
                         "in the graph",
-                        self.broken.get(key, 0),
+                        self.failure_counts.get(key, 0),
                     )
                 )
         return Explanation(
@@ -800,7 +825,7 @@ class SpeculativeFunction(SpeculativeFunctionBase):
             self.build_bound,
             self.reason,
             tuple(rows),
-            tuple(self.misses),
+            tuple(self.events),
             tuple(Failure(run.call, run.claim, run.tag) for run in self.failed_runs),
             forecast,
             None if self._times is None else self._times.medians,

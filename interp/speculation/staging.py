@@ -312,13 +312,13 @@ class Staging:
         requirements: Requirements,
         arms_taken: Callable[[CodeType, int, int], set[bool]],
         observe: Callable[[], bool],
-        broken_number: int | None = None,
+        failing_number: int | None = None,
     ) -> None:
         """`observe` observes the required fields and variables, and returns whether a layout has changed. `arms_taken`
-        returns which arms of the test at a position watched calls took. The assertion numbered `broken_number` fails,
+        returns which arms of the test at a position watched calls took. The assertion numbered `failing_number` fails,
         for tests."""
         self.function, self.observation, self.requirements = function, observation, requirements
-        self.arms_taken, self.observe, self.broken_number = arms_taken, observe, broken_number
+        self.arms_taken, self.observe, self.failing_number = arms_taken, observe, failing_number
         self.assumptions: dict[tuple[Any, ...], Assumption] = {}
         self.class_numbers: dict[type, int] = {}
         self.resolution_orders: dict[type, tuple[type, ...]] = {}
@@ -483,9 +483,9 @@ class Staging:
             )
             self.assumptions[key] = assumption
         assumption.is_caught |= handler is not None
-        is_broken = assumption.number == self.broken_number
+        is_failing = assumption.number == self.failing_number
         before, self.current_node = self.current_node, node
-        self.emit("assert", False if is_broken else condition, error="AssertionError", message=label(assumption))
+        self.emit("assert", False if is_failing else condition, error="AssertionError", message=label(assumption))
         self.current_node = before
         if isinstance(condition, bool | np.bool_):
             raise Unreachable

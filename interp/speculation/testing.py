@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 
-_BROKEN_NUMBER: ContextVar[int | None] = ContextVar("broken assumption", default=None)
+_NUMBER_TO_BREAK: ContextVar[int | None] = ContextVar("assumption to break", default=None)
 
-broken_number: Callable[[], int | None] = _BROKEN_NUMBER.get
-"""The number of the assumption whose assertion fails, or None."""
+number_to_break: Callable[[], int | None] = _NUMBER_TO_BREAK.get
+"""The number of the assumption whose assertion is made to fail, or None."""
 
 
 @contextmanager
@@ -27,8 +27,8 @@ def break_assumption(number: int) -> Iterator[None]:
     ...     double(4), double.counts.graph
     (8, 1)
     """
-    token = _BROKEN_NUMBER.set(number)
+    token = _NUMBER_TO_BREAK.set(number)
     try:
         yield
     finally:
-        _BROKEN_NUMBER.reset(token)
+        _NUMBER_TO_BREAK.reset(token)

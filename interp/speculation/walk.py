@@ -8,6 +8,7 @@ foresee, it gives up, and `follow` reads the objects, or says what is different.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from functools import cache
 from math import prod
 from typing import Any, NamedTuple
 
@@ -76,10 +77,10 @@ class _Room(NamedTuple):
 class WalkPlan:
     """A plan for walks: the classes and fields of a graph as words, and the room that the last walk needed."""
 
-    def __init__(self, form: Any, fields: Mapping[Any, Layout], classes: Mapping[type, frozenset[str]]) -> None:
-        """A plan for fields, by their keys, whose layouts are walkable. `form` is the module `walk_kernel`. `classes`
+    def __init__(self, kernel: Any, fields: Mapping[Any, Layout], classes: Mapping[type, frozenset[str]]) -> None:
+        """A plan for fields, by their keys, whose layouts are walkable. `kernel` is the module `walk_kernel`. `classes`
         has all classes of objects, each with names that no instance may have as attributes of its own."""
-        self._form, self._walk = form, form.load_walk()
+        self._kernel, self._walk = kernel, kernel.load_walk()
         self._fields = fields
         self.classes = {owner: number for number, owner in enumerate(classes)}
         """The number of each class."""
@@ -96,38 +97,49 @@ class WalkPlan:
         return id(referent)
 
     def _build_words(self, classes: Mapping[type, frozenset[str]]) -> list[int]:
-        form, address = self._form, self._address
+        """The words of the plan, whose form `walk_kernel` states; numbers the vectors of all fields."""
+        kernel, address = self._kernel, self._address
         header = [len(classes), *map(address, (None, True, int, float, bool, dict, ConcreteArray, np.ndarray))]
         words = [*header, address("_value"), address("_type"), object.__basicsize__]
-        entries, rows, arrays = len(words), _FIRST_FIELD, 0
-        words += [0] * (form.CLASS_WORDS * len(classes))
+        class_entries, row_count, array_count = len(words), _FIRST_FIELD, 0
+        words += [0] * (kernel.CLASS_WORDS * len(classes))
         for owner, number in self.classes.items():
             own_fields = [(key, layout) for key, layout in self._fields.items() if key.owner is owner]
-            first_field, first_name = len(words), len(words) + form.FIELD_WORDS * len(own_fields)
+            first_field = len(words)
             for key, layout in own_fields:
-                kind, details = form.REFERENCE, (0, 0)
-                if isinstance(layout, ArrayLayout):
-                    kind, details = form.ARRAY, (address(intern_type(layout.type)), _array_bytes(layout))
-                elif isinstance(layout, NumberLayout):
-                    kind = {"i": form.INTEGER, "f": form.FLOAT, "b": form.BOOLEAN}[layout.kind]
-                elif isinstance(layout, ReferenceLayout):
-                    details = sum(1 << self.classes[target] for target in layout.classes), layout.is_optional
-                elif isinstance(layout, ConstantLayout):
-                    kind = form.ABSENT if layout.value is UNASSIGNED else form.CONSTANT
-                    details = address(layout.value), 0
-                self._vectors[key] = arrays if kind == form.ARRAY else rows
-                words += [kind, address(key.name), self._vectors[key], *map(int, details)]
-                arrays, rows = arrays + (kind == form.ARRAY), rows + len(layout.types) * (kind != form.ARRAY)
+                kind, *details = self._describe_field(layout)
+                if kind == kernel.ARRAY:
+                    self._vectors[key] = array_count
+                    array_count += 1
+                else:
+                    self._vectors[key] = row_count
+                    row_count += len(layout.types)
+                words += [kind, address(key.name), self._vectors[key], *details]
+            first_name = len(words)
             words += map(address, sorted(classes[owner]))
-            entry = entries + form.CLASS_WORDS * number
+            entry = class_entries + kernel.CLASS_WORDS * number
             names = first_name, len(classes[owner])
-            words[entry : entry + form.CLASS_WORDS] = [address(owner), first_field, len(own_fields), *names]
-        self._row_count, self._arrays = rows, arrays
+            words[entry : entry + kernel.CLASS_WORDS] = [address(owner), first_field, len(own_fields), *names]
+        self._row_count, self._array_count = row_count, array_count
         return words
+
+    def _describe_field(self, layout: Layout) -> tuple[int, int, int]:
+        """The kind of a field, and the two words that depend on it."""
+        kernel = self._kernel
+        match layout:
+            case ArrayLayout(type_):
+                return kernel.ARRAY, self._address(intern_type(type_)), _array_bytes(layout)
+            case NumberLayout(kind):
+                return {"i": kernel.INTEGER, "f": kernel.FLOAT, "b": kernel.BOOLEAN}[kind], 0, 0
+            case ReferenceLayout(classes, is_optional):
+                return kernel.REFERENCE, sum(1 << self.classes[target] for target in classes), int(is_optional)
+            case ConstantLayout(value):
+                return kernel.ABSENT if value is UNASSIGNED else kernel.CONSTANT, self._address(value), 0
+        raise AssertionError(f"no walk reads {layout}")
 
     def _make_room(self, objects: int, capacities: Any) -> _Room:
         """The room for this many objects, and arrays of this many objects of each class."""
-        offsets, end = np.zeros(self._arrays, np.int64), 0
+        offsets, end = np.zeros(self._array_count, np.int64), 0
         for key, layout in self._fields.items():
             if isinstance(layout, ArrayLayout):
                 offsets[self._vectors[key]] = end
@@ -139,7 +151,7 @@ class WalkPlan:
         """Follow the fields of objects of these classes, and append the objects to which they lead. No object may have
         as its attributes one of the dicts `outside`, given by their identities. Returns None, with the list as before,
         if something is not as planned."""
-        count, form = len(objects), self._form
+        count, kernel = len(objects), self._kernel
         class_numbers = [self.classes.get(owner, -1) for owner in classes]
         if -1 in class_numbers:
             return None
@@ -147,36 +159,46 @@ class WalkPlan:
         room = self._room  # a call on another thread may replace it
         while True:
             size, namespaces = max(room.objects, count, len(outside_ids)), list[Any]()
-            words, rows = np.zeros((self._row_count, size), np.int64), np.zeros(len(self.classes), np.int64)
+            words = np.zeros((self._row_count, size), np.int64)
             words[_CLASSES, :count] = class_numbers
-            table, arrays = (
-                np.zeros((1 << (4 * size - 1).bit_length(), 2), np.int64),
-                np.empty(room.array_bytes, np.uint8),
+            row_counts = np.zeros(len(self.classes), np.int64)
+            table = np.zeros((1 << (4 * size - 1).bit_length(), 2), np.int64)
+            arrays = np.empty(room.array_bytes, np.uint8)
+            total = self._walk(
+                self._plan,
+                id(objects),
+                id(namespaces),
+                count,
+                outside_ids,
+                table,
+                words,
+                words.view(np.float64),
+                arrays.__array_interface__["data"][0],
+                room.offsets,
+                room.capacities,
+                row_counts,
             )
-            lists, numbers = (id(objects), id(namespaces)), (words, words.view(np.float64))
-            places = arrays.__array_interface__["data"][0], room.offsets, room.capacities, rows
-            total = self._walk(self._plan, *lists, count, outside_ids, table, *numbers, *places)
             if total >= 0:
-                vectors = {key: self._read_vectors(key, total, words, arrays, room, rows) for key in self._fields}
+                vectors = {key: self._read_vectors(key, total, words, arrays, room, row_counts) for key in self._fields}
                 return Walk(words[_CLASSES, :total], words[_CLASS_ROWS, :total], vectors)
             del objects[count:]
-            if total == form.UNPLANNED:
+            if total == kernel.UNPLANNED:
                 return None
-            if total == form.TOO_SMALL:
+            if total == kernel.TOO_SMALL:
                 room = self._make_room(2 * size, room.capacities)
             else:
                 capacities = room.capacities.copy()
-                capacities[form.TOO_SMALL - 1 - total] *= 2
+                capacities[kernel.TOO_SMALL - 1 - total] *= 2
                 room = self._make_room(room.objects, capacities)
             self._room = room
 
-    def _read_vectors(self, key: Any, count: int, words: Any, arrays: Any, room: _Room, rows: Any) -> list[Any]:
+    def _read_vectors(self, key: Any, count: int, words: Any, arrays: Any, room: _Room, row_counts: Any) -> list[Any]:
         """The vector of a field: of arrays, with a row for each object of the class; of others, one for each object."""
         layout, number = self._fields[key], self._vectors[key]
         if isinstance(layout, ConstantLayout):
             return []
         if isinstance(layout, ArrayLayout):
-            shape = int(rows[self.classes[key.owner]]), *_sizes(layout)
+            shape = int(row_counts[self.classes[key.owner]]), *_sizes(layout)
             return [np.ndarray(shape, layout.type.dtype.numpy, arrays, int(room.offsets[number]))]
         vector = words[number, :count]
         if isinstance(layout, NumberLayout) and layout.kind != "i":
@@ -184,16 +206,20 @@ class WalkPlan:
         return [vector]
 
 
-def find_walk() -> Any:
-    """The module `walk_kernel`, with its machine code loaded; None until then. The first call has it compiled, unless
-    it is on disk, and loaded on another thread."""
-    if "walk" not in _loaded:
-        _loaded["walk"] = None
-        HelperThread(_load)
-    return _loaded["walk"]
+_kernels: list[Any] = []
+"""The module `walk_kernel`, once its machine code is loaded."""
 
 
-_loaded: dict[str, Any] = {}
+@cache
+def _start_loading() -> HelperThread:
+    """Have the machine code of walks compiled, unless it is on disk, and loaded, on another thread."""
+    return HelperThread(_load)
+
+
+def find_kernel() -> Any:
+    """The module `walk_kernel`, with its machine code loaded; None until then. The first call begins to load it."""
+    _start_loading()
+    return _kernels[0] if _kernels else None
 
 
 def _load() -> None:
@@ -201,4 +227,4 @@ def _load() -> None:
 
     compiler_process.compile_and_wait(walk_kernel.TASK)
     if compiler_process.is_enabled() and walk_kernel.load_walk() is not None:
-        _loaded["walk"] = walk_kernel
+        _kernels.append(walk_kernel)

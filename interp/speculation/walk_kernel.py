@@ -57,7 +57,7 @@ constant has its address."""
 MAX_INTEGER = 2**62
 """The least integer that no field may have."""
 _NAMESPACE = -2
-"""What the table of addresses has for the dict of an object's attributes."""
+"""The position that the table of addresses has for the dict of an object's attributes."""
 _C_CONTIGUOUS = 1
 _DATA, _FLAGS = 0, 6
 """The words of a NumPy array, after the head of the object, which are part of NumPy's binary interface."""
@@ -66,7 +66,6 @@ peek: Any = peek_word
 _get_item: Any = types.ExternalFunction("PyDict_GetItemWithError", int64(int64, int64))
 _get_attribute: Any = types.ExternalFunction("PyObject_GetAttr", int64(int64, int64))
 _get_attributes: Any = types.ExternalFunction("PyObject_GenericGetDict", int64(int64, int64))
-_get_class: Any = types.ExternalFunction("PyObject_Type", int64(int64))
 _get_list_item: Any = types.ExternalFunction("PyList_GetItem", int64(int64, int64))
 _append: Any = types.ExternalFunction("PyList_Append", types.int32(int64, int64))
 _to_integer: Any = types.ExternalFunction("PyLong_AsLongLong", int64(int64))
@@ -95,6 +94,15 @@ def _claim_namespace(table, namespace):  # type: ignore[no-untyped-def]
         return False
     table[slot, 0], table[slot, 1] = namespace, _NAMESPACE
     return True
+
+
+@kernel
+def _find_class(plan, owner):  # type: ignore[no-untyped-def]
+    """The number of the class at an address; the number of classes if the plan does not have it."""
+    number = 0
+    while number < plan[CLASS_COUNT] and plan[len(HEADER) + CLASS_WORDS * number] != owner:
+        number += 1
+    return number
 
 
 @kernel
@@ -133,7 +141,10 @@ def _read_number(plan, kind, value, owner, words, floats, vector, position):  # 
 
 @kernel
 def _follow(plan, objects, namespaces, count, outside, table, words, floats, base, offsets, capacities, row_counts):  # type: ignore[no-untyped-def]
-    """What `walk` does, but an error of Python may be left."""
+    """`walk`, without clearing errors of Python.
+
+    The list of objects is a worklist: an object that a reference leads to for the first time is appended. The table has
+    the position of each object by its address."""
     class_word, capacity = plan[HEAD] // 8 - 1, min(words.shape[1], len(table) // 4)
     if count > capacity or len(outside) > capacity:
         return TOO_SMALL
@@ -176,9 +187,7 @@ def _follow(plan, objects, namespaces, count, outside, table, words, floats, bas
             elif kind == REFERENCE:
                 slot = _find_slot(table, value)
                 if table[slot, 0] == 0:
-                    target = 0
-                    while target < plan[CLASS_COUNT] and plan[len(HEADER) + CLASS_WORDS * target] != owner:
-                        target += 1
+                    target = _find_class(plan, owner)
                     if target == plan[CLASS_COUNT]:
                         return UNPLANNED
                     if count == capacity:

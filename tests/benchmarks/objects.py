@@ -220,10 +220,10 @@ def make_ablation(name):
 
 def load_walk():
     """Wait until the machine code that reads objects is loaded; afterwards, the next run uses it."""
-    from tagloom.interp.speculation.walk import find_walk
+    from tagloom.interp.speculation.walk import find_kernel
 
     deadline = time.monotonic() + WALK_SECONDS
-    while find_walk() is None and time.monotonic() < deadline:
+    while find_kernel() is None and time.monotonic() < deadline:
         time.sleep(0.1)
 
 

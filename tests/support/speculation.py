@@ -76,7 +76,7 @@ def compare(speculated: SpeculativeFunction, calls: list[tuple[Any, ...]], varia
         assert seen[0][1] == seen[1][1], f"call {position}: {seen[0][0]} is not {seen[1][0]}, or objects differ"
     module[python.__name__] = python
     _write(module, values[1])
-    assert not [event for event in speculated.misses if INTERNAL_ERROR in event]
+    assert not [event for event in speculated.events if INTERNAL_ERROR in event]
 
 
 def _read(module: dict[str, Any], name: str) -> Any:

@@ -74,7 +74,7 @@ def test_program(name: str) -> None:
     expected = run_calls(PROGRAMS[name], lambda python: python)
     for position, (seen_state, expected_state) in enumerate(zip(seen, expected, strict=True)):
         assert seen_state == expected_state, f"call {position}"
-    assert not [event for event in function.misses if INTERNAL_ERROR in event]
+    assert not [event for event in function.events if INTERNAL_ERROR in event]
     assert function.builds <= function.build_bound
     assert (function.reason is not None) == (name in IN_PYTHON), function.explain()
     assert name in IN_PYTHON or function.counts.graph >= 5

@@ -36,7 +36,7 @@ def test_scenario(name: str) -> None:
     expected = run_calls(SCENARIOS[name], lambda python: python)
     for position, (one, other) in enumerate(zip(seen, expected, strict=True)):
         assert one == other, f"call {position}"
-    assert not [event for event in function.misses if INTERNAL_ERROR in event]
+    assert not [event for event in function.events if INTERNAL_ERROR in event]
     assert function.builds <= function.build_bound
     assert (counts[-1] == counts[FIRST_CALLS]) == (name not in IN_PYTHON), function.explain()
 
@@ -63,7 +63,7 @@ def test_edge_case(name: str) -> None:
     """Results, printed lines, exceptions and all state are those of Python after each call, in a graph or not."""
     seen, function, _ = run_speculated(ALL[name])
     assert seen == run_calls(ALL[name], lambda python: python)
-    assert not [event for event in function.misses if INTERNAL_ERROR in event]
+    assert not [event for event in function.events if INTERNAL_ERROR in event]
 
 
 def test_counts() -> None:

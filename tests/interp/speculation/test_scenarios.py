@@ -156,10 +156,10 @@ def test_function_that_stays_in_python_is_called_as_it_is() -> None:
     sign = tl.speculate(engine="reference")(_sign)
     for n in (1, -1, 1, *[2**70] * 3):
         sign(n)
-    counts, misses, python = dict(sign.recorder.counts), list(sign.misses), sign.counts.python
+    counts, events, python = dict(sign.recorder.counts), list(sign.events), sign.counts.python
     assert sign.reason is not None and counts
     assert [sign(5), sign(-5)] == [True, False]
-    assert (dict(sign.recorder.counts), list(sign.misses)) == (counts, misses)
+    assert (dict(sign.recorder.counts), list(sign.events)) == (counts, events)
     assert sign.counts.python == python + 2
 
 

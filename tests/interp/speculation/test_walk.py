@@ -309,5 +309,5 @@ def test_broken_walks_are_caught(name: str) -> None:
 def test_programs_run_on_walks(seed: int, tmp_path: Path, monkeypatch: MonkeyPatch) -> None:
     """Random programs whose objects are walked do what they do in Python."""
     monkeypatch.setattr(speculative_function, "has_machine_code", lambda program: True)
-    monkeypatch.setattr(speculative_function, "find_walk", lambda: walk_kernel)
+    monkeypatch.setattr(speculative_function, "find_kernel", lambda: walk_kernel)
     check_program(seed, tmp_path)
