@@ -135,22 +135,22 @@ class ExportedInterpreter:
             leaf_names = [name for layout in layouts for name in layout.leaf_names]
             values = dict(zip(leaf_names, leaves, strict=True))
             memories = [TensorStorage(self.start_value(each, values)) for each in self.program.inputs]
-            return self.finish(memories, self.evaluate_graph(self.program.graph, memories, ()))
+            return self.assign_and_nest(memories, self.evaluate_graph(self.program.graph, memories, ()))
 
         python = DerivedFunction(self.name, self.listing.definition(), evaluate)
         spec = function_spec(python, list(zip(names, types, strict=True)))
         variables = {target: array for target, array in self.arrays.items() if isinstance(array, Variable)}
         return ExportedFunction(python, spec, variables)
 
-    def start_value(self, each: ProgramInput, values: Mapping[str, Any]) -> Any:
+    def start_value(self, program_input: ProgramInput, values: Mapping[str, Any]) -> Any:
         """The value of an input of the outermost graph, where `values` are those of arguments."""
-        if each.kind == "user_input":
-            return values[each.name]
-        if each.kind == "constant_input":
-            return each.target
-        if each.kind not in CONSTANT_KINDS:
-            raise unsupported("construct", f"the program has an input that is no array: {each.kind}")
-        return read_variable(self.arrays.get(each.target))
+        if program_input.kind == "user_input":
+            return values[program_input.name]
+        if program_input.kind == "constant_input":
+            return program_input.target
+        if program_input.kind not in CONSTANT_KINDS:
+            raise unsupported("construct", f"the program has an input that is no array: {program_input.kind}")
+        return read_variable(self.arrays.get(program_input.target))
 
     def parameter_type(self, name: str) -> Type:
         """The type of an input of the program; an error names the first line."""
@@ -164,7 +164,7 @@ class ExportedInterpreter:
 
         return self.listing.call_at((1, 0), ["inputs"], find)  # type: ignore[no-any-return]
 
-    def finish(self, memories: Sequence[Memory], results: Sequence[Any]) -> Any:
+    def assign_and_nest(self, memories: Sequence[Memory], results: Sequence[Any]) -> Any:
         """Assign the variables that the program changes, and nest its results. `memories` are those of its inputs."""
         outputs = self.program.outputs
         if len(outputs) != len(results):
@@ -173,11 +173,12 @@ class ExportedInterpreter:
         values = [each.read() if isinstance(each, TensorStorage | TensorView) else each for each in results]
 
         def assign() -> Any:
-            for each, memory in zip(self.program.inputs, memories, strict=True):
-                if memory.root.version and each.kind == "user_input":
-                    raise unsupported("construct", f"the program changes its argument {each.name} in place")
+            for program_input, memory in zip(self.program.inputs, memories, strict=True):
+                if memory.root.version and program_input.kind == "user_input":
+                    message = f"the program changes its argument {program_input.name} in place"
+                    raise unsupported("construct", message)
                 if memory.root.version:
-                    self.assign(each.target, memory.read())
+                    self.assign(program_input.target, memory.read())
             user_values = []
             for output, value in zip(outputs, values, strict=True):
                 match output.kind:
@@ -246,7 +247,7 @@ class ExportedInterpreter:
             results = as_results(call_row(row, operands, {"node": call}))
             self.bind(node, scope, row, [TensorStorage(result) for result in results])
             return
-        keywords = self.keywords(row, node, scope)
+        keywords = self.row_keywords(row, node, scope)
         if row.takes_result:
             keywords["result"] = self.result_type(node, scope)
         subject = next(iter(node.arguments))[1] if node.arguments else None
@@ -268,7 +269,7 @@ class ExportedInterpreter:
                 self.memory(scope, argument).write(value)
         self.bind(node, scope, row, [TensorStorage(result) for result in results[:count]])
 
-    def keywords(self, row: AtenRow, node: ExportedNode, scope: ExportedScope) -> dict[str, Any]:
+    def row_keywords(self, row: AtenRow, node: ExportedNode, scope: ExportedScope) -> dict[str, Any]:
         """The arguments of a row by name, without those that do not change what it computes."""
         keywords = {}
         for name, argument in node.arguments:

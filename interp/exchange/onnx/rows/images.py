@@ -105,6 +105,24 @@ def resize_matrix(
     return matrix, is_outside
 
 
+def fit_sizes(
+    shape: Sequence[int], resized_axes: Sequence[int], sizes: Sequence[int], policy: str
+) -> tuple[list[float], list[float]]:
+    """The factors by which all axes are resized, and their sizes then, for the sizes that some axes shall get. Unless
+    the policy is "stretch", all these have the same factor, the smallest or the largest."""
+    require(all(shape[axis] for axis in resized_axes), "Resize gives no size to an axis without elements")
+    factors, wanted = [1.0] * len(shape), [float(size) for size in shape]
+    targets = dict(zip(resized_axes, sizes, strict=True))
+    ratios = [targets[axis] / shape[axis] for axis in resized_axes]
+    if policy != "stretch":
+        ratio = min(ratios) if policy == "not_larger" else max(ratios)
+        targets = {axis: math.floor(ratio * shape[axis] + 0.5) for axis in resized_axes}
+        ratios = [ratio] * len(resized_axes)
+    for axis, ratio in zip(resized_axes, ratios, strict=True):
+        factors[axis], wanted[axis] = ratio, float(targets[axis])
+    return factors, wanted
+
+
 @operator("Resize", version=10, static=(1,))
 def resize_by_scales(x: Any, scales: Any, *, mode: str = "nearest") -> Any:
     return resize(x, None, scales, mode="linear" if mode == "bilinear" else mode,
@@ -125,18 +143,10 @@ def resize(
     require(has_sizes or (scales is not None and scales.size > 0), "Resize has neither sizes nor scales")
     require(mode in ("nearest", "linear", "cubic"), "mode is none of nearest, linear and cubic")
     resized_axes = list(range(rank)) if axes is None else [axis_position(axis, rank) for axis in axes]
-    factors, wanted = [1.0] * rank, [float(size) for size in shape]
     if has_sizes:
-        require(all(shape[axis] for axis in resized_axes), "Resize gives no size to an axis without elements")
-        targets = dict(zip(resized_axes, integers(sizes), strict=True))
-        ratios = [targets[axis] / shape[axis] for axis in resized_axes]
-        if keep_aspect_ratio_policy != "stretch":
-            ratio = min(ratios) if keep_aspect_ratio_policy == "not_larger" else max(ratios)
-            targets = {axis: math.floor(ratio * shape[axis] + 0.5) for axis in resized_axes}
-            ratios = [ratio] * len(resized_axes)
-        for axis, ratio in zip(resized_axes, ratios, strict=True):
-            factors[axis], wanted[axis] = ratio, float(targets[axis])
+        factors, wanted = fit_sizes(shape, resized_axes, integers(sizes), keep_aspect_ratio_policy)
     else:
+        factors, wanted = [1.0] * rank, [float(size) for size in shape]
         for axis, factor in zip(resized_axes, np.asarray(scales, np.float64).reshape(-1), strict=True):
             factors[axis], wanted[axis] = float(factor), float(factor) * shape[axis]
     parts = [0.0] * rank + [1.0] * rank

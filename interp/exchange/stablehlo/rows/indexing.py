@@ -9,6 +9,7 @@ import numpy as np
 
 from .....core.frontend.array_api.common import shape_of
 from ..interpreter import HloRegion
+from ..module import OperationBlock
 from ..operations import row, tl, unsupported
 from .common import clamp_start, dimension_numbers, dtype_of, move_axes, rank_of, sizes_of
 from .regions import single_operations
@@ -130,6 +131,17 @@ def spread_range(first: Any, batch_rank: int, ranges: Sequence[int], axis: int, 
     return first + offsets if isinstance(first, np.ndarray) else tl.add(first, offsets)
 
 
+def update_function(block: OperationBlock) -> str:
+    """The name of the function that combines elements with updates as the region of a scatter says."""
+    if block.results == (block.parameters[1],):
+        return "scatter"
+    names = single_operations(block)
+    function = UPDATES.get(names[0], "") if names else ""
+    if not function:
+        raise unsupported("op", "scatter whose region is neither one operation nor the update is not imported")
+    return function
+
+
 @row("scatter")
 def scatter(
     *operands: Any, regions: list[HloRegion], scatter_dimension_numbers: str, unique_indices: bool = False
@@ -139,13 +151,7 @@ def scatter(
     if len(operands) != 3:
         raise unsupported("op", "scatter of several arrays at once is not imported")
     x, starts, updates = operands
-    block = regions[0].block
-    function = "scatter"
-    if block.results != (block.parameters[1],):
-        names = single_operations(block)
-        function = UPDATES.get(names[0], "") if names else ""
-        if not function:
-            raise unsupported("op", "scatter whose region is neither one operation nor the update is not imported")
+    function = update_function(regions[0].block)
     numbers = dimension_numbers(scatter_dimension_numbers)
     inserted = {*numbers.get("inserted_window_dims", []), *numbers.get("input_batching_dims", [])}
     is_scalar = rank_of(x) == 0
