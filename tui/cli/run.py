@@ -196,19 +196,26 @@ def run(
     if is_part := bool(fetch or feed):
         part, arguments = build_partial(subject, args or [], fetch or [], feed or [])
         outcome = part.run(*arguments, engine=engine, **options)
-    elif isinstance(subject, Function):
-        program_and_graph(subject, values := parse_arguments(subject, args or []))
-        outcome = subject.run_arguments(subject.source.unflatten_arguments(values), RunOptions(**options), engine)
     else:
-        program, graph = program_and_graph(subject)
-        job = Job(graph, default_structure(graph), program, breaks_rules(graph, unchecked=unchecked))
-        outcome = run_job(job, parse_arguments(subject, args or []), RunOptions(**options), engine)
+        outcome = run_whole(subject, args or [], RunOptions(**options), engine, unchecked=unchecked)
     print_outcome(outcome, stats=stats, as_document=as_document, is_part=is_part)
     if timeline is not None:
         write_file(timeline, cluster_trace_document(outcome))
     if is_terminal(sys.stderr) and has_unfinished():
         print_diagnostic(f"the run ended before its compiler: `tagloom warm {escape_line(target)}` compiles ahead")
     raise typer.Exit(0 if outcome.status == "Returned" else 1)
+
+
+def run_whole(
+    subject: Runnable, words: Sequence[str], options: RunOptions, engine: str | None, *, unchecked: bool
+) -> Outcome:
+    """The outcome of a program or graph on the arguments that these words are."""
+    if isinstance(subject, Function):
+        program_and_graph(subject, values := parse_arguments(subject, words))
+        return subject.run_arguments(subject.source.unflatten_arguments(values), options, engine)
+    program, graph = program_and_graph(subject)
+    job = Job(graph, default_structure(graph), program, breaks_rules(graph, unchecked=unchecked))
+    return run_job(job, parse_arguments(subject, words), options, engine)
 
 
 def build_limits(*values: Any) -> Limits | None:
