@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import builtins
 from collections.abc import Callable, Iterable
-from typing import Any, NamedTuple
+from typing import Any
 
 from .. import dtypes
 from ..errors import TagloomError, Usage
@@ -28,6 +28,7 @@ from .trace.captures import read_variable
 from .trace.program_builder import RegionBuilder, current_region, emit_op, to_operand, to_weak_operand, unwrap_weak
 from .trace.source_location import user_location
 from .trace.symbol import Symbol
+from .trace.text import FormattedValue
 
 _INT = Type(dtypes.int64)
 
@@ -78,13 +79,6 @@ def print(*parts: Any) -> None:
     """Print a line of strings and values, separated by spaces, when the program runs. Lines are in program order."""
     separated = [text for part in parts for text in (" ", part)]
     print_joined(*separated[1:])
-
-
-class FormattedValue(NamedTuple):
-    """A value in a printed line, with a format of Python; an empty format shows the value as `print` does."""
-
-    value: Any
-    specification: str = ""
 
 
 def print_joined(*parts: Any) -> None:

@@ -312,16 +312,31 @@ _PLACEHOLDERS = re.compile(r"\{\{|\}\}|\{(?::[^{}]*)?\}")
 
 def format_text(text: str, operands: tuple[Any, ...]) -> str:
     """The text with operands in the places for them: as a literal in `{}`, and by a format of Python in `{:FORMAT}`,
-    where `{:}` shows what Python's `print` shows; `{{` and `}}` are braces. Arrays are always literals.
+    where `{:}` shows what Python's `print` shows; `{{` and `}}` are braces. Arrays are literals, but `{:s}` shows the
+    string with the code points in an array, and `{:r}` the list with its items.
 
     >>> format_text("{} of {{{}}}", (1, 2.5)), format_text("{} is {:}, {:.2f}", (True, True, 0.5))
     ('1 of {2.5}', 'true is True, 0.50')
+    >>> format_text("{:s}!", (np.array([104, 105]),))
+    'hi!'
+    >>> format_text("{:r}", (np.array([True, False]),))
+    '[True, False]'
     """
     pairs = zip(_find_placeholders(text), operands, strict=False)
     return fill_placeholders(text, [_format_operand(placeholder, operand) for placeholder, operand in pairs])
 
 
+STRING_PLACEHOLDER = "{:s}"
+"""The place for an array of code points, which is printed as a string."""
+LIST_PLACEHOLDER = "{:r}"
+"""The place for an array that is printed as a list of Python."""
+
+
 def _format_operand(placeholder: str, operand: Any) -> str:
+    if placeholder == STRING_PLACEHOLDER and np.ndim(operand) == 1:
+        return "".join(map(chr, operand))
+    if placeholder == LIST_PLACEHOLDER and np.ndim(operand):
+        return repr(np.asarray(operand).tolist())
     if placeholder == "{}" or isinstance(operand, Handle) or np.ndim(operand):
         return format_value(operand)
     number = np.asarray(operand)[()]
@@ -356,6 +371,11 @@ def print_type(*operands: Type, text: Any) -> Type:
         )
     _check_no_handles(operands)
     for placeholder, operand in zip(_find_placeholders(text), operands, strict=True):
+        has_one_axis = operand.shape is None or len(operand.shape) == 1
+        if placeholder == LIST_PLACEHOLDER and operand.shape != ():
+            continue
+        if placeholder == STRING_PLACEHOLDER and operand.dtype.kind == "i" and has_one_axis:
+            continue
         try:
             _format_operand(placeholder, np.zeros((), operand.dtype.numpy))
         except ValueError as error:

@@ -23,7 +23,7 @@ from typing import Any, NoReturn
 
 from ...errors import Invalid, Usage, describe_class
 from ...ops.effects import EFFECT_OPS
-from ..effects import FormattedValue, print_joined
+from ..effects import print_joined
 from ..trace.captures import read_variable
 from ..trace.choice import Choice
 from ..trace.numbers import number_kind
@@ -32,6 +32,7 @@ from ..trace.python_operations import fail_as_python, perform
 from ..trace.pytree import is_static
 from ..trace.source_location import is_internal_file, user_location
 from ..trace.stacked_items import DICT_CLASSES, StackedItems, has_stacked_items
+from ..trace.text import FormattedValue
 from .characters import Characters, SymbolicText, check_text
 from .choices import has_attributes
 from .convert import convert, is_converted
@@ -407,7 +408,14 @@ def _print(*values: Any, sep: Any = " ", end: Any = "\n", **keywords: Any) -> No
         return
     separator = " " if sep is None else sep
     joined = [part for text in parts for part in (separator, *text)][1:]
-    print_joined(*(FormattedValue(part) if is_symbolic(part) else part for part in joined))
+    print_joined(*map(_printable, joined))
+
+
+def _printable(part: Any) -> Any:
+    """A part of a printed line: a string, or a value with a format."""
+    if isinstance(part, Characters):
+        return part.printable()
+    return FormattedValue(part) if is_symbolic(part) else part
 
 
 def _str(*arguments: Any, **keywords: Any) -> Any:

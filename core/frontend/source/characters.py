@@ -1,8 +1,8 @@
 """The characters of strings that are known only when the program runs, such as the digits of a symbolic integer.
 
-A string is the list of its code points, whose length may be symbolic. A program reads such a string: it compares it,
-takes its length and its characters, and converts them to numbers. It is no value of a program: no loop carries it, and
-no function returns it.
+A string has parts, which are joined where it is printed or returned (`SymbolicText`), or it is the list of its code
+points, whose length may be symbolic (`Characters`). A program reads the code points: it compares strings, takes their
+length and characters, and converts them to numbers. A loop that makes a string longer carries its code points.
 """
 
 from __future__ import annotations
@@ -10,20 +10,23 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NoReturn
 
+import numpy as np
+
 from ...errors import Invalid
-from ..effects import FormattedValue
 from ..trace.captures import read_variable
+from ..trace.choice import Choice
 from ..trace.python_operations import perform
+from ..trace.pytree import TEXTS
 from ..trace.source_location import user_location
 from ..trace.stacked_items import has_stacked_items
-from ..trace.text import Text
+from ..trace.text import AS_CHARACTERS, CodePoints, FormattedValue, Text
 from . import library, open_lists
 from .convert import convert
 from .items import get_item
 from .open_lists import get_open_item
+from .option_operations import choose_operands
 from .trees import is_symbolic
 
-_DIGITS = frozenset("0123456789")
 _SYMBOL_MARK = "<symbolic "
 """What the text of a symbol begins with, where Python has formatted it while tracing."""
 
@@ -40,10 +43,10 @@ class SymbolicText(Text):
     """What to write where a program needs a value."""
 
     def __add__(self, other: Any) -> Any:
-        return SymbolicText((*self.parts, *_parts(other))) if isinstance(other, str | SymbolicText) else NotImplemented
+        return SymbolicText((*self.parts, *_parts(other))) if isinstance(other, str | Text) else NotImplemented
 
     def __radd__(self, other: Any) -> Any:
-        return SymbolicText((*_parts(other), *self.parts)) if isinstance(other, str | SymbolicText) else NotImplemented
+        return SymbolicText((*_parts(other), *self.parts)) if isinstance(other, str | Text) else NotImplemented
 
     def __str__(self) -> str:
         """The text with the names of the symbols, for messages of errors."""
@@ -56,7 +59,12 @@ class SymbolicText(Text):
         """Raises Invalid (F4) for what a program does not do with strings."""
         refuse_text(str(self)[:200])
 
-    __bool__ = __len__ = __iter__ = __getitem__ = __contains__ = __mul__ = __rmul__ = __mod__ = __hash__ = refuse
+    __bool__ = __len__ = __iter__ = __getitem__ = __contains__ = __mod__ = __hash__ = refuse
+
+    def __mul__(self, count: Any) -> Any:
+        return SymbolicText(self.parts * count) if type(count) is int and count > 0 else as_characters(self) * count
+
+    __rmul__ = __mul__
 
     def __eq__(self, other: object) -> Any:
         return as_characters(self) == other
@@ -85,8 +93,8 @@ class SymbolicText(Text):
 SymbolicText.__name__ = "string that the run computes"  # in messages
 
 
-def _parts(text: str | SymbolicText) -> tuple[Any, ...]:
-    return text.parts if isinstance(text, SymbolicText) else (check_text(text),)
+def _parts(text: str | Text) -> tuple[Any, ...]:
+    return text.parts if isinstance(text, Text) else (check_text(text),)
 
 
 def _describe_part(part: Any) -> str:
@@ -99,33 +107,37 @@ def _describe_part(part: Any) -> str:
     return f"{{{value._tagloom_value.name}}}" if is_symbolic(value) else str(value)
 
 
-class Characters:
-    """A string, by its code points and the characters that it may have."""
+class Characters(CodePoints):
+    """A string by its code points. Their number may be symbolic."""
 
-    __slots__ = ("alphabet", "codes")
-    VALUE_HINT = "a string of symbolic length is not a value of a program: return its characters as numbers"
+    __slots__ = ()
+    VALUE_HINT = "an array of its code points is tl.asarray([ord(c) for c in text])"
     """What to write where a program needs a value."""
-
-    def __init__(self, codes: list[Any], alphabet: frozenset[str]) -> None:
-        self.codes, self.alphabet = codes, alphabet
 
     def length(self) -> Any:
         """`len(self)`."""
         return open_lists.item_count(self.codes)
 
-    def item(self, index: Any) -> Characters:
+    def item(self, index: Any) -> Any:
         """`self[index]`."""
         item = _item_of(self.codes, index)
-        return Characters(item if isinstance(index, slice) else [item], self.alphabet)
+        return as_text(item if isinstance(index, slice) else [item])
 
     def __add__(self, other: Any) -> Any:
         if not is_text(other):
             return NotImplemented
-        others = as_characters(other)
-        return Characters([*self.codes, *others.codes], self.alphabet | others.alphabet)
+        return as_text([*self.codes, *as_characters(other).codes])
 
     def __radd__(self, other: Any) -> Any:
         return as_characters(other) + self if is_text(other) else NotImplemented
+
+    def __mul__(self, count: Any) -> Any:
+        if not self.codes:
+            return ""
+        is_known = type(count) in (bool, int)
+        return as_text(self.codes * count if is_known else open_lists.repeat_items(self.codes, count))
+
+    __rmul__ = __mul__
 
     def __eq__(self, other: object) -> Any:
         return is_text(other) and _apply(library.same_codes, self.codes, as_characters(other).codes)
@@ -150,11 +162,49 @@ class Characters:
 
     def isdigit(self) -> Any:
         """Whether all characters are digits, and there is one."""
-        if not all(map(str.isascii, self.alphabet)):
-            self.refuse()
         return _apply(library.are_digits, self.codes)
 
     isdecimal = isnumeric = isdigit
+
+    def isalpha(self) -> Any:
+        """Whether all characters are letters, and there is one."""
+        return _apply(library.are_letters, self.codes)
+
+    def isspace(self) -> Any:
+        """Whether all characters are spaces, and there is one."""
+        return _apply(library.are_spaces, self.codes)
+
+    def upper(self) -> Any:
+        """The string in capital letters."""
+        return as_text(_apply(library.upper_codes, self.codes))
+
+    def lower(self) -> Any:
+        """The string in small letters."""
+        return as_text(_apply(library.lower_codes, self.codes))
+
+    def lstrip(self, characters: Any = None) -> Any:
+        """The string without spaces, or without these characters, at its start."""
+        return as_text(_apply(library.strip_codes, self.codes, _codes_to_strip(characters)))
+
+    def rstrip(self, characters: Any = None) -> Any:
+        """The string without spaces, or without these characters, at its end."""
+        return as_text(_apply(library.strip_end_codes, self.codes, _codes_to_strip(characters)))
+
+    def strip(self, characters: Any = None) -> Any:
+        """The string without spaces, or without these characters, at both ends."""
+        return as_characters(self.lstrip(characters)).rstrip(characters)
+
+    def rjust(self, width: Any, fill: Any = " ") -> Any:
+        """The string with characters before it, up to a width."""
+        return as_text([*_apply(library.filling_codes, width - self.length(), self._single_code(fill)), *self.codes])
+
+    def ljust(self, width: Any, fill: Any = " ") -> Any:
+        """The string with characters after it, up to a width."""
+        return as_text([*self.codes, *_apply(library.filling_codes, width - self.length(), self._single_code(fill))])
+
+    def zfill(self, width: Any) -> Any:
+        """The string with zeros between its sign and its digits, up to a width."""
+        return as_text(_apply(library.fill_with_zeros, self.codes, width))
 
     def startswith(self, prefix: Any) -> Any:
         """Whether the string begins with another one."""
@@ -169,13 +219,34 @@ class Characters:
             self.refuse()
         return self.item(place(len(part))) == part if part else True
 
+    def find(self, part: Any) -> Any:
+        """The position of the first occurrence of a string; -1 if there is none."""
+        return _apply(library.find_codes, self.codes, as_characters(part).codes) if is_text(part) else self.refuse()
+
+    def index(self, part: Any) -> Any:
+        """The position of the first occurrence of a string; a ValueError if there is none."""
+        return _apply(library.index_codes, self.codes, as_characters(part).codes) if is_text(part) else self.refuse()
+
+    def replace(self, part: Any, other: Any) -> Any:
+        """The string with another one in place of each occurrence of a part."""
+        if not (is_text(part) and is_text(other)) or (type(part) is str and not part):
+            self.refuse()
+        return as_text(_apply(library.replace_codes, self.codes, as_characters(part).codes, as_characters(other).codes))
+
     def count(self, part: Any) -> Any:
-        """How often the string has a character."""
-        return _apply(library.count_item, self.codes, self._single_code(part))
+        """How often the string has a part."""
+        if not is_text(part) or (type(part) is str and not part):
+            self.refuse()
+        return _apply(library.count_codes, self.codes, as_characters(part).codes)
 
     def has(self, part: Any) -> Any:
-        """`part in self`, for a character."""
-        return _apply(library.has_item, self.codes, self._single_code(part))
+        """`part in self`."""
+        if not is_text(part):
+            self.refuse()
+        codes = as_characters(part).codes
+        if type(open_lists.item_count(codes)) is int and open_lists.item_count(codes) == 1:
+            return _apply(library.has_item, self.codes, _item_of(codes, 0))
+        return self.find(part) >= 0
 
     def _single_code(self, text: Any) -> Any:
         codes = as_characters(text).codes if is_text(text) else []
@@ -185,19 +256,21 @@ class Characters:
 
     def number(self) -> Any:
         """`int(self)`."""
-        if not all(char.isascii() and (char.isalnum() or char in "+-.") for char in self.alphabet):
-            self.refuse()  # Python ignores spaces and underscores, and knows other digits
         return _apply(library.number_of_codes, self.codes)
 
     def code(self) -> Any:
         """`ord(self)`."""
         return self._single_code(self)
 
+    def printable(self) -> FormattedValue:
+        """The code points as an array, which is printed as a string."""
+        return FormattedValue(open_lists.stack_items(self.codes).columns, "s")
+
     def refuse(self, *arguments: object, **options: object) -> NoReturn:
         """Raises Invalid (F4) for what a program does not do with strings."""
         refuse_text(repr(self))
 
-    __bool__ = __len__ = __iter__ = __getitem__ = __contains__ = __mul__ = __rmul__ = __mod__ = __hash__ = refuse
+    __bool__ = __len__ = __iter__ = __getitem__ = __contains__ = __mod__ = __hash__ = refuse
     __str__ = __format__ = refuse
 
     def __repr__(self) -> str:
@@ -223,37 +296,72 @@ def refuse_text(description: str) -> NoReturn:
 
 
 def is_text(value: Any) -> bool:
-    """Whether a value is a string, known or not."""
-    return isinstance(value, str | SymbolicText | Characters)
+    """Whether a value is a string, known or not, or one of several."""
+    return isinstance(value, (str, *TEXTS)) or (type(value) is Choice and all(map(is_text, value.options)))
 
 
 def is_symbolic_text(value: Any) -> bool:
-    """Whether a value is a string that is known only when the program runs."""
-    return isinstance(value, SymbolicText | Characters)
+    """Whether a value is a string that is known only when the program runs, and not one of several."""
+    return isinstance(value, TEXTS)
 
 
 def as_characters(text: Any) -> Characters:
     """The characters of a string. Raises Invalid (F4) for one with a symbolic value in it that is not an integer."""
     if isinstance(text, Characters):
         return text
-    result = Characters([], frozenset())
+    if type(text) is Choice:
+        chosen = choose_operands(lambda option: Characters(as_characters(option).codes), text)
+        return as_characters(chosen)
+    codes = list[Any]()
     for part in (text,) if isinstance(text, str) else text.parts:
-        result = result + _part_characters(part, text)
-    return result
+        codes += _part_codes(part, text)
+    return Characters(codes)
+
+
+AS_CHARACTERS.cell_contents = as_characters
+
+
+def as_text(codes: list[Any]) -> Any:
+    """The string with these code points; one of Python if all of them are known.
+
+    >>> as_text([104, 105])
+    'hi'
+    """
+    return "".join(map(chr, codes)) if all(type(code) is int for code in codes) else Characters(codes)
+
+
+def character(code: Any) -> Characters:
+    """`chr(code)`, of a symbolic integer."""
+    return Characters([_apply(library.check_code, code)])
 
 
 def binary_text(number: Any) -> Characters:
     """`bin(number)`, of a symbolic integer."""
-    return Characters(_apply(library.codes_of_binary, number), frozenset("-01b"))
+    return Characters(_apply(library.codes_of_binary, number))
 
 
-def _part_characters(part: Any, text: SymbolicText) -> Characters:
+def _codes_to_strip(characters: Any) -> list[int]:
+    """The code points of the characters that a method strips; those of Python's ASCII spaces for None."""
+    if characters is None:
+        return [9, 10, 11, 12, 13, 28, 29, 30, 31, 32]
+    if type(characters) is not str:
+        refuse_text("characters to strip that are known only when the program runs")
+    return list(map(ord, characters))
+
+
+def _part_codes(part: Any, text: Any) -> list[Any]:
     if isinstance(part, str):
-        return Characters(list(map(ord, part)), frozenset(part))
+        return list(map(ord, part))
+    if isinstance(part, CodePoints):
+        return part.codes
     value = read_variable(part)
-    if isinstance(part, FormattedValue) or not is_symbolic_integer(value):
+    if isinstance(part, FormattedValue):
         text.refuse()
-    return Characters(_apply(library.codes_of_integer, value), _DIGITS | {"-"})
+    if not is_symbolic(value) and np.asarray(value).dtype.kind == "i":  # while the structure of a loop is found
+        return list(map(ord, str(int(value))))
+    if not is_symbolic_integer(value):
+        text.refuse()
+    return _apply(library.codes_of_integer, value)  # type: ignore[no-any-return]
 
 
 def is_symbolic_integer(value: Any) -> bool:

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from ... import dtypes
 from ...errors import describe_class
 from ..trace.captures import VariableBase
 from ..trace.choice import Choice
@@ -22,7 +23,15 @@ from ..trace.source_location import is_installed_file
 from ..trace.stacked_items import DICT_CLASSES, StackedItems, TracedSet, dict_like, has_stacked_items
 from ..trace.symbol import array_namespace
 from ..trace.text import Text
-from .open_lists import DifferentItems, Scope, have_one_structure, open_like, unify_structures
+from .open_lists import (
+    UNIFY_CHOICES,
+    DifferentItems,
+    Scope,
+    have_one_structure,
+    open_like,
+    to_code_points,
+    unify_structures,
+)
 from .state import UNBOUND, AttributePlace, active_journal, is_unassigned
 from .trees import split, static_objects, zeros_like
 
@@ -33,25 +42,62 @@ MAX_NESTING = 2
 
 
 def unify_options(
-    values: Sequence[Any], scopes: Sequence[Scope] | None = None, own_keys: Collection[tuple[Any, ...]] = ()
+    values: Sequence[Any],
+    scopes: Sequence[Scope] | None = None,
+    own_keys: Collection[tuple[Any, ...]] = (),
+    *,
+    depth: int = 0,
+    is_repeated: bool = False,
 ) -> list[Any]:
     """These values with one structure: parts that differ become choices, each within its scope. Raises DifferentItems
-    where a program cannot choose between them. `own_keys` are those of attributes that are merged, too."""
+    where a program cannot choose between them. `own_keys` are those of attributes that are merged, too. The leaves are
+    arrays with `depth` axes of items of the lists around. `is_repeated` says that a loop turns the first value into the
+    second: a string that gets longer is then one by its code points, as are strings in more ways than a choice has."""
     scopes = scopes or [nullcontext] * len(values)
-    with suppress(DifferentItems):
-        values = unify_structures(values, scopes)
+    if not depth:
+        with suppress(DifferentItems):
+            values = unify_structures(values, scopes)
     if have_one_structure(list(map(split, values))):
         return list(values)
     kind = type(values[0])
     if all(type(value) is kind for value in values) and kind in (tuple, list, *DICT_CLASSES):
         keys = [list(value) if kind in DICT_CLASSES else list(range(len(value))) for value in values]
         if all(part_keys == keys[0] for part_keys in keys) and not any(map(has_stacked_items, values)):
-            parts = [unify_options([value[key] for value in values], scopes, own_keys) for key in keys[0]]
+            parts = [
+                unify_options([value[key] for value in values], scopes, own_keys, is_repeated=is_repeated)
+                for key in keys[0]
+            ]
             rows = list(zip(*parts, strict=True))
             if kind in DICT_CLASSES:
                 return [dict_like(values[0], dict(zip(keys[0], row, strict=True))) for row in rows]
             return [kind(row) for row in rows]
-    return _make_choices(values, scopes, own_keys)
+    if is_repeated and _is_prolonged(*values):
+        return unify_structures(to_code_points(values, scopes), scopes)
+    try:
+        return _make_choices(values, scopes, own_keys, depth)
+    except DifferentItems:
+        if depth:
+            raise
+    return unify_structures(to_code_points(values, scopes), scopes)
+
+
+UNIFY_CHOICES.cell_contents = unify_options
+
+
+def _is_prolonged(before: Any, after: Any) -> bool:
+    """Whether a string gets longer: a new option contains the longest one before."""
+    skeletons = [[_skeleton(option) for option in _options(value)] for value in (before, after)]
+    if any(None in each for each in skeletons):
+        return False
+    longest = max(map(str, skeletons[0]), key=len)
+    return bool(longest) and any(longest in str(each) and each not in skeletons[0] for each in skeletons[1])
+
+
+def _skeleton(option: Any) -> str | None:
+    """A string with a null character in place of each value; None for what is no string."""
+    if isinstance(option, Text):
+        return "".join(part if isinstance(part, str) else "\0" for part in option.parts)
+    return option if type(option) is str else None
 
 
 def like_model(content: Any, model: Any) -> Any:
@@ -60,10 +106,12 @@ def like_model(content: Any, model: Any) -> Any:
     try:
         return open_like(content, model)
     except DifferentItems:
-        return unify_options([content, model])[0]
+        return unify_options([content, model], is_repeated=True)[0]
 
 
-def _make_choices(values: Sequence[Any], scopes: Sequence[Scope], own_keys: Collection[tuple[Any, ...]]) -> list[Any]:
+def _make_choices(
+    values: Sequence[Any], scopes: Sequence[Scope], own_keys: Collection[tuple[Any, ...]], depth: int
+) -> list[Any]:
     options: list[Any] = []
     numbers = [
         [_option_number(option, options, scope, own_keys) for option in _options(value)]
@@ -77,6 +125,9 @@ def _make_choices(values: Sequence[Any], scopes: Sequence[Scope], own_keys: Coll
     choices = list[Any]()
     for value, own_numbers, scope in zip(values, numbers, scopes, strict=True):
         content = list(zeros)
+        if depth:
+            with scope():
+                content = [_zero_rows(option, value, depth) for option in options]
         for number, option in zip(own_numbers, _options(value), strict=True):
             content[number] = option
         number = own_numbers[0]
@@ -85,10 +136,27 @@ def _make_choices(values: Sequence[Any], scopes: Sequence[Scope], own_keys: Coll
             if not _is_first_numbering(own_numbers):
                 with scope():
                     number = array_namespace().asarray(np.array(own_numbers))[number]
+        elif depth:
+            with scope():
+                number = array_namespace().zeros(_shape_of(value, depth), dtype=dtypes.int64) + number
         choices.append(Choice(number, content))
     if not have_one_structure(list(map(split, choices))):
         raise DifferentItems
     return choices
+
+
+def _shape_of(value: Any, depth: int) -> tuple[Any, ...]:
+    """The sizes of the axes of items, of a value whose leaves are columns."""
+    return tuple(split(value).leaves[0].shape[:depth])
+
+
+def _zero_rows(option: Any, value: Any, depth: int) -> Any:
+    """Columns of the structure and types of these, of the length of those of another value, which are never read."""
+    tree, namespace = split(option), array_namespace()
+    leaves = [
+        namespace.zeros((*_shape_of(value, depth), *leaf.shape[depth:]), dtype=leaf.dtype) for leaf in tree.leaves
+    ]
+    return tree.rebuild(leaves)
 
 
 def _is_first_numbering(numbers: Sequence[int]) -> bool:
@@ -174,8 +242,8 @@ def _references(value: Any, own_keys: Collection[tuple[Any, ...]]) -> list[Any] 
         return [value.__func__, value.__self__]
     if isinstance(value, functools.partial):
         return [value.func, *value.args, *value.keywords.values()]
-    if isinstance(value, Text | Choice):
-        return list(value.parts if isinstance(value, Text) else (value.number, *value.options))
+    if isinstance(value, Choice):
+        return [value.number, *value.options]
     if type(value) is TracedSet:
         return [value.content()]
     if type(value) is StackedItems:

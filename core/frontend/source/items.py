@@ -37,6 +37,7 @@ from .nested_lists import (
     has_fixed_place,
     has_shared_lists,
     is_choice,
+    is_taken_from,
     is_valid,
     item_origin,
     note_assigned_list,
@@ -67,14 +68,21 @@ from .raising import raised, stage_assertion
 from .staging import stage_branch
 from .state import CONTAINERS, ItemsPlace, Variables, record_write, register_created
 from .tables import is_open_table, is_symbolic_key, may_grow, set_entry
-from .trees import is_one_of_several, is_rebuilt, is_symbolic, note_copied_records, split, static_objects
+from .trees import (
+    is_one_of_several,
+    is_rebuilt,
+    is_symbolic,
+    note_copied_records,
+    note_rebuilt,
+    split,
+    static_objects,
+)
 from .writes import (
     announce_items,
     announce_items_in_place,
     is_reordered,
     note_in_place,
     note_row_write,
-    refuse_rebuilt,
     replace_items,
 )
 from .writes import delete_item as delete_known_item
@@ -113,7 +121,9 @@ def get_item(container: Any, index: Any) -> Any:
         if is_there is False:
             raise raised(KeyError(index))
         stage_assertion(is_there, raised(KeyError(index)))
-        return select(list(container.values()), position)
+        values = list(container.values())
+        are_lists = all(type(each) is list for each in values)
+        return _select_list(values, position, index) if are_lists else select(values, position)
     if isinstance(container, np.ndarray):
         return array_namespace().asarray(container)[index]
     if isinstance(container, range):
@@ -154,21 +164,57 @@ def select(items: Sequence[Any], index: Any) -> Any:
     return note_copied_records(trees[0].rebuild([column[index] for column in columns]))
 
 
-def _select_list(container: list[Any], index: Any) -> Any:
-    """`container[index]`, of a list of lists: a change of the item is one in the list at that place."""
+def _select_list(container: list[Any], index: Any, key: Any = None) -> Any:
+    """`container[index]`, of a list of lists, or of the values of a dict, of which it is the one at this key: a change
+    of the item is one in the list at that place."""
     taken = find_taken_item(container, index)
     if taken is not None:
         return taken
-    item = select(container, index)
+    item = _select_items(container, index)
+    if any(item is option for option in container):  # all are empty
+        item = note_rebuilt(register_created(list(item)))
     if type(item) is list and is_rebuilt(item):
-        _note_options(item, container, index)
+        _note_options(item, container, index, key)
         note_list_choice(item, _position(container, index), container)
     return item
 
 
-def _note_options(item: list[Any], options: Sequence[list[Any]], index: Any) -> None:
+def _select_items(options: Sequence[Any], index: Any) -> Any:
+    """The option of this number, as a new list. If the program knows their lengths only at run time, it takes the first
+    one whose turn it is."""
+    if not any(map(_has_open_length, options)):
+        return select(options, index)
+    position = _position(options, index)
+
+    def choose_from(number: int) -> Any:
+        option = options[number]
+        if number == len(options) - 1:
+            return register_created(list(option))
+        return _branch(position == number, lambda: register_created(list(option)), lambda: choose_from(number + 1))
+
+    return choose_from(0)
+
+
+def _has_open_length(option: Any) -> bool:
+    return has_stacked_items(option) and type(item_count(option)) is not int
+
+
+def call_on_chosen(origin: ItemOrigin, call: Callable[[list[Any]], Any]) -> Any:
+    """What a method of a list returns that is one of several: it changes the one that is chosen."""
+    options = origin.container
+    position = _position(options, origin.index)
+
+    def call_from(number: int) -> Any:
+        if number == len(options) - 1:
+            return call(options[number])
+        return _branch(position == number, lambda: call(options[number]), lambda: call_from(number + 1))
+
+    return call_from(0)
+
+
+def _note_options(item: list[Any], options: Sequence[list[Any]], index: Any, key: Any = None) -> None:
     """Note of which lists a list is one, and so the lists in it."""
-    note_origin(item, tuple(options), index)
+    note_origin(item, tuple(options), index, key)
     if all(len(option) == len(item) for option in options):
         for position, part in enumerate(item):
             parts = [option[position] for option in options]
@@ -239,7 +285,12 @@ def get_or_default(table: dict[Any, Any], key: Any, default: Any = None) -> Any:
 def set_item(value: Any, container: Any, key: Any) -> None:
     """`container[index] = value`; where the index is symbolic, each item may be the one. A symbolic key that is not
     among those of a dict is a trap: a NotImplementedError. Raises Invalid (F4) for a long list and an empty dict."""
+    if is_taken_from(value, container, key):  # as `x[i] += [y]` assigns it
+        return
     origin = item_origin(container)
+    if origin is not None and is_choice(origin) and not _have_one_count(origin.container):
+        call_on_chosen(origin, lambda option: set_item(value, option, key))
+        return
     if origin is not None:
         changed = register_created(list(container))
         set_item(value, changed, key)
@@ -289,6 +340,10 @@ def set_item(value: Any, container: Any, key: Any) -> None:
 
 def delete_item(container: Any, key: Any) -> None:
     """`del container[key]`, also of a list whose items are known only at run time, or at a symbolic index."""
+    origin = item_origin(container) if type(container) is list else None
+    if origin is not None and is_choice(origin):
+        call_on_chosen(origin, lambda option: delete_item(option, key))
+        return
     is_open = type(container) in (list, deque) and (has_stacked_items(container) or is_symbolic_index(key))
     if is_open and type(key) is slice:
         announce_items(container)
@@ -350,13 +405,16 @@ def _change_list(row: list[Any], items: list[Any]) -> None:
     if not is_choice(origin):
         _write_in_array(items, origin)
     else:
-        count, *counts = map(item_count, origin.container)
-        if any(type(each) is not int or each != count for each in (count, *counts)):
-            refuse_rebuilt(row, "change a copy: x = list(x)")
         position = _position(origin.container, origin.index)
         for number, option in enumerate(origin.container):
             _change_list(option, _choose(position == number, items, list(option)))
     _replace_items(row, items, origin)
+
+
+def _have_one_count(containers: Sequence[Any]) -> bool:
+    """Whether lists are known to have as many items."""
+    count, *counts = map(item_count, containers)
+    return all(type(each) is int and each == count for each in (count, *counts))
 
 
 def _write_in_array(items: list[Any], origin: ItemOrigin) -> None:
@@ -400,7 +458,7 @@ def _replace_items(row: list[Any], items: list[Any], origin: ItemOrigin) -> None
 def _take_again(origin: ItemOrigin) -> list[Any]:
     """The items that a list has now where it comes from."""
     if is_choice(origin):
-        return list(select(origin.container, origin.index))
+        return list(_select_items(origin.container, origin.index))
     return list(take_item(stack_items(origin.container), place_of(origin)))
 
 
@@ -429,8 +487,12 @@ def _can_stack(table: dict[Any, Any], value: Any) -> bool:
     return all(split(each).leaves and not static_objects(each) and type(each) is not Choice for each in values)
 
 
+def _branch(test: Any, then: Callable[[], Any], otherwise: Callable[[], Any]) -> Any:
+    return stage_branch(test, then, otherwise, Variables(lambda: (), ()))
+
+
 def _choose(test: Any, then: Any, otherwise: Any) -> Any:
-    return stage_branch(test, lambda: then, lambda: otherwise, Variables(lambda: (), ()))
+    return _branch(test, lambda: then, lambda: otherwise)
 
 
 def _refuse(what: str, hint: str) -> NoReturn:

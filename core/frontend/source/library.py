@@ -279,6 +279,24 @@ def apply_key(items, key):
     return [key(item) for item in items]
 
 
+def join_items(items, codes_of):
+    """The code points of the texts of items, with commas between them."""
+    codes = []
+    for item in items:
+        codes.extend(codes_of(item))
+        codes.extend([44, 32])
+    return codes[:-2]
+
+
+def join_entries(pairs, codes_of):
+    """The same for the keys and values of a dict."""
+    codes = []
+    for key, value in pairs:
+        codes.extend(codes_of(key, value))
+        codes.extend([44, 32])
+    return codes[:-2]
+
+
 def codes_of_integer(n):
     """The code points of `str(n)`."""
     codes, rest = [], n if n < 0 else -n  # -2**63 has no positive counterpart
@@ -300,6 +318,7 @@ def number_of_codes(codes):
         if position == 0 and (code == 45 or code == 43):
             sign = 1 if code == 45 else -1
         elif code < 48 or code > 57:
+            check_literal(code)
             raise ValueError("invalid literal for int() with base 10")
         else:
             number = number * 10 - (code - 48)
@@ -309,12 +328,148 @@ def number_of_codes(codes):
     return sign * number
 
 
+def check_literal(code):
+    """Fails for a code point that Python may admit in the text of an integer, and that `number_of_codes` does not."""
+    if code > 127 or code == 95 or code == 32 or (code >= 9 and code <= 13):
+        raise NotImplementedError("int() of a text with spaces, underscores or digits of other scripts")
+
+
+def check_ascii(code):
+    """Fails for a code point whose kind of character is not known to a program."""
+    if code > 127:
+        raise NotImplementedError("a method of strings meets a character that is not ASCII")
+
+
+def check_code(code):
+    """The code point, which `chr` admits."""
+    if code < 0 or code > 1114111:
+        raise ValueError("chr() arg not in range(0x110000)")
+    return code
+
+
 def are_digits(codes):
     """Whether all code points are those of digits, and there is one."""
     for code in codes:
         if code < 48 or code > 57:
+            check_ascii(code)
             return False
     return len(codes) > 0
+
+
+def are_letters(codes):
+    """Whether all code points are those of letters, and there is one."""
+    for code in codes:
+        if not (65 <= code <= 90 or 97 <= code <= 122):
+            check_ascii(code)
+            return False
+    return len(codes) > 0
+
+
+def are_spaces(codes):
+    """Whether all code points are those of spaces, and there is one."""
+    for code in codes:
+        if not (9 <= code <= 13 or 28 <= code <= 32):
+            check_ascii(code)
+            return False
+    return len(codes) > 0
+
+
+def upper_codes(codes):
+    """The code points of `text.upper()`."""
+    result = []
+    for code in codes:
+        check_ascii(code)
+        result.append(code - 32 if 97 <= code <= 122 else code)
+    return result
+
+
+def lower_codes(codes):
+    """The code points of `text.lower()`."""
+    result = []
+    for code in codes:
+        check_ascii(code)
+        result.append(code + 32 if 65 <= code <= 90 else code)
+    return result
+
+
+def strip_codes(codes, others):
+    """The code points of `text.lstrip(characters)`."""
+    start = 0
+    while start < len(codes) and codes[start] in others:
+        start += 1
+    return codes[start:]
+
+
+def strip_end_codes(codes, others):
+    """The code points of `text.rstrip(characters)`."""
+    end = len(codes)
+    while end > 0 and codes[end - 1] in others:
+        end -= 1
+    return codes[:end]
+
+
+def filling_codes(count, code):
+    """This many copies of a code point."""
+    codes = []
+    for _ in range(count):
+        codes.append(code)
+    return codes
+
+
+def fill_with_zeros(codes, width):
+    """The code points of `text.zfill(width)`."""
+    has_sign = len(codes) > 0 and (codes[0] == 43 or codes[0] == 45)
+    start = 1 if has_sign else 0
+    return codes[:start] + filling_codes(width - len(codes), 48) + codes[start:]
+
+
+def has_codes_at(codes, part, start):
+    """Whether a text has another one at a position."""
+    for position in range(len(part)):
+        if codes[start + position] != part[position]:
+            return False
+    return True
+
+
+def find_codes(codes, part):
+    """`text.find(part)`."""
+    for start in range(len(codes) - len(part) + 1):
+        if has_codes_at(codes, part, start):
+            return start
+    return -1
+
+
+def index_codes(codes, part):
+    """`text.index(part)`."""
+    position = find_codes(codes, part)
+    if position < 0:
+        raise ValueError("substring not found")
+    return position
+
+
+def count_codes(codes, part):
+    """`text.count(part)`, of a part that has a character."""
+    count = start = 0
+    while start + len(part) <= len(codes):
+        if has_codes_at(codes, part, start):
+            count += 1
+            start += len(part)
+        else:
+            start += 1
+    return count
+
+
+def replace_codes(codes, part, other):
+    """The code points of `text.replace(part, other)`, of a part that has a character."""
+    result, start = [], 0
+    while start < len(codes):
+        if start + len(part) <= len(codes) and has_codes_at(codes, part, start):
+            result.extend(other)
+            start += len(part)
+        else:
+            result.append(codes[start])
+            start += 1
+    return result
 
 
 def same_codes(codes, others):

@@ -13,17 +13,16 @@ import numpy as np
 
 from ...errors import Invalid
 from ..trace.captures import read_variable
-from ..trace.choice import Choice
 from ..trace.program_builder import current_region
 from ..trace.python_operations import perform
 from ..trace.source_location import user_location
 from ..trace.stacked_items import StackedItems, has_stacked_items
 from . import library
-from .characters import Characters, as_characters, is_text, refuse_text
+from .characters import Characters, as_characters, as_text, is_text, refuse_text
 from .convert import convert
-from .items import get_or_default, refresh_taken_items, sort_items, take_out
+from .items import call_on_chosen, get_or_default, refresh_taken_items, sort_items, take_out
 from .mathematics import apply_math, check_power
-from .nested_lists import note_added_list, note_shared_lists
+from .nested_lists import is_choice, item_origin, note_added_list, note_shared_lists
 from .open_lists import insert_open_item, stack_items, take_slice
 from .operators import Operators
 from .pushed_items import PushedItems
@@ -47,7 +46,12 @@ def call_symbolic(operators: Operators, function: Any, arguments: tuple[Any, ...
         result = call_dict_method(function.__name__, owner, arguments, keywords)
         if result is not NotImplemented:
             return result
-    method = _METHODS.get((type(owner), getattr(function, "__name__", "")))
+    name = getattr(function, "__name__", "")
+    origin = item_origin(owner) if type(owner) is list and name in _CHANGES else None
+    if origin is not None and is_choice(origin):
+        with refresh_taken_items():
+            return call_on_chosen(origin, lambda option: operators.call(getattr(option, name), *arguments, **keywords))
+    method = _METHODS.get((type(owner), name))
     if method is not None:
         with refresh_taken_items():
             result = method(operators, owner, *arguments, **keywords)
@@ -59,6 +63,8 @@ def call_symbolic(operators: Operators, function: Any, arguments: tuple[Any, ...
     return NotImplemented
 
 
+_CHANGES = ("append", "clear", "extend", "insert", "pop", "remove", "reverse", "sort")
+"""The methods of lists that change them."""
 _KNOWN_TO_PYTHON = ("append", "appendleft", "clear", "copy", "extend")
 """The methods of lists and deques whose Python implementation is right even if the length is known only at run time."""
 
@@ -232,11 +238,9 @@ def _join(operators: Operators, separator: str, texts: Any) -> Any:
     if is_counted(texts):
         texts = push_all(texts)
     if isinstance(texts, PushedItems):
-        return operators.call(separator.join, collect_items(texts)) if separator else _join_pushed(texts)
+        return _join_pushed(separator, texts)
     if isinstance(texts, GeneratorType):
         return operators.call(separator.join, operators.call(list, texts))
-    if type(texts) in (list, tuple) and any(type(each) is Choice for each in texts):
-        return operators.choose(lambda *each: operators.call(separator.join, each), *texts)
     return join_strings(separator, texts)
 
 
@@ -246,20 +250,19 @@ def _rotate(operators: Operators, items: deque[Any], count: Any = 1) -> Any:
     return convert(library.rotate_items)(items, count)  # type: ignore[arg-type]
 
 
-def _join_pushed(texts: PushedItems) -> Any:
-    """`"".join(texts)`, of texts whose number is known only at run time."""
-    codes, alphabet = register_created([]), set[str]()
+def _join_pushed(separator: str, texts: PushedItems) -> Any:
+    """`separator.join(texts)`, of texts whose number is known only at run time."""
+    codes = register_created([])
 
     def add(text: Any) -> None:
         if not is_text(text):
             refuse_text("the join of what are not strings")
         characters = as_characters(text)
-        alphabet.update(characters.alphabet)
         announce_items(codes)
-        codes.extend(characters.codes)
+        codes.extend([*characters.codes, *map(ord, separator)])
 
     texts.push(add)
-    return Characters(codes, frozenset(alphabet))
+    return Characters(codes).item(slice(0, -len(separator))) if separator and codes else as_text(codes)
 
 
 _METHODS: dict[tuple[type, str], Callable[..., Any]] = {

@@ -33,16 +33,19 @@ class ItemOrigin(NamedTuple):
     """How often items of the container had been moved or replaced when the item was taken."""
     region: RegionBuilder
     """The region under trace when the item was taken."""
+    key: Any = None
+    """The key of the dict whose values the lists are of which it is one."""
 
 
-def note_origin(item: list[Any], container: list[Any] | tuple[list[Any], ...], index: Any) -> None:
-    """Note that a list is the item of another one at an index, or one of several lists."""
+def note_origin(item: list[Any], container: list[Any] | tuple[list[Any], ...], index: Any, key: Any = None) -> None:
+    """Note that a list is the item of another one at an index, or one of several lists, which may be those of a dict
+    with the one at this key."""
     region = current_region()
     assert region is not None, "only a trace has symbolic lengths and indices"
     aliases = region.specialization.aliases
     count = aliases.reordering_counts[id(container)]
     origin = ItemOrigin(
-        register_created(item), container, index, list(container), contents_of(container), count, region
+        register_created(item), container, index, list(container), contents_of(container), count, region, key
     )
     aliases.item_origins[id(item)] = origin
 
@@ -67,6 +70,16 @@ def item_origin(item: Any) -> ItemOrigin | None:
 def is_choice(origin: ItemOrigin) -> bool:
     """Whether a list is one of several, and not in an array."""
     return type(origin.container) is tuple
+
+
+def is_taken_from(item: Any, container: Any, key: Any) -> bool:
+    """Whether a list is the item of a list or dict with this symbolic index or key, so that it is there already."""
+    origin = item_origin(item) if type(item) is list else None
+    if origin is None:
+        return False
+    if isinstance(container, dict):
+        return _is_same(origin.key, key) and are_same(origin.container, list(container.values()))
+    return is_choice(origin) and _is_same(origin.index, key) and are_same(origin.container, container)
 
 
 def is_valid(origin: ItemOrigin) -> bool:

@@ -12,6 +12,7 @@ import operator
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from itertools import groupby
+from types import CellType
 from typing import Any, NoReturn
 
 import numpy as np
@@ -19,10 +20,11 @@ import numpy as np
 from ... import dtypes
 from ...errors import Invalid
 from ..trace.captures import read_variable
+from ..trace.choice import Choice
 from ..trace.numbers import DTYPES, higher_kind, number_kind, to_kind
 from ..trace.program_builder import to_operand, unwrap_weak
 from ..trace.python_operations import fail_as_python, perform
-from ..trace.pytree import TreeDef, unflatten
+from ..trace.pytree import TEXTS, TreeDef, unflatten
 from ..trace.source_location import user_location
 from ..trace.stacked_items import (
     DICT_CLASSES,
@@ -35,11 +37,14 @@ from ..trace.stacked_items import (
     has_stacked_items,
 )
 from ..trace.symbol import Symbol, array_namespace
+from ..trace.text import AS_CHARACTERS, CodePoints
 from .nested_lists import find_taken_item, note_origin, note_shared_lists
 from .raising import raised, stage_assertion
 from .state import register_created
 from .trees import Tree, note_copied, note_copied_records, split
 
+UNIFY_CHOICES: CellType = CellType()
+"""`unify_options` of `choices.py`, which sets it."""
 Scope = Callable[[], AbstractContextManager[Any]]
 
 
@@ -72,9 +77,16 @@ def unify_structures(values: Sequence[Any], scopes: Sequence[Scope] | None = Non
     if have_one_structure(trees):
         return list(values)
     kinds = {type(value) for value in values}
+    if len(kinds) > 1 and not depth and any(isinstance(value, CodePoints) for value in values):
+        values = to_code_points(values, scopes)
+        kinds = {type(value) for value in values}
+    if depth and Choice in kinds:
+        return UNIFY_CHOICES.cell_contents(values, scopes, depth=depth)  # type: ignore[no-any-return]
     if len(kinds) > 1:
         raise DifferentItems
     (kind,) = kinds
+    if issubclass(kind, CodePoints):
+        return [kind(codes) for codes in unify_structures([value.codes for value in values], scopes, depth)]
     if kind is list:
         return _unify_lists(values, scopes, depth)
     if kind is StackedItems:
@@ -94,6 +106,25 @@ def unify_structures(values: Sequence[Any], scopes: Sequence[Scope] | None = Non
         rows = [{key: part[k] for key, part in zip(keys, parts, strict=True)} for k in range(len(values))]
         return [dict_like(value, row) for value, row in zip(values, rows, strict=True)]
     return [tuple(part[k] for part in parts) for k in range(len(values))]
+
+
+def to_code_points(values: Sequence[Any], scopes: Sequence[Scope]) -> list[Any]:
+    """Strings by their code points, each within its scope. Raises DifferentItems where one has no such, or a value is
+    no string."""
+    texts = list[Any]()
+    for value, scope in zip(values, scopes, strict=True):
+        if not _is_text(value):
+            raise DifferentItems
+        with scope():
+            try:
+                texts.append(AS_CHARACTERS.cell_contents(value))
+            except Invalid:
+                raise DifferentItems from None
+    return texts
+
+
+def _is_text(value: Any) -> bool:
+    return isinstance(value, (str, *TEXTS)) or (type(value) is Choice and all(map(_is_text, value.options)))
 
 
 def _keys(value: Any) -> list[Any] | None:
@@ -278,9 +309,9 @@ def stack_items(container: Sequence[Any], depth: int = 0) -> StackedItems:
 
 
 def _stack_known(items: Sequence[Any], depth: int) -> Any:
-    values = list(map(read_variable, items))
+    values = [number_words(read_variable(item)) for item in items]
     try:
-        trees = [split(value) for value in unify_structures(values, depth=depth)]
+        trees = [split(value) for value in _unify_items(values, depth)]
     except DifferentItems:
         raise refuse_items() from None
     if not trees[0].leaves:
@@ -288,6 +319,26 @@ def _stack_known(items: Sequence[Any], depth: int) -> Any:
     note_copied(values)  # the list has copies of them
     columns = [_stack_leaves(leaves, depth) for leaves in zip(*(tree.leaves for tree in trees), strict=True)]
     return unflatten(trees[0].treedef, columns)
+
+
+def _unify_items(values: Sequence[Any], depth: int) -> list[Any]:
+    try:
+        return unify_structures(values, depth=depth)
+    except DifferentItems:
+        if depth:
+            raise
+        return UNIFY_CHOICES.cell_contents(values)  # type: ignore[no-any-return]
+
+
+def number_words(value: Any) -> Any:
+    """An item in which each string is a choice of one: so that a column says how many there are."""
+    if type(value) is str:
+        return Choice(0, (value,))
+    if type(value) in (tuple, list):
+        return type(value)(map(number_words, value))
+    if type(value) in DICT_CLASSES:
+        return dict_like(value, {key: number_words(part) for key, part in value.items()})
+    return value
 
 
 def _stack_leaves(leaves: Sequence[Any], depth: int) -> Any:
@@ -595,10 +646,27 @@ def repeat_items(container: Any, count: Any) -> Any:
 REPEAT_ITEMS.cell_contents = repeat_items
 
 
+def _sort_columns(columns: Any) -> Any:
+    """Columns of sort keys, in which a column of words is one of their ranks. Raises Invalid (F4) for other strings."""
+    if type(columns) is tuple:
+        return tuple(map(_sort_columns, columns))
+    if type(columns) is Choice and all(type(option) is str for option in columns.options):
+        ranks = [sorted(columns.options).index(option) for option in columns.options]
+        return array_namespace().take(array_namespace().asarray(np.array(ranks)), columns.number, axis=0)
+    if type(columns) is Choice or isinstance(columns, TEXTS):
+        raise Invalid(
+            "strings are sorted that are known only at run time",
+            rule="F4",
+            where=user_location(),
+            hint="sort by a number: sorted(x, key=...)",
+        )
+    return columns
+
+
 def sort_open_items(items: Sequence[Any], keys: Sequence[Any], is_reversed: bool) -> list[Any]:
     """`sorted` of a list of symbolic length by keys, numbers or tuples of numbers: stable."""
     namespace, stacked = array_namespace(), stack_items(items)
-    key_tree = split(stack_items(keys).columns)
+    key_tree = split(_sort_columns(stack_items(keys).columns))
     if any(len(to_operand(leaf).type.shape or ()) != 1 for leaf in key_tree.leaves):
         raise refuse_items()
     order: Any = None

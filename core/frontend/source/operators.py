@@ -248,7 +248,7 @@ class Operators(ABC):
     # Conditions
 
     def condition(self, value: Any) -> Any:
-        """What decides the truth of a value: for a container of symbolic length, whether it has items; for an instance
+        """What decides the truth of a value: for a container, whether it has items; for an instance
         of a user's class, what its `__bool__` or `__len__` says."""
         if type(value) is Choice:
             return self.choose(functools.partial(self._cast, bool), value)
@@ -256,7 +256,7 @@ class Operators(ABC):
             method = user_method(value, name)
             if method is not None:
                 return self.call(method, value)
-        return value
+        return bool(value) if type(value) in (list, tuple, dict, str) else value
 
     # Operators that classes may define
 

@@ -44,7 +44,7 @@ from . import (
     texts,
     trees,
 )
-from .characters import as_characters, binary_text, is_symbolic_integer, is_symbolic_text
+from .characters import as_characters, binary_text, character, is_symbolic_integer, is_symbolic_text
 from .classes import user_method
 from .convert import OPERATORS, convert
 from .operators import ExitLoop, LoopForm, Operators, TargetShape, Thunk, UnrolledItems, by_option
@@ -89,6 +89,7 @@ class ProgramOperators(Operators):
         self.builtins |= calls.BUILTINS
         self.builtins |= {
             bin: self._bin,
+            chr: self._chr,
             enumerate: functools.partial(sequences.enumerate_items, self),
             filter: convert(library.filter_items),  # type: ignore[arg-type]
             functools.reduce: functools.partial(self._library_call, library.reduce_items),
@@ -273,6 +274,11 @@ class ProgramOperators(Operators):
         return as_characters(text).code() if is_symbolic_text(text) else perform(ord, text)
 
     @staticmethod
+    def _chr(code: Any) -> Any:
+        code = read_variable(code)
+        return character(code) if is_symbolic_integer(code) else perform(chr, code)
+
+    @staticmethod
     def _bin(number: Any) -> Any:
         number = read_variable(number)
         return binary_text(number) if is_symbolic_integer(number) else perform(bin, number)
@@ -320,6 +326,10 @@ class ProgramOperators(Operators):
         if symbol == "|" and isinstance(left, dict) and any(map(tables.is_open_table, (left, right))):
             self._library_call(library.update_table, left, tables.pairs_of(right))
             return left
+        origin = nested_lists.item_origin(left) if symbol == "+" and type(left) is list else None
+        if origin is not None and nested_lists.is_choice(origin):
+            self.call(left.extend, right)
+            return left
         if has_stacked_items(right) or (symbol == "*" and has_stacked_items(left)):
             nested_lists.note_shared_lists(left, right)
         return super().augment(symbol, left, right)
@@ -343,6 +353,8 @@ class ProgramOperators(Operators):
             is_counted = has_stacked_items(container) or self.is_symbolic(count)
             if type(container) is list and container and is_counted and self.is_integer(count):
                 return open_lists.repeat_items(container, count)
+            if type(container) is str and self.is_symbolic(count) and self.is_integer(count):
+                return as_characters(container) * count
         return NotImplemented
 
     def _order(self, symbol: str, left: Any, right: Any) -> Any:

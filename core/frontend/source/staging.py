@@ -58,7 +58,7 @@ from ..trace.source_location import is_internal_file, user_location
 from ..trace.stacked_items import DICT_CLASSES, TracedSet, dict_like
 from ..trace.symbol import Symbol
 from .choices import created_attributes, like_model, unify_options
-from .nested_lists import note_list_choice, note_stacked_lists
+from .nested_lists import note_list_choice, note_origin, note_stacked_lists
 from .open_lists import DifferentItems, column_positions, leaf_kind, lift, prototype
 from .raising import is_raised, raise_from_here, stage_failure, unreached_operand
 from .state import (
@@ -88,6 +88,7 @@ from .state_errors import (
 )
 from .trees import (
     Tree,
+    is_one_of_several,
     is_same,
     is_symbolic,
     note_copied,
@@ -383,6 +384,9 @@ class _Merger:
         """For each key its content, or a Tree with the numbers of pairs as `_Selected` leaves."""
         self.options: dict[tuple[Any, ...], tuple[Any, Any]] = {}
         """For each key of a Tree the contents in both arms."""
+        self.older_lists: dict[tuple[Any, ...], tuple[list[Any], list[Any]]] = {}
+        """For each key of a variable or result that is one of two lists from before the branch, these lists, the one of
+        the second arm first."""
         self.reasons: dict[tuple[Any, ...], tuple[str, str]] = {}
         """The label of each piece that an arm leaves unassigned, and why."""
         self.conditions: dict[tuple[Any, ...], tuple[TracedOperand, bool]] = {}
@@ -399,7 +403,10 @@ class _Merger:
             self.pieces[key] = then_value
             return
         shared = shared_containers(then_value, else_value)  # the same on both paths: their items are places themselves
-        note_copied([then_value, else_value], shared)
+        if key[0] is not ItemsPlace and _are_older_lists((then_value, then), (else_value, otherwise)):
+            self.older_lists[key] = else_value, then_value
+        else:
+            note_copied([then_value, else_value], shared)
         if key[0] is ItemsPlace and type(then_value) is type(else_value) is list:
             note_stacked_lists(key[1], [*then_value, *else_value])
         self.options[key] = then_value, else_value
@@ -543,6 +550,8 @@ class _Merger:
                 piece = piece.rebuild(leaves)
                 if key in self.options:
                     note_list_choice(piece, Symbol(predicate), self.options[key][::-1])  # type: ignore[arg-type]
+                if key in self.older_lists:
+                    note_origin(piece, self.older_lists[key], to_kind(Symbol(predicate), "i"))  # type: ignore[arg-type]
             if key in self.reasons:
                 label, reason = self.reasons[key]
                 condition = self.conditions.get(key)
@@ -574,6 +583,17 @@ class _Merger:
                 return []
             symbols.append(Symbol(result))
         return symbols
+
+
+def _are_older_lists(*values: tuple[Any, Arm]) -> bool:
+    """Whether each of these values is a list without lists in it, which the arm that gives it has not created."""
+    return all(
+        type(value) is list
+        and not arm.is_new(value)
+        and not is_one_of_several(value)
+        and not any(isinstance(item, (list, tuple, *DICT_CLASSES)) for item in value)
+        for value, arm in values
+    )
 
 
 class _Selected(NamedTuple):
@@ -1017,7 +1037,7 @@ class _StagedLoop:
     def _unify_with_start(place: Place, start: Any, content: Any) -> Any:
         """The content of a place after a trip, with the structure that it has together with the one before. Raises
         DifferentItems where there is none: an object that the body creates stands for one of each trip."""
-        unified = unify_options([start, content])[1]
+        unified = unify_options([start, content], is_repeated=True)[1]
         journal = active_journal()
         assert journal is not None, "the body of a loop has one"
         is_created = any(id(item) in journal.created_objects for item in static_objects(unified))

@@ -3,7 +3,6 @@ printed, and are refused in words elsewhere."""
 
 from __future__ import annotations
 
-import functools
 import operator
 import re
 import string
@@ -13,14 +12,17 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from ...errors import Invalid
-from ..effects import FormattedValue
 from ..trace.captures import read_variable
 from ..trace.choice import Choice
 from ..trace.python_operations import fail_as_python, perform
+from ..trace.pytree import TEXTS
 from ..trace.source_location import user_location
-from ..trace.stacked_items import DICT_CLASSES, StackedItems, has_stacked_items
+from ..trace.stacked_items import DICT_CLASSES, ENTRIES, StackedItems, has_stacked_entries, has_stacked_items
 from ..trace.symbol import array_namespace
-from .characters import Characters, SymbolicText, check_text, is_text
+from ..trace.text import CodePoints, FormattedValue, Text
+from . import library
+from .characters import SymbolicText, as_characters, as_text, check_text, is_text
+from .convert import convert
 from .trees import is_symbolic
 
 
@@ -35,22 +37,45 @@ def text_parts(value: Any, *, is_quoted: bool = False) -> tuple[Any, ...]:
         return (value,)
     if type(value) is Choice:
         value.refuse()
-    if isinstance(value, SymbolicText) and not is_quoted:
-        return value.parts
-    if isinstance(value, Characters):
-        value.refuse()
-    if has_stacked_items(value) and _is_like_array(value):
-        return (array_namespace().asarray(value),)
+    if isinstance(value, TEXTS):
+        return _quote_text(value) if is_quoted else value.parts if isinstance(value, Text) else (value,)
+    if type(value) is list and has_stacked_items(value) and _is_like_array(value):
+        return (FormattedValue(array_namespace().asarray(value), "r"),)
+    if has_stacked_items(value) or has_stacked_entries(value):
+        return _joined_items(value)
     if type(value) in (list, tuple, *DICT_CLASSES):
         return tuple(_merge_strings(_container_parts(value)))
     return (check_text(repr(value) if is_quoted else str(value)),)
 
 
+def _quote_text(text: Any) -> tuple[Any, ...]:
+    """What `repr(text)` consists of. Raises Invalid (F4) for a string whose characters may need a backslash."""
+    parts = text.parts if isinstance(text, SymbolicText) else (text,)
+    if any(isinstance(part, CodePoints) or (type(part) is str and repr(part) != f"'{part}'") for part in parts):
+        text.refuse()
+    return ("'", *parts, "'")
+
+
 def _is_like_array(value: Any) -> bool:
     """Whether the text of a list is that of an array: it has numbers in it, and lists of them."""
     if type(value) is StackedItems:
-        return type(value.columns) is not list or _is_like_array(value.columns)
+        return _is_like_array(value.columns)
     return is_symbolic(value) or (type(value) is list and all(map(_is_like_array, value)))
+
+
+def _joined_items(container: Any) -> tuple[Any, ...]:
+    """What the text of a list, tuple or dict of symbolic length consists of: the code points between its brackets."""
+
+    def codes_of(*parts: Any) -> list[Any]:
+        texts = [part for value in parts for part in (": ", *text_parts(value, is_quoted=True))]
+        return as_characters(SymbolicText(tuple(texts[1:]))).codes
+
+    opening, closing = _BRACKETS[type(container).__name__]
+    is_table = has_stacked_entries(container)
+    join = convert(library.join_entries if is_table else library.join_items)
+    codes = join([container[ENTRIES]] if is_table else list(container), codes_of)
+    inner = as_text(codes)
+    return tuple(_merge_strings(iter([opening, *([inner] if type(inner) is str else ["", inner, ""]), closing])))
 
 
 _BRACKETS = {"list": ("[", "]"), "tuple": ("(", ")"), "dict": ("{", "}")}
@@ -99,6 +124,10 @@ def field(value: Any, conversion: str, specification: Any = "") -> Any:
         if not specification:
             return SymbolicText(parts)
         value = read_variable(value)
+        padding = _PADDING.fullmatch(specification) if isinstance(specification, str) else None
+        if is_text(value) and padding and not conversion:
+            method = as_characters(value).rjust if padding[2] == ">" else as_characters(value).ljust
+            return method(int(padding[3] or 0), padding[1] or " ")
         if not is_symbolic(value) or not isinstance(specification, str) or conversion:
             raise Invalid(
                 "this format of a symbolic value is not supported",
@@ -112,6 +141,10 @@ def field(value: Any, conversion: str, specification: Any = "") -> Any:
     conversions: dict[str, Callable[[Any], str]] = {"r": repr, "a": ascii, "s": str}
     value = perform(conversions[conversion], value) if conversion else value
     return check_text(perform(format, value, specification))
+
+
+_PADDING = re.compile(r"(?:(.)?([<>]))?(\d+)")
+"""A format of strings: a character that fills them, on which side they are, and the width."""
 
 
 def _check_format(value: Any, specification: str) -> None:
@@ -202,13 +235,14 @@ def format_fields(text: str, *values: Any, **named_values: Any) -> Any:
 
 def join_strings(separator: str, texts: Any) -> Any:
     """`separator.join(texts)`; NotImplemented where no text has a symbolic value."""
-    if type(texts) not in (list, tuple) or not any(isinstance(text, SymbolicText | Characters) for text in texts):
+    if type(texts) not in (list, tuple) or all(isinstance(text, str) or not is_text(text) for text in texts):
         return NotImplemented
     pieces = [piece for text in texts for piece in (separator, text)][1:]
     if not all(map(is_text, pieces)):
         fail_as_python(TypeError("sequence item: expected str instance"))
-    if any(isinstance(piece, Characters) for piece in pieces):
-        return functools.reduce(operator.add, pieces)
+    if any(isinstance(piece, CodePoints) or type(piece) is Choice for piece in pieces):
+        codes = [code for piece in pieces for code in as_characters(piece).codes]
+        return as_text(codes)
     return join_text(*pieces)
 
 

@@ -146,13 +146,16 @@ def note_copied_records(state: Any) -> Any:
 
 
 def _register(state: Any, shared: Collection[int], containers: dict[int, Any]) -> None:
-    pending, seen = [state], set(shared)
+    aliases, pending, seen = current_aliases(), [state], set(shared)
     for part in pending:  # a worklist: the loop appends to it
         if id(part) in seen:
             continue
         seen.add(id(part))
         if type(part) in (list, *DICT_CLASSES, TracedSet):
             containers[id(part)] = part
+            options = getattr(aliases.item_origins.get(id(part)), "container", None)
+            if type(options) is tuple:  # it is one of these, and so may be what is made from it
+                aliases.copied_containers.update((id(option), option) for option in options)
         if type(part) in (list, tuple):
             pending += part
         elif type(part) in DICT_CLASSES:

@@ -61,6 +61,7 @@ from .pytree import (
     is_named_tuple,
     is_number_list,
     is_record,
+    is_text,
     is_word,
     leaf_names,
     leaf_paths,
@@ -71,6 +72,7 @@ from .pytree import (
 )
 from .source_location import definition_location, traced_user_location, user_location, user_name_of
 from .stacked_items import DICT_CLASSES, StackedItems, is_stacked_array, stack_as_array
+from .text import AS_CHARACTERS, CodePoints
 from .unusable import UnusableValue
 
 MAX_LITERAL_ELEMENTS = 64
@@ -806,6 +808,13 @@ def normalize_result(result: Any) -> Any:
     return [StackedItems(EMPTY_COLUMN)] if type(result) is list and not result else result
 
 
+def as_string_of_any_length(text: Any) -> CodePoints:
+    """A string by its code points, in one array: the structure of a result that may be any string."""
+    characters = AS_CHARACTERS.cell_contents(text)
+    codes = [StackedItems(stack_as_array(characters.codes) if characters.codes else np.zeros(0, np.int64))]
+    return type(characters)(codes)  # type: ignore[no-any-return]
+
+
 def infer_results(
     function: Specialization, result: Any, *, may_be_empty: bool
 ) -> tuple[ResultSignature, list[TracedOperand]]:
@@ -818,6 +827,9 @@ def infer_results(
         result = normalize_result(result)
     like = previous.tree_type.treedef if previous else None
     leaves, treedef = flatten(result, like=like, words_are_static=True, is_leaf=is_number_list if like else None)
+    if previous is not None and like != treedef and not is_annotated and is_text(like) and is_text(treedef):
+        leaves, treedef = flatten(as_string_of_any_length(result), words_are_static=True)
+        previous = previous if treedef == like else None
     if not (leaves or may_be_empty or is_annotated):
         leaves, treedef = [False], result_treedef(treedef)
     if not leaves and not may_be_empty:

@@ -28,6 +28,7 @@ import numpy as np
 
 from ...dtypes import BY_NUMPY, PYTHON_DTYPES
 from ...errors import Invalid, TagloomError
+from ...ops.effects import format_text
 from ...types import Handle, Type
 from .captures import VariableBase, is_read, read_variable
 from .choice import Choice
@@ -43,6 +44,7 @@ from .stacked_items import (
     item_length,
     stack_as_array,
 )
+from .text import CodePoints, FormattedValue, Text
 from .unusable import UnusableValue
 
 BUFFERS = (array.array, memoryview, bytearray)
@@ -161,6 +163,8 @@ every cond has a result."""
 EMPTY_LIST = TreeDef(list, (("0", TreeDef(StackedItems, (("columns", LEAF),))),))
 """The structure of a list whose items one array holds. A function that returns an empty list has such a result."""
 _NO_MORE_LEAVES = object()
+TEXTS = (Text, CodePoints)
+"""The classes of strings with symbolic values in them."""
 MAX_DEPTH = 64
 """The maximal nesting of a value, equal to NumPy's maximal number of dimensions."""
 MAX_LEAVES = 10_000
@@ -364,7 +368,7 @@ def unflatten_result(structure: TreeDef, leaves: Iterable[Any]) -> Any:
 
 def has_open_parts(structure: TreeDef) -> bool:
     """Whether a part of a structure is stacked items of a list, or a choice."""
-    if structure.container in (StackedItems, Choice, TracedSet):
+    if structure.container in (StackedItems, Choice, TracedSet) or is_text_class(structure.container):
         return True
     for _, part in structure.children:  # noqa: SIM110 - each call of a function asks, and `any` is slower
         if part.container is not None and has_open_parts(part):
@@ -372,10 +376,30 @@ def has_open_parts(structure: TreeDef) -> bool:
     return False
 
 
+def is_text(structure: TreeDef | None) -> bool:
+    """Whether this is the structure of a string, or of one of several."""
+    if structure is None:
+        return False
+    if structure.container is Choice:
+        return all(is_text(part) for _, part in structure.children[1:])
+    is_string = structure.static_leaf is not None and type(structure.static_leaf.value) is str
+    return is_string or is_text_class(structure.container)
+
+
+def is_text_class(kind: Any) -> bool:
+    """Whether a container is a string with symbolic values in it."""
+    return isinstance(kind, type) and issubclass(kind, TEXTS)
+
+
 def resolve_parts(value: Any) -> Any:
-    """A concrete value whose lists have their items in place of stacked ones, and options in place of choices."""
+    """A concrete value whose lists have their items in place of stacked ones, and options in place of choices; strings
+    are those of Python."""
     if type(value) is Choice:
         return resolve_parts(value.options[int(value.number)])
+    if isinstance(value, CodePoints):
+        return "".join(chr(int(code)) for code in resolve_parts(list(value.codes)))
+    if isinstance(value, Text):
+        return "".join(map(_part_as_string, value.parts))
     if type(value) in (list, tuple):
         rows = [row for item in value for row in (_rows(item) if type(item) is StackedItems else [item])]
         items = list(map(resolve_parts, rows))
@@ -388,6 +412,16 @@ def resolve_parts(value: Any) -> Any:
         return value.known_items() if value.stacked is None else set(map(_known_key, _rows(value.stacked)))
     parts = parts_of(value, type(value))
     return value if parts is None else type(value)(**{str(key): resolve_parts(part) for key, part in parts})
+
+
+def _part_as_string(part: Any) -> str:
+    """A concrete part of a string, as `print` shows it."""
+    if isinstance(part, str):
+        return part
+    if isinstance(part, TEXTS):
+        return str(resolve_parts(part))
+    value, specification = part if isinstance(part, FormattedValue) else (part, "")
+    return format_text(f"{{:{specification}}}", (value,))
 
 
 def _rows(stacked: StackedItems) -> list[Any]:
@@ -647,6 +681,8 @@ def _flatten_into(value: Any, like: TreeDef | None, leaves: list[Any], depth: in
         return LEAF
     if kind is Choice:
         options = by_reference, True, is_leaf, holds_numbers
+    elif issubclass(kind, (*TEXTS, FormattedValue)):
+        options = by_reference, True, None, False
     elif kind is StackedItems and holds_numbers:
         options = by_reference, words_are_static, is_number_list, False
     elif kind not in (tuple, list, *DICT_CLASSES, TracedSet):
@@ -722,7 +758,7 @@ def separate_rows(value: Any) -> Any:
         return type(value)(map(separate_rows, value))
     if type(value) in DICT_CLASSES:
         return dict_like(value, {key: separate_rows(part) for key, part in value.items()})
-    parts = None if type(value) is StackedItems else parts_of(value, type(value))
+    parts = None if isinstance(value, (StackedItems, *TEXTS)) else parts_of(value, type(value))
     return value if parts is None else type(value)(**{str(key): separate_rows(part) for key, part in parts})
 
 
@@ -770,6 +806,10 @@ def parts_of(value: Any, kind: Any) -> list[tuple[TreeKey, Any]] | None:
         return sorted_items(value)
     if kind is TracedSet:
         return [("items", value.content())]
+    if issubclass(kind, Text):
+        return [(str(k), part) for k, part in enumerate(value.parts)]
+    if issubclass(kind, CodePoints):
+        return [("codes", value.codes)]
     if kind is Choice:
         return [("number", value.number), *((str(k), option) for k, option in enumerate(value.options))]
     if is_named_tuple(kind):
@@ -861,6 +901,8 @@ def _build_value(structure: TreeDef, leaves: Iterator[Any]) -> Any:
     if kind is Choice:
         number, *options = parts.values()
         return Choice(number, options)
+    if issubclass(kind, TEXTS):
+        return kind(parts["codes"] if issubclass(kind, CodePoints) else tuple(parts.values()))
     if kind is TracedSet:
         result = TracedSet()
         result.replace(parts["items"])
@@ -888,6 +930,8 @@ def _label_subtree(structure: TreeDef, leaves: Iterator[Any], path: tuple[str, .
         return [(".".join(path), _build_value(structure.children[1][1], leaves))]
     if structure.container is Choice:
         return _label_choice(structure, leaves, path)
+    if is_text_class(structure.container):
+        return [(".".join(path), resolve_parts(_build_value(structure, leaves)))]
     if structure.static_leaf is not None:
         return [(".".join(path), unflatten(structure, []))]
     if _skip_held_lists(structure).container is None:
@@ -947,6 +991,8 @@ def _format(structure: TreeDef, words: Iterator[str]) -> str:
         return f"[{', '.join(parts.values())}]"
     if structure.container is StackedItems:
         return f"*{parts['columns']}"
+    if is_text_class(structure.container):
+        return "a string"
     if structure.container is Choice:
         return f"one of {', '.join(list(parts.values())[1:])}"
     items = ", ".join(str(key) if parts[key] == "·" else f"{key}: {parts[key]}" for key in structure.key_order or parts)

@@ -10,7 +10,9 @@ from types import CellType
 from typing import Any, NoReturn
 
 from ...errors import Invalid
+from .choice import Choice
 from .source_location import user_location
+from .text import CodePoints, FormattedValue, Text
 from .unusable import UnusableValue
 
 _PACKAGE = __name__.partition(".")[0]
@@ -43,7 +45,12 @@ class StackedItems(UnusableValue):
 
 def item_length(columns: Any) -> Any:
     """The length of the first axis of nested arrays; None if there is none."""
-    while type(columns) in (list, tuple, *DICT_CLASSES, StackedItems):
+    while type(columns) in (list, tuple, *DICT_CLASSES, StackedItems) or isinstance(
+        columns, Choice | Text | CodePoints
+    ):
+        if isinstance(columns, Choice | Text | CodePoints):
+            columns = _first_column(columns)
+            continue
         parts = columns.columns if type(columns) is StackedItems else columns
         columns = (
             next(iter(parts.values() if type(parts) in DICT_CLASSES else parts), None)
@@ -52,6 +59,16 @@ def item_length(columns: Any) -> Any:
         )
     shape = getattr(columns, "shape", None) or (None,)
     return shape[0]
+
+
+def _first_column(columns: Choice | Text | CodePoints) -> Any:
+    """A column of a choice or string whose leaves are columns."""
+    if isinstance(columns, Choice):
+        return columns.number
+    if isinstance(columns, CodePoints):
+        return columns.codes
+    part = next(part for part in columns.parts if not isinstance(part, str))
+    return part.value if isinstance(part, FormattedValue) else part
 
 
 def has_stacked_items(container: Any) -> bool:

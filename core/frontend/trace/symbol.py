@@ -28,6 +28,7 @@ from .program_builder import TracedValue, current_region, leak_error, suspended_
 from .python_operations import fail_as_python
 from .source_location import describe_construct, user_location
 from .stacked_items import REPEAT_ITEMS
+from .text import AS_CHARACTERS
 
 API_VERSIONS = ("2021.12", "2022.12", "2023.12", "2024.12")
 """The versions of the standard that `__array_namespace__` accepts; the last one is implemented."""
@@ -237,6 +238,8 @@ def _combine_with_sequence(op: str, number: ArrayOperators, items: Any, *, swapp
             raise Usage(str(error), where=user_location(), hint=hint, python=TypeError) from None
     if type(items) is list:
         return REPEAT_ITEMS.cell_contents(items, number)
+    if type(items) is str:
+        return AS_CHARACTERS.cell_contents(items) * number
     raise Invalid(
         f"a {name} is repeated a symbolic number of times",
         rule="F4",

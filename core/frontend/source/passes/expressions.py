@@ -429,7 +429,7 @@ def _mark_shared(elements: list[ast.expr]) -> None:
 
 def _condition(node: ast.expr) -> ast.expr:
     """An operand of a test; if it may be a container, its truth value."""
-    is_container = isinstance(node, ast.Name | ast.Attribute)
+    is_container = isinstance(node, ast.Name | ast.Attribute | ast.Subscript)
     return expression("ag__.condition(operand)", node, operand=node) if is_container else node
 
 

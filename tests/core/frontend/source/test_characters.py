@@ -247,6 +247,22 @@ def next_palindrome(n):
     return k
 
 
+def carried_by_a_loop(n):
+    text = ""
+    while n > 0:
+        text = str(n % 2) + text
+        n //= 2
+    return int(text or "0")
+
+
+def printed_backwards(n):
+    print(str(n)[::-1])
+
+
+def joined_by_commas(n):
+    return len(", ".join(str(k) for k in range(n)))
+
+
 READING: tuple[Callable[..., Any], ...] = (
     is_palindrome,
     constant_text,
@@ -289,6 +305,9 @@ READING: tuple[Callable[..., Any], ...] = (
     next_palindrome,
     two_numbers,
     in_collections,
+    carried_by_a_loop,
+    printed_backwards,
+    joined_by_commas,
 )
 
 
@@ -307,18 +326,6 @@ def test_characters_on_engines(function: Any) -> None:
     assert list(disagreements(function, [(121,), (-37,)], [*RUNS, ("compiled", "waves")])) == []
 
 
-def carried_by_a_loop(n):
-    text = ""
-    while n > 0:
-        text = str(n % 2) + text
-        n //= 2
-    return int(text or "0")
-
-
-def printed_backwards(n):
-    print(str(n)[::-1])
-
-
 def of_a_float(n):
     return len(str(n / 2))
 
@@ -330,13 +337,9 @@ def as_a_key(n):
     return sum(counts.values())
 
 
-def joined_by_commas(n):
-    return len(", ".join(str(k) for k in range(n)))
-
-
 @pytest.mark.parametrize(
     "function",
-    (carried_by_a_loop, printed_backwards, of_a_float, as_a_key, joined_by_commas),
+    (of_a_float, as_a_key),
     ids=lambda function: function.__name__,
 )
 def test_other_uses_are_refused(function: Any) -> None:

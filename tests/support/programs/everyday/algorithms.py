@@ -1204,7 +1204,7 @@ def early_exit_or_none(n):
     return r if isinstance(r, int) else 0
 
 
-@everyday((3,), (-3,), refusal="V5: the result has different structures")
+@everyday((3,), (-3,))
 def returned_narrowed(n):
     x = n if n > 0 else "negative"
     if isinstance(x, str):

@@ -646,7 +646,7 @@ def histogram_bins(n, width):
     return bins
 
 
-@everyday((4,), (9,), refusal="F4: this list comes from")
+@everyday((4,), (9,))
 def group_lists(n):
     groups = [[], [], []]
     for k in range(n):
@@ -745,7 +745,7 @@ def monte_carlo(seed, trials):
     return 4 * inside / trials
 
 
-@everyday((4, 2), (3, 3), refusal="F4: items of different types")
+@everyday((4, 2), (3, 3))
 def tower_of_lists(n, k):
     rods = [list(range(n, 0, -1)), [], []]
     moves = 0

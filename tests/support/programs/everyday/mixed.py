@@ -47,7 +47,7 @@ def prime_factors_list(n):
     return factors
 
 
-@everyday((5, 3), (3, 5), (4, 4), refusal="this is not a value of a program")
+@everyday((5, 3), (3, 5), (4, 4))
 def ordered(a, b):
     lo, hi = (a, b) if a < b else (b, a)
     return f"{lo}..{hi}", hi - lo
@@ -514,7 +514,7 @@ def to_binary(n):
     return bits[::-1]
 
 
-@everyday((13,), (0,), (255,), refusal="V5: loop variable text changes")
+@everyday((13,), (0,), (255,))
 def to_binary_text(n):
     text = ""
     while n > 0:
@@ -722,7 +722,7 @@ def caesar(n):
     return [(ord(c) - 97 + n) % 26 for c in "hello"]
 
 
-@everyday((3,), (0,), (25,), refusal="F1: range()")
+@everyday((3,), (0,), (25,))
 def chr_text(n):
     return chr(97 + n)
 
@@ -744,7 +744,7 @@ def month_days(year, month):
     return 29 if month == 2 and leap else days[month - 1]
 
 
-@everyday((3,), (0,), (4,), refusal="this is not a value of a program")
+@everyday((3,), (0,), (4,))
 def message(n):
     return "one item" if n == 1 else f"{n} items"
 
@@ -782,7 +782,7 @@ def state_machine(n):
     return n
 
 
-@everyday((1,), (3,), (10,), refusal="F4: the items of a list whose length")
+@everyday((1,), (3,), (10,))
 def flags_text(n):
     parts = []
     if n > 2:
@@ -824,7 +824,7 @@ def setdefault_group(n):
     return groups
 
 
-@everyday((1,), (3,), (8,), refusal="F4: this list comes from")
+@everyday((1,), (3,), (8,))
 def group_by_parity(n):
     groups = {"even": [], "odd": []}
     for i in range(n):

@@ -313,7 +313,7 @@ def str_format(n):
     return n
 
 
-@everyday((4,), (1,), refusal="F4: a str is repeated a symbolic number of times")
+@everyday((4,), (1,))
 def print_triangle(n):
     for i in range(1, n + 1):
         print("*" * i)

@@ -885,7 +885,7 @@ def run_lists(xs: list[int]) -> list[list[int]]:
     return runs
 
 
-@everyday(([5, 3, 8], 4), ([], 1), ([1, 2, 3], 9), refusal="F4: this list comes from")
+@everyday(([5, 3, 8], 4), ([], 1), ([1, 2, 3], 9))
 def partition(xs: list[int], pivot: int) -> tuple[list[int], list[int]]:
     low, high = [], []
     for x in xs:
@@ -915,7 +915,7 @@ def caesar_sum(text: str, shift: int) -> int:
     return sum((ord(c) - ord("a") + shift) % 26 for c in text)
 
 
-@everyday((5,), (0,), (3,), refusal="F4: an operation takes values")
+@everyday((5,), (0,), (3,))
 def shifted_text(shift: int) -> str:
     letters = "abcdefghijklmnopqrstuvwxyz"
     return "".join(letters[(letters.index(c) + shift) % 26] for c in "hello")
@@ -927,7 +927,7 @@ def is_palindrome_number(n: int) -> bool:
     return text == text[::-1]
 
 
-@everyday((4,), (0,), (12,), refusal="V5: loop variable text")
+@everyday((4,), (0,), (12,))
 def binary_text(n: int) -> str:
     if n == 0:
         return "0"
@@ -943,7 +943,7 @@ def digit_total(n: int) -> int:
     return sum(int(c) for c in str(n))
 
 
-@everyday((3, 2), (2, 3), (5, 5), refusal="this is not a value")
+@everyday((3, 2), (2, 3), (5, 5))
 def compare_words(a: int, b: int) -> str:
     return f"{a} is {'more' if a > b else 'less' if a < b else 'the same'}"
 

@@ -194,7 +194,7 @@ def shortest_hops(start, goal):
     return -1
 
 
-@everyday((1,), (3,), (0,), refusal="F4: this list comes from a symbolic branch or loop")
+@everyday((1,), (3,), (0,))
 def degrees(extra):
     graph = {0: [1, 2], 1: [2], 2: [0], 3: []}
     graph[extra].append(3)
