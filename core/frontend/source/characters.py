@@ -374,7 +374,7 @@ def _item_of(codes: list[Any], index: Any) -> Any:
     is_staged = has_stacked_items(codes)
     if isinstance(index, slice) and not is_staged and not any(map(is_symbolic, (index.start, index.stop, index.step))):
         return codes[index]
-    if is_staged:
+    if is_staged or isinstance(index, slice):
         return get_open_item(codes, index)
     return get_item(codes, index) if is_symbolic(read_variable(index)) else perform(lambda: codes[index])
 

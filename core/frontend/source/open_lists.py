@@ -80,7 +80,7 @@ def unify_structures(values: Sequence[Any], scopes: Sequence[Scope] | None = Non
     if len(kinds) > 1 and not depth and any(isinstance(value, CodePoints) for value in values):
         values = to_code_points(values, scopes)
         kinds = {type(value) for value in values}
-    if depth and Choice in kinds:
+    if depth and any(kind is Choice or issubclass(kind, TEXTS) for kind in kinds):
         return UNIFY_CHOICES.cell_contents(values, scopes, depth=depth)  # type: ignore[no-any-return]
     if len(kinds) > 1:
         raise DifferentItems
@@ -309,9 +309,9 @@ def stack_items(container: Sequence[Any], depth: int = 0) -> StackedItems:
 
 
 def _stack_known(items: Sequence[Any], depth: int) -> Any:
-    values = [number_words(read_variable(item)) for item in items]
+    values = list(map(read_variable, items))
     try:
-        trees = [split(value) for value in _unify_items(values, depth)]
+        trees = [split(value) for value in _unify_items(list(map(number_words, values)), depth)]
     except DifferentItems:
         raise refuse_items() from None
     if not trees[0].leaves:

@@ -13,6 +13,7 @@ import inspect
 import math
 import operator
 from abc import ABC, abstractmethod
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import FunctionType, MethodType
 from typing import Any, Literal, TypeAlias
@@ -46,7 +47,7 @@ from .state import (
     register_created,
 )
 from .user_code import is_convertible
-from .writes import augment, delete_attribute, delete_item, set_attribute, set_item
+from .writes import announce_items, augment, delete_attribute, delete_item, set_attribute, set_item
 
 Thunk: TypeAlias = Callable[[], Any]
 LoopForm: TypeAlias = Literal["plain", "break", "exit", "exits"]
@@ -517,7 +518,13 @@ class Operators(ABC):
     def get_item(self, container: Any, index: Any) -> Any:
         """`container[index]`."""
         method = user_method(container, "__getitem__")
-        return perform(operator.getitem, container, index) if method is None else self.call(method, container, index)
+        if method is not None:
+            return self.call(method, container, index)
+        may_add = isinstance(container, dict) and hasattr(type(container), "__missing__")
+        if not may_add or isinstance(container, Counter) or perform(operator.contains, container, index):
+            return perform(operator.getitem, container, index)
+        announce_items(container)  # a defaultdict adds the key
+        return register_created(perform(operator.getitem, container, index))
 
     def equal(self, left: Any, right: Any) -> Any:
         """`left == right`."""

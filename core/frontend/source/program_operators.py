@@ -668,6 +668,8 @@ class ProgramOperators(Operators):
         check_current(container)
         if is_symbolic_text(container):
             return as_characters(container).item(index)
+        if type(container) is str and type(index) is slice and items.is_symbolic_index(index):
+            return as_characters(container).item(index)
         is_of_user = user_method(container, "__getitem__") is not None
         if isinstance(container, dict) and not is_of_user and self._is_searched(container, index):
             return tables.get_entry(container, index)

@@ -26,6 +26,7 @@ from ..eager.apply import apply
 from ..trace.program_builder import RegionBuilder, Specialization, TracedOperand, current_region, emit_op, to_operand
 from ..trace.python_operations import RAISED_AT, fail_as_python, hides_fault, is_of_user
 from ..trace.source_location import raising_location, user_location
+from ..trace.text import CodePoints
 from .contexts import refuse_suppression
 from .state import staging_depth
 from .tries import check
@@ -262,6 +263,11 @@ def _is_certain(node: Node) -> bool:
     return isinstance(last, Literal) and not np.any(condition.predicate(last.value, last.value))
 
 
+def describe_text(text: Any) -> str:
+    """The message of an exception: of a string whose characters the run makes, only that it is one."""
+    return "{text}" if isinstance(text, CodePoints) else str(text)
+
+
 def stage_assertion(condition: Any, error: Exception) -> Any:
     """Add an assertion to the program under trace, which traps with this exception. Returns its result.
 
@@ -281,7 +287,7 @@ def stage_assertion(condition: Any, error: Exception) -> Any:
         region.specialization.keep_error(refusal)
         raise refusal
     refuse_suppression()
-    message = str(error.args[0]) if len(error.args) == 1 else str(error)
+    message = str(error) if len(error.args) != 1 else describe_text(error.args[0])
     message = SYMBOL_TEXT.sub(r"{\1}", message)
     return apply("assert", condition, error=exception_name(type(error)), message=message)
 

@@ -72,8 +72,8 @@ def _joined_items(container: Any) -> tuple[Any, ...]:
 
     opening, closing = _BRACKETS[type(container).__name__]
     is_table = has_stacked_entries(container)
-    join = convert(library.join_entries if is_table else library.join_items)
-    codes = join([container[ENTRIES]] if is_table else list(container), codes_of)
+    join: Any = library.join_entries if is_table else library.join_items
+    codes = convert(join)([container[ENTRIES]] if is_table else list(container), codes_of)
     inner = as_text(codes)
     return tuple(_merge_strings(iter([opening, *([inner] if type(inner) is str else ["", inner, ""]), closing])))
 

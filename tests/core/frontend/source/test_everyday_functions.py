@@ -14,6 +14,7 @@ from support.programs.everyday import (
     algorithms,
     collections_of_numbers,
     coursework,
+    exercises,
     mixed,
     numbers,
     objects,
@@ -40,6 +41,7 @@ SUBJECTS = (
     sequences,
     simulations,
     textbook,
+    exercises,
 )
 assert SUBJECTS, "they fill the table"
 ENTRIES = sorted(EVERYDAY, key=lambda entry: entry.name)

@@ -108,10 +108,6 @@ REFUSALS = {
         "if n > 1: x = 1.5\nelse: x = tl.astype(n, tl.int32)\nreturn x",
         "V5: x has different types after the arms of `if`",
     ),
-    "a list of strings": (
-        "x = []\nwhile n > 0: x.append('a'); n -= 1\nreturn n",
-        "F4: the items of a list whose length",
-    ),
     "an iterator": ("it = iter([1, 2])\nif n > 0:\n  for k in it: n += k\nreturn n", "F4: a list_iterator is advanced"),
     "a string": (
         "return len(str(n / 2))",
@@ -123,7 +119,6 @@ REFUSALS = {
     ),
     "a format": ("print(f'{tl.asarray([n]):03d}'); return n", "F1: asarray: a list of symbolic values is not a value"),
     "a method": ("return tl.arange(n).sum()", "arrays have no attribute sum"),
-    "a string of a length": ("return len('*' * n)", "F4: a str is repeated a symbolic number of times"),
     "identity": ("return n is n + 1", "F4: `is` does not compare numbers"),
     "repetition": ("return len((0,) * n)", "F4: a tuple is repeated a symbolic number of times"),
     "locals": ("return locals()['n']", "F4: locals() is not supported"),
