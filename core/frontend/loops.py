@@ -22,7 +22,7 @@ from .effects import cells, collect, put
 from .trace.choice import Choice
 from .trace.control_flow import check_branch, convert_in_trace, open_subregion
 from .trace.program_builder import current_region, enter_region
-from .trace.pytree import TreeDef, array_treedef, count_item_axes, element_treedef, flatten, unflatten
+from .trace.pytree import TreeDef, array_treedef, count_item_axes, element_treedef, flatten, is_text_class, unflatten
 from .trace.source_location import user_location
 
 ScanBody: TypeAlias = Callable[[tuple[Any, ...], tuple[Any, ...]], tuple[tuple[Any, ...], Any]]
@@ -197,8 +197,8 @@ def scan_elements(
 
 
 def _refuse_choices(structure: TreeDef) -> None:
-    """Raises Invalid (F4) for an output that is one of several words, or None for some elements."""
-    if structure.container is Choice:
+    """Raises Invalid (F4) for an output that is a string, one of several words, or None for some elements."""
+    if structure.container is Choice or is_text_class(structure.container):
         raise Invalid(
             "the outputs of the elements differ in structure, so arrays cannot hold them",
             rule="F4",

@@ -158,7 +158,7 @@ def have_one_structure(trees: Sequence[Tree]) -> bool:
 
 def _unify_tables(values: Sequence[Any], scopes: Sequence[Scope], depth: int) -> list[Any]:
     """Dicts or sets with different keys, as ones whose keys are known only at run time."""
-    if depth or not all(map(has_numbers_as_keys, values)):
+    if depth or not all(map(has_values_as_keys, values)):
         raise DifferentItems
     stacked: list[StackedItems | None] = []
     for value, scope in zip(values, scopes, strict=True):
@@ -178,18 +178,24 @@ def _unify_tables(values: Sequence[Any], scopes: Sequence[Scope], depth: int) ->
     return [dict_like(value, {ENTRIES: each}) for value, each in zip(values, unified, strict=True)]
 
 
-def has_numbers_as_keys(table: Any) -> bool:
-    """Whether the keys of a dict, or the items of a set, are numbers and tuples of numbers: arrays can hold them."""
+def has_values_as_keys(table: Any) -> bool:
+    """Whether the keys of a dict, or the items of a set, are numbers, words and tuples of these: arrays can hold
+    them."""
     if has_stacked_entries(table) or (type(table) is TracedSet and table.stacked is not None):
         return True
-    return all(map(is_number_key, table))
+    return all(map(is_value_key, table))
 
 
-def is_number_key(key: Any) -> bool:
-    """Whether a key is a number, or a tuple of such keys."""
+def is_value_key(key: Any) -> bool:
+    """Whether a key is a number, a string that is known, or a tuple of such keys."""
     if type(key) is tuple:
-        return bool(key) and all(map(is_number_key, key))
-    return number_kind(read_variable(key)) is not None
+        return bool(key) and all(map(is_value_key, key))
+    return type(key) is str or is_word_choice(key) or number_kind(read_variable(key)) is not None
+
+
+def is_word_choice(key: Any) -> bool:
+    """Whether a value is one of several strings that are known."""
+    return type(key) is Choice and all(type(option) is str for option in key.options)
 
 
 def key_kinds(table: Any) -> list[Any]:
@@ -199,7 +205,9 @@ def key_kinds(table: Any) -> list[Any]:
     def kinds(key: Any) -> Any:
         if type(key) is tuple:
             return tuple(map(kinds, key))
-        return type(key) if isinstance(key, str) or key is None else leaf_kind(read_variable(key))
+        if isinstance(key, str) or is_word_choice(key):
+            return str
+        return None if key is None else leaf_kind(read_variable(key))
 
     if has_stacked_entries(table):
         return [kinds(table[ENTRIES].columns[0])]

@@ -2,7 +2,8 @@
 
 Such a dict has its entries stacked, as a list of symbolic length has its items: `{ENTRIES: StackedItems((keys,
 values))}`, in the order in which they were added; a `TracedSet` has its items stacked. A key is found by comparing it
-with all of them, so each use takes time proportional to their number. Keys are numbers and tuples of numbers.
+with all of them, so each use takes time proportional to their number. Keys are numbers, strings that are known while
+tracing, and tuples of these.
 """
 
 from __future__ import annotations
@@ -32,8 +33,8 @@ from . import library
 from .convert import convert
 from .open_lists import (
     DifferentItems,
-    has_numbers_as_keys,
-    is_number_key,
+    has_values_as_keys,
+    is_value_key,
     item_count,
     join_columns,
     key_kinds,
@@ -67,11 +68,11 @@ def is_symbolic_key(key: Any) -> bool:
 
 
 def may_grow(table: Any, key: Any) -> bool:
-    """Whether a dict or set can take a symbolic key: all its keys are numbers, or tuples of numbers. An OrderedDict
-    cannot, nor can a class of the user that has `__missing__`."""
+    """Whether a dict or set can take a symbolic key: all its keys are numbers, strings, or tuples of these. An
+    OrderedDict cannot, nor can a class of the user that has `__missing__`."""
     is_of_python = isinstance(table, Counter | defaultdict) or not hasattr(type(table), "__missing__")
     is_plain = is_of_python and not isinstance(table, OrderedDict)
-    return is_plain and is_number_key(key) and has_numbers_as_keys(table)
+    return is_plain and is_value_key(key) and has_values_as_keys(table)
 
 
 class TableView(UnusableValue):
@@ -212,7 +213,12 @@ def _find(keys: StackedItems, key: Any) -> _KeyPosition:
     namespace, count = array_namespace(), item_count([keys])
     tree, own = split(keys.columns), split(_comparable(key))
     if tree.treedef != own.treedef:
-        return _KeyPosition(count, count)
+        try:
+            parts = unify_structures([keys.columns, stack_items([key]).columns], depth=1)
+        except (DifferentItems, Invalid):
+            return _KeyPosition(count, count)
+        tree, own = map(split, parts)
+        own = own._replace(leaves=[leaf[0] for leaf in own.leaves])
     is_equal: Any = None
     for column, leaf in zip(tree.leaves, map(read_variable, own.leaves), strict=True):
         kinds = leaf_kind(column), leaf_kind(leaf)
@@ -230,7 +236,7 @@ def _comparable(key: Any) -> Any:
     (F4) for an object that may equal a number."""
     if isinstance(key, tuple) and type(key).__eq__ is tuple.__eq__:
         return tuple(map(_comparable, key))
-    if key is None or isinstance(key, str | bytes) or is_number_key(key):
+    if key is None or isinstance(key, str | bytes) or is_value_key(key):
         return key
     if isinstance(key, CONTAINERS):
         raise raised(TypeError(f"unhashable type: '{type(key).__name__}'"))
@@ -378,7 +384,7 @@ def _drop_row(stacked: StackedItems, place: _KeyPosition) -> StackedItems:
 def has_key(table: Any, key: Any) -> Any:
     """`key in table`."""
     stacked = stack_table(table)
-    if stacked is None or not is_number_key(_comparable(key)):
+    if stacked is None or not is_value_key(_comparable(key)):
         return False
     return _find(_keys(stacked) if isinstance(table, dict) else stacked, key).is_there
 

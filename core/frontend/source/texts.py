@@ -143,7 +143,7 @@ def field(value: Any, conversion: str, specification: Any = "") -> Any:
     return check_text(perform(format, value, specification))
 
 
-_PADDING = re.compile(r"(?:(.)?([<>]))?(\d+)")
+_PADDING = re.compile(r"(?:(.)?([<>]))?([1-9]\d*)")
 """A format of strings: a character that fills them, on which side they are, and the width."""
 
 

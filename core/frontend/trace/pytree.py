@@ -441,7 +441,9 @@ def _column_items(column: Any) -> Any:
 
 
 def _known_key(key: Any) -> Any:
-    """A key of a dict, or an item of a set, with numbers of Python."""
+    """A key of a dict, or an item of a set, with numbers and strings of Python."""
+    if type(key) is Choice:
+        return resolve_parts(key)
     return tuple(map(_known_key, key)) if type(key) is tuple else np.asarray(key).item()
 
 
