@@ -59,7 +59,7 @@ def require_workers(placement: WorkerPlacement, worker_count: int) -> None:
     """Raises Usage if the devices of a program are more than the workers of a run."""
     if len(placement.devices) > worker_count:
         required = f"a worker for each of {', '.join(placement.devices)}"
-        hint = "with soft_placement=True, or --soft-placement, the others have the nodes of the last devices"
+        hint = "soft_placement=True, or --soft-placement, moves the nodes of the last devices to the closest others"
         message = "the program has more devices than the run has workers"
         raise Usage(message, required=required, got=str(worker_count), hint=hint)
 

@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 import tagloom as tl
 from pytest import MonkeyPatch
-from support.laws.distributed_laws import distributed_run, violations
+from support.laws.distributed_laws import distributed_run, log_violations, violations
 from support.programs.parallel_programs import fib
 from tagloom.interp.engines.distributed import driver, engine
 from tagloom.interp.engines.distributed.processes import ProcessPool
@@ -106,6 +106,13 @@ def test_processes_act_as_one_machine(pools: list[ProcessPool]) -> None:
     assert list(violations(table.graph, [5], 2, "processes")) == []
     (pool,) = pools
     assert wait_for(lambda: not running([each.process.pid for each in pool.processes.values()]), 60)
+
+
+def test_processes_have_one_log(pools: list[ProcessPool], tmp_path: Path, monkeypatch: MonkeyPatch) -> None:
+    """The log of a run on processes, one of which is killed, is that of one machine, with a worker for each event."""
+    monkeypatch.setattr(ProcessPool, "checkpoint_interval", 0.2)
+    with random_kills(pools, Random(5), 2, 4.0):
+        assert list(log_violations(table.graph, [20], 2, "processes", tmp_path / "run.npz", Limits())) == []
 
 
 @contextmanager
