@@ -1,4 +1,4 @@
-"""`python tests/screens.py` makes the pictures of docs/player.md anew, in Chromium."""
+"""`python tests/screens.py` makes the pictures of docs/player.md and docs/distributed.md anew, in Chromium."""
 
 from __future__ import annotations
 
@@ -14,6 +14,9 @@ PICTURES = ROOT / "docs" / "pictures"
 FIB = ROOT / "papers_examples" / "recursion" / "fib.py"
 STEP = 120
 """A step of fib(5) at which most nodes have one token, labelled with its tag, and some tokens wait."""
+
+STEP_ON_WORKERS = 700
+"""A step of fib(9) on three workers, all of which are busy."""
 
 LIVE_STEP, LIVE_CHOICES = 42, "40:d4;41:c40=7"
 """A step of the live page after a delivery by hand and a change."""
@@ -34,6 +37,12 @@ def main() -> None:
         tab.prefer(reduced_motion="reduce", color_scheme="light")
         tab.open(page, f"#step={LIVE_STEP}&args=5&schedule=waves&choices={LIVE_CHOICES}")
         tab.screenshot(PICTURES / "player_live.png")
+        log, workers = Path(folder) / "run.jsonl", ("--engine", "distributed", "--workers", "3")
+        tagloom = sys.executable, "-m", "tagloom"
+        subprocess.run([*tagloom, "run", FIB, "9", *workers, "--keep", log], check=True, cwd=ROOT)
+        subprocess.run([*tagloom, "play", log, "-o", page], check=True, cwd=ROOT)
+        tab.open(page, f"#step={STEP_ON_WORKERS}")
+        tab.screenshot(PICTURES / "player_workers.png")
 
 
 if __name__ == "__main__":
