@@ -208,7 +208,7 @@ from .interp.engines.limits import Limits
 from .interp.engines.reference import run_graph
 from .interp.exchange import autograph
 from .interp.exchange.onnx import from_onnx
-from .interp.exchange.stablehlo import from_jax, from_stablehlo
+from .interp.exchange.stablehlo import from_jax, from_stablehlo, trace_all
 from .interp.exchange.tensorflow import from_tensorflow
 from .interp.exchange.torch import from_torch
 from .interp.function.function import Function, function
@@ -466,6 +466,7 @@ __all__ = [
     "tile",
     "to_json",
     "topk",
+    "trace_all",
     "train",
     "tril",
     "triu",

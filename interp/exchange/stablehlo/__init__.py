@@ -6,10 +6,18 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from importlib.util import find_spec
-from typing import Any
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
 
 from ....core.errors import Usage
+from ...engines.limits import Limits
 from ...function.function import Function
+
+if TYPE_CHECKING:
+    from .jax_cases import JaxCases
+
+MAX_FIRINGS = 100_000
+"""How many firings a recorded case may take, unless a limit is given."""
 
 
 def from_stablehlo(source: str | os.PathLike[str] | bytes, /) -> Function:
@@ -42,6 +50,28 @@ def from_jax(function: Callable[..., Any], /, *arguments: Any) -> Function:
     from .jax_function import import_function  # here: JAX is an extra
 
     return import_function(function, arguments)
+
+
+def trace_all(system: ModuleType, /, *, engine: str = "reference", limits: Limits | None = None) -> JaxCases:
+    """Cases from a program or a test suite of JAX: what functions compute that are passed to `jax.jit` while these
+    cases are recorded.
+
+    `system` is the module `jax`. Each function is imported once for each choice of shapes, dtypes and static arguments
+    with which it is called, runs on an engine within limits (by default, 100,000 firings), and its results are compared
+    with those of JAX. The call returns JAX's results in any case. Raises Usage for another module.
+
+        with tl.trace_all(jax) as cases:
+            run_tests()
+        print(cases)
+    """
+    if getattr(system, "__name__", "") != "jax":
+        raise Usage(
+            "only functions of JAX can be recorded", required="the module jax", got=repr(system), python=TypeError
+        )
+    require_package("jax", "functions of JAX cannot be imported")
+    from .jax_cases import JaxCases  # here: JAX is an extra
+
+    return JaxCases(engine, limits or Limits(firings=MAX_FIRINGS))
 
 
 def require_package(name: str, message: str) -> None:
