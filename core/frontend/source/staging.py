@@ -509,7 +509,12 @@ class _Merger:
         if is_unassigned(content):
             self.pieces[key] = content
             return
-        tree, leaves = split(content), list[Any]()
+        typed_arm = next(arm for arm in arms if arm is not None and arm.failure is None)
+        parts = content
+        if key[0] is ItemsPlace:  # a copy of the items
+            parts = tuple(content.values() if isinstance(content, dict) else content if type(content) is list else ())
+        older = older_containers(parts, typed_arm.is_new)  # they stay the objects that they are
+        tree, leaves = split(content, older), list[Any]()
         names = _result_names(key, label, len(tree.leaves))
         for position, leaf in enumerate(tree.leaves):
             if not is_symbolic(leaf):

@@ -369,7 +369,19 @@ def item_of_a_dict_extended(n):
     return d
 
 
+def renamed_beside_an_exception(n):
+    xs, ys, t = [n], [], 0
+    zs = ys
+    if n > 2:
+        zs = xs
+    else:
+        t += xs[1]
+    xs[-1] += n
+    return xs, ys, zs, t
+
+
 CHANGES = (
+    renamed_beside_an_exception,
     older_name_grows,
     both_names_grow,
     partition,

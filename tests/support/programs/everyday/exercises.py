@@ -498,7 +498,7 @@ def digit_counts(n):
     return {d: c for d, c in counts.items() if c}
 
 
-@everyday((10,), (0,), (5,), refusal="V5: a defaultdict has different")
+@everyday((10,), (0,), (5,), refusal="F4: this list comes from")
 def grouped_squares(n):
     groups = defaultdict(list)
     for k in range(n):
