@@ -51,6 +51,7 @@ from .cells import CELL_EMITTERS
 from .data_movement import emit_strided_op
 from .elementwise import emit_array_literal, emit_chain, emit_draw, emit_elementwise
 from .emitter import (
+    KERNEL_OPTIONS,
     NULL_RESULT_NAME,
     SELF_NAME,
     ArrayFacts,
@@ -94,6 +95,7 @@ HEADER = f"""\
 {kernels.HEADER}import numpy as np
 from numba.types import Array, Tuple, void
 from {__package__.rpartition(".")[0]}.jit import intrinsics as m, random as d
+from {__package__.rpartition(".")[0]}.jit.pipeline import GeneratedCodeCompiler
 """
 ARRAY_HEADER = f"""\
 from {__package__.rpartition(".")[0]}.jit import arrays as e, thread_pool as w, numpy_loops as n
@@ -107,7 +109,7 @@ STRIP_ITERATIONS = 4096
 _MAX_SPECULATIVE_LOOPS = 3
 """The greatest nesting at which facts about loop variables are assumed and checked: each such loop may be emitted
 twice."""
-_NJIT_OPTIONS = 'cache=True, error_model="numpy", nogil=True, no_cfunc_wrapper=True'
+_NJIT_OPTIONS = f'{KERNEL_OPTIONS}, error_model="numpy", nogil=True, no_cfunc_wrapper=True'
 _MODULE_MEMBER = re.compile(r"\b(k|d|m|e|w|n|p|np)\.(\w+)")
 _INT = Type(dtypes.int64)
 _LARGEST_STEP = 2**20
@@ -246,7 +248,7 @@ def emit_function(emitter: FunctionEmitter) -> None:
         module.lines.append(f"{SELF_NAME} = m.recursive_call({group.signature})")
     if group.has_arrays:
         module.lines.append(f"{NULL_RESULT_NAME} = m.null_function({numba_result_type(group.results)})")
-    module.lines += [f"@kernel({group.signature}, cache=True)", f"def {group.name}({', '.join(names)}):"]
+    module.lines += [f"@kernel({group.signature}, {KERNEL_OPTIONS})", f"def {group.name}({', '.join(names)}):"]
     if is_recursive_group(group.members):
         for slot, kind in zip(slots, group.parameters, strict=True):
             if kind.startswith("Array("):

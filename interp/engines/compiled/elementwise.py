@@ -198,8 +198,14 @@ def _broadcast_size(
     return size
 
 
+def is_static_and_small(sizes: Sequence[str]) -> bool:
+    """Whether loops over these sizes certainly have few iterations, and need no poll."""
+    return all(size.isdigit() for size in sizes) and math.prod(map(int, sizes)) <= STRIP_ELEMENTS
+
+
 class ElementLoops:
-    """A context inside the loops over all elements; yields the index names."""
+    """A context inside the loops over all elements; yields the index names. They poll after STRIP_ELEMENTS elements at
+    the latest."""
 
     def __init__(self, emitter: FunctionEmitter, sizes: Sequence[str]) -> None:
         self.emitter, self.sizes, self.exit_stack = emitter, sizes, ExitStack()
@@ -208,10 +214,14 @@ class ElementLoops:
         emitter, names = self.emitter, [self.emitter.fresh_name("i") for _ in self.sizes]
         for name, size in zip(names[:-1], self.sizes, strict=False):
             self.exit_stack.enter_context(emitter.block(f"for {name} in range({size}):"))
-        begin, size = emitter.fresh_name("i"), self.sizes[-1]
-        self.exit_stack.enter_context(emitter.block(f"for {begin} in range(0, {size}, {STRIP_ELEMENTS}):"))
-        emitter.emit_poll()
-        end = f"m.minimum({begin} + {STRIP_ELEMENTS}, {size})"
+        begin, size = "0", self.sizes[-1]
+        end = size
+        if not is_static_and_small(self.sizes):
+            if not is_static_and_small([size]):
+                begin = emitter.fresh_name("i")
+                self.exit_stack.enter_context(emitter.block(f"for {begin} in range(0, {size}, {STRIP_ELEMENTS}):"))
+                end = f"m.minimum({begin} + {STRIP_ELEMENTS}, {size})"
+            emitter.emit_poll()
         self.exit_stack.enter_context(emitter.block(f"for {names[-1]} in range({begin}, {end}):"))
         return names
 
@@ -430,17 +440,16 @@ class BlockLoop:
         sums, sums_index = self.block_sums, 2 + len(arrays) + len(scalars)
         with emitter.outline() as (function, c):
             state = emitter.assign(f"m.read_i({c}, 0)")
-            size = emitter.assign(f"m.read_i({c}, 1)")
-            flat = {operand: emitter.assign(f"m.read_i({c}, {index})") for index, operand in enumerate(arrays, 2)}
+            word_indices = {operand: index for index, operand in enumerate(arrays, 2)}
             for index, (operand, (_, type_)) in enumerate(scalars.items(), 2 + len(arrays)):
                 text = emitter.assign(f"m.read_{lane(type_.dtype)}({c}, {index})")
                 self.operands = {**self.operands, operand: TypedExpression(text, type_)}
             if sums:
-                blocks = f"({size} + {BLOCK_ELEMENTS - 1}) // {BLOCK_ELEMENTS}"
+                blocks = f"(m.read_i({c}, 1) + {BLOCK_ELEMENTS - 1}) // {BLOCK_ELEMENTS}"
                 self.block_sums = emitter.assign(
                     f"w.array_at(m.read_i({c}, {sums_index}), {blocks}, np.{self.sum_lane})"
                 )
-            self.emit_blocks(flat, state)
+            self.emit_blocks(c, word_indices, state)
         self.block_sums = sums
         words = [value.text for value in arrays.values()]
         words += [f"{LANE_TYPES[lane(type_.dtype)]}({text})" for text, type_ in scalars.values()]
@@ -453,20 +462,21 @@ class BlockLoop:
         if not self.is_small:
             emitter.emit_poll()
 
-    def emit_blocks(self, arrays: Mapping[Operand, str], state: str) -> None:
-        """Emit the loop over the blocks of elements `first` to `last` (exclusive)."""
+    def emit_blocks(self, words: str, word_indices: Mapping[Operand, int], state: str) -> None:
+        """Emit the loop over the blocks of elements `first` to `last` (exclusive) of arrays whose addresses are in
+        words."""
         emitter = self.emitter
         buffers, begin = self.buffer_dtypes(), emitter.fresh_name("i")
-        width = emitter.assign(f"(m.minimum({BLOCK_ELEMENTS}, last - first) + 7) // 8 * 64")
-        memory = emitter.assign(f"e.empty(({len(buffers)} * {width},), np.uint8)") if buffers else ""
+        width = memory = ""
+        if buffers:
+            width = emitter.assign(f"(m.minimum({BLOCK_ELEMENTS}, last - first) + 7) // 8 * 64")
+            memory = emitter.assign(f"e.empty(({len(buffers)} * {width},), np.uint8)")
         with emitter.block(f"for {begin} in range(first, last, {BLOCK_ELEMENTS}):"):
             emitter.emit(f"if m.load_relaxed({state}) != 0: return")
             count = emitter.assign(f"m.minimum({BLOCK_ELEMENTS}, last - {begin})")
-            for operand, address in arrays.items():
-                dtype = self.type_of(operand).dtype
-                kind = numpy_dtype(numba_dtype(dtype))
-                block_address = f"{address} + {dtype.numpy.itemsize} * {begin}"
-                self.block_arrays[operand] = emitter.assign(f"w.array_at({block_address}, {count}, {kind})")
+            for operand, index in word_indices.items():
+                kind = numpy_dtype(numba_dtype(self.type_of(operand).dtype))
+                self.block_arrays[operand] = emitter.assign(f"w.block_at({words}, {index}, {begin}, {count}, {kind})")
             for number, (key, dtype) in enumerate(buffers.items()):
                 kind = numpy_dtype(numba_dtype(dtype))
                 block_address = f"w.data_address({memory}) + {number} * {width}"

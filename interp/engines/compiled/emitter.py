@@ -30,6 +30,8 @@ SELF_NAME, NULL_RESULT_NAME = "recurse", "null_result"
 result after an abort."""
 
 
+KERNEL_OPTIONS = "cache=True, pipeline_class=GeneratedCodeCompiler"
+"""How numba compiles the functions of a generated module, apart from its entry."""
 MIN_CHARGED_BYTES = 4096
 """Smaller arrays are not accounted for one by one: the waiting thread measures the memory 50 times a second."""
 
@@ -251,7 +253,7 @@ class FunctionEmitter:
         )
         if normalized not in self.module.outlined_functions:
             self.module.outlined_functions[normalized] = name
-            head = ["@kernel(void(int64, int64, int64), cache=True)", f"def {name}({words}, first, last):"]
+            head = [f"@kernel(void(int64, int64, int64), {KERNEL_OPTIONS})", f"def {name}({words}, first, last):"]
             tail = f"{name} = w.address_function({name})"
             outer_lines[self.start_line : self.start_line] = [*head, *self.module.lines, tail]
         self.module.outline_aliases[name] = self.module.outlined_functions[normalized]

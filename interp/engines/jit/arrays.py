@@ -13,9 +13,9 @@ import numpy as np
 from llvmlite import ir
 from numba import int64, types
 from numba.core import cgutils
-from numba.extending import intrinsic
 from numba.np.arrayobj import populate_array
 
+from .intrinsic import intrinsic
 from .memory import kernel
 
 _WORD, _BYTES = ir.IntType(64), ir.IntType(8).as_pointer()

@@ -24,10 +24,10 @@ import llvmlite.binding as llvm
 from llvmlite import ir
 from numba import float64, int64, types, uint64
 from numba.core import cgutils
-from numba.extending import intrinsic
 from numba.np.arrayobj import populate_array
 
 from . import cache
+from .intrinsic import intrinsic
 from .memory import atomic_exchange, element_pointer, internal_njit, peek
 from .state import (
     EXIT_BYTES,

@@ -26,9 +26,9 @@ import numpy as np
 from llvmlite import ir
 from numba import float32, float64, int64, types
 from numba.core import cgutils
-from numba.extending import intrinsic
 
 from . import arrays, intrinsics, runtime, thread_pool
+from .intrinsic import intrinsic
 from .memory import kernel
 from .shared_library import SharedLibrary
 from .state import FEW_ROWS, MATMUL_FUNCTIONS

@@ -12,7 +12,8 @@ from typing import Any
 
 from llvmlite import ir
 from numba import njit, types
-from numba.extending import intrinsic
+
+from .intrinsic import intrinsic
 
 _WORD = ir.IntType(64)
 internal_njit: Callable[..., Any] = partial(njit, no_cpython_wrapper=True, no_cfunc_wrapper=True)

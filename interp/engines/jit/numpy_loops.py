@@ -17,9 +17,9 @@ import numpy as np
 from llvmlite import ir
 from numba import int32, int64, types
 from numba.core import cgutils
-from numba.extending import intrinsic
 
 from ....core.ops.op import OPS, fault_error
+from .intrinsic import intrinsic
 from .memory import internal_njit
 
 _WORD, _BYTES = ir.IntType(64), ir.IntType(8).as_pointer()

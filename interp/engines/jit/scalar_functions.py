@@ -16,11 +16,11 @@ from typing import Any
 
 from llvmlite import ir
 from numba import int64
-from numba.extending import intrinsic
 
 from ....core.ops import scalar_kernels
 from ....core.ops.op import OPS
 from . import c_math, kernels
+from .intrinsic import intrinsic
 from .kernels import callable_functions
 from .memory import kernel
 

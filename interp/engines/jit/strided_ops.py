@@ -13,8 +13,8 @@ from typing import Any
 import llvmlite.binding as llvm
 from llvmlite import ir
 from numba import float32, float64, int64, types
-from numba.extending import intrinsic
 
+from .intrinsic import intrinsic
 from .memory import element_pointer, kernel
 from .native import load_native
 from .state import STRIDED_ADD_ARRAYS, STRIDED_ADD_ROWS, STRIDED_COPY, STRIDED_MAX, STRIDED_SUM, STRIDED_TAKE_ROWS

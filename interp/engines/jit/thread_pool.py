@@ -58,11 +58,11 @@ import numpy as np
 from llvmlite import ir
 from numba import int64, types
 from numba.core import cgutils
-from numba.extending import intrinsic
 from numba.np import arrayobj
 
 from . import cache, intrinsics
-from .memory import atomic_intrinsic, internal_njit, kernel
+from .intrinsic import intrinsic
+from .memory import atomic_intrinsic, element_pointer, internal_njit, kernel
 from .state import PARALLEL_MIN_ELEMENTS, POOL_REQUESTED
 
 CHUNK_ELEMENTS = 16_384
@@ -111,20 +111,38 @@ def keep_alive(typing: Any, array: Any) -> Any:
     return types.void(array), lambda context, builder, signature, arguments: context.get_dummy_value()
 
 
+def _view(context: Any, builder: Any, kind: Any, address: Any, first: Any, count: Any) -> Any:
+    """Emit an array of `count` elements, from an element on of those at an address."""
+    array = context.make_array(kind)(context, builder)
+    size = context.get_abi_sizeof(context.get_data_type(kind.dtype))
+    pointer = element_pointer(builder, context.get_data_type(kind.dtype), address, first)
+    arrayobj.populate_array(array, pointer, [count], [_WORD(size)], _WORD(size), None)  # type: ignore[no-untyped-call]
+    return array._getvalue()
+
+
 @intrinsic
 def array_at(typing: Any, begin: Any, count: Any, dtype: Any) -> Any:
     """An array of `count` elements at an address; the caller keeps them alive."""
     array_type = types.Array(dtype.dtype, 1, "C")
 
     def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        begin, count, _ = arguments
-        array = context.make_array(array_type)(context, builder)
-        size = context.get_abi_sizeof(context.get_data_type(array_type.dtype))
-        pointer = builder.inttoptr(begin, context.get_data_type(array_type.dtype).as_pointer())
-        arrayobj.populate_array(array, pointer, [count], [_WORD(size)], _WORD(size), None)  # type: ignore[no-untyped-call]
-        return array._getvalue()
+        return _view(context, builder, array_type, arguments[0], _WORD(0), arguments[1])
 
     return array_type(int64, int64, dtype), build
+
+
+@intrinsic
+def block_at(typing: Any, words: Any, index: Any, first: Any, count: Any, dtype: Any) -> Any:
+    """An array of `count` elements, from element `first` on of the array whose address is a word; the caller keeps them
+    alive. One call, since numba takes as long to compile a call as all else in it."""
+    array_type = types.Array(dtype.dtype, 1, "C")
+
+    def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        words, index, first, count, _ = arguments
+        address = builder.load(element_pointer(builder, _WORD, words, index))
+        return _view(context, builder, array_type, address, first, count)
+
+    return array_type(int64, int64, int64, int64, dtype), build
 
 
 def _body_type(context: Any) -> Any:
