@@ -15,13 +15,13 @@ from numba.core.registry import cpu_target
 from numba.core.typing.templates import AbstractTemplate, infer, infer_global
 
 
-class Intrinsic(_Intrinsic):
+class Intrinsic(_Intrinsic):  # type: ignore[misc]
     """An intrinsic that is defined once for each tuple of argument types; literals count as other numbers."""
 
     def _register(self) -> None:
         define, signatures, emitters = self._defn, dict[Any, Any](), dict[Any, Any]()
 
-        class Template(AbstractTemplate):  # type: ignore[misc]
+        class Template(AbstractTemplate):
             key = self
 
             def generic(self, arguments: Any, keywords: Any) -> Any:
