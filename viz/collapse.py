@@ -13,7 +13,7 @@ from itertools import chain
 
 from ..core.errors import Usage, plural
 from ..core.program import hints
-from .view import MAX_BADGES, Badge, BoxKind, Cluster, View, ViewArrow, count_by_mark
+from .view import MAX_BADGES, NO_SIDE_CONSTRAINTS, Badge, BoxKind, Cluster, View, ViewArrow, count_by_mark
 
 MAX_BOXES = 400
 """The most boxes that are drawn at once: Graphviz takes some seconds for them, and nobody can read more."""
@@ -195,7 +195,7 @@ def _fold_view(view: View, root: Cluster, box_of: Mapping[str, str]) -> View:
     above = dict.fromkeys(
         (box_of.get(upper, upper), box_of.get(lower, lower)) for upper, lower in view.rank_constraints
     )
-    result = replace(view, root=root, side_constraints=[], badge_room={}, caption_room=None)
+    result = replace(view, root=root, side_constraints=NO_SIDE_CONSTRAINTS, badge_room={}, caption_room=None)
     result.places = {name: box_of.get(place, place) for name, place in view.places.items()} | dict(box_of)
     result.arrows = [
         arrow if arrow.head_cluster in remaining else arrow._replace(head_cluster="") for arrow in merge_arrows(arrows)

@@ -77,11 +77,17 @@ def to_dot(view: View, theme: Theme = LIGHT) -> str:
         picture.edge(tail, head, **edge_attributes(arrow, theme, view.badge_room.get(number)))
     for upper, lower in view.rank_constraints:
         picture.edge(upper, lower, style="invis", weight="0")
-    for left, right in view.side_constraints:
-        level = digraph(graph_attr={"rank": "same"})
+    if not view.side_constraints.are_in_clusters:
+        write_side_constraints(picture, view.side_constraints.pairs)
+    return str(picture.source)
+
+
+def write_side_constraints(picture: Any, pairs: Iterable[tuple[str, str]]) -> None:
+    """Write into a picture, or a cluster, that the first box of each pair is beside the second, on its left."""
+    for left, right in pairs:
+        level = import_graphviz().Digraph(graph_attr={"rank": "same"})
         level.edge(left, right, style="invis")
         picture.subgraph(level)
-    return str(picture.source)
 
 
 def escape_markup(text: str, longest: int = MAX_LINE_LENGTH) -> str:
@@ -177,6 +183,9 @@ def legend_markup(view: View, theme: Theme) -> str:
 def write_cluster(picture: Any, cluster: Cluster, theme: Theme, view: View) -> None:
     """Write the contents of a cluster of a view into a picture, inner clusters as subgraphs."""
     digraph = import_graphviz().Digraph
+    if view.side_constraints.are_in_clusters:
+        pairs = (pair for pair in view.side_constraints.pairs if cluster.boxes.keys() >= set(pair))
+        write_side_constraints(picture, pairs)
     for box in cluster.boxes.values():
         picture.node(box.name, **box_attributes(box, theme, view.badge_room.get(box.name), view.title_width))
     if len(cluster.same_rank) > 1:

@@ -1,22 +1,22 @@
 """The order of operands in a picture: the box of `a` is on the left of the box of `b` above `a - b`.
 
 Graphviz minimizes crossings, and does not know operands. So a view is laid out, and operands that are side by side in
-the wrong order get a constraint. The constraints stay if the layout with them has no more crossings and is not much
-wider.
+the wrong order get a constraint. The constraints stay if each pair that they put in order costs at most one crossing,
+and the layout is not much wider.
 """
 
 from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import combinations, pairwise
 from typing import NamedTuple, TypeAlias
 
 from .dot import to_dot
 from .render import COORDINATE_FORMAT, render
-from .view import BoxKind, View
+from .view import BoxKind, SideConstraints, View
 
 ORDERED_KINDS: tuple[BoxKind, ...] = ("arithmetic", "comparison", "logic")
 """The kinds of boxes whose operands have an order that readers know."""
@@ -27,19 +27,32 @@ MAX_ARROWS = 150
 MAX_GROWTH = 1.1
 """The most by which ordered operands may widen a picture, as a factor."""
 
+CURVE_PIECES = 4
+"""The straight pieces that stand for each curve of an arrow, where crossings are counted."""
+
 _Pairs: TypeAlias = list[tuple[str, str]]
+_Point: TypeAlias = tuple[float, float]
+
+
+class ArrowCurve(NamedTuple):
+    """An arrow in a layout: its boxes, and points along it."""
+
+    tail: str
+    head: str
+    points: list[_Point]
 
 
 class BoxLayout(NamedTuple):
-    """A layout of a view: the middle of each box in points, and the width of the picture."""
+    """A layout of a view: the middle of each box in points, the width of the picture, and the visible arrows."""
 
-    middles: Mapping[str, tuple[float, float]]
+    middles: Mapping[str, _Point]
     width: float
+    lines: Sequence[ArrowCurve]
 
 
 def order_operands(view: View) -> View:
-    """The view with constraints that place operands in their order, where that costs no crossings. Raises Usage in the
-    same cases as `render`."""
+    """The view with constraints that place operands in their order, where each pair that this mends costs at most one
+    crossing. Raises Usage in the same cases as `render`."""
     pairs = operand_pairs(view)
     if not view.is_static or not pairs or len(view.arrows) > MAX_ARROWS:
         return view
@@ -47,14 +60,14 @@ def order_operands(view: View) -> View:
     swapped = swapped_pairs(pairs, before)
     if not swapped:
         return view
-    ordered = replace(view, side_constraints=swapped)
-    after = lay_out_boxes(ordered)
-    is_better = (
-        len(swapped_pairs(pairs, after)) < len(swapped)
-        and count_crossings(view, after) <= count_crossings(view, before)
-        and after.width <= before.width * MAX_GROWTH
-    )
-    return ordered if is_better else view
+    for are_in_clusters in (False, True):
+        ordered = replace(view, side_constraints=SideConstraints(tuple(swapped), are_in_clusters))
+        after = lay_out_boxes(ordered)
+        mended = len(swapped) - len(swapped_pairs(pairs, after))
+        added_crossings = count_crossings(after) - count_crossings(before)
+        if mended > 0 and added_crossings <= mended and after.width <= before.width * MAX_GROWTH:
+            return ordered
+    return view
 
 
 def operand_pairs(view: View) -> _Pairs:
@@ -77,7 +90,7 @@ def _find_pairs(view: View) -> Iterator[tuple[str, str]]:
 
 
 def lay_out_boxes(view: View) -> BoxLayout:
-    """The middles of a view's boxes in Graphviz's layout."""
+    """A view's boxes and arrows in Graphviz's layout."""
     layout = json.loads(render(to_dot(view), COORDINATE_FORMAT))
     middles = {
         box["name"]: (float(x), float(y))
@@ -85,7 +98,36 @@ def lay_out_boxes(view: View) -> BoxLayout:
         if "pos" in box
         for x, y in [box["pos"].split(",")]
     }
-    return BoxLayout(middles, float(layout["bb"].split(",")[2]))
+    names = {box["_gvid"]: box["name"] for box in layout.get("objects", ())}
+    lines = [
+        ArrowCurve(names[edge["tail"]], names[edge["head"]], points_along(edge["pos"]))
+        for edge in layout.get("edges", ())
+        if "pos" in edge and edge.get("style") != "invis"
+    ]
+    return BoxLayout(middles, float(layout["bb"].split(",")[2]), lines)
+
+
+def points_along(position: str) -> list[_Point]:
+    """Points along the Bezier curves of an arrow, whose control points are written as Graphviz does.
+
+    >>> points_along("e,9,9 0,0 0,0 4,4 4,4")
+    [(0.0, 0.0), (0.625, 0.625), (2.0, 2.0), (3.375, 3.375), (4.0, 4.0)]
+    """
+    texts = (text for text in position.split(";")[0].split() if text[0] not in "se")
+    control = [(float(x), float(y)) for x, y in (text.split(",") for text in texts)]
+    points = control[:1]
+    for first in range(0, len(control) - 3, 3):
+        for piece in range(1, CURVE_PIECES + 1):
+            t = piece / CURVE_PIECES
+            weights = ((1 - t) ** 3, 3 * t * (1 - t) ** 2, 3 * t * t * (1 - t), t**3)
+            curve = control[first : first + 4]
+            points.append(
+                (
+                    sum(weight * x for weight, (x, _) in zip(weights, curve, strict=True)),
+                    sum(weight * y for weight, (_, y) in zip(weights, curve, strict=True)),
+                )
+            )
+    return points
 
 
 def swapped_pairs(pairs: _Pairs, layout: BoxLayout) -> _Pairs:
@@ -94,18 +136,33 @@ def swapped_pairs(pairs: _Pairs, layout: BoxLayout) -> _Pairs:
     return [pair for pair, first, second in places if first[1] == second[1] and first[0] > second[0]]
 
 
-def count_crossings(view: View, layout: BoxLayout) -> int:
-    """The pairs of arrows that cross, as straight lines between the middles of boxes, and share no box."""
-    lines = [(arrow.tail, arrow.head) for arrow in view.arrows]
-    places = layout.middles
+def count_crossings(layout: BoxLayout) -> int:
+    """The pairs of arrows that cross and share no box."""
     return sum(
-        is_left(places[a], places[b], places[c]) != is_left(places[a], places[b], places[d])
-        and is_left(places[c], places[d], places[a]) != is_left(places[c], places[d], places[b])
-        for (a, b), (c, d) in combinations(lines, 2)
-        if len({a, b, c, d}) == 4
+        not {one.tail, one.head} & {other.tail, other.head} and do_cross(one.points, other.points)
+        for one, other in combinations(layout.lines, 2)
     )
 
 
-def is_left(start: tuple[float, float], end: tuple[float, float], point: tuple[float, float]) -> bool:
+def do_cross(one: Sequence[_Point], other: Sequence[_Point]) -> bool:
+    """Whether two lines of straight pieces cross.
+
+    >>> do_cross([(0, 0), (1, 1)], [(0, 1), (1, 0)]), do_cross([(0, 0), (1, 1)], [(0, 1), (0, 2), (1, 2)])
+    (True, False)
+    """
+    if any(
+        max(point[axis] for point in first) < min(point[axis] for point in second)
+        for axis in (0, 1)
+        for first, second in ((one, other), (other, one))
+    ):
+        return False
+    return any(
+        is_left(a, b, c) != is_left(a, b, d) and is_left(c, d, a) != is_left(c, d, b)
+        for a, b in pairwise(one)
+        for c, d in pairwise(other)
+    )
+
+
+def is_left(start: _Point, end: _Point, point: _Point) -> bool:
     """Whether a point is on the left of the line from `start` to `end`."""
     return (end[0] - start[0]) * (point[1] - start[1]) > (end[1] - start[1]) * (point[0] - start[0])

@@ -86,6 +86,18 @@ class CaptionRoom(NamedTuple):
     marks: tuple[BadgeMark, ...]
 
 
+class SideConstraints(NamedTuple):
+    """Pairs of boxes, the first of which the layout places beside the second, on its left."""
+
+    pairs: tuple[tuple[str, str], ...] = ()
+    are_in_clusters: bool = False
+    """Whether they are written into the clusters of their boxes. Graphviz ignores some constraints there, and others
+    behind all clusters."""
+
+
+NO_SIDE_CONSTRAINTS = SideConstraints()
+
+
 class Box(NamedTuple):
     """A box with one or two lines of text. Its name is unique in the view."""
 
@@ -188,8 +200,7 @@ class View:
     arrows: list[ViewArrow] = field(default_factory=list)
     rank_constraints: list[tuple[str, str]] = field(default_factory=list)
     """Pairs of boxes; the layout keeps the first above the second, without an arrow."""
-    side_constraints: list[tuple[str, str]] = field(default_factory=list)
-    """Pairs of boxes; the layout places the first on the left of the second, without an arrow."""
+    side_constraints: SideConstraints = NO_SIDE_CONSTRAINTS
     bundles: tuple[Bundle, ...] = ()
     """The boxes that large views draw as one; they have no box in common."""
     places: dict[str, str] = field(default_factory=dict)

@@ -18,6 +18,7 @@ from tagloom.viz.operand_order import (
     swapped_pairs,
 )
 from tagloom.viz.pictures import trim_view
+from tagloom.viz.state_view import state_view
 from tagloom.viz.view import View
 
 EXAMPLES = Path(tl.__file__).parent / "papers_examples"
@@ -42,6 +43,27 @@ def test_the_calls_of_fib_are_in_their_order() -> None:
     assert not is_ordered(view) and is_ordered(order_operands(view))
 
 
+@tl.function
+def fib_from_zero(n: tl.int64) -> tl.int64:
+    return n if n <= 1 else fib_from_zero(n - 1) + fib_from_zero(n - 2)
+
+
+@tl.function
+def fib_from_one(n: tl.int64) -> tl.int64:
+    return 1 if n <= 1 else fib_from_one(n - 1) + fib_from_one(n - 2)
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("function", [fib_from_zero, fib_from_one], ids=lambda function: function.name)
+def test_calls_and_moments_are_in_their_order(function: tl.Function) -> None:
+    """The order holds also where Graphviz ignores constraints outside of a cluster, and where tokens need room."""
+    assert is_ordered(order_operands(trim_view(graph_view(function.graph))))
+    history = function.history(4)
+    history.run()
+    history.jump(40)
+    assert is_ordered(order_operands(state_view(history.state, history[39])))
+
+
 @pytest.mark.full
 def test_an_order_that_ignores_swaps_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     """A twin that sees no swapped operands leaves fib as it was."""
@@ -55,13 +77,15 @@ def test_an_order_that_ignores_swaps_is_caught(monkeypatch: pytest.MonkeyPatch) 
     "file", ["recursion/gradient.py", "recursion/two_in_two_out.py", "roots/inner_product.py", "recursion/tree_prod.py"]
 )
 def test_order_costs_little(file: str) -> None:
-    """Constraints never add crossings or swapped operands, or widen a picture much; boxes and arrows stay the same."""
+    """Constraints add at most one crossing for each pair that they put in order, no swapped operands, and little width;
+    boxes and arrows stay the same."""
     view = view_of(file)
     ordered = order_operands(view)
     assert (ordered.boxes, ordered.arrows) == (view.boxes, view.arrows)
     before, after, pairs = lay_out_boxes(view), lay_out_boxes(ordered), operand_pairs(view)
-    assert len(swapped_pairs(pairs, after)) <= len(swapped_pairs(pairs, before))
-    assert count_crossings(view, after) <= count_crossings(view, before) and after.width <= before.width * MAX_GROWTH
+    mended = len(swapped_pairs(pairs, before)) - len(swapped_pairs(pairs, after))
+    assert mended >= 0 and count_crossings(after) - count_crossings(before) <= mended
+    assert after.width <= before.width * MAX_GROWTH
 
 
 def test_operands_of_commuting_gates_have_no_order() -> None:
