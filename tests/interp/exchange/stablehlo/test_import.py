@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import itertools
 import json
 import os
@@ -9,6 +10,7 @@ import random
 import re
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from random import Random
@@ -509,42 +511,81 @@ def damage(text: str, dice: Random) -> str:
 
 
 PARSE_ALL = """
-import json, sys
+import base64, json, sys
 from parse import limit_resources, parse
 limit_resources()
 for text in json.load(sys.stdin):
     try:
-        print(json.dumps(parse(text.encode())), flush=True)
+        print(json.dumps(parse(base64.b64decode(text))), flush=True)
     except Exception as error:
         print(json.dumps(type(error).__name__), flush=True)
 """
 
 
-def parse_apart(texts: list[str]) -> list[Any]:
-    """What the parser says of texts, in one process: a document of each, or the class of its error."""
+def parse_apart(contents: list[bytes]) -> tuple[list[Any], str]:
+    """What the parser says of contents, in one process: a document of each, or the class of its error. If it crashes on
+    one, those before and its last words."""
     command = [sys.executable, "-c", PARSE_ALL]
     folder = str(Path(parse_file).parent)
-    options: dict[str, Any] = {"env": {**os.environ, "PYTHONPATH": folder}, "timeout": 1200}
-    ran = subprocess.run(command, input=json.dumps(texts), capture_output=True, text=True, **options)
-    lines = ran.stdout.splitlines()
-    assert ran.returncode == 0, f"the parser crashes on {texts[len(lines)]}\n{ran.stderr}"
-    return list(map(json.loads, lines))
+    options: dict[str, Any] = {"env": {**os.environ, "PYTHONPATH": folder}, "timeout": 1200, "errors": "replace"}
+    texts = json.dumps([base64.b64encode(content).decode() for content in contents])
+    ran = subprocess.run(command, input=texts, capture_output=True, text=True, **options)
+    lines = [line for line in ran.stdout.splitlines() if line]
+    assert ran.returncode or len(lines) == len(contents)
+    return list(map(json.loads, lines)), ran.stderr
+
+
+def ending_of(parsed: Any, argument: Any) -> str:
+    """What becomes of a module that the parser has read; raises where that is no error of ours."""
+    if isinstance(parsed, str):
+        return parsed
+    try:
+        imported = module_function(read_module(parsed))
+        return str(imported.run(argument, engine="reference", limits=tl.Limits(firings=2_000)).status)
+    except tl.TagloomError as error:
+        assert not isinstance(error, tl.Crash), error
+        return type(error).__name__
 
 
 def check_damaged(count: int, seed: int) -> None:
     """Raises where a damaged text crashes the parser, or raises something that is no error of ours."""
-    dice, ends, text = random.Random(seed), set(), TEXT.read_text()
-    for parsed in parse_apart([damage(text, dice) for _ in range(count)]):
-        if isinstance(parsed, str):
-            ends.add(parsed)
-            continue
-        try:
-            imported = module_function(read_module(parsed))
-            ends.add(str(imported.run(6, engine="reference", limits=tl.Limits(firings=2_000)).status))
-        except tl.TagloomError as error:
-            assert not isinstance(error, tl.Crash), error
-            ends.add(type(error).__name__)
-    assert len(ends) > 1
+    dice, text = random.Random(seed), TEXT.read_text()
+    texts = [damage(text, dice) for _ in range(count)]
+    documents, errors = parse_apart([each.encode() for each in texts])
+    assert len(documents) == count, f"the parser crashes on {texts[len(documents)]}\n{errors}"
+    assert len({ending_of(document, 6) for document in documents}) > 1
+
+
+def check_damaged_bytecode(count: int, seed: int) -> Counter[str]:
+    """Raises where damaged bytecode raises something that is no error of ours; returns the number of each ending. The
+    reader of MLIR may crash: that ends its process, and the import with an error."""
+    from jax import export
+
+    dice, ends = random.Random(seed), Counter[str]()
+    function = jax.jit(lambda n: lax.while_loop(lambda c: c[0] > 1, lambda c: (c[0] // 2, c[1] + c[0]), (n, 0)))
+    content = bytes(export.export(function)(np.int32(0)).mlir_module_serialized)
+    pending = [damage_bytes(content, dice) for _ in range(count)]
+    while pending:
+        documents, _ = parse_apart(pending)
+        for document in documents:
+            ends[ending_of(document, np.int32(6))] += 1
+        if len(documents) < len(pending):
+            ends["crash"] += 1
+            if ends["crash"] == 1:
+                with pytest.raises(tl.Malformed, match="not a module of StableHLO"):
+                    tl.from_stablehlo(pending[len(documents)])
+        pending = pending[len(documents) + 1 :]
+    return ends
+
+
+def damage_bytes(content: bytes, dice: Random) -> bytes:
+    """Bytes with some changed, or cut off behind a place."""
+    damaged = bytearray(content)
+    if dice.random() < 0.2:
+        return bytes(damaged[: dice.randrange(4, len(damaged))])
+    for _ in range(dice.choice((1, 1, 4))):
+        damaged[dice.randrange(4, len(damaged))] = dice.randrange(256)
+    return bytes(damaged)
 
 
 @pytest.mark.full
@@ -565,6 +606,19 @@ def test_damaged_texts(tmp_path: Path) -> None:
 def test_many_damaged_texts() -> None:
     """The same, for 2,000 texts."""
     check_damaged(2_000, 2)
+
+
+@pytest.mark.full
+def test_damaged_bytecode() -> None:
+    """Damaged bytecode runs, or is refused by an error of ours."""
+    assert len(check_damaged_bytecode(30, 1)) > 1
+
+
+@pytest.mark.heavy
+@pytest.mark.timeout(7200)
+def test_much_damaged_bytecode() -> None:
+    """The same, for 2,000 modules."""
+    assert check_damaged_bytecode(2_000, 2)["Returned"]
 
 
 @pytest.mark.full

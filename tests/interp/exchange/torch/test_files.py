@@ -7,6 +7,7 @@ import json
 import pickle
 import random
 import zipfile
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -224,20 +225,25 @@ def outcome_of(content: bytes) -> str:
         return type(error).__name__
 
 
-@pytest.mark.full
-def test_damaged_bytes() -> None:
-    """A file that is cut off, or with other bytes, is refused by an error of ours, or runs."""
-    content, dice = ADDING.read_bytes(), random.Random(7)
-    ends = set()
-    for _ in range(40):
+def check_damaged_bytes(count: int, seed: int) -> Counter[str]:
+    """Raises where a file that is cut off, or with other bytes, raises something that is no error of ours; returns the
+    number of each ending."""
+    content, dice, ends = ADDING.read_bytes(), random.Random(seed), Counter[str]()
+    for _ in range(count):
         damaged = bytearray(content)
         if dice.random() < 0.3:
             damaged = damaged[: dice.randrange(len(content))]
         else:
             for _ in range(dice.choice((1, 4, 40))):
                 damaged[dice.randrange(len(damaged))] = dice.randrange(256)
-        ends.add(outcome_of(bytes(damaged)))
-    assert "Malformed" in ends
+        ends[outcome_of(bytes(damaged))] += 1
+    return ends
+
+
+@pytest.mark.full
+def test_damaged_bytes() -> None:
+    """A file that is cut off, or with other bytes, is refused by an error of ours, or runs."""
+    assert check_damaged_bytes(40, 7)["Malformed"]
 
 
 VALUES = (None, 0, -1, 2**70, 1.5, "x", [], {}, True, ["a"], {"as_int": 3}, {"as_none": True}, float("nan"))
@@ -254,22 +260,33 @@ def places(data: Any) -> list[tuple[Any, Any]]:
     return found
 
 
-@pytest.mark.full
-@pytest.mark.parametrize("ending", [MODEL, WEIGHTS])
-def test_damaged_documents(ending: str) -> None:
-    """A document with another value in one place, or with a part left out, is refused, or runs."""
-    dice = random.Random(11)
-    data = document(ending)
-    ends = set()
-    for _ in range(40):
+def check_damaged_documents(ending: str, count: int, seed: int) -> Counter[str]:
+    """The same for an entry of JSON with another value in one place, or with a part left out."""
+    dice, data, ends = random.Random(seed), document(ending), Counter[str]()
+    for _ in range(count):
         contents = copy.deepcopy(data)
         container, key = dice.choice(places(contents))
         if dice.random() < 0.3:
             del container[key]
         else:
             container[key] = dice.choice(VALUES)
-        ends.add(outcome_of(archive({full_name(ending): json.dumps(contents).encode()})))
-    assert {"Malformed", "Returned"} <= ends
+        ends[outcome_of(archive({full_name(ending): json.dumps(contents).encode()}))] += 1
+    return ends
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("ending", [MODEL, WEIGHTS])
+def test_damaged_documents(ending: str) -> None:
+    """A document with another value in one place, or with a part left out, is refused, or runs."""
+    assert {"Malformed", "Returned"} <= set(check_damaged_documents(ending, 40, 11))
+
+
+@pytest.mark.heavy
+@pytest.mark.timeout(7200)
+def test_many_damaged_files() -> None:
+    """The same, for 1,000 files with damaged bytes and 1,000 with damaged documents."""
+    ends = check_damaged_bytes(1_000, 8) + check_damaged_documents(MODEL, 700, 9)
+    assert {"Malformed", "Returned"} <= set(ends + check_damaged_documents(WEIGHTS, 300, 10))
 
 
 @pytest.mark.full
