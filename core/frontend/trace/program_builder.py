@@ -294,6 +294,9 @@ class ProgramBuilder:
             if function.aliases.has_row_writes and not is_last:
                 function.has_rows_of_their_own, function.signature = True, signature
                 self._trace_body(function)
+        except BaseException:
+            function.is_invalidated = True  # its body is that of an earlier trace
+            raise
         finally:
             function.is_under_trace = False
 
@@ -489,9 +492,10 @@ class ProgramBuilder:
         return callee, signature
 
     def _share(self, function: Specialization) -> Specialization:
-        """A local function that is equal to a new one, or the new one, for later calls. A stale one is left out: its
-        caller's trace was replaced, and nothing would trace it again."""
-        if function.signature is None:
+        """A local function that is equal to a new one, or the new one, for later calls. A stale candidate is left out:
+        its caller's trace was replaced, and nothing would trace it again. A stale new one is not replaced: its next
+        trace may have another body."""
+        if function.signature is None or function.is_stale:
             return function
         key = function.function_spec.python_function.__code__, number_callees(function)
         others = self.local_functions.setdefault(key, [])

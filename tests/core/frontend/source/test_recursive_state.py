@@ -46,6 +46,40 @@ class Calls:
         return 1 if n <= 1 else n * self.factorial(n - 1)
 
 
+@recursion((3,), (0,))
+def calls_with_words(n):
+    out = []
+
+    def visit(k, word):
+        if k == 0:
+            return
+        visit(k - 1, "left")
+        out.append(word)
+        visit(k - 1, "right")
+
+    visit(n, "root")
+    return out
+
+
+@recursion((3,), (0,))
+def calls_with_words_of_which_one_ends(n):
+    out = []
+
+    def visit(k, word):
+        if k == 0:
+            return
+        if word == "end":
+            return
+        visit(k - 1, "left")
+        out.append(word)
+        visit(k - 1, "right")
+        visit(k - 1, "end")
+
+    visit(n, "end")
+    visit(n, "root")
+    return out
+
+
 @recursion((4,), (0,))
 def method(n):
     calls = Calls()
