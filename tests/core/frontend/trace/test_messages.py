@@ -75,7 +75,7 @@ MESSAGES: dict[str, tuple[Callable[..., Any], Any, str, str]] = {
         "the condition of while_loop is not one bool",
         "pass loop variables as separate arguments",
     ),
-    "a format": (lambda x: f"{x:.2f}", 2.0, "this is not a value of a program", "a bool, int or float"),
+    "a format": (lambda x: tl.exp(f"{x:.2f}"), 2.0, "this is not a value of a program", "a bool, int or float"),
     "a format that is not converted": (
         tl.autograph.do_not_convert(lambda x: f"{x:.2f}"),
         2.0,
