@@ -20,10 +20,12 @@ from ..refusals import Unsupported
 from .interpreter import declared_type
 from .model import ImportedModel
 from .sequences import PackedSequence, unpack
+from .storage import storage_type
 
 
 class PreparedModel(BackendRep):  # type: ignore[misc]
-    """A model that runs on an engine. Sequences are lists of arrays."""
+    """A model that runs on an engine. Sequences are lists of arrays, and arrays of storage types are arrays of
+    `ml_dtypes`."""
 
     def __init__(self, model: onnx.ModelProto, engine: str | None = None) -> None:
         self.imported, self.engine = ImportedModel(model), engine
@@ -42,7 +44,7 @@ class PreparedModel(BackendRep):  # type: ignore[misc]
             raise BackendIsNotSupposedToImplementIt(str(error)) from error
         value = value_or_raise(function.run(*remaining_arguments, engine=self.engine))
         results = value if type(value) is tuple else (value,)
-        return tuple(map(as_output, results))
+        return tuple(map(as_output, results, self.imported.model.graph.output))
 
 
 def as_argument(value: Any, info: onnx.ValueInfoProto) -> Any:
@@ -53,8 +55,11 @@ def as_argument(value: Any, info: onnx.ValueInfoProto) -> Any:
     return value if value is None or type_ is None else np.asarray(value, type_.dtype.numpy)
 
 
-def as_output(value: Any) -> Any:
+def as_output(value: Any, info: onnx.ValueInfoProto) -> Any:
     """A result in the form that the test runner compares."""
+    storage = storage_type(info.type.tensor_type.elem_type)
+    if storage is not None:
+        return np.asarray(value).astype(storage.numpy)
     if isinstance(value, PackedSequence):
         return unpack(value.elements, value.shapes)
     return [np.asarray(item) for item in value] if isinstance(value, list) else np.asarray(value)
@@ -85,6 +90,7 @@ class TagloomBackend(Backend):  # type: ignore[misc]
         version = kwargs.get("opset_version", onnx.defs.onnx_opset_version())
         imports = [helper.make_opsetid(node.domain, version)]
         model = helper.make_model(helper.make_graph([node], "node", infos, outputs), opset_imports=imports)
+        model = onnx.shape_inference.infer_shapes(model)  # which finds the element types of the outputs
         return PreparedModel(model, kwargs.get("engine")).run(arrays)
 
     @classmethod

@@ -33,6 +33,7 @@ from ..functions import CapturedConstants, identifier
 from .listing import ModelListing, node_scopes
 from .operators import NeedsConstantOperand, Operator, SizeVector, as_single_value, find_operator, unsupported
 from .sequences import ItemSequence, PackedSequence
+from .storage import StorageArray, carrier_of, storage_type, unpack_carrier, with_storage
 
 MAX_DEPTH = 12
 """The maximal nesting of bodies of operators, and of functions that are not calls of the program."""
@@ -42,7 +43,8 @@ DTYPES: Mapping[int, DType] = {helper.np_dtype_to_tensor_dtype(np.dtype(dtype.nu
 
 
 def dtype_of_element(element: int) -> DType:
-    """The dtype of an element type of ONNX; raises Unsupported for strings and other types that tagloom lacks."""
+    """The dtype of an element type of ONNX; raises Unsupported for storage types where no row takes them, for strings
+    and for other types that tagloom lacks."""
     if element not in DTYPES:
         element_names = onnx.TensorProto.DataType.items()
         name = next((name for name, number in element_names if number == element), str(element))
@@ -111,8 +113,9 @@ class ModelInterpreter:
         if id(tensor) in self.constants:
             return self.constants[id(tensor)][1]
         array = tensor_elements(tensor)
-        value = self.captured_constants.admit(array, identifier(tensor.name, "constant"))
-        if value is not array:
+        carrier = self.captured_constants.admit(array, identifier(tensor.name, "constant"))
+        value = with_storage(carrier, storage_type(tensor.data_type))
+        if carrier is not array:
             self.constants[id(tensor)] = tensor, value
         return value
 
@@ -146,19 +149,22 @@ class ModelInterpreter:
         for name, declared in schema.attributes.items():
             if declared.required and name not in attributes:
                 raise Malformed(f"{node.op_type} lacks attribute {name!r}", where=user_location())
-        check_dtypes(schema, operands)
+        elements = check_dtypes(schema, operands)
         row = find_operator(domain, node.op_type, version)
         if row is None:
             return self.evaluate_body(node, list(map(as_single_value, operands)), attributes, version)
         if not row.takes_sizes:
             operands = list(map(as_single_value, operands))
+        if not row.takes_storage:
+            operands = list(map(carrier_of, operands))
         try:
             for position in row.static:
                 if position < len(operands) and not is_static(operands[position]):
                     raise NeedsConstantOperand(position)
-            return self.apply_row(row, NodeCall(self, node, version), operands, attributes)
+            results = self.apply_row(row, NodeCall(self, node, version), operands, attributes)
         except NeedsConstantOperand as error:
             raise NeedsConstant({node.input[error.position]}, node.op_type) from None
+        return results if row.takes_storage else with_storage_types(schema, elements, results)
 
     def apply_row(
         self, row: Operator, call: NodeCall, operands: Sequence[Any], attributes: dict[str, Any]
@@ -346,6 +352,8 @@ def value_key(value: Any) -> Any:
             return "items", value.element, tuple(map(value_key, value.items))
         case PackedSequence():
             return "packed", type_of(value.elements), type_of(value.shapes)
+        case StorageArray():
+            return value.type, value_key(value.carrier)
         case SizeVector():
             return "sizes", tuple(part if isinstance(part, int) else None for part in value.parts)
         case np.ndarray() if value.size <= MAX_FOLDED_ELEMENTS:
@@ -426,23 +434,48 @@ def find_schema(domain: str, name: str, version: int) -> Any:
         return None
 
 
-def check_dtypes(schema: Any, operands: Sequence[Any]) -> None:
-    """Raises Malformed for arrays of dtypes that an operator does not take, or that must be the same and are not."""
-    bound: dict[str, str] = {}
+def check_dtypes(schema: Any, operands: Sequence[Any]) -> dict[str, int]:
+    """The element types for which the type parameters of a schema stand. Raises Malformed for arrays of dtypes that an
+    operator does not take, or that must be the same and are not."""
+    bound: dict[str, int] = {}
     for position, operand in enumerate(operands):
         if operand is None or not is_single(operand) or not schema.inputs:
             continue
         formal = schema.inputs[min(position, len(schema.inputs) - 1)]
-        dtype = dtypes.int64 if isinstance(operand, SizeVector) else type_of(operand).dtype
-        name = f"tensor({onnx.TensorProto.DataType.Name(ELEMENTS[dtype]).lower()})"
+        element = element_of(operand)
+        name = type_name(element)
         where = user_location()
         if formal.types.isdisjoint({name, f"optional({name})"}):
             required = ", ".join(sorted(formal.types))
             message = f"{schema.name} does not take this as {formal.name}"
             raise Malformed(message, where=where, required=required, got=name)
-        required = bound.setdefault(formal.type_str, name) if formal.is_homogeneous else name
-        if name != required:
+        first = bound.setdefault(formal.type_str, element) if formal.is_homogeneous else element
+        if element != first:
+            required = type_name(first)
             raise Malformed(f"{schema.name} takes operands of one dtype", where=where, required=required, got=name)
+    return bound
+
+
+def with_storage_types(schema: Any, elements: Mapping[str, int], results: Sequence[Any]) -> list[Any]:
+    """The results of a row that takes carriers, with their storage types."""
+    typed = []
+    for position, result in enumerate(results):
+        formal = schema.outputs[min(position, len(schema.outputs) - 1)]
+        storage = storage_type(elements.get(formal.type_str, onnx.TensorProto.UNDEFINED))
+        typed.append(None if result is None else with_storage(result, storage))
+    return typed
+
+
+def element_of(value: Any) -> int:
+    """The element type of an array, as ONNX numbers it."""
+    if isinstance(value, StorageArray):
+        return value.type.value
+    return ELEMENTS[dtypes.int64 if isinstance(value, SizeVector) else type_of(value).dtype]
+
+
+def type_name(element: int) -> str:
+    """The name of a type of arrays, as ONNX's schemas have it."""
+    return f"tensor({onnx.TensorProto.DataType.Name(element).lower()})"
 
 
 def find_body(node: onnx.NodeProto, types: Sequence[onnx.TypeProto], version: int) -> onnx.FunctionProto | None:
@@ -475,8 +508,7 @@ def type_proto(value: Any) -> onnx.TypeProto:
         return onnx.TypeProto()
     if isinstance(value, ItemSequence | PackedSequence):
         return helper.make_sequence_type_proto(helper.make_tensor_type_proto(ELEMENTS[value.dtype], None))
-    type_ = type_of(value)
-    return helper.make_tensor_type_proto(ELEMENTS[type_.dtype], type_.shape)
+    return helper.make_tensor_type_proto(element_of(value), type_of(carrier_of(value)).shape)
 
 
 ELEMENTS = {dtype: element for element, dtype in DTYPES.items()}
@@ -490,14 +522,17 @@ def lookup(environment: Environment, name: str) -> Any:
 
 
 def tensor_elements(tensor: onnx.TensorProto) -> Any:
-    """The elements of a tensor of the model; raises Malformed where they are not in it. Those of a model's other files
-    are put into it when the model is read from its file."""
-    dtype_of_element(tensor.data_type)
+    """The elements of a tensor of the model, those of a storage type in its carrier; raises Malformed where they are
+    not in it. Those of a model's other files are put into it when the model is read from its file."""
+    storage = storage_type(tensor.data_type)
+    if storage is None:
+        dtype_of_element(tensor.data_type)
     message = f"tensor {tensor.name} cannot be read"
     if uses_external_data(tensor):
         raise Malformed(message, required="elements in the model", got="the name of a file", hint=EXTERNAL_DATA_HINT)
     try:
-        return numpy_helper.to_array(tensor)
+        array = numpy_helper.to_array(tensor)
+        return array if storage is None else unpack_carrier(array, storage)
     except (ValueError, TypeError) as error:
         raise Malformed(message, got=error) from None
 
@@ -511,6 +546,7 @@ def read_sparse_tensor(sparse: onnx.SparseTensorProto) -> Any:
         raise Malformed(f"tensor {sparse.values.name} has a negative size", got=list(sparse.dims))
     if math.prod(sparse.dims) > 2**24:
         raise unsupported("limit", "a sparse tensor of more than 16 million elements")
+    dtype_of_element(sparse.values.data_type)
     values, indices = tensor_elements(sparse.values), tensor_elements(sparse.indices)
     array = np.zeros(tuple(sparse.dims), values.dtype)
     try:
@@ -534,14 +570,14 @@ def is_foldable(value: Any) -> bool:
     """Whether an operand is a constant of few elements, a sequence of some, or omitted."""
     if isinstance(value, ItemSequence):
         return len(value.items) <= MAX_FOLDED_ELEMENTS and all(map(is_foldable, value.items))
-    return value is None or is_small_constant(value)
+    return value is None or is_small_constant(carrier_of(value))
 
 
 def is_small_result(value: Any) -> bool:
     """Whether a result, or each item of a sequence, has few elements, and a known shape."""
     if isinstance(value, ItemSequence):
         return all(map(is_small_result, value.items))
-    return value is not None and not isinstance(value, PackedSequence) and is_small(value)
+    return value is not None and not isinstance(value, PackedSequence) and is_small(carrier_of(value))
 
 
 def as_folded(value: Any) -> Any:
@@ -551,6 +587,8 @@ def as_folded(value: Any) -> Any:
 
 def as_constant(value: Any) -> Any:
     """A concrete result as an array of NumPy."""
+    if isinstance(value, StorageArray):
+        return StorageArray(np.asarray(value.carrier), value.type)
     return None if value is None else np.asarray(value)
 
 
@@ -560,11 +598,13 @@ def normal_domain(domain: str) -> str:
 
 
 def declared_type(info: onnx.ValueInfoProto) -> Type | None:
-    """The type of an input, with sizes open that the model does not give; None for a sequence or an optional value."""
+    """The type of an input in a program, with sizes open that the model does not give; None for a sequence or an
+    optional value."""
     if info.type.WhichOneof("value") != "tensor_type":
         return None
     tensor = info.type.tensor_type
-    dtype = dtype_of_element(tensor.elem_type)
+    storage = storage_type(tensor.elem_type)
+    dtype = dtype_of_element(tensor.elem_type) if storage is None else storage.carrier
     if not tensor.HasField("shape"):
         return Type(dtype, None)
     sizes = tuple(

@@ -27,6 +27,7 @@ from . import rows  # noqa: F401 - registers the operators
 from .interpreter import ModelInterpreter, NeedsConstant, declared_type, is_static, reachable_names
 from .operators import unsupported
 from .sequences import ItemSequence, PackedSequence
+from .storage import StorageArray, carrier_of, cast_to_storage, storage_type, unpack_carrier
 
 MAX_MODEL_BYTES = 2**31
 """The most bytes of a model with its tensors: the limit of its format."""
@@ -154,7 +155,7 @@ class ImportedModel:
             raise refusal from None
         if any(result is None for result in results):
             raise unsupported("construct", "the model returns an optional value that is empty")
-        results = [list(result.items) if isinstance(result, ItemSequence) else result for result in results]
+        results = [list(each.items) if isinstance(each, ItemSequence) else carrier_of(each) for each in results]
         return results[0] if len(results) == 1 else tuple(results)
 
     def undetermined_inputs(self, names: Collection[str], values: Mapping[str, Any]) -> list[str]:
@@ -185,9 +186,13 @@ class ImportedModel:
 
 
 def as_operand(value: Any, info: onnx.ValueInfoProto) -> Any:
-    """An argument in the form that the interpreter takes: a list is a sequence."""
+    """An argument in the form that the interpreter takes: a list is a sequence, and an array of a storage type is
+    rounded to its values."""
     kind = info.type.WhichOneof("value")
-    if kind == "tensor_type" or value is None or isinstance(value, PackedSequence):
+    if kind == "tensor_type":
+        storage = storage_type(info.type.tensor_type.elem_type)
+        return value if storage is None else cast_to_storage(value, storage)
+    if value is None or isinstance(value, PackedSequence):
         return value
     inner = info.type.optional_type.elem_type if kind == "optional_type" else info.type
     if inner.WhichOneof("value") != "sequence_type":
@@ -201,6 +206,12 @@ def as_operand(value: Any, info: onnx.ValueInfoProto) -> Any:
 
 def as_input(value: Any, info: onnx.ValueInfoProto) -> Any:
     """A constant that stands for an input, in the input's dtype."""
+    storage = storage_type(info.type.tensor_type.elem_type)
+    if storage is not None:
+        array = np.asarray(value)
+        carrier = array.astype(storage.carrier.numpy) if array.dtype == storage.numpy else value
+        admitted = np.asarray(admit(carrier, declared_type(info)))
+        return StorageArray(unpack_carrier(admitted, storage), storage)
     operand = as_operand(value, info)
     if isinstance(operand, ItemSequence):
         return ItemSequence(tuple(map(np.asarray, operand.items)), operand.element)

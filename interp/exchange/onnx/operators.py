@@ -67,6 +67,9 @@ class Operator:
     takes_call: bool
     takes_sizes: bool
     """Whether operands may be vectors of sizes that are partly known."""
+    takes_storage: bool
+    """Whether the row itself treats operands of storage types (`storage.py`). Any other row only moves elements: it
+    gets carriers, and its results have the storage types that ONNX's schema derives from those of the operands."""
 
 
 ROWS: dict[tuple[str, str], list[Operator]] = {}
@@ -80,6 +83,7 @@ def operator(
     static: Collection[int] = (),
     is_folded: bool = True,
     takes_sizes: bool = False,
+    takes_storage: bool = False,
 ) -> Callable[[Compute], Compute]:
     """Register a function as the row of operators. A parameter `output_count` gets the number of results that are
     asked for, a parameter `call` the node (`interpreter.NodeCall`)."""
@@ -100,6 +104,7 @@ def operator(
                 "output_count" in keywords,
                 "call" in keywords,
                 takes_sizes,
+                takes_storage,
             )
             rows = ROWS.setdefault((domain, name), [])
             rows.append(row)

@@ -12,10 +12,12 @@ from .....core.frontend.array_api.common import rank_of, shape_of, type_of
 from ...operands import axis_position, known_sizes
 from ..interpreter import dtype_of_element
 from ..operators import require, tl, unsupported
+from ..storage import carrier_of, cast_to_storage, storage_type
 
 __all__ = [
     "COST",
     "axis_position",
+    "cast_to_element",
     "check_room",
     "dtype_of",
     "integers",
@@ -44,6 +46,14 @@ def to_dtype(x: Any, element: int | DType) -> Any:
     """An operand in the dtype of an element type of ONNX, or in a dtype."""
     dtype = dtype_of_element(element) if isinstance(element, int) else element
     return x if dtype_of(x) is dtype else tl.astype(x, dtype)
+
+
+def cast_to_element(x: Any, element: int, *, saturate: int = 1, round_mode: str = "up") -> Any:
+    """An operand, which may be of a storage type, as one of an element type of ONNX."""
+    storage = storage_type(element)
+    if storage is None:
+        return to_dtype(carrier_of(x), element)
+    return cast_to_storage(x, storage, saturate=bool(saturate), round_mode=round_mode)
 
 
 def integers(constant: Any) -> tuple[int, ...]:

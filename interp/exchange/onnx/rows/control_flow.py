@@ -29,6 +29,7 @@ from ..sequences import (
     length_of,
     pack,
 )
+from ..storage import StorageArray, StorageType, carrier_of, storage_of, with_storage
 from .common import (
     COST,
     axis_position,
@@ -43,7 +44,7 @@ from .common import (
 )
 
 
-@operator("If", is_folded=False)
+@operator("If", is_folded=False, takes_storage=True)
 def if_(condition: Any, *, then_branch: Body, else_branch: Body) -> Any:
     """A condition that is a constant chooses before the run."""
     if isinstance(condition, np.ndarray):
@@ -64,12 +65,13 @@ def if_(condition: Any, *, then_branch: Body, else_branch: Body) -> Any:
 
 
 class ValueForm(NamedTuple):
-    """The part of a value that is known before the run: the type of an array; the largest number of axes of the items
-    of a sequence; neither for an empty optional value."""
+    """The part of a value that is known before the run: the type of an array, and its storage type, if it has one; the
+    largest number of axes of the items of a sequence; neither for an empty optional value."""
 
     type: Type | None
     item_rank: int = 0
     is_empty: bool = False
+    storage: StorageType | None = None
 
     @property
     def axes(self) -> int | None:
@@ -86,6 +88,8 @@ def form_of(value: Any) -> ValueForm:
             return ValueForm(None, value.rank)
         case ItemSequence():
             return ValueForm(None, max(map(rank_of, value.items), default=0))
+        case StorageArray():
+            return ValueForm(type_of(value.carrier), storage=value.type)
     return ValueForm(type_of(value))
 
 
@@ -109,7 +113,7 @@ def carry(value: Any, rank: int) -> Any:
     return pack(value, rank) if isinstance(value, ItemSequence | PackedSequence) else value
 
 
-@operator("Loop", is_folded=False)
+@operator("Loop", is_folded=False, takes_storage=True)
 def loop(limit: Any = None, condition: Any = None, *starts: Any, body: Body) -> Any:
     """While the condition holds, and at most `limit` times: the body takes the number of the iteration, the condition
     and the carried values, and returns the condition, the carried values, and an element of each array that the loop
@@ -123,14 +127,14 @@ def loop(limit: Any = None, condition: Any = None, *starts: Any, body: Body) -> 
     is_counted = limit is not None and body.passes_on(0, body.graph.input[1].name)
     is_counted = is_counted and (condition is None or (isinstance(condition, np.ndarray) and bool(condition.all())))
     first = np.asarray(True) if condition is None else scalar(condition)
-    ranks, collected_types = loop_types(body, starts, first)
+    ranks, collected = loop_types(body, starts, first)
     starts = tuple(carry(start, rank) for start, rank in zip(starts, ranks, strict=True))
     trips = None if limit is None else tl.maximum(scalar(limit), np.int64(0))
 
     def step(k: Any, continues: Any, values: Sequence[Any]) -> tuple[Any, tuple[Any, ...], list[Any]]:
         results = body(k, continues, *values)
         next_values = tuple(carry(result, rank) for result, rank in zip(results[1 : 1 + count], ranks, strict=True))
-        return scalar(results[0]), next_values, results[1 + count :]
+        return scalar(results[0]), next_values, list(map(carrier_of, results[1 + count :]))
 
     if is_counted:
 
@@ -140,11 +144,12 @@ def loop(limit: Any = None, condition: Any = None, *starts: Any, body: Body) -> 
             filled = tuple(tl.put(handle, k, element) for handle, element in zip(handles, elements, strict=True))
             return k + 1, filled, *next_values
 
-        handles = tuple(tl.cells(trips, element_type) for element_type in collected_types)
+        handles = tuple(tl.cells(trips, each.type) for each in collected)
         _, handles, *values = tl.while_loop(
             lambda k, *_: tl.less(k, trips), counted_body, np.int64(0), handles, *starts
         )
-        return (*values, *map(tl.collect, handles))
+        pairs = zip(handles, collected, strict=True)
+        return (*values, *(with_storage(tl.collect(handle), each.storage) for handle, each in pairs))
 
     def continues(k: Any, condition: Any, *_: Any) -> Any:
         return condition if trips is None else tl.logical_and(condition, tl.less(k, trips))
@@ -154,10 +159,10 @@ def loop(limit: Any = None, condition: Any = None, *starts: Any, body: Body) -> 
         condition, next_values, elements = step(k, condition, values)
         return k + 1, condition, tuple(map(append, arrays, elements)), *next_values
 
-    arrays = tuple(map(no_elements, collected_types))
+    arrays = tuple(no_elements(each.type) for each in collected)
     _, _, arrays, *values = tl.while_loop(continues, growing_body, np.int64(0), first, arrays, *starts)
-    pairs = zip(arrays, collected_types, strict=True)
-    return (*values, *(as_array(array, model) for array, model in pairs))
+    pairs = zip(arrays, collected, strict=True)
+    return (*values, *(with_storage(as_array(array, each.type), each.storage) for array, each in pairs))
 
 
 def name_variables(body: Body, *extra: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
@@ -184,30 +189,38 @@ def append(array: Any, element: Any) -> Any:
     return tl.concat([array, tl.expand_dims(element, axis=0)])
 
 
-def loop_types(body: Body, starts: Sequence[Any], condition: Any) -> tuple[list[int], list[Type]]:
-    """The numbers of axes of the items of carried sequences, and the types of the elements of arrays."""
+def loop_types(body: Body, starts: Sequence[Any], condition: Any) -> tuple[list[int], list[ElementForm]]:
+    """The numbers of axes of the items of carried sequences, and the forms of the elements of arrays."""
     ranks = [form_of(start).item_rank for start in starts]
     while True:
         values = [carry(start, rank) for start, rank in zip(starts, ranks, strict=True)]
         forms = trial(body, np.int64(0), condition, *values)
         wider = [max(rank, form.item_rank) for rank, form in zip(ranks, forms[1 : 1 + len(starts)], strict=True)]
         if wider == ranks:
-            return ranks, element_types(forms[1 + len(starts) :])
+            return ranks, element_forms(forms[1 + len(starts) :])
         ranks = wider
 
 
-def element_types(forms: Sequence[ValueForm]) -> list[Type]:
-    """The types of the elements that a loop collects; raises Unsupported if a number of axes is not known."""
-    types = [form.type for form in forms if form.axes is not None]
-    if len(types) < len(forms):
+class ElementForm(NamedTuple):
+    """The type of the elements that a loop collects, and their storage type, if they have one."""
+
+    type: Type
+    storage: StorageType | None
+
+
+def element_forms(forms: Sequence[ValueForm]) -> list[ElementForm]:
+    """The forms of the elements that a loop collects; raises Unsupported if a number of axes is not known."""
+    if any(form.axes is None for form in forms):
         raise unsupported("shape", "the number of axes of what a loop collects is not known")
-    return [type_ for type_ in types if type_ is not None]
+    return [ElementForm(form.type, form.storage) for form in forms if form.type is not None]
 
 
 def symbolic(value: Any) -> Any:
     """A value that is not constant, although its start value is."""
     if isinstance(value, PackedSequence):
         return PackedSequence(symbolic(value.elements), symbolic(value.shapes))
+    if isinstance(value, StorageArray):
+        return StorageArray(symbolic(value.carrier), value.type)
     return tl.identity(value) if isinstance(value, np.ndarray | np.generic) else value
 
 
@@ -223,7 +236,7 @@ def as_array(array: Any, type_: Type) -> Any:
     return tl.reshape(array.elements, (count, *sizes))
 
 
-@operator("Scan", version=9, is_folded=False)
+@operator("Scan", version=9, is_folded=False, takes_storage=True)
 def scan(
     *operands: Any,
     body: Body,
@@ -236,7 +249,8 @@ def scan(
     """A loop over slices of arrays, each along its own axis; its results are collected along axes, forwards or
     backwards."""
     state_count = len(operands) - num_scan_inputs
-    states, arrays = operands[:state_count], operands[state_count:]
+    states, arrays = operands[:state_count], list(map(carrier_of, operands[state_count:]))
+    storages = list(map(storage_of, operands[state_count:]))
     output_count = len(body.graph.output) - state_count
     axes = [
         axis_position(axis, rank_of(array))
@@ -250,14 +264,15 @@ def scan(
 
     def elements_at(k: Any) -> list[Any]:
         places = [tl.subtract(count - 1, k) if backward else k for backward in backwards]
-        return [tl.take(*operands[:2], axis=operands[2]) for operands in zip(arrays, places, axes, strict=True)]
+        slices = [tl.take(*operands[:2], axis=operands[2]) for operands in zip(arrays, places, axes, strict=True)]
+        return list(map(with_storage, slices, storages))
 
     def step(k: Any, values: Sequence[Any]) -> tuple[tuple[Any, ...], list[Any]]:
         results = body(*values, *elements_at(k))
-        return tuple(results[:state_count]), results[state_count:]
+        return tuple(results[:state_count]), list(map(carrier_of, results[state_count:]))
 
     slices = [tl.take(array, np.int64(0), axis=axis) for array, axis in zip(arrays, axes, strict=True)]
-    types = element_types(trial(body, *states, *slices)[state_count:])
+    collected = element_forms(trial(body, *states, *map(with_storage, slices, storages))[state_count:])
 
     def advance(k: Any, handles: tuple[Any, ...], *values: Any) -> Any:
         next_values, elements = step(k, values)
@@ -266,12 +281,12 @@ def scan(
         filled = tuple(tl.put(*write) for write in zip(handles, places, elements, strict=True))
         return k + 1, filled, *next_values
 
-    handles = tuple(tl.cells(count, element_type) for element_type in types)
+    handles = tuple(tl.cells(count, each.type) for each in collected)
     _, handles, *values = tl.while_loop(lambda k, *_: tl.less(k, count), advance, np.int64(0), handles, *states)
     outputs = []
-    for handle, axis in zip(handles, scan_output_axes or [0] * output_count, strict=True):
+    for handle, each, axis in zip(handles, collected, scan_output_axes or [0] * output_count, strict=True):
         array = tl.collect(handle)
-        outputs.append(tl.moveaxis(array, 0, axis) if axis else array)
+        outputs.append(with_storage(tl.moveaxis(array, 0, axis) if axis else array, each.storage))
     return (*values, *outputs)
 
 
@@ -367,17 +382,17 @@ def split_to_sequence(x: Any, split: Any = None, *, axis: int = 0, keepdims: int
     return ItemSequence(tuple(parts), dtype_of(x))
 
 
-@operator("Optional", is_folded=False)
+@operator("Optional", is_folded=False, takes_storage=True)
 def optional(value: Any = None, *, type: Any = None) -> Any:
     return value
 
 
-@operator("OptionalHasElement", is_folded=False)
+@operator("OptionalHasElement", is_folded=False, takes_storage=True)
 def optional_has_element(value: Any = None) -> Any:
     return np.asarray(value is not None)
 
 
-@operator("OptionalGetElement", is_folded=False)
+@operator("OptionalGetElement", is_folded=False, takes_storage=True)
 def optional_get_element(value: Any) -> Any:
     if value is None:
         raise unsupported("construct", "the element of an empty optional value is taken")

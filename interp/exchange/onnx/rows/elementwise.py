@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 from onnx import TensorProto
 
-from ..interpreter import dtype_of_element
-from ..operators import SizeVector, find_operator, operator, tl, unsupported
-from .common import axis_position, dtype_of, numeric, rank_of, require, scalar, shape_of, to_dtype
+from ..interpreter import dtype_of_element, element_of
+from ..operators import SizeVector, as_single_value, find_operator, operator, tl, unsupported
+from ..storage import StorageArray
+from .common import axis_position, cast_to_element, dtype_of, numeric, rank_of, require, scalar, shape_of, to_dtype
 
 SAME = {
     "Abs": "abs", "Acos": "acos", "Acosh": "acosh", "Add": "add", "And": "logical_and", "Asin": "asin",
@@ -227,20 +228,22 @@ def cast_by_name(x: Any, *, to: str) -> Any:
     return to_dtype(x, TensorProto.DataType.Value(to))
 
 
-@operator("Cast", version=6, takes_sizes=True)
+@operator("Cast", version=6, takes_sizes=True, takes_storage=True)
 def cast(x: Any, *, to: int, saturate: int = 1, round_mode: str = "up") -> Any:
-    if isinstance(x, SizeVector):
-        return x if to == TensorProto.INT64 else to_dtype(x.as_array(), to)
-    return to_dtype(x, to)
+    if isinstance(x, SizeVector) and to == TensorProto.INT64:
+        return x
+    return cast_to_element(as_single_value(x), to, saturate=saturate, round_mode=round_mode)
 
 
-@operator("CastLike")
+@operator("CastLike", takes_storage=True)
 def cast_like(x: Any, target: Any, *, saturate: int = 1, round_mode: str = "up") -> Any:
-    return to_dtype(x, dtype_of(target))
+    return cast_to_element(x, element_of(target), saturate=saturate, round_mode=round_mode)
 
 
-@operator("BitCast")
+@operator("BitCast", takes_storage=True)
 def bit_cast(x: Any, *, to: int) -> Any:
+    if isinstance(x, StorageArray):
+        raise unsupported("dtype", f"tagloom has no bits of values of ONNX's type {x.type.name.lower()}")
     dtype = dtype_of_element(to)
     if "b" in (dtype.kind, dtype_of(x).kind):  # one byte, 0 or 1
         return tl.astype(x, dtype)

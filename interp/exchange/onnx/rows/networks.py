@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..operators import operator, tl, unsupported
+from ..storage import carrier_of, cast_to_storage, storage_of
 from .common import (
     COST,
     axis_position,
@@ -336,20 +337,23 @@ def dropout_by_attribute(
     return (x, tl.equal(x, x) if output_count > 1 else None)[:output_count]
 
 
-@operator("Dropout", version=12, static=(2,), is_folded=False)
+@operator("Dropout", version=12, static=(2,), is_folded=False, takes_storage=True)
 def dropout(x: Any, ratio: Any = None, training: Any = None, *, seed: int | None = None, output_count: int) -> Any:
     rate = 0.5 if ratio is None else float(ratio) if isinstance(ratio, np.ndarray) else scalar(ratio)
-    everything = tl.broadcast_to(np.asarray(True), tl.shape(x))
+    values, storage = carrier_of(x), storage_of(x)
+    everything = tl.broadcast_to(np.asarray(True), tl.shape(values))
     if training is None or not bool(training) or (isinstance(rate, float) and rate == 0):
         return (x, everything)[:output_count]
-    keep = tl.greater_equal(tl.uniform(tl.shape(x)), rate if isinstance(rate, float) else tl.astype(rate, tl.float64))
+    keep = tl.greater_equal(
+        tl.uniform(tl.shape(values)), rate if isinstance(rate, float) else tl.astype(rate, tl.float64)
+    )
     keep_rate = tl.subtract(1.0, tl.astype(rate, tl.float64)) if not isinstance(rate, float) else 1.0 - rate
     result = tl.where(
         keep,
-        tl.divide(x, to_dtype(keep_rate, dtype_of(x)) if not isinstance(keep_rate, float) else keep_rate),
-        numeric(0, x),
+        tl.divide(values, to_dtype(keep_rate, dtype_of(values)) if not isinstance(keep_rate, float) else keep_rate),
+        numeric(0, values),
     )
-    return (result, keep)[:output_count]
+    return (result if storage is None else cast_to_storage(result, storage), keep)[:output_count]
 
 
 @operator("Col2Im", static=(1, 2))

@@ -5,9 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from .....core import dtypes
+from .....core.dtypes import DType
 from ..interpreter import dtype_of_element
 from ..operators import operator, tl
-from .common import axis_position, dtype_of, rank_of, shape_of, to_dtype
+from ..storage import StorageArray, StorageType, carrier_of, cast_to_storage, storage_of, storage_type
+from .common import axis_position, dtype_of, numeric, rank_of, shape_of, to_dtype
 from .networks import add_bias, conv
 
 
@@ -25,36 +27,61 @@ def spread_parameter(parameter: Any, x: Any, axis: int, block_size: int) -> Any:
     return tl.reshape(parameter, tuple(-1 if k == position else 1 for k in range(rank_of(x))))
 
 
-def quantize(numbers: Any, zero: Any, dtype: Any) -> Any:
-    """Numbers rounded to even, counted from a zero point, and limited to the range of a dtype."""
-    rounded = tl.round(numbers)
-    return tl.astype(rounded if zero is None else tl.add(rounded, tl.astype(zero, dtype_of(rounded))), dtype)
+def quantized_type(zero: Any) -> DType | StorageType:
+    """The type of the numbers that are counted from a zero point."""
+    return storage_of(zero) or dtype_of(zero)
 
 
-@operator("QuantizeLinear", version=10)
+def quantize(numbers: Any, zero: Any, type_: DType | StorageType, saturate: int = 1) -> Any:
+    """Numbers counted from a zero point, rounded to even and limited to the range of a type. Integers are rounded
+    before they are counted."""
+    is_float = isinstance(type_, StorageType) and not type_.is_integer
+    rounded = numbers if is_float else tl.round(numbers)
+    counted = rounded if zero is None else tl.add(rounded, tl.astype(carrier_of(zero), dtype_of(rounded)))
+    if isinstance(type_, DType):
+        return tl.astype(counted, type_)
+    if is_float:
+        return cast_to_storage(counted, type_, saturate=bool(saturate))
+    least, greatest = (numeric(bound, counted) for bound in type_.range)
+    return StorageArray(tl.astype(tl.minimum(tl.maximum(counted, least), greatest), type_.carrier), type_)
+
+
+def wide_scale(scale: Any) -> Any:
+    """A scale as a row computes with it: in float32, if it is of a storage type."""
+    return scale if storage_of(scale) is None else tl.astype(carrier_of(scale), dtypes.float32)
+
+
+@operator("QuantizeLinear", version=10, takes_storage=True)
 def quantize_linear(
     x: Any, scale: Any, zero: Any = None, *, axis: int = 1, block_size: int = 0, output_dtype: int = 0,
     precision: int = 0, saturate: int = 1,
 ) -> Any:  # fmt: skip
-    dtype = dtype_of(zero) if zero is not None else dtype_of_element(output_dtype) if output_dtype else dtypes.uint8
-    wide = to_dtype(x, dtype_of(scale)) if dtype_of(x).kind != "f" else x
+    type_ = storage_type(output_dtype) or (dtype_of_element(output_dtype) if output_dtype else dtypes.uint8)
+    if zero is not None:
+        type_ = quantized_type(zero)
+    has_own_dtype = dtype_of(x).kind == "f" and storage_of(scale) is None
+    scale = wide_scale(scale)
+    wide = to_dtype(x, precision) if precision else x if has_own_dtype else to_dtype(x, dtype_of(scale))
     divisor = to_dtype(spread_parameter(scale, x, axis, block_size), dtype_of(wide))
-    return quantize(tl.divide(wide, divisor), spread_parameter(zero, x, axis, block_size), dtype)
+    return quantize(tl.divide(wide, divisor), spread_parameter(carrier_of(zero), x, axis, block_size), type_, saturate)
 
 
-@operator("DequantizeLinear", version=10)
+@operator("DequantizeLinear", version=10, takes_storage=True)
 def dequantize_linear(
     x: Any, scale: Any, zero: Any = None, *, axis: int = 1, block_size: int = 0, output_dtype: int = 0
 ) -> Any:
+    scale, values = wide_scale(scale), carrier_of(x)
     dtype = dtype_of_element(output_dtype) if output_dtype else dtype_of(scale)
-    return to_dtype(tl.multiply(tl.astype(difference(x, spread_parameter(zero, x, axis, block_size)), dtype_of(scale)),
-                                spread_parameter(scale, x, axis, block_size)), dtype)  # fmt: skip
+    counted = tl.astype(difference(x, spread_parameter(carrier_of(zero), values, axis, block_size)), dtype_of(scale))
+    return to_dtype(tl.multiply(counted, spread_parameter(scale, values, axis, block_size)), dtype)
 
 
 def difference(x: Any, zero: Any) -> Any:
-    """x less its zero point, in int32."""
-    wide = tl.astype(x, tl.int32)
-    return wide if zero is None else tl.subtract(wide, tl.astype(zero, tl.int32))
+    """x less its zero point, in int32; floats of a storage type in float32."""
+    storage = storage_of(x)
+    dtype = dtypes.int32 if storage is None or storage.is_integer else dtypes.float32
+    wide = tl.astype(carrier_of(x), dtype)
+    return wide if zero is None else tl.subtract(wide, tl.astype(carrier_of(zero), dtype))
 
 
 @operator("DynamicQuantizeLinear")
@@ -74,17 +101,17 @@ def row_zero(zero: Any, rank: int) -> Any:
 
 @operator("MatMulInteger")
 def mat_mul_integer(x: Any, y: Any, x_zero: Any = None, y_zero: Any = None) -> Any:
-    return tl.matmul(difference(x, row_zero(x_zero, rank_of(x))), difference(y, y_zero))
+    return tl.matmul(difference(x, row_zero(x_zero, rank_of(carrier_of(x)))), difference(y, y_zero))
 
 
-@operator("QLinearMatMul")
+@operator("QLinearMatMul", takes_storage=True)
 def q_linear_mat_mul(
     x: Any, x_scale: Any, x_zero: Any, y: Any, y_scale: Any, y_zero: Any, scale: Any, zero: Any
 ) -> Any:
-    product = mat_mul_integer(x, y, x_zero, y_zero)
-    factor = tl.divide(tl.multiply(row_zero(x_scale, rank_of(x)), y_scale), scale)
+    product = mat_mul_integer(x, y, carrier_of(x_zero), y_zero)
+    factor = tl.divide(tl.multiply(row_zero(x_scale, rank_of(carrier_of(x))), y_scale), scale)
     numbers = tl.multiply(tl.astype(product, dtype_of(factor)), factor)
-    return quantize(numbers, zero, dtype_of(zero))
+    return quantize(numbers, zero, quantized_type(zero))
 
 
 @operator("ConvInteger")

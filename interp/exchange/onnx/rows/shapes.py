@@ -12,6 +12,7 @@ import numpy as np
 from .....core import dtypes
 from .....core.types import Type
 from ..operators import NeedsConstantOperand, SizeVector, as_single_value, operator, tl, unsupported
+from ..storage import carrier_of, storage_of, with_storage
 from .common import (
     COST,
     axis_position,
@@ -346,10 +347,10 @@ def expand(x: Any, target: Any) -> Any:
     return tl.broadcast_like(x, tl.broadcast_to(numeric(0, x), tuple(sizes)))
 
 
-@operator("ConstantOfShape", takes_sizes=True)
+@operator("ConstantOfShape", takes_sizes=True, takes_storage=True)
 def constant_of_shape(target: Any, *, value: Any = None) -> Any:
-    fill = np.float32(0) if value is None else value.reshape(())
-    return tl.broadcast_to(np.asarray(fill), tuple(elements(target)))
+    fill = np.float32(0) if value is None else carrier_of(value).reshape(())
+    return with_storage(tl.broadcast_to(np.asarray(fill), tuple(elements(target))), storage_of(value))
 
 
 @operator("EyeLike")
