@@ -223,7 +223,8 @@ def nearest_up(lower: Floats, upper: Floats, dtype: np.dtype[Any]) -> Floats:
 
 def upward(lower: Floats, upper: Floats, dtype: np.dtype[Any]) -> Floats:
     """The upper one, unless a number is the lower one."""
-    return np.nextafter(convert(lower, dtype), dtype.type(np.inf))
+    starts: Floats = np.nextafter(convert(lower, dtype), dtype.type(np.inf))
+    return starts
 
 
 def downward(lower: Floats, upper: Floats, dtype: np.dtype[Any]) -> Floats:

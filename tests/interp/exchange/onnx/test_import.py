@@ -159,7 +159,7 @@ def test_a_sample_of_the_node_tests(module: str) -> None:
 @pytest.mark.heavy
 def test_all_node_tests() -> None:
     """Of ONNX's tests of operators those pass whose operators and dtypes are there; and all that have a condition or a
-    loop, but for three of dtypes that are not."""
+    loop."""
     from onnx_nodes import NOISE, has_control_flow, node_cases, prepare_tagloom, run_case
 
     cases = node_cases()
@@ -172,7 +172,7 @@ def test_all_node_tests() -> None:
     others = [result for result in refused if "no values of ONNX's type" not in result.reason]
     assert len(others) < 0.05 * (len(cases) - len(refused)), others
     control = [results[case.name] for case in cases if has_control_flow(case)]
-    assert sum(result.verdict == "passed" for result in control) >= len(control) - 3
+    assert sum(result.verdict == "passed" for result in control) == len(control)
 
 
 @pytest.mark.heavy
@@ -369,7 +369,7 @@ def test_gradients() -> None:
     "node, words",
     [
         (helper.make_node("Cast", ["x"], ["y"], to=onnx.TensorProto.STRING), "no values of ONNX's type string"),
-        (helper.make_node("Cast", ["x"], ["y"], to=onnx.TensorProto.FLOAT8E5M2), "no values of ONNX's type float8e5m2"),
+        (helper.make_node("Cast", ["x"], ["y"], to=onnx.TensorProto.COMPLEX64), "no values of ONNX's type complex64"),
         (helper.make_node("NonesuchOp", ["x"], ["y"]), "no operator NonesuchOp"),
         (helper.make_node("Swish", ["x"], ["y"]), "no operator Swish in version 21"),
         (helper.make_node("Concat", ["x", "x"], ["y"]), "Concat lacks attribute 'axis'"),
