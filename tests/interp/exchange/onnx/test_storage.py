@@ -78,29 +78,28 @@ def test_a_cast_that_rounds_halves_away(type_: StorageType, monkeypatch: pytest.
 
 
 @pytest.mark.parametrize("type_", INTEGERS, ids=lambda each: each.name)
-@pytest.mark.parametrize(
-    "dtype", [np.int8, np.uint8, np.int32, np.uint64, np.float16, np.float32], ids=lambda each: each.__name__
-)
-def test_casts_to_integers(type_: StorageType, dtype: Any) -> None:
+def test_casts_to_integers(type_: StorageType) -> None:
     """Integers lose their higher bits, and floats their fractions before."""
-    numbers = np.arange(128) if np.dtype(dtype).kind == "u" else np.arange(-128, 128)
-    numbers = numbers.astype(dtype) * (dtype(0.75) if np.dtype(dtype).kind == "f" else dtype(1))
-    got = np.asarray(cast_to_storage(numbers, type_).carrier)
-    np.testing.assert_array_equal(got, numbers.astype(np.int64).astype(type_.numpy).astype(type_.carrier.numpy))
+    for dtype in (np.int8, np.uint8, np.int32, np.uint64, np.float16, np.float32):
+        kind = np.dtype(dtype).kind
+        numbers = np.arange(0 if kind == "u" else -128, 128).astype(dtype) * dtype(0.75 if kind == "f" else 1)
+        got = np.asarray(cast_to_storage(numbers, type_).carrier)
+        required = numbers.astype(np.int64).astype(type_.numpy).astype(type_.carrier.numpy)
+        np.testing.assert_array_equal(got, required, repr(dtype))
 
 
-@pytest.mark.parametrize("type_", TYPES, ids=lambda each: each.name)
-def test_carriers(type_: StorageType) -> None:
+def test_carriers() -> None:
     """A carrier contains each value of the type, and a cast leaves each as it is."""
-    codes = np.arange(2**8, dtype=np.uint8)
-    bits = (ml_dtypes.iinfo if type_.is_integer else ml_dtypes.finfo)(type_.numpy).bits
-    packed = codes[: 2**bits].view(type_.numpy)
-    carrier = packed.astype(type_.carrier.numpy)
-    np.testing.assert_array_equal(carrier.astype(np.float64), packed.astype(np.float64))
-    again = np.asarray(cast_to_storage(carrier, type_, saturate=False).carrier)
-    np.testing.assert_array_equal(again.astype(np.float64), carrier.astype(np.float64))
+    for type_ in TYPES:
+        bits = (ml_dtypes.iinfo if type_.is_integer else ml_dtypes.finfo)(type_.numpy).bits
+        packed = np.arange(2**bits, dtype=np.uint8).view(type_.numpy)
+        carrier = packed.astype(type_.carrier.numpy)
+        np.testing.assert_array_equal(carrier.astype(np.float64), packed.astype(np.float64), type_.name)
+        again = np.asarray(cast_to_storage(carrier, type_, saturate=False).carrier)
+        np.testing.assert_array_equal(again.astype(np.float64), carrier.astype(np.float64), type_.name)
 
 
+@pytest.mark.inner(first=1)
 @pytest.mark.parametrize(
     "round_mode, saturate, results",
     [
@@ -120,6 +119,7 @@ def test_powers_of_two(round_mode: str, saturate: bool, results: list[float]) ->
         cast_to_storage(numbers, StorageType.FLOAT8E8M0, round_mode="odd")
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("round_mode", ["up", "down", "nearest"])
 def test_powers_of_two_from_float16(round_mode: str) -> None:
     """Positive numbers of float16 become the powers of two that ONNX's computation gives."""
@@ -352,6 +352,7 @@ CASES: dict[str, Callable[[], None]] = {
 }
 
 
+@pytest.mark.inner(first=4)
 @pytest.mark.parametrize("case", CASES)
 def test_cases(case: str) -> None:
     """A model with values of storage types computes what ONNX says."""
