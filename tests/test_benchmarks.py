@@ -228,17 +228,6 @@ def test_the_cost_of_speculation_that_never_pays_is_measured() -> None:
     assert add_up[3] == "None" or add_up[3].startswith("a call takes"), add_up
 
 
-@pytest.mark.full
-@pytest.mark.timeout(900)
-def test_models_on_objects_are_measured() -> None:
-    """The benchmark of speculation compares results, and prints a row for each way."""
-    command = [sys.executable, str(FOLDER / "objects.py"), "--seconds", "0.01", "--only", "TreeRNN"]
-    ran = subprocess.run(command, capture_output=True, text=True)
-    assert ran.returncode == 0, ran.stdout + ran.stderr
-    ways = [line.split(" | ")[1] for line in ran.stdout.splitlines() if line.startswith("| TreeRNN")]
-    assert ways[:2] == ["tagloom, eager", "tl.speculate"]
-
-
 @pytest.mark.heavy
 @pytest.mark.timeout(1800)
 def test_assumptions_are_dropped_in_turn() -> None:
