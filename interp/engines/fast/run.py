@@ -10,6 +10,7 @@ from typing import Literal, overload
 
 import numpy as np
 
+from ....core.collector import paused_collector
 from ....core.errors import Crash, Exhausted, TagloomError, Usage
 from ....core.frontend.trace.pytree import TreeDef
 from ....core.graph.graph import Graph
@@ -42,7 +43,7 @@ from ..protocol import Until, check_until
 from ..reference import admit_arguments, first_state, out_of_memory_error
 from .block_loader import block_loader
 from .columns import ColumnKeeper
-from .events import EventKeeper, LastEventKeeper, forward_events, without_gc
+from .events import EventKeeper, LastEventKeeper, forward_events
 from .futures import Futures
 from .host_firings import HostFirings
 from .lazy_sequences import IntegerSeries, TupleLike
@@ -118,7 +119,7 @@ class FastRun:
 
     def state(self) -> State:
         """The current state, exported to the reference machine; independent of this run."""
-        with without_gc():
+        with paused_collector():
             return export_state(self.store, self.host, self.origin_state.fork())
 
     @property
