@@ -28,6 +28,7 @@ from ....core.program.program import Node
 from ....core.types import Type
 from ....core.value import Value
 from ....core.world import CallbackError, World
+from ..jit.cache import lock_across_fork
 from ..jit.state import HOST_ABORTED, HOST_DONE, HOST_FAILED, HOST_TOO_LARGE
 from ..long_ops import OpAbandoned, compute_abandonable, may_take_long
 from .call_buffer import CallBuffer
@@ -41,7 +42,7 @@ CALLER_STACK_BYTES = 2**21
 """The bytes of the calling thread's stack that a run may use, if this many are left."""
 _MAX_IDLE_THREADS = 4
 _idle_threads: list[LargeStackThread] = []
-_stack_size_lock = threading.Lock()
+_stack_size_lock = lock_across_fork(threading.Lock())
 """Held while new threads have another stack size than the rest of the process."""
 _madvise = getattr(ctypes.CDLL(None), "madvise", None) if sys.platform == "linux" else None
 _PAGE_BYTES, _MADV_DONTNEED = mmap.PAGESIZE, 4

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -127,6 +128,29 @@ def test_a_child_has_threads_of_its_own() -> None:
         value = often.run(np.ones(3), 2, engine="compiled").value
         os._exit(int(value[0]))
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 4
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system does not fork")
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+def test_a_child_that_is_forked_while_a_thread_starts_can_start_one() -> None:
+    """The lock on the size of stacks is free in the child, and so is the size as usual."""
+    is_starting = threading.Event()
+
+    def start_slowly() -> None:
+        with thread._stack_size_lock:
+            previous_size = threading.stack_size(2**22)
+            is_starting.set()
+            time.sleep(0.05)
+            threading.stack_size(previous_size)
+
+    starter = threading.Thread(target=start_slowly)
+    starter.start()
+    is_starting.wait()
+    child = os.fork()
+    if not child:
+        os._exit(bool(threading.stack_size() or thread._stack_size_lock.locked()))
+    starter.join()
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
 
 
 def test_a_busy_thread_is_not_reused() -> None:
