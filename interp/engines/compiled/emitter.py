@@ -31,7 +31,7 @@ result after an abort."""
 
 
 KERNEL_OPTIONS = "cache=True, pipeline_class=GeneratedCodeCompiler"
-"""How numba compiles the functions of a generated module, apart from its entry."""
+"""numba's options for the functions of a generated module; its entry has more."""
 MIN_CHARGED_BYTES = 4096
 """Smaller arrays are not accounted for one by one: the waiting thread measures the memory 50 times a second."""
 

@@ -16,7 +16,7 @@ from numba.core.typing.templates import AbstractTemplate, infer, infer_global
 
 
 class Intrinsic(_Intrinsic):  # type: ignore[misc]
-    """An intrinsic that is defined once for each tuple of argument types; literals count as other numbers."""
+    """An intrinsic that is defined once for each tuple of argument types, and not again for each literal."""
 
     def _register(self) -> None:
         define, signatures, emitters = self._defn, dict[Any, Any](), dict[Any, Any]()
@@ -42,8 +42,8 @@ class Intrinsic(_Intrinsic):  # type: ignore[misc]
 
 
 def intrinsic(define: Callable[..., Any]) -> Any:
-    """Mark a function that returns the signature of an intrinsic for the types of its arguments, which follow the
-    typing context, and the function that emits it."""
+    """The intrinsic that a function defines: it takes the typing context and the types of the arguments, and returns
+    the signature and the function that emits the instructions."""
     result = Intrinsic(getattr(define, "__name__", str(define)), define)
     result._register()
     return result

@@ -89,28 +89,6 @@ def call_word_function(context: Any, function: Any, first: Any, second: Any, thi
     return types.int64(types.int64, types.int64, types.int64, types.int64), emit
 
 
-@intrinsic
-def peek_unaligned(context: Any, address: Any) -> Any:
-    """Read a word from an unaligned address."""
-
-    def emit(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        return builder.load(builder.inttoptr(arguments[0], _WORD.as_pointer()), align=1)
-
-    return types.int64(types.int64), emit
-
-
-@intrinsic
-def poke_unaligned(context: Any, address: Any, word: Any) -> Any:
-    """Write a word to an unaligned address."""
-
-    def emit(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        address, word = arguments
-        builder.store(word, builder.inttoptr(address, _WORD.as_pointer()), align=1)
-        return context.get_dummy_value()
-
-    return types.void(types.int64, types.int64), emit
-
-
 def atomic_intrinsic(change: Any) -> Any:
     """An atomic intrinsic on a word; `change` emits the operation and returns its result."""
 

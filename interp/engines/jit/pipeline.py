@@ -1,5 +1,5 @@
-"""numba's pipeline for generated functions: without passes for what generated text does not use, such as closures,
-context managers, array expressions and branches on constants. They took a tenth of the time of a first call."""
+"""numba's pipeline for generated functions. It lacks the passes for what generated text does not use, such as closures,
+context managers, array expressions and branches on constants: these took a tenth of the time of a first call."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""The library that programs on arrays call: the accounting of memory and of ends of runs, records, the thread pool, and
-sums of all elements.
+"""The library that programs on arrays call: the end of a run, the accounting of memory, tape records, the thread pool,
+and sums of all elements.
 
-Generated code takes these functions from here, by the names that they have in their own modules; code of programs on
-scalars, which is loaded without numba, has copies of its own.
+Generated code takes these functions from here, by the names that they have in their own modules. Programs on scalars
+are loaded without numba, so they contain copies.
 """
 
 from __future__ import annotations

@@ -29,7 +29,7 @@ def symbol_name(name: str) -> str:
 
 
 class SharedLibrary:
-    """Functions with one signature each, by name; `dependencies` are the libraries that they call."""
+    """Functions, each by its name with its only signature; `dependencies` are the libraries that they call."""
 
     def __init__(
         self,
@@ -41,11 +41,11 @@ class SharedLibrary:
         self.is_loaded = False
 
     def declare(self, name: str) -> Any:
-        """A function for compiled code, which calls one of the library by its symbol."""
+        """A function that compiled code can call, and that calls the library's function of this name by its symbol."""
 
         def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-            form = context.call_conv.get_function_type(signature.return_type, signature.args)
-            function = cgutils.get_or_insert_function(builder.module, form, symbol_name(name))  # type: ignore[no-untyped-call]
+            type_ = context.call_conv.get_function_type(signature.return_type, signature.args)
+            function = cgutils.get_or_insert_function(builder.module, type_, symbol_name(name))  # type: ignore[no-untyped-call]
             return intrinsics.emit_call(context, builder, function, signature, arguments)
 
         return intrinsics.fixed_intrinsic(self.functions[name][0], build)
@@ -64,7 +64,8 @@ class SharedLibrary:
 
     @property
     def text(self) -> str:
-        """What stands for the library's source in the disk cache, which depends on the source of this package."""
+        """The text whose hash names the library's folder in the disk cache; that hash also covers the source of the
+        functions (`cache_key`)."""
         return f"# library {self.name}: {[(name, str(signature)) for name, (signature, _) in self.functions.items()]}"
 
     def _read_or_compile(self) -> bytes:
