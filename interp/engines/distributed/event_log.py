@@ -10,6 +10,7 @@ the end. No effect is repeated: callbacks return what the driver has recorded.
 from __future__ import annotations
 
 from array import array
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from heapq import heappop, heappush
@@ -49,6 +50,10 @@ class StampOrder:
         self._enabled_firings: list[tuple[float, int, int, Tag]] = []
         """The firings whose operands are there, as a heap: time, a serial number, node and tag."""
         self._serial_numbers = count()
+        self._flight: list[int] = []
+        """The serial numbers of the tokens in flight, which ascend."""
+        self._operands_in_flight: dict[tuple[int, Tag], list[int]] = {}
+        """The same numbers by the node and tag of their tokens."""
         self._rank_by_tag: dict[Tag, int] = {}
         self.ranks = array("b")
         """The rank of the worker of each event so far."""
@@ -56,7 +61,7 @@ class StampOrder:
         """Its time in microseconds since the first firing."""
         state.world = CallbackReplayWorld(self._recorded_result)
         for token in state.flight:
-            self._note_arrival(token)
+            self._add_to_flight(token)
 
     @property
     def is_over(self) -> bool:
@@ -68,14 +73,18 @@ class StampOrder:
         position = 0
         if self._enabled_firings:
             _, _, node, tag = self._enabled_firings[0]
-            position = next(at for at, token in enumerate(state.flight) if token.node == node and token.tag == tag)
+            position = bisect_left(self._flight, self._operands_in_flight[node, tag][0])
         token = state.flight[position]
         self._next_result = self._results.get((token.node, token.tag))
         return position
 
     def observe(self, event: Event) -> None:
-        """Note the worker of an event, and the tokens that it sends."""
+        """Note the worker of an event, the token that it delivers, and those that it sends."""
         node, _, tag, _ = event.token
+        operands = self._operands_in_flight[node, tag]
+        operands.remove(self._flight.pop(event.position))
+        if not operands:
+            del self._operands_in_flight[node, tag]
         entry = self._entries.get((node, tag))
         if entry is None:
             self.ranks.append(self._rank_by_tag.get(tag, 0))
@@ -87,9 +96,18 @@ class StampOrder:
         if self._enabled_firings and (event.is_firing or event.deferred_at is not None):
             heappop(self._enabled_firings)
         for token in (*event.sent, *event.woken):
-            self._note_arrival(token)
+            if token.node >= 0:
+                self._add_to_flight(token)
+
+    def _add_to_flight(self, token: Token) -> None:
+        """Note a token that joins the flight."""
+        number = next(self._serial_numbers)
+        self._flight.append(number)
+        self._operands_in_flight.setdefault((token.node, token.tag), []).append(number)
+        self._note_arrival(token)
 
     def _note_arrival(self, token: Token) -> None:
+        """Count an operand; the last one enables its firing."""
         node, _, tag, _ = token
         entry = self._entries.get((node, tag))
         if entry is None:
