@@ -17,8 +17,8 @@ from ... import dtypes
 from ...errors import describe_class
 from ..trace.captures import VariableBase
 from ..trace.choice import Choice
-from ..trace.program_builder import TracedValue, current_region
-from ..trace.pytree import TreeDef
+from ..trace.program_builder import UNIFY_RESULT, TracedValue, current_region
+from ..trace.pytree import TreeDef, TreeType, known_result, unflatten
 from ..trace.source_location import is_installed_file
 from ..trace.stacked_items import DICT_CLASSES, StackedItems, TracedSet, dict_like, has_stacked_items
 from ..trace.symbol import array_namespace
@@ -31,8 +31,9 @@ from .open_lists import (
     open_like,
     to_code_points,
     unify_structures,
+    zeros_of_type,
 )
-from .state import UNBOUND, AttributePlace, active_journal, is_unassigned
+from .state import CONTAINERS, UNBOUND, AttributePlace, active_journal, is_unassigned
 from .trees import split, static_objects, zeros_like
 
 MAX_OPTIONS = 64
@@ -82,6 +83,22 @@ def unify_options(
 
 
 UNIFY_CHOICES.cell_contents = unify_options
+
+
+def _unify_result(previous: TreeType, result: Any) -> Any:
+    """The result of a recursive function, with the structure that it has together with one before. None where there is
+    none: a call cannot give one of several containers, since a call in it would give one of these."""
+    empty = known_result(previous.treedef, previous.types)
+    try:
+        model = empty[0] if empty else unflatten(previous.treedef, map(zeros_of_type, previous.types))
+        unified = unify_options([model, result], is_repeated=True)[1]
+    except DifferentItems:
+        return None
+    has_containers = type(unified) is Choice and any(isinstance(each, CONTAINERS) for each in unified.options)
+    return None if has_containers else unified
+
+
+UNIFY_RESULT.cell_contents = _unify_result
 
 
 def _is_prolonged(before: Any, after: Any) -> bool:

@@ -19,6 +19,7 @@ import numpy as np
 
 from ... import dtypes
 from ...errors import Invalid
+from ...types import Type
 from ..trace.captures import read_variable
 from ..trace.choice import Choice
 from ..trace.numbers import DTYPES, higher_kind, number_kind, to_kind
@@ -235,7 +236,12 @@ def empty_items(model: StackedItems) -> StackedItems:
 
 
 def _zeros(leaf: Any, size: int | None = None) -> Any:
-    type_ = to_operand(unwrap_weak(leaf)).type
+    return zeros_of_type(to_operand(unwrap_weak(leaf)).type, size)
+
+
+def zeros_of_type(type_: Type, size: int | None = None) -> Any:
+    """An array of zeros; sizes that the type leaves open are 0, and that of the first axis is `size`. Raises
+    DifferentItems for a type that has no such array."""
     if type_.dtype.kind not in "biuf" or type_.shape is None:
         raise DifferentItems
     shape = [size or 0 for size in type_.shape]

@@ -22,9 +22,16 @@ from ...types import Type
 from ..eager.gradients import trace_pullback
 from ..trace.annotation import DerivedFunction, FunctionSpec
 from ..trace.numbers import DTYPES
-from ..trace.program_builder import RegionBuilder, current_region, normalize_result, to_operand, unwrap_weak
+from ..trace.program_builder import (
+    EMPTY_TYPE,
+    RegionBuilder,
+    current_region,
+    normalize_result,
+    to_operand,
+    unwrap_weak,
+)
 from ..trace.pytree import TreeDef, leaf_type
-from ..trace.stacked_items import DICT_CLASSES
+from ..trace.stacked_items import DICT_CLASSES, StackedItems
 from .choices import like_model, unify_options
 from .items import refresh_taken_items
 from .nested_lists import is_choice, item_origin
@@ -43,7 +50,7 @@ from .state import (
     staging_depth,
 )
 from .state_errors import changed_order
-from .trees import is_one_of_several, note_rebuilt, split, static_objects
+from .trees import is_one_of_several, is_symbolic, note_rebuilt, split, static_objects
 from .writes import refuse_rebuilt
 
 MAX_RETRACES = 40
@@ -306,6 +313,7 @@ class Recursion:
             spec = self.specs[key] = self._make_spec(function, converted, signature, tuple(passed))
         value = trace_pullback(region, spec, (*passed.values(), *leaves))[0]
         result, *contents = value if self.state else (value,)
+        result = _without_empty_column(result)
         remaining: Iterator[Any] = iter(contents)
         with refresh_taken_items(in_arrays=True):
             for part in self.state.values():
@@ -503,4 +511,12 @@ def call_recursively(
         return outer.recursion.call(region, function, converted, signature, dict(bound.arguments))
     parameters = tuple((name, None) for name in signature.parameters)
     spec = FunctionSpec(function, parameters, None, signature=signature)
-    return trace_pullback(region, spec, tuple(bound.arguments.values()))[0]
+    return _without_empty_column(trace_pullback(region, spec, tuple(bound.arguments.values()))[0])
+
+
+def _without_empty_column(result: Any) -> Any:
+    """The result of a call; a list that is empty in all calls so far as one that items of any structure may follow."""
+    if type(result) is not list or [type(item) for item in result] != [StackedItems]:
+        return result
+    column = result[0].columns
+    return [] if is_symbolic(column) and column._tagloom_value.type == EMPTY_TYPE else result

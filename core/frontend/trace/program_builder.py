@@ -22,7 +22,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
-from types import CodeType
+from types import CellType, CodeType
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -495,7 +495,7 @@ class ProgramBuilder:
         """A local function that is equal to a new one, or the new one, for later calls. A stale candidate is left out:
         its caller's trace was replaced, and nothing would trace it again. A stale new one is not replaced: its next
         trace may have another body."""
-        if function.signature is None or function.is_stale:
+        if function.signature is None or function.is_under_trace or function.is_stale:
             return function
         key = function.function_spec.python_function.__code__, number_callees(function)
         others = self.local_functions.setdefault(key, [])
@@ -812,6 +812,13 @@ def normalize_result(result: Any) -> Any:
     return [StackedItems(EMPTY_COLUMN)] if type(result) is list and not result else result
 
 
+UNIFY_RESULT: CellType = CellType(lambda previous, result: None)
+"""A function of the structure and types of a function's results before, and of its latest result: this result with the
+structure that both have together, or None. `core/frontend/source/choices.py` sets it."""
+MAX_STRUCTURES = 8
+"""How often the structure of a function's results may change from one trace to the next."""
+
+
 def as_string_of_any_length(text: Any) -> CodePoints:
     """A string by its code points, in one array: the structure of a result that may be any string."""
     characters = AS_CHARACTERS.cell_contents(text)
@@ -834,6 +841,12 @@ def infer_results(
     if previous is not None and like != treedef and not is_annotated and is_text(like) and is_text(treedef):
         leaves, treedef = flatten(as_string_of_any_length(result), words_are_static=True)
         previous = previous if treedef == like else None
+    if previous is not None and like != treedef and not is_annotated:
+        unified = UNIFY_RESULT.cell_contents(previous.tree_type, result)
+        if unified is not None:
+            leaves, treedef = flatten(unified, words_are_static=True)
+        if unified is not None and treedef != like and function.structure_changes < MAX_STRUCTURES:
+            function.structure_changes, previous = function.structure_changes + 1, None
     if not (leaves or may_be_empty or is_annotated):
         leaves, treedef = [False], result_treedef(treedef)
     if not leaves and not may_be_empty:
@@ -844,10 +857,11 @@ def infer_results(
         )
     if previous is not None and previous.tree_type.treedef != treedef:
         required, got = describe_difference(previous.tree_type.treedef, treedef)
-        former, hint = "its annotation" if is_annotated else "before", array_hint(previous.tree_type.treedef, treedef)
+        message = "does not return the structure of its annotation" if is_annotated else "returns different structures"
+        hint = array_hint(previous.tree_type.treedef, treedef)
         if hint is None and not is_annotated:
-            hint = "a recursive call gives what all others give: one structure of numbers, or one of a few strings"
-        raise Invalid(f"{name} does not return the structure of {former}", required=required, got=got, hint=hint)
+            hint = "each call returns one structure: numbers, strings, and tuples and lists of these"
+        raise Invalid(f"{name} {message}", required=required, got=got, hint=hint)
     leaves = [unwrap_weak(leaf) for leaf in leaves]
     if is_annotated and previous is not None:
         rows = zip(leaves, previous.tree_type.types, leaf_paths(treedef, ""), strict=True)
@@ -998,6 +1012,8 @@ class Specialization:
     is_under_trace: bool = False
     has_final_types: bool = False
     """Whether weak results have their default types. These do not change any more, so that inference terminates."""
+    structure_changes: int = 0
+    """How often its results had another structure than in the trace before."""
     callbacks: list[Callable[..., Any]] = field(default_factory=list)
     """The Python functions that the latest trace calls back; the body refers to them by index."""
     auxiliary_functions: list[FunctionDef] = field(default_factory=list)
@@ -1040,10 +1056,11 @@ class Specialization:
 
     @property
     def is_stale(self) -> bool:
-        """Whether the function must be traced, or traced again: its trace includes those of local functions."""
+        """Whether the function must be traced, or traced again: its trace includes those of local functions. One under
+        trace does not count: what traces it traces it again."""
         pending = [self]
         for function in pending:  # a worklist: the loop appends to it
-            if function.is_outdated:
+            if function.is_outdated and not function.is_under_trace:
                 return True
             callees = function.callee_signatures or ()
             pending += [callee for callee in callees if callee.function_spec.is_local and callee not in pending]

@@ -735,7 +735,8 @@ def _spread_like(items: list[Any], like: TreeDef) -> list[Any]:
         part.container not in (None, list) for _, part in like.children
     ):
         return items
-    if item_length(items[0].columns) != count:
+    length = item_length(items[0].columns)
+    if type(length) is not int or length != count:
         return items
     return [_column_at(items[0].columns, position) for position in range(count)]
 

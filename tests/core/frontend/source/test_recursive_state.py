@@ -13,6 +13,7 @@ from pytest import MonkeyPatch
 from support.laws.python_laws import RUNS, disagreements, evaluator_disagreements
 from support.twins.broken_twin import broken
 from tagloom.core.frontend.source import recursion as recursions
+from tagloom.core.frontend.trace import program_builder
 
 
 class Case(NamedTuple):
@@ -78,6 +79,56 @@ def calls_with_words_of_which_one_ends(n):
     visit(n, "end")
     visit(n, "root")
     return out
+
+
+@recursion((3,), (0,))
+def moves_of_hanoi(n):
+    def hanoi(k, a, b, c):
+        if k == 0:
+            return []
+        return hanoi(k - 1, a, c, b) + [a + c] + hanoi(k - 1, b, a, c)
+
+    return hanoi(n, "A", "B", "C")
+
+
+@recursion((3,), (0,))
+def moves_of_hanoi_in_a_list(n):
+    moves = []
+
+    def hanoi(k, a, b, c):
+        if k > 0:
+            hanoi(k - 1, a, c, b)
+            moves.append((a, c))
+            hanoi(k - 1, b, a, c)
+
+    hanoi(n, "A", "B", "C")
+    return moves
+
+
+@recursion((3,), (0,))
+def lists_of_pairs(n):
+    def countdown(k):
+        if k == 0:
+            return []
+        return [(k, k / 2)] + countdown(k - 1)
+
+    def from_one(k):
+        if k == 0:
+            return [0]
+        return from_one(k - 1) + [k]
+
+    return countdown(n), from_one(n)
+
+
+@recursion((3,), (0,))
+def a_list_and_a_string_and_a_count(n):
+    def collect(k):
+        if k == 0:
+            return [], "x", 0
+        items, text, count = collect(k - 1)
+        return items + [str(k)], text + "y", count + 1
+
+    return collect(n)
 
 
 @recursion((4,), (0,))
@@ -740,9 +791,24 @@ def test_broken_state_is_caught() -> None:
             assert found_by_law(twice_with_change_between)
 
 
-def found_by_law(function: Callable[..., Any]) -> bool:
+@pytest.mark.full
+def test_results_of_one_structure_only_are_caught() -> None:
+    """Broken: results of several structures get none together, or an empty result keeps its column of bools."""
+
+    def no_structure(patch: MonkeyPatch) -> None:
+        patch.setattr(program_builder.UNIFY_RESULT, "cell_contents", lambda previous, result: None)
+
+    def kept_column(patch: MonkeyPatch) -> None:
+        patch.setattr(recursions, "_without_empty_column", lambda result: result)
+
+    for fault in (no_structure, kept_column):
+        with broken(fault):
+            assert found_by_law(lists_of_pairs, (3,))
+
+
+def found_by_law(function: Callable[..., Any], arguments: tuple[Any, ...] = (3, 5)) -> bool:
     """Whether the law detects a fault on this function, or tagloom refuses it."""
     try:
-        return list(disagreements(function, [(3, 5)], RUNS[:1])) != []
+        return list(disagreements(function, [arguments], RUNS[:1])) != []
     except tl.Invalid:
         return True

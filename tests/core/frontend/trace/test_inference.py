@@ -288,7 +288,7 @@ DISAGREEING: dict[str, tuple[Callable[[Any, Any], Any], str]] = {
     ),
     "another structure in every trace": (
         lambda f, n: (recursive(f, n),) * len(SEEN),
-        "does not return the structure of before",
+        "returns different structures",
     ),
 }
 
