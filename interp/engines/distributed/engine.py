@@ -81,7 +81,6 @@ def run_on_workers(job: Job, arguments: Sequence[object], options: RunOptions) -
     log_path(options.keep)
     limits = resolve_limits(options.limits)
     worker_limit = None if options.workers is None else check_workers(options.workers, DEFAULT_WORKERS)
-    placement = find_placement(job.graph, is_soft=options.soft_placement, worker_count=worker_limit)
     cluster = parse_cluster(options.cluster)
     admitted = admit_arguments(job.graph, arguments)
     checkpoint_path, saved_run, write_checkpoint = options.checkpoint, None, None
@@ -92,6 +91,9 @@ def run_on_workers(job: Job, arguments: Sequence[object], options: RunOptions) -
         digest = run_digest(job.graph, admitted, options.seed)
         write_checkpoint = partial(write_run, checkpoint_path, digest)
         saved_run = None if options.resume is None else read_run(options.resume, job.graph, digest)
+    if worker_limit is None and saved_run is not None:
+        worker_limit = len(saved_run.stores)
+    placement = find_placement(job.graph, is_soft=options.soft_placement, worker_count=worker_limit)
     worker_count = count_workers(options.workers, placement, saved_run)
     state = first_state(job.graph, admitted, options.schedule, options.seed, options.k, options.world)
     with refuse_contradictions(options.resume), interrupt_between_steps() as interrupt:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from random import Random
 from typing import Any
 
@@ -290,6 +291,15 @@ def test_soft_placement() -> None:
     assert model.run(6, engine="distributed", soft_placement=True).cluster.unmet_constraints == ()
     with pytest.raises(Usage, match="engine='distributed'"):
         model.run(6, engine="fast", soft_placement=True)
+
+
+def test_soft_placement_of_a_run_that_goes_on(tmp_path: Path) -> None:
+    """The checkpoint says how many workers there are, so the same devices are missing."""
+    path = tmp_path / "run.json"
+    run = model.run(6, engine="distributed", workers=2, soft_placement=True, checkpoint=path)
+    resumed_run = model.run(6, engine="distributed", soft_placement=True, resume=path)
+    assert resumed_run.value == run.value
+    assert resumed_run.cluster.unmet_constraints == run.cluster.unmet_constraints != ()
 
 
 @settings(max_examples=20, deadline=None)
