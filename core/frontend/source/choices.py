@@ -15,6 +15,7 @@ import numpy as np
 
 from ... import dtypes
 from ...errors import describe_class
+from ...types import Type
 from ..trace.captures import VariableBase
 from ..trace.choice import Choice
 from ..trace.program_builder import UNIFY_RESULT, TracedValue, current_region
@@ -51,9 +52,10 @@ def unify_options(
     is_repeated: bool = False,
 ) -> list[Any]:
     """These values with one structure: parts that differ become choices, each within its scope. Raises DifferentItems
-    where a program cannot choose between them. `own_keys` are those of attributes that are merged, too. The leaves are
-    arrays with `depth` axes of items of the lists around. `is_repeated` says that a loop turns the first value into the
-    second: a string that gets longer is then one by its code points, as are strings in more ways than a choice has."""
+    where a program cannot choose between them. `own_keys` are those of attributes that are merged, too. The values may
+    be items of `depth` nested lists: their leaves are then columns, with an axis for each. With `is_repeated` a loop or
+    a recursion turns the first value into the second. Then a string that gets longer becomes its code points; so do
+    strings that have too many options for a choice."""
     scopes = scopes or [nullcontext] * len(values)
     if not depth:
         with suppress(DifferentItems):
@@ -86,23 +88,32 @@ UNIFY_CHOICES.cell_contents = unify_options
 
 
 def _unify_result(previous: TreeType, result: Any) -> Any:
-    """The result of a recursive function, with the structure that it has together with one before. None where there is
-    none: a call cannot give one of several containers, since a call in it would give one of these."""
-    empty = known_result(previous.treedef, previous.types)
+    """The result of a recursive function, with the structure that this and earlier results have together. None where
+    that is no structure, or a choice between containers: these would contain such choices, without end."""
     try:
-        model = empty[0] if empty else unflatten(previous.treedef, map(zeros_of_type, previous.types))
-        unified = unify_options([model, result], is_repeated=True)[1]
+        unified = unify_options([_model_of(previous.treedef, previous.types), result], is_repeated=True)[1]
     except DifferentItems:
         return None
     has_containers = type(unified) is Choice and any(isinstance(each, CONTAINERS) for each in unified.options)
     return None if has_containers else unified
 
 
+def _model_of(structure: TreeDef, types: Sequence[Type]) -> Any:
+    """A value of this structure and these types. A list that is empty in all calls so far is one without a column."""
+    known = known_result(structure, types)
+    if known is not None:
+        return known[0]
+    remaining = iter(types)
+    if structure.container is tuple:
+        return tuple(_model_of(part, [next(remaining) for _ in range(part.size)]) for _, part in structure.children)
+    return unflatten(structure, map(zeros_of_type, types))
+
+
 UNIFY_RESULT.cell_contents = _unify_result
 
 
 def _is_prolonged(before: Any, after: Any) -> bool:
-    """Whether a string gets longer: a new option contains the longest one before."""
+    """Whether a string gets longer: an option of `after` that `before` does not have contains its longest option."""
     skeletons = [[_skeleton(option) for option in _options(value)] for value in (before, after)]
     if any(None in each for each in skeletons):
         return False
@@ -168,7 +179,8 @@ def _shape_of(value: Any, depth: int) -> tuple[Any, ...]:
 
 
 def _zero_rows(option: Any, value: Any, depth: int) -> Any:
-    """Columns of the structure and types of these, of the length of those of another value, which are never read."""
+    """Columns of zeros like those of an option, as long as those of `value`: they stand for an option that no item has
+    chosen, and are never read."""
     tree, namespace = split(option), array_namespace()
     leaves = [
         namespace.zeros((*_shape_of(value, depth), *leaf.shape[depth:]), dtype=leaf.dtype) for leaf in tree.leaves

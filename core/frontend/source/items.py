@@ -180,8 +180,8 @@ def _select_list(container: list[Any], index: Any, key: Any = None) -> Any:
 
 
 def _select_items(options: Sequence[Any], index: Any) -> Any:
-    """The option of this number, as a new list. If the program knows their lengths only at run time, it takes the first
-    one whose turn it is."""
+    """A copy of the option with this number. Options whose lengths are known only at run time are no rows of an array:
+    the program compares the number with one after the other."""
     if not any(map(_has_open_length, options)):
         return select(options, index)
     position = _position(options, index)

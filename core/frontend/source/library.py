@@ -289,7 +289,7 @@ def join_items(items, codes_of):
 
 
 def join_entries(pairs, codes_of):
-    """The same for the keys and values of a dict."""
+    """The code points of the texts of a dict's entries, with commas between them."""
     codes = []
     for key, value in pairs:
         codes.extend(codes_of(key, value))

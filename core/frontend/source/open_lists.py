@@ -110,8 +110,8 @@ def unify_structures(values: Sequence[Any], scopes: Sequence[Scope] | None = Non
 
 
 def to_code_points(values: Sequence[Any], scopes: Sequence[Scope]) -> list[Any]:
-    """Strings by their code points, each within its scope. Raises DifferentItems where one has no such, or a value is
-    no string."""
+    """Strings as their code points, each within its scope. Raises DifferentItems for a value that is no string, and for
+    a string with a float or an array in it."""
     texts = list[Any]()
     for value, scope in zip(values, scopes, strict=True):
         if not _is_text(value):
@@ -345,7 +345,7 @@ def _unify_items(values: Sequence[Any], depth: int) -> list[Any]:
 
 
 def number_words(value: Any) -> Any:
-    """An item in which each string is a choice of one: so that a column says how many there are."""
+    """An item in which each string is a choice with one option: its number is a column, which has a length."""
     if type(value) is str:
         return Choice(0, (value,))
     if type(value) in (tuple, list):

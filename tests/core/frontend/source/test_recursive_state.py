@@ -131,6 +131,20 @@ def a_list_and_a_string_and_a_count(n):
     return collect(n)
 
 
+@recursion((3,), (0,))
+def lists_of_results_and_a_counter(n):
+    calls = 0
+
+    def collect(k):
+        nonlocal calls
+        calls += 1
+        if k == 0:
+            return []
+        return collect(k - 1) + [(calls, "left" if k % 2 else "right")]
+
+    return collect(n), calls
+
+
 @recursion((4,), (0,))
 def method(n):
     calls = Calls()
