@@ -6,10 +6,9 @@ import contextlib
 import dis
 import inspect
 import sys
-from collections.abc import Callable
 from contextvars import ContextVar
 from types import FunctionType
-from typing import Any
+from typing import Any, Protocol
 
 from ...errors import Invalid, describe_class
 from ..trace.program_builder import current_region
@@ -24,15 +23,26 @@ _ACTIVE: ContextVar[tuple[Any, ...]] = ContextVar("active contexts", default=())
 """The context managers of the `with` statements around the code."""
 
 
-class ConvertedContext:
-    """A context manager in converted code: calls the methods of another one by `call`."""
+class ContextOperators(Protocol):
+    """The operators of converted code that a `with` needs."""
 
-    def __init__(self, call: Callable[..., Any], manager: Any) -> None:
-        self.call, self.manager = call, manager
+    def call(self, function: Any, /, *arguments: Any, **keywords: Any) -> Any: ...
+
+    def position(self) -> Any: ...
+
+    def check_effects(self, start: Any, middle: Any) -> None: ...
+
+
+class ConvertedContext:
+    """A context manager in converted code: calls the methods of another one by these operators."""
+
+    def __init__(self, operators: ContextOperators, manager: Any) -> None:
+        self.operators, self.manager = operators, manager
 
     def __enter__(self) -> Any:
         result = self._perform("__enter__")
         self.token = _ACTIVE.set((*_ACTIVE.get(), self.manager))
+        self.start = self.operators.position()
         return result
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: Any) -> Any:
@@ -40,7 +50,9 @@ class ConvertedContext:
         if kind is not None and kind.__module__.startswith("tagloom"):  # of the trace, which ends or begins anew
             is_suppressed = self.manager.__exit__(kind, error, trace)
         else:
+            middle = self.operators.position()
             is_suppressed = self._perform("__exit__", kind, error, trace)
+            self.operators.check_effects(self.start, middle)
         region = current_region() if is_suppressed else None
         if region is not None and isinstance(error, Exception) and hides_fault(self._suppressed_classes(), error):
             region.specialization.keep_error(error)
@@ -57,7 +69,7 @@ class ConvertedContext:
     def _perform(self, name: str, *arguments: Any) -> Any:
         method = getattr(type(self.manager), name)
         is_of_user = type(method) is FunctionType and is_convertible(method)
-        return self.call(method, self.manager, *arguments) if is_of_user else method(self.manager, *arguments)
+        return self.operators.call(method, self.manager, *arguments) if is_of_user else method(self.manager, *arguments)
 
 
 def refuse_suppression() -> None:

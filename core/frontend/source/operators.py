@@ -216,12 +216,12 @@ class Operators(ABC):
         raise raised(error())
 
     def position(self) -> Any:
-        """Where the staged code is at the start of a `try`, for `check_traps`."""
+        """Where the staged code is, for `check_effects`."""
         return None
 
-    def check_traps(self, start: Any, names: tuple[str, ...]) -> None:
-        """Refuse a `finally` that reads these variables, which the `try` assigns, where the staged code may trap in
-        it: what the variables are then is not known."""
+    def check_effects(self, start: Any, middle: Any) -> None:
+        """Refuse the end of a `try` or `with` whose staged effects need what a trap in its body may withhold. The body
+        starts at one position, its end at the other."""
         return
 
     @staticmethod
@@ -234,7 +234,7 @@ class Operators(ABC):
         """A context manager of a `with`."""
         if type(manager) is Choice:
             manager.refuse()
-        return ConvertedContext(self.call, manager) if hasattr(type(manager), "__exit__") else manager
+        return ConvertedContext(self, manager) if hasattr(type(manager), "__exit__") else manager
 
     # Choices
 

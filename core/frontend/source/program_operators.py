@@ -82,7 +82,7 @@ class ProgramOperators(Operators):
     operate = staticmethod(option_operations.operate)
     is_assumed = staticmethod(staging.is_assumed)
     dict_display = staticmethod(tables.create_table)
-    check_traps = staticmethod(raising.check_traps)
+    check_effects = staticmethod(raising.check_effects)
 
     def __init__(self) -> None:
         super().__init__()

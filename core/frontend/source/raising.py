@@ -12,12 +12,12 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import replace
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TypeAlias
 
 import numpy as np
 
 from ...errors import Invalid
-from ...ops.effects import EFFECT_OPS, exception_name, lookup_exception
+from ...ops.effects import EFFECT_OPS, exception_name, lookup_exception, resource_of
 from ...ops.op import OPS
 from ...program.program import Node
 from ...types import HandleType, Type
@@ -178,19 +178,39 @@ def unwind(number: Any, error: Callable[[], Any]) -> Any:
     return number
 
 
-def check_traps(start: tuple[RegionBuilder, int] | None, names: tuple[str, ...]) -> None:
-    """Raises Invalid (F4) in a `finally` that reads these variables, where an operation of the `try` may trap: the
-    variables may have other values then."""
+Position: TypeAlias = tuple[RegionBuilder, int]
+"""A position in the code that is being staged: a region, and the number of its nodes."""
+
+
+def check_effects(start: Position | None, middle: Position | None) -> None:
+    """Raises Invalid (F4) behind a `finally`, or an `__exit__`, where one of its effects depends on an operation of the
+    body that may trap. Python would print what was there before the exception; a run would print nothing."""
     region = current_region()
-    if start is None or region is not start[0] or sys.exc_info()[0] is not None:
+    if start is None or middle is None or region is None or sys.exc_info()[0] is not None:
         return
-    for node, error in possible_traps(region.nodes[start[1] :], region.specialization):
-        raise Invalid(
-            f"{node.op} may raise {error.__name__} in a `try` that assigns {names[0]}, which its `finally` reads",
-            rule="F4",
-            where=node.location or user_location(),
-            hint=f"assign {names[0]} before the `try`, or test the operands by an `if` and raise the exception there",
-        )
+    if not region is start[0] is middle[0]:
+        return
+    function, withheld = region.specialization, dict[str, tuple[Node, type[Exception]]]()
+    for number, node in enumerate(region.nodes[start[1] :], start[1]):
+        names = (operand for operand in node.inputs if isinstance(operand, str))
+        trap = next((withheld[name] for name in names if name in withheld), None)
+        if number < middle[1]:
+            trap = trap or next(possible_traps([node], function), None)
+        elif trap is not None and has_effects(node, function):
+            origin, error = trap
+            raise Invalid(
+                f"{origin.op} may raise {error.__name__} in a `try` or `with`, whose end prints what depends on it",
+                rule="F4",
+                where=origin.location or user_location(),
+                hint="print it after the statement, or test the operands by an `if` and raise the exception there",
+            )
+        if trap is not None:
+            withheld.update((result.name, trap) for result in node.results)
+
+
+def has_effects(node: Node, function: Specialization) -> bool:
+    """Whether a node of a function prints or calls back, in its regions and in the functions that it calls, too."""
+    return any(resource_of(each.op) for each in _program_nodes([node], function, set()))
 
 
 def perform_certainly(compute: Callable[[], Any]) -> Any:

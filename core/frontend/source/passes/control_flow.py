@@ -602,12 +602,12 @@ class _ReturnSplitter(NodeTransformer):
 
 class _UnwindingMarker(NodeTransformer):
     """Marks each `raise` in a `with`, or in a `try` with a `finally`, with the number of these that it leaves, and
-    writes `assert` there as a `raise`. Before what a `finally` does, the traps of the `try` are checked."""
+    writes `assert` there as a `raise`. At the end of a `finally`, its effects are checked."""
 
     def __init__(self) -> None:
         self.depth = 0
         self.position_names: set[str] = set()
-        """The variables that hold where a `try` starts: each is read in the block that assigns it, and no state."""
+        """The variables that hold where a `try` and its `finally` start: they are no state."""
 
     def convert(self, node: ast.FunctionDef) -> ast.FunctionDef:
         result = copy.copy(node)
@@ -634,7 +634,7 @@ class _UnwindingMarker(NodeTransformer):
         return node
 
     def visit_Try(self, node: ast.Try) -> Any:
-        depth, written = self.depth, written_names([*node.body, *node.handlers, *node.orelse])
+        depth = self.depth
         inner = depth + bool(node.finalbody)
         self.depth = 0 if node.handlers else inner
         node.body = self._visit_all(node.body)
@@ -643,14 +643,14 @@ class _UnwindingMarker(NodeTransformer):
         node.orelse = self._visit_all(node.orelse)
         self.depth = depth
         node.finalbody = self._visit_all(node.finalbody)
-        shared = sorted(written & read_names(node.finalbody))
-        if not shared or not any(isinstance(child, ast.Call) for child in walk_scope(node.finalbody)):
+        if not any(isinstance(child, ast.Call) for child in walk_scope(node.finalbody)):
             return node
-        start = f"try_{len(self.position_names) + 1}_"
-        self.position_names.add(start)
-        names = _tuple(map(ast.Constant, shared))
-        check = statements("ag__.check_traps(start, names)", node.finalbody[0], start=start, names=names)
-        node.finalbody = [*check, *node.finalbody]
+        number = len(self.position_names) // 2 + 1
+        start, middle = f"try_{number}_", f"finally_{number}_"
+        self.position_names |= {start, middle}
+        before = statements("middle = ag__.position()", node.finalbody[0], middle=middle)
+        after = statements("ag__.check_effects(start, middle)", node.finalbody[-1], start=start, middle=middle)
+        node.finalbody = [*before, *node.finalbody, *after]
         return [*statements("start = ag__.position()", node, start=start), node]
 
     def _visit_all(self, nodes: Sequence[ast.AST]) -> list[Any]:

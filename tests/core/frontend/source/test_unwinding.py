@@ -215,7 +215,78 @@ def trap_before_finally(n):
     return m
 
 
-@pytest.mark.parametrize("function", (suppressed, caught_by_a_class, caught_by_a_generator, trap_before_finally))
+class Count:
+    number = 0
+
+
+def attribute_before_finally(n):
+    count = Count()
+    try:
+        count.number = 6 // n
+    finally:
+        print("end", count.number)
+    return count.number
+
+
+def item_before_finally(n):
+    xs = [0, 0]
+    try:
+        xs[0] = 6 // n
+    finally:
+        print("end", xs[0])
+    return xs
+
+
+def append_before_finally(n):
+    xs = []
+    try:
+        xs.append(6 // n)
+    finally:
+        print("end", xs)
+    return xs
+
+
+def nonlocal_before_finally(n):
+    m = 0
+
+    def end():
+        print("end", m)
+
+    try:
+        m = 6 // n
+    finally:
+        end()
+    return m
+
+
+class Printing(Count):
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *arguments):
+        print("end", self.number)
+
+
+def attribute_of_a_manager(n):
+    with Printing() as printing:
+        printing.number = 6 // n
+    return printing.number
+
+
+@pytest.mark.parametrize(
+    "function",
+    (
+        attribute_of_a_manager,
+        suppressed,
+        caught_by_a_class,
+        caught_by_a_generator,
+        trap_before_finally,
+        attribute_before_finally,
+        item_before_finally,
+        append_before_finally,
+        nonlocal_before_finally,
+    ),
+)
 def test_refused(function: Callable[[Any], Any]) -> None:
     """A manager that may suppress an exception, and a `finally` that would print a value that a trap withholds, are
     refused, with the line."""
@@ -282,7 +353,7 @@ def test_traps_come_before_known_exceptions(function: Callable[[Any], Any]) -> N
 
 
 def _unchecked(patch: MonkeyPatch) -> None:
-    patch.setattr(ProgramOperators, "check_traps", lambda *arguments: None)
+    patch.setattr(ProgramOperators, "check_effects", lambda *arguments: None)
 
 
 def _raised_at_once(patch: MonkeyPatch) -> None:
