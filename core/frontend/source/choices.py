@@ -182,6 +182,8 @@ def _zero_rows(option: Any, value: Any, depth: int) -> Any:
     """Columns of zeros like those of an option, as long as those of `value`: they stand for an option that no item has
     chosen, and are never read."""
     tree, namespace = split(option), array_namespace()
+    if any(type(size) is not int for leaf in tree.leaves for size in leaf.shape[depth:]):
+        raise DifferentItems  # items of a length that is known only in another arm
     leaves = [
         namespace.zeros((*_shape_of(value, depth), *leaf.shape[depth:]), dtype=leaf.dtype) for leaf in tree.leaves
     ]

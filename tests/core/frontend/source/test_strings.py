@@ -381,3 +381,13 @@ def fails(function: Callable[..., Any]) -> bool:
         return bool(list(disagreements(function, inputs, RUNS[:1], [[True]])))
     except tl.Invalid:
         return True
+
+
+def test_lists_of_strings_of_several_lengths_are_refused() -> None:
+    """A recursive function cannot return a list whose strings get longer from call to call, and says so."""
+
+    def triangle(k: Any) -> Any:
+        return ["*"] if k == 0 else triangle(k - 1) + ["*" * (k + 1)]
+
+    with pytest.raises(tl.Invalid, match="triangle returns different structures"):
+        tl.function(lambda n: triangle(n))(3)
