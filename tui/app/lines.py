@@ -87,6 +87,9 @@ class LinesPane(Pane):
         if number >= len(self.page.rows):
             return (), ""
         row = self.page.rows[number]
+        if row.indent:
+            top, size = round(self.scroll_y), self.inner_size
+            row = row.outdent(self.page.hidden_indent(top, size.height, size.width))
         spans = row.spans if round(self.scroll_x) else row.fit(self.inner_size.width)
         if number == self.cursor and self.has_focus:
             return spans, tint(SKY, self.dark, 0.35)

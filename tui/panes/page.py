@@ -42,10 +42,24 @@ class PageRow(NamedTuple):
     """How many spans at the end stay visible, the end of their text at least, if there is no room for the row."""
     spare_count: int = 0
     """How many of these are left out first."""
+    indent: int = 0
+    """The length of the first span, if that is the indentation of a tree, which a narrow pane may shorten."""
 
     @property
     def text(self) -> str:
         return "".join(span.text for span in self.spans)
+
+    def outdent(self, columns: int) -> PageRow:
+        """The row with an indentation shorter by `columns`, which begins with an ellipsis.
+
+        >>> row = build_row("      ", "fib(2)", indent=6)
+        >>> [row.outdent(columns).text for columns in (0, 2, 8)]
+        ['      fib(2)', '…   fib(2)', '…fib(2)']
+        """
+        if not self.indent or not columns:
+            return self
+        blanks = PageSpan("…" + " " * max(self.indent - columns - 1, 0), GREY)
+        return self._replace(spans=(blanks, *self.spans[1:]), indent=len(blanks.text))
 
     def fit(self, width: int) -> tuple[PageSpan, ...]:
         """The spans, cut to a width: the end of those before the tail, then the beginning of the tail. A row without a
@@ -129,6 +143,12 @@ class PanePage(NamedTuple):
     """Whether that row should be the first visible one."""
     width: int | None = None
     """The length of the longest row, if known: measuring 1,000 rows takes 1 ms."""
+
+    def hidden_indent(self, first: int, count: int, width: int) -> int:
+        """How many columns of indentation `count` rows from the `first` on leave out, so that the deepest of them has
+        two thirds of a pane of `width` columns for its text, or 40 columns."""
+        rows = self.rows[first : first + count]
+        return max(max((row.indent for row in rows), default=0) - max(width // 3, width - 40), 0)
 
     def text(self) -> str:
         """All rows as text, for tests."""

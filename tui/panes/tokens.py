@@ -21,6 +21,8 @@ from .page import LazyRows, PageRow, PageSpan, PanePage, build_row, empty_page, 
 
 MAX_TOKENS = 200
 """The most tokens that are listed; there may be millions."""
+MAX_DEPTH = 200
+"""The deepest activation that is indented further than its caller; a recursion may be 100,000 calls deep."""
 
 
 def flight_page(session: Session) -> PanePage:
@@ -199,9 +201,9 @@ class _ActivationRows:
         self.difference = session.shown_difference
 
     def build_row(self, entry: ActivationEntry | OmittedActivations) -> PageRow:
-        indent = "  " * min(entry.depth, 20)
+        indent = "  " * min(entry.depth, MAX_DEPTH)
         if isinstance(entry, OmittedActivations):
-            return build_row(indent, (f"  {entry.remaining_count:,} more", GREY))
+            return build_row(indent, (f"  {entry.remaining_count:,} more", GREY), indent=len(indent))
         tag, is_open = entry.tag, entry.tokens is not None
         text, is_here, is_loop = str(tag), tag == self.current, tag.site.kind == "loop"
         is_only = self.filter_tag == tag
@@ -224,6 +226,7 @@ class _ActivationRows:
             (site if result else "", GREY),
             tail_count=4 if result or test or different else 0,
             spare_count=1 if result else 0,
+            indent=len(indent),
             is_current=is_here,
             tag=text,
             command="only" if is_only else f"only {text}",

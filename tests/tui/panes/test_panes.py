@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import threading
 import time
 from functools import cache
@@ -235,6 +236,22 @@ def test_the_tree_of_tags(folder: Path) -> None:
     assert "=" not in tags_page(session).text() and "more" not in tags_page(session).text()
     assert "loop[0]: i = 0, n = 30" in tags_page(session_after("acts.py:told", "30", do="goto 20")).text()
     assert "19 more" in tags_page(session_after("acts.py:told", "30", do="run")).text()
+
+
+@pytest.mark.parametrize("width", [26, 42])
+def test_deep_activations_are_named(folder: Path, width: int) -> None:
+    """However deep the tree is, the rows that a narrow pane shows together have the numbers of their activations and
+    the beginning of their calls, and a deeper row is further to the right; without a shift, they have not."""
+    page = tags_page(session_after("fib.py:fib", "1", do="load fib.py:fib 25 --schedule lifo;goto 400"))
+    first, count = len(page.rows) - 7, 7
+    hidden = page.hidden_indent(first, count, width)
+    for columns, has_names in ((hidden, True), (0, False)):
+        texts = ["".join(span.text for span in row.outdent(columns).fit(width)) for row in page.rows[first:]]
+        assert all(re.search(r"#\d+ fib\(", text[: width - 4]) for text in texts) == has_names
+    shown = [row.outdent(hidden) for row in page.rows[first:]]
+    depths = sorted({row.indent for row in page.rows[first:]})
+    assert hidden and len({row.indent for row in shown}) == len(depths) > 1
+    assert page.hidden_indent(0, 3, width) == 0 and page.rows[0].outdent(hidden) == page.rows[0]
 
 
 def test_tags_all_agrees_with_the_pane(folder: Path) -> None:
