@@ -11,6 +11,7 @@ import pytest
 from support.observe.moments import chain
 from support.pictures.chromium import Tab, chromium
 from support.pictures.drawings import fib
+from tagloom.viz.player.page import PlayerSelection, page_of_outcome
 
 PRESSED = {"button", "combobox", "slider", "treeitem", "tree", "dialog", "region"}
 ENOUGH = 4.5
@@ -47,6 +48,22 @@ def test_controls_have_names(tab: Tab, page: Path) -> None:
     actual = [(each["role"]["value"], each.get("name", {}).get("value", "")) for each in nodes if "role" in each]
     assert {role for role, _ in actual} >= {"button", "combobox", "slider", "treeitem", "main", "contentinfo"}
     assert [role for role, name in actual if role in PRESSED and not name.strip()] == []
+
+
+@pytest.mark.full
+def test_an_embedded_page_has_a_heading(tab: Tab, tmp_path: Path) -> None:
+    """A page for a frame names its run to screen readers, and shows the graph and the controls alone."""
+    target = tmp_path / "embed.html"
+    page_of_outcome(fib.run(4, keep="events"), PlayerSelection(embed=True)).save(target)
+    tab.open(target, "#step=20")
+    tab.do("Accessibility.enable")
+    nodes = tab.do("Accessibility.getFullAXTree")["nodes"]
+    assert "fib(4)" in [
+        each["name"]["value"].split(" ")[0] for each in nodes if each.get("role", {}).get("value") == "heading"
+    ]
+    assert tab.run("document.querySelector('header').getBoundingClientRect().width") <= 1
+    assert tab.run("document.querySelector('.tools').getBoundingClientRect().width") == 0
+    assert tab.run("document.querySelector('main').getBoundingClientRect().top") < 20
 
 
 PAIRS = """[...document.querySelectorAll('p, button, h1, h2, .line, .number, li, #plan text')].filter(each =>
