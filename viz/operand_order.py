@@ -43,11 +43,12 @@ class ArrowCurve(NamedTuple):
 
 
 class BoxLayout(NamedTuple):
-    """A layout of a view: the middle of each box in points, the width of the picture, and the visible arrows."""
+    """A layout of a view: the middle of each box in points, the width of the picture, and the curves of the visible
+    arrows."""
 
     middles: Mapping[str, _Point]
     width: float
-    lines: Sequence[ArrowCurve]
+    curves: Sequence[ArrowCurve]
 
 
 def order_operands(view: View) -> View:
@@ -99,12 +100,12 @@ def lay_out_boxes(view: View) -> BoxLayout:
         for x, y in [box["pos"].split(",")]
     }
     names = {box["_gvid"]: box["name"] for box in layout.get("objects", ())}
-    lines = [
+    curves = [
         ArrowCurve(names[edge["tail"]], names[edge["head"]], points_along(edge["pos"]))
         for edge in layout.get("edges", ())
         if "pos" in edge and edge.get("style") != "invis"
     ]
-    return BoxLayout(middles, float(layout["bb"].split(",")[2]), lines)
+    return BoxLayout(middles, float(layout["bb"].split(",")[2]), curves)
 
 
 def points_along(position: str) -> list[_Point]:
@@ -140,7 +141,7 @@ def count_crossings(layout: BoxLayout) -> int:
     """The pairs of arrows that cross and share no box."""
     return sum(
         not {one.tail, one.head} & {other.tail, other.head} and do_cross(one.points, other.points)
-        for one, other in combinations(layout.lines, 2)
+        for one, other in combinations(layout.curves, 2)
     )
 
 

@@ -1,5 +1,5 @@
 """Where the first call of `compiled` spends processor time: `python tests/benchmarks/first_calls.py [--only NAME...]
-[--runs N] [--empty]`.
+[--runs N] [--empty] [--names]`.
 
 Each run is a process of its own, with a copy of a cache that has only what all programs share; with `--empty`, with an
 empty one. Timers stand around the passes of numba and the calls of LLVM, and a stage within another one does not count

@@ -159,7 +159,7 @@ def run_on_workers(job: Job, arguments: Sequence[object], options: RunOptions) -
 def keep_events(
     outcome: Outcome, arguments: Sequence[Value], options: RunOptions, driver: Driver, state: State
 ) -> Outcome:
-    """The outcome of a run with its events, which one machine makes again; or write them to a log."""
+    """The outcome of a run with its events, which one machine makes again: in memory, or in a log that is written."""
     assert outcome.cluster is not None and driver.recorded_effects is not None
     graph = outcome.graph
     repeated_state = State(graph, arguments, seed=options.seed)
