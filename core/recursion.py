@@ -2,9 +2,18 @@
 
 from __future__ import annotations
 
+import os
 import sys
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+
+_lock = threading.Lock()
+_limits: list[int] = []
+"""The limits of all contexts that are open, in any thread, after the limit outside of them: threads share one limit."""
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(before=_lock.acquire, after_in_parent=_lock.release, after_in_child=_lock.release)
 
 
 @contextmanager
@@ -15,9 +24,14 @@ def recursion_limit(frames: int) -> Iterator[None]:
     ...     sys.getrecursionlimit() >= 5000
     True
     """
-    limit = sys.getrecursionlimit()
-    sys.setrecursionlimit(max(limit, frames))
+    with _lock:
+        _limits.extend([frames] if _limits else [sys.getrecursionlimit(), frames])
+        sys.setrecursionlimit(max(_limits))
     try:
         yield
     finally:
-        sys.setrecursionlimit(limit)
+        with _lock:
+            _limits.remove(frames)
+            sys.setrecursionlimit(max(_limits))
+            if len(_limits) == 1:
+                _limits.clear()
