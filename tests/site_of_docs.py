@@ -22,6 +22,8 @@ from typing import Any, NamedTuple
 ROOT = Path(__file__).resolve().parents[1]
 TERMS = ROOT / "tui" / "panes" / "glossary.txt"
 EXAMPLES = "papers_examples"
+LESSONS = "lessons"
+"""The folder of the tutorial, which `tagloom examples` makes."""
 LINK = re.compile(r"(!?)\[((?:[^\]\\]|\\.)*)\]\(([^)\s#]+)(#[^)\s]*)?\)")
 """A link or picture of Markdown: whether it is a picture, its text, its file, and its anchor."""
 SOURCE = re.compile(r'<img src="([^"]+)"')
@@ -29,7 +31,8 @@ SOURCE = re.compile(r'<img src="([^"]+)"')
 
 
 class LivePicture(NamedTuple):
-    """The live page that takes the place of a picture: the program, its arguments, and the first position."""
+    """The live page that takes the place of a picture: the program, its arguments with options, and the first
+    position."""
 
     target: str
     arguments: str
@@ -42,10 +45,17 @@ LIVE_PICTURES = {
     "docs/pictures/player.png": LivePicture(f"{EXAMPLES}/recursion/fib.py", "5", 120),
     "docs/pictures/player_live.png": LivePicture(f"{EXAMPLES}/recursion/fib.py", "5", 42, is_whole=True),
     "docs/pictures/fib_at_20.svg": LivePicture(f"{EXAMPLES}/recursion/fib.py", "4", 20),
-    "docs/pictures/deadlock.svg": LivePicture(f"{EXAMPLES}/roots/bounded_deadlock.py", "10"),
+    "docs/pictures/deadlock.svg": LivePicture(f"{EXAMPLES}/roots/bounded_deadlock.py", "10 --k 5", 110),
     "docs/pictures/ackermann.svg": LivePicture(f"{EXAMPLES}/recursion/ackermann.py", "1 2"),
     "docs/pictures/factorial.svg": LivePicture(f"{EXAMPLES}/recursion/factorial.py", "4"),
     "docs/pictures/mutual.svg": LivePicture(f"{EXAMPLES}/recursion/mutual.py", "5"),
+    "docs/tutorial/token.svg": LivePicture(f"{LESSONS}/sums.py", "2 3", 1),
+    "docs/tutorial/waits.svg": LivePicture(f"{LESSONS}/sums.py", "2 3", 3),
+    "docs/tutorial/branch.svg": LivePicture(f"{LESSONS}/distance.py", "2 5", 8),
+    "docs/tutorial/tags.svg": LivePicture(f"{LESSONS}/fib.py", "4", 40),
+    "docs/tutorial/iterations.svg": LivePicture(f"{LESSONS}/squares.py", "3", 78, is_whole=True),
+    "docs/tutorial/parallel.svg": LivePicture(f"{LESSONS}/fib.py", "8", 768, is_whole=True),
+    "docs/tutorial/deadlock.svg": LivePicture(f"{LESSONS}/chain.py", "6 --k 2", 50),
 }
 
 
@@ -74,7 +84,12 @@ def linked_files(page: str) -> Iterator[Path]:
 
 def write_pages(folder: Path) -> None:
     """Write the pages into a folder, with all files that they link to, and the live pages."""
-    live = {name: write_live_page(folder, number, row) for number, (name, row) in enumerate(LIVE_PICTURES.items())}
+    with TemporaryDirectory(prefix="tagloom-lessons-") as work:
+        run_command("examples", "--copy", str(Path(work, LESSONS)), folder=ROOT)
+        live = {
+            name: write_live_page(folder, number, picture, Path(work) if picture.target.startswith(LESSONS) else ROOT)
+            for number, (name, picture) in enumerate(LIVE_PICTURES.items())
+        }
     copied = {ROOT / "docs" / "site.css"}
     for page in page_names():
         copied.update(linked_files(page))
@@ -89,14 +104,19 @@ def write_pages(folder: Path) -> None:
             shutil.copyfile(path, target)
 
 
-def write_live_page(folder: Path, number: int, picture: LivePicture) -> str:
-    """Write a live page; its address from the root of the site."""
+def write_live_page(folder: Path, number: int, picture: LivePicture, programs: Path) -> str:
+    """Write the live page of a program in the folder `programs`; its address from the root of the site."""
     page = folder / "docs" / "live" / f"{number}_{Path(picture.target).stem}.html"
     page.parent.mkdir(parents=True, exist_ok=True)
-    words = [picture.target, *picture.arguments.split(), *(() if picture.is_whole else ("--embed",)), "-o", str(page)]
-    command = [sys.executable, "-m", "tagloom", "play", "--live", *words]
-    subprocess.run(command, check=True, cwd=ROOT, stdout=subprocess.DEVNULL)
+    form = () if picture.is_whole else ("--embed",)
+    words = ("--live", picture.target, *picture.arguments.split(), *form, "-o", str(page.resolve()))
+    run_command("play", *words, folder=programs)
     return f"{page.relative_to(folder)}{f'#step={picture.step}' if picture.step else ''}"
+
+
+def run_command(*words: str, folder: Path) -> None:
+    """Run a command of tagloom in a folder."""
+    subprocess.run([sys.executable, "-m", "tagloom", *words], check=True, cwd=folder, stdout=subprocess.DEVNULL)
 
 
 def embed_pages(text: str, page: str, live: dict[str, str]) -> str:

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 import site_of_docs
 from support.pictures.chromium import Tab, chromium
+from tutorial import commands
 
 
 @pytest.fixture(scope="module")
@@ -70,6 +71,18 @@ def test_pictures_become_live_pages() -> None:
     frame = '<iframe class="live" loading="lazy" title="A b" src="../docs/live/fib.html"></iframe>'
     assert replaced == f"{frame} ![c](pictures/race.svg) [d](pictures/fib_at_20.svg)"
     assert all((site_of_docs.ROOT / name).exists() for name in site_of_docs.LIVE_PICTURES)
+
+
+def test_the_pages_of_the_tutorial_are_the_runs_of_its_pictures() -> None:
+    """Each picture of the tutorial has a live page, with the program, arguments and options of the command above it,
+    at the same event; those of a whole run are at its end."""
+    shown = {words[-1]: words[1:-2] for words, _ in commands() if words[-1].endswith(".svg")}
+    assert len(shown) == 7
+    for name, words in shown.items():
+        picture = site_of_docs.LIVE_PICTURES[f"docs/tutorial/{name}"]
+        expected = [picture.target, *picture.arguments.split()]
+        assert words[: len(expected)] == expected, name
+        assert words[len(expected) :] in ([], ["--at", str(picture.step)]) or picture.is_whole, name
 
 
 def navigation() -> set[str]:
@@ -143,6 +156,46 @@ def test_a_page_in_chromium(site: Path, tab: Tab) -> None:
     tab.do("Page.navigate", url=address)
     tab.wait("document.getElementById('position') && document.getElementById('position').textContent.includes('120')")
     assert tab.requests == []
+
+
+COUNTS = """({tokens: document.querySelectorAll('.token.flight').length,
+    waiting: document.querySelectorAll('.token.waiting').length,
+    deferred: document.querySelectorAll('.token.deferred').length,
+    throttled: document.querySelectorAll('.token.throttled').length,
+    activations: document.querySelectorAll('#tags [role=treeitem]').length})"""
+"""What a live page shows, by kind."""
+
+
+@pytest.mark.full
+def test_the_tutorial_in_chromium(site: Path, tab: Tab) -> None:
+    """A reader goes through the seven steps of the tutorial on the site: under each heading a live page shows what the
+    text says, and goes a step back and on again."""
+    tab.prefer(reduced_motion="reduce")
+    tab.do("Page.navigate", url=(site / "docs" / "tutorial.html").as_uri())
+    tab.wait("document.readyState === 'complete' && document.querySelectorAll('iframe.live').length === 7")
+    order = "[...document.querySelectorAll('article h2, iframe.live')].map(each => each.src || each.textContent[0])"
+    parts = tab.run(order)[:14]
+    assert parts[::2] == list("1234567")
+    complaints = len(tab.complaints)  # of the theme, in a page that no server sends
+    counts = {}
+    for number, address in zip(parts[::2], parts[1::2], strict=True):
+        tab.do("Page.navigate", url=address)
+        step = address.partition("#step=")[2]
+        at_step = f"document.getElementById('position')?.textContent.startsWith('Step {step} of ')"
+        tab.wait(at_step)
+        counts[number] = tab.run(COUNTS)
+        tab.key("w"), tab.key("w")  # steps by event
+        tab.key("ArrowLeft")
+        tab.wait(f"!({at_step})")
+        tab.key("ArrowRight")
+        tab.wait(at_step)
+    assert tab.requests == [] and tab.complaints[complaints:] == []
+    assert counts["1"] == {"tokens": 2, "waiting": 0, "deferred": 0, "throttled": 0, "activations": 1}
+    assert counts["2"] == {"tokens": 1, "waiting": 1, "deferred": 0, "throttled": 0, "activations": 1}
+    assert counts["3"]["tokens"] == 2 and counts["4"]["activations"] == 9
+    assert counts["5"]["activations"] == 5  # main and four iterations, the last of which ends the loop
+    assert counts["6"]["activations"] == 67  # the calls of fib(8)
+    assert counts["7"]["tokens"] == 0 and counts["7"]["throttled"] == counts["7"]["deferred"] == 3
 
 
 @pytest.mark.full

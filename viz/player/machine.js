@@ -233,7 +233,7 @@ class Machine {
       case "get":
         checkIndex(first, second);
         return [[0, first.cells[second.data].writes[0].value]];
-      case "print":
+      case "print": // S14
         event.line = fillText(attributes.text, operands);
         return [[0, truth(true)], [1, truth(true)]];
       default: return [[0, this.draw(op, operands, splitmix64(splitmix64(frame.key() ^ nameKey(node.name), this.seed), 0n))]];

@@ -9,6 +9,7 @@ from __future__ import annotations
 import itertools
 import json
 import math
+import re
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -44,6 +45,7 @@ from tagloom.core.value import admit, fingerprint
 from tagloom.interp.engines.limits import Limits
 from tagloom.interp.records.documents import OutcomeRecord, outcome_differences, to_outcome_record
 from tagloom.viz.player.live import unsupported_reason
+from tagloom.viz.player.page import read_asset
 
 FILES = sorted((Path(__file__).parents[2] / "corpus").glob("*.tl"))
 RUN, REFUSED = 961, 331
@@ -86,6 +88,11 @@ def test_printed_lines_of_converted_code() -> None:
     runs = [Run(graph, (3, 2.5)), Run(graph, (0, -1e20))]
     assert check_batch(runs) == 2
     assert run_batch(runs)[0]["printed"] == ["True 2.5 [3, 2.5] 3 {} True"]
+
+
+def test_every_rule_has_its_place() -> None:
+    """The machine names each rule of the semantics where it follows it."""
+    assert set(re.findall(r"\bS\d+\b", read_asset("machine.js"))) == {f"S{number}" for number in range(1, 18)}
 
 
 @pytest.mark.full
