@@ -22,7 +22,7 @@ from ..trace.captures import VariableBase
 from ..trace.program_builder import NoTypeYet, RegionBuilder, current_region
 from ..trace.pytree import LEAF, StaticLeaf, expose_static_leaves, leaf_names, read_variables, unflatten
 from ..trace.source_location import is_marked_inline
-from ..trace.stacked_items import DICT_CLASSES
+from ..trace.stacked_items import DICT_CLASSES, TracedSet
 from ..trace.symbol import Symbol
 from .nested_lists import has_shared_lists
 from .recursion import PythonCall, Recursion
@@ -154,7 +154,7 @@ class _TracedFunctionCall:
         result = unflatten(self.result.treedef, leaves)
         pending = [result]
         for item in pending:  # a worklist: the loop appends to it
-            if type(item) in (list, *DICT_CLASSES):
+            if type(item) in (list, *DICT_CLASSES, TracedSet):
                 register_created(item)
             if type(item) in (list, tuple, *DICT_CLASSES):
                 pending += item.values() if type(item) in DICT_CLASSES else item
@@ -184,11 +184,11 @@ def _insert(tree: Tree, symbols: Iterator[Any]) -> Any:
 
 
 def _is_value(result: Any, tree: Tree, journal: Journal, arguments: list[Any]) -> bool:
-    """Whether a result can be rebuilt from its leaves in the caller: its lists and dicts are new, each is there once,
-    and it has no object that may refer to values of the function."""
+    """Whether a result can be rebuilt from its leaves in the caller: its lists, dicts and sets are new, each is there
+    once, and it has no object that may refer to values of the function."""
     pending, identities = [result], list[int]()
     for item in pending:  # a worklist: the loop appends to it
-        if type(item) in (list, *DICT_CLASSES):
+        if type(item) in (list, *DICT_CLASSES, TracedSet):
             identities.append(id(item))
             if id(item) not in journal.created_objects or is_one_of_several(item):
                 return False

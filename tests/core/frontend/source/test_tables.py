@@ -246,12 +246,38 @@ def counter_without_the_key(n):
     return len(numbers)
 
 
+def collect(n):
+    found = set()
+    for i in range(n):
+        found.add(i % 3)
+    return found
+
+
+def same(found):
+    return found
+
+
+def sets_of_calls(n):
+    found = {7}
+    if n > 1:
+        found = collect(n)
+        found.add(n)
+    for i in range(n):
+        other = set(found)
+        other.add(i + 5)
+        if n in other:
+            other.remove(n)
+    alias = same(found)
+    alias.add(9)
+    return sorted(found), alias == found
+
+
 FUNCTIONS: list[Function] = [
     changed_in_its_loop, removed_in_its_loop, changed_before_a_break, live_views, other_keys, key_without_a_hash,
     frozen_sets, factory_with_an_effect, counter_without_the_key, unions_of_a_defaultdict,
     counts, until_seen, defaults, pair_with_sum, displays, beside_known_keys, removals, missing_key, missing_item,
     order_by_the_arm, pairs_as_keys, set_operations, loops, new_in_each_trip, under_a_condition, of_an_object, copies,
-    reassigned,
+    reassigned, sets_of_calls,
 ]  # fmt: skip
 INPUTS = [(5,), (2,), (0,)]
 
