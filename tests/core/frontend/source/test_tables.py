@@ -258,18 +258,18 @@ def same(found):
 
 
 def sets_of_calls(n):
-    found = {7}
+    found, own = {7}, collect(n)
     if n > 1:
         found = collect(n)
         found.add(n)
     for i in range(n):
-        other = set(found)
+        other = set(own)
         other.add(i + 5)
         if n in other:
             other.remove(n)
-    alias = same(found)
+    alias = same(own)
     alias.add(9)
-    return sorted(found), alias == found
+    return sorted(found), sorted(own), alias == own
 
 
 FUNCTIONS: list[Function] = [
