@@ -446,10 +446,11 @@ TWINS = [
 @pytest.mark.full
 @pytest.mark.parametrize("twin", TWINS, ids=lambda twin: str(twin).replace(" ", "_"))
 def test_broken_batches_are_caught(twin: BrokenBatches, small_batches: None) -> None:
-    """The tree, elements and large arrays show each broken computation: its results differ, or the run fails."""
+    """The tree, elements and large arrays show each broken computation: its results differ, or the run fails. Memory
+    beyond an array may hold any number."""
     with broken(twin.break_code):
         try:
             differences = [*tree_violations(TREE), *element_violations(), *tree_violations(LARGE)]
-        except (AssertionError, RecursionError, tl.TagloomError):
+        except (AssertionError, ArithmeticError, RecursionError, ValueError, tl.TagloomError):
             return
         assert differences, f"no law caught this: {twin}"
