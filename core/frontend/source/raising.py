@@ -188,9 +188,11 @@ def check_effects(start: Position | None, middle: Position | None) -> None:
     region = current_region()
     if start is None or middle is None or region is None or sys.exc_info()[0] is not None:
         return
-    if not region is start[0] is middle[0]:
+    if start[0] is not region or middle[0] is not region:
         return
     function, withheld = region.specialization, dict[str, tuple[Node, type[Exception]]]()
+    if not any(has_effects(node, function) for node in region.nodes[middle[1] :]):
+        return
     for number, node in enumerate(region.nodes[start[1] :], start[1]):
         names = (operand for operand in node.inputs if isinstance(operand, str))
         trap = next((withheld[name] for name in names if name in withheld), None)
