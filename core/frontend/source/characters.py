@@ -7,7 +7,6 @@ length and characters, and converts them to numbers. A loop that makes a string 
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any, NoReturn
 
 import numpy as np
@@ -19,7 +18,7 @@ from ..trace.python_operations import perform
 from ..trace.pytree import TEXTS
 from ..trace.source_location import user_location
 from ..trace.stacked_items import has_stacked_items
-from ..trace.text import AS_CHARACTERS, CodePoints, FormattedValue, Text
+from ..trace.text import AS_CHARACTERS, CodePoints, FormattedValue, Text, is_text
 from . import library, open_lists
 from .convert import convert
 from .items import get_item
@@ -31,7 +30,25 @@ _SYMBOL_MARK = "<symbolic "
 """What the text of a symbol begins with, where Python has formatted it while tracing."""
 
 
-class SymbolicText(Text):
+def refusal_method(use: str) -> Any:
+    """A method that refuses this use of a string."""
+
+    def method(self: Any, *arguments: object) -> NoReturn:
+        refuse_text(use, self)
+
+    return method
+
+
+class RunString:
+    """A string that the run computes. It refuses what Python asks of a string while the function is traced."""
+
+    __slots__ = ()
+    __bool__, __len__, __iter__ = refusal_method("bool()"), refusal_method("len()"), refusal_method("iteration")
+    __getitem__, __contains__, __mod__ = refusal_method("an index"), refusal_method("`in`"), refusal_method("%")
+    __hash__ = refusal_method("a key of a dict or set")
+
+
+class SymbolicText(RunString, Text):
     """A string with symbolic values in it, which can be joined and printed.
 
     >>> SymbolicText(("n=", 3)) + "!"
@@ -55,16 +72,10 @@ class SymbolicText(Text):
     def __repr__(self) -> str:
         return f"<text {self}>"
 
-    def refuse(self, *arguments: object, **options: object) -> NoReturn:
-        """Raises Invalid (F4) for what a program does not do with strings."""
-        refuse_text(str(self)[:200])
-
-    __bool__ = __len__ = __iter__ = __getitem__ = __contains__ = __mod__ = __hash__ = refuse
-
     def __mul__(self, count: Any) -> Any:
         return SymbolicText(self.parts * count) if type(count) is int and count > 0 else as_characters(self) * count
 
-    __rmul__ = __mul__
+    __rmul__, __hash__ = __mul__, RunString.__hash__
 
     def __eq__(self, other: object) -> Any:
         return as_characters(self) == other
@@ -85,8 +96,7 @@ class SymbolicText(Text):
         return as_characters(self) >= other
 
     def __getattr__(self, name: str) -> Any:
-        if name.startswith("_") or not hasattr(str, name):
-            raise AttributeError(name)
+        check_method(name)
         return getattr(as_characters(self), name)
 
 
@@ -107,7 +117,7 @@ def _describe_part(part: Any) -> str:
     return f"{{{value._tagloom_value.name}}}" if is_symbolic(value) else str(value)
 
 
-class Characters(CodePoints):
+class Characters(RunString, CodePoints):
     """A string by its code points. Their number may be symbolic."""
 
     __slots__ = ()
@@ -137,7 +147,7 @@ class Characters(CodePoints):
         is_known = type(count) in (bool, int)
         return as_text(self.codes * count if is_known else open_lists.repeat_items(self.codes, count))
 
-    __rmul__ = __mul__
+    __rmul__, __hash__ = __mul__, RunString.__hash__
 
     def __eq__(self, other: object) -> Any:
         return is_text(other) and _apply(library.same_codes, self.codes, as_characters(other).codes)
@@ -184,11 +194,11 @@ class Characters(CodePoints):
 
     def lstrip(self, characters: Any = None) -> Any:
         """The string without spaces, or without these characters, at its start."""
-        return as_text(_apply(library.strip_codes, self.codes, _codes_to_strip(characters)))
+        return as_text(_apply(library.strip_codes, self.codes, codes_to_strip(characters)))
 
     def rstrip(self, characters: Any = None) -> Any:
         """The string without spaces, or without these characters, at its end."""
-        return as_text(_apply(library.strip_end_codes, self.codes, _codes_to_strip(characters)))
+        return as_text(_apply(library.strip_end_codes, self.codes, codes_to_strip(characters)))
 
     def strip(self, characters: Any = None) -> Any:
         """The string without spaces, or without these characters, at both ends."""
@@ -196,62 +206,68 @@ class Characters(CodePoints):
 
     def rjust(self, width: Any, fill: Any = " ") -> Any:
         """The string with characters before it, up to a width."""
-        return as_text([*_apply(library.filling_codes, width - self.length(), self._single_code(fill)), *self.codes])
+        return as_text(
+            [*_apply(library.filling_codes, width - self.length(), self._single_code("str.rjust", fill)), *self.codes]
+        )
 
     def ljust(self, width: Any, fill: Any = " ") -> Any:
         """The string with characters after it, up to a width."""
-        return as_text([*self.codes, *_apply(library.filling_codes, width - self.length(), self._single_code(fill))])
+        return as_text(
+            [*self.codes, *_apply(library.filling_codes, width - self.length(), self._single_code("str.ljust", fill))]
+        )
+
+    def _filling(self, use: str, width: Any, fill: Any) -> list[Any]:
+        """The code points that are missing up to a width."""
+        codes: list[Any] = _apply(library.filling_codes, width - self.length(), self._single_code(use, fill))
+        return codes
 
     def zfill(self, width: Any) -> Any:
         """The string with zeros between its sign and its digits, up to a width."""
         return as_text(_apply(library.fill_with_zeros, self.codes, width))
 
-    def startswith(self, prefix: Any) -> Any:
+    def startswith(self, prefix: Any, *limits: Any) -> Any:
         """Whether the string begins with another one."""
-        return self._has_part(prefix, lambda count: slice(0, count))
+        return _apply(library.starts_with, self.codes, self._operand("startswith", prefix, *limits))
 
-    def endswith(self, suffix: Any) -> Any:
+    def endswith(self, suffix: Any, *limits: Any) -> Any:
         """Whether the string ends with another one."""
-        return self._has_part(suffix, lambda count: slice(-count, None))
+        return _apply(library.ends_with, self.codes, self._operand("endswith", suffix, *limits))
 
-    def _has_part(self, part: Any, place: Callable[[int], slice]) -> Any:
-        if type(part) is not str:
-            self.refuse()
-        return self.item(place(len(part))) == part if part else True
-
-    def find(self, part: Any) -> Any:
+    def find(self, part: Any, *limits: Any) -> Any:
         """The position of the first occurrence of a string; -1 if there is none."""
-        return _apply(library.find_codes, self.codes, as_characters(part).codes) if is_text(part) else self.refuse()
+        return _apply(library.find_codes, self.codes, self._operand("find", part, *limits))
 
-    def index(self, part: Any) -> Any:
+    def index(self, part: Any, *limits: Any) -> Any:
         """The position of the first occurrence of a string; a ValueError if there is none."""
-        return _apply(library.index_codes, self.codes, as_characters(part).codes) if is_text(part) else self.refuse()
+        return _apply(library.index_codes, self.codes, self._operand("index", part, *limits))
 
-    def replace(self, part: Any, other: Any) -> Any:
+    def replace(self, part: Any, other: Any, *limits: Any) -> Any:
         """The string with another one in place of each occurrence of a part."""
-        if not (is_text(part) and is_text(other)) or (type(part) is str and not part):
-            self.refuse()
-        return as_text(_apply(library.replace_codes, self.codes, as_characters(part).codes, as_characters(other).codes))
+        operands = self._operand("replace", part, *limits), self._operand("replace", other)
+        return as_text(_apply(library.replace_codes, self.codes, *operands))
 
-    def count(self, part: Any) -> Any:
+    def count(self, part: Any, *limits: Any) -> Any:
         """How often the string has a part."""
-        if not is_text(part) or (type(part) is str and not part):
-            self.refuse()
-        return _apply(library.count_codes, self.codes, as_characters(part).codes)
+        return _apply(library.count_codes, self.codes, self._operand("count", part, *limits))
 
     def has(self, part: Any) -> Any:
         """`part in self`."""
-        if not is_text(part):
-            self.refuse()
-        codes = as_characters(part).codes
+        codes = self._operand("__contains__", part)
         if type(open_lists.item_count(codes)) is int and open_lists.item_count(codes) == 1:
             return _apply(library.has_item, self.codes, _item_of(codes, 0))
         return self.find(part) >= 0
 
-    def _single_code(self, text: Any) -> Any:
+    def _operand(self, method: str, text: Any, *limits: Any) -> list[Any]:
+        """The code points of an argument of a method. Raises Invalid (F4) for what is no string, and for limits."""
+        if limits or not is_text(text):
+            refuse_text(f"str.{method} with these arguments", self)
+        return as_characters(text).codes
+
+    @staticmethod
+    def _single_code(use: str, text: Any) -> Any:
         codes = as_characters(text).codes if is_text(text) else []
         if type(open_lists.item_count(codes)) is not int or open_lists.item_count(codes) != 1:
-            self.refuse()
+            refuse_text(f"{use} of other than one character", text)
         return _item_of(codes, 0)
 
     def number(self) -> Any:
@@ -260,44 +276,38 @@ class Characters(CodePoints):
 
     def code(self) -> Any:
         """`ord(self)`."""
-        return self._single_code(self)
+        return self._single_code("ord()", self)
 
     def printable(self) -> FormattedValue:
         """The code points as an array, which is printed as a string."""
         return FormattedValue(open_lists.stack_items(self.codes).columns, "s")
 
-    def refuse(self, *arguments: object, **options: object) -> NoReturn:
-        """Raises Invalid (F4) for what a program does not do with strings."""
-        refuse_text(repr(self))
-
-    __bool__ = __len__ = __iter__ = __getitem__ = __contains__ = __mod__ = __hash__ = refuse
-    __str__ = __format__ = refuse
+    __str__, __format__ = refusal_method("str()"), refusal_method("format()")
 
     def __repr__(self) -> str:
         return "<text of symbolic length>"
 
     def __getattr__(self, name: str) -> Any:
-        if name.startswith("_"):
-            raise AttributeError(name)
-        return self.refuse()
+        check_method(name)
+        refuse_text(f"str.{name}", self)
 
 
-def refuse_text(description: str) -> NoReturn:
-    """Raises Invalid (F4) for what a program does not do with strings."""
+def check_method(name: str) -> None:
+    """Raises AttributeError for what is no method of strings."""
+    if name.startswith("_") or not hasattr(str, name):
+        raise AttributeError(f"'str' object has no attribute {name!r}")
+
+
+def refuse_text(use: str, text: Any) -> NoReturn:
+    """Raises Invalid (F4) for a use of a string that a program does not have."""
     raise Invalid(
-        "a string with a symbolic value in it is known only when the program runs",
+        f"{use} is not supported for a string that is known only when the program runs",
         rule="F4",
         where=user_location(),
-        required="print, or, for strings of integers, ==, <, a loop, len(), int(), ord(), an index, or `in`",
-        got=description,
+        got=str(text)[:200] if isinstance(text, Text) else repr(text),
         hint="keep its characters as numbers, such as int(c) or ord(c), in a list",
         python=TypeError,
     )
-
-
-def is_text(value: Any) -> bool:
-    """Whether a value is a string, known or not, or one of several."""
-    return isinstance(value, (str, *TEXTS)) or (type(value) is Choice and all(map(is_text, value.options)))
 
 
 def is_symbolic_text(value: Any) -> bool:
@@ -340,12 +350,12 @@ def binary_text(number: Any) -> Characters:
     return Characters(_apply(library.codes_of_binary, number))
 
 
-def _codes_to_strip(characters: Any) -> list[int]:
+def codes_to_strip(characters: Any) -> list[int]:
     """The code points of the characters that a method strips; those of Python's ASCII spaces for None."""
     if characters is None:
         return [9, 10, 11, 12, 13, 28, 29, 30, 31, 32]
     if type(characters) is not str:
-        refuse_text("characters to strip that are known only when the program runs")
+        refuse_text("str.strip of these characters", characters)
     return list(map(ord, characters))
 
 
@@ -355,13 +365,19 @@ def _part_codes(part: Any, text: Any) -> list[Any]:
     if isinstance(part, CodePoints):
         return part.codes
     value = read_variable(part)
-    if isinstance(part, FormattedValue):
-        text.refuse()
-    if not is_symbolic(value) and np.asarray(value).dtype.kind == "i":  # while the structure of a loop is found
-        return list(map(ord, str(int(value))))
-    if not is_symbolic_integer(value):
-        text.refuse()
-    return _apply(library.codes_of_integer, value)  # type: ignore[no-any-return]
+    if is_symbolic_integer(value):
+        return _apply(library.codes_of_integer, value)  # type: ignore[no-any-return]
+    if not isinstance(part, FormattedValue) and not is_symbolic(value) and np.asarray(value).dtype.kind == "i":
+        return list(map(ord, str(int(value))))  # while the structure of a loop is found
+    raise Invalid(
+        "the characters of a string with a float, an array or a format in it are known only when the program runs",
+        rule="F4",
+        where=user_location(),
+        required="strings and integers in it",
+        got=str(text)[:200],
+        hint="print the string, or compute with the numbers in it",
+        python=TypeError,
+    )
 
 
 def is_symbolic_integer(value: Any) -> bool:

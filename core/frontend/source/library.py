@@ -447,8 +447,20 @@ def index_codes(codes, part):
     return position
 
 
+def starts_with(codes, part):
+    """`text.startswith(part)`."""
+    return len(part) <= len(codes) and has_codes_at(codes, part, 0)
+
+
+def ends_with(codes, part):
+    """`text.endswith(part)`."""
+    return len(part) <= len(codes) and has_codes_at(codes, part, len(codes) - len(part))
+
+
 def count_codes(codes, part):
-    """`text.count(part)`, of a part that has a character."""
+    """`text.count(part)`."""
+    if len(part) == 0:
+        return len(codes) + 1
     count = start = 0
     while start + len(part) <= len(codes):
         if has_codes_at(codes, part, start):
@@ -460,10 +472,16 @@ def count_codes(codes, part):
 
 
 def replace_codes(codes, part, other):
-    """The code points of `text.replace(part, other)`, of a part that has a character."""
+    """The code points of `text.replace(part, other)`. An empty part is before each character, and at the end."""
     result, start = [], 0
+    if len(part) == 0:
+        result.extend(other)
     while start < len(codes):
-        if start + len(part) <= len(codes) and has_codes_at(codes, part, start):
+        if len(part) == 0:
+            result.append(codes[start])
+            result.extend(other)
+            start += 1
+        elif start + len(part) <= len(codes) and has_codes_at(codes, part, start):
             result.extend(other)
             start += len(part)
         else:

@@ -17,8 +17,9 @@ from ..trace.program_builder import current_region
 from ..trace.python_operations import perform
 from ..trace.source_location import user_location
 from ..trace.stacked_items import StackedItems, has_stacked_items
+from ..trace.text import is_text
 from . import library
-from .characters import Characters, as_characters, as_text, is_text, refuse_text
+from .characters import Characters, as_characters, as_text, refuse_text
 from .convert import convert
 from .items import call_on_chosen, get_or_default, refresh_taken_items, sort_items, take_out
 from .mathematics import apply_math, check_power
@@ -256,7 +257,7 @@ def _join_pushed(separator: str, texts: PushedItems) -> Any:
 
     def add(text: Any) -> None:
         if not is_text(text):
-            refuse_text("the join of what are not strings")
+            refuse_text("str.join with these items", separator)
         characters = as_characters(text)
         announce_items(codes)
         codes.extend([*characters.codes, *map(ord, separator)])

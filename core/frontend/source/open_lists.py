@@ -38,7 +38,7 @@ from ..trace.stacked_items import (
     has_stacked_items,
 )
 from ..trace.symbol import Symbol, array_namespace
-from ..trace.text import AS_CHARACTERS, CodePoints
+from ..trace.text import AS_CHARACTERS, CodePoints, is_text
 from .nested_lists import find_taken_item, note_origin, note_shared_lists
 from .raising import raised, stage_assertion
 from .state import register_created
@@ -114,7 +114,7 @@ def to_code_points(values: Sequence[Any], scopes: Sequence[Scope]) -> list[Any]:
     a string with a float or an array in it."""
     texts = list[Any]()
     for value, scope in zip(values, scopes, strict=True):
-        if not _is_text(value):
+        if not is_text(value):
             raise DifferentItems
         with scope():
             try:
@@ -122,10 +122,6 @@ def to_code_points(values: Sequence[Any], scopes: Sequence[Scope]) -> list[Any]:
             except Invalid:
                 raise DifferentItems from None
     return texts
-
-
-def _is_text(value: Any) -> bool:
-    return isinstance(value, (str, *TEXTS)) or (type(value) is Choice and all(map(_is_text, value.options)))
 
 
 def _keys(value: Any) -> list[Any] | None:
@@ -645,6 +641,8 @@ def insert_open_item(container: Sequence[Any], index: Any, value: Any) -> list[A
 
 def repeat_items(container: Any, count: Any) -> Any:
     """`container * count`, of a list with a symbolic count."""
+    if not container:
+        return register_created([])
     namespace = array_namespace()
     items = stack_items(container)
     if len(container) == 1 and not has_stacked_items(container):

@@ -51,7 +51,7 @@ from .operators import ExitLoop, LoopForm, Operators, TargetShape, Thunk, Unroll
 from .pushed_items import GeneratorItems, PushedItems
 from .ranges import CountedRange
 from .state import Place, Variables, is_unassigned, record_write, register_created
-from .writes import refuse_rebuilt
+from .writes import announce_items, refuse_rebuilt, replace_items
 
 __all__ = ["OPERATORS", "ProgramOperators"]
 
@@ -326,13 +326,27 @@ class ProgramOperators(Operators):
         if symbol == "|" and isinstance(left, dict) and any(map(tables.is_open_table, (left, right))):
             self._library_call(library.update_table, left, tables.pairs_of(right))
             return left
-        origin = nested_lists.item_origin(left) if symbol == "+" and type(left) is list else None
-        if origin is not None and nested_lists.is_choice(origin):
-            self.call(left.extend, right)
+        if type(left) is list and symbol in ("+", "*") and self._change_list(symbol, left, right):
             return left
-        if has_stacked_items(right) or (symbol == "*" and has_stacked_items(left)):
+        if has_stacked_items(right):
             nested_lists.note_shared_lists(left, right)
         return super().augment(symbol, left, right)
+
+    def _change_list(self, symbol: str, changed: list[Any], operand: Any) -> bool:
+        """Perform `changed += operand` or `changed *= operand` of a list that is one of several, or that the run
+        repeats. Returns whether it is such a list."""
+        origin = nested_lists.item_origin(changed)
+        if origin is not None and nested_lists.is_choice(origin):
+            with items.refresh_taken_items():
+                items.call_on_chosen(origin, lambda option: self.augment(symbol, option, operand))
+            return True
+        repeated = self._repeat_items(changed, operand) if symbol == "*" else NotImplemented
+        if repeated is NotImplemented:
+            return False
+        announce_items(changed)
+        replace_items(changed, repeated)
+        nested_lists.note_shared_lists(changed)
+        return True
 
     @by_option(1, 2)
     def binary(self, symbol: str, left: Any, right: Any) -> Any:
@@ -351,7 +365,7 @@ class ProgramOperators(Operators):
         """`left * right` of a list and a number, of which the run knows one; NotImplemented for other operands."""
         for container, count in ((left, right), (right, left)):
             is_counted = has_stacked_items(container) or self.is_symbolic(count)
-            if type(container) is list and container and is_counted and self.is_integer(count):
+            if type(container) is list and is_counted and self.is_integer(count):
                 return open_lists.repeat_items(container, count)
             if type(container) is str and self.is_symbolic(count) and self.is_integer(count):
                 return as_characters(container) * count

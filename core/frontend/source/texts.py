@@ -1,5 +1,4 @@
-"""Texts: strings with symbolic values in them, which are known only when the program runs. They can be joined and
-printed, and are refused in words elsewhere."""
+"""Formats of strings with symbolic values in them: `str`, `repr`, f-strings, `%`, `str.format` and `str.join`."""
 
 from __future__ import annotations
 
@@ -19,9 +18,9 @@ from ..trace.pytree import TEXTS
 from ..trace.source_location import user_location
 from ..trace.stacked_items import DICT_CLASSES, ENTRIES, StackedItems, has_stacked_entries, has_stacked_items
 from ..trace.symbol import array_namespace
-from ..trace.text import CodePoints, FormattedValue, Text
+from ..trace.text import CodePoints, FormattedValue, Text, is_text
 from . import library
-from .characters import SymbolicText, as_characters, as_text, check_text, is_text
+from .characters import SymbolicText, as_characters, as_text, check_text, refuse_text
 from .convert import convert
 from .trees import is_symbolic
 
@@ -52,7 +51,7 @@ def _quote_text(text: Any) -> tuple[Any, ...]:
     """What `repr(text)` consists of. Raises Invalid (F4) for a string whose characters may need a backslash."""
     parts = text.parts if isinstance(text, SymbolicText) else (text,)
     if any(isinstance(part, CodePoints) or (type(part) is str and repr(part) != f"'{part}'") for part in parts):
-        text.refuse()
+        refuse_text("repr()", text)
     return ("'", *parts, "'")
 
 
@@ -127,7 +126,7 @@ def field(value: Any, conversion: str, specification: Any = "") -> Any:
         padding = _PADDING.fullmatch(specification) if isinstance(specification, str) else None
         if is_text(value) and padding and not conversion:
             method = as_characters(value).rjust if padding[2] == ">" else as_characters(value).ljust
-            return method(int(padding[3] or 0), padding[1] or " ")
+            return method(int(padding[3]), padding[1] or " ")
         if not is_symbolic(value) or not isinstance(specification, str) or conversion:
             raise Invalid(
                 "this format of a symbolic value is not supported",
@@ -165,7 +164,7 @@ _PERCENT = re.compile(r"%(?:%|([-+ #0]*)(\d*)(?:\.(\d+))?([a-zA-Z]))")
 
 
 def format_percent(text: Any, values: Any) -> Any:
-    """`text % values`. Raises Invalid (F4) where a symbolic value has a conversion other than d, i, s, r, f, e, g."""
+    """`text % values`. Raises Invalid (F4) where a symbolic value has another conversion than d, i, s, r, f, e, g."""
     items = values if type(values) is tuple else (values,)
     if type(text) is not str or not any(_has_symbols(item) for item in items):
         return perform(operator.mod, text, values)
@@ -190,7 +189,7 @@ def _percent_field(match: re.Match[str], value: Any) -> Any:
     symbol = read_variable(value)
     if kind in "sr" and not (flags or width or precision):
         return field(value, kind if kind == "r" else "")
-    is_number = is_symbolic(symbol) and symbol._tagloom_value.type.is_scalar and kind in "dif" + "eg"
+    is_number = is_symbolic(symbol) and symbol._tagloom_value.type.is_scalar and kind in "difeg"
     dtype_kind = symbol._tagloom_value.type.dtype.kind if is_number else ""
     if not is_number or (kind in "di" and (dtype_kind not in "iu" or precision)) or set(flags) - {"-", "0", "+", " "}:
         raise Invalid(

@@ -5,6 +5,8 @@ from __future__ import annotations
 from types import CellType
 from typing import Any, NamedTuple
 
+from .choice import Choice
+
 
 class FormattedValue(NamedTuple):
     """A value in a printed line, with a format of Python; an empty format shows the value as `print` does."""
@@ -30,6 +32,11 @@ class CodePoints:
 
     def __init__(self, codes: list[Any]) -> None:
         self.codes = codes
+
+
+def is_text(value: Any) -> bool:
+    """Whether a value is a string, known or not, or one of several."""
+    return isinstance(value, str | Text | CodePoints) or (type(value) is Choice and all(map(is_text, value.options)))
 
 
 AS_CHARACTERS: CellType = CellType()

@@ -11,7 +11,7 @@ import tagloom as tl
 from pytest import MonkeyPatch
 from support.laws.python_laws import RUNS, disagreements
 from support.twins.broken_twin import broken
-from tagloom.core.frontend.source import items, methods, staging, trees
+from tagloom.core.frontend.source import items, methods, program_operators, staging, trees
 
 
 def older_name_grows(n):
@@ -380,7 +380,28 @@ def renamed_beside_an_exception(n):
     return xs, ys, zs, t
 
 
+def repeated_in_place(n):
+    a, b = [3, 1], [2]
+    t = a if n > 1 else b
+    t *= 2
+    counted = []
+    for k in range(n):
+        counted.append(k)
+    counted *= 2
+    return a, b, t, counted
+
+
+def repeated_by_the_run(n):
+    xs, empty = [1, 2], []
+    ys = xs
+    xs *= n
+    empty *= n
+    return xs, ys, empty, [] * n
+
+
 CHANGES = (
+    repeated_in_place,
+    repeated_by_the_run,
     renamed_beside_an_exception,
     older_name_grows,
     both_names_grow,
@@ -467,6 +488,10 @@ TWINS: dict[str, tuple[Callable[[MonkeyPatch], None], Callable[..., Any]]] = {
             lambda item, options, index, note=staging.note_origin: note(item, options[::-1], index),
         ),
         both_names_grow,
+    ),
+    "a repeated list is a new one": (
+        lambda patch: patch.setattr(program_operators.ProgramOperators, "_change_list", lambda *operands: False),
+        repeated_by_the_run,
     ),
     "the options of a copied list are not noted": (
         lambda patch: patch.setattr(trees, "_register", register_without_options),

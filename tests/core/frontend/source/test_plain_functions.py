@@ -111,11 +111,11 @@ REFUSALS = {
     "an iterator": ("it = iter([1, 2])\nif n > 0:\n  for k in it: n += k\nreturn n", "F4: a list_iterator is advanced"),
     "a string": (
         "return len(str(n / 2))",
-        "F4: a string with a symbolic value in it is known only when the program runs",
+        "F4: the characters of a string with a float, an array or a format in it are known only",
     ),
     "format": (
         "return len('{:03d}'.format(n))",
-        "F4: a string with a symbolic value in it is known only when the program runs",
+        "F4: the characters of a string with a float, an array or a format in it are known only",
     ),
     "a format": ("print(f'{tl.asarray([n]):03d}'); return n", "F1: asarray: a list of symbolic values is not a value"),
     "a method": ("return tl.arange(n).sum()", "arrays have no attribute sum"),

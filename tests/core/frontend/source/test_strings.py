@@ -261,6 +261,14 @@ def repeated_texts(n):
     return "\n".join("*" * (i + 1) for i in range(n)), n * "ab", 2 * str(n), str(n) * 2, str(n) * n
 
 
+def parts_that_may_be_empty(n):
+    part = ""
+    for _ in range(n % 3):
+        part += "3"
+    text = str(10 * n + 3)
+    return text.count(part), text.replace(part, "-"), text.find(part), text.startswith(part), text.endswith(part)
+
+
 STRINGS = (
     one_or_many,
     two_fields,
@@ -298,6 +306,7 @@ STRINGS = (
     long_words,
     printed_pyramid,
     repeated_texts,
+    parts_that_may_be_empty,
 )
 
 
@@ -334,6 +343,37 @@ def carried_float(n):
     return text
 
 
+def find_from_a_position(n):
+    return str(n).find("1", 1)
+
+
+def title_of_a_letter(n):
+    return chr(97 + n).title()
+
+
+def key_of_a_dict(n):
+    return {str(n): 1}
+
+
+def prefix_of_several(n):
+    return str(n).startswith(("1", "2"))
+
+
+USES = {
+    find_from_a_position: "str.find with these arguments",
+    title_of_a_letter: "str.title",
+    key_of_a_dict: "a key of a dict or set",
+    prefix_of_several: "str.startswith with these arguments",
+}
+
+
+@pytest.mark.parametrize("function", USES, ids=lambda function: function.__name__)
+def test_refusals_name_the_use(function: Any) -> None:
+    """A method, or arguments of it, that a program does not have for strings is refused by its name."""
+    with pytest.raises(tl.Invalid, match=f"F4: {USES[function]} is not supported for a string"):
+        tl.function(function)(12)
+
+
 @pytest.mark.parametrize("function", (sorted_texts, split_text, carried_float), ids=lambda function: function.__name__)
 def test_other_uses_are_refused(function: Any) -> None:
     """What a program cannot do with a string is refused, with a hint."""
@@ -354,7 +394,19 @@ TWINS: dict[str, tuple[Callable[[MonkeyPatch], None], Callable[..., Any]]] = {
         lambda patch: patch.setattr(library, "join_items", joined_with_a_comma),
         printed_pairs,
     ),
+    "an empty part is not before the first character": (
+        lambda patch: patch.setattr(library, "count_codes", count_of_a_known_part),
+        parts_that_may_be_empty,
+    ),
 }
+
+
+def count_of_a_known_part(codes, part):
+    count = 0
+    for start in range(len(codes) - len(part) + 1):
+        if library.has_codes_at(codes, part, start):
+            count += 1
+    return count - 1 if len(part) == 0 else count
 
 
 def joined_with_a_comma(items, codes_of):
