@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import inspect
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -18,7 +17,7 @@ from ....core.errors import TagloomError, Usage
 from ...engines.limits import Limits
 from ...function.function import Function
 from ..functions import unique_identifiers
-from .jax_function import import_function
+from .jax_function import import_function, parameter_names
 
 Verdict: TypeAlias = Literal["alike", "differs", "refused", "unfinished"]
 ATTRIBUTES = ("clear_cache", "eval_shape", "lower", "trace")
@@ -72,9 +71,9 @@ class JaxCases(Sequence[JaxCase]):
         self.stop()
 
     def start(self) -> JaxCases:
-        """Record what functions do that are passed to `jax.jit` from here on."""
+        """Record the calls of functions that are passed to `jax.jit` from here on."""
         if self._jit is not None:
-            raise Usage("these cases are being recorded")
+            raise Usage("these cases are recorded already", hint="call stop() before start()")
         self._jit = jax.jit
         jax.jit = self.jit
         return self
@@ -129,7 +128,7 @@ class SplitCall:
     ) -> None:
         self.function = function
         self.name = getattr(function, "__name__", type(function).__name__)
-        parameters = parameters_of(function)
+        parameters = parameter_names(function)
         self.static = static_positions(options, parameters, len(arguments))
         names = {parameters[k] for k in self.static if k < len(parameters)} | set(as_tuple(options, "static_argnames"))
         self.arguments = list(arguments)
@@ -169,15 +168,6 @@ class SplitCall:
         parameters = [Parameter(name, Parameter.POSITIONAL_OR_KEYWORD) for name in unique_identifiers(self.names)]
         function.__signature__ = Signature(parameters)  # type: ignore[attr-defined]
         return function
-
-
-def parameters_of(function: Callable[..., Any]) -> list[str]:
-    """The names of a function's parameters, as far as it has any that can be passed by position."""
-    try:
-        parameters = inspect.signature(function).parameters.values()
-    except (TypeError, ValueError):
-        return []
-    return [each.name for each in parameters if each.kind in (each.POSITIONAL_ONLY, each.POSITIONAL_OR_KEYWORD)]
 
 
 def as_tuple(options: Mapping[str, Any], name: str) -> tuple[Any, ...]:

@@ -11,9 +11,8 @@ import jax
 
 from ....core.errors import Usage
 from ....core.frontend.trace.pytree import LEAF, TreeType, flatten
-from ....core.program.program import UniqueNames
 from ...function.function import Function
-from ..functions import identifier
+from ..functions import identifier, unique_identifiers
 from . import rows  # noqa: F401 - registers the operations
 from .interpreter import ModuleInterpreter
 from .model import entry_of
@@ -74,16 +73,15 @@ def structure_of(argument: Any) -> Any:
     return structure
 
 
-def argument_names(function: Callable[..., Any], count: int) -> list[str]:
-    """The names of the first parameters of a function, as far as it has any."""
+def parameter_names(function: Callable[..., Any]) -> list[str]:
+    """The names of a function's parameters that can be passed by position; none if it has no signature."""
     try:
-        parameters = list(inspect.signature(function).parameters.values())
+        parameters = inspect.signature(function).parameters.values()
     except (TypeError, ValueError):
-        parameters = []
-    named = [
-        parameter.name
-        for parameter in parameters
-        if parameter.kind in (parameter.POSITIONAL_ONLY, parameter.POSITIONAL_OR_KEYWORD)
-    ]
-    unique = UniqueNames()
-    return [unique.fresh_name(identifier(name, "x")) for name in [*named, *["x"] * count][:count]]
+        return []
+    return [each.name for each in parameters if each.kind in (each.POSITIONAL_ONLY, each.POSITIONAL_OR_KEYWORD)]
+
+
+def argument_names(function: Callable[..., Any], count: int) -> list[str]:
+    """Names for this many arguments by position: those of the parameters, as far as there are any."""
+    return unique_identifiers([*parameter_names(function), *["x"] * count][:count])
