@@ -51,7 +51,9 @@ MAX_REPLY_BYTES = 256 * 2**20
 MAX_FAILED_STARTS = 3
 """A backend whose process fails so often before its reply to `hello` is not started again."""
 REPEAT_INTERVAL = 20
-"""Every case of this number runs twice, to catch a backend whose answers vary."""
+"""One case in so many runs twice, to catch a backend whose answers vary."""
+BYE_SECONDS = 1.0
+"""How long a process may take to reply to `bye`, and again to end."""
 POLL_SECONDS = 0.05
 """How often the memory of the process is read while it works."""
 
@@ -166,6 +168,14 @@ class BackendProcess:
         """The end of what the process wrote to standard error."""
         return b"".join(self.errors)[-STDERR_BYTES:].decode(errors="replace")
 
+    def close(self) -> None:
+        """Ask the process to end, and end it if it does not."""
+        with suppress(BackendFailure):
+            self.request("bye", BYE_SECONDS)
+            with suppress(subprocess.TimeoutExpired):
+                self.process.wait(BYE_SECONDS)
+        self.stop()
+
     def stop(self) -> None:
         """End the process, and all that it started."""
         with suppress(ProcessLookupError, PermissionError):
@@ -173,6 +183,15 @@ class BackendProcess:
         self.process.wait()
         for pipe in self.pipes:
             pipe.close()
+
+
+def is_same_answer(first: Answer, second: Answer) -> bool:
+    """Whether two answers have the same results, by their bits."""
+    return (
+        first.kind == second.kind
+        and len(first.results) == len(second.results)
+        and all(map(is_same_value, first.results, second.results))
+    )
 
 
 def abbreviate_line(line: bytes | bytearray) -> str:
@@ -220,10 +239,12 @@ class Backend:
         return self
 
     def __exit__(self, *error: object) -> None:
-        self.stop()
+        if self.process is not None:
+            self.process.close()
+            self.process = None
 
     def stop(self) -> None:
-        """End the process; the next program starts another."""
+        """End the process without asking it; the next program starts another."""
         if self.process is not None:
             self.stderr_tail = self.process.stderr_tail()
             self.process.stop()
@@ -300,8 +321,7 @@ class Backend:
         answer = read_answer(process.request("run", self.timeouts.run, **content))
         if self.cases % REPEAT_INTERVAL == 0 and answer.kind == "returned":
             repeated = read_answer(process.request("run", self.timeouts.run, **content))
-            pairs = zip(answer.results, repeated.results, strict=False)
-            if repeated.kind != "returned" or not all(is_same_value(*pair) for pair in pairs):
+            if not is_same_answer(answer, repeated):
                 return Answer("invalid", cause="run", message="it answered the same request in two ways")
         process.request("drop", self.timeouts.run, program=handle)
         reason = check_results(program, answer.results) if answer.kind == "returned" else None

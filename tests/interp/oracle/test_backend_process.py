@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -120,11 +121,23 @@ def test_a_process_that_eats_memory() -> None:
     assert (answer.kind, answer.cause, verdict(answer)) == ("crash", "memory", "crash")
 
 
-def test_a_process_whose_answers_vary() -> None:
-    """One case in REPEAT_INTERVAL runs twice, so an answer that varies is found."""
-    with bad("variation") as backend:
+@pytest.mark.parametrize("way", ["variation", pytest.param("loss", marks=pytest.mark.full)])
+def test_a_process_whose_answers_vary(way: str) -> None:
+    """One case in REPEAT_INTERVAL runs twice, so an answer that varies, or loses results, is found."""
+    with bad(way) as backend:
         answers = [backend.run(ONE, []) for _ in range(REPEAT_INTERVAL)]
     assert [answer.kind for answer in answers] == ["returned"] * (REPEAT_INTERVAL - 1) + ["invalid"]
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("way, code", [("right", 0), ("deaf", -signal.SIGKILL), ("lingering", -signal.SIGKILL)])
+def test_a_process_is_asked_to_end(way: str, code: int) -> None:
+    """At the end a process gets `bye`, and ends by itself; one that does not reply, or does not end, is killed."""
+    with bad(way) as backend:
+        assert backend.run(ONE, []).kind == "returned"
+        assert backend.process is not None
+        process = backend.process.process
+    assert process.returncode == code
 
 
 def test_a_command_that_does_not_exist(tmp_path: Path) -> None:
@@ -153,8 +166,8 @@ def test_the_backend_in_c(tmp_path: Path) -> None:
 
 
 def test_the_messages_fit_their_schema(tmp_path: Path) -> None:
-    """Every request of the parent, and every reply of a worker, for a program that runs and one that is refused, fits
-    docs/schemas/conform.json."""
+    """Every request of the parent, from `hello` to `bye`, and every reply of a worker, for a program that runs and one
+    that is refused, fits docs/schemas/conform.json."""
     import jsonschema
 
     log = tmp_path / "log"
@@ -172,7 +185,7 @@ def test_the_messages_fit_their_schema(tmp_path: Path) -> None:
         assert backend.run(refused, []).kind == "refused"
     validator = jsonschema.Draft202012Validator(SCHEMAS["conform"], registry=REGISTRY)
     lines = log.read_text().splitlines()
-    assert len(lines) == 10
+    assert len(lines) == 12
     for line in lines:
         validator.validate(json.loads(line))
     assert not validator.is_valid({"seq": 1, "reply": "perhaps"})

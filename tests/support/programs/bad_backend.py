@@ -56,6 +56,8 @@ def misbehave(way: str, request: dict[str, Any], runs: int) -> dict[str, Any]:
             time.sleep(1000)
         case "variation":
             results = [{"dtype": "int64", "data": 1 + runs // 21}]
+        case "loss" if runs > 20:
+            results = []
         case "levels" if "eager" in sys.argv[2:]:
             pass
         case "flags" | "levels" if "folding" not in sys.argv[2:]:
@@ -98,9 +100,17 @@ def main(way: str) -> None:
             case "run":
                 runs += 1
                 reply = misbehave(way, request, runs)
-            case other:
-                reply = {**seq, "reply": {"drop": "dropped", "bye": "bye"}[other]}
+            case "drop":
+                reply = {**seq, "reply": "dropped"}
+            case "bye":
+                if way == "deaf":
+                    continue
+                reply = {**seq, "reply": "bye"}
         print(json.dumps(reply), flush=True)
+        if reply["reply"] == "bye" and way != "lingering":
+            break
+    if way in ("deaf", "lingering"):
+        time.sleep(1000)
 
 
 if __name__ == "__main__":
