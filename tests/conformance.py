@@ -19,7 +19,7 @@ from typing import Any
 
 from tagloom.interp.oracle.adapters import backend_command
 from tagloom.interp.oracle.backend_process import Backend, Timeouts
-from tagloom.interp.oracle.report import backend_to_json, program_setting, report_to_html, report_to_json
+from tagloom.interp.oracle.report import backend_to_json, op_setting, program_setting, report_to_html, report_to_json
 from tagloom.tui.cli.conform_report import ReportParts, run_parts
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
@@ -50,7 +50,7 @@ def is_current(name: str, former: Mapping[str, Any] | None, label: str | None) -
     what was to be tried."""
     if former is None:
         return label is None
-    setting = {"ops": "all", "programs": program_setting(SEED, PROGRAMS[name])}
+    setting = {"ops": op_setting(), "programs": program_setting(SEED, PROGRAMS[name])}
     return label is None or (former["label"], former["settings"]) == (label, setting)
 
 

@@ -77,6 +77,18 @@ def _is_denormal(array: npt.NDArray[Any]) -> Any:
     return (array != 0) & (np.abs(array) < BY_NUMPY[array.dtype].limits.smallest_normal)
 
 
+def flush_denormals(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """An array with zeros of the same signs in place of its denormal elements.
+
+    >>> flush_denormals(np.array([-5e-324, 0.5]))
+    array([-0. ,  0.5])
+    """
+    if not is_float_array(array):
+        return array
+    with np.errstate(invalid="ignore"):
+        return np.where(_is_denormal(array), np.copysign(array.dtype.type(0), array), array)
+
+
 def _is_beyond_range(operands: Operands, result: npt.NDArray[Any]) -> Any:
     if result.dtype.kind not in "iu":
         return False

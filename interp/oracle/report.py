@@ -11,14 +11,14 @@ import datetime
 import platform
 import time
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from html import escape
 from typing import Any, NamedTuple
 from xml.etree import ElementTree
 
 from ...core import dtypes
-from ...core.program.program import Program
+from ...core.program.program import FunctionDef, Program, callees
 from ...core.text import Document
 from .backend_process import Backend
 from .conform_corpus import run_corpus
@@ -26,7 +26,7 @@ from .fuzz import judge_case
 from .generate import SEQUENCE_VERSION, generate_case
 from .judge import FAILURES
 from .protocol import ALL_CAPABILITIES, CONSTRUCTS, Capabilities
-from .sweep import sweep
+from .sweep import SWEEP_VERSION, sweep
 
 REPORT_VERSION = 1
 AXES = {"construct": "Constructs", "dtype": "Dtypes", "op": "Ops"}
@@ -69,13 +69,10 @@ class BackendReport:
 def op_results(backend: Backend, names: list[str] | None = None) -> Iterator[CaseResult]:
     """The sweep over ops: a case for each op, dtypes and group of operands."""
     for result in sweep(backend, names):
-        is_claim = result.is_permitted and result.verdict in FAILURES
         words = result.label.split()
         groups = [("op", words[0]), *(("dtype", word) for word in words[1:] if word in dtypes.BY_NAME)]
         reason = result.example or result.reason
-        yield CaseResult(
-            f"{result.label}, {result.group}", "claimed" if is_claim else result.verdict, reason, tuple(groups)
-        )
+        yield CaseResult(f"{result.label}, {result.group}", result.reported_verdict, reason, tuple(groups))
 
 
 def corpus_results(backend: Backend, texts: Mapping[str, Document]) -> Iterator[CaseResult]:
@@ -103,6 +100,11 @@ def program_results(backend: Backend, seed: int, count: int) -> Iterator[CaseRes
             yield CaseResult(f"{seed}-{number}", judgement.verdict, judgement.reason, groups)
 
 
+def op_setting(names: Sequence[str] | None = None) -> str:
+    """A description of a sweep over ops; the same description means the same cases, judged in the same way."""
+    return f"{', '.join(names or ['all'])}, sweep {SWEEP_VERSION}"
+
+
 def program_setting(seed: int, count: int, capabilities: Capabilities = ALL_CAPABILITIES) -> str:
     """A description of a part of generated programs; the same description means the same programs."""
     missing = tuple(name for name in CONSTRUCTS if name != "recursion" and not capabilities.supports(name))
@@ -115,23 +117,19 @@ def constructs(program: Program) -> list[str]:
     """The constructs of a program: conds, loops, loops in loops, calls, recursion, or none of them."""
     functions = program.reachable_functions()
     names = {node.op for function in functions for node in function.body.walk()} & {"cond", "while_loop", "call"}
-    calls = {
-        function.name: {node.attribute("function") for node in function.body.walk() if node.op == "call"}
-        for function in functions
-    }
-    for name in calls:
-        reachable, pending = set[str](), list(calls[name])
-        while pending:
-            callee = pending.pop()
-            if callee not in reachable:
-                reachable.add(callee)
-                pending.extend(calls.get(callee, ()))
-        if name in reachable:
-            names.add("recursion")
+    if any(is_recursive(program, function) for function in functions):
+        names.add("recursion")
     loops = [node for function in functions for node in function.body.walk() if node.op == "while_loop"]
     if any(inner.op == "while_loop" for loop in loops for region in loop.regions for inner in region.walk()):
         names.add("nested loops")
     return sorted(names) or ["straight line"]
+
+
+def is_recursive(program: Program, function: FunctionDef) -> bool:
+    """Whether a function calls itself, directly or through others."""
+    return any(
+        function.name == reached.name for callee in callees(function) for reached in program.reachable_functions(callee)
+    )
 
 
 def report_to_json(reports: Iterable[BackendReport], version: str) -> dict[str, Any]:

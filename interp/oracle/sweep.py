@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from ...core import dtypes
 from ...core.dtypes import DType
@@ -21,10 +22,12 @@ from ...core.program.program import FunctionDef, Node, Program, Region, Var
 from ...core.types import Type, type_of
 from ...core.value import Value, abbreviate, admit, format_value
 from .backend_process import Backend
-from .judge import JudgementVerdict, close_elements, judge_failure
-from .policy import rules_for, window_of
+from .judge import FAILURES, Judgement, JudgementVerdict, close_elements, judge_failure
+from .policy import flush_denormals, rules_for, window_of
 from .protocol import Answer
 
+SWEEP_VERSION = 2
+"""The version of the sweep: it changes if the sweep has other cases, or judges a case in another way."""
 ORDINARY, TRAP = "ordinary", "trap"
 """The groups of operands that no row of the policy covers, and of those on which the reference traps."""
 
@@ -45,7 +48,7 @@ class OpSample(NamedTuple):
 
 class SweepResult(NamedTuple):
     """What a backend does with an op at dtypes, on one group of operands. `example` is an operand tuple on which it
-    differs, with both results."""
+    differs, with both results; if the policy permits only some differences, it is one that is not permitted."""
 
     label: str
     group: str
@@ -54,11 +57,13 @@ class SweepResult(NamedTuple):
     size: int
     differences: int
     example: str | None = None
+    is_permitted: bool = False
+    """Whether the policy permits the difference, or the failure, if there is one."""
 
     @property
-    def is_permitted(self) -> bool:
-        """Whether the policy permits the difference, if any."""
-        return self.group != ORDINARY
+    def reported_verdict(self) -> str:
+        """The verdict; `claimed` for a failure that the policy permits."""
+        return "claimed" if self.is_permitted and self.verdict in FAILURES else self.verdict
 
 
 def describe_attribute(value: object) -> str:
@@ -188,40 +193,82 @@ def sample_vector(dtype: DType, position: int) -> Value:
     return admit(np.array(numbers).astype(dtype.numpy))
 
 
+def group_treatment(sample: OpSample, group: str) -> str | None:
+    """The treatment that the policy has for a group of operands; None for ordinary ones."""
+    rules = rules_for(sample.row.name, list(map(Type, sample.operand_dtypes)))
+    return TRAP if group == TRAP else next((rule.treatment for rule in rules if rule.condition == group), None)
+
+
 def run_group(backend: Backend, sample: OpSample, group: str, operands: Sequence[Value]) -> SweepResult:
     """Run one op on one group of operands, and compare."""
     types = list(map(type_of, operands))
-    count = int(np.size(operands[0]))  # type: ignore[arg-type]
     answer = backend.run(sample_program(sample, types), operands)
     if group == TRAP:
-        return trap_result(sample, count, answer)
+        return trap_result(sample, answer, operands)
     failure = judge_failure(answer)
     if failure is not None:
-        return SweepResult(sample.label, group, failure.verdict, failure.reason, count, 0)
-    kernel, _ = sample_kernel(sample, np.shape(operands[0]))  # type: ignore[arg-type]
+        return failure_result(sample, group, failure, operands)
+    return compare_group(sample, group, operands, answer)
+
+
+def failure_result(sample: OpSample, group: str, failure: Judgement, operands: Sequence[Value]) -> SweepResult:
+    """What a backend does that has no results."""
+    is_permitted = group_treatment(sample, group) in ("claim", TRAP)
+    size = int(np.size(np.asarray(operands[0])))
+    return SweepResult(sample.label, group, failure.verdict, failure.reason, size, 0, is_permitted=is_permitted)
+
+
+def compare_group(sample: OpSample, group: str, operands: Sequence[Value], answer: Answer) -> SweepResult:
+    """Compare the results of one op on one group of operands: by their bits, then as the policy permits."""
+    arrays = list(map(np.asarray, operands))
+    kernel, types = sample_kernel(sample, arrays[0].shape)
     required, actual = np.asarray(kernel(*operands)), np.asarray(answer.results[0])
     if required.dtype != actual.dtype or required.shape != actual.shape:
         reason = f"the result is of type {type_of(actual)} instead of {type_of(required)}"
-        return SweepResult(sample.label, group, "different", reason, count, count)
-    same = close_elements(required, actual, window_of(sample.row.name, types), has_open_zeros=group == "zero")
+        return SweepResult(sample.label, group, "different", reason, arrays[0].size, arrays[0].size)
+    treatment, window = group_treatment(sample, group), window_of(sample.row.name, types)
+    same = close_elements(required, actual, window, has_open_zeros=treatment in ("zero-sign", "flush"))
     if np.all(same):
-        return SweepResult(sample.label, group, "alike", "", count, 0)
-    position = tuple(index[0] for index in np.nonzero(np.atleast_1d(~same)))
+        return SweepResult(sample.label, group, "alike", "", arrays[0].size, 0)
+    permitted = same
+    if treatment == "claim":
+        permitted = np.ones_like(same)
+    elif treatment == "flush":
+        permitted = same | flushed_elements(kernel, arrays, actual, window)
+    is_permitted = bool(np.all(permitted))
+    position = tuple(index[0] for index in np.nonzero(np.atleast_1d(~(same if is_permitted else permitted))))
     at = position if sample.row.scalar is not None else None
-    words = ", ".join(format_value(np.asarray(operand)[at] if at else operand) for operand in operands)
+    words = ", ".join(
+        format_value(array[at] if at else operand) for array, operand in zip(arrays, operands, strict=True)
+    )
     right, wrong = (abbreviate(np.atleast_1d(value)[position]) for value in (required, actual))
     example = f"{sample.row.name}({words}): required {right}, got {wrong}"
     differences = int(np.sum(~same))
     reason = f"{differences} of {same.size} differ"
-    return SweepResult(sample.label, group, "different", reason, count, differences, example)
+    return SweepResult(
+        sample.label, group, "different", reason, arrays[0].size, differences, example, is_permitted=is_permitted
+    )
 
 
-def trap_result(sample: OpSample, count: int, answer: Answer) -> SweepResult:
+def flushed_elements(
+    kernel: Any, operands: Sequence[npt.NDArray[Any]], actual: npt.NDArray[Any], window: int
+) -> npt.NDArray[np.bool_]:
+    """Where results are those of operands of which some denormal ones count as zero, or such a result that counts as
+    zero itself."""
+    explained = np.zeros(actual.shape, bool)
+    for choice in itertools.product(*((operand, flush_denormals(operand)) for operand in operands)):
+        result = np.asarray(kernel(*map(admit, choice)))
+        for possible in (result, flush_denormals(result)):
+            explained |= close_elements(possible, actual, window, has_open_zeros=True)
+    return explained
+
+
+def trap_result(sample: OpSample, answer: Answer, operands: Sequence[Value]) -> SweepResult:
     """What a backend does where the reference traps."""
-    failure = judge_failure(answer)
+    failure, size = judge_failure(answer), int(np.size(np.asarray(operands[0])))
     if answer.kind in ("trapped", "error"):
-        return SweepResult(sample.label, TRAP, "alike", "both trap", count, 0)
+        return SweepResult(sample.label, TRAP, "alike", "both trap", size, 0)
     if failure is not None:
-        return SweepResult(sample.label, TRAP, failure.verdict, failure.reason, count, 0)
+        return failure_result(sample, TRAP, failure, operands)
     value = abbreviate(np.asarray(answer.results[0]).reshape(-1)[0])
-    return SweepResult(sample.label, TRAP, "undecided", f"gives {value} where the reference traps", count, 0)
+    return SweepResult(sample.label, TRAP, "undecided", f"gives {value} where the reference traps", size, 0)

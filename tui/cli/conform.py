@@ -29,7 +29,7 @@ from ...interp.oracle.judge import FAILURES, Judgement, judge, run_reference
 from ...interp.oracle.probe import find_wrong_token
 from ...interp.oracle.profile import BackendProfile, compare_profiles, read_profile
 from ...interp.oracle.protocol import Capabilities, Level
-from ...interp.oracle.sweep import ORDINARY, SweepResult, sweep
+from ...interp.oracle.sweep import SweepResult, sweep
 from ..load import all_arguments, check_rules, find_program, parse_arguments, program_and_graph, read_text
 from .conform_finding import finding_backend, is_finding, open_finding
 from .conform_report import ReportParts, text_files, write_report
@@ -294,17 +294,18 @@ def report_sweep(
     older: BackendProfile | None = None,
 ) -> int:
     """Print each difference as it is found, then the counts; write the profile, and compare it with an older one.
-    Differences in groups that the policy covers are claims, and no failures. The exit code of a comparison is 1 only if
+    Differences that the policy permits are claims, and no failures. The exit code of a comparison is 1 only if
     the backend lost something."""
     counts: Counter[str] = Counter()
     profile = BackendProfile(backend)
     for result in results:
-        is_claim = result.group != ORDINARY and result.verdict in FAILURES
-        counts["claimed" if is_claim else result.verdict] += 1
+        counts[result.reported_verdict] += 1
         profile.add(result)
         if result.verdict in FAILURES and older is None:
-            kind = "claimed" if is_claim else result.verdict
-            print_row(f"{kind:9} {result.label}, {result.group}: {result.example or result.reason}", flush=True)
+            print_row(
+                f"{result.reported_verdict:9} {result.label}, {result.group}: {result.example or result.reason}",
+                flush=True,
+            )
         if result.verdict == "not run":
             print_row(f"{backend:16} not run   {result.reason}")
             return 2

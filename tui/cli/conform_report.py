@@ -23,6 +23,7 @@ from ...interp.oracle.report import (
     corpus_results,
     is_report,
     op_results,
+    op_setting,
     program_results,
     program_setting,
     report_to_badges,
@@ -120,7 +121,7 @@ def run_parts(
 
     with open_backend(name) as backend:
         if parts.ops:
-            add("ops", ", ".join(parts.op_names or ["all"]), op_results(backend, parts.op_names))
+            add("ops", op_setting(parts.op_names), op_results(backend, parts.op_names))
         if parts.corpus is not None:
             texts = {file.name: read_text(file) for file in text_files(parts.corpus)}
             add("corpus", f"{parts.corpus.name}, {len(texts)} files", corpus_results(backend, texts))

@@ -6,13 +6,14 @@ from collections.abc import Sequence
 
 import numpy as np
 import pytest
-from support.twins.wrong_backends import RightBackend, compute
+from support.twins.wrong_backends import FlushedDenormals, RightBackend, compute
 from tagloom.core import dtypes
 from tagloom.core.dtypes import FLOAT_FORMATS
 from tagloom.core.ops.op import OPS
 from tagloom.core.program.program import Node
 from tagloom.core.value import Value, admit
 from tagloom.interp.oracle.edge_programs import exact_samples
+from tagloom.interp.oracle.policy import flush_denormals
 from tagloom.interp.oracle.sweep import ORDINARY, op_samples, sweep
 
 
@@ -39,6 +40,38 @@ class RoundsNothing(RightBackend):
         result = compute(node, operands)
         is_narrow = node.results[0].type.dtype in FLOAT_FORMATS
         return admit(np.asarray(result).astype(np.float32)) if node.op == "add" and is_narrow else result
+
+
+class ScalesDenormals(RightBackend):
+    """Denormal operands are doubled."""
+
+    def op(self, node: Node, operands: list[Value]) -> Value:
+        arrays = [np.asarray(operand) for operand in operands]
+        with np.errstate(over="ignore"):
+            doubled = [np.where(flush_denormals(each) == 0, each * each.dtype.type(2), each) for each in arrays]
+        return compute(node, [admit(each) for each in doubled])
+
+
+class PrefersOtherZero(RightBackend):
+    """The minimum of two zeros is the second one."""
+
+    def op(self, node: Node, operands: list[Value]) -> Value:
+        first, second = map(np.asarray, operands)
+        return admit(np.where((first == 0) & (second == 0), second, compute(node, operands)))
+
+
+class LosesNan(RightBackend):
+    """The minimum of a zero and NaN is the zero."""
+
+    def op(self, node: Node, operands: list[Value]) -> Value:
+        first, second = map(np.asarray, operands)
+        return admit(np.where((first == 0) & np.isnan(second), first, compute(node, operands)))
+
+
+def reported(backend: RightBackend, name: str, group: str) -> set[str]:
+    """What the sweep reports of an op on a group of float32 and float64."""
+    results = sweep(backend, [name])  # type: ignore[arg-type]
+    return {result.reported_verdict for result in results if result.group == group and "float16" not in result.label}
 
 
 def verdicts(backend: RightBackend, names: Sequence[str]) -> dict[tuple[str, str], str]:
@@ -80,6 +113,26 @@ def test_wrong_rounding_is_found(twin: type[RightBackend]) -> None:
     assert {label for (label, _), verdict in wrong.items() if verdict in ("different", "error")} <= {
         f"{name} {dtype!r}" for name in ("add", "multiply") for dtype in FLOAT_FORMATS
     }
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("op", ["sqrt", "add", "pow", "less", "floor"])
+def test_only_what_flushing_explains_is_permitted(op: str) -> None:
+    """A backend for which denormal numbers are zero differs as the policy permits; one that doubles them is wrong."""
+    assert reported(FlushedDenormals(), op, "denormal") == {"claimed"}
+    assert reported(RightBackend(), op, "denormal") == {"alike"}
+    if op == "sqrt":
+        assert reported(ScalesDenormals(), op, "denormal") == {"different"}
+
+
+@pytest.mark.full
+def test_only_the_sign_of_a_zero_is_open() -> None:
+    """A backend may choose either zero as the minimum of two; one that loses a NaN beside a zero is wrong, and its
+    example is such a pair."""
+    assert reported(PrefersOtherZero(), "minimum", "zero") == {"alike"}
+    assert reported(LosesNan(), "minimum", "zero") == {"different"}
+    examples = [each.example for each in sweep(LosesNan(), ["minimum"]) if each.group == "zero"]  # type: ignore[arg-type]
+    assert examples and all("nan" in str(example) for example in examples)
 
 
 @pytest.mark.full
