@@ -23,7 +23,7 @@ from ..trace.pytree import TreeDef, TreeType, known_result, unflatten
 from ..trace.source_location import is_installed_file
 from ..trace.stacked_items import DICT_CLASSES, StackedItems, TracedSet, dict_like, has_stacked_items
 from ..trace.symbol import array_namespace
-from ..trace.text import Text
+from ..trace.text import AS_CHARACTERS, CodePoints, Text
 from .open_lists import (
     UNIFY_CHOICES,
     DifferentItems,
@@ -57,7 +57,11 @@ def unify_options(
     a recursion turns the first value into the second. Then a string that gets longer becomes its code points; so do
     strings that have too many options for a choice."""
     scopes = scopes or [nullcontext] * len(values)
-    if not depth:
+    if depth:
+        with suppress(DifferentItems):
+            columns = _columns_of_strings(values, scopes, depth)
+            return unify_structures(columns, scopes, depth)
+    else:
         with suppress(DifferentItems):
             values = unify_structures(values, scopes)
     if have_one_structure(list(map(split, values))):
@@ -85,6 +89,44 @@ def unify_options(
 
 
 UNIFY_CHOICES.cell_contents = unify_options
+
+
+def _columns_of_strings(values: Sequence[Any], scopes: Sequence[Scope], depth: int) -> list[Any]:
+    """Columns of strings as columns of their code points, if one of them has code points, or if one has the words of
+    another made longer, as in a recursion. Raises DifferentItems for others, and for a column with strings of several
+    lengths."""
+    if not any(isinstance(value, CodePoints) for value in values) and not _are_longer_words(values):
+        raise DifferentItems
+    columns = list[Any]()
+    for value, scope in zip(values, scopes, strict=True):
+        if not isinstance(value, CodePoints):
+            with scope():
+                value = _code_points_of_words(value)
+        columns.append(value)
+    return columns
+
+
+def _are_longer_words(columns: Sequence[Any]) -> bool:
+    """Whether the words of each column have one length, and each of the longest ones contains one of the shortest."""
+    if not all(map(_are_words_of_one_length, columns)):
+        return False
+    shortest, *_, longest = sorted((column.options for column in columns), key=lambda words: len(words[0]))
+    return len(shortest[0]) < len(longest[0]) and all(any(part in word for part in shortest) for word in longest)
+
+
+def _are_words_of_one_length(column: Any) -> bool:
+    are_words = isinstance(column, Choice) and all(type(option) is str for option in column.options)
+    return are_words and len({len(option) for option in column.options}) == 1
+
+
+def _code_points_of_words(column: Any) -> Any:
+    """A column of words of one length by their code points. Raises DifferentItems for others."""
+    if not _are_words_of_one_length(column):
+        raise DifferentItems
+    codes = np.array([[ord(letter) for letter in option] for option in column.options], np.int64)
+    table = array_namespace().asarray(codes.reshape(len(column.options), -1))
+    rows = array_namespace().take(table, column.number, axis=0)
+    return type(AS_CHARACTERS.cell_contents(""))([StackedItems(rows)])
 
 
 def _unify_result(previous: TreeType, result: Any) -> Any:

@@ -38,7 +38,7 @@ from ..trace.stacked_items import (
     has_stacked_items,
 )
 from ..trace.symbol import Symbol, array_namespace
-from ..trace.text import AS_CHARACTERS, CodePoints, is_text
+from ..trace.text import AS_CHARACTERS, CodePoints, Text, is_text
 from .nested_lists import find_taken_item, note_origin, note_shared_lists
 from .raising import raised, stage_assertion
 from .state import register_created
@@ -81,7 +81,8 @@ def unify_structures(values: Sequence[Any], scopes: Sequence[Scope] | None = Non
     if len(kinds) > 1 and not depth and any(isinstance(value, CodePoints) for value in values):
         values = to_code_points(values, scopes)
         kinds = {type(value) for value in values}
-    if depth and any(kind is Choice or issubclass(kind, TEXTS) for kind in kinds):
+    have_code_points = all(issubclass(kind, CodePoints) for kind in kinds)
+    if depth and not have_code_points and any(kind is Choice or issubclass(kind, TEXTS) for kind in kinds):
         return UNIFY_CHOICES.cell_contents(values, scopes, depth=depth)  # type: ignore[no-any-return]
     if len(kinds) > 1:
         raise DifferentItems
@@ -341,9 +342,17 @@ def _unify_items(values: Sequence[Any], depth: int) -> list[Any]:
 
 
 def number_words(value: Any) -> Any:
-    """An item in which each string is a choice with one option: its number is a column, which has a length."""
+    """An item in which each string is a choice with one option: its number is a column, which has a length. A string
+    with parts of symbolic length has one part, whose length its rows can have in common."""
     if type(value) is str:
         return Choice(0, (value,))
+    if isinstance(value, Text) and any(isinstance(part, CodePoints) for part in value.parts):
+        try:
+            return number_words(AS_CHARACTERS.cell_contents(value))
+        except Invalid:  # it has a float in it
+            return value
+    if isinstance(value, CodePoints) and len(value.codes) > 1 and has_stacked_items(value.codes):
+        return type(value)([stack_items(value.codes)])
     if type(value) in (tuple, list):
         return type(value)(map(number_words, value))
     if type(value) in DICT_CLASSES:

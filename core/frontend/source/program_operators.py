@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from ... import dtypes
-from ...errors import Invalid
+from ...errors import Invalid, TagloomError
 from ..array_api.datatypes import astype
 from ..eager.apply import apply
 from ..sizes import static_integer
@@ -34,6 +34,7 @@ from . import (
     mathematics,
     methods,
     nested_lists,
+    numpy_functions,
     open_lists,
     option_operations,
     raising,
@@ -407,8 +408,25 @@ class ProgramOperators(Operators):
             arguments = (list(open_lists.spread_items(arguments[0])),)
         if any(map(tables.is_open_table, arguments)):
             arguments = self._table_arguments(function, arguments)
+        if methods.package_of(function) == "numpy" and current_region() is not None:
+            return self._call_numpy(function, arguments, keywords)
         result = super().call(function, *arguments, **keywords)
         return register_created(result) if function is iter and result is not arguments[0] else result
+
+    def _call_numpy(self, function: Any, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
+        """Call a function of NumPy. Raises Invalid (F1) where it needs the value of a symbolic argument."""
+        operands = *arguments, *keywords.values()
+        if not any(map(methods.has_symbols, operands)) or any(type(operand) is Choice for operand in operands):
+            return super().call(function, *arguments, **keywords)
+        result = numpy_functions.apply_numpy(function, arguments, keywords)
+        if result is not NotImplemented:
+            return result
+        try:
+            return super().call(function, *arguments, **keywords)
+        except TypeError as error:
+            if isinstance(error, TagloomError):
+                raise
+            numpy_functions.refuse(function)
 
     def _table_arguments(self, function: Any, arguments: tuple[Any, ...]) -> tuple[Any, ...]:
         """The arguments of a builtin that goes through dicts or sets; the order of a set must not matter to it."""

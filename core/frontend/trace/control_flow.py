@@ -257,7 +257,8 @@ def unify_branches(
             where=user_location(),
             required=describe_with_location(required, first.location),
             got=describe_with_location(got, second.location),
-            hint=array_hint(first.treedef, second.treedef),
+            hint=array_hint(first.treedef, second.treedef)
+            or "return one structure from both: numbers and arrays, in tuples, lists and dicts",
         )
     return [
         unify_results(then_leaf, else_leaf, first, second, path, construct)

@@ -861,7 +861,14 @@ def infer_results(
         hint = array_hint(previous.tree_type.treedef, treedef)
         if hint is None and not is_annotated:
             hint = "each call returns one structure: numbers, strings, and tuples and lists of these"
-        raise Invalid(f"{name} {message}", required=required, got=got, hint=hint)
+        latest_location = first_location(leaves) or function.location
+        raise Invalid(
+            f"{name} {message}",
+            rule="V6",
+            required=describe_with_location(required, next(iter(previous.locations), None) or function.location),
+            got=describe_with_location(got, latest_location),
+            hint=hint or "return the structure of the annotation, or leave it out",
+        )
     leaves = [unwrap_weak(leaf) for leaf in leaves]
     if is_annotated and previous is not None:
         rows = zip(leaves, previous.tree_type.types, leaf_paths(treedef, ""), strict=True)
@@ -947,6 +954,7 @@ def join_signatures(name: str, previous: ResultSignature | None, latest: ResultS
         if type_ is None:
             raise Invalid(
                 f"{name} returns two different types{paths[k] and f' at {paths[k]}'}",
+                rule="V6",
                 required=describe_with_location(first, previous.locations[k]),
                 got=describe_with_location(second, latest.locations[k]),
                 hint="convert one with tl.astype, or annotate the result",
@@ -974,6 +982,12 @@ def describe_with_location(subject: object, location: Location | None) -> str:
 def location_of(operand: TracedOperand, default: Location | None = None) -> Location | None:
     """The line that an operand comes from; `default` for a constant."""
     return operand.location if isinstance(operand, TracedValue) else default
+
+
+def first_location(leaves: Iterable[object]) -> Location | None:
+    """The line that the first symbolic one of these values comes from."""
+    values = (getattr(leaf, "_tagloom_value", None) for leaf in leaves)
+    return next((value.location for value in values if isinstance(value, TracedValue)), None)
 
 
 def describe_operand_type(operand: TracedOperand, default: Location | None = None) -> str:

@@ -11,8 +11,10 @@ import tagloom as tl
 from pytest import MonkeyPatch
 from support.laws.python_laws import RUNS, disagreements
 from support.twins.broken_twin import broken
-from tagloom.core.frontend.source import choices, library
+from tagloom.core.frontend.source import choices, library, open_lists
+from tagloom.core.frontend.source.open_lists import DifferentItems
 from tagloom.core.frontend.trace import pytree
+from tagloom.core.frontend.trace.choice import Choice
 
 
 def one_or_many(n):
@@ -435,11 +437,86 @@ def fails(function: Callable[..., Any]) -> bool:
         return True
 
 
-def test_lists_of_strings_of_several_lengths_are_refused() -> None:
-    """A recursive function cannot return a list whose strings get longer from call to call, and says so."""
+def test_lists_of_strings_of_several_lengths_trap() -> None:
+    """A recursive function cannot return a list with strings of several lengths: the run says so."""
 
     def triangle(k: Any) -> Any:
         return ["*"] if k == 0 else triangle(k - 1) + ["*" * (k + 1)]
 
-    with pytest.raises(tl.Invalid, match="triangle returns different structures"):
+    with pytest.raises(tl.Trap, match="must have one length"):
         tl.function(lambda n: triangle(n))(3)
+
+
+def gray(n: Any) -> Any:
+    if n == 0:
+        return [""]
+    words = gray(n - 1)
+    return ["0" + word for word in words] + ["1" + word for word in words[::-1]]
+
+
+def gray_of_digits(n: Any) -> Any:
+    if n <= 1:
+        return ["0", "1"]
+    words = gray_of_digits(n - 1)
+    return ["0" + word for word in words] + ["1" + word for word in words[::-1]]
+
+
+def parentheses(n: Any) -> Any:
+    def extend(opened: Any, closed: Any) -> Any:
+        if opened == 0 and closed == 0:
+            return [""]
+        words = []
+        if opened > 0:
+            words += ["(" + word for word in extend(opened - 1, closed)]
+        if closed > opened:
+            words += [")" + word for word in extend(opened, closed - 1)]
+        return words
+
+    return extend(n, n)
+
+
+def arrangements(n: Any) -> Any:
+    if n == 0:
+        return [""]
+    words = []
+    for word in arrangements(n - 1):
+        for k in range(n):
+            words.append(word[:k] + chr(96 + n) + word[k:])
+    return words
+
+
+def empty_or_words(p: Any) -> Any:
+    words = [""] if p else ["no", "perhaps"]
+    return words + ["yes"]
+
+
+@pytest.mark.parametrize("function", [gray, gray_of_digits, parentheses, arrangements])
+def test_recursive_functions_return_lists_of_words_that_get_longer(function: Any) -> None:
+    """The words of each list have one length, which differs from call to call: the program has their code points."""
+    assert not list(disagreements(function, [(3,), (0,), (1,)], RUNS[:1], [[True]]))
+
+
+def test_words_of_several_lengths_beside_an_empty_one_are_options() -> None:
+    """Lists whose words differ in length stay lists of choices."""
+    assert not list(disagreements(empty_or_words, [(True,), (False,)], RUNS[:1], [[True]]))
+
+
+@pytest.mark.parametrize(
+    ("module", "attribute", "fault"),
+    [
+        (choices, "_columns_of_strings", lambda values, scopes, depth: fail(DifferentItems)),
+        (open_lists, "number_words", lambda value: Choice(0, (value,)) if type(value) is str else value),
+    ],
+)
+def test_words_without_their_code_points_are_caught(module: Any, attribute: str, fault: Any) -> None:
+    """Words of one list have no common length if their code points are not joined."""
+    with broken(lambda patch: patch.setattr(module, attribute, fault)):
+        try:
+            found = list(disagreements(arrangements, [(2,)], RUNS[:1], [[True]]))
+        except tl.Invalid as error:
+            found = [str(error)]
+    assert found
+
+
+def fail(error: type[Exception]) -> Any:
+    raise error

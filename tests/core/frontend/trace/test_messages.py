@@ -15,6 +15,7 @@ import tagloom as tl
 from tagloom.core.frontend.trace import symbol
 
 VECTOR = np.array([1.0, 2.0, 4.0])
+do_not_convert = tl.autograph.do_not_convert
 STATIC = "a parameter annotated tl.Static is concrete"
 SEPARATE = "separate arguments: while_loop(cond, body, i, x)"
 
@@ -77,12 +78,12 @@ MESSAGES: dict[str, tuple[Callable[..., Any], Any, str, str]] = {
     ),
     "a format": (lambda x: tl.exp(f"{x:.2f}"), 2.0, "this is not a value of a program", "a bool, int or float"),
     "a format that is not converted": (
-        tl.autograph.do_not_convert(lambda x: f"{x:.2f}"),
+        do_not_convert(lambda x: f"{x:.2f}"),
         2.0,
         "a format needs a concrete value",
         "tl.print",
     ),
-    "in": (tl.autograph.do_not_convert(lambda x: 2.0 in x), VECTOR, "`in` needs a concrete value", "tl.any(x == a)"),
+    "in": (do_not_convert(lambda x: 2.0 in x), VECTOR, "`in` needs a concrete value", "tl.any(x == a)"),
     "method": (lambda x: x.mean(), VECTOR, "arrays have no attribute mean", "write tl.mean(x)"),
     "ravel": (lambda x: x.ravel(), VECTOR, "arrays have no attribute ravel", "tl.reshape(x, (-1,))"),
     "item": (lambda x: x[0].item(), VECTOR, "numbers have no attribute item", "concrete arrays"),
@@ -91,10 +92,13 @@ MESSAGES: dict[str, tuple[Callable[..., Any], Any, str, str]] = {
         lambda x: x.reshape(3, 1), VECTOR, "arrays have no attribute reshape", "write tl.reshape(x, shape)",
     ),
     "deletion": (delete_first, VECTOR, "deleting an element needs a concrete value", "tl.concat((x[:i], x[i + 1:]))"),
-    "np.dot": (lambda x: np.dot(x, x), VECTOR, "np.dot needs a concrete value", "write tl.matmul(x, y)"),
-    "np.concatenate": (lambda x: np.concatenate([x, x]), VECTOR, "np.concatenate needs", "write tl.concat(arrays)"),
+    "np.dot": (do_not_convert(lambda x: np.dot(x, x)), VECTOR, "np.dot needs", "write tl.matmul(x, y)"),
+    "np.concatenate": (
+        do_not_convert(lambda x: np.concatenate([x, x])), VECTOR, "np.concatenate needs", "write tl.concat(arrays)",
+    ),
     "np.linalg.norm": (
-        lambda x: np.linalg.norm(x), VECTOR, "np.linalg.norm needs a concrete value", "write tl.linalg.vector_norm(x)",
+        do_not_convert(lambda x: np.linalg.norm(x)),
+        VECTOR, "np.linalg.norm needs a concrete value", "write tl.linalg.vector_norm(x)",
     ),
     "a dtype of NumPy": (lambda x: tl.astype(x, np.float32), VECTOR, "this is not a dtype", "write tl.float32"),
     "a dtype of Python": (lambda x: tl.astype(x, int), VECTOR, "this is not a dtype", "write tl.int64"),
@@ -119,15 +123,19 @@ MESSAGES: dict[str, tuple[Callable[..., Any], Any, str, str]] = {
     "np.gcd.reduce": (lambda x: np.gcd.reduce(x), VECTOR, "np.gcd.reduce", "tl.callback"),
     "a ufunc of others": (lambda x: np.frompyfunc(len, 1, 1)(x), VECTOR, "F1: len (vectorized) needs", "tl.callback"),
     "append": (lambda x: x.append(1.0), VECTOR, "no attribute append", "xs = list(x) makes a list of it"),
-    "np.sum": (lambda x: np.sum(x), VECTOR, "np.sum needs a concrete value", "write tl.sum(x)"),
-    "np.max": (lambda x: np.max(x), VECTOR, "np.max needs a concrete value", "write tl.max"),
-    "np.exp": (lambda x: np.exp(x), VECTOR, "np.exp needs a concrete value", "write tl.exp"),
+    "np.sum": (do_not_convert(lambda x: np.sum(x)), VECTOR, "np.sum needs a concrete value", "write tl.sum(x)"),
+    "np.max": (do_not_convert(lambda x: np.max(x)), VECTOR, "np.max needs a concrete value", "write tl.max"),
+    "np.exp": (do_not_convert(lambda x: np.exp(x)), VECTOR, "np.exp needs a concrete value", "write tl.exp"),
     "np.multiply.accumulate": (
         lambda x: np.multiply.accumulate(x), VECTOR, "np.multiply.accumulate needs", "write tl.cumulative_prod(x)",
     ),
     "np.median": (lambda x: np.median(x), VECTOR, "np.median needs a concrete value", "tl.callback"),
-    "np.arcsin": (lambda x: np.arcsin(x), VECTOR, "np.arcsin needs a concrete value", "write tl.asin(x)"),
-    "np.array": (lambda x: np.array([x, x]), 2.0, "a NumPy function needs a concrete value", "tl.stack([x, y])"),
+    "np.arcsin": (
+        do_not_convert(lambda x: np.arcsin(x)), VECTOR, "np.arcsin needs a concrete value", "write tl.asin(x)",
+    ),
+    "np.array": (
+        do_not_convert(lambda x: np.array([x, x])), 2.0, "a NumPy function needs a concrete value", "tl.stack([x, y])",
+    ),
     "iterating over a number": (lambda x: sum(x), 2.0, "a number has no elements to iterate over", "range(n)"),
     "unpacking a number": (lambda x: unpack(x), 2.0, "a number has no elements", "got: <symbolic x: float64>"),
     "the length of a number": (lambda x: len(x), 2.0, "a number has no len()", "got: <symbolic x: float64>"),

@@ -1,0 +1,455 @@
+"""The functions of NumPy on symbolic arrays and numbers, by functions of tagloom that compute the same values.
+
+NumPy's promotion holds: an int64 array beside a float becomes float64. What tagloom has no exact counterpart for, or
+has only for other dtypes or keywords, is left to the refusal of `Symbol`, which names the function of tagloom.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Sequence
+from typing import Any, NoReturn
+
+import numpy as np
+
+from ... import dtypes
+from ...dtypes import DType
+from ...errors import Invalid
+from ..trace.captures import read_variable
+from ..trace.numbers import DTYPES, number_kind
+from ..trace.source_location import user_location
+from ..trace.stacked_items import has_stacked_items
+from ..trace.symbol import Symbol, array_namespace, describe_call
+
+_ZEROS: dict[str, Any] = {"b": False, "i": 0, "f": 0.0}
+"""A number of each kind, which has the promotion of all of them."""
+
+
+class _Unsupported(Exception):
+    """tagloom has no function that computes the same for these arguments."""
+
+
+# Operands
+
+
+def _dtype(value: Any) -> np.dtype[Any] | None:
+    """The dtype of an array; None for a number."""
+    if number_kind(value) is not None:
+        return None
+    if isinstance(value, np.ndarray | np.generic):
+        return value.dtype
+    type_ = getattr(value, "_type", None)
+    if type_ is None or not isinstance(type_.dtype, DType):
+        raise _Unsupported
+    return type_.dtype.numpy
+
+
+def _rank(value: Any) -> int:
+    rank = 0 if number_kind(value) is not None else value.ndim
+    if rank is None:
+        raise _Unsupported
+    return int(rank)
+
+
+def _array(value: Any) -> Any:
+    """An operand: a list or tuple as the array that NumPy makes of it."""
+    value = read_variable(value)
+    if type(value) not in (list, tuple):
+        _dtype(value)
+        return value
+    if has_stacked_items(value):
+        return array_namespace().asarray(value)
+    rows = _promoted(*map(_array, value))
+    if not rows:
+        raise _Unsupported
+    return array_namespace().stack([array_namespace().asarray(row) for row in rows])
+
+
+def _result_dtype(values: Sequence[Any]) -> Any:
+    """The dtype that NumPy computes with. Raises _Unsupported for different dtypes that are not Python's."""
+    found = [_dtype(value) for value in values]
+    if len(set(found) - {None}) > 1 and any(each not in _PYTHON_DTYPES for each in found if each is not None):
+        raise _Unsupported
+    operands = [
+        _ZEROS[str(number_kind(value))] if each is None else each for value, each in zip(values, found, strict=True)
+    ]
+    return np.result_type(*operands) if operands else np.dtype(float)
+
+
+_PYTHON_DTYPES = tuple(dtype.numpy for dtype in DTYPES.values())
+
+
+def _cast(value: Any, dtype: Any) -> Any:
+    """An operand as one of a NumPy dtype."""
+    dtype = np.dtype(dtype)
+    if dtype not in dtypes.BY_NUMPY:
+        raise _Unsupported
+    if isinstance(value, Symbol):
+        return array_namespace().astype(value, dtypes.BY_NUMPY[dtype])
+    return np.asarray(value).astype(dtype)
+
+
+def _promoted(*values: Any) -> list[Any]:
+    """Operands as arrays of the dtype that NumPy computes with."""
+    operands = list(map(_array, values))
+    if not operands:
+        return []
+    dtype = _result_dtype(operands)
+    return [_cast(operand, dtype) for operand in operands]
+
+
+def _float(value: Any) -> Any:
+    """An operand of a function that computes floats: NumPy makes float64 of int64."""
+    operand = _array(value)
+    kind = _result_dtype([operand]).kind
+    if kind == "f":
+        return operand
+    if kind != "i":
+        raise _Unsupported  # NumPy makes float16 of bools
+    return _cast(operand, float)
+
+
+def _number(value: Any) -> Any:
+    """An operand that is no bool."""
+    operand = _array(value)
+    if _result_dtype([operand]).kind not in "if":
+        raise _Unsupported
+    return operand
+
+
+def _truth(value: Any) -> Any:
+    operand = _array(value)
+    return operand if _result_dtype([operand]).kind == "b" else operand != 0
+
+
+# Elementwise functions
+
+
+def _by_float(name: str) -> Callable[..., Any]:
+    def function(x: Any, /) -> Any:
+        return getattr(array_namespace(), name)(_float(x))
+
+    return function
+
+
+def _by_rounding(name: str) -> Callable[..., Any]:
+    def function(x: Any, /) -> Any:
+        operand = _array(x)
+        if _result_dtype([operand]).kind != "f":
+            raise _Unsupported  # its dtype depends on the version of NumPy
+        return getattr(array_namespace(), name)(operand)
+
+    return function
+
+
+def _by_number(name: str) -> Callable[..., Any]:
+    def function(x: Any, /) -> Any:
+        return getattr(array_namespace(), name)(_number(x))
+
+    return function
+
+
+def _by_truth(name: str) -> Callable[..., Any]:
+    def function(*operands: Any) -> Any:
+        return getattr(array_namespace(), name)(*map(_truth, operands))
+
+    return function
+
+
+def _of_two(name: str, kinds: str = "if") -> Callable[..., Any]:
+    """A function of two operands whose common dtype is of one of these kinds."""
+
+    def function(x: Any, y: Any, /) -> Any:
+        operands = _promoted(x, y)
+        if operands[0].dtype.kind not in kinds:
+            raise _Unsupported
+        return getattr(array_namespace(), name)(*operands)
+
+    return function
+
+
+def _of_two_floats(name: str) -> Callable[..., Any]:
+    def function(x: Any, y: Any, /) -> Any:
+        return getattr(array_namespace(), name)(*map(_float, _promoted(x, y)))
+
+    return function
+
+
+def _where(condition: Any, x: Any, y: Any, /) -> Any:
+    return array_namespace().where(_truth(condition), *_promoted(x, y))
+
+
+def _clip(a: Any, a_min: Any, a_max: Any) -> Any:
+    operand, low, high = _promoted(a, a_min, a_max)
+    if _rank(low) or _rank(high) or operand.dtype.kind not in "if":
+        raise _Unsupported
+    return array_namespace().minimum(array_namespace().maximum(operand, low), high)
+
+
+def _round(a: Any, decimals: Any = 0) -> Any:
+    if type(decimals) is not int or decimals:
+        raise _Unsupported
+    return _by_rounding("round")(a)
+
+
+# Reductions
+
+
+def _reduction(name: str, operand_of: Callable[[Any], Any]) -> Callable[..., Any]:
+    def function(a: Any, axis: Any = None, *, keepdims: bool = False) -> Any:
+        return getattr(array_namespace(), name)(operand_of(a), axis=axis, keepdims=keepdims)
+
+    return function
+
+
+def _summand(value: Any) -> Any:
+    """An operand of a sum or product: NumPy adds bools as int64."""
+    operand = _array(value)
+    dtype = _result_dtype([operand])
+    if dtype.kind == "b":
+        return _cast(operand, np.int64)
+    if dtype.kind == "f" or dtype == np.int64:
+        return operand
+    raise _Unsupported
+
+
+def _scan(name: str) -> Callable[..., Any]:
+    def function(a: Any, axis: Any = None) -> Any:
+        operand = _summand(a)
+        if axis is None and _rank(operand) != 1:
+            operand = array_namespace().reshape(operand, (-1,))
+        return getattr(array_namespace(), name)(operand, axis=0 if axis is None else axis)
+
+    return function
+
+
+def _spread(name: str) -> Callable[..., Any]:
+    def function(a: Any, axis: Any = None, *, ddof: Any = 0, keepdims: bool = False) -> Any:
+        return getattr(array_namespace(), name)(_float(a), axis=axis, correction=ddof, keepdims=keepdims)
+
+    return function
+
+
+def _position(name: str) -> Callable[..., Any]:
+    def function(a: Any, axis: Any = None, *, keepdims: bool = False) -> Any:
+        return getattr(array_namespace(), name)(_number(a), axis=axis, keepdims=keepdims)
+
+    return function
+
+
+# Products
+
+
+def _dot(a: Any, b: Any, /) -> Any:
+    x, y = _promoted(a, b)
+    if x.dtype.kind not in "if" or max(_rank(x), _rank(y)) > 2:
+        raise _Unsupported
+    if 0 in (_rank(x), _rank(y)):
+        return array_namespace().multiply(x, y)
+    return array_namespace().matmul(x, y)
+
+
+def _product_of_vectors(a: Any, b: Any, /) -> Any:
+    x, y = _promoted(a, b)
+    if x.dtype.kind not in "if" or (_rank(x), _rank(y)) != (1, 1):
+        raise _Unsupported
+    return array_namespace().matmul(x, y)
+
+
+def _outer(a: Any, b: Any) -> Any:
+    x, y = _promoted(a, b)
+    if x.dtype.kind not in "if" or (_rank(x), _rank(y)) != (1, 1):
+        raise _Unsupported
+    return array_namespace().multiply(array_namespace().expand_dims(x, axis=1), y)
+
+
+def _norm(x: Any) -> Any:
+    operand, namespace = _float(x), array_namespace()
+    if _rank(operand) not in (1, 2):
+        raise _Unsupported
+    flat = namespace.reshape(operand, (-1,)) if _rank(operand) == 2 else operand
+    return namespace.sqrt(namespace.matmul(flat, flat))
+
+
+# Shapes
+
+
+def _transpose(a: Any, axes: Any = None) -> Any:
+    operand = _array(a)
+    return array_namespace().permute_dims(operand, tuple(reversed(range(_rank(operand)))) if axes is None else axes)
+
+
+def _reshape(a: Any, /, shape: Any) -> Any:
+    return array_namespace().reshape(_array(a), shape if type(shape) in (tuple, list) else (shape,))
+
+
+def _ravel(a: Any) -> Any:
+    return array_namespace().reshape(_array(a), (-1,))
+
+
+def _with_axis(name: str, default: Any) -> Callable[..., Any]:
+    def function(a: Any, axis: Any = default) -> Any:
+        return getattr(array_namespace(), name)(_array(a), axis=axis)
+
+    return function
+
+
+def _squeeze(a: Any, axis: Any) -> Any:
+    return array_namespace().squeeze(_array(a), axis)
+
+
+def _concatenate(arrays: Any, /, axis: Any = 0) -> Any:
+    return array_namespace().concat(_parts(arrays), axis=axis)
+
+
+def _stack(arrays: Any, axis: Any = 0) -> Any:
+    return array_namespace().stack(_parts(arrays), axis=axis)
+
+
+def _parts(arrays: Any) -> list[Any]:
+    if type(arrays) not in (list, tuple) or not arrays:
+        raise _Unsupported
+    return _promoted(*arrays)
+
+
+# Creation
+
+
+def _given_dtype(dtype: Any, default: Any) -> Any:
+    """A dtype of tagloom for one that is given to NumPy."""
+    found = dtypes.BY_NUMPY.get(np.dtype(default if dtype is None else dtype))
+    if found is None:
+        raise _Unsupported
+    return found
+
+
+def _zeros(shape: Any, dtype: Any = None) -> Any:
+    return array_namespace().zeros(shape, dtype=_given_dtype(dtype, float))
+
+
+def _ones(shape: Any, dtype: Any = None) -> Any:
+    return array_namespace().ones(shape, dtype=_given_dtype(dtype, float))
+
+
+def _eye(N: Any, M: Any = None, k: Any = 0, dtype: Any = None) -> Any:  # noqa: N803 - NumPy's names
+    return array_namespace().eye(N, M, k=k, dtype=_given_dtype(dtype, float))
+
+
+def _full(shape: Any, fill_value: Any, dtype: Any = None) -> Any:
+    value = read_variable(fill_value)
+    own_dtype = _given_dtype(dtype, _result_dtype([value]))
+    return array_namespace().full(shape, _cast(value, own_dtype.numpy), dtype=own_dtype)
+
+
+def _array_of(a: Any, dtype: Any = None) -> Any:
+    operand = _array(a)
+    return operand if dtype is None else _cast(operand, np.dtype(dtype))
+
+
+def _like(name: str) -> Callable[..., Any]:
+    def function(a: Any, dtype: Any = None) -> Any:
+        operand = _array(a)
+        return getattr(array_namespace(), name)(operand, dtype=_given_dtype(dtype, _result_dtype([operand])))
+
+    return function
+
+
+def _arange(*bounds: Any) -> Any:
+    values = list(map(read_variable, bounds))
+    if not 1 <= len(values) <= 3 or any(number_kind(value) != "i" for value in values):
+        raise _Unsupported
+    return array_namespace().arange(*values)
+
+
+def _as_class(kind: type) -> Callable[..., Any]:
+    def function(x: Any, /) -> Any:
+        return _cast(_array(x), kind)
+
+    return function
+
+
+_FLOAT_FUNCTIONS = {
+    "sqrt": "sqrt", "exp": "exp", "expm1": "expm1", "log": "log", "log2": "log2", "log10": "log10", "log1p": "log1p",
+    "sin": "sin", "cos": "cos", "tan": "tan", "arcsin": "asin", "arccos": "acos", "arctan": "atan", "sinh": "sinh",
+    "cosh": "cosh", "tanh": "tanh", "arcsinh": "asinh", "arccosh": "acosh", "arctanh": "atanh",
+}  # fmt: skip
+FUNCTIONS: dict[Any, Callable[..., Any]] = {
+    **{getattr(np, name): _by_float(op) for name, op in _FLOAT_FUNCTIONS.items()},
+    **{getattr(np, name): _by_rounding(name) for name in ("floor", "ceil", "trunc")},
+    np.rint: _by_rounding("round"),
+    **{getattr(np, name): _by_number(name) for name in ("abs", "negative", "square", "sign")},
+    **{getattr(np, name): _by_float(name) for name in ("isnan", "isinf", "isfinite")},
+    **{getattr(np, name): _by_truth(name) for name in ("logical_and", "logical_or", "logical_not", "logical_xor")},
+    **{getattr(np, name): _of_two(name) for name in ("add", "subtract", "multiply", "maximum", "minimum")},
+    **{getattr(np, name): _of_two(name, "f") for name in ("floor_divide", "remainder")},
+    np.power: _of_two("pow", "f"),
+    **{
+        getattr(np, name): _of_two(name, "bif")
+        for name in ("equal", "not_equal", "less", "less_equal", "greater", "greater_equal")
+    },
+    np.divide: _of_two_floats("divide"),
+    np.arctan2: _of_two_floats("atan2"),
+    np.hypot: _of_two_floats("hypot"),
+    np.where: _where,
+    np.clip: _clip,
+    np.round: _round,
+    **{getattr(np, name): _reduction(name, _summand) for name in ("sum", "prod")},
+    np.mean: _reduction("mean", _float),
+    **{getattr(np, name): _reduction(name, _number) for name in ("max", "min")},
+    **{getattr(np, name): _reduction(name, _truth) for name in ("all", "any")},
+    **{getattr(np, name): _spread(name) for name in ("std", "var")},
+    **{getattr(np, name): _position(name) for name in ("argmax", "argmin")},
+    np.count_nonzero: _reduction("count_nonzero", _number),
+    np.cumsum: _scan("cumulative_sum"),
+    np.cumprod: _scan("cumulative_prod"),
+    np.dot: _dot,
+    np.matmul: _of_two("matmul"),
+    **dict.fromkeys((np.inner, np.vdot), _product_of_vectors),
+    np.outer: _outer,
+    np.linalg.norm: _norm,
+    np.transpose: _transpose,
+    np.reshape: _reshape,
+    np.ravel: _ravel,
+    np.expand_dims: lambda a, axis: array_namespace().expand_dims(_array(a), axis=axis),
+    np.squeeze: _squeeze,
+    np.flip: _with_axis("flip", None),
+    np.sort: _with_axis("sort", -1),
+    np.concatenate: _concatenate,
+    np.stack: _stack,
+    **dict.fromkeys((np.array, np.asarray), _array_of),
+    np.zeros: _zeros,
+    np.ones: _ones,
+    **dict.fromkeys((np.eye, np.identity), _eye),
+    np.full: _full,
+    np.arange: _arange,
+    **{getattr(np, name): _like(name) for name in ("zeros_like", "ones_like")},
+    np.float64: _as_class(float),
+}
+"""The functions of NumPy that tagloom computes, with those of their parameters that it takes."""
+
+
+def apply_numpy(function: Any, arguments: Sequence[Any], keywords: dict[str, Any]) -> Any:
+    """Call a function of NumPy with symbolic arguments. Returns NotImplemented where tagloom has no exact
+    counterpart."""
+    implementation = FUNCTIONS.get(function)
+    if implementation is None:
+        return NotImplemented
+    try:
+        bound = inspect.signature(implementation).bind(*arguments, **keywords)
+    except TypeError:
+        return NotImplemented  # other keywords
+    try:
+        return implementation(*bound.args, **bound.kwargs)
+    except _Unsupported:
+        return NotImplemented
+
+
+def refuse(function: Any) -> NoReturn:
+    """Raise the error for a function of NumPy that needs the values of its arguments."""
+    raise Invalid(
+        f"np.{function.__name__} needs concrete values, and an argument is symbolic while tagloom traces the function",
+        rule="F1",
+        where=user_location(),
+        hint=describe_call(function.__name__) or "tl.callback(function, x, returns=tl.float64) calls Python",
+        python=TypeError,
+    )

@@ -1,0 +1,159 @@
+"""Functions of NumPy in converted code compute what NumPy computes, or are refused by name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+import tagloom as tl
+from support.laws.python_laws import RUNS, disagreements
+from support.twins.broken_twin import broken
+from tagloom.core.frontend.source import numpy_functions
+
+FLOATS = np.array([0.5, -1.25, 3.0, 0.1, 0.7, -0.3, 1e-3, 2.0, 0.9])
+INTEGERS = np.array([3, -1, 4, 1, -5, 9, 2, 6, -2])
+BOOLS = np.array([True, False, True])
+MATRIX = np.array([[2.0, 1.0, 0.5], [0.25, 3.0, -1.0]])
+UNIT = np.array([0.1, 0.5, 0.9])
+OTHERS: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
+    "where": (lambda x: np.where(x > 1, x, 0), (INTEGERS,)),
+    "where of a kind": (lambda x: np.where(x > 1, x, 0.5), (INTEGERS,)),
+    "where of a number": (lambda x: np.where(x, 1, 2), (3,)),
+    "clip": (lambda x: np.clip(x, 0, 2), (FLOATS,)),
+    "round": (lambda x: np.round(x), (FLOATS,)),
+    "dot": (lambda a, x: np.dot(a, x), (MATRIX, UNIT)),
+    "dot by a number": (lambda a, x: np.dot(a, x), (MATRIX, 2.0)),
+    "matmul": (lambda a, x: np.matmul(a, x), (MATRIX, UNIT)),
+    "inner": (lambda x: np.inner(x, x), (FLOATS,)),
+    "vdot": (lambda x: np.vdot(x, x), (FLOATS,)),
+    "outer": (lambda x, y: np.outer(x, y), (UNIT, INTEGERS)),
+    "norm": (lambda a: np.linalg.norm(a), (MATRIX,)),
+    "norm of a vector": (lambda x: np.linalg.norm(x), (FLOATS,)),
+    "transpose": (lambda a: np.transpose(a), (MATRIX,)),
+    "reshape": (lambda a: np.reshape(a, (3, 2)), (MATRIX,)),
+    "ravel": (lambda a: np.ravel(a), (MATRIX,)),
+    "expand_dims": (lambda x: np.expand_dims(x, axis=1), (UNIT,)),
+    "squeeze": (lambda x: np.squeeze(x, axis=0), (np.ones((1, 3)),)),
+    "flip": (lambda x: np.flip(x), (MATRIX,)),
+    "sort": (lambda x: np.sort(x), (FLOATS,)),
+    "concatenate": (lambda x, y: np.concatenate([x, y, [1, 2]]), (FLOATS, INTEGERS)),
+    "stack": (lambda x: np.stack([x, 2 * x]), (UNIT,)),
+    "array": (lambda x, y: np.array([x, y, 1]), (3, 0.5)),
+    "array of rows": (lambda x, y: np.array([[x, y], [1, 2]]), (3, 4)),
+    "array of a dtype": (lambda x: np.array([x, 2], dtype=float), (3,)),
+    "asarray": (lambda x: np.asarray(x), (INTEGERS,)),
+    "array of a list": (lambda n: np.array([k * k for k in range(n)]), (4,)),
+    "zeros": (lambda n: np.zeros(n), (3,)),
+    "zeros of integers": (lambda n: np.zeros((n, 2), dtype=int), (3,)),
+    "ones": (lambda n: np.ones(n), (3,)),
+    "eye": (lambda n: np.eye(n), (3,)),
+    "identity": (lambda n: np.identity(n), (2,)),
+    "full": (lambda n: np.full(n, 7), (3,)),
+    "full of a symbol": (lambda n, x: np.full(n, x), (3, 0.5)),
+    "arange": (lambda n: np.arange(1, n, 2), (8,)),
+    "zeros_like": (lambda x: np.zeros_like(x), (INTEGERS,)),
+    "ones_like": (lambda x: np.ones_like(x), (FLOATS,)),
+    "float64": (lambda n: np.float64(n) / 2, (3,)),
+    "sum along an axis": (lambda a: np.sum(a, axis=0), (MATRIX,)),
+    "sum with its axis": (lambda a: np.sum(a, axis=1, keepdims=True), (MATRIX,)),
+    "sum of a list": (lambda x: np.sum([x, 2, 3]), (4,)),
+    "deviation of a sample": (lambda x: np.std(x, ddof=1), (FLOATS,)),
+    "deviation of integers": (lambda x: np.std(x), (INTEGERS,)),
+    "cumsum of a matrix": (lambda a: np.cumsum(a), (MATRIX,)),
+    "position in a row": (lambda a: np.argmax(a, axis=1), (MATRIX,)),
+}
+"""Functions with parameters of their own, and arguments."""
+
+
+def outcome(function: Callable[..., Any], *arguments: Any) -> str:
+    """In what the converted function differs from NumPy: empty if in nothing."""
+    with np.errstate(all="ignore"):
+        return "\n".join(disagreements(function, [arguments], RUNS[:1]))
+
+
+def operand_count(function: Any) -> int:
+    """The number of arrays that a function of the table takes."""
+    return function.nin if isinstance(function, np.ufunc) else 1
+
+
+def is_refused_bool(function: Any, operand: Any) -> bool:
+    """Whether NumPy makes float16 of bools, or the function takes numbers only."""
+    return operand.dtype.kind == "b" and function not in (
+        np.logical_and, np.logical_or, np.logical_not, np.logical_xor, np.all, np.any, np.sum, np.prod, np.cumsum,
+        np.cumprod, np.equal, np.not_equal, np.less, np.less_equal, np.greater, np.greater_equal,
+    )  # fmt: skip
+
+
+WITH_PARAMETERS = {"where", "clip", "reshape", "expand_dims", "squeeze", "concatenate", "stack", "zeros", "ones",
+                   "eye", "identity", "full", "arange", "dot", "matmul", "inner", "vdot", "outer"}  # fmt: skip
+UNIFORM = {
+    function.__name__: function
+    for function in numpy_functions.FUNCTIONS
+    if function.__name__ not in WITH_PARAMETERS and function is not np.float64
+}
+
+
+@pytest.mark.inner(first=8)
+@pytest.mark.parametrize("name", UNIFORM)
+def test_functions_of_arrays(name: str) -> None:
+    """Each function of the table gives the value, dtype and shape of NumPy's, bit by bit, or is refused by name."""
+    function, count = UNIFORM[name], operand_count(UNIFORM[name])
+    for operand in (FLOATS, INTEGERS, BOOLS):
+        operands = [operand, operand[::-1].copy()][:count]
+        try:
+            found = outcome((lambda x: function(x)) if count == 1 else (lambda x, y: function(x, y)), *operands)
+        except tl.Invalid as error:
+            assert operand is not FLOATS, error
+            assert error.rule in ("F1", "V4"), error
+            continue
+        assert found == "", found
+
+
+@pytest.mark.inner(first=8)
+@pytest.mark.parametrize("name", OTHERS)
+def test_functions_with_parameters(name: str) -> None:
+    """Functions with shapes, axes, dtypes and several operands do what NumPy does."""
+    function, arguments = OTHERS[name]
+    assert outcome(function, *arguments) == ""
+
+
+def test_every_function_has_a_case() -> None:
+    """The table has no function that no test calls."""
+    assert {name.partition(" ")[0] for name in OTHERS} >= WITH_PARAMETERS
+
+
+@pytest.mark.parametrize(
+    ("function", "argument", "name"),
+    [
+        (lambda x: np.histogram(x), FLOATS, "np.histogram"),
+        (lambda x: np.sum(x, dtype=np.float32), FLOATS, "np.sum"),
+        (lambda x: np.sqrt(x), BOOLS, "np.sqrt"),
+        (lambda n: np.empty(n), 3, "np.empty"),
+    ],
+)
+def test_other_functions_are_refused_by_name(function: Any, argument: Any, name: str) -> None:
+    """A function that tagloom does not compute exactly is refused, with its name and a hint."""
+    with pytest.raises(tl.Invalid, match=f"F1: {name} needs") as refused:
+        tl.function(function)(argument)
+    assert refused.value.hint
+
+
+@pytest.mark.parametrize(
+    ("attribute", "fault", "name"),
+    [
+        ("_float", lambda value: numpy_functions._array(value), "deviation of integers"),
+        ("_result_dtype", lambda values: np.dtype(int), "where of a kind"),
+        ("_truth", lambda value: numpy_functions._array(value), "where of a number"),
+    ],
+)
+def test_broken_promotions_are_caught(attribute: str, fault: Any, name: str) -> None:
+    """Without one of NumPy's promotions, a case differs or is refused."""
+    function, arguments = OTHERS[name]
+    with broken(lambda patch: patch.setattr(numpy_functions, attribute, fault)):
+        try:
+            found = outcome(function, *arguments)
+        except Exception as error:
+            found = str(error)
+    assert found
