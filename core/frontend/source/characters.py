@@ -17,7 +17,8 @@ from ..trace.choice import Choice
 from ..trace.python_operations import perform
 from ..trace.pytree import TEXTS
 from ..trace.source_location import user_location
-from ..trace.stacked_items import has_stacked_items
+from ..trace.stacked_items import StackedItems, has_stacked_items
+from ..trace.symbol import array_namespace
 from ..trace.text import AS_CHARACTERS, CodePoints, FormattedValue, Text, is_text
 from . import library, open_lists
 from .convert import convert
@@ -308,6 +309,16 @@ def refuse_text(use: str, text: Any) -> NoReturn:
         hint="keep its characters as numbers, such as int(c) or ord(c), in a list",
         python=TypeError,
     )
+
+
+def sort_characters(text: Any, is_reversed: bool) -> list[Any]:
+    """`sorted(text, reverse=is_reversed)`, of a symbolic string: a list of characters."""
+    codes = as_characters(text).codes
+    if not codes:
+        return []
+    ordered = array_namespace().sort(open_lists.stack_items(codes).columns, descending=is_reversed)
+    rows = array_namespace().expand_dims(ordered, axis=1)
+    return [StackedItems(Characters([StackedItems(rows)]))]
 
 
 def is_symbolic_text(value: Any) -> bool:

@@ -19,7 +19,7 @@ from ..trace.source_location import user_location
 from ..trace.stacked_items import StackedItems, has_stacked_items
 from ..trace.text import is_text
 from . import library
-from .characters import Characters, as_characters, as_text, refuse_text
+from .characters import Characters, as_characters, as_text, is_symbolic_text, refuse_text, sort_characters
 from .convert import convert
 from .items import call_on_chosen, get_or_default, refresh_taken_items, sort_items, take_out
 from .mathematics import apply_math, check_power
@@ -103,6 +103,8 @@ def sort(operators: Operators, items: Any, /, *, key: Any = None, reverse: Any =
     """`sorted(items, key=key, reverse=reverse)`."""
     if current_region() is None:
         return perform(sorted, items, key=key, reverse=reverse)  # type: ignore[no-any-return]
+    if key is None and is_symbolic_text(items):
+        return register_created(sort_characters(items, bool(reverse)))  # type: ignore[no-any-return]
     is_less = functools.partial(operators.binary, "<")
     if is_counted(items) or isinstance(items, PushedItems):
         copied = create_list(operators, items)

@@ -25,7 +25,7 @@ _ZEROS: dict[str, Any] = {"b": False, "i": 0, "f": 0.0}
 """A number of each kind, which has the promotion of all of them."""
 
 
-class _Unsupported(Exception):
+class _NoCounterpart(Exception):
     """tagloom has no function that computes the same for these arguments."""
 
 
@@ -40,14 +40,14 @@ def _dtype(value: Any) -> np.dtype[Any] | None:
         return value.dtype
     type_ = getattr(value, "_type", None)
     if type_ is None or not isinstance(type_.dtype, DType):
-        raise _Unsupported
+        raise _NoCounterpart
     return type_.dtype.numpy
 
 
 def _rank(value: Any) -> int:
     rank = 0 if number_kind(value) is not None else value.ndim
     if rank is None:
-        raise _Unsupported
+        raise _NoCounterpart
     return int(rank)
 
 
@@ -61,15 +61,15 @@ def _array(value: Any) -> Any:
         return array_namespace().asarray(value)
     rows = _promoted(*map(_array, value))
     if not rows:
-        raise _Unsupported
+        raise _NoCounterpart
     return array_namespace().stack([array_namespace().asarray(row) for row in rows])
 
 
 def _result_dtype(values: Sequence[Any]) -> Any:
-    """The dtype that NumPy computes with. Raises _Unsupported for different dtypes that are not Python's."""
+    """The dtype that NumPy computes with. Raises _NoCounterpart for different dtypes that are not Python's."""
     found = [_dtype(value) for value in values]
     if len(set(found) - {None}) > 1 and any(each not in _PYTHON_DTYPES for each in found if each is not None):
-        raise _Unsupported
+        raise _NoCounterpart
     operands = [
         _ZEROS[str(number_kind(value))] if each is None else each for value, each in zip(values, found, strict=True)
     ]
@@ -83,7 +83,7 @@ def _cast(value: Any, dtype: Any) -> Any:
     """An operand as one of a NumPy dtype."""
     dtype = np.dtype(dtype)
     if dtype not in dtypes.BY_NUMPY:
-        raise _Unsupported
+        raise _NoCounterpart
     if isinstance(value, Symbol):
         return array_namespace().astype(value, dtypes.BY_NUMPY[dtype])
     return np.asarray(value).astype(dtype)
@@ -105,7 +105,7 @@ def _float(value: Any) -> Any:
     if kind == "f":
         return operand
     if kind != "i":
-        raise _Unsupported  # NumPy makes float16 of bools
+        raise _NoCounterpart  # NumPy makes float16 of bools
     return _cast(operand, float)
 
 
@@ -113,7 +113,7 @@ def _number(value: Any) -> Any:
     """An operand that is no bool."""
     operand = _array(value)
     if _result_dtype([operand]).kind not in "if":
-        raise _Unsupported
+        raise _NoCounterpart
     return operand
 
 
@@ -136,7 +136,7 @@ def _by_rounding(name: str) -> Callable[..., Any]:
     def function(x: Any, /) -> Any:
         operand = _array(x)
         if _result_dtype([operand]).kind != "f":
-            raise _Unsupported  # its dtype depends on the version of NumPy
+            raise _NoCounterpart  # its dtype depends on the version of NumPy
         return getattr(array_namespace(), name)(operand)
 
     return function
@@ -162,7 +162,7 @@ def _of_two(name: str, kinds: str = "if") -> Callable[..., Any]:
     def function(x: Any, y: Any, /) -> Any:
         operands = _promoted(x, y)
         if operands[0].dtype.kind not in kinds:
-            raise _Unsupported
+            raise _NoCounterpart
         return getattr(array_namespace(), name)(*operands)
 
     return function
@@ -182,13 +182,13 @@ def _where(condition: Any, x: Any, y: Any, /) -> Any:
 def _clip(a: Any, a_min: Any, a_max: Any) -> Any:
     operand, low, high = _promoted(a, a_min, a_max)
     if _rank(low) or _rank(high) or operand.dtype.kind not in "if":
-        raise _Unsupported
+        raise _NoCounterpart
     return array_namespace().minimum(array_namespace().maximum(operand, low), high)
 
 
 def _round(a: Any, decimals: Any = 0) -> Any:
     if type(decimals) is not int or decimals:
-        raise _Unsupported
+        raise _NoCounterpart
     return _by_rounding("round")(a)
 
 
@@ -210,7 +210,7 @@ def _summand(value: Any) -> Any:
         return _cast(operand, np.int64)
     if dtype.kind == "f" or dtype == np.int64:
         return operand
-    raise _Unsupported
+    raise _NoCounterpart
 
 
 def _scan(name: str) -> Callable[..., Any]:
@@ -243,7 +243,7 @@ def _position(name: str) -> Callable[..., Any]:
 def _dot(a: Any, b: Any, /) -> Any:
     x, y = _promoted(a, b)
     if x.dtype.kind not in "if" or max(_rank(x), _rank(y)) > 2:
-        raise _Unsupported
+        raise _NoCounterpart
     if 0 in (_rank(x), _rank(y)):
         return array_namespace().multiply(x, y)
     return array_namespace().matmul(x, y)
@@ -252,21 +252,21 @@ def _dot(a: Any, b: Any, /) -> Any:
 def _product_of_vectors(a: Any, b: Any, /) -> Any:
     x, y = _promoted(a, b)
     if x.dtype.kind not in "if" or (_rank(x), _rank(y)) != (1, 1):
-        raise _Unsupported
+        raise _NoCounterpart
     return array_namespace().matmul(x, y)
 
 
 def _outer(a: Any, b: Any) -> Any:
     x, y = _promoted(a, b)
     if x.dtype.kind not in "if" or (_rank(x), _rank(y)) != (1, 1):
-        raise _Unsupported
+        raise _NoCounterpart
     return array_namespace().multiply(array_namespace().expand_dims(x, axis=1), y)
 
 
 def _norm(x: Any) -> Any:
     operand, namespace = _float(x), array_namespace()
     if _rank(operand) not in (1, 2):
-        raise _Unsupported
+        raise _NoCounterpart
     flat = namespace.reshape(operand, (-1,)) if _rank(operand) == 2 else operand
     return namespace.sqrt(namespace.matmul(flat, flat))
 
@@ -308,7 +308,7 @@ def _stack(arrays: Any, axis: Any = 0) -> Any:
 
 def _parts(arrays: Any) -> list[Any]:
     if type(arrays) not in (list, tuple) or not arrays:
-        raise _Unsupported
+        raise _NoCounterpart
     return _promoted(*arrays)
 
 
@@ -319,7 +319,7 @@ def _given_dtype(dtype: Any, default: Any) -> Any:
     """A dtype of tagloom for one that is given to NumPy."""
     found = dtypes.BY_NUMPY.get(np.dtype(default if dtype is None else dtype))
     if found is None:
-        raise _Unsupported
+        raise _NoCounterpart
     return found
 
 
@@ -357,7 +357,7 @@ def _like(name: str) -> Callable[..., Any]:
 def _arange(*bounds: Any) -> Any:
     values = list(map(read_variable, bounds))
     if not 1 <= len(values) <= 3 or any(number_kind(value) != "i" for value in values):
-        raise _Unsupported
+        raise _NoCounterpart
     return array_namespace().arange(*values)
 
 
@@ -440,7 +440,7 @@ def apply_numpy(function: Any, arguments: Sequence[Any], keywords: dict[str, Any
         return NotImplemented  # other keywords
     try:
         return implementation(*bound.args, **bound.kwargs)
-    except _Unsupported:
+    except _NoCounterpart:
         return NotImplemented
 
 

@@ -188,6 +188,8 @@ def is_value_key(key: Any) -> bool:
     """Whether a key is a number, a string that is known, or a tuple of such keys."""
     if type(key) is tuple:
         return bool(key) and all(map(is_value_key, key))
+    if isinstance(key, np.bool_ | np.int64 | np.float64):
+        return True
     return type(key) is str or is_word_choice(key) or number_kind(read_variable(key)) is not None
 
 

@@ -10,7 +10,7 @@ import tagloom as tl
 from pytest import MonkeyPatch
 from support.laws.python_laws import RUNS, disagreements
 from support.twins.broken_twin import broken
-from tagloom.core.frontend.source import characters, library
+from tagloom.core.frontend.source import characters, library, methods
 
 
 def is_palindrome(n):
@@ -386,3 +386,32 @@ def test_twins_are_caught(name: str) -> None:
     twin, function = TWINS[name]
     with broken(twin):
         assert list(disagreements(function, [(121,), (-37,)], RUNS[:1], [[True]]))
+
+
+def characters_in_order(n):
+    ordered = sorted(str(n))
+    ordered.append("!")
+    return ordered, ordered[0], "".join(sorted(f"{n}.{n}", reverse=True)), len(ordered)
+
+
+def are_anagrams(a, b):
+    return sorted(str(a)) == sorted(str(b))
+
+
+@pytest.mark.parametrize(
+    ("function", "inputs"),
+    [
+        (characters_in_order, [(52143,), (7,), (1010,)]),
+        (are_anagrams, [(12, 21), (12, 22), (12, 221), (5, 5)]),
+    ],
+)
+def test_characters_are_sorted(function: Any, inputs: Any) -> None:
+    """`sorted` of a symbolic string is the list of its characters, by their code points."""
+    assert not list(disagreements(function, inputs, RUNS[:1]))
+
+
+def test_characters_sorted_the_wrong_way_are_caught() -> None:
+    """The law fails if `reverse` is ignored."""
+    sound = methods.sort_characters
+    with broken(lambda patch: patch.setattr(methods, "sort_characters", lambda text, is_reversed: sound(text, False))):
+        assert list(disagreements(characters_in_order, [(52143,)], RUNS[:1]))

@@ -634,3 +634,17 @@ def test_twins(fault: Callable[[MonkeyPatch], None], function: Function) -> None
     not undone; each word is the first one."""
     with broken(fault):
         assert list(disagreements(function, INPUTS, RUNS[:1]))
+
+
+def pair_with_total(total):
+    seen = {}
+    for position, x in enumerate(np.array([2, 7, 11, 15])):
+        if total - x in seen:
+            return seen[total - x], position
+        seen[x] = position
+    return None
+
+
+def test_keys_of_numpy() -> None:
+    """A number of NumPy is a key like one of Python."""
+    assert not list(disagreements(pair_with_total, [(18,), (1,), (9,)], RUNS[:1], [[True]]))
