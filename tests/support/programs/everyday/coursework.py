@@ -702,13 +702,13 @@ def gradient_descent(x, rate):
     return x
 
 
-@everyday((np.array([[1.0, 2.0], [3.0, 4.0]]), np.array([1.0, -1.0])), refusal="F1: np.maximum")
+@everyday((np.array([[1.0, 2.0], [3.0, 4.0]]), np.array([1.0, -1.0])))
 def linear_layer(weights, x):
     hidden = np.maximum(weights @ x, 0.0)
     return np.sum(hidden), hidden
 
 
-@everyday((np.array([1.0, 2.0, 0.5]),), (np.array([0.0, 0.0, 0.0]),), refusal="F1: np.max")
+@everyday((np.array([1.0, 2.0, 0.5]),), (np.array([0.0, 0.0, 0.0]),))
 def softmax(logits):
     shifted = logits - np.max(logits)
     weights = np.exp(shifted)
