@@ -6,6 +6,7 @@ The standard is the reference machine under `waves`; the first difference of a r
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import zip_longest
 from typing import Any, NamedTuple
 
 from ...core.errors import Disagreement, Exhausted, Usage, plural
@@ -39,6 +40,26 @@ class Verdict(NamedTuple):
     difference: Disagreement | None
 
 
+class RunInputs(NamedTuple):
+    """What all variants of a run share. Each run calls the callbacks."""
+
+    arguments: Sequence[Value]
+    limits: Limits | None
+    seed: int
+    callbacks: Mapping[str, Callable[..., Any]] | None
+
+    def world(self, lines: list[str]) -> World:
+        """A world that collects printed lines."""
+        return World(lines.append, self.callbacks)
+
+
+class CapturedRun(NamedTuple):
+    """A run, and the lines that it printed."""
+
+    outcome: Outcome
+    lines: Sequence[str]
+
+
 def check(
     graph: Graph,
     program: Program | None,
@@ -55,40 +76,24 @@ def check(
     If a limit ended one of two runs, only the results that both have are compared. Printed lines are captured and
     compared; each run calls the callbacks.
     """
-    printed: list[str] = []
-    standard = _run_captured(graph, arguments, "waves", limits, seed, callbacks, printed)
+    inputs = RunInputs(arguments, limits, seed, callbacks)
+    standard = run_schedule(graph, "waves", inputs)
     for name in SCHEDULES:
-        lines = printed if name == "waves" else []
-        run = standard if name == "waves" else _run_captured(graph, arguments, name, limits, seed, callbacks, lines)
-        yield Verdict(
-            name,
-            run.status,
-            describe_run(run),
-            run_difference(graph, standard, run) or printed_difference(run, printed, lines),
-        )
+        run = standard if name == "waves" else run_schedule(graph, name, inputs)
+        difference = run_difference(graph, standard.outcome, run.outcome) or printed_difference(standard, run)
+        yield Verdict(name, run.outcome.status, describe_run(run.outcome), difference)
     if program is not None:
-        lines = []
-        yield check_evaluator(program, standard, arguments, seed, World(lines.append, callbacks), printed, lines)
-    if not engines:
-        return
-    job = Job(graph, default_structure(graph), program)
-    for name in engine_names():
-        yield from check_engine(name, job, standard, arguments, limits, seed, callbacks, printed)
+        yield check_evaluator(program, standard, inputs)
+    if engines:
+        job = Job(graph, default_structure(graph), program)
+        for name in engine_names():
+            yield from check_engine(name, job, standard, inputs)
 
 
-def check_engine(
-    name: str,
-    job: Job,
-    standard: Outcome,
-    arguments: Sequence[Value],
-    limits: Limits | None,
-    seed: int,
-    callbacks: Mapping[str, Callable[..., Any]] | None,
-    printed: Sequence[str],
-) -> Iterator[Verdict]:
+def check_engine(name: str, job: Job, standard: CapturedRun, inputs: RunInputs) -> Iterator[Verdict]:
     """A verdict for each schedule that an engine supports; or one with the status Refused that says why it cannot run
     the job. The reference, which is the standard, and engines that choose among others get no verdict."""
-    options = RunOptions(limits=limits, seed=seed)
+    options = RunOptions(limits=inputs.limits, seed=inputs.seed)
     try:
         engine = find_engine(name)
     except Usage as error:
@@ -107,25 +112,15 @@ def check_engine(
     ]
     for schedule in schedules:
         variant = name if schedules == ["waves"] else f"{name}:{schedule}"
-        lines: list[str] = []
-        world = World(lines.append, callbacks)
-        yield check_run(
-            variant, engine, job, standard, arguments, options._replace(schedule=schedule, world=world), printed, lines
-        )
+        yield check_run(variant, engine, job, standard, inputs, options._replace(schedule=schedule))
 
 
-def _run_captured(
-    graph: Graph,
-    arguments: Sequence[Value],
-    schedule: str,
-    limits: Limits | None,
-    seed: int,
-    callbacks: Mapping[str, Callable[..., Any]] | None,
-    lines: list[str],
-) -> Outcome:
-    """Run a graph on the reference machine; `lines` collects the printed lines."""
-    world = World(lines.append, callbacks)
-    return _raise_interrupt(run_graph(graph, arguments, schedule=schedule, limits=limits, seed=seed, world=world))
+def run_schedule(graph: Graph, schedule: str, inputs: RunInputs) -> CapturedRun:
+    """Run a graph on the reference machine."""
+    lines: list[str] = []
+    _, limits, seed, _ = inputs
+    outcome = run_graph(graph, inputs.arguments, schedule=schedule, limits=limits, seed=seed, world=inputs.world(lines))
+    return CapturedRun(_raise_interrupt(outcome), lines)
 
 
 def _raise_interrupt(run: Outcome) -> Outcome:
@@ -136,14 +131,7 @@ def _raise_interrupt(run: Outcome) -> Outcome:
 
 
 def check_run(
-    variant: str,
-    engine: Engine,
-    job: Job,
-    standard: Outcome,
-    arguments: Sequence[Value],
-    options: RunOptions,
-    printed: Sequence[str],
-    lines: Sequence[str],
+    variant: str, engine: Engine, job: Job, standard: CapturedRun, inputs: RunInputs, options: RunOptions
 ) -> Verdict:
     """The verdict on one run of an engine.
 
@@ -152,38 +140,48 @@ def check_run(
     run then.
     """
     has_tokens: bool = getattr(engine, "has_tokens", False)
-    if not has_tokens and standard.status in ("Exhausted", "Deadlocked"):
-        reason = f"a run that is {standard.status} on the machine may never end without tokens"
+    status = standard.outcome.status
+    if not has_tokens and status in ("Exhausted", "Deadlocked"):
+        reason = f"a run that is {status} on the machine may never end without tokens"
         return Verdict(variant, "Refused", reason, None)
-    run = _raise_interrupt(run_on(job, arguments, options, engine.name))
+    lines: list[str] = []
+    options = options._replace(world=inputs.world(lines))
+    run = CapturedRun(_raise_interrupt(run_on(job, inputs.arguments, options, engine.name)), lines)
+    outcome = run.outcome
     if has_tokens:
-        difference = run_difference(job.graph, standard, run) or printed_difference(run, printed, lines)
-        return Verdict(variant, run.status, describe_run(run), difference)
-    agrees = is_compatible(standard.results, run.results)
-    if run.status != "Exhausted":
-        traps = [outcome.traps[0].message if outcome.traps else "" for outcome in (standard, run)]
-        agrees = agrees and standard.status == run.status and traps[0] == traps[1]
-    ending = format_results(run.results) if not run.traps else run.traps[0].message
-    ending += "" if run.engine == engine.name else f", as {run.engine}"
-    if agrees:
-        difference = printed_difference(run, printed, lines) if run.status == "Returned" else None
-        return Verdict(variant, run.status, ending, difference)
-    where, required = (
-        f"{job.graph.name} on engine {engine.name}",
-        f"{standard.status} {format_results(standard.results)}",
+        difference = run_difference(job.graph, standard.outcome, outcome) or printed_difference(standard, run)
+        return Verdict(variant, outcome.status, describe_run(outcome), difference)
+    ending = format_results(outcome.results) if not outcome.traps else outcome.traps[0].message
+    ending += "" if outcome.engine == engine.name else f", as {outcome.engine}"
+    if has_same_ending(standard.outcome, outcome):
+        difference = printed_difference(standard, run) if outcome.status == "Returned" else None
+        return Verdict(variant, outcome.status, ending, difference)
+    difference = Disagreement(
+        "the endings differ",
+        where=f"{job.graph.name} on engine {engine.name}",
+        required=f"{status} {format_results(standard.outcome.results)}",
+        got=f"{outcome.status} {ending}",
     )
-    difference = Disagreement("the endings differ", where=where, required=required, got=f"{run.status} {ending}")
-    return Verdict(variant, run.status, ending, difference)
+    return Verdict(variant, outcome.status, ending, difference)
 
 
-def printed_difference(run: Outcome, expected: Sequence[str], lines: Sequence[str]) -> Disagreement | None:
+def has_same_ending(standard: Outcome, run: Outcome) -> bool:
+    """Whether a run without tokens has the results of the standard, and its status and first trap unless a limit ended
+    it."""
+    if not is_compatible(standard.results, run.results):
+        return False
+    traps = [outcome.traps[0].message if outcome.traps else "" for outcome in (standard, run)]
+    return run.status == "Exhausted" or (standard.status == run.status and traps[0] == traps[1])
+
+
+def printed_difference(standard: CapturedRun, run: CapturedRun) -> Disagreement | None:
     """The first printed line that differs, unless a limit cut the run short."""
-    if run.status == "Exhausted" or lines == expected:
+    outcome, sides = run.outcome, (standard.lines, run.lines)
+    if outcome.status == "Exhausted" or standard.lines == run.lines:
         return None
-    number = next((n for n, pair in enumerate(zip(expected, lines, strict=False)) if pair[0] != pair[1]), None)
-    number = min(len(expected), len(lines)) if number is None else number
-    required, got = ([*side, "no line"][min(number, len(side))] for side in (expected, lines))
-    location = f"line {number} that {run.graph.name} prints under {run.schedule}"
+    number = next((n for n, (line, other) in enumerate(zip_longest(*sides)) if line != other), 0)
+    required, got = ([*side, "no line"][min(number, len(side))] for side in sides)
+    location = f"line {number} that {outcome.graph.name} prints under {outcome.schedule}"
     return Disagreement("the lines differ", where=location, required=required, got=got)
 
 
@@ -232,40 +230,36 @@ def is_compatible(expected: Sequence[Value | None], actual: Sequence[Value | Non
     return all(first is None or second is None or is_same_value(first, second) for first, second in pairs)
 
 
-def check_evaluator(
-    program: Program,
-    standard: Outcome,
-    arguments: Sequence[Value],
-    seed: int,
-    world: World,
-    printed: Sequence[str],
-    lines: Sequence[str],
-) -> Verdict:
+def check_evaluator(program: Program, standard: CapturedRun, inputs: RunInputs) -> Verdict:
     """The verdict on the evaluator, which is sequential: it stops at the first trap, and where it reads a cell before
     the store.
 
     Its limit on steps is the number of the machine's firings, since every node that it evaluates fires at least once;
     except for a store, whose firing a limit may prevent, or which may wait for ever.
     """
-    max_firings, values = standard.firings, admit_arguments(standard.graph, arguments)
-    evaluation = evaluate(program, values, max_steps=max_firings, max_depth=max_firings, seed=seed, world=world)
+    outcome, lines = standard.outcome, list[str]()
+    values, limit = admit_arguments(outcome.graph, inputs.arguments), outcome.firings
+    world = inputs.world(lines)
+    evaluation = evaluate(program, values, max_steps=limit, max_depth=limit, seed=inputs.seed, world=world)
     if evaluation.status == "Waiting":
         return Verdict("evaluator", evaluation.status, "for a cell that is put later, if at all", None)
     trap = f"{evaluation.trap[1]} at node {evaluation.trap[0]}" if evaluation.trap else ""
-    text = (
-        format_results(evaluation.results) if evaluation.results is not None else trap or f"after {max_firings:,} nodes"
-    )
-    match standard.status:
+    text = format_results(evaluation.results) if evaluation.results is not None else trap or f"after {limit:,} nodes"
+    match outcome.status:
         case "Exhausted":
-            agrees = evaluation.results is None or is_compatible(standard.results, evaluation.results)
+            agrees = evaluation.results is None or is_compatible(outcome.results, evaluation.results)
         case "Trapped":
-            agrees = standard.traps[0].message == trap
+            agrees = outcome.traps[0].message == trap
         case _:
-            agrees = evaluation.results is not None and all(map(is_same_result, standard.results, evaluation.results))
-    location = f"{program.entry}, evaluated without tokens"
-    required = standard.traps[0].message if standard.traps else f"{standard.status} {format_results(standard.results)}"
-    got = f"{evaluation.status} {text}"
-    difference = None if agrees else Disagreement("the results differ", where=location, required=required, got=got)
-    if agrees and standard.status == "Returned":
-        difference = printed_difference(standard, printed, lines)
+            agrees = evaluation.results is not None and all(map(is_same_result, outcome.results, evaluation.results))
+    if agrees:
+        is_printed = outcome.status == "Returned"
+        difference = printed_difference(standard, CapturedRun(outcome, lines)) if is_printed else None
+        return Verdict("evaluator", evaluation.status, text, difference)
+    difference = Disagreement(
+        "the results differ",
+        where=f"{program.entry}, evaluated without tokens",
+        required=outcome.traps[0].message if outcome.traps else f"{outcome.status} {format_results(outcome.results)}",
+        got=f"{evaluation.status} {text}",
+    )
     return Verdict("evaluator", evaluation.status, text, difference)
