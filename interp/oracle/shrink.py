@@ -30,6 +30,8 @@ MOST_ELEMENTS = 4
 """Arrays of this many elements are made smaller one by one."""
 LARGEST_SIZE = 1e300
 """Larger numbers count as this one, so that sums of sizes are finite."""
+MOST_ENTRIES = 12
+"""The most iterations of a loop whose values are computed."""
 MAX_TRIES = 600
 """The most candidates that are tried for one program."""
 
@@ -86,11 +88,7 @@ def isolated_parts(case: FuzzCase) -> Iterator[FuzzCase]:
     nodes = main.body.nodes
 
     def with_main(body: Region, results: Sequence[Type]) -> FuzzCase:
-        functions = tuple(
-            replace(main, body=body, results=tuple(results)) if function is main else function
-            for function in case.program.functions
-        )
-        return FuzzCase(replace(case.program, functions=functions), ())
+        return FuzzCase(replace_function(case.program, main, replace(main, body=body, results=tuple(results))), ())
 
     def with_nodes(part: tuple[Node, ...], results: Sequence[Var]) -> FuzzCase:
         inside = {result.name for node in part for result in node.results}
@@ -121,10 +119,6 @@ def isolated_parts(case: FuzzCase) -> Iterator[FuzzCase]:
     for position in range(1, len(nodes)):
         body = Region(main.body.parameters, nodes[:position], tuple(var.name for var in nodes[position - 1].results))
         yield with_main(body, [var.type for var in nodes[position - 1].results])._replace(arguments=case.arguments)
-
-
-MOST_ENTRIES = 12
-"""The most iterations of a loop whose values are computed."""
 
 
 def entered_regions(
@@ -159,9 +153,8 @@ def evaluate_region(program: Program, region: Region, arguments: Sequence[Value]
     types = region_types(region)
     results = tuple(types[result] if isinstance(result, str) else result.type for result in region.results)
     entry = replace(program.main, body=region, results=results)
-    functions = tuple(entry if function is program.main else function for function in program.functions)
-    evaluation = evaluate(replace(program, functions=functions), arguments, max_steps=5_000, max_depth=200)
-    return evaluation.results
+    alone = replace_function(program, program.main, entry)
+    return evaluate(alone, arguments, max_steps=5_000, max_depth=200).results
 
 
 def region_values(program: Program, region: Region, arguments: Sequence[Value]) -> tuple[Value, ...] | None:
@@ -189,18 +182,16 @@ def smaller_cases(case: FuzzCase) -> Iterator[FuzzCase]:
     yield from (FuzzCase(inlined, arguments) for inlined in programs_without_call(program))
     for function in program.functions:
         for smaller in smaller_functions(function, is_entry=function.name == program.entry):
-            functions = tuple(smaller if candidate is function else candidate for candidate in program.functions)
-            yield FuzzCase(replace(program, functions=functions), arguments)
+            yield FuzzCase(replace_function(program, function, smaller), arguments)
     main = program.main
     yield from cases_with_parameters(case)
     for position, parameter in enumerate(main.body.parameters):
-        rest = arguments[:position] + arguments[position + 1 :]
         body = substitute(main.body, {parameter.name: Literal(arguments[position], parameter.type)})
-        body = replace(body, parameters=main.body.parameters[:position] + main.body.parameters[position + 1 :])
-        functions = tuple(replace(main, body=body) if function is main else function for function in program.functions)
-        yield FuzzCase(replace(program, functions=functions), rest)
+        body = replace(body, parameters=replace_item(body.parameters, position))
+        smaller_main = replace(main, body=body)
+        yield FuzzCase(replace_function(program, main, smaller_main), replace_item(arguments, position))
         for value in smaller_values(arguments[position]):
-            yield FuzzCase(program, (*arguments[:position], value, *arguments[position + 1 :]))
+            yield FuzzCase(program, replace_item(arguments, position, value))
 
 
 def programs_without_call(program: Program) -> Iterator[Program]:
@@ -224,13 +215,12 @@ def programs_without_call(program: Program) -> Iterator[Program]:
                 yield Region(region.parameters, (*before, *body.nodes, *rest.nodes), rest.results)
             for index, inner in enumerate(node.regions):
                 for inlined in inline(inner, caller):
-                    regions = (*node.regions[:index], inlined, *node.regions[index + 1 :])
+                    regions = replace_item(node.regions, index, inlined)
                     yield replace(region, nodes=(*before, replace(node, regions=regions), *after))
 
     for function in program.functions:
         for body in inline(function.body, function.name):
-            smaller = replace(function, body=body)
-            yield replace(program, functions=tuple(smaller if each is function else each for each in program.functions))
+            yield replace_function(program, function, replace(function, body=body))
 
 
 def cases_with_parameters(case: FuzzCase) -> Iterator[FuzzCase]:
@@ -246,18 +236,16 @@ def cases_with_parameters(case: FuzzCase) -> Iterator[FuzzCase]:
     for node in reversed(main.body.nodes):
         nodes = tuple(other for other in main.body.nodes if other is not node)
         body = replace(main.body, parameters=(*main.body.parameters, *node.results), nodes=nodes)
-        functions = tuple(replace(main, body=body) if function is main else function for function in program.functions)
         added = tuple(values[result.name] for result in node.results)
-        yield FuzzCase(replace(program, functions=functions), (*arguments, *added))
+        yield FuzzCase(replace_function(program, main, replace(main, body=body)), (*arguments, *added))
 
 
 def smaller_functions(function: FunctionDef, *, is_entry: bool) -> Iterator[FunctionDef]:
     """Smaller bodies of a function; only an entry may lose results."""
     if is_entry and len(function.results) > 1:
         for position in range(len(function.results)):
-            results = function.body.results[:position] + function.body.results[position + 1 :]
-            types = function.results[:position] + function.results[position + 1 :]
-            yield replace(function, body=replace(function.body, results=results), results=types)
+            body = replace(function.body, results=replace_item(function.body.results, position))
+            yield replace(function, body=body, results=replace_item(function.results, position))
     for body in smaller_regions(function.body):
         yield replace(function, body=body)
 
@@ -281,12 +269,11 @@ def smaller_regions(region: Region) -> Iterator[Region]:
     for position, result in enumerate(region.results):
         if isinstance(result, str):
             for operand in simpler_operands(region, result, types):
-                results = (*region.results[:position], operand, *region.results[position + 1 :])
-                yield replace(region, results=results)
+                yield replace(region, results=replace_item(region.results, position, operand))
         else:
             for value in smaller_values(result.value):
-                results = (*region.results[:position], Literal(value, result.type), *region.results[position + 1 :])
-                yield replace(region, results=results)
+                literal = Literal(value, result.type)
+                yield replace(region, results=replace_item(region.results, position, literal))
 
 
 def simpler_operands(region: Region, name: str, types: Mapping[str, Type]) -> Iterator[Operand]:
@@ -366,7 +353,7 @@ def smaller_nodes(node: Node, types: Mapping[str, Type]) -> Iterator[Node]:
     """The node with a smaller region, with a smaller literal, without a loop variable, or without an unused result."""
     for position, region in enumerate(node.regions):
         for smaller in smaller_regions(region):
-            yield replace(node, regions=(*node.regions[:position], smaller, *node.regions[position + 1 :]))
+            yield replace(node, regions=replace_item(node.regions, position, smaller))
     for position, operand in enumerate(node.inputs):
         values: Iterable[Operand] = ()
         if isinstance(operand, Literal):
@@ -374,7 +361,7 @@ def smaller_nodes(node: Node, types: Mapping[str, Type]) -> Iterator[Node]:
         elif operand in types:
             values = literals_of(types[operand])
         for value in values:
-            yield replace(node, inputs=(*node.inputs[:position], value, *node.inputs[position + 1 :]))
+            yield replace(node, inputs=replace_item(node.inputs, position, value))
     if node.op == "while_loop":
         for first, second in combinations(range(len(node.inputs)), 2):
             if node.results[first].type == node.results[second].type:
@@ -387,13 +374,20 @@ def smaller_nodes(node: Node, types: Mapping[str, Type]) -> Iterator[Node]:
             yield drop_branch_operand(node, position)
         if len(node.results) > 1:
             for position in range(len(node.results)):
-                regions = tuple(replace(region, results=drop_item(region.results, position)) for region in node.regions)
-                yield replace(node, results=drop_item(node.results, position), regions=regions)
+                regions = tuple(
+                    replace(region, results=replace_item(region.results, position)) for region in node.regions
+                )
+                yield replace(node, results=replace_item(node.results, position), regions=regions)
 
 
-def drop_item(items: tuple[T, ...], position: int) -> tuple[T, ...]:
-    """A tuple without one of its items."""
-    return items[:position] + items[position + 1 :]
+def replace_item(items: tuple[T, ...], position: int, *others: T) -> tuple[T, ...]:
+    """A tuple with others in place of one of its items; without any, the item goes."""
+    return (*items[:position], *others, *items[position + 1 :])
+
+
+def replace_function(program: Program, function: FunctionDef, other: FunctionDef) -> Program:
+    """A program with another function in place of one of its own."""
+    return replace(program, functions=tuple(other if each is function else each for each in program.functions))
 
 
 def drop_variable(node: Node, position: int) -> Node:
@@ -404,15 +398,15 @@ def drop_variable(node: Node, position: int) -> Node:
         parameter = region.parameters[position]
         value = start if isinstance(start, Literal) else zero_literal(parameter.type)
         smaller = substitute(
-            replace(region, parameters=drop_item(region.parameters, position)), {parameter.name: value}
+            replace(region, parameters=replace_item(region.parameters, position)), {parameter.name: value}
         )
         regions.append(smaller)
     condition, body = regions
-    body = replace(body, results=drop_item(body.results, position))
+    body = replace(body, results=replace_item(body.results, position))
     return replace(
         node,
-        inputs=drop_item(node.inputs, position),
-        results=drop_item(node.results, position),
+        inputs=replace_item(node.inputs, position),
+        results=replace_item(node.results, position),
         regions=(condition, body),
     )
 
@@ -423,13 +417,13 @@ def merge_variables(node: Node, position: int, substitute_position: int) -> Node
     regions = []
     for region in node.regions:
         names: dict[str, Operand] = {region.parameters[position].name: region.parameters[substitute_position].name}
-        regions.append(substitute(replace(region, parameters=drop_item(region.parameters, position)), names))
+        regions.append(substitute(replace(region, parameters=replace_item(region.parameters, position)), names))
     condition, body = regions
     return replace(
         node,
-        inputs=drop_item(node.inputs, position),
-        results=drop_item(node.results, position),
-        regions=(condition, replace(body, results=drop_item(body.results, position))),
+        inputs=replace_item(node.inputs, position),
+        results=replace_item(node.results, position),
+        regions=(condition, replace(body, results=replace_item(body.results, position))),
     )
 
 
@@ -441,9 +435,9 @@ def drop_branch_operand(node: Node, position: int) -> Node:
         parameter = region.parameters[position]
         value = operand if isinstance(operand, Literal) else zero_literal(parameter.type)
         regions.append(
-            substitute(replace(region, parameters=drop_item(region.parameters, position)), {parameter.name: value})
+            substitute(replace(region, parameters=replace_item(region.parameters, position)), {parameter.name: value})
         )
-    return replace(node, inputs=drop_item(node.inputs, 1 + position), regions=tuple(regions))
+    return replace(node, inputs=replace_item(node.inputs, 1 + position), regions=tuple(regions))
 
 
 def smaller_values(value: Value) -> Iterator[Value]:
