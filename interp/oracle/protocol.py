@@ -19,7 +19,7 @@ from ...core.ops.op import OPS
 from ...core.program.program import Program
 from ...core.types import Type, type_of
 from ...core.value import Value
-from ..exchange.export.walker import REFUSAL_KINDS, Refusal
+from ..exchange.export.walker import REFUSAL_KINDS
 
 T = TypeVar("T")
 """The type of an entry of a list."""
@@ -151,7 +151,7 @@ def read_level(cursor: JsonCursor) -> Level:
     return Level(read_field(cursor, "name").name(), read_field(cursor, "part").text())
 
 
-def answer_to_json(answer: Answer) -> JsonValue:
+def answer_to_json(answer: Answer) -> dict[str, Any]:
     """An answer as the content of a reply."""
     match answer.kind:
         case "returned":
@@ -174,10 +174,6 @@ def read_answer(cursor: JsonCursor) -> Answer:
         case "deadlocked":
             return Answer("deadlocked", message=read_field(cursor, "message").text())
     return Answer("error", message=read_field(cursor, "message").text())
-
-
-def refusal_answer(refusal: Refusal) -> Answer:
-    return Answer("refused", cause=refusal.kind, message=refusal.message)
 
 
 def check_results(program: Program, results: Sequence[Value]) -> str | None:

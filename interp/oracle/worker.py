@@ -11,7 +11,7 @@ import os
 import sys
 import threading
 from collections.abc import Callable, Sequence
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, TypeAlias, TypeVar
 
 from ...core.errors import Deadlock, Invalid, TagloomError, Trap
 from ...core.json.cursor import JsonCursor, parse_json
@@ -24,21 +24,36 @@ from .protocol import (
     PROTOCOL_VERSION,
     Adapter,
     Answer,
+    AnswerKind,
     answer_to_json,
     capabilities_to_json,
     read_field,
-    refusal_answer,
 )
 
+T = TypeVar("T")
+"""The type of the result of an action."""
 STACK_BYTES, MAX_PYTHON_DEPTH = 512 * 2**20, 20_000
 """Room for backends whose calls are Python's."""
 MAX_MESSAGE = 4_000
 """The most characters of an error's message that are sent."""
 
 
+Compute: TypeAlias = Callable[[Sequence[Value]], Sequence[Value]]
+"""Runs a compiled program."""
+ANSWERS: tuple[tuple[type[Exception], AnswerKind, str], ...] = (
+    (Trap, "trapped", ""),
+    (Deadlock, "deadlocked", ""),
+    (Invalid, "refused", "invalid"),
+    (NotImplementedError, "refused", "kernel"),
+    (RecursionError, "refused", "limit"),
+    (Exception, "error", ""),
+)
+"""The kind and the cause of the answer for an exception of the backend; the first class that fits decides."""
+
+
 def serve(adapter: Adapter, requests: BinaryIO, replies: BinaryIO) -> None:
     """Answer requests until `bye`, or until there are none."""
-    programs: dict[int, Callable[[Sequence[Value]], Sequence[Value]]] = {}
+    programs: list[Compute] = []
     for line in requests:
         cursor = JsonCursor(parse_json(line.decode()))
         reply = answer_request(adapter, programs, cursor)
@@ -48,22 +63,23 @@ def serve(adapter: Adapter, requests: BinaryIO, replies: BinaryIO) -> None:
             return
 
 
-def answer_request(
-    adapter: Adapter, programs: dict[int, Callable[[Sequence[Value]], Sequence[Value]]], cursor: JsonCursor
-) -> dict[str, Any]:
-    """The content of the reply to a request."""
+def answer_request(adapter: Adapter, programs: list[Compute], cursor: JsonCursor) -> dict[str, Any]:
+    """The content of the reply to a request. The number of a program is its position in `programs`."""
     match read_field(cursor, "request").one_of(("hello", "compile", "run", "drop", "bye")):
         case "hello":
             return {"reply": "hello", "protocol": PROTOCOL_VERSION, **capabilities_to_json(adapter.describe())}
         case "compile":
             program = read_program(read_field(cursor, "program"))
-            answer = attempt(lambda: programs.update({(handle := len(programs)): adapter.compile(program)}) or handle)
-            return answer if isinstance(answer, dict) else {"reply": "compiled", "program": answer}
+            compiled = attempt(lambda: adapter.compile(program))
+            if isinstance(compiled, Answer):
+                return answer_to_json(compiled)
+            programs.append(compiled)
+            return {"reply": "compiled", "program": len(programs) - 1}
         case "run":
             compute = programs[read_field(cursor, "program").integer(0)]
             arguments = read_field(cursor, "arguments").map_entries(read_value)
-            answer = attempt(lambda: answer_to_json(Answer("returned", tuple(compute(arguments)))))
-            return dict(answer)
+            results = attempt(lambda: tuple(compute(arguments)))
+            return answer_to_json(results if isinstance(results, Answer) else Answer("returned", results))
         case "drop":
             programs[read_field(cursor, "program").integer(0)] = refuse_to_run
             return {"reply": "dropped"}
@@ -75,24 +91,15 @@ def refuse_to_run(arguments: Sequence[Value]) -> Sequence[Value]:
     raise Refusal("limit", "the program was dropped")
 
 
-def attempt(action: Callable[[], Any]) -> Any:
-    """The result of an action of the backend; for a refusal or an exception, the content of the reply that says so."""
+def attempt(action: Callable[[], T]) -> T | Answer:
+    """The result of an action of the backend; for a refusal or an exception, the answer that says so."""
     try:
         return action()
     except Refusal as refusal:
-        return answer_to_json(refusal_answer(refusal))
-    except Trap as error:
-        return answer_to_json(Answer("trapped", message=describe_exception(error)))
-    except Deadlock as error:
-        return answer_to_json(Answer("deadlocked", message=describe_exception(error)))
-    except Invalid as error:
-        return answer_to_json(Answer("refused", cause="invalid", message=describe_exception(error)))
-    except NotImplementedError as error:
-        return answer_to_json(Answer("refused", cause="kernel", message=describe_exception(error)))
-    except RecursionError as error:
-        return answer_to_json(Answer("refused", cause="limit", message=describe_exception(error)))
+        return Answer("refused", cause=refusal.kind, message=refusal.message)
     except Exception as error:
-        return answer_to_json(Answer("error", message=describe_exception(error)))
+        kind, cause = next((kind, cause) for class_, kind, cause in ANSWERS if isinstance(error, class_))
+        return Answer(kind, cause=cause, message=describe_exception(error))
 
 
 def describe_exception(error: Exception) -> str:
