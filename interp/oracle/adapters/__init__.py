@@ -1,9 +1,10 @@
 """The backends of this package, and those that other packages register as entry points, by name.
 
     [project.entry-points."tagloom.backends"]
-    mine = "my_package:ADAPTER"
+    mine = "my_package:MyAdapter"
 
-The system of an adapter (interp/oracle/protocol.py) is imported in the process that serves it, and nowhere else.
+The class is an `Adapter` (interp/oracle/protocol.py). Its system is imported in the process that serves it, and nowhere
+else.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ BACKEND_GROUP = "tagloom.backends"
 BUILT_IN: dict[str, type[Adapter]] = {
     **python_source.ADAPTERS,
     **onnx_runtimes.ADAPTERS,
-    StableHloAdapter.name: StableHloAdapter,
+    "stablehlo": StableHloAdapter,
 }
 """The adapters of this package, by the names of their backends."""
 

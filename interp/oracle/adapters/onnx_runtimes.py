@@ -12,38 +12,23 @@ from ....core.program.program import Program
 from ....core.types import type_of
 from ....core.value import Value, normalize
 from ...exchange.export.walker import Refusal
-from ..protocol import CONSTRUCTS, Capabilities, Level
-from .settings import Settings
+from ..protocol import Capabilities, Level
+from .system import SystemAdapter
 
-ONNX_CONSTRUCTS = tuple(construct for construct in CONSTRUCTS if construct != "recursion")
-REFUSALS = ("NOT_IMPLEMENTED", "NotImplemented", "Could not find an implementation", "No Op registered")
-"""Words of messages by which a system says that it lacks a kernel."""
+REFUSALS = {
+    "NOT_IMPLEMENTED": "kernel",
+    "NotImplemented": "kernel",
+    "Could not find an implementation": "kernel",
+    "No Op registered": "kernel",
+    "can't be converted to MLDataType": "dtype",
+    "No corresponding Numpy type": "dtype",
+}
+"""Words of messages by which a system says that it lacks something, and the kind of what it lacks. ONNX Runtime takes
+and gives no arrays of bfloat16 in Python."""
 
 
-class OnnxAdapter:
+class OnnxAdapter(SystemAdapter):
     """Runs the model of a program. `prepare` makes the function that maps inputs by name to the results."""
-
-    name: str
-    module: str
-
-    flags: tuple[str, ...] = ()
-    """The optimisations that can be disabled."""
-    levels: tuple[Level, ...] = ()
-    """The ways to run a model, from the fewest parts of the system to all."""
-
-    def __init__(self, settings: Sequence[str] = ()) -> None:
-        self.level, self.disabled_flags = Settings.parse(settings, self.levels)
-        self.system = import_module(self.module)
-
-    def describe(self) -> Capabilities:
-        return Capabilities(
-            self.name,
-            self.system.__version__,
-            "Python",
-            constructs=ONNX_CONSTRUCTS,
-            flags=self.flags,
-            levels=self.levels,
-        )
 
     def prepare(self, model: Any) -> Callable[[dict[str, Any]], Sequence[Any]]:
         raise NotImplementedError
@@ -63,13 +48,14 @@ class OnnxAdapter:
         return compute
 
     def attempt(self, action: Callable[[], Any]) -> Any:
-        """The result of an action; raises Refusal where the system lacks a kernel."""
+        """The result of an action; raises Refusal where the system lacks a kernel or a dtype."""
         try:
             return action()
         except Exception as error:
             line = str(error).splitlines()[0] if str(error) else type(error).__name__
-            if any(word in str(error) for word in REFUSALS):
-                raise Refusal("kernel", line) from error
+            for words, kind in REFUSALS.items():
+                if words in str(error):
+                    raise Refusal(kind, line) from error
             raise
 
 
@@ -78,7 +64,7 @@ class OnnxRuntimeAdapter(OnnxAdapter):
     ORT_ENABLE_BASIC and so on."""
 
     name, module = "onnxruntime", "onnxruntime"
-    flags: tuple[str, ...] = (
+    flags = (
         "ConstantFolding",
         "CommonSubexpressionElimination",
         "EliminateIdentity",
@@ -116,8 +102,8 @@ class UnoptimisedOnnxRuntimeAdapter(OnnxRuntimeAdapter):
 
     name = "onnxruntime-unoptimised"
 
-    def __init__(self) -> None:
-        super().__init__(["DISABLE_ALL"])
+    def __init__(self, settings: Sequence[str] = ()) -> None:
+        super().__init__(["DISABLE_ALL", *settings])
 
     def describe(self) -> Capabilities:
         return super().describe()._replace(flags=(), levels=())

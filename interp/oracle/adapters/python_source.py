@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import os
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -27,33 +26,18 @@ from ...exchange.export.python_source import (
 )
 from ...exchange.export.walker import Refusal
 from ..protocol import CONSTRUCTS, Capabilities, Level
-from .settings import Settings
+from .system import NON_RECURSIVE, Settings, SystemAdapter
 
 
-class PythonSourceAdapter:
+class PythonSourceAdapter(SystemAdapter):
     """Executes the source of a program, and calls its `main`."""
 
     dialect: Dialect
-    module: str
-    flags: tuple[str, ...] = ()
-    """The optimisations that can be disabled."""
-    levels: tuple[Level, ...] = ()
-    """The ways to run a program, from the fewest parts of the system to all."""
 
     def __init__(self, settings: Sequence[str] = ()) -> None:
-        self.level, self.disabled_flags = Settings.parse(settings, self.levels)
-        self.system = importlib.import_module(self.module)
-
-    def describe(self) -> Capabilities:
-        constructs = CONSTRUCTS if self.dialect.calls_recur else tuple(c for c in CONSTRUCTS if c != "recursion")
-        return Capabilities(
-            self.dialect.name,
-            self.system.__version__,
-            "Python",
-            constructs=constructs,
-            flags=self.flags,
-            levels=self.levels,
-        )
+        super().__init__(settings)
+        self.name = self.dialect.name
+        self.constructs = CONSTRUCTS if self.dialect.calls_recur else NON_RECURSIVE
 
     def compile(self, program: Program) -> Callable[[Sequence[Value]], Sequence[Value]]:
         namespace: dict[str, Any] = {}
@@ -124,7 +108,7 @@ XLA_PASSES: tuple[str, ...] = (
 def restrict_xla(settings: Sequence[str], levels: Sequence[Level]) -> None:
     """Have XLA leave out passes; at the level `unoptimised` all of them, and those of LLVM. It reads its flags once a
     process, before it is used."""
-    level, passes = Settings.parse(settings, levels)
+    level, passes = Settings.parse(settings, levels, XLA_PASSES)
     flags = [f"--xla_disable_hlo_passes={','.join(passes)}"] if passes else []
     if level == "unoptimised":
         flags = [f"--xla_disable_hlo_passes={','.join(XLA_PASSES)}", "--xla_backend_optimization_level=0"]
@@ -308,8 +292,8 @@ class TensorFlowFunctionAdapter(TensorFlowAdapter):
 class UnoptimisedTensorFlowAdapter(TensorFlowFunctionAdapter):
     """TensorFlow's graphs without Grappler."""
 
-    def __init__(self) -> None:
-        super().__init__(["unoptimised"])
+    def __init__(self, settings: Sequence[str] = ()) -> None:
+        super().__init__(["unoptimised", *settings])
 
     def describe(self) -> Capabilities:
         return super().describe()._replace(name="tensorflow-unoptimised", flags=(), levels=())

@@ -12,23 +12,19 @@ from ....core.program.program import Program
 from ....core.types import Type, type_of
 from ....core.value import Value, normalize
 from ...exchange.export.stablehlo import dense_text, to_stablehlo
-from ..protocol import CONSTRUCTS, Capabilities
+from .system import SystemAdapter
 
 
-class StableHloAdapter:
+class StableHloAdapter(SystemAdapter):
     """StableHLO's interpreter. It optimises nothing, and so has no flags and no levels."""
 
-    name = "stablehlo"
+    name, module, language = "stablehlo of jaxlib", "jaxlib", "C++"
 
-    def __init__(self) -> None:
+    def __init__(self, settings: Sequence[str] = ()) -> None:
+        super().__init__(settings)
         self.ir = import_module("jaxlib.mlir.ir")
         self.interpreter = import_module("jaxlib.mlir.dialects.stablehlo")
-        self.version = import_module("jaxlib").__version__
         self.context = import_module("jax.interpreters.mlir").make_ir_context()
-
-    def describe(self) -> Capabilities:
-        constructs = tuple(construct for construct in CONSTRUCTS if construct != "recursion")
-        return Capabilities("stablehlo of jaxlib", self.version, "C++", constructs=constructs)
 
     def compile(self, program: Program) -> Callable[[Sequence[Value]], Sequence[Value]]:
         text = to_stablehlo(program)

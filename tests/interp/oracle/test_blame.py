@@ -15,7 +15,7 @@ from support.twins.wrong_backends import (
     RightBackend,
     SwappedCarry,
 )
-from tagloom.interp.oracle.adapters import BUILT_IN, DIALECTS
+from tagloom.interp.oracle.adapters import BUILT_IN, DIALECTS, load_adapter
 from tagloom.interp.oracle.blame import find_blame, find_first_level
 from tagloom.interp.oracle.fuzz import judge_case
 from tagloom.interp.oracle.generate import FuzzCase, generate_case
@@ -112,6 +112,13 @@ def test_every_compiler_has_flags_or_levels() -> None:
     assert with_flags - {"tensorflow-unoptimised", "onnxruntime-unoptimised"} == compilers
     with_levels = {name for name, adapter in BUILT_IN.items() if getattr(adapter, "levels", ())}
     assert with_levels - {"tensorflow-unoptimised", "onnxruntime-unoptimised"} == {*compilers, "torch-compiled"}
+
+
+@pytest.mark.full
+def test_an_unknown_setting_is_refused() -> None:
+    """A word that names no level and no optimisation is an error, and is not ignored."""
+    with pytest.raises(tl.Usage, match="no such level, and no such optimisation"):
+        load_adapter("numpy", ["folding"])
 
 
 def test_each_dialect_has_a_backend() -> None:
