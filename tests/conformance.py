@@ -1,8 +1,8 @@
 """`python tests/conformance.py [NAME ...]` makes docs/conformance.html and its data anew, with all systems.
 
-A backend stays in the report if its version is the same and the same things were tried; NAMEs run in any case. The
-files are written whenever a backend is through, so a run that was ended goes on where it was. A backend that does not
-start stays as it was.
+Without NAMEs, a backend stays in the report if its version is the same and the same things were tried; with NAMEs,
+these run, and all others stay. The files are written whenever a backend is through, so a run that was ended goes on
+where it was. A backend that does not start stays as it was.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ def main(*names: str) -> None:
             data.with_suffix(".html").write_text(report_to_html(document))
 
     with ThreadPoolExecutor(os.cpu_count()) as pool:
-        list(pool.map(refresh, PROGRAMS))
+        list(pool.map(refresh, names or PROGRAMS))
 
 
 if __name__ == "__main__":
