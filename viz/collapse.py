@@ -7,6 +7,7 @@ or token is lost: a folded box counts the badges inside it, a merged arrow has t
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
@@ -116,8 +117,8 @@ def middle_iterations(cluster: Cluster) -> Iterator[list[Cluster]]:
 
 
 def find_clusters(view: View, subjects: Iterable[str]) -> set[str]:
-    """The clusters of functions and loops, named as `fib`, `loop` or `fib.loop` (in a run, all iterations of the
-    loop); raises Usage for a name without a cluster."""
+    """The clusters of functions, loops, branches and helpers, named as `fib`, `loop` or `fib.loop` (in a run, all
+    iterations of the loop); raises Usage for a name without a cluster."""
     matches = set[str]()
     clusters = [cluster for cluster in view.root.walk() if cluster.subject]
     for subject in subjects:
@@ -125,7 +126,7 @@ def find_clusters(view: View, subjects: Iterable[str]) -> set[str]:
         if not matching_names:
             names = [cluster.subject for cluster in clusters]
             hint = hints.suggest_name(subject, names) or f"choose from {', '.join(names[:20])}"
-            raise Usage("there is no function or loop of this name", got=repr(subject), hint=hint)
+            raise Usage("there is no function, loop, branch or helper of this name", got=repr(subject), hint=hint)
         matches.update(matching_names)
     return matches
 
@@ -166,6 +167,35 @@ def collapse_clusters(view: View, names: Iterable[str] | Mapping[str, str]) -> V
         view.root, names if isinstance(names, Mapping) else {name: name for name in names}, box_of
     )
     return _fold_view(view, collapsed, box_of)
+
+
+def remove_branch_frames(view: View) -> View:
+    """The view of a graph without the frames of branches; their boxes are in the cluster around them. Programs, whose
+    branches are parts of a cond, are unchanged."""
+    root = view.root.copy()
+    for cluster in root.walk():
+        boxes, inner_clusters = dict(cluster.boxes), list[Cluster]()
+        waiting = list(reversed(cluster.clusters))
+        while waiting:
+            inner = waiting.pop()
+            if inner.kind == "branch" and cluster.kind != "cond":
+                boxes |= inner.boxes
+                waiting += reversed(inner.clusters)
+            else:
+                inner_clusters.append(inner)
+        if len(boxes) > len(cluster.boxes):
+            cluster.boxes = dict(sorted(boxes.items(), key=lambda item: node_order(item[0])))
+        cluster.clusters = inner_clusters
+    return replace(view, root=root)
+
+
+def node_order(box: str) -> float:
+    """The number of the first node in a box of a graph; boxes of folded clusters come last.
+
+    >>> node_order("n12"), node_order("g3"), node_order("cluster_0_1")
+    (12, 3, inf)
+    """
+    return int(box[1:]) if box[1:].isdigit() else math.inf
 
 
 def fold_bundles(view: View, unfolded: Collection[str] = ()) -> View:

@@ -1,5 +1,5 @@
-"""A view of a flat graph: a cluster for each function, inside it one for each loop and each call of a Python helper,
-and inside these one for each reverse pass.
+"""A view of a flat graph: a cluster for each function, inside it one for each loop, each branch and each call of a
+Python helper, and inside these one for each reverse pass.
 
 The cluster of a loop contains its gates (enter, next_iteration, exit, reenter, back). The layout follows the tokens of
 one activation from top to bottom: an edge that enters another activation (a next iteration, a call of the same
@@ -18,6 +18,7 @@ from ..core.ops.effects import EFFECT_OPS, resource_of
 from ..core.program.program import UniqueNames
 from ..core.tag import ENVIRONMENT, Site
 from ..interp.queries.adjoints import AdjointPartners
+from .branches import Branch, BranchFinder
 from .bundles import find_bundles
 from .labels import NodeLabels, cluster_title, phase_title
 from .scopes import NameScope, find_scopes
@@ -32,8 +33,9 @@ _OUTPUT_LABELS = {
 }
 """The labels of the outputs of ops that have several."""
 
-_ClusterPath: TypeAlias = tuple[tuple[ContextOwner | NameScope, int], ...]
-"""A function and the loops and scopes around a node in it, outermost first, each with the node's phase there."""
+_ClusterPath: TypeAlias = tuple[tuple[ContextOwner | Branch | NameScope, int], ...]
+"""A function and the loops, branches and scopes around a node in it, outermost first, each with the node's phase
+there."""
 
 
 def graph_view(graph: Graph) -> View:
@@ -63,6 +65,7 @@ def draw_nodes(view: View, graph: Graph) -> None:
     marks = pair_marks(graph, phases)
     clusters: dict[_ClusterPath, Cluster] = {}
     subjects, scopes = UniqueNames(reserved_names=()), find_scopes(graph)
+    branches = BranchFinder(graph, phases, scopes)
     for number, node in enumerate(graph.nodes):
         loops = [
             loop
@@ -70,12 +73,14 @@ def draw_nodes(view: View, graph: Graph) -> None:
             if loop.function == node.function
         ]
         homes: list[ContextOwner] = [node.function, *loops]
-        inner = [begins.get(loop, number) for loop in loops]
-        path = insert_scopes(
-            tuple((home, phases.phase_at(home, at)) for home, at in zip(homes, [*inner, number], strict=True)),
-            [scopes[at] for at in [*inner, number]],
-        )
-        cluster = find_or_add_cluster(view, clusters, path, subjects)
+        path: list[tuple[ContextOwner | Branch | NameScope, int]] = []
+        inner_scopes: list[tuple[NameScope, ...]] = []
+        for home, inner in zip(homes, [*loops, None], strict=True):
+            at = number if inner is None else begins.get(inner, number)
+            around = branches.around_node(number) if inner is None else branches.around_loop(inner, at)
+            path += [(home, phases.phase_at(home, at)), *((branch, 0) for branch in around)]
+            inner_scopes += [scopes[begin] for begin in [*(branch.switch for branch in around), at]]
+        cluster = find_or_add_cluster(view, clusters, insert_scopes(tuple(path), inner_scopes), subjects, words)
         where = f" ({node.location})" if node.location else ""
         title, subtitle = words.label_lines(number)
         mark, partners = marks.get(number, ("", ""))
@@ -120,21 +125,31 @@ def insert_scopes(path: _ClusterPath, scopes: Sequence[tuple[NameScope, ...]]) -
 
 
 def find_or_add_cluster(
-    view: View, clusters: dict[_ClusterPath, Cluster], path: _ClusterPath, subjects: UniqueNames
+    view: View, clusters: dict[_ClusterPath, Cluster], path: _ClusterPath, subjects: UniqueNames, labels: NodeLabels
 ) -> Cluster:
-    """The cluster of a function, of a loop or scope in it, or of a phase of one; added to the cluster around it if
-    missing."""
+    """The cluster of a function, of a loop, branch or scope in it, or of a phase of one; added to the cluster around it
+    if missing."""
     if path not in clusters:
         *parents, (home, phase) = path
         if phase:
-            outer, title = find_or_add_cluster(view, clusters, (*parents, (home, 0)), subjects), phase_title(phase)
+            outer, title = (
+                find_or_add_cluster(view, clusters, (*parents, (home, 0)), subjects, labels),
+                phase_title(phase),
+            )
             clusters[path] = outer.add_cluster("pullback", title, f"{title} of {home}", f"{home}.{title}")
         elif isinstance(home, NameScope):
-            outer = find_or_add_cluster(view, clusters, tuple(parents), subjects)
+            outer = find_or_add_cluster(view, clusters, tuple(parents), subjects, labels)
             subject = subjects.fresh_name(f"{next(name for name, _ in parents if isinstance(name, str))}.{home.name}")
             clusters[path] = outer.add_cluster("scope", home.name, f"the helper {home.name}", subject)
+        elif isinstance(home, Branch):
+            outer = find_or_add_cluster(view, clusters, tuple(parents), subjects, labels)
+            name, condition = labels.value_name(home.predicate), labels.predicate_formula(home.predicate)
+            word, subject = ("if", f"{name}_then") if home.outcome else ("if not", f"{name}_else")
+            title, function = f"{word} {condition}", next(name for name, _ in parents if isinstance(name, str))
+            subject = subjects.fresh_name(f"{function}.{subject}")
+            clusters[path] = outer.add_cluster("branch", title, f"the branch {title}", subject)
         elif isinstance(home, Site):
-            outer = find_or_add_cluster(view, clusters, tuple(parents), subjects)
+            outer = find_or_add_cluster(view, clusters, tuple(parents), subjects, labels)
             clusters[path] = outer.add_cluster("loop", cluster_title("while", home.name), f"loop {home}", str(home))
         else:
             clusters[path] = view.root.add_cluster("function", home, f"function {home}", home)

@@ -105,6 +105,11 @@ class NodeLabels:
             return str(literal)
         return " | ".join(map(self.value_name, self._sources.get(Edge(number, port), ()))) or "?"
 
+    def predicate_formula(self, source: OutputRef) -> str:
+        """The formula of a predicate, such as `n <= 1`; its name if it comes from a routing node or an argument."""
+        is_op = source.node >= 0 and self._graph.nodes[source.node].op in OPS
+        return self.label_lines(source.node)[0] if is_op else self.value_name(source)
+
     def value_name(self, source: OutputRef) -> str:
         """The name of a value; the outputs of a switch, an enter and a back have the name of their input."""
         visited_nodes = set()

@@ -2,8 +2,8 @@
 
 The size of a picture is estimated and not measured, because a layout takes Graphviz up to a second. Functions stand one
 above the other, or side by side, whichever fits the screen better; if neither fits, long titles are wrapped. If that is
-not enough, bundles are drawn as one box each; then clusters are folded: calls of Python helpers, reverse passes, called
-functions, and at last loops and branches. What still fits afterwards is unfolded again.
+not enough, branches lose their frames, or bundles are drawn as one box each; then clusters are folded: calls of Python
+helpers, reverse passes, called functions, and at last loops and branches. What still fits afterwards is unfolded again.
 
 The size that an SVG names is then exact: a picture whose letters stay legible is as large as the screen at most.
 """
@@ -18,7 +18,14 @@ from operator import itemgetter
 from typing import NamedTuple
 
 from ..core.errors import plural
-from .collapse import ClusterSizes, clusters_by_depth, collapse_clusters, find_clusters, fold_bundles
+from .collapse import (
+    ClusterSizes,
+    clusters_by_depth,
+    collapse_clusters,
+    find_clusters,
+    fold_bundles,
+    remove_branch_frames,
+)
 from .size_estimate import PictureSize, estimate_size
 from .style import SMALL_FONT_SIZE
 from .view import Cluster, View
@@ -53,9 +60,13 @@ class Folding(NamedTuple):
     """The subjects of the bundles that are drawn in full nevertheless."""
     clusters: tuple[str, ...] = ()
     """The names of the clusters that are drawn as one box each."""
+    has_branches: bool = True
+    """Whether the branches of conds have frames."""
 
     def apply(self, view: View) -> View:
         """The view, folded."""
+        if not self.has_branches:
+            view = remove_branch_frames(view)
         bundled = fold_bundles(view, self.unfolded) if self.is_bundled else view
         return collapse_clusters(bundled, self.clusters) if self.clusters else bundled
 
@@ -76,9 +87,10 @@ def fit_screen(view: View, screen: PictureSize = SCREEN) -> View:
 
 
 def choose_folding(view: View, screen: PictureSize = SCREEN) -> Folding:
-    """The folding of a static view for a screen."""
-    if is_within(view, screen):
-        return Folding()
+    """The folding of a static view for a screen. Frames of branches are omitted before a cluster is folded."""
+    for folding in (Folding(), Folding(has_branches=False), Folding(True), Folding(True, has_branches=False)):
+        if is_within(folding.apply(view), screen):
+            return folding
     return Folding(True, (), tuple(fold_until_within(fold_bundles(view), screen)))
 
 
@@ -89,7 +101,15 @@ def adjust_folding(view: View, folding: Folding, folded: Collection[str], unfold
     unfolded_clusters = find_clusters(view, [name for name in unfolded if name not in bundles])
     clusters = unfold_clusters(view, folding.clusters, unfolded_clusters)
     own = sorted(find_clusters(view, folded))
-    return folding._replace(unfolded=bundles, clusters=tuple(dict.fromkeys([*clusters, *own])))
+    has_branches = folding.has_branches or not {*own, *unfolded_clusters}.isdisjoint(branch_names(view))
+    return folding._replace(
+        unfolded=bundles, clusters=tuple(dict.fromkeys([*clusters, *own])), has_branches=has_branches
+    )
+
+
+def branch_names(view: View) -> set[str]:
+    """The names of the clusters of branches."""
+    return {cluster.name for cluster in view.root.walk() if cluster.kind == "branch"}
 
 
 def unfold_clusters(view: View, folded: Sequence[str], unfolded: Collection[str]) -> list[str]:

@@ -40,8 +40,15 @@ def graph_problems(graph: Graph) -> list[Invalid]:
     The shape of nodes is checked first; types and control contexts only where the shape is right.
     """
     checker = _GraphChecker(graph)
-    shape = [*checker.check_nodes(), *checker.check_ports(), *checker.check_results()]
-    return shape or [*checker.check_types(), *ControlContexts(graph).problems]
+    return checker.check_shape() or [*checker.check_types(), *ControlContexts(graph).problems]
+
+
+def infer_contexts(graph: Graph) -> ControlContexts | None:
+    """The control contexts of a graph; None if it breaks a rule about shape or contexts."""
+    if _GraphChecker(graph).check_shape():
+        return None
+    contexts = ControlContexts(graph)
+    return None if contexts.problems else contexts
 
 
 class _GraphChecker:
@@ -49,6 +56,10 @@ class _GraphChecker:
         self.graph = graph
         self.sources = graph.sources()
         self.called_sites = {ENVIRONMENT, *(site for site, _ in graph.calls)}
+
+    def check_shape(self) -> list[Invalid]:
+        """V7, V8 and V15."""
+        return [*self.check_nodes(), *self.check_ports(), *self.check_results()]
 
     def check_nodes(self) -> Iterator[Invalid]:
         """V7."""

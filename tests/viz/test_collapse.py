@@ -132,7 +132,7 @@ def test_clusters_are_named() -> None:
     }
     assert titles == {"square": ["square"], "loop": ["while loop"]}
     assert find_clusters(view, ["main.loop"]) == find_clusters(view, ["loop"]) and find_clusters(view, []) == set()
-    with pytest.raises(tl.Usage, match="there is no function or loop of this name"):
+    with pytest.raises(tl.Usage, match="there is no function, loop, branch or helper of this name"):
         find_clusters(view, ["squares"])
     small = collapse_clusters(view, find_clusters(view, ["square"]))
     assert [box.title for box in small.boxes.values() if box.kind == "folded"] == ["square"]

@@ -66,7 +66,7 @@ def test_functions_and_loops_are_clusters(case: Case) -> None:
     functions = {(node.function,) for node in graph.nodes}
     loops = {node.site for node in graph.nodes if node.site is not None and node.site.kind == "loop"}
     assert {path for path in drawing.titles if len(path) == 1} == functions
-    helpers = sum(cluster.kind == "scope" for cluster in graph_view(graph).root.walk())
+    helpers = sum(cluster.kind in ("scope", "branch") for cluster in graph_view(graph).root.walk())
     assert len(drawing.titles) == len(functions) + len(loops) + helpers
     for number, node in enumerate(graph.nodes):
         path = drawing.paths[f"n{number}"]

@@ -129,7 +129,8 @@ def test_scopes_by_hand() -> None:
     """`with tl.scope(name):` frames what is traced inside it, in branches, loops and other scopes; helpers that are
     called there are inside. It adds no node."""
     ((function, inside),) = nested_titles(graph_view(named_parts.graph).root)
-    parts = [("sigmoid", []), ("large", []), ("while loop", [("step", [])]), ("encoder", [])]
+    large = ("if multiply_2 > 0.5", [("large", [])])
+    parts = [("sigmoid", []), large, ("while loop", [("step", [])]), ("encoder", [])]
     assert function == "named_parts" and inside == [("encoder", parts)]
     assert named_parts(0.3, 3) == named_parts.run(0.3, 3).value
 

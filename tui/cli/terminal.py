@@ -10,6 +10,7 @@ from typing import TextIO
 from ...core.errors import TagloomError
 from ...core.escape import escape_controls, escape_line
 from ...interp.records.documents import error_text
+from ...viz.collapse import remove_branch_frames
 from ...viz.terminal.drawing import HEIGHT, WIDTH, draw_cells
 from ...viz.terminal.grid import to_text
 from ...viz.view import View
@@ -40,14 +41,15 @@ def has_colours() -> bool:
 
 
 def terminal_text(view: View) -> str:
-    """A view as text for stdout, as wide as the terminal if possible, with its caption and a legend of its signs."""
+    """A view as text for stdout, as wide as the terminal if possible, with its caption and a legend of its signs.
+    Branches have no frames, whose titles would be cut by the lines through them."""
     size = (
         get_terminal_size((WIDTH, HEIGHT))
         if sys.stdout is not None and sys.stdout.isatty()
         else os.terminal_size((WIDTH, HEIGHT))
     )
     # The caption and the next prompt take a line each.
-    drawing = draw_cells(view, width=size.columns, height=size.lines - 2)
+    drawing = draw_cells(remove_branch_frames(view), width=size.columns, height=size.lines - 2)
     looks = {"unicode": has_unicode(), "colours": has_colours()}
     if not drawing.fits:
         columns, rows = drawing.size

@@ -10,7 +10,15 @@ from ...core.graph.graph import Graph
 from ...core.tag import Tag
 from ...viz.collapse import folding_order
 from ...viz.graph_view import graph_view
-from ...viz.screen import SCREEN, Folding, adjust_folding, arrange_functions, best_arrangement, choose_folding
+from ...viz.screen import (
+    SCREEN,
+    Folding,
+    adjust_folding,
+    arrange_functions,
+    best_arrangement,
+    branch_names,
+    choose_folding,
+)
 from ...viz.size_estimate import PictureSize
 from ...viz.state_view import overlay_state
 from ...viz.terminal.badges import CellPositions, cell_positions
@@ -42,7 +50,8 @@ class LayoutRequest(NamedTuple):
     height: int
     zoom: int = 0
     """The zoom. At 0 the graph is folded for the pane, if it almost fits there with LEAST_BOXES boxes, or else as in
-    every other picture, for a screen. Each step doubles that screen; below 0 it is the pane."""
+    every other picture, for a screen, but without frames of branches. Each step doubles that screen; below 0 it is the
+    pane."""
     unfolded: tuple[str, ...] = ()
     """The functions, loops and bundles that the user has unfolded."""
     is_full: bool = False
@@ -81,7 +90,9 @@ class LayoutRequest(NamedTuple):
             folding = choose_folding(view, self.pane)
             if best_arrangement(folding.apply(view), self.pane)[0] <= MAX_EXCESS:
                 return folding
-        return choose_folding(view, self.screen)
+        folding = choose_folding(view, self.screen)
+        has_branches = self.zoom != 0 or not branch_names(view).isdisjoint(folding.clusters)
+        return folding._replace(has_branches=folding.has_branches and has_branches)
 
 
 @dataclass(frozen=True, slots=True)

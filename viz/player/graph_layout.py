@@ -24,7 +24,7 @@ from ..graph_view import graph_view
 from ..operand_order import order_operands
 from ..pictures import trim_view
 from ..render import ProgressCallback, render_svgs
-from ..screen import SCREEN, Folding, arrange_functions, folding_notes, unfold_clusters
+from ..screen import SCREEN, Folding, arrange_functions, branch_names, folding_notes, unfold_clusters
 from ..style import BLACK, GREY, PALETTE
 from ..view import Bundle, View, ViewArrow
 
@@ -125,6 +125,7 @@ def unfolded_plans(full_view: View, view: View, *, full: bool) -> Iterator[Playe
     boxes = view.boxes
     is_bundled = not full and not any(name in boxes for bundle in full_view.bundles for name in bundle.members)
     folded = [cluster.name for cluster in full_view.root.walk() if cluster.name in boxes]
+    has_branches = bool(folded) or bool(branch_names(view))
     numbers: dict[str, int] = {}
     for part in folded_parts(full_view, folded, full_view.bundles if is_bundled else ()):
         if len(numbers) + 1 == MAX_PLANS:
@@ -132,7 +133,8 @@ def unfolded_plans(full_view: View, view: View, *, full: bool) -> Iterator[Playe
         if part.outer and part.outer not in numbers:
             continue
         clusters = unfold_clusters(full_view, folded, [part.outer if part.bundle else part.box])
-        unfolded = Folding(is_bundled, (part.bundle,) if part.bundle else (), tuple(clusters)).apply(full_view)
+        bundles = (part.bundle,) if part.bundle else ()
+        unfolded = Folding(is_bundled, bundles, tuple(clusters), has_branches=has_branches).apply(full_view)
         if len(unfolded.boxes) <= MAX_BOXES:
             drawn = arrange_functions(unfolded, SCREEN)
             drawn.caption = "; ".join(filter(None, [full_view.caption, *folding_notes(full_view, drawn)]))

@@ -41,7 +41,7 @@ def draw_badges(
             row, column = positions[name][0]
             grid.set(row, column, grid[row][column]._replace(glyph=EMPHASIS_GLYPHS[0], ascii=EMPHASIS_GLYPHS[1]))
         if box.badges and name in positions:
-            draw_beside_box(grid, used_cells, max(positions[name]), box.badges, name)
+            draw_beside_box(grid, used_cells, min(positions[name]), max(positions[name]), box.badges, name)
     for number, arrow in enumerate(view.arrows):
         if arrow.emphasized:
             _embolden(grid, positions.get(number, ()))
@@ -121,16 +121,23 @@ def count_free_cells(grid: GridOverlay, row: int, column: int) -> int:
 
 
 def draw_beside_box(
-    grid: GridOverlay, used_cells: set[tuple[int, int]], last: tuple[int, int], badges: Sequence[Badge], name: str
+    grid: GridOverlay,
+    used_cells: set[tuple[int, int]],
+    first: tuple[int, int],
+    last: tuple[int, int],
+    badges: Sequence[Badge],
+    name: str,
 ) -> None:
-    """Draw badges to the right of a box, or over its end if there is no room."""
+    """Draw badges to the right of a box; if there is no room, the sign of the first one to the left of the box, or else
+    over its end. `first` and `last` are the ends of the box."""
     row, column = last
     room = count_free_cells(grid, row, column + 1)
     for variant in badge_variants(badges, name):
         if len(variant) <= room:
             _write_cells(grid, used_cells, row, column + 1, variant)
             return
-    _write_cells(grid, used_cells, row, column, variant)
+    is_left_free = first[1] > 0 and grid[row][first[1] - 1] == GridCell()
+    _write_cells(grid, used_cells, row, first[1] - 1 if is_left_free else column, variant)
 
 
 def draw_on_line(

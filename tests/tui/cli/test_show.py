@@ -236,8 +236,8 @@ def test_schedules_and_dark(tagloom: Any, folder: Path) -> None:
         (["add.py", "3", "4", "--at", "-1", "-o", "a.svg"], "events are counted from 0"),
         (["add.py", "3", "4", "--form", "profile", "-o", "a.png"], "a chart can only be drawn as svg"),
         (["add.py", "3", "4", "--form", "profile", "--schedule", "lifo", "-o", "a.svg"], "waves are counted"),
-        (["add.py", "3", "4", "--fold", "loop", "-o", "a.svg"], "there is no function or loop of this name"),
-        (["add.py", "--only", "mul", "-o", "a.svg"], "there is no function or loop of this name"),
+        (["add.py", "3", "4", "--fold", "loop", "-o", "a.svg"], "there is no function, loop, branch or helper"),
+        (["add.py", "--only", "mul", "-o", "a.svg"], "there is no function, loop, branch or helper of this name"),
         (["add.py", "3", "4", "--most", "0", "-o", "a.svg"], "a picture needs at least one box"),
         (
             ["add.py", "3", "4", "--form", "spacetime", "--only", "add", "-o", "a.svg"],
