@@ -115,9 +115,9 @@ def names_of_nodes(graph: Graph, numbers: Sequence[int]) -> str:
 
 
 def insert_scopes(path: _ClusterPath, scopes: Sequence[tuple[NameScope, ...]]) -> _ClusterPath:
-    """A path with scopes after the function or loop that they are in; `scopes` has those around each inner loop, and
-    last those around the node."""
-    result, outer = list[tuple[ContextOwner | NameScope, int]](), 0
+    """A path with scopes after the function, loop or branch that they are in; `scopes` has those around each inner loop
+    and branch, and last those around the node."""
+    result, outer = list[tuple[ContextOwner | Branch | NameScope, int]](), 0
     for home, inner_scopes in zip(path, scopes, strict=True):
         result += [home, *((scope, 0) for scope in inner_scopes[outer:])]
         outer = max(outer, len(inner_scopes))

@@ -199,6 +199,18 @@ def test_the_right_answer_is_in_sight(tab: Tab, live_page: Path) -> None:
 
 
 @pytest.mark.full
+def test_a_phone_shows_the_step_once(tab: Tab, live_page: Path) -> None:
+    """On a phone, the step is in the sentence only, and nothing is wider than the screen; a wide screen has both."""
+    tab.open(live_page, "#step=3")
+    width = "document.getElementById('position').getBoundingClientRect().width"
+    assert tab.run(width) > 10
+    with tab.screen_size(400, 800):
+        tab.open(live_page, "#step=3")
+        assert tab.run(width) <= 1 and tab.text("sentence").startswith(tab.text("position").split(",")[0])
+        assert tab.run("document.documentElement.scrollWidth") <= 400
+
+
+@pytest.mark.full
 def test_a_bad_address_is_ignored(tab: Tab, live_page: Path) -> None:
     """What an address says wrongly stays as it is."""
     tab.open(live_page, "#step=3&args=%zz&schedule=none&choices=1:d999;zzz;2:c7=%;3:i0.0.9999=5")
