@@ -57,7 +57,7 @@ class SymbolicText(RunString, Text):
     """
 
     __slots__ = ()
-    VALUE_HINT = "a string is not a value of a program: Python's print prints it when the program runs"
+    VALUE_HINT = "strings can be printed and returned; ops take numbers, such as the one that the string shows"
     """What to write where a program needs a value."""
 
     def __add__(self, other: Any) -> Any:

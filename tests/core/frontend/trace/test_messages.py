@@ -111,7 +111,7 @@ MESSAGES: dict[str, tuple[Callable[..., Any], Any, str, str]] = {
         lambda n: range(n)[0], 3, "only a for loop counts through a range with a symbolic bound", "tl.arange(n)",
     ),
     "a range as a result": (lambda n: range(n), 3, "this is not a value of a program", "tl.arange(n) makes an array"),
-    "a text as an array": (lambda x: tl.exp(str(x)), 2.0, "not a value of a program", "Python's print prints it"),
+    "a text as an array": (lambda x: tl.exp(str(x)), 2.0, "not a value of a program", "printed and returned"),
     "an annotation of Python": (annotated_by_dict, {"a": 2.0}, "not a type", "leave out the annotation"),
     "a generator": (generate, 2.0, "generate is a generator, and returns no value", "append to a list, and return it"),
     "np.add.reduce": (lambda x: np.add.reduce(x), VECTOR, "np.add.reduce needs a concrete value", "write tl.sum(x)"),
