@@ -88,7 +88,7 @@ _programs: WeakKeyDictionary[Image, BlockProgram | None] = WeakKeyDictionary()
 
 
 _generations: dict[Image, BlockGeneration] = {}
-"""What runs have begun to generate, the latest last. It refers to its image, so only a few are kept."""
+"""The generations that runs have begun, the latest last. Each refers to its image, so only a few are kept."""
 
 
 def block_program(image: Image) -> BlockProgram | None:
@@ -289,9 +289,13 @@ class PathSnapshot(NamedTuple):
 
 
 class _BlockWriter:
+    """Generates the text of the blocks of one image: `write` generates all, `write_block` one, `follow` the rest of a
+    path, `deliver` and `fire` one step of a path, `commit` its end."""
+
     def __init__(self, image: Image, ports_below: dict[int, int]) -> None:
+        """`ports_below` are those of an earlier generation, or empty."""
         self.image, self.ports_below = image, dict(ports_below)
-        """The port whose token was below one for this port, in the same frame, when both were sent."""
+        """By port, the port whose token lay below the token for this port, in the same frame, when both were sent."""
         self.nodes, self.ports = image.nodes.tolist(), image.ports.tolist()
         self.edges, self.routes = image.edges.tolist(), image.routes.tolist()
         self.sites, self.scopes = image.sites.tolist(), image.scopes.tolist()
@@ -307,8 +311,9 @@ class _BlockWriter:
         self.paths: list[tuple[Counter[int], Counter[int]]] = []
         self.block_numbers: dict[BlockKey, int] = {}
         self.pending_blocks: dict[BlockKey, None] = {}
+        """The blocks to be generated, in the order of the requests."""
         self.unlikely_blocks: dict[BlockKey, None] = {}
-        """The blocks that are requested, in order."""
+        """The same, for blocks that are generated only where the text is short."""
         self.written_blocks: set[BlockKey] = set()
         self.versions: Counter[int] = Counter()
         self.name_count = 0
@@ -593,27 +598,14 @@ class _BlockWriter:
                     return PathEnd()
                 path.has_moved_up = target.is_testable = True
         elif code in (Opcode.CALL, Opcode.NEXT_ITERATION):
-            found = self.find_target(path, frame, number, indent)
-            if isinstance(found, BranchTest):
-                return found
-            target, passed_value = found, ARGUMENT_UNIT - 1
+            entry = self.find_target(path, frame, number, indent)
+            if isinstance(entry, BranchTest):
+                return entry
+            target, passed_value = entry, ARGUMENT_UNIT - 1
         targets = self.find_targets(path, target, node, output, indent)
         if isinstance(targets, BranchTest | PathEnd):
             return targets
-        out = self.operand(frame, port, 0, token.word)
-        if code >= FIRST_KERNEL:
-            kernel = scalar_kernels()[code - FIRST_KERNEL]
-            operands = [self.operand(frame, port, n, token.word) for n in range(len(kernel.operands))]
-            operands = [self.name_word(path, operand, indent) for operand in operands]
-            if code >= first_trapping_opcode():
-                self.emit(indent, f"if traps({code}, {', '.join(operands[:2])}):")
-                self.emit(indent + 1, "break")
-            out = f"compute({code}, {', '.join(operands)})"
-            self.codes.add(code)
-        if node[NodeColumn.CAST]:
-            out = f"cast({node[NodeColumn.CAST]}, {self.name_word(path, out, indent)})"
-            self.casts.add(node[NodeColumn.CAST])
-        out = self.name_word(path, out, indent)
+        out = self.compute_word(path, frame, port, node, indent)
         bit, fired = self.ports[port][PortColumn.BIT], node[NodeColumn.FIRED_BIT]
         mask_word, required = node[NodeColumn.MASK_WORD], node[NodeColumn.REQUIRED_TOKENS]
         self.note_conflicts(frame, mask_word, bit | fired, indent)
@@ -636,6 +628,24 @@ class _BlockWriter:
         if targets:
             path.largest_stack = max(path.largest_stack, len(path.stack) - path.popped)
         return None
+
+    def compute_word(self, path: BlockPath, frame: FrameFacts, port: int, node: list[int], indent: int) -> str:
+        """The name of the word that a node sends, or the text of a number."""
+        word, code = path.stack[-1].word, node[NodeColumn.CODE]
+        out = self.operand(frame, port, 0, word)
+        if code >= FIRST_KERNEL:
+            kernel = scalar_kernels()[code - FIRST_KERNEL]
+            operands = [self.operand(frame, port, n, word) for n in range(len(kernel.operands))]
+            operands = [self.name_word(path, operand, indent) for operand in operands]
+            if code >= first_trapping_opcode():
+                self.emit(indent, f"if traps({code}, {', '.join(operands[:2])}):")
+                self.emit(indent + 1, "break")
+            out = f"compute({code}, {', '.join(operands)})"
+            self.codes.add(code)
+        if node[NodeColumn.CAST]:
+            out = f"cast({node[NodeColumn.CAST]}, {self.name_word(path, out, indent)})"
+            self.casts.add(node[NodeColumn.CAST])
+        return self.name_word(path, out, indent)
 
     def name_word(self, path: BlockPath, text: str, indent: int) -> str:
         """A name for the value of a text, or the text of a number."""

@@ -106,24 +106,17 @@ def build_delivery_table(image: Image) -> DeliveryTable:
 
 def fill_operand_columns(rows: WordArray, ports: WordArray) -> None:
     """Fill in the columns that locate the operands other than the delivered token."""
-    first, second, third = (
-        ports[:, PortColumn.OPERAND_0],
-        ports[:, PortColumn.OPERAND_1],
-        ports[:, PortColumn.OPERAND_2],
-    )
+    first, second = ports[:, PortColumn.OPERAND_0], ports[:, PortColumn.OPERAND_1]
+    third = ports[:, PortColumn.OPERAND_2]
     is_second = first != ~SCRATCH_WORD
     other = np.where(is_second, first, np.where(second == 0, ~0, second))
-    rows[:, DeliveryColumn.IS_SECOND], rows[:, DeliveryColumn.FRAME_MASK], rows[:, DeliveryColumn.PARTNER_WORD] = (
-        is_second,
-        ~(other >> 63),
-        other ^ (other >> 63),
-    )
-    is_odd, computes = (
-        (is_second & (second != 0) & (second != ~SCRATCH_WORD)) | (third != 0),
-        rows[:, DeliveryColumn.CODE] >= FIRST_KERNEL,
-    )
-    rows[is_odd & computes, DeliveryColumn.SPECIAL] |= 2
-    rows[is_odd & (rows[:, DeliveryColumn.CODE] == Opcode.SWITCH), DeliveryColumn.CODE] = Opcode.FALLBACK
+    rows[:, DeliveryColumn.IS_SECOND] = is_second
+    rows[:, DeliveryColumn.FRAME_MASK] = ~(other >> 63)
+    rows[:, DeliveryColumn.PARTNER_WORD] = other ^ (other >> 63)
+    has_other_operands = (is_second & (second != 0) & (second != ~SCRATCH_WORD)) | (third != 0)
+    codes = rows[:, DeliveryColumn.CODE]
+    rows[has_other_operands & (codes >= FIRST_KERNEL), DeliveryColumn.SPECIAL] |= 2
+    rows[has_other_operands & (codes == Opcode.SWITCH), DeliveryColumn.CODE] = Opcode.FALLBACK
 
 
 def scalar_path_nodes(image: Image) -> npt.NDArray[np.bool_]:
@@ -150,7 +143,7 @@ class _PortListBuilder:
         self.entries = [0]
 
     def append_lists(self, spans: WordArray) -> WordArray:
-        """Append a list for each (begin, end) in `parts`; returns where each begins, 0 for an empty one."""
+        """Append a list of edges for each (begin, end) of `spans`; returns where each begins, 0 for an empty one."""
         begins = []
         for begin, end in spans.tolist():
             begins.append(len(self.entries) if begin < end else 0)

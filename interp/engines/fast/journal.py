@@ -107,7 +107,7 @@ def note_scalar_firing(
 
 
 def note_release(a: Any, r: Any, row: Any) -> None:
-    """Note a throttled token that joins the flight; `held` is the address of its row."""
+    """Note a throttled token that joins the flight; `row` is the address of its row."""
     journal = peek(a, Address.JOURNAL) + (peek(r, Register.JOURNAL_LENGTH) << 3)
     poke(journal, 0, JournalItem.RELEASE)
     poke(journal, JournalWord.TOKEN, peek(row, ThrottledColumn.TOKEN))

@@ -271,10 +271,10 @@ class ExitReason(IntEnum):
     TOKEN_LIMIT = 6
     RESULTS_COMPLETE = 7
     """All results have arrived, and the run ends there."""
-    STOP_CONDITION = 9
-    """The run may have to stop before the next step."""
     SECOND_TOKEN = 8
     """A second token arrived at a port, against S4: no valid graph does that."""
+    STOP_CONDITION = 9
+    """The run may have to stop before the next step."""
     IDLE = 10
     """This core of a parallel run has no work."""
     FUTURES_FULL = 11

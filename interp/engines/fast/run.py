@@ -402,7 +402,7 @@ class FastRun:
         )
 
     def outcome(self, stop_error: TagloomError | None, structure: TreeDef) -> Outcome:
-        """The outcome of the run; `stopped` is the error that ended it, if any."""
+        """The outcome of the run; `stop_error` is the error that ended it, if any."""
         state = self.origin_state
         state.records.clear()
         state.results, state.trap_events, state.cells = result_values(self.store), self.host.traps, self.host.cells

@@ -295,7 +295,7 @@ def throttled_tokens(store: TokenStore, tags: dict[int, Tag]) -> Iterator[tuple[
 
 
 def decode_token(store: TokenStore, tags: dict[int, Tag], port_index: int, frame: int, word: int) -> Token:
-    """The token for port `at` of the image, under the tag of a frame."""
+    """The token for a port of the image, under the tag of a frame."""
     image = store.image
     number = int(image.ports[port_index, PortColumn.NODE])
     return Token(

@@ -298,7 +298,7 @@ class TokenStore:
         self._is_address_table_stale = True
 
     def reserve_ring(self, tokens: int) -> None:
-        """Make room for `more` more tokens in flight."""
+        """Make room for this number of further tokens in flight."""
         r = self.registers
         length = int(r[Register.FLIGHT_LENGTH])
         size = next_power_of_two(length + int(r[Register.THROTTLED]) + tokens + 1)
