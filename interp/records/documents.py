@@ -74,10 +74,13 @@ class TagTable:
             tag = tag.parent
         number = self.numbers[tag]
         for tag in reversed(new):
-            site = self.sites.setdefault(tag.site, len(self.sites))
-            self.rows.append([number, site, tag.iteration])
+            self.rows.append([number, self.add_site(tag.site), tag.iteration])
             number = self.numbers[tag] = len(self.rows)
         return number
+
+    def add_site(self, site: Site) -> int:
+        """The number of a site, which is added unless it is there."""
+        return self.sites.setdefault(site, len(self.sites))
 
 
 def read_sites(cursor: JsonCursor) -> tuple[Site, ...]:

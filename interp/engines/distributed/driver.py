@@ -27,7 +27,7 @@ from __future__ import annotations
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Sequence
 from enum import Enum
-from typing import Any
+from typing import Any, TypeAlias
 
 from ....core.errors import Crash, TagloomError
 from ....core.tag import Tag
@@ -63,6 +63,10 @@ MAX_DEATHS_WITHOUT_PROGRESS = 10
 reason."""
 
 
+CheckpointWriter: TypeAlias = Callable[[list[Any], Iterable[FiringResult]], None]
+"""Writes a checkpoint: the stores of each worker, and the results of effects that these do not contain."""
+
+
 class Phase(Enum):
     """What the workers do: they work; they are paused, and messages are still on their way; or they send their
     stores."""
@@ -83,13 +87,12 @@ class Driver:
         limits: Limits,
         monitor: LimitMonitor,
         saved_run: SavedRun | None = None,
-        write_checkpoint: Callable[[list[Any], Iterable[FiringResult]], None] | None = None,
+        write_checkpoint: CheckpointWriter | None = None,
         *,
         has_timeline: bool = False,
     ) -> None:
         """`state` is the first state of the run; its world performs the effects. With a `saved_run`, that run continues
-        instead. `write_checkpoint` gets each checkpoint: the stores, and the results of effects that these do not
-        contain."""
+        instead. `write_checkpoint` gets each checkpoint."""
         graph = state.graph
         self._graph, self._world, self._limits, self._monitor = graph, state.world, limits, monitor
         self._ranks, self._pool = range(worker_count), pool

@@ -10,6 +10,7 @@ from functools import partial
 from typing import ClassVar, Literal, NamedTuple
 
 from ....core.errors import TagloomError, Usage
+from ....core.graph.graph import Graph
 from ....core.value import Value
 from ...machine.fire import loop_bounds
 from ...machine.schedule import BY_HAND
@@ -23,7 +24,7 @@ from ..interrupt import interrupt_at_once, interrupt_between_steps
 from ..limits import LimitMonitor, Limits, resolve_limits
 from ..protocol import Job, RunOptions
 from ..reference import admit_arguments, first_state
-from .driver import Driver
+from .driver import CheckpointWriter, Driver
 from .event_log import StampOrder, repeat_firings, require_same_firings
 from .messages import WorkerFailure
 from .network import NetworkLinks, NetworkPool
@@ -83,14 +84,7 @@ def run_on_workers(job: Job, arguments: Sequence[object], options: RunOptions) -
     worker_limit = None if options.workers is None else check_workers(options.workers, DEFAULT_WORKERS)
     cluster = parse_cluster(options.cluster)
     admitted = admit_arguments(job.graph, arguments)
-    checkpoint_path, saved_run, write_checkpoint = options.checkpoint, None, None
-    if checkpoint_path is None:
-        checkpoint_path = options.resume
-    if checkpoint_path is not None:
-        prepare_path(checkpoint_path)
-        digest = run_digest(job.graph, admitted, options.seed)
-        write_checkpoint = partial(write_run, checkpoint_path, digest)
-        saved_run = None if options.resume is None else read_run(options.resume, job.graph, digest)
+    saved_run, write_checkpoint = open_checkpoint(job.graph, admitted, options)
     if worker_limit is None and saved_run is not None:
         worker_limit = len(saved_run.stores)
     placement = find_placement(job.graph, is_soft=options.soft_placement, worker_count=worker_limit)
@@ -98,35 +92,8 @@ def run_on_workers(job: Job, arguments: Sequence[object], options: RunOptions) -
     state = first_state(job.graph, admitted, options.schedule, options.seed, options.k, options.world)
     with refuse_contradictions(options.resume), interrupt_between_steps() as interrupt:
         monitor = LimitMonitor(limits.seconds, limits.bytes, interrupt)
-        share = worker_limits(limits, worker_count, has_processes=cluster.kind != "network")
-
         has_timeline = options.timeline or options.keep is not None
-
-        def new_worker(links: NetworkLinks, order: str, epoch: int) -> Worker:
-            return Worker(
-                job.graph,
-                links,
-                worker_count,
-                monitor,
-                share,
-                options.seed,
-                order,
-                epoch,
-                placement.ranks,
-                has_timeline=has_timeline,
-            )
-
-        pool: WorkerPool
-        if cluster.kind == "network":
-            has_checkpoints = checkpoint_path is not None
-            pool = NetworkPool(worker_count, cluster.seed, new_worker, has_checkpoints=has_checkpoints)
-        else:
-            worker_pool = ProcessPool if cluster.kind == "processes" else RayPool
-            job_document = worker_job(
-                job.graph, worker_count, share, options.seed, placement.ranks, has_timeline=has_timeline
-            )
-            pool = worker_pool(job_document)
-        with closing(pool):
+        with closing(start_pool(job.graph, options, cluster, placement, worker_count, limits, monitor)) as pool:
             driver = Driver(
                 state, worker_count, pool, limits, monitor, saved_run, write_checkpoint, has_timeline=has_timeline
             )
@@ -134,15 +101,6 @@ def run_on_workers(job: Job, arguments: Sequence[object], options: RunOptions) -
         if getattr(driver.error, "limit", None) == "interrupt":
             interrupt.acknowledge()
         stores = driver.stores()
-        cluster_use = ClusterUse(
-            worker_count,
-            dict(driver.messages),
-            driver.checkpoints,
-            driver.deaths,
-            placement.devices,
-            tuple(driver.timeline) if options.timeline else (),
-            unmet_constraints=placement.unmet,
-        )
         outcome = build_outcome(
             stores.state,
             stores.meter.stats(stores.state),
@@ -151,9 +109,70 @@ def run_on_workers(job: Job, arguments: Sequence[object], options: RunOptions) -
             schedule="waves",
             engine="distributed",
             structure=job.structure,
-            cluster=cluster_use,
+            cluster=cluster_use(driver, placement, worker_count, has_timeline=options.timeline),
         )
         return outcome if options.keep is None else keep_events(outcome, admitted, options, driver, stores.state)
+
+
+def open_checkpoint(
+    graph: Graph, arguments: Sequence[Value], options: RunOptions
+) -> tuple[SavedRun | None, CheckpointWriter | None]:
+    """The run from which this one goes on, and what writes its checkpoints to a file; None without the options. Raises
+    Usage for a file that cannot be written, or that is not a checkpoint of this run."""
+    path = options.resume if options.checkpoint is None else options.checkpoint
+    if path is None:
+        return None, None
+    prepare_path(path)
+    digest = run_digest(graph, arguments, options.seed)
+    saved_run = None if options.resume is None else read_run(options.resume, graph, digest)
+    return saved_run, partial(write_run, path, digest)
+
+
+def start_pool(
+    graph: Graph,
+    options: RunOptions,
+    cluster: ClusterName,
+    placement: WorkerPlacement,
+    worker_count: int,
+    limits: Limits,
+    monitor: LimitMonitor,
+) -> WorkerPool:
+    """Start the workers of a run. Raises Usage where that is impossible."""
+    share = worker_limits(limits, worker_count, has_processes=cluster.kind != "network")
+    has_timeline = options.timeline or options.keep is not None
+
+    def new_worker(links: NetworkLinks, order: str, epoch: int) -> Worker:
+        return Worker(
+            graph,
+            links,
+            worker_count,
+            monitor,
+            share,
+            options.seed,
+            order,
+            epoch,
+            placement.ranks,
+            has_timeline=has_timeline,
+        )
+
+    if cluster.kind == "network":
+        has_checkpoints = options.checkpoint is not None or options.resume is not None
+        return NetworkPool(worker_count, cluster.seed, new_worker, has_checkpoints=has_checkpoints)
+    pool_class = ProcessPool if cluster.kind == "processes" else RayPool
+    return pool_class(worker_job(graph, worker_count, share, options.seed, placement.ranks, has_timeline=has_timeline))
+
+
+def cluster_use(driver: Driver, placement: WorkerPlacement, worker_count: int, *, has_timeline: bool) -> ClusterUse:
+    """How a run that is over used its workers."""
+    return ClusterUse(
+        worker_count,
+        dict(driver.messages),
+        driver.checkpoints,
+        driver.deaths,
+        placement.devices,
+        tuple(driver.timeline) if has_timeline else (),
+        unmet_constraints=placement.unmet,
+    )
 
 
 def keep_events(

@@ -13,6 +13,9 @@ from .packing import Packed
 
 DRIVER = -1
 """The rank of the driver."""
+FLUSHES_ON_RELIABLE_LINKS = 10_000
+"""`flushes_before_resending` of links that lose nothing: a batch comes again only if its receiver has dropped it, which
+had not begun the epoch."""
 
 
 class Links(Protocol):

@@ -251,7 +251,7 @@ _WRITERS: dict[str, Callable[[TagTable, Any], JsonValue]] = {
     "token": token_to_json,
     "tag": TagTable.add,
     "parent": TagTable.add,
-    "site": lambda table, site: table.sites.setdefault(site, len(table.sites)),
+    "site": TagTable.add_site,
     "inputs": lambda table, inputs: [value_to_data(table, value) for value in inputs],
     "outputs": lambda table, outputs: [[number, value_to_data(table, value)] for number, value in outputs],
 }

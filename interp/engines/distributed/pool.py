@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Protocol
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Sequence
+from typing import Protocol, Self
 
-from .links import Links
+from .links import DRIVER, FLUSHES_ON_RELIABLE_LINKS, Links
+from .packing import Packed
 
 
 class WorkerPool(Protocol):
@@ -38,3 +41,40 @@ class WorkerPool(Protocol):
 
     def close(self) -> None:
         """End all workers."""
+
+
+class ForwardingPool(ABC):
+    """Workers outside of the driver's process, which passes on their batches. So the pool has the links of the driver,
+    too. The unit of time is a second."""
+
+    checkpoint_interval = 1.0
+    rank = DRIVER
+    flushes_before_resending = FLUSHES_ON_RELIABLE_LINKS
+
+    def __init__(self, worker_count: int) -> None:
+        self.peers = range(worker_count)
+        self._batches: list[Packed] = []
+        """The batches for the driver that have arrived."""
+
+    @property
+    def links(self) -> Self:
+        return self
+
+    def clock(self) -> float:
+        return time.monotonic()
+
+    @abstractmethod
+    def post(self, peer: int, batch: Packed) -> None:
+        """Send a batch to a worker. Returns at once."""
+
+    def poll(self) -> list[Packed]:
+        batches, self._batches = self._batches, []
+        return batches
+
+    def _forward(self, frames: Iterable[tuple[int, bytes]]) -> None:
+        """Pass on the batches of a worker, each with its receiver. An empty one is a sign of life."""
+        for receiver, batch in frames:
+            if receiver != DRIVER:
+                self.post(receiver, [batch])
+            elif batch:
+                self._batches.append([batch])

@@ -29,8 +29,8 @@ from typing import Any
 from ....core.errors import Usage
 from ..child_process import ChildProcess, job_program
 from .frames import FrameReader, frame
-from .links import DRIVER
 from .packing import Buffer, Packed
+from .pool import ForwardingPool
 
 START_SECONDS = 120.0
 """The longest time until the first sign of life of a process, which imports tagloom before."""
@@ -93,25 +93,20 @@ class WorkerProcess:
         self.socket.close()
 
 
-class ProcessPool:
-    """Workers in processes; it also has the links of the driver. The unit of time is a second."""
+class ProcessPool(ForwardingPool):
+    """Workers in processes."""
 
     probe_interval = 0.02
-    checkpoint_interval = 1.0
     patience = 0.1
     silence_seconds = 20.0
     """The time without a sign of life after which a process counts as dead: some hundred times what a loaded machine
     takes between two."""
-    rank = DRIVER
-    flushes_before_resending = 10_000
 
     def __init__(self, job: dict[str, Any]) -> None:
         """Start the processes of a job (`worker_job`). Raises Usage where one cannot be started."""
+        super().__init__(job["workers"])
         self._job = {**job, "path": list(map(os.path.abspath, sys.path)), "parent": os.getpid()}
-        self.peers = range(job["workers"])
         self._selector = selectors.DefaultSelector()
-        self._batches: list[Packed] = []
-        """The batches for the driver that have arrived."""
         self.processes: dict[int, WorkerProcess] = {}
         try:
             for rank in self.peers:
@@ -120,26 +115,15 @@ class ProcessPool:
             self.close()
             raise
 
-    @property
-    def links(self) -> ProcessPool:
-        return self
-
     def _start(self, rank: int, epoch: int) -> None:
         process = self.processes[rank] = WorkerProcess({**self._job, "rank": rank, "epoch": epoch})
         self._selector.register(process.socket, selectors.EVENT_READ, rank)
-
-    def clock(self) -> float:
-        return time.monotonic()
 
     def microseconds(self) -> float:
         return 1e6 * time.monotonic()
 
     def post(self, peer: int, batch: Packed) -> None:
         self.processes[peer].send(frame(peer, batch))
-
-    def poll(self) -> list[Packed]:
-        batches, self._batches = self._batches, []
-        return batches
 
     def advance(self) -> Sequence[int]:
         """Wait a moment for batches, and pass on those for workers; returns the ranks of processes that have died."""
@@ -148,11 +132,7 @@ class ProcessPool:
             process = self.processes[key.data]
             frames, is_open = process.reader.read()
             process.silence_deadline = self.clock() + self.silence_seconds
-            for receiver, batch in frames:
-                if receiver != DRIVER:
-                    self.post(receiver, [batch])
-                elif batch:
-                    self._batches.append([batch])
+            self._forward(frames)
             if not is_open:
                 deaths[key.data] = None
         now = self.clock()

@@ -23,8 +23,8 @@ from typing import Any
 
 from ....core.errors import Usage
 from .frames import split_frames
-from .links import DRIVER
 from .packing import Packed
+from .pool import ForwardingPool
 from .ray_worker import RayWorker
 
 _WAIT_SECONDS = 0.002
@@ -96,17 +96,15 @@ class WorkerActor:
         self._ray.kill(self._handle, no_restart=True)
 
 
-class RayPool:
-    """Workers in actors of Ray; it also has the links of the driver. The unit of time is a second."""
+class RayPool(ForwardingPool):
+    """Workers in actors of Ray."""
 
     probe_interval = 0.05
-    checkpoint_interval = 1.0
     patience = 0.5
-    rank = DRIVER
-    flushes_before_resending = 10_000
 
     def __init__(self, job: dict[str, Any]) -> None:
         """Start the actors of a job (`worker_job`). Raises Usage where Ray is not installed or cannot be started."""
+        super().__init__(job["workers"])
         self._ray = import_ray()
         try:
             if not self._ray.is_initialized():
@@ -118,30 +116,16 @@ class RayPool:
             num_cpus=0, max_restarts=0, max_task_retries=0, max_concurrency=2, scheduling_strategy="SPREAD"
         )
         self._job_text = json.dumps(job).encode()
-        self.peers = range(job["workers"])
-        self._batches: list[Packed] = []
-        """The batches for the driver that have arrived."""
         self.actors = {rank: self._start(rank, 0) for rank in self.peers}
-
-    @property
-    def links(self) -> RayPool:
-        return self
 
     def _start(self, rank: int, epoch: int) -> WorkerActor:
         return WorkerActor(self._ray, self._new_actor.remote(self._job_text, rank, epoch))
-
-    def clock(self) -> float:
-        return time.monotonic()
 
     def microseconds(self) -> float:
         return 1e6 * time.time()
 
     def post(self, peer: int, batch: Packed) -> None:
         self.actors[peer].batches.append(b"".join(batch))
-
-    def poll(self) -> list[Packed]:
-        batches, self._batches = self._batches, []
-        return batches
 
     def advance(self) -> Sequence[int]:
         """Call actors, and wait a moment for their replies; returns the ranks of those that have died."""
@@ -160,11 +144,7 @@ class RayPool:
             except self._ray.exceptions.RayActorError:
                 deaths.append(ranks[call])
                 continue
-            for receiver, batch in frames:
-                if receiver == DRIVER:
-                    self._batches.append([batch])
-                else:
-                    self.post(receiver, [batch])
+            self._forward(frames)
         deaths += [rank for rank, actor in self.actors.items() if actor.is_silent(now)]
         return deaths
 

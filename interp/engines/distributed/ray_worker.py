@@ -8,7 +8,7 @@ import traceback
 from collections.abc import Sequence
 
 from .frames import frame
-from .links import DRIVER
+from .links import DRIVER, FLUSHES_ON_RELIABLE_LINKS
 from .packing import Buffer, Packed
 from .peer import MAX_FAILURE_TEXT, STEPS_PER_TURN, build_peer
 
@@ -19,7 +19,7 @@ CALL_SECONDS = 0.02
 class MailboxLinks:
     """The links of a worker whose batches come and go with the calls of its actor."""
 
-    flushes_before_resending = 10_000
+    flushes_before_resending = FLUSHES_ON_RELIABLE_LINKS
 
     def __init__(self, rank: int, worker_count: int) -> None:
         self.rank = rank

@@ -118,7 +118,7 @@ def stores_to_json(stores: WorkerStores) -> Any:
             for event in state.trap_events
         ],
         "firings": list(state.firings_by_node),
-        "activations": [[_site(table, site), count] for site, count in state.activations_by_site.items()],
+        "activations": [[table.add_site(site), count] for site, count in state.activations_by_site.items()],
         "steps": state.steps,
         "cells": [_cells_to_json(table, handle, block) for handle, block in state.cells.blocks.items()],
         "depths": _rows(
@@ -126,7 +126,7 @@ def stores_to_json(stores: WorkerStores) -> Any:
         ),
         "counts": [_rows(2, counts.items()) for counts in (meter.firings, meter.tokens, meter.waiting_changes)],
         "deepest": meter.deepest_tag,
-        "receivers": [[table.add(tag), _site(table, site), rank] for (tag, site), rank in stores.receivers.items()],
+        "receivers": [[table.add(tag), table.add_site(site), rank] for (tag, site), rank in stores.receivers.items()],
         "givers": [[table.add(tag), rank] for tag, rank in stores.givers.items()],
         "requested": [token_to_json(table, token) for token in stores.requested_tokens.values()],
         "filled": [
@@ -175,11 +175,6 @@ def read_stores(document: Any, state: State) -> WorkerStores:
         assert isinstance(request, FiringRequest)
         stores.deferred_requests[request.token.tag, request.token.node] = client, request
     return stores
-
-
-def _site(table: TagTable, site: Site) -> int:
-    """The number of a site in a table."""
-    return table.sites.setdefault(site, len(table.sites))
 
 
 def _rows(width: int, rows: Iterable[tuple[int, ...]]) -> npt.NDArray[np.int64]:

@@ -12,7 +12,7 @@ from contextlib import suppress
 from typing import Any
 
 from .frames import FrameReader, frame
-from .links import DRIVER
+from .links import DRIVER, FLUSHES_ON_RELIABLE_LINKS
 from .packing import Packed
 from .peer import MAX_FAILURE_TEXT, STEPS_PER_TURN, build_peer
 
@@ -25,7 +25,7 @@ HEARTBEAT_SECONDS = 0.2
 class SocketLinks:
     """The links of a worker, which all go through the driver's process."""
 
-    flushes_before_resending = 10_000
+    flushes_before_resending = FLUSHES_ON_RELIABLE_LINKS
 
     def __init__(self, connection: socket.socket, rank: int, worker_count: int) -> None:
         self._connection, self.rank = connection, rank
