@@ -65,12 +65,13 @@ def borrow(value: object, expected: Type) -> Value:
     >>> borrow(array, Type(dtypes.float64, (3,))) is array
     True
     """
-    if type(value) is np.ndarray and value.dtype == expected.dtype.numpy:
+    numpy_dtype = expected.dtype.numpy
+    if type(value) is np.ndarray and (value.dtype is numpy_dtype or value.dtype == numpy_dtype):
         shape, sizes = value.shape, expected.shape
         fits = shape and (shape == sizes or sizes is None or _match_sizes(shape, sizes))
         if fits and value.flags.num & _ALIGNED_C_CONTIGUOUS == _ALIGNED_C_CONTIGUOUS:
             return value
-    if type(value) is int and expected == _INTEGER and -(2**63) <= value < 2**63:
+    if type(value) is int and (expected is _INTEGER or expected == _INTEGER) and -(2**63) <= value < 2**63:
         return value  # at a tenth of the time that `admit` takes
     return admit(value, expected)
 

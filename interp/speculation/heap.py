@@ -11,6 +11,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
+from itertools import chain
 from types import CellType, GetSetDescriptorType, MappingProxyType
 from typing import Any, NamedTuple, TypeAlias
 
@@ -360,6 +361,11 @@ class ObjectTable:
         """Whether machine code has read the objects."""
         return self._walk is not None
 
+    def walked_vectors(self) -> Iterator[Any]:
+        """The vectors of all fields, in the order of the plan, where machine code has read the objects."""
+        assert self._walk is not None
+        return chain.from_iterable(self._walk.vectors)
+
     def index(self, instance: Any, owner: type) -> int:
         """The index of an object of a class, which is added to the table if it is new; raises LayoutMiss for a list or
         dict of another pool."""
@@ -378,6 +384,14 @@ class ObjectTable:
             places = [pool.place for pool in (owner, self.classes[index]) if issubclass(pool, Pool)]
             raise LayoutMiss(str(places[0]), f"{describe_class(instance)} of its own", f"shared with {places[1]}")
         return index
+
+    def leaves_of(self, value: Any, layout: Layout, place: object) -> Sequence[Any]:
+        """What `encode` yields: for objects and constants in a fifth of the time."""
+        if type(layout) is ReferenceLayout and type(value) in layout.classes:
+            return (self.index(value, type(value)),)
+        if type(layout) is ConstantLayout and layout.value is value:
+            return ()
+        return list(self.encode(value, layout, place))
 
     def encode(self, value: Any, layout: Layout, place: object) -> Iterator[Any]:
         """The values that stand for a Python value; raises LayoutMiss where it has another layout."""
@@ -446,7 +460,7 @@ class ObjectTable:
         has no such object."""
         if key.owner not in self.static_objects:
             return list(zero_leaves(layout))
-        return list(self.encode(key.read(self.static_objects[key.owner]), layout, key))
+        return [*self.leaves_of(key.read(self.static_objects[key.owner]), layout, key)]
 
     def check_static_values(
         self, values: Mapping[PlaceKey, Any], slots: Mapping[tuple[StaticObject, StaticObject], str]
@@ -655,8 +669,8 @@ class ObjectTable:
 
     def vectors(self, key: FieldKey) -> list[Any]:
         """The vectors of a field, one for each of its values; objects of other classes have zeros there."""
-        if self._walk is not None:
-            return self._walk.vectors[key]
+        if self._walk is not None and self._walk_plan is not None:
+            return self._walk.vectors[self._walk_plan.positions[key]]
         layout, column, rows = self.layouts[key], self.columns[key], self.rows.get(key.owner, [])
         if isinstance(layout, NumberLayout):
             classes = {*map(type, column)}

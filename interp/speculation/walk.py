@@ -7,10 +7,10 @@ foresee, it gives up, and `follow` reads the objects, or says what is different.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import cache
 from math import prod
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -37,8 +37,8 @@ class Walk(NamedTuple):
     """The number of the class of each object, in the plan."""
     class_rows: Any
     """The number of each object among those of its class."""
-    vectors: dict[Any, list[Any]]
-    """The vector of each field; a constant has none."""
+    vectors: list[list[Any]]
+    """The vector of each field, in the order of the plan; a constant has none."""
 
 
 def is_walkable(layout: Layout) -> bool:
@@ -59,6 +59,11 @@ def _array_bytes(layout: ArrayLayout) -> int:
 def _sizes(layout: ArrayLayout) -> tuple[int, ...]:
     """The shape of an array, all of whose sizes are known."""
     return tuple(size or 0 for size in layout.type.shape or ())
+
+
+_Reader: TypeAlias = Callable[[int, Any, Any, "_Room", Any], list[Any]]
+"""Reads the vector of a field after a walk: from the number of objects, the words, the arrays, the room, and the number
+of objects of each class."""
 
 
 class _Room(NamedTuple):
@@ -89,6 +94,9 @@ class WalkPlan:
         self._referents: list[Any] = []
         """The objects to which the plan refers by address."""
         self._plan = np.array(self._build_words(classes), np.int64)
+        self._readers = [self._reader(key, layout) for key, layout in fields.items()]
+        self.positions = {key: position for position, key in enumerate(fields)}
+        """The position of each field."""
         self._room = self._make_room(_MIN_OBJECTS, np.full(len(classes), _MIN_ROWS, np.int64))
 
     def _address(self, referent: Any) -> int:
@@ -179,7 +187,7 @@ class WalkPlan:
                 row_counts,
             )
             if total >= 0:
-                vectors = {key: self._read_vectors(key, total, words, arrays, room, row_counts) for key in self._fields}
+                vectors = [read(total, words, arrays, room, row_counts) for read in self._readers]
                 return Walk(words[_CLASSES, :total], words[_CLASS_ROWS, :total], vectors)
             del objects[count:]
             if total == kernel.UNPLANNED:
@@ -192,18 +200,22 @@ class WalkPlan:
                 room = self._make_room(room.objects, capacities)
             self._room = room
 
-    def _read_vectors(self, key: Any, count: int, words: Any, arrays: Any, room: _Room, row_counts: Any) -> list[Any]:
-        """The vector of a field: of arrays, with a row for each object of the class; of others, one for each object."""
-        layout, number = self._fields[key], self._vectors[key]
+    def _reader(self, key: Any, layout: Layout) -> _Reader:
+        """What reads the vector of a field: of arrays, with a row for each object of the class; of others, one for each
+        object."""
+        number = self._vectors[key]
         if isinstance(layout, ConstantLayout):
-            return []
+            return lambda count, words, arrays, room, row_counts: []
         if isinstance(layout, ArrayLayout):
-            shape = int(row_counts[self.classes[key.owner]]), *_sizes(layout)
-            return [np.ndarray(shape, layout.type.dtype.numpy, arrays, int(room.offsets[number]))]
-        vector = words[number, :count]
-        if isinstance(layout, NumberLayout) and layout.kind != "i":
-            vector = vector.view(np.float64) if layout.kind == "f" else vector.astype(np.bool_)
-        return [vector]
+            owner, sizes, dtype = self.classes[key.owner], _sizes(layout), layout.type.dtype.numpy
+            return lambda count, words, arrays, room, row_counts: [
+                np.ndarray((row_counts.item(owner), *sizes), dtype, arrays, room.offsets.item(number))
+            ]
+        if isinstance(layout, NumberLayout) and layout.kind == "f":
+            return lambda count, words, arrays, room, row_counts: [words[number, :count].view(np.float64)]
+        if isinstance(layout, NumberLayout) and layout.kind == "b":
+            return lambda count, words, arrays, room, row_counts: [words[number, :count].astype(np.bool_)]
+        return lambda count, words, arrays, room, row_counts: [words[number, :count]]
 
 
 _kernels: list[Any] = []

@@ -11,6 +11,7 @@ from typing import Any
 
 from ....core.errors import Crash, Exhausted
 from ....core.program.program import Program
+from ....core.value import Value
 from ...outcome.outcome import Outcome
 from ..fast.engine import run_on_one_core
 from ..interrupt import import_slowly, interrupt_at_once
@@ -65,6 +66,16 @@ def has_machine_code(program: Program | None) -> bool:
     run = sys.modules.get(f"{__package__}.run")
     is_compiled = getattr(run, "is_compiled", None)  # another thread may be importing the module
     return is_compiled is not None and is_compiled(program)
+
+
+def run_quickly(job: Job, arguments: Sequence[object]) -> tuple[Value, ...] | None:
+    """The results of a run on the calling thread, without an outcome, which takes half of the time of a small run.
+    Returns None if the machine code of the program is not in memory, may take long, or did not return: then an engine
+    must run the job. Raises KeyboardInterrupt at Ctrl-C."""
+    if job.program is None or not has_machine_code(job.program):
+        return None
+    results: tuple[Value, ...] | None = _run_module().run_quickly(job.program, job.graph, arguments)
+    return results
 
 
 def compile_failure(program: Program | None) -> Crash | None:

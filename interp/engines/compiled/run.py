@@ -257,6 +257,30 @@ def run_compiled(
     return outcome
 
 
+def run_quickly(program: Program, graph: Graph, arguments: Sequence[object]) -> tuple[Value, ...] | None:
+    """The results of a program whose last run was quick, within the default limits. Returns None where `run_compiled`
+    must run it, or run it again: it is not quick, or this run did not return.
+
+    Raises Usage where the arguments do not fit, and KeyboardInterrupt at Ctrl-C.
+    """
+    compiled, limits = compile_program(program), resolve_limits(None)
+    if not may_run_on_caller(compiled, limits):
+        return None
+    admitted = admit_arguments(graph, arguments, admit if compiled.has_effects else borrow)
+    run = run_on_caller(compiled, admitted, limits, 0)
+    if run is None:
+        return None
+    buffer = run.buffer
+    if run.error is not None or buffer.exit_reason:
+        discard_results(compiled, buffer)
+        if isinstance(run.error, Exhausted) and run.error.limit == "interrupt":
+            raise KeyboardInterrupt from run.error
+        return None
+    results = tuple([buffer.take_result(index, type_) for index, type_ in enumerate(program.main.results)])
+    buffer.recycle()
+    return results
+
+
 class FinishedRun(NamedTuple):
     """A finished run: its call buffer, the error that stopped it, and the message of an effect that trapped."""
 

@@ -212,7 +212,8 @@ def test_walks_keep_what_they_read() -> None:
     leaf.__dict__ = {key: 3, **{name: value for name, value in old.items() if name != "count"}}
     walk = plan.walk([leaf], [Leaf], ())
     assert walk is not None
-    assert [walk.vectors[FieldKey(Leaf, name)][0].tolist() for name in ("count", "weight")] == [[3], [weight]]
+    positions = [plan.positions[FieldKey(Leaf, name)] for name in ("count", "weight")]
+    assert [walk.vectors[position][0].tolist() for position in positions] == [[3], [weight]]
     assert vars(leaf) == {}
 
 
@@ -241,12 +242,13 @@ def test_nested_walks() -> None:
 
 
 def _share_room(patch: MonkeyPatch) -> None:
-    sound = WalkPlan._read_vectors
-    patch.setattr(
-        WalkPlan,
-        "_read_vectors",
-        lambda plan, key, count, words, arrays, _, rows: sound(plan, key, count, words, arrays, plan._room, rows),
-    )
+    sound = WalkPlan._reader
+
+    def reader(plan: WalkPlan, key: Any, layout: Any) -> Any:
+        read = sound(plan, key, layout)
+        return lambda count, words, arrays, _, rows: read(count, words, arrays, plan._room, rows)
+
+    patch.setattr(WalkPlan, "_reader", reader)
 
 
 @pytest.mark.full

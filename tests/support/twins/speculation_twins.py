@@ -12,7 +12,7 @@ from tagloom.interp.speculation import arithmetic, containers, handlers, heap, s
 from tagloom.interp.speculation.generation import Generation
 from tagloom.interp.speculation.heap import LIMIT, AllocationKey, ObjectTable
 from tagloom.interp.speculation.layouts import ConstantLayout, NumberLayout, UnionLayout, zero_leaves
-from tagloom.interp.speculation.speculative_function import SpeculativeGraph
+from tagloom.interp.speculation.speculative_function import Definitions, SpeculativeGraph
 from tagloom.interp.speculation.staging import CaughtCheck, Guard, NewObject, StagedValue, Staging, Unreachable
 
 
@@ -103,6 +103,10 @@ def _unchecked_definitions(patch: MonkeyPatch) -> None:
     patch.setattr(SpeculativeGraph, "check_definitions", lambda graph: None)
 
 
+def _definitions_compared_once(patch: MonkeyPatch) -> None:
+    patch.setattr(Definitions, "is_unchanged", lambda definitions: True)
+
+
 def _arms_exchanged(patch: MonkeyPatch) -> None:
     sound = Generation.branch
 
@@ -182,6 +186,7 @@ TWINS = {
     "commit before assertions": Twin(_commit_before_assertions, "late_write"),
     "unchecked numbers": Twin(_unchecked_numbers, "double"),
     "unchecked definitions": Twin(_unchecked_definitions, "redefined"),
+    "definitions compared once": Twin(_definitions_compared_once, "redefined"),
     "arms exchanged": Twin(_arms_exchanged, "depth"),
 }
 

@@ -14,6 +14,9 @@ from support.laws.compiled_laws import threads
 from support.programs.compiled_child import PRESSED, in_a_process
 from support.programs.compiled_programs import count, looped
 from tagloom.interp.engines.compiled import run, watchdog
+from tagloom.interp.engines.compiled.engine import run_quickly
+from tagloom.interp.engines.protocol import Job, RunOptions
+from tagloom.interp.engines.registry import run as run_job
 
 
 @tl.function
@@ -134,7 +137,46 @@ def test_without_a_watchdog_no_run_uses_the_calling_thread(monkeypatch: pytest.M
     assert dog.ensure_started()
 
 
-def raising(error: Exception) -> Any:
+def check_quick_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A run without an outcome has the results that `compiled` has, where that run is quick and returns."""
+    treat_runs_as_quick(monkeypatch)
+    for function, *arguments in ((count, 50), (turned, 50), (looped, 12), (looped, 3), (averaged, np.arange(8), 5)):
+        traced = function.traced_for_declared_types()
+        job = Job(traced.graph, traced.structure, traced.program)
+        assert run_quickly(job, arguments) is None  # the machine code is not in memory, or its first run is not over
+        outcome = run_job(job, arguments, RunOptions(account=False), "compiled")
+        results = run_quickly(job, arguments)
+        assert results == (outcome.results if outcome.error is None else None)
+        with monkeypatch.context() as patch:
+            patch.setattr(run, "caller_stack_floor", lambda: None)
+            assert run_quickly(job, arguments) is None
+
+
+@pytest.mark.full
+def test_quick_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    check_quick_runs(monkeypatch)
+
+
+@pytest.mark.full
+def test_quick_runs_that_return_at_a_trap_are_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A twin whose runs return what they have where a trap ends them."""
+    monkeypatch.setattr(run.CallBuffer, "exit_reason", 0)
+    with pytest.raises(AssertionError):
+        check_quick_runs(monkeypatch)
+
+
+def test_ctrl_c_ends_a_quick_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ctrl-C in a quick run raises KeyboardInterrupt, and does not start the run again."""
+    treat_runs_as_quick(monkeypatch)
+    traced = turned.traced_for_declared_types()
+    job = Job(traced.graph, traced.structure, traced.program)
+    run_job(job, [5], RunOptions(account=False), "compiled")
+    monkeypatch.setattr(watchdog, "call_watched", raising(KeyboardInterrupt()))
+    with pytest.raises(KeyboardInterrupt):
+        run_quickly(job, [5])
+
+
+def raising(error: BaseException) -> Any:
     def fail(*_: Any) -> None:
         raise error
 
