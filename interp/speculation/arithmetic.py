@@ -149,16 +149,15 @@ def _divide(
     staging: Staging, name: str, left: StagedValue, right: StagedValue, kind: str, node: ast.AST
 ) -> StagedValue:
     """`/`, `//` or `%` of numbers of a kind. The divisor is asserted not to be 0."""
-    if kind == "f" and name != "Div":
-        raise NotSpeculable(f"`{name}` of floats has no exact graph")
     dividend, divisor = as_kind(staging, left, kind), as_kind(staging, right, kind)
     is_known = isinstance(right.layout, ConstantLayout)
     is_not_zero = bool(right.layout.value) if is_known else staging.emit("not_equal", divisor, 0)  # type: ignore[union-attr]
     reason = "Python raises ZeroDivisionError where it is"
     staging.check(is_not_zero, node, "the divisor is not 0", reason, raises=ZeroDivisionError)
     if name != "Div":
-        divisor = divisor if is_known else staging.emit("where", is_not_zero, divisor, 1)
-        return staging.number("i", staging.emit(_OPS[name], dividend, divisor))
+        if kind == "i" and not is_known:  # the op traps, before the assertion is seen
+            divisor = staging.emit("where", is_not_zero, divisor, 1)
+        return staging.number(kind, staging.emit(_OPS[name], dividend, divisor))
     if kind == "i":
         _check_exact(staging, left, node)
         _check_exact(staging, right, node)
@@ -187,7 +186,8 @@ def _check_exact(staging: Staging, value: StagedValue, node: ast.AST) -> None:
 def _power(staging: Staging, left: StagedValue, right: StagedValue, kind: str, node: ast.AST) -> StagedValue:
     exponent = right.layout.value if isinstance(right.layout, ConstantLayout) else None
     if kind != "i" or type(exponent) is not int or not 0 <= exponent <= MAX_POWER:
-        raise NotSpeculable("a power other than of an int, by a small constant, has no exact graph")
+        operand = "a float" if kind == "f" else "an int by another exponent than a small constant"
+        raise NotSpeculable(f"a power of {operand} has no exact graph")
     if exponent == 0:
         return staging.constant(1)
     result = base = staging.number("i", as_kind(staging, left, "i"))

@@ -550,6 +550,8 @@ class Generation(Calls):
                     raise NotSpeculable(f"{with_article(value.layout)} is unpacked into {len(targets)} targets")
                 for item_target, item in zip(targets, self.items(value), strict=True):
                     self.assign(item_target, item)
+            case ast.Subscript(slice=ast.Slice()):
+                raise NotSpeculable(f"an assignment to the slice `{ast.unparse(target)}` has no graph")
             case ast.Subscript(value=owner, slice=index):
                 self.write_item(self.evaluate(owner), self.evaluate(index), value, target)
             case _:
@@ -773,13 +775,17 @@ class Generation(Calls):
 
     def _evaluate_subscript(self, node: ast.Subscript) -> StagedValue:
         value = self.evaluate(node.value)
+        if isinstance(node.slice, ast.Slice):
+            return self.read_part(value, self._evaluate_bounds(node.slice), node)
         return self.read_item(value, self.evaluate(node.slice), node)
 
+    def _evaluate_bounds(self, node: ast.Slice) -> list[StagedValue]:
+        """The lower bound, the upper bound and the step of a slice; None for what is left out."""
+        bounds = (node.lower, node.upper, node.step)
+        return [self.constant(None) if bound is None else self.evaluate(bound) for bound in bounds]
+
     def _evaluate_slice(self, node: ast.Slice) -> StagedValue:
-        parts = [
-            self.constant(None) if bound is None else self.evaluate(bound)
-            for bound in (node.lower, node.upper, node.step)
-        ]
+        parts = self._evaluate_bounds(node)
         bounds = [part.layout.value for part in parts if isinstance(part.layout, ConstantLayout)]
         if len(bounds) < len(parts):
             raise NotSpeculable("a slice with computed bounds has no graph")

@@ -92,6 +92,42 @@ def copy(items: Any) -> Any:
     return [item for item in items]  # noqa: C416 (a graph calls this for `list`)
 
 
+def part(items: Any, start: Any, stop: Any) -> Any:
+    """`items[start:stop]`.
+
+    >>> part([1, 2, 3, 4], 1, -1), part([1, 2], -9, 9), part([1, 2], 5, 1)
+    ([2, 3], [1, 2], [])
+    """
+    size = len(items)
+    if start < 0:
+        start = max(start + size, 0)
+    if stop < 0:
+        stop = stop + size
+    return [items[position] for position in range(start, min(stop, size))]
+
+
+def tail(items: Any, start: Any) -> Any:
+    """`items[start:]`.
+
+    >>> tail([1, 2, 3], -2), tail([1, 2, 3], 5)
+    ([2, 3], [])
+    """
+    size = len(items)
+    if start < 0:
+        start = max(start + size, 0)
+    return [items[position] for position in range(start, size)]
+
+
+def backward(items: Any) -> Any:
+    """`items[::-1]`.
+
+    >>> backward([1, 2, 3])
+    [3, 2, 1]
+    """
+    last = len(items) - 1
+    return [items[last - position] for position in range(len(items))]
+
+
 def concatenate(first: Any, second: Any) -> Any:
     """`one + other`.
 

@@ -11,7 +11,8 @@ from typing import Any
 from ...core.errors import with_article
 from ...core.frontend.eager.variable import Variable
 from ..training.optimizers import Optimizer
-from . import containers, static_containers, training
+from . import containers, library, static_containers, training
+from .arithmetic import as_kind
 from .dataclass_fields import MISSING_DEFAULT, Field, dataclass_fields
 from .heap import FieldKey, VariableKey, class_problem, static_attribute
 from .layouts import (
@@ -21,6 +22,7 @@ from .layouts import (
     UNASSIGNED,
     ArrayLayout,
     ConstantLayout,
+    ListPool,
     NotSpeculable,
     NumberLayout,
     Pool,
@@ -39,6 +41,9 @@ from .staging import (
     NewObject,
     StagedValue,
 )
+
+MAX_CHOSEN_ITEMS = 16
+"""The largest number of items of a tuple that a computed index chooses from."""
 
 
 class ObjectOperations(ProgramFunctions):
@@ -268,11 +273,65 @@ class ObjectOperations(ProgramFunctions):
         if isinstance(value.layout, ArrayLayout):
             key = self._array_key(index)
             return self.wrap_array(self.located(lambda: value.leaves[0][key]))
-        if isinstance(value.layout, TupleLayout) and isinstance(index.layout, ConstantLayout):
-            position = index.layout.value
-            if type(position) is int and -len(value.layout.items) <= position < len(value.layout.items):
-                return self.items(value)[position]
-        raise NotSpeculable(f"an item of {with_article(value.layout)} has no graph")
+        if isinstance(value.layout, TupleLayout) and number_kind(index.layout) in ("i", "b"):
+            return self._choose_item(self.items(value), index, node)
+        raise NotSpeculable(f"an item of {with_article(value.layout)} under {with_article(index.layout)} has no graph")
+
+    def _choose_item(self, items: Sequence[StagedValue], index: StagedValue, node: ast.AST) -> StagedValue:
+        """The item of a tuple under an index, which is asserted to be in range. If the index is computed, there is a
+        branch for each item."""
+        count, number = len(items), as_kind(self, index, "i")
+        claim, reason = "the index is in range", "Python raises IndexError where it is not"
+        if isinstance(index.layout, ConstantLayout) or not items:
+            is_inside = isinstance(number, int) and -count <= number < count
+            self.check(is_inside, node, claim, reason, raises=IndexError)
+            return items[int(number)]
+        if count > MAX_CHOSEN_ITEMS:
+            raise NotSpeculable(f"an item of a tuple of {count} items under a computed index has no graph")
+        least, limit = self.emit("greater_equal", number, -count), self.emit("less", number, count)
+        self.check(self.emit("logical_and", least, limit), node, claim, reason, raises=IndexError)
+        position = self.emit("where", self.emit("less", number, 0), self.emit("add", number, count), number)
+
+        def choose_from(first: int) -> StagedValue:
+            if first == count - 1:
+                return items[first]
+            is_this = self.emit("equal", position, first)
+            return self.branch(is_this, lambda: items[first], lambda: choose_from(first + 1))
+
+        return choose_from(0)
+
+    def read_part(self, owner: StagedValue, bounds: Sequence[StagedValue], node: ast.AST) -> StagedValue:
+        """`owner[lower:upper:step]`; the bounds that are left out are None. The part of a list is a copy."""
+        return self.dispatch_all([self.read_variable(owner), *bounds], lambda values: self._read_part(values, node))
+
+    def _read_part(self, values: Sequence[StagedValue], node: ast.AST) -> StagedValue:
+        owner, lower, upper, step = values
+        classes = owner.layout.classes if isinstance(owner.layout, ReferenceLayout) else ()
+        if classes and all(issubclass(kind, ListPool) for kind in classes):
+            return self._read_part_of_list(owner, lower, upper, step, node)
+        bounds = [bound.layout.value for bound in (lower, upper, step) if isinstance(bound.layout, ConstantLayout)]
+        if len(bounds) < 3:
+            raise NotSpeculable(f"a slice of {with_article(owner.layout)} with computed bounds has no graph")
+        if isinstance(owner.layout, TupleLayout) and owner.layout.kind is tuple:
+            try:
+                return self.tuple_of(self.items(owner)[slice(*bounds)])
+            except (TypeError, ValueError) as error:
+                raise NotSpeculable(f"the slice `{ast.unparse(node)}` raises: {error}") from None
+        return self._read_item(owner, self.constant(slice(*bounds)), node)
+
+    def _read_part_of_list(
+        self, items: StagedValue, lower: StagedValue, upper: StagedValue, step: StagedValue, node: ast.AST
+    ) -> StagedValue:
+        stride = step.layout.value if isinstance(step.layout, ConstantLayout) else 0
+        if stride == -1 and lower.layout == upper.layout == NONE:
+            return self.call_library(library.backward, [items])
+        are_ints = all(bound.layout == NONE or number_kind(bound.layout) in ("i", "b") for bound in (lower, upper))
+        if not are_ints or stride not in (None, 1):
+            raise NotSpeculable(f"the slice `{ast.unparse(node)}` of a list has no graph")
+        first = self.constant(0) if lower.layout == NONE else lower
+        if upper.layout == NONE:
+            return self.call_library(library.tail, [items, first])
+        return self.call_library(library.part, [items, first, upper])
 
     def _array_key(self, index: StagedValue) -> Any:
         """The key of an item of an array: constants, ints and arrays."""

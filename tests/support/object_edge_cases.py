@@ -1,11 +1,12 @@
 """Edge cases of objects and state: what an exact graph is hard for, made as scenarios are (`object_scenarios`)."""
 
-# ruff: noqa: E731, E741, C416, PLE0101
+# ruff: noqa: B905, E731, E741, C416, PLE0101
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
+from .everyday_programs import EVERYDAY_PROGRAMS
 from .object_programs import PROGRAMS
 from .object_scenarios import SCENARIOS, ObjectScenario
 from .stateful_programs import STATEFUL_PROGRAMS
@@ -1027,5 +1028,164 @@ def finalizer_of_a_replaced_attribute(speculate):
     return f, calls()
 
 
-ALL = {**SCENARIOS, **EDGE_CASES, **PROGRAMS, **STATEFUL_PROGRAMS}
+# Slices, and items under computed indices
+
+
+@edge_case
+def parts_of_lists(speculate):
+    class Tape:
+        def __init__(self):
+            self.items, self.copies = [1, 2, 3, 4, 5], []
+
+    @speculate
+    def cut(tape, low, high):
+        part = tape.items[low:high]
+        rest = tape.items[high:]
+        whole = tape.items[:]
+        part.append(low)
+        whole[0] = high
+        tape.items = whole + tape.items[:low] if len(whole) < 7 else tape.items[1:4]
+        print(len(part), len(rest), part[0])
+        return part, rest, whole is tape.items
+
+    tape = Tape()
+    bounds = (1, 3), (0, 9), (-2, 5), (2, -1), (-99, 2), (4, 1), (3, 3), (-1, -3), (True, 4), (0, 0), (5, -9)
+    return cut, [(tape, *pair) for pair in bounds]
+
+
+@edge_case
+def parts_of_lists_of_objects(speculate):
+    class Card:
+        def __init__(self, value):
+            self.value = value
+
+    @speculate
+    def deal(deck, n):
+        hand = deck[:n]
+        for card in hand[::-1]:
+            card.value += n
+        return hand, len(hand[-1:]), [card.value for card in deck[n:]]
+
+    deck = [Card(k) for k in range(6)]
+    return deal, [(deck, n) for n in (1, 2, 0, 3, 6, 9, -1, -7, 2, 1)]
+
+
+@edge_case
+def parts_with_steps(speculate):
+    @speculate
+    def pick(items, n):
+        return items[::2], n
+
+    return pick, [([1, 2, 3, k], k) for k in range(9)]
+
+
+@edge_case
+def parts_of_tuples(speculate):
+    class Box:
+        def __init__(self, sizes):
+            self.sizes = sizes
+
+    @speculate
+    def measure(box, k):
+        first, last = box.sizes[:2], box.sizes[::-1]
+        box.sizes = (*last[1:], k) if k < 0 else last
+        return first, last[-2:], box.sizes[5:]
+
+    box = Box((1, 2.0, 3))
+    return measure, [(box, k) for k in range(10)]
+
+
+@edge_case
+def parts_that_are_assigned(speculate):
+    @speculate
+    def replace(items, k):
+        items[1:2] = [k, k]
+        return len(items)
+
+    items = [1, 2, 3]
+    return replace, [(items, k) for k in range(8)]
+
+
+@edge_case
+def item_of_a_tuple_under_an_index(speculate):
+    class Menu:
+        def __init__(self):
+            self.seen, self.prices = 0, (3, 5.5, True, None)
+
+    @speculate
+    def choose(menu, k):
+        menu.seen += 1
+        price = menu.prices[k]
+        menu.seen += 10
+        return price, (menu, menu.prices, k)[k]
+
+    menu = Menu()
+    return choose, [(menu, k) for k in (0, 1, 2, -1, -3, 3, 0, 1, 3, -4, -5, 4, 2, 1)]
+
+
+@edge_case
+def items_of_long_and_empty_tuples(speculate):
+    class Shelf:
+        def __init__(self):
+            self.items, self.empty = tuple(range(20)), ()
+
+    @speculate
+    def choose(shelf, k):
+        try:
+            value = shelf.empty[k]
+        except IndexError:
+            value = shelf.items[-1] + shelf.items[True] + shelf.items[19]
+        return value + k
+
+    shelf = Shelf()
+    return choose, [(shelf, k) for k in range(10)]
+
+
+@edge_case
+def item_of_a_tuple_that_may_be_missing(speculate):
+    @speculate
+    def choose(log, k):
+        try:
+            value = (10, 20, 30)[k]
+        except IndexError:
+            log.append(k)
+            return -1
+        log.append(value)
+        return value
+
+    log = []
+    return choose, [(log, k) for k in (0, 1, 2, 3, -3, -4, 5, 1, 0, 7, 2)]
+
+
+@edge_case
+def quotients_of_floats(speculate):
+    class Meter:
+        def __init__(self):
+            self.quotients, self.remainders = [], []
+
+    @speculate
+    def divide(meter, a, b):
+        meter.quotients.append(a // b)
+        meter.remainders.append(a % b)
+        a %= 2.5
+        return a, b // 0.3, 7 // b, -7 % b
+
+    meter, inf, nan = Meter(), float("inf"), float("nan")
+    pairs = (7.5, 2.0), (-7.5, 2.0), (7.5, -2.0), (0.3, 0.1), (-0.0, 3.0), (0.0, -3.0), (inf, 2.0), (1.0, inf)
+    rest = (-1.0, inf), (nan, 1.0), (1.0, nan), (1e300, 1e-300), (5e-324, 3.0), (1.0, 0.0), (6.0, -0.0), (-6.0, 1.5)
+    return divide, [(meter, *pair) for pair in (*pairs, *rest)]
+
+
+@edge_case
+def quotients_of_ints_and_floats(speculate):
+    @speculate
+    def wrap(n, size):
+        return n % size, n // size, size % 3, True % size
+
+    return wrap, [
+        (n, size) for n, size in zip(range(-5, 7), (0.5, 1.5, -2.0, 7.25, 0.1, 3.0, -0.1, 1e9, 2.0, 0.7, 9.5, 0.0))
+    ]
+
+
+ALL = {**SCENARIOS, **EDGE_CASES, **PROGRAMS, **STATEFUL_PROGRAMS, **EVERYDAY_PROGRAMS}
 """All scenarios, edge cases and programs by name."""

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 import tagloom as tl
 from support import object_programs
+from support.everyday_programs import EVERYDAY_PROGRAMS
 from support.object_edge_cases import ALL, EDGE_CASES
 from support.object_scenarios import SCENARIOS
 from support.speculation import run_calls, run_speculated
@@ -18,7 +19,7 @@ from support.stateful_programs import STATEFUL_PROGRAMS
 from tagloom.interp.speculation.speculative_function import INTERNAL_ERROR
 
 pytestmark = pytest.mark.full
-PROGRAMS = {**object_programs.PROGRAMS, **STATEFUL_PROGRAMS}
+PROGRAMS = {**object_programs.PROGRAMS, **STATEFUL_PROGRAMS, **EVERYDAY_PROGRAMS}
 LAST_CALLS = 3
 WITHOUT_ASSERTIONS = """
 import tagloom as tl
@@ -58,6 +59,10 @@ IN_PYTHON = {
     "total_of_several_classes": "a call of `type` in a comparison",
     "rate_as_a_property": "a call of `round`",
     "cache_in_an_object": "a dict with keys that are ints",
+    "growth_by_powers": "a power of a float",
+    "points_in_slots": "`__slots__`",
+    "votes_by_number": "a dict with keys that are ints",
+    "bodies_with_forces": "an array that is made from a list",
 }
 """The programs that stay in Python for good, with the reason."""
 

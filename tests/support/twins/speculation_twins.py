@@ -8,10 +8,11 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 from pytest import MonkeyPatch
-from tagloom.interp.speculation import arithmetic, containers, handlers, heap, speculative_function, staging
+from tagloom.interp.speculation import arithmetic, containers, handlers, heap, library, speculative_function, staging
 from tagloom.interp.speculation.generation import Generation
 from tagloom.interp.speculation.heap import LIMIT, AllocationKey, ObjectTable
 from tagloom.interp.speculation.layouts import ConstantLayout, NumberLayout, UnionLayout, zero_leaves
+from tagloom.interp.speculation.object_operations import ObjectOperations
 from tagloom.interp.speculation.speculative_function import Definitions, SpeculativeGraph
 from tagloom.interp.speculation.staging import CaughtCheck, Guard, NewObject, StagedValue, Staging, Unreachable
 
@@ -358,6 +359,21 @@ def _checks_pass_for_all_values(patch: MonkeyPatch) -> None:
     patch.setattr(Guard, "begin", staticmethod(begin))
 
 
+def _whole_lists_as_parts(patch: MonkeyPatch) -> None:
+    def tail(items, start):  # type: ignore[no-untyped-def]
+        return [items[position] for position in range(len(items))]
+
+    patch.setattr(library, "tail", tail)
+
+
+def _first_items_under_an_index(patch: MonkeyPatch) -> None:
+    patch.setattr(ObjectOperations, "_choose_item", lambda operations, items, index, node: items[0])
+
+
+def _quotients_that_are_not_rounded(patch: MonkeyPatch) -> None:
+    patch.setitem(arithmetic._OPS, "FloorDiv", "divide")
+
+
 OBJECT_TWINS = {
     "checks pass for all values": Twin(_checks_pass_for_all_values, "item_popped_before_it_is_written"),
     "loops go on after a raise": Twin(_loops_go_on_after_a_raise, "raised_in_a_loop_over_a_tuple"),
@@ -378,5 +394,8 @@ OBJECT_TWINS = {
     "one text": Twin(_one_text, "compare_names"),
     "last option": Twin(_last_option, "string_or_none"),
     "dropped options unchecked": Twin(_dropped_options_unchecked, "union_with_none"),
+    "whole lists as parts": Twin(_whole_lists_as_parts, "parts_of_lists_of_objects"),
+    "first items under an index": Twin(_first_items_under_an_index, "item_of_a_tuple_that_may_be_missing"),
+    "quotients that are not rounded": Twin(_quotients_that_are_not_rounded, "quotients_of_ints_and_floats"),
 }
 """Twins that scenarios and edge cases of objects show."""
