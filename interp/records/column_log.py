@@ -71,7 +71,7 @@ FIRED, THROTTLED = 1, 2
 TEXT_CODE = 0
 DTYPE_CODES = {dtype: code for code, dtype in enumerate(dtypes.ALL, 1)}
 
-PAGE_WORDS, PAGE_TEXT_BYTES = 2**21, 2**24
+PAGE_WORDS, PAGE_TEXT_BYTES = 2**21, 2**22
 """The limits on a page: when it has this many numbers, or bytes of text, it is written."""
 BLOCK_ROWS = 2**13
 """The number of rows that are converted to text at once."""

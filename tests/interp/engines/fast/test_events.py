@@ -312,7 +312,7 @@ LOGS = [
     *(
         pytest.param(
             function,
-            (np.full(2**17, 1 / 3), 10**9),
+            (np.full(2**16, 1 / 3), 10**9),
             "lifo",
             40,
             suffix,
