@@ -18,6 +18,11 @@ def _node_fields(kind: type[ast.AST]) -> tuple[str, ...]:
     return () if kind is ast.Constant else tuple(name for name in kind._fields if name not in _LEAF_FIELDS)
 
 
+@cache
+def _method_name(kind: type[ast.AST]) -> str:
+    return f"visit_{kind.__name__}"
+
+
 def child_nodes(node: ast.AST) -> list[ast.AST]:
     """The parts of a node, in order.
 
@@ -27,9 +32,9 @@ def child_nodes(node: ast.AST) -> list[ast.AST]:
     children: list[ast.AST] = []
     for name in _node_fields(type(node)):  # type: ignore[arg-type]
         part = getattr(node, name, None)
-        if isinstance(part, list):
+        if type(part) is list:
             children += [child for child in part if isinstance(child, ast.AST)]
-        elif isinstance(part, ast.AST):
+        elif part is not None and isinstance(part, ast.AST):
             children.append(part)
     return children
 
@@ -45,6 +50,10 @@ def walk_nodes(nodes: Iterable[ast.AST]) -> Iterator[ast.AST]:
 
 class NodeTransformer(ast.NodeTransformer):
     """The transformer of `ast`, which visits no contexts and operators."""
+
+    def visit(self, node: ast.AST) -> Any:
+        method = getattr(self, _method_name(type(node)), None)  # type: ignore[arg-type]
+        return self.generic_visit(node) if method is None else method(node)
 
     def generic_visit(self, node: ast.AST) -> ast.AST:
         for name in _node_fields(type(node)):  # type: ignore[arg-type]

@@ -130,27 +130,29 @@ def own_written_names(statement: ast.stmt) -> set[str]:
 
 
 def _iterate_written_names(node: ast.AST) -> Iterator[str]:
-    if isinstance(node, COMPREHENSIONS):  # its targets are its own, a walrus is not
-        for inner in walk_scope([node]):
-            if isinstance(inner, ast.NamedExpr):
-                yield inner.target.id
-        return
-    if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load):
-        yield node.id
-    elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-        yield node.name
-    elif isinstance(node, ast.Import | ast.ImportFrom):
-        yield from ((alias.asname or alias.name).split(".")[0] for alias in node.names)
-    elif isinstance(node, ast.ExceptHandler | ast.MatchAs | ast.MatchStar) and node.name:
-        yield node.name
-    elif isinstance(node, ast.MatchMapping) and node.rest:
-        yield node.rest
-    if isinstance(node, SCOPES):
-        children: Sequence[ast.AST] = list(walk_scope([node]))[1:]
-        yield from (inner.target.id for inner in children if isinstance(inner, ast.NamedExpr))
-        return
-    for child in child_nodes(node):
-        yield from _iterate_written_names(child)
+    pending = [node]
+    while pending:
+        part = pending.pop()
+        if isinstance(part, COMPREHENSIONS):  # its targets are its own, a walrus is not
+            yield from (inner.target.id for inner in walk_scope([part]) if isinstance(inner, ast.NamedExpr))
+            continue
+        if isinstance(part, ast.Name):
+            if not isinstance(part.ctx, ast.Load):
+                yield part.id
+            continue
+        if isinstance(part, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            yield part.name
+        elif isinstance(part, ast.Import | ast.ImportFrom):
+            yield from ((alias.asname or alias.name).split(".")[0] for alias in part.names)
+        elif isinstance(part, ast.ExceptHandler | ast.MatchAs | ast.MatchStar) and part.name:
+            yield part.name
+        elif isinstance(part, ast.MatchMapping) and part.rest:
+            yield part.rest
+        if isinstance(part, SCOPES):
+            inner_parts = list(walk_scope([part]))[1:]
+            yield from (inner.target.id for inner in inner_parts if isinstance(inner, ast.NamedExpr))
+            continue
+        pending += child_nodes(part)
 
 
 def read_names(nodes: Iterable[ast.AST]) -> set[str]:

@@ -38,15 +38,15 @@ def convert_comprehensions(
     that has a value before, or is used outside of them, and in lambdas with defaults or in comprehensions, run in
     Python."""
     defined = [] if isinstance(node, ast.Lambda) else list(_defined_lambdas(node.body))
-    for inner in ast.walk(node):
+    parts = list(walk_nodes([node]))
+    for inner in parts:
         if isinstance(inner, ast.Lambda) and not any(inner is each for each in defined):
             spread_iterables(inner)
     if isinstance(node, ast.FunctionDef):
-        names = [name.id for name in ast.walk(node) if isinstance(name, ast.Name)]
-        names += [parameter.arg for parameter in ast.walk(node) if isinstance(parameter, ast.arg)]
-        declared = {
-            name for part in ast.walk(node) if isinstance(part, ast.Nonlocal | ast.Global) for name in part.names
-        }
+        parts = list(walk_nodes([node]))
+        names = [name.id for name in parts if isinstance(name, ast.Name)]
+        names += [parameter.arg for parameter in parts if isinstance(parameter, ast.arg)]
+        declared = {name for part in parts if isinstance(part, ast.Nonlocal | ast.Global) for name in part.names}
         generators = _Generators(convert_function, Counter([*names, *declared]))
         node.body = [part for statement in node.body for part in generators.convert(statement)]
     return node
@@ -172,8 +172,8 @@ class _Generators(NodeTransformer):
             generator.is_async for generator in node.generators
         ):
             return comprehension
-        own = Counter(child.id for child in ast.walk(node) if isinstance(child, ast.Name))
-        assigned = {child.target.id for child in ast.walk(node) if isinstance(child, ast.NamedExpr)}
+        own = Counter(child.id for child in walk_nodes([node]) if isinstance(child, ast.Name))
+        assigned = {child.target.id for child in walk_nodes([node]) if isinstance(child, ast.NamedExpr)}
         if any(self.uses[name] > own[name] or _is_read_first(node, name) for name in assigned):
             return comprehension
         first = node.generators[0]
@@ -204,7 +204,7 @@ class _Generators(NodeTransformer):
         native.generators = [copy.copy(generator) for generator in node.generators]
         native.is_native = True  # type: ignore[union-attr]
         native.generators[0].iter = ast.copy_location(ast.Name(items, ast.Load()), node)
-        has_inner = not is_generator and any(isinstance(child, COMPREHENSIONS) for child in ast.walk(node.elt))
+        has_inner = not is_generator and any(isinstance(child, COMPREHENSIONS) for child in walk_nodes([node.elt]))
         has_choices = len(node.generators) > 1 or bool(first.ifs) or has_inner
         operator = _OPERATORS[type(comprehension)]
         options = f"{has_choices}, True" if may_stop else str(has_choices)

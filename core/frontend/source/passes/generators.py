@@ -20,7 +20,7 @@ import ast
 import copy
 from typing import Any
 
-from ..nodes import NodeTransformer
+from ..nodes import NodeTransformer, walk_nodes
 from ..reader import NotConvertible
 from ..templates import statements
 
@@ -92,4 +92,4 @@ class _Yields(NodeTransformer):
 
 
 def _yields(node: ast.AST) -> bool:
-    return any(isinstance(child, ast.Yield | ast.YieldFrom) for child in ast.walk(node))
+    return any(isinstance(child, ast.Yield | ast.YieldFrom) for child in walk_nodes([node]))
