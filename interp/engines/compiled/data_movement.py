@@ -30,8 +30,10 @@ from ..jit.state import (
 from .elementwise import broadcast_sizes, emit_empty
 from .emitter import FunctionEmitter, TypedExpression
 
-MAX_AXES = 4
-_ITEM_SIZES = {1: 1, 4: 4, 8: 8}
+LOOP_AXES = 4
+"""The most axes that `strided_op` has loops for."""
+_ITEM_SIZES = (1, 4, 8)
+"""The bytes of elements that `strided_op` moves."""
 
 
 class StridedView(NamedTuple):
@@ -46,7 +48,7 @@ class StridedView(NamedTuple):
 def emit_strided_op(emitter: FunctionEmitter, node: Node, inputs: Sequence[TypedExpression]) -> str | None:
     """Emit an op of the table MOVE_EMITTERS; None where it is left to Python."""
     types = [*(value.type for value in inputs), node.results[0].type]
-    fits = all(len(type_.shape or ()) <= MAX_AXES and _item_size(type_.dtype) in _ITEM_SIZES for type_ in types)
+    fits = all(len(type_.shape or ()) <= LOOP_AXES and _item_size(type_.dtype) in _ITEM_SIZES for type_ in types)
     return MOVE_EMITTERS[node.op](emitter, node, inputs) if node.op in MOVE_EMITTERS and fits else None
 
 
@@ -87,18 +89,17 @@ def emit_strided_call(
 ) -> str:
     """Emit a call of `strided_op` on an array, from an offset on; return the variable that is 1 if an index is out of
     bounds."""
-    width = _item_size(operand.type.dtype)
-    begin = f"w.data_address({operand.text})" + (f" + {width} * ({offset})" if offset != "0" else "")
-    parameters = [str(operation), output, begin, *words]
-    is_outside = emitter.assign(
-        f"strided_op({', '.join([*parameters, *['0'] * (STRIDED_PARAMETERS - len(parameters))])})"
-    )
-    emitter.emit(f"w.keep_alive({operand.text})")
-    return is_outside
+    parameters = [str(operation), output, element_reference(operand.text, offset), *words]
+    return emitter.assign(f"strided_op({', '.join([*parameters, *['0'] * (STRIDED_PARAMETERS - len(parameters))])})")
+
+
+def element_reference(array: str, offset: str) -> str:
+    """Text of an argument of `strided_op` that refers to the elements of an array, from an offset on."""
+    return array if offset == "0" else f"({array}, int64({offset}))"
 
 
 def _pad_axes(texts: Sequence[str], fill: str) -> list[str]:
-    return [fill] * (MAX_AXES - len(texts)) + list(texts)
+    return [fill] * (LOOP_AXES - len(texts)) + list(texts)
 
 
 def emit_strided_copy(
@@ -107,12 +108,9 @@ def emit_strided_copy(
     """Emit a copy of a view into an array, from its start or into the view `target`."""
     width = _item_size(operand.type.dtype)
     strides = contiguous_strides(view.sizes) if target is None else target.strides
-    address = f"w.data_address({array})" + (
-        "" if target is None or target.offset == "0" else f" + {width} * ({target.offset})"
-    )
+    output = element_reference(array, "0" if target is None else target.offset)
     words = [str(width), *_pad_axes(view.sizes, "1"), *_pad_axes(strides, "0"), *_pad_axes(view.strides, "0")]
-    emit_strided_call(emitter, STRIDED_COPY, address, operand, words, offset=view.offset)
-    emitter.emit(f"w.keep_alive({array})")
+    emit_strided_call(emitter, STRIDED_COPY, output, operand, words, offset=view.offset)
 
 
 def emit_subarray(emitter: FunctionEmitter, value: TypedExpression, begin: str, sizes: Sequence[str]) -> str:
@@ -142,10 +140,11 @@ def dynamic_operands(node: Node, inputs: Sequence[TypedExpression]) -> list[Type
 def emit_shape_check(
     emitter: FunctionEmitter, node: Node, inputs: Sequence[TypedExpression], sizes: Sequence[str], minimum: int = 0
 ) -> None:
-    """Emit the checks of sizes that are operands: a size below `minimum` traps, and a size that no array can have takes
-    the exit for results that are too large."""
+    """Emit the checks of sizes that are operands: a size below `minimum` traps; else a size that no array can have
+    takes the exit for results that are too large."""
     for size in sizes:
         emitter.emit_trap(node, inputs, f"{size} < {minimum}")
+    for size in sizes:
         emitter.emit_memory_exit(node, inputs, f"{size} >= {ATTRIBUTE_INTEGER_BOUND}")
 
 
@@ -253,14 +252,15 @@ def emit_slice(
     start, stop, step = texts
     if entry.step == OPEN_BOUND:
         emitter.emit_trap(node, inputs, f"{step} == 0")
-    is_given = f"{start is not None}, {stop is not None}"
+    flags = f"{start is not None}, {stop is not None}"
     numbers = (f"int64({text or 0})" for text in (start, stop, 1 if step is None else step, size))
-    slice_bounds = emitter.assign(f"e.slice_range({', '.join(numbers)}, {is_given})")
+    slice_bounds = emitter.assign(f"e.slice_range({', '.join(numbers)}, {flags})")
     return emitter.assign(f"{slice_bounds}[0]"), str(1 if step is None else step), emitter.assign(f"{slice_bounds}[1]")
 
 
 def emit_key_view(emitter: FunctionEmitter, node: Node, inputs: Sequence[TypedExpression]) -> StridedView | None:
-    """Emit what the view that an indexing key selects from the first operand needs; None where a bound is not int64."""
+    """Emit the bounds and the checks of an indexing key; return the view of the first operand that it selects, or None
+    where a bound is not int64."""
     value, dynamic = inputs[0], dynamic_operands(node, inputs)
     if dynamic is None:
         return None
@@ -314,7 +314,7 @@ def emit_index(emitter: FunctionEmitter, node: Node, inputs: Sequence[TypedExpre
             else x.text
         )
     view = emit_key_view(emitter, node, inputs)
-    if view is None or len(view.sizes) > MAX_AXES:
+    if view is None or len(view.sizes) > LOOP_AXES:
         return None
     if result.is_scalar:
         return emitter.assign(f"{LANE_TYPES[lane(result.dtype)]}({emit_subarray(emitter, x, view.offset, ['1'])}[0])")
@@ -329,8 +329,11 @@ def emit_index(emitter: FunctionEmitter, node: Node, inputs: Sequence[TypedExpre
 
 def emit_writable(emitter: FunctionEmitter, value: TypedExpression) -> str:
     """An array that may be written: a copy, or the array itself where this is its last use and it is unique."""
-    if value.text in emitter.dead_operands:
-        return value.text
+    return value.text if value.text in emitter.dead_operands else emit_copy(emitter, value)
+
+
+def emit_copy(emitter: FunctionEmitter, value: TypedExpression) -> str:
+    """Emit a copy of an array."""
     array = emit_empty(emitter, value.sizes, value.type)
     emit_strided_copy(emitter, array, value, StridedView([product_expression(value.sizes)], ["1"]))
     return array
@@ -342,7 +345,7 @@ def emit_scatter_index(emitter: FunctionEmitter, node: Node, inputs: Sequence[Ty
     if x.type.is_scalar or values.type.dtype is not x.type.dtype:
         return None
     view = emit_key_view(emitter, node, inputs)
-    if view is None or len(view.sizes) > MAX_AXES:
+    if view is None or len(view.sizes) > LOOP_AXES:
         return None
     if not emit_fit_check(emitter, node, inputs, values.sizes, view.sizes):
         return None
@@ -373,14 +376,12 @@ def emit_take(emitter: FunctionEmitter, node: Node, inputs: Sequence[TypedExpres
     row = product_expression([*sizes[axis + 1 :], str(_item_size(x.type.dtype))])
     words = [
         row,
-        f"w.data_address({index.text})",
+        index.text,
         product_expression(index.sizes),
         product_expression(sizes[:axis]),
         sizes[axis],
     ]
-    is_outside = emit_strided_call(emitter, STRIDED_TAKE_ROWS, f"w.data_address({array})", x, words)
-    emitter.emit(f"w.keep_alive({array})")
-    emitter.emit(f"w.keep_alive({index.text})")
+    is_outside = emit_strided_call(emitter, STRIDED_TAKE_ROWS, array, x, words)
     emitter.emit_trap(node, inputs, f"{is_outside} != 0")
     return array
 
@@ -425,10 +426,8 @@ def emit_scatter_add(emitter: FunctionEmitter, node: Node, inputs: Sequence[Type
         return None
     index, operand, array = _as_array(emitter, indices), _as_array(emitter, values), emit_writable(emitter, x)
     count, row = product_expression(index.sizes), product_expression(x.sizes[1:])
-    words = [str(_item_size(x.type.dtype)), f"w.data_address({index.text})", count, x.sizes[0], row]
-    is_outside = emit_strided_call(emitter, STRIDED_ADD_ROWS, f"w.data_address({array})", operand, words)
-    emitter.emit(f"w.keep_alive({array})")
-    emitter.emit(f"w.keep_alive({index.text})")
+    words = [str(_item_size(x.type.dtype)), index.text, count, x.sizes[0], row]
+    is_outside = emit_strided_call(emitter, STRIDED_ADD_ROWS, array, operand, words)
     emitter.emit_trap(node, inputs, f"{is_outside} != 0")
     return array
 
@@ -465,8 +464,7 @@ def emit_fold(
     """Emit a reduction into an array with these strides, 0 along reduced axes; `sizes` of the operand may combine
     several of its axes."""
     words = [str(_item_size(operand.type.dtype)), *_pad_axes(sizes or operand.sizes, "1"), *_pad_axes(strides, "0")]
-    emit_strided_call(emitter, operation, f"w.data_address({array})", operand, words)
-    emitter.emit(f"w.keep_alive({array})")
+    emit_strided_call(emitter, operation, array, operand, words)
 
 
 def emit_sum_like(emitter: FunctionEmitter, node: Node, inputs: Sequence[TypedExpression]) -> str | None:
@@ -516,9 +514,7 @@ def emit_axis_sum(
     if not is_narrow:
         return sums
     array = emitter.assign(f"e.empty(({''.join(f'{size}, ' for size in sizes)}), np.float32)")
-    emitter.emit(f"p.round_to_float32(w.data_address({sums}), w.data_address({array}), {sums}.size)")
-    emitter.emit(f"w.keep_alive({sums})")
-    emitter.emit(f"w.keep_alive({array})")
+    emitter.emit(f"p.round_to_float32({sums}, {array}, {sums}.size)")
     return array
 
 
@@ -573,3 +569,4 @@ MOVE_EMITTERS: dict[str, Callable[[FunctionEmitter, Node, Sequence[TypedExpressi
     "min": emit_reduction,
     "size": emit_size,
 }
+"""The emitter of each op that moves or reduces elements; it returns None where Python computes the node."""

@@ -13,8 +13,8 @@ from __future__ import annotations
 
 import base64
 import math
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -46,6 +46,8 @@ MAX_WRITTEN_ELEMENTS = 1000
 constant of the module."""
 _ALIGNMENT = 64
 """The bytes of a cache line."""
+TINY_ELEMENTS = 1024
+"""Arrays of at most this many elements share one allocation, which is freed with the last of them."""
 STRIP_ELEMENTS = 4096
 """The elements of an innermost axis that are computed between two polls."""
 
@@ -100,7 +102,7 @@ def emit_elementwise(emitter: FunctionEmitter, node: Node, inputs: Sequence[Type
     )
     if condition is not None:
         traps = emitter.assign("False")
-        with ElementLoops(emitter, sizes) as indices:
+        with element_loops(emitter, sizes) as indices:
             emitter.emit(f"{traps} = {traps} or {substitute_indices(condition, indices)}")
         emitter.emit_trap(node, inputs, traps)
     array = emit_empty(emitter, sizes, result)
@@ -109,7 +111,7 @@ def emit_elementwise(emitter: FunctionEmitter, node: Node, inputs: Sequence[Type
         return array
     texts = [element_expression(operand) for operand in operands]
     text = kernels.expression(node.op, scalars, Type(result.dtype), node.attributes, texts)
-    with ElementLoops(emitter, sizes) as indices:
+    with element_loops(emitter, sizes) as indices:
         emitter.emit(f"{array}[{', '.join(indices)}] = {substitute_indices(text, indices)}")
     return array
 
@@ -140,7 +142,7 @@ def index_operand(emitter: FunctionEmitter, value: TypedExpression, sizes: Seque
 def emit_broadcast_copy(emitter: FunctionEmitter, value: TypedExpression, sizes: Sequence[str]) -> str:
     """Emit a copy of an array, broadcast to these sizes."""
     copy, source = emit_empty(emitter, sizes, value.type), index_operand(emitter, value, sizes)
-    with ElementLoops(emitter, sizes) as indices:
+    with element_loops(emitter, sizes) as indices:
         emitter.emit(f"{copy}[{', '.join(indices)}] = {substitute_indices(element_expression(source), indices)}")
     return copy
 
@@ -203,30 +205,24 @@ def is_static_and_small(sizes: Sequence[str]) -> bool:
     return all(size.isdigit() for size in sizes) and math.prod(map(int, sizes)) <= STRIP_ELEMENTS
 
 
-class ElementLoops:
+@contextmanager
+def element_loops(emitter: FunctionEmitter, sizes: Sequence[str]) -> Iterator[list[str]]:
     """A context inside the loops over all elements; yields the index names. They poll after STRIP_ELEMENTS elements at
     the latest."""
-
-    def __init__(self, emitter: FunctionEmitter, sizes: Sequence[str]) -> None:
-        self.emitter, self.sizes, self.exit_stack = emitter, sizes, ExitStack()
-
-    def __enter__(self) -> list[str]:
-        emitter, names = self.emitter, [self.emitter.fresh_name("i") for _ in self.sizes]
-        for name, size in zip(names[:-1], self.sizes, strict=False):
-            self.exit_stack.enter_context(emitter.block(f"for {name} in range({size}):"))
-        begin, size = "0", self.sizes[-1]
+    names = [emitter.fresh_name("i") for _ in sizes]
+    with ExitStack() as blocks:
+        for name, size in zip(names[:-1], sizes, strict=False):
+            blocks.enter_context(emitter.block(f"for {name} in range({size}):"))
+        begin, size = "0", sizes[-1]
         end = size
-        if not is_static_and_small(self.sizes):
+        if not is_static_and_small(sizes):
             if not is_static_and_small([size]):
                 begin = emitter.fresh_name("i")
-                self.exit_stack.enter_context(emitter.block(f"for {begin} in range(0, {size}, {STRIP_ELEMENTS}):"))
+                blocks.enter_context(emitter.block(f"for {begin} in range(0, {size}, {STRIP_ELEMENTS}):"))
                 end = f"m.minimum({begin} + {STRIP_ELEMENTS}, {size})"
             emitter.emit_poll()
-        self.exit_stack.enter_context(emitter.block(f"for {names[-1]} in range({begin}, {end}):"))
-        return names
-
-    def __exit__(self, *_: object) -> None:
-        self.exit_stack.close()
+        blocks.enter_context(emitter.block(f"for {names[-1]} in range({begin}, {end}):"))
+        yield names
 
 
 def emit_ufunc_call(
@@ -240,13 +236,13 @@ def emit_ufunc_call(
     """Emit a NumPy loop on copies of the operands, broadcast to the result's shape."""
     wide_type = Type(ufunc_dtype(node), result.shape)
     copies = [emit_empty(emitter, sizes, wide_type) for _ in operands]
-    with ElementLoops(emitter, sizes) as indices:
+    with element_loops(emitter, sizes) as indices:
         for copy, operand in zip(copies, operands, strict=True):
             emitter.emit(f"{copy}[{', '.join(indices)}] = {substitute_indices(element_expression(operand), indices)}")
     output = array if result.dtype is wide_type.dtype else copies[0]
     emitter.emit(f"n.{ufunc_name(node)}({', '.join([*copies, output])})")
     if output is not array:
-        with ElementLoops(emitter, sizes) as indices:
+        with element_loops(emitter, sizes) as indices:
             emitter.emit(f"{array}[{', '.join(indices)}] = {output}[{', '.join(indices)}]")
 
 
@@ -283,7 +279,7 @@ def draw_expression(node: Node, key: str, index: str, texts: Sequence[str]) -> s
 def sum_expression(array: str, dtype: str, lane_type: str) -> str:
     """Text of the sum of all elements of an array of a dtype of numba, in a lane."""
     if dtype in ("float32", "float64"):
-        return f"p.sum_{dtype}(w.data_address({array}), {array}.size)"
+        return f"p.sum_{dtype}({array}, {array}.size)"
     return f"p.sum_all({array}, {lane_type}(0))"
 
 
@@ -292,7 +288,6 @@ def emit_full_sum(emitter: FunctionEmitter, node: Node, array: str, dtype: str) 
     result = node.results[0].type
     lane_type = LANE_TYPES[lane(result.dtype)]
     text = emitter.assign(rounded_format(result).format(sum_expression(array, dtype, lane_type)))
-    emitter.emit(f"w.keep_alive({array})")
     if result.is_scalar:
         return text
     sizes = tuple_expression(["1"] * len(result.shape or ()))
@@ -303,10 +298,6 @@ def rounded_format(type_: Type) -> str:
     """A format for a sum's text: rounded to its dtype, in its lane."""
     lane_type = LANE_TYPES[lane(type_.dtype)]
     return f"{lane_type}(float32({{}}))" if numba_dtype(type_.dtype) == "float32" else f"{lane_type}({{}})"
-
-
-TINY_ELEMENTS = 1024
-"""Arrays of at most this many elements share one allocation, which is freed with the last of them."""
 
 
 def emit_chain(
@@ -400,7 +391,7 @@ class BlockLoop:
         else:
             texts = [emit_empty(emitter, self.sizes, type_) for type_ in types]
         for text in texts if not self.is_small else ():
-            emitter.emit(f"n.advise_huge_pages(w.data_address({text}), {text}.nbytes)")
+            emitter.emit(f"n.advise_huge_pages({text}, {text}.nbytes)")
         outputs = dict(zip(loop.outputs, map(TypedExpression, texts, types), strict=True))
         arrays: dict[Operand, TypedExpression] = {operand: self.operands[operand] for operand in loop.inputs}
         arrays.update(outputs)
@@ -434,8 +425,8 @@ class BlockLoop:
     def emit_parallel(
         self, arrays: Mapping[Operand, TypedExpression], scalars: Mapping[Operand, TypedExpression], count: str
     ) -> None:
-        """Outline the loop as a function that the thread pool runs (jit.thread_pool). Its operands are passed in
-        words."""
+        """Outline the loop as a function that the thread pool runs (jit.runtime.loop_function). Its operands are passed
+        in words."""
         emitter = self.emitter
         sums, sums_index = self.block_sums, 2 + len(arrays) + len(scalars)
         with emitter.outline() as (function, c):
@@ -453,12 +444,8 @@ class BlockLoop:
         self.block_sums = sums
         words = [value.text for value in arrays.values()]
         words += [f"{LANE_TYPES[lane(type_.dtype)]}({text})" for text, type_ in scalars.values()]
-        address = emitter.assign(f"e.pack_words((s, {', '.join([count, *words, *[sums] * bool(sums)])}))")
-        function = emitter.module.outline_aliases[function]
-        with emitter.block(f"if not w.parallel_for_large(s, {function}(), {address}, {count}):"):
-            emitter.emit("raise MemoryError")
-        operands_in_use = [*[sums] * bool(sums), *(value.text for value in arrays.values())]
-        emitter.emit(f"w.keep_alive(({', '.join(operands_in_use)},))")
+        words += [sums] * bool(sums)
+        emitter.emit(f"{emitter.module.outline_aliases[function]}(s, {count}, ({', '.join(words)},))")
         if not self.is_small:
             emitter.emit_poll()
 

@@ -28,8 +28,6 @@ from .layout import PhaseGroup, PhaseKey, TapeLayout, tuple_expression, zero_exp
 SELF_NAME, NULL_RESULT_NAME = "recurse", "null_result"
 """In generated code, the names of the function itself, for recursive calls, and of the function that returns a null
 result after an abort."""
-
-
 KERNEL_OPTIONS = "cache=True, pipeline_class=GeneratedCodeCompiler"
 """numba's options for the functions of a generated module; its entry has more."""
 MIN_CHARGED_BYTES = 4096
@@ -130,13 +128,15 @@ class GeneratedModule:
     sites: list[Site] = field(default_factory=list)
     """The sites of calls and loops, which are the steps of tags."""
     has_tapes: bool = False
+    """Whether any function saves values for later phases."""
+    has_host_calls: bool = False
+    """Whether it calls the host: for effects, or ops without machine code."""
     result_facts: dict[PhaseKey, list[ArrayFacts]] = field(default_factory=dict)
     """The facts about the results of phases of functions."""
     outlined_functions: dict[str, str] = field(default_factory=dict)
     """The names of outlined loop functions, by their text with normalized variable names."""
     outline_aliases: dict[str, str] = field(default_factory=dict)
     """For the name of each outlined function, the name of the emitted function with the same text."""
-
     constants: dict[str, str] = field(default_factory=dict)
     """The names of large array literals, which are global constants of the module, by the text of their value."""
 
@@ -254,7 +254,7 @@ class FunctionEmitter:
         if normalized not in self.module.outlined_functions:
             self.module.outlined_functions[normalized] = name
             head = [f"@kernel(void(int64, int64, int64), {KERNEL_OPTIONS})", f"def {name}({words}, first, last):"]
-            tail = f"{name} = w.address_function({name})"
+            tail = f"{name} = h.loop_function({name})"
             outer_lines[self.start_line : self.start_line] = [*head, *self.module.lines, tail]
         self.module.outline_aliases[name] = self.module.outlined_functions[normalized]
         self.module.lines, self.indent = outer_lines, indent

@@ -23,7 +23,7 @@ from ....core.types import Type
 from ....core.value import Literal
 from ..jit.kernels import LANE_TYPES, lane
 from ..jit.state import FEW_ROWS, PARALLEL_MIN_ELEMENTS, STRIDED_ADD_ARRAYS
-from .data_movement import emit_axis_sum, emit_subarray
+from .data_movement import emit_axis_sum, emit_copy, emit_strided_call, emit_subarray
 from .elementwise import broadcast_sizes, emit_broadcast_copy, emit_empty, emit_full_sum, rounded_format
 from .emitter import ArrayFacts, FunctionEmitter, Transposed, TypedExpression
 from .layout import is_narrow_array, numba_dtype, numpy_dtype, tuple_expression
@@ -306,8 +306,8 @@ def is_zero(operand: Operand) -> bool:
 
 
 def is_implicit_transpose(uses: DefUseChains, node: Node, transposes: set[str]) -> bool:
-    """Whether a node transposes a matrix, and all of its users are products that accept it transposed; `others` are
-    transposes already accepted."""
+    """Whether a node transposes a matrix, and all of its users are products that accept it transposed. `transposes` are
+    the nodes of which this was found before."""
     if node.op != "permute_dims" or len(node.results[0].type.shape or ()) != 2:
         return False
     axes = node.attribute("axes")
@@ -431,17 +431,8 @@ def emit_array_sum(emitter: FunctionEmitter, type_: Type, a: str, b: str, reusab
     """Emit the sum of two materialized arrays, in place where one of them is in `reusable`: unique and dead."""
     sizes = [str(size) for size in type_.shape or ()]
     result = a if a in reusable else b if b in reusable else emit_empty(emitter, sizes, type_)
-    words = [
-        f"w.data_address({result})",
-        f"w.data_address({a})",
-        str(type_.dtype.numpy.itemsize),
-        f"w.data_address({b})",
-    ]
-    emitter.emit(
-        f"strided_op({', '.join([str(STRIDED_ADD_ARRAYS), *words, str(static_element_count(type_)), *['0'] * 10])})"
-    )
-    for text in dict.fromkeys((result, a, b)):
-        emitter.emit(f"w.keep_alive({text})")
+    words = [str(type_.dtype.numpy.itemsize), b, str(static_element_count(type_))]
+    emit_strided_call(emitter, STRIDED_ADD_ARRAYS, result, TypedExpression(a, type_), words)
     return result
 
 
@@ -455,24 +446,10 @@ def emit_accumulated_product(
 ) -> str:
     """Emit a matrix product that is added to an array."""
     facts, type_ = emitter.facts, product.results[0].type
-    rows, columns = type_.shape or (0, 0)
     facts_of_sum = ArrayFacts(is_unique=True, has_no_negative_zero=accumulator_value.text in facts.no_negative_zero)
     if not is_dead or accumulator_value.text not in facts.unique:
-        accumulator = emit_empty(emitter, [str(rows), str(columns)], type_)
-        width, count = type_.dtype.numpy.itemsize, rows * columns  # type: ignore[operator]
         emitter.materialize(accumulator_value.text)
-        words = [
-            f"w.data_address({accumulator})",
-            f"w.data_address({accumulator_value.text})",
-            str(width),
-            "1",
-            "1",
-            "1",
-            str(count),
-        ]
-        emitter.emit(f"strided_op({', '.join(['0', *words, '0', '0', '0', '1', '0', '0', '0', '1'])})")
-        emitter.emit(f"w.keep_alive({accumulator_value.text})")
-        mode = "1"
+        accumulator, mode = emit_copy(emitter, accumulator_value), "1"
     elif accumulator_value.text in facts.lazy:
         mode = emitter.assign(f"2 if e.is_lazy({accumulator_value.text}) else 1")
         accumulator = emitter.assign(f"e.materialize_uninitialized({accumulator_value.text})")

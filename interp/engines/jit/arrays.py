@@ -16,7 +16,7 @@ from numba.core import cgutils
 from numba.np.arrayobj import populate_array
 
 from .intrinsic import intrinsic
-from .memory import kernel
+from .memory import emit_data_address, emit_word_block, kernel
 
 _WORD, _BYTES = ir.IntType(64), ir.IntType(8).as_pointer()
 _ALIGNMENT = 32
@@ -99,22 +99,26 @@ def pack_words(typing: Any, values: Any) -> Any:
     """The address of an array of words, one for each value; for an array, the address of its elements. The words live
     until the function returns. One call instead of one for each value: numba takes as long to compile a call as all
     else in it."""
-    kinds = list(map(types.unliteral, values))
 
     def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        block: Any = cgutils.alloca_once(builder, _WORD, len(kinds))  # type: ignore[no-untyped-call]
-        for index, kind in enumerate(kinds):
-            value = builder.extract_value(arguments[0], index)
-            if isinstance(kind, types.Array):
-                value = builder.ptrtoint(context.make_array(kind)(context, builder, value).data, _WORD)
-            elif kind == types.boolean:
-                value = builder.zext(value, _WORD)
-            elif kind == types.float64:
-                value = builder.bitcast(value, _WORD)
-            builder.store(value, builder.gep(block, [_WORD(index)]))
-        return builder.ptrtoint(block, _WORD)
+        return builder.ptrtoint(emit_word_block(builder, emit_words(context, builder, values, arguments[0])), _WORD)
 
     return int64(values), build
+
+
+def emit_words(context: Any, builder: Any, kinds: Any, values: Any) -> list[Any]:
+    """Emit a word for each item of a tuple; for an array, the address of its elements."""
+    words = []
+    for index, kind in enumerate(map(types.unliteral, kinds)):
+        value = builder.extract_value(values, index)
+        if isinstance(kind, types.Array):
+            value = emit_data_address(context, builder, kind, value)
+        elif kind == types.boolean:
+            value = builder.zext(value, _WORD)
+        elif kind == types.float64:
+            value = builder.bitcast(value, _WORD)
+        words.append(value)
+    return words
 
 
 @intrinsic

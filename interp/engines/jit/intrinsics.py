@@ -17,7 +17,6 @@ import ctypes
 import mmap
 import sys
 from collections.abc import Callable
-from inspect import Parameter, Signature
 from typing import Any
 
 import llvmlite.binding as llvm
@@ -28,7 +27,7 @@ from numba.np.arrayobj import populate_array
 
 from . import cache
 from .intrinsic import intrinsic
-from .memory import atomic_exchange, element_pointer, internal_njit, peek
+from .memory import atomic_exchange, element_pointer, emit_data_address, internal_njit, peek
 from .state import (
     EXIT_BYTES,
     EXIT_DEPTH,
@@ -190,9 +189,43 @@ def fixed_intrinsic(signature: Any, build: Any) -> Any:
     def infer_signature(typing: Any, *arguments: Any) -> Any:
         return signature, build
 
-    names = ["typing", *(f"x{index}" for index in range(len(signature.args)))]
-    infer_signature.__signature__ = Signature([Parameter(name, Parameter.POSITIONAL_ONLY) for name in names])  # type: ignore[attr-defined]
     return intrinsic(infer_signature)
+
+
+def word_intrinsic(signature: Any, build: Any) -> Any:
+    """An intrinsic with one signature that takes an array, or a pair of an array and an index, where the signature has
+    a word: `build` gets the address of the first element, or of the one at the index. The array lives until the call
+    returns."""
+
+    def infer_signature(typing: Any, *arguments: Any) -> Any:
+        holds_array = [
+            word == int64 and isinstance(argument, types.Array | types.BaseTuple)
+            for argument, word in zip(arguments, signature.args, strict=True)
+        ]
+        kinds = [
+            argument if is_array else word
+            for argument, word, is_array in zip(arguments, signature.args, holds_array, strict=True)
+        ]
+
+        def build_with_addresses(context: Any, builder: Any, _: Any, values: Any) -> Any:
+            words = [
+                emit_element_address(context, builder, kind, value) if is_array else value
+                for kind, value, is_array in zip(kinds, values, holds_array, strict=True)
+            ]
+            return build(context, builder, signature, words)
+
+        return signature.return_type(*kinds), build_with_addresses
+
+    return intrinsic(infer_signature)
+
+
+def emit_element_address(context: Any, builder: Any, kind: Any, value: Any) -> Any:
+    """Emit the address of an array's first element or, for a pair of an array and an index, of that element."""
+    if isinstance(kind, types.Array):
+        return emit_data_address(context, builder, kind, value)
+    array, index = (builder.extract_value(value, position) for position in range(2))
+    data = context.make_array(kind[0])(context, builder, array).data
+    return builder.ptrtoint(builder.gep(data, [index]), _WORD)
 
 
 minimum, maximum = _selection("<"), _selection(">")

@@ -6,12 +6,13 @@ The caller must keep the arrays alive. A machine that indexes arrays instead tak
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
 from llvmlite import ir
 from numba import njit, types
+from numba.core import cgutils
 
 from .intrinsic import intrinsic
 
@@ -26,6 +27,19 @@ kernel: Callable[..., Any] = partial(internal_njit, error_model="numpy")
 def element_pointer(builder: Any, kind: Any, address: Any, index: Any) -> Any:
     """A pointer to element `index` of this kind, from an address on."""
     return builder.gep(builder.inttoptr(address, kind.as_pointer()), [index])
+
+
+def emit_data_address(context: Any, builder: Any, kind: Any, array: Any) -> Any:
+    """Emit the address of an array's elements."""
+    return builder.ptrtoint(context.make_array(kind)(context, builder, array).data, _WORD)
+
+
+def emit_word_block(builder: Any, words: Sequence[Any]) -> Any:
+    """Emit a pointer to words on the stack, which live until the function returns."""
+    block: Any = cgutils.alloca_once(builder, _WORD, len(words))  # type: ignore[no-untyped-call]
+    for index, word in enumerate(words):
+        builder.store(word, builder.gep(block, [_WORD(index)]))
+    return block
 
 
 @intrinsic

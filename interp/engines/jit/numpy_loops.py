@@ -20,7 +20,7 @@ from numba.core import cgutils
 
 from ....core.ops.op import OPS, fault_error
 from .intrinsic import intrinsic
-from .memory import internal_njit
+from .memory import emit_word_block, internal_njit
 
 _WORD, _BYTES = ir.IntType(64), ir.IntType(8).as_pointer()
 
@@ -62,7 +62,8 @@ def loop_intrinsic(ufunc: Any, code: str = "d") -> Any:
             for kind, argument in zip(signature.args, arguments, strict=True)
         ]
         addresses = [builder.ptrtoint(array.data, _WORD) for array in arrays]
-        blocks = [_emit_word_block(builder, words) for words in (addresses, [arrays[-1].nitems], [_WORD(size)] * count)]
+        words = addresses, [arrays[-1].nitems], [_WORD(size)] * count
+        blocks = [builder.bitcast(emit_word_block(builder, group), _BYTES) for group in words]
         builder.call(
             loop_function,
             [
@@ -80,14 +81,6 @@ def loop_intrinsic(ufunc: Any, code: str = "d") -> Any:
 def _data_address(module: Any, symbol: str) -> Any:
     """An address referred to by symbol, so that machine code from disk finds it too."""
     return module.globals.get(symbol) or ir.GlobalVariable(module, ir.IntType(8), symbol)
-
-
-def _emit_word_block(builder: Any, words: Any) -> Any:
-    """Store words on the stack, and return their address."""
-    block: Any = cgutils.alloca_once(builder, _WORD, len(words))  # type: ignore[no-untyped-call]
-    for index, word in enumerate(words):
-        builder.store(word, builder.gep(block, [_WORD(index)]))
-    return builder.bitcast(block, _BYTES)
 
 
 def build_loops() -> tuple[dict[str, Any], dict[str, Exception]]:

@@ -11,11 +11,14 @@ from functools import partial
 from typing import Any
 
 from numba import boolean, float32, float64, int64, void
+from numba.core import cgutils
 
+from . import arrays, cache
 from . import intrinsics as m
 from . import numpy_loops as n
 from . import thread_pool as w
-from .memory import kernel
+from .intrinsic import intrinsic
+from .memory import emit_word_block, kernel
 from .shared_library import SharedLibrary
 from .state import SHARED_FUNCTIONS
 
@@ -69,6 +72,35 @@ LIBRARY = SharedLibrary(
         ),
     },
 )
+
+
+def loop_function(body: Any) -> Any:
+    """A function `loop(s, count, values)` that computes the loop of a compiled body (thread_pool.py) over `count`
+    elements, shared among threads if there are many. The body's words are `s`, `count` and the values: numbers, and the
+    addresses of arrays, which live until the loop ends. Raises MemoryError if the body fails.
+
+    One call: numba takes as long to compile a call as all else in it. The body is not inlined: see
+    `intrinsics.noinline`.
+    """
+    cache.check_cache_hit(body)
+    LIBRARY.load()
+    (compiled,) = body.overloads.values()
+
+    @intrinsic
+    def loop(typing: Any, s: Any, count: Any, values: Any) -> Any:
+        def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            state, size, operands = arguments
+            block = emit_word_block(builder, [state, size, *arrays.emit_words(context, builder, values, operands)])
+            function = context.declare_function(builder.module, compiled.fndesc)
+            addresses = (builder.ptrtoint(pointer, block.type.pointee) for pointer in (function, block))
+            succeeded = LIBRARY.emit_call(context, builder, "parallel_for_large", [state, *addresses, size])
+            with cgutils.if_unlikely(builder, builder.not_(succeeded)):  # type: ignore[no-untyped-call]
+                context.call_conv.return_user_exc(builder, MemoryError, ())
+            return context.get_dummy_value()
+
+        return void(int64, int64, values), build
+
+    return loop
 
 
 def __getattr__(name: str) -> Any:

@@ -41,14 +41,20 @@ class SharedLibrary:
         self.is_loaded = False
 
     def declare(self, name: str) -> Any:
-        """A function that compiled code can call, and that calls the library's function of this name by its symbol."""
+        """A function that compiled code can call, and that calls the library's function of this name by its symbol. It
+        takes an array where the library's function takes the address of its elements."""
 
         def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-            type_ = context.call_conv.get_function_type(signature.return_type, signature.args)
-            function = cgutils.get_or_insert_function(builder.module, type_, symbol_name(name))  # type: ignore[no-untyped-call]
-            return intrinsics.emit_call(context, builder, function, signature, arguments)
+            return self.emit_call(context, builder, name, arguments)
 
-        return intrinsics.fixed_intrinsic(self.functions[name][0], build)
+        return intrinsics.word_intrinsic(self.functions[name][0], build)
+
+    def emit_call(self, context: Any, builder: Any, name: str, arguments: Any) -> Any:
+        """Emit a call of a function by its symbol; exceptions propagate."""
+        signature, _ = self.functions[name]
+        type_ = context.call_conv.get_function_type(signature.return_type, signature.args)
+        function = cgutils.get_or_insert_function(builder.module, type_, symbol_name(name))  # type: ignore[no-untyped-call]
+        return intrinsics.emit_call(context, builder, function, signature, arguments)
 
     def load(self) -> None:
         """Load the machine code of all functions, compiled if it is not on disk, and define their symbols."""

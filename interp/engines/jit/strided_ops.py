@@ -13,8 +13,10 @@ from typing import Any
 import llvmlite.binding as llvm
 from llvmlite import ir
 from numba import float32, float64, int64, types
+from numba.core import cgutils
 
 from .intrinsic import intrinsic
+from .intrinsics import word_intrinsic
 from .memory import element_pointer, kernel
 from .native import load_native
 from .state import STRIDED_ADD_ARRAYS, STRIDED_ADD_ROWS, STRIDED_COPY, STRIDED_MAX, STRIDED_SUM, STRIDED_TAKE_ROWS
@@ -319,4 +321,13 @@ def strided_op({_PARAMETERS}): return perform_strided_op({_PARAMETERS})
 _SYMBOL = "tagloom_strided_op"
 _native_function: Any = load_native("moves", _MODULE_TEXT, "strided_op", ARITY)
 llvm.add_symbol(_SYMBOL, ctypes.cast(_native_function, ctypes.c_void_p).value)
-strided_op = types.ExternalFunction(_SYMBOL, int64(*[int64] * ARITY))
+
+
+def _build_call(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+    word = ir.IntType(64)
+    function: Any = cgutils.get_or_insert_function(builder.module, ir.FunctionType(word, [word] * ARITY), _SYMBOL)  # type: ignore[no-untyped-call]
+    return builder.call(function, arguments)
+
+
+strided_op = word_intrinsic(int64(*[int64] * ARITY), _build_call)
+"""Calls `perform_strided_op`, for generated code; takes arrays where that takes addresses."""

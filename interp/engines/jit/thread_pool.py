@@ -62,7 +62,7 @@ from numba.np import arrayobj
 
 from . import cache, intrinsics
 from .intrinsic import intrinsic
-from .memory import atomic_intrinsic, element_pointer, internal_njit, kernel
+from .memory import atomic_intrinsic, element_pointer, emit_data_address, internal_njit, kernel
 from .state import PARALLEL_MIN_ELEMENTS, POOL_REQUESTED
 
 CHUNK_ELEMENTS = 16_384
@@ -100,7 +100,7 @@ def _data_address(typing: Any, array: Any) -> Any:
     """The address of an array's elements."""
 
     def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        return builder.ptrtoint(context.make_array(array)(context, builder, arguments[0]).data, _WORD)
+        return emit_data_address(context, builder, array, arguments[0])
 
     return int64(array), build
 
@@ -167,18 +167,6 @@ def emit_function_address(typing: Any, body: Any) -> Any:
 def function_address(typing: Any, body: Any) -> Any:
     """The address of a compiled function of three words."""
     return int64(body), emit_function_address(typing, body.dispatcher)
-
-
-def address_function(body: Any) -> Any:
-    """A function that returns the address of a compiled function of three words, which is not inlined into the caller:
-    see `intrinsics.noinline`."""
-    cache.check_cache_hit(body)
-    (compiled,) = body.overloads.values()
-
-    def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        return builder.ptrtoint(context.declare_function(builder.module, compiled.fndesc), _WORD)
-
-    return intrinsics.fixed_intrinsic(int64(), build)
 
 
 @intrinsic

@@ -52,7 +52,7 @@ def test_helpers_do_not_change_bits(size: int) -> None:
 
 
 TWINS = {
-    "an element that nobody computes": (r"(w\.parallel_for_large\(.*), (v\d+)\):", r"\1, \2 - 1):"),
+    "an element that nobody computes": (r"(f\w+\(s, v\d+), \(", r"\1 - 1, ("),
     "a share begins late": (r"range\(first, last", "range(first + 1, last"),
     "a share ends early": (r"last - (i\d+)\)", r"last - \1 - 1)"),
     "the words of another array": (r"w\.block_at\((c\d+), 3,", r"w.block_at(\1, 2,"),
