@@ -81,8 +81,7 @@ class Engine(Protocol):
       compares all of them; otherwise it compares the results, or the first trap.
     - `parallel_options`: the values of other options that a run on several cores requires, by name. An engine without
       it runs on one core.
-    - `has_workers`: whether it takes `workers`, `cluster`, `checkpoint`, `resume`,
-      `timeline` and `soft_placement`.
+    - `has_workers`: whether it takes `workers`, `cluster`, `checkpoint`, `resume`, `timeline` and `soft_placement`.
     - `is_selector`: whether it only chooses among other engines, so that `tagloom check` need not run it.
     """
 

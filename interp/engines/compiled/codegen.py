@@ -113,7 +113,9 @@ _NJIT_OPTIONS = f'{KERNEL_OPTIONS}, error_model="numpy", nogil=True, no_cfunc_wr
 _MODULE_MEMBER = re.compile(r"\b(k|d|m|e|w|n|p|np)\.(\w+)")
 _INT = Type(dtypes.int64)
 _LARGEST_STEP = 2**20
+"""The largest step of a counted loop."""
 _EFFECTS = ("print", "callback")
+"""The effects that Python performs."""
 
 # Modules
 
@@ -392,6 +394,7 @@ def emit_host_call(emitter: FunctionEmitter, node: Node, inputs: Sequence[TypedE
     """Emit a host call, for an effect or an op without machine code: operands are stored in slots of the state, Python
     performs the node (`thread.HostCallServer`), and its result is in the first slot. After it the node is done, or has
     trapped, or the run is stopping."""
+    emitter.module.has_host_calls = True
     emitter.store_operands(inputs)
     status = emitter.assign(f"m.call_host(s, {emitter.add_trap_site(node, inputs)})")
     if node.op != "print":

@@ -104,10 +104,10 @@ class FusionPlanner:
 
     def __init__(self, region: Region) -> None:
         self.region, self.parts = region, list[FusionPart]()
-        self.open_nodes, self.shape = list[Node](), None
+        self.open_nodes = list[Node]()
+        self.shape: Shape = None
+        """The common shape of the open chain's arrays, as far as it is known."""
         self.input_shapes = dict[Operand, Shape]()
-
-    shape: Shape
 
     def add(self, node: Node, types: Sequence[Type]) -> None:
         """Add a node to the open chain, or open one with it."""
@@ -135,7 +135,7 @@ class FusionPlanner:
         return any(node.name == operand for node in self.open_nodes)
 
     def close_chain(self, sum_node: Node | None = None) -> None:
-        """Close the open chain; `total`, if given, is a sum that ends it."""
+        """Close the open chain; `sum_node`, if given, is a sum of one of its results, which joins it."""
         if self.open_nodes:
             names = {node.name for node in (*self.open_nodes, *([sum_node] if sum_node else []))}
             other_operands = [

@@ -104,9 +104,9 @@ def strongly_connected_components(program: Program) -> list[tuple[FunctionPhase,
     Tarjan's algorithm, with an explicit stack.
     """
     graph = {
-        (function.name, visit_number): calls
+        (function.name, phase): calls
         for function in program.reachable_functions()
-        for visit_number, calls in enumerate(phase_callees(function))
+        for phase, calls in enumerate(phase_callees(function))
     }
     visit_number: dict[PhaseKey, int] = {}
     low_link: dict[PhaseKey, int] = {}
@@ -143,7 +143,7 @@ def is_recursive(program: Program) -> bool:
 
 
 def functions_reaching(program: Program, is_match: Callable[[Node], bool]) -> frozenset[str]:
-    """The names of the functions that contain a node for which `has` is true, or that reach one by calls."""
+    """The names of the functions that contain a node for which `is_match` is true, or that reach one by calls."""
     functions = program.reachable_functions()
     calls = {
         function.name: [node.attribute("function") for node in function.body.walk() if node.op == "call"]

@@ -82,7 +82,7 @@ _ROOT_KEY = int(np.uint64(ROOT.key).astype(np.int64))
 
 @dataclass(slots=True)
 class CompiledProgram:
-    """A compiled program."""
+    """The machine code of a program, what it needs at run time, and what its earlier runs showed."""
 
     program: Program
     module: GeneratedModule
@@ -91,8 +91,6 @@ class CompiledProgram:
     is_of_scalars: bool
     is_recursive: bool
     has_effects: bool
-    has_host_calls: bool
-    """Whether it calls the host: for effects, or ops without machine code."""
     is_quick: bool = False
     """Whether its last run was quick and it makes no host calls."""
     needs_large_stack: bool = False
@@ -153,7 +151,6 @@ def compile_uncached(program: Program) -> CompiledProgram:
         is_of_scalars(program),
         is_recursive(program),
         has_effects(program),
-        any("m.call_host(" in line for line in module.lines),
     )
 
 
@@ -173,6 +170,7 @@ def compile_crash(program: Program, error: Exception) -> Crash:
 
 
 _ENTRY_ARITY = 5
+"""The number of words that `entry` takes."""
 
 
 def load_entry(program: Program) -> tuple[GeneratedModule, Callable[..., int]]:
@@ -352,7 +350,9 @@ def run_on_own_thread(
 ) -> FinishedRun:
     """Run on a thread with a large stack until the run ends, a limit is exceeded, or Ctrl-C."""
     buffer, call_entry = begin_run(compiled, arguments, limits, seed)
-    waiter = HostCallServer(compiled.module.trap_sites, buffer, world) if compiled.has_host_calls else RunWaiter()
+    waiter = (
+        HostCallServer(compiled.module.trap_sites, buffer, world) if compiled.module.has_host_calls else RunWaiter()
+    )
     failures: list[BaseException] = []
 
     def guarded_entry() -> None:
@@ -373,7 +373,7 @@ def run_on_own_thread(
             if limit is None:
                 with run_on_thread(buffer, guarded_entry, waiter, recurs=compiled.is_recursive) as thread:
                     limit = wait_for_end(thread, buffer, monitor, waiter)
-            compiled.is_quick = not compiled.has_host_calls and time.monotonic() - begin < QUICK_SECONDS
+            compiled.is_quick = not compiled.module.has_host_calls and time.monotonic() - begin < QUICK_SECONDS
             if isinstance(waiter.op_error, Usage):  # it names the op, and its column that is broken
                 message = f"compiled code failed: {waiter.op_error.message}"
                 raise Crash(message, where=compiled.program.entry) from waiter.op_error.__cause__

@@ -20,7 +20,8 @@ MAX_REGION_DEPTH = 60
 """The deepest nesting of regions: Python allows fewer than 100 levels of indentation, and numba is slow with fewer."""
 MAX_LITERAL_ELEMENTS = 10**6
 """The most elements of a literal: they are part of the machine code."""
-MAX_AXES = 8
+MAX_RANK = 8
+"""The most axes of an array that this engine supports."""
 _SHORT_WORK = 2**22
 """The number of elements that are moved, or of multiplications, in some milliseconds."""
 _CELL_OPS = ("cells", "put", "get", "collect", "cell_zeros")
@@ -142,8 +143,8 @@ def _type_reasons(location: str, types: list[Type] | tuple[Type, ...]) -> Iterat
             if element.is_scalar and element.dtype in dtypes.FLOAT_FORMATS:
                 yield f"it has no cells of {element} ({location})"
             yield from _type_reasons(location, [element])
-        elif type_.shape is None or len(type_.shape) > MAX_AXES:
-            yield f"it supports arrays of a static rank of at most {MAX_AXES} ({location}: {type_})"
+        elif type_.shape is None or len(type_.shape) > MAX_RANK:
+            yield f"it supports arrays of a static rank of at most {MAX_RANK} ({location}: {type_})"
 
 
 def _nesting_depth(region: Region) -> tuple[int, int]:

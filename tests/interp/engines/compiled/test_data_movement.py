@@ -173,6 +173,17 @@ def test_traps(name: str) -> None:
 
 
 @pytest.mark.full
+@pytest.mark.parametrize("op", ["broadcast_to 1.0", "reshape [1.0]"])
+def test_a_negative_size_beside_an_impossible_one_traps(op: str) -> None:
+    """A negative size traps, even after a size that no array can have; otherwise that one does not fit into memory."""
+    text = f"func f(n: int64, m: int64) -> float64[?, ?] {{\n y = {op}, n, m, shape=[?, ?]\n return y\n}}"
+    program = tl.parse_program(text)
+    graph = lower(program)
+    assert not differences(program, graph, [2**62, -3])
+    assert run_graph(graph, [2**62, -3]).status == "Trapped"
+
+
+@pytest.mark.full
 def test_wrong_strides_are_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     """A twin that always reads the first element is caught."""
     monkeypatch.setattr(data_movement, "broadcast_strides", lambda value, rank: ["0"] * rank)
