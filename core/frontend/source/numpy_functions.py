@@ -175,7 +175,7 @@ def _of_two_floats(name: str) -> Callable[..., Any]:
     return function
 
 
-def _where(condition: Any, x: Any, y: Any, /) -> Any:
+def _select(condition: Any, x: Any, y: Any, /) -> Any:
     return array_namespace().where(_truth(condition), *_promoted(x, y))
 
 
@@ -390,7 +390,7 @@ FUNCTIONS: dict[Any, Callable[..., Any]] = {
     np.divide: _of_two_floats("divide"),
     np.arctan2: _of_two_floats("atan2"),
     np.hypot: _of_two_floats("hypot"),
-    np.where: _where,
+    np.where: _select,
     np.clip: _clip,
     np.round: _round,
     **{getattr(np, name): _reduction(name, _summand) for name in ("sum", "prod")},
