@@ -41,6 +41,7 @@ BOTH = """func main(x: float64) -> float64, float64 {
 }"""
 
 
+@pytest.mark.inner(first=4)
 @pytest.mark.parametrize(
     "text, ulps, verdict",
     [
@@ -64,6 +65,7 @@ def test_results_within_and_beyond_a_window(text: str, ulps: int, verdict: str) 
     assert judge(program, [1.0], outcome, Answer("returned", (float(result),))).verdict == verdict
 
 
+@pytest.mark.full
 def test_a_result_without_windows_is_decided() -> None:
     """A wrong result that depends on exact nodes only is a difference, although another one is undecided."""
     program = tl.parse(BOTH).program
