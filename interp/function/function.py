@@ -76,6 +76,9 @@ class Function(SvgReprMixin):
     variables and concrete arrays that it closes over become further arguments of the program.
     """
 
+    _tagloom_returns_copies = True
+    """A result has new lists and dicts, in a trace as outside of it."""
+
     def __init__(
         self,
         python: Callable[..., Any],

@@ -53,6 +53,7 @@ from .state import (
     commit,
     open_journal,
     record_lasting_effect,
+    register_containers,
     register_created,
     staging_depth,
 )
@@ -130,7 +131,9 @@ def call_opaque(function: Any, arguments: tuple[Any, ...], keywords: dict[str, A
     is_cached = type(function) is functools._lru_cache_wrapper and type(function.__wrapped__) is FunctionType
     perform_call = _call_cached if is_cached and current_region() is not None else _call_recorded
     result = perform_call(function, arguments, keywords)
-    if current_region() is not None and _is_copier(function):
+    if current_region() is not None and hasattr(type(function), "_tagloom_returns_copies"):
+        register_containers(result)
+    elif current_region() is not None and _is_copier(function):
         _register_copy(result, arguments)
     return check_text(result) if type(result) is str and current_region() is not None else result
 

@@ -26,7 +26,7 @@ from ..trace.stacked_items import DICT_CLASSES, TracedSet
 from ..trace.symbol import Symbol
 from .nested_lists import has_shared_lists
 from .recursion import PythonCall, Recursion
-from .state import Journal, NotIsolated, RetraceRequest, open_journal, register_created, staging_depth
+from .state import Journal, NotIsolated, RetraceRequest, open_journal, register_containers, staging_depth
 from .trees import Tree, is_one_of_several, is_symbolic, split
 
 MAX_NESTED_CALLS = 32
@@ -151,14 +151,7 @@ class _TracedFunctionCall:
         leaves = list(self.result.leaves)
         for position, symbol in zip(self.result_positions, symbols, strict=False):
             leaves[position] = symbol
-        result = unflatten(self.result.treedef, leaves)
-        pending = [result]
-        for item in pending:  # a worklist: the loop appends to it
-            if type(item) in (list, *DICT_CLASSES, TracedSet):
-                register_created(item)
-            if type(item) in (list, tuple, *DICT_CLASSES):
-                pending += item.values() if type(item) in DICT_CLASSES else item
-        return result
+        return register_containers(unflatten(self.result.treedef, leaves))
 
 
 def argument_names(code: CodeType, count: int) -> list[str]:

@@ -46,7 +46,7 @@ from .state import (
     is_unassigned,
     open_journal,
     record_write,
-    register_created,
+    register_containers,
     staging_depth,
 )
 from .state_errors import changed_order
@@ -321,9 +321,7 @@ class Recursion:
                 part.place.write(part.rebuild(remaining))
         if function in self.older_results:
             return note_rebuilt(result)
-        for container in _containers(result):
-            register_created(container)
-        return result
+        return register_containers(result)
 
     def _check_closure(self, function: FunctionType) -> None:
         """Raise Invalid (F4) for a function that closes over an item of a list of lists in the state: the body has the
@@ -511,7 +509,8 @@ def call_recursively(
         return outer.recursion.call(region, function, converted, signature, dict(bound.arguments))
     parameters = tuple((name, None) for name in signature.parameters)
     spec = FunctionSpec(function, parameters, None, signature=signature)
-    return _without_empty_column(trace_pullback(region, spec, tuple(bound.arguments.values()))[0])
+    result = trace_pullback(region, spec, tuple(bound.arguments.values()))[0]
+    return note_rebuilt(_without_empty_column(result))  # its lists may be those of an argument
 
 
 def _without_empty_column(result: Any) -> Any:

@@ -19,7 +19,7 @@ from typing import Any, NoReturn, Protocol
 
 from ...errors import Invalid, describe_class
 from ..trace.source_location import user_location
-from ..trace.stacked_items import TracedSet
+from ..trace.stacked_items import DICT_CLASSES, TracedSet
 from ..trace.unusable import UnusableValue
 
 
@@ -349,6 +349,17 @@ def register_created(instance: Any) -> Any:
     if journal is not None:
         journal.created_objects[id(instance)] = instance
     return instance
+
+
+def register_containers(value: Any) -> Any:
+    """Note that the code under trace has just created the lists, dicts and sets in a value; returns it."""
+    pending = [value]
+    for part in pending:  # a worklist: the loop appends to it
+        if type(part) in (list, *DICT_CLASSES, TracedSet):
+            register_created(part)
+        if type(part) in (list, tuple, *DICT_CLASSES):
+            pending += part.values() if type(part) in DICT_CLASSES else part
+    return value
 
 
 class Variables:

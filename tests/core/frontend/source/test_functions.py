@@ -191,6 +191,25 @@ def names(function: Callable[[Any], Any]) -> list[str]:
     return [each.name for each in tl.function(function).trace(3).program.functions]
 
 
+def test_lists_that_a_program_returns_are_new() -> None:
+    """A list that another `tl.function` returns is a copy, as outside of a trace: an arm may change it."""
+
+    @tl.function
+    def same(items):
+        return items
+
+    @tl.function
+    def change(n):
+        items, copied = [n], [0]
+        if n > 0:
+            copied = same(items)
+            copied.append(2)
+        return items, copied
+
+    assert change(1) == ([1], [1, 2])
+    assert change(-1) == ([-1], [0])
+
+
 def test_a_program_has_the_functions_of_the_user() -> None:
     """Each called function is there once, however often it is called; one that changes what is outside is not."""
     assert names(shared) == ["shared", "square"]

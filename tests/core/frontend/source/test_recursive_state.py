@@ -756,6 +756,30 @@ def test_state_that_cannot_be_passed_along_is_refused(function: Callable[..., An
         tl.function(function)(3)
 
 
+def changed_result(n):
+    if n == 0:
+        return []
+    items = changed_result(n - 1)
+    items.append(n)
+    return items
+
+
+def changed_copy(n):
+    if n == 0:
+        return []
+    items = changed_copy(n - 1)[:]
+    items.append(n)
+    return items
+
+
+def test_results_of_the_function_itself_are_changed_in_copies() -> None:
+    """A list that a function gets from itself may be one of an argument: a change of it is refused, one of a copy is
+    not."""
+    with pytest.raises(tl.Invalid, match="may be one of several"):
+        tl.function(changed_result)(3)
+    assert list(disagreements(changed_copy, [(0,), (3,)], RUNS[:1], [[True]])) == []
+
+
 @tl.function
 def counted(n: tl.int64) -> Any:
     calls = 0
