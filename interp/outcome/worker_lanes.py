@@ -70,15 +70,15 @@ class Crossing(NamedTuple):
 def crossings(lanes: WorkerLanes, events: Sequence[Event]) -> Iterator[Crossing]:
     """The tokens that went from one worker to another, in the order in which they were consumed."""
     senders: dict[tuple[int, int, Tag], int] = {}
-    given: set[Tag] = set()
+    entered_tags: set[Tag] = set()
     for number, event in enumerate(events[: len(lanes.ranks)]):
         node, port, tag, _ = event.token
         sender = senders.pop((node, port, tag), None)
         if sender is not None and lanes.ranks[sender] != lanes.ranks[number]:
             enters = tag.parent is not None and tag.depth > events[sender].token.tag.depth
-            yield Crossing(sender, number, enters and tag not in given)
+            yield Crossing(sender, number, enters and tag not in entered_tags)
             if enters:
-                given.add(tag)
+                entered_tags.add(tag)
         senders |= {(sent.node, sent.port, sent.tag): number for sent in event.sent if sent.node >= 0}
         senders |= {(woken.node, woken.port, woken.tag): number for woken in event.woken}
 

@@ -15,11 +15,10 @@ from ...errors import Invalid
 from ..trace.captures import read_variable
 from ..trace.choice import Choice
 from ..trace.python_operations import perform
-from ..trace.pytree import TEXTS
 from ..trace.source_location import user_location
 from ..trace.stacked_items import StackedItems, has_stacked_items
 from ..trace.symbol import array_namespace
-from ..trace.text import AS_CHARACTERS, CodePoints, FormattedValue, Text, is_text
+from ..trace.text import AS_CHARACTERS, TEXTS, CodePoints, FormattedValue, Text, is_text
 from . import library, open_lists
 from .convert import convert
 from .items import get_item

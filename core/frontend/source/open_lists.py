@@ -25,7 +25,7 @@ from ..trace.choice import Choice
 from ..trace.numbers import DTYPES, higher_kind, number_kind, to_kind
 from ..trace.program_builder import to_operand, unwrap_weak
 from ..trace.python_operations import fail_as_python, perform
-from ..trace.pytree import TEXTS, TreeDef, unflatten
+from ..trace.pytree import TreeDef, unflatten
 from ..trace.source_location import user_location
 from ..trace.stacked_items import (
     DICT_CLASSES,
@@ -38,7 +38,7 @@ from ..trace.stacked_items import (
     has_stacked_items,
 )
 from ..trace.symbol import Symbol, array_namespace
-from ..trace.text import AS_CHARACTERS, CodePoints, Text, is_text
+from ..trace.text import AS_CHARACTERS, TEXTS, CodePoints, Text, is_text
 from .nested_lists import find_taken_item, note_origin, note_shared_lists
 from .raising import raised, stage_assertion
 from .state import register_created

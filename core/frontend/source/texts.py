@@ -14,11 +14,10 @@ from ...errors import Invalid
 from ..trace.captures import read_variable
 from ..trace.choice import Choice
 from ..trace.python_operations import fail_as_python, perform
-from ..trace.pytree import TEXTS
 from ..trace.source_location import user_location
 from ..trace.stacked_items import DICT_CLASSES, ENTRIES, StackedItems, has_stacked_entries, has_stacked_items
 from ..trace.symbol import array_namespace
-from ..trace.text import CodePoints, FormattedValue, Text, is_text
+from ..trace.text import TEXTS, CodePoints, FormattedValue, Text, is_text
 from . import library
 from .characters import SymbolicText, as_characters, as_text, check_text, refuse_text
 from .convert import convert

@@ -61,7 +61,7 @@ from .pytree import (
     is_named_tuple,
     is_number_list,
     is_record,
-    is_text,
+    is_text_structure,
     is_word,
     leaf_names,
     leaf_paths,
@@ -710,6 +710,7 @@ def check_functions_return(functions: Sequence[Specialization]) -> None:
             name = function.function_spec.name
             raise Invalid(
                 f"{name} never returns: no branch gives its result a type",
+                rule="V6",
                 where=function.location,
                 hint=f"let a branch of tl.cond return without calling {name}",
             )
@@ -838,7 +839,13 @@ def infer_results(
         result = normalize_result(result)
     like = previous.tree_type.treedef if previous else None
     leaves, treedef = flatten(result, like=like, words_are_static=True, is_leaf=is_number_list if like else None)
-    if previous is not None and like != treedef and not is_annotated and is_text(like) and is_text(treedef):
+    if (
+        previous is not None
+        and like != treedef
+        and not is_annotated
+        and is_text_structure(like)
+        and is_text_structure(treedef)
+    ):
         leaves, treedef = flatten(as_string_of_any_length(result), words_are_static=True)
         previous = previous if treedef == like else None
     if previous is not None and like != treedef and not is_annotated:
@@ -852,6 +859,7 @@ def infer_results(
     if not leaves and not may_be_empty:
         raise Invalid(
             f"{name} returns nothing" if result is None else f"{name} returns no number and no array",
+            rule="V6",
             required="a value, or a tuple of values",
             got=None if result is None else repr(result)[:80],
         )
@@ -887,7 +895,8 @@ def annotated_result_operand(function: Specialization, leaf: object, type_: Type
     if not type_.admits(operand.type):
         name, got = function.function_spec.name, describe_operand_type(operand)
         location = path and f" at {path}"
-        raise Invalid(f"{name} does not return the type of its annotation{location}", required=type_, got=got)
+        message = f"{name} does not return the type of its annotation{location}"
+        raise Invalid(message, rule="V6", required=type_, got=got)
     return operand
 
 

@@ -44,7 +44,7 @@ from .stacked_items import (
     item_length,
     stack_as_array,
 )
-from .text import CodePoints, FormattedValue, Text
+from .text import TEXTS, CodePoints, FormattedValue, Text
 from .unusable import UnusableValue
 
 BUFFERS = (array.array, memoryview, bytearray)
@@ -163,8 +163,6 @@ every cond has a result."""
 EMPTY_LIST = TreeDef(list, (("0", TreeDef(StackedItems, (("columns", LEAF),))),))
 """The structure of a list whose items one array holds. A function that returns an empty list has such a result."""
 _NO_MORE_LEAVES = object()
-TEXTS = (Text, CodePoints)
-"""The classes of strings with symbolic values in them."""
 MAX_DEPTH = 64
 """The maximal nesting of a value, equal to NumPy's maximal number of dimensions."""
 MAX_LEAVES = 10_000
@@ -376,12 +374,12 @@ def has_open_parts(structure: TreeDef) -> bool:
     return False
 
 
-def is_text(structure: TreeDef | None) -> bool:
+def is_text_structure(structure: TreeDef | None) -> bool:
     """Whether this is the structure of a string, or of one of several."""
     if structure is None:
         return False
     if structure.container is Choice:
-        return all(is_text(part) for _, part in structure.children[1:])
+        return all(is_text_structure(part) for _, part in structure.children[1:])
     is_string = structure.static_leaf is not None and type(structure.static_leaf.value) is str
     return is_string or is_text_class(structure.container)
 

@@ -34,9 +34,13 @@ class CodePoints:
         self.codes = codes
 
 
+TEXTS = (Text, CodePoints)
+"""The classes of strings with symbolic values in them."""
+
+
 def is_text(value: Any) -> bool:
     """Whether a value is a string, known or not, or one of several."""
-    return isinstance(value, str | Text | CodePoints) or (type(value) is Choice and all(map(is_text, value.options)))
+    return isinstance(value, (str, *TEXTS)) or (type(value) is Choice and all(map(is_text, value.options)))
 
 
 AS_CHARACTERS: CellType = CellType()

@@ -160,8 +160,8 @@ def round_to_storage(x: Any, type_: StorageType, saturate: bool, round_mode: str
 def rounding_constants(type_: StorageType, dtype: DType, saturate: bool, round_mode: str) -> tuple[Any, Any]:
     """The tables of a rounding as constants, the same in all programs."""
     starts, magnitudes = rounding_tables(type_, dtype, saturate, round_mode)
-    name = f"{type_.name.lower()}_{{}}".format
-    return CONSTANTS.admit(starts, name("starts")), CONSTANTS.admit(magnitudes, name("magnitudes"))
+    name = type_.name.lower()
+    return CONSTANTS.admit(starts, f"{name}_starts"), CONSTANTS.admit(magnitudes, f"{name}_magnitudes")
 
 
 CONSTANTS = CapturedConstants()
