@@ -41,7 +41,7 @@ class Opcode(IntEnum):
     FUTURE = 11
     """Send a future, and note the firing for a batch (`fast.futures`). No image has this opcode; a run sets it."""
     ELEMENT = 12
-    """Send the element of an array at an index (`fast.elements`). No image has this opcode; a run sets it."""
+    """Send the element of an array at an index (`fast.futures`). No image has this opcode; a run sets it."""
 
 
 FIRST_KERNEL = 13

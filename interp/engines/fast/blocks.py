@@ -54,7 +54,7 @@ from ...image.opcodes import FIRST_KERNEL, Opcode, first_trapping_opcode, scalar
 from ..jit.native import SECOND_PART, WORD_CODE
 from .block_program import BlockProgram
 from .delivery_table import scalar_path_nodes
-from .load import ENUMS, MachineVariant, inline_constants, jitted_source
+from .load import ENUMS, MachineVariant, inline_constants, machine_parts
 from .opcode_source import scalar_kernels_text
 from .registers import LARGEST_PATH, Address
 
@@ -368,17 +368,14 @@ class _BlockWriter:
 
     def text(self) -> str:
         """The text of a module with the function, in the language of `word_code`."""
-        constants, *functions = jitted_source(MachineVariant.BASE).split("\n@internal_njit\n")
-        helpers = (
-            function for function in functions if function.startswith(tuple(f"def {name}(" for name in _HELPERS))
-        )
+        constants, functions = machine_parts(MachineVariant.BASE)
         parts = [
             WORD_CODE,
             scalar_kernels_text(self.codes, self.casts),
             SECOND_PART,
             *(f"{name} = {number}" for name, number in _CONSTANTS.items()),
             constants,
-            *helpers,
+            *(functions[name] for name in _HELPERS),
             inline_constants(_HEAD, ENUMS),
             *self.lines,
             inline_constants(_TAIL, ENUMS),

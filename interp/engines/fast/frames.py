@@ -8,12 +8,29 @@ from typing import Any
 
 import numpy as np
 
-from ...image.image import LOW_BITS, TAG_BUILT, FrameHeader, ScopeColumn, SiteColumn
-from ..jit.memory import peek, poke, unlikely
+from ...image.image import (
+    LOW_BITS,
+    PORT_BITS,
+    TAG_BUILT,
+    FrameHeader,
+    NodeColumn,
+    PortColumn,
+    ScopeColumn,
+    SiteColumn,
+)
+from ...image.opcodes import Opcode, first_trapping_opcode
+from ..jit.memory import inline_njit, peek, poke, prefetch, unlikely
 from ..jit.random import splitmix64
 from .journal import note_close
 from .registers import Address, Register
 
+FIRST_TRAPPING = first_trapping_opcode()
+NODE_BYTES = 8 * len(NodeColumn)
+PORT_BYTES = 8 * len(PortColumn)
+PORT_MASK = (1 << PORT_BITS) - 1
+PREFETCH_DISTANCE = 32
+"""How many tokens ahead of delivery a frame is prefetched. On fib(28) a firing takes 15 ns; with 16, 16.5 ns; with 8,
+20 ns."""
 SITE_WORDS = len(SiteColumn)
 SCOPE_WORDS = len(ScopeColumn)
 LOW_MASK = (1 << LOW_BITS) - 1
@@ -44,6 +61,30 @@ def iteration_of(mem: Any, frame: Any) -> Any:
 
 def depth_of(mem: Any, frame: Any) -> Any:
     return peek(mem, frame + FrameHeader.ITERATION) & LOW_MASK
+
+
+@inline_njit
+def token_at(ring: Any, mask: Any, position: Any) -> Any:
+    """The two words of the token at a position of the ring: its frame and port, and its value."""
+    slot = (position & mask) << 1
+    return peek(ring, slot), peek(ring, slot + 1)
+
+
+@inline_njit
+def put_token(ring: Any, mask: Any, position: Any, token: Any, value: Any) -> None:
+    """Put a token at a position of the ring."""
+    slot = (position & mask) << 1
+    poke(ring, slot, token)
+    poke(ring, slot + 1, value)
+
+
+@inline_njit
+def prefetch_frame(ring: Any, mask: Any, position: Any, mem: Any) -> None:
+    """Prefetch the frame of the token at a position of the ring, two cache lines of it. On fib(28) a firing takes 24 ns
+    instead of 43."""
+    frame = mem + (peek(ring, (position & mask) << 1) >> PORT_BITS << 3)
+    prefetch(frame, 0)
+    prefetch(frame, 8)
 
 
 def open_activation(a: Any, r: Any, mem: Any, parent: Any, site: Any, iteration: Any, header: Any) -> Any:
@@ -86,6 +127,35 @@ def open_activation(a: Any, r: Any, mem: Any, parent: Any, site: Any, iteration:
     if depth > peek(r, Register.DEEPEST_TAG):
         poke(r, Register.DEEPEST_TAG, depth)
     return frame
+
+
+@inline_njit
+def is_too_deep(mem: Any, frame: Any, code: Any, limit: Any) -> Any:
+    """Whether the activation that a call or next_iteration in this frame opens is deeper than the limit: that of a call
+    is one deeper than the frame."""
+    return depth_of(mem, frame) + (code == Opcode.CALL) > limit
+
+
+def find_target(mem: Any, frame: Any, node: Any) -> Any:
+    """The frame of the activation that another argument or loop variable has opened; 0 if it is not open."""
+    child_word = peek(node, NodeColumn.CHILD_WORD)
+    return peek(mem, frame + child_word) if child_word else 0
+
+
+def open_target(a: Any, r: Any, mem: Any, frame: Any, node: Any, code: Any, header: Any) -> Any:
+    """Open the activation to which a call or next_iteration sends that fires in this frame, and link it there; returns
+    its frame."""
+    site, child_word = peek(node, NodeColumn.SITE), peek(node, NodeColumn.CHILD_WORD)
+    if code == Opcode.CALL:
+        target = open_activation(a, r, mem, frame, site, 0, header)
+    else:
+        target = open_activation(a, r, mem, parent_of(mem, frame), site, iteration_of(mem, frame) + 1, header)
+        if header > FrameHeader.BUSY:
+            poke(mem, target + FrameHeader.PREVIOUS, frame)
+            poke(mem, frame + FrameHeader.NEXT, target)
+    if child_word:
+        poke(mem, frame + child_word, target)
+    return target
 
 
 def close_proxy(r: Any, mem: Any, frame: Any) -> None:
@@ -140,9 +210,18 @@ def release_frame(a: Any, r: Any, mem: Any, frame: Any, site: Any, header: Any) 
     poke(r, Register.OPEN_ACTIVATIONS, peek(r, Register.OPEN_ACTIVATIONS) - 1)
 
 
+@inline_njit
 def remove_from_flight(ring: Any, mask: Any, head: Any, length: Any, position: Any) -> Any:
-    """Remove the token at a position from the flight by shifting the tokens on its shorter side; returns the new
-    head."""
+    """Remove the token at a position from the flight; returns the new head."""
+    if position == 0:
+        return head + 1
+    if position != length - 1:
+        head = shift_tokens(ring, mask, head, length, position)
+    return head
+
+
+def shift_tokens(ring: Any, mask: Any, head: Any, length: Any, position: Any) -> Any:
+    """Close the gap at a position of the flight by shifting the tokens on its shorter side; returns the new head."""
     if position < length >> 1:
         for back in range(position, 0, -1):
             target, source = (head + back & mask) << 1, (head + back - 1 & mask) << 1
@@ -163,3 +242,21 @@ def adjust_references(a: Any, r: Any, reference_counts: Any, number: Any, change
     if count == 0:
         poke(peek(a, Address.DEAD_OBJECTS), peek(r, Register.DEAD_OBJECTS), number)
         poke(r, Register.DEAD_OBJECTS, peek(r, Register.DEAD_OBJECTS) + 1)
+
+
+@inline_njit
+def store_result(a: Any, r: Any, node: Any, value: Any) -> None:
+    """Store a result of the run."""
+    results, offset = peek(a, Address.RESULTS), peek(node, NodeColumn.SITE) << 1
+    poke(results, offset, 1)
+    poke(results, offset + 1, value)
+    poke(r, Register.RESULT_COUNT, peek(r, Register.RESULT_COUNT) + 1)
+
+
+@inline_njit
+def count_wave(a: Any, r: Any, firings: Any, waiting: Any) -> None:
+    """Add the wave that ends to the profile: its firings, and the tokens that wait after it."""
+    wave_firings = firings - peek(r, Register.FIRINGS_BEFORE_WAVE)
+    poke(peek(a, Address.PROFILE), peek(r, Register.WAVES), wave_firings | waiting << 32)
+    poke(r, Register.WAVES, peek(r, Register.WAVES) + 1)
+    poke(r, Register.FIRINGS_BEFORE_WAVE, firings)

@@ -38,7 +38,7 @@ _SCALAR_FUNCTIONS = ("deliver_scalar_lifo", "True"), ("deliver_scalar_fifo", "Fa
 """The names that `deliver_scalar` is compiled under, with the value of IS_LIFO."""
 _IMPORTS = f"""\
 from tagloom.interp.engines.jit.memory import (
-    atomic_exchange, atomic_load, atomic_store, call_word_function, peek, poke, prefetch, unlikely
+    atomic_exchange, atomic_load, atomic_store, call_word_function, inline_njit, peek, poke, prefetch, unlikely
 )
 from tagloom.interp.engines.jit.random import splitmix64
 PORT_BITS = {image.PORT_BITS}
@@ -63,8 +63,8 @@ class MachineVariant(StrEnum):
 
 
 _SOURCE_FILES = {
-    MachineVariant.BASE: ("frames", "machine", "deliver_scalar"),
-    MachineVariant.JOURNAL: ("journal", "frames", "machine", "deliver_scalar"),
+    MachineVariant.BASE: ("frames", "throttling", "machine", "deliver_scalar"),
+    MachineVariant.JOURNAL: ("journal", "frames", "throttling", "machine", "deliver_scalar"),
     MachineVariant.MULTICORE: ("frames", "deliver_scalar", "parallel/core"),
 }
 _VARIANT_FLAGS = {
@@ -116,29 +116,39 @@ def new_column_faults() -> dict[str, str]:
 def text(variant: MachineVariant = MachineVariant.BASE) -> str:
     """The source to compile: constants and functions. Names of columns become numbers, since numba is slow with
     enumerations, at compile time and at run time."""
-    parts = jitted_source(variant).split("\n@internal_njit\n")
-    scalar = next(part for part in parts if part.startswith("def deliver_scalar("))
-    other_parts = "\n@internal_njit\n".join(part for part in parts if part is not scalar)
-    scalar_variants = [
-        f"@internal_njit\n{scalar}".replace("def deliver_scalar(", f"def {name}(").replace("IS_LIFO", is_lifo)
-        for name, is_lifo in _SCALAR_FUNCTIONS
-    ]
-    return "\n".join([opcode_source.text(), _IMPORTS, other_parts, *scalar_variants])
+    constants, functions = machine_parts(variant)
+    scalar = functions.pop("deliver_scalar")
+    for name, is_lifo in _SCALAR_FUNCTIONS:
+        functions[name] = scalar.replace("def deliver_scalar(", f"def {name}(").replace("IS_LIFO", is_lifo)
+    jitted = (jit(name, function) for name, function in functions.items())
+    return "\n".join([opcode_source.text(), _IMPORTS, constants, *jitted])
 
 
-def jitted_source(variant: MachineVariant) -> str:
-    """The constants and functions of the files of a variant; all functions except `run` are jitted."""
-    body = inline_constants(variant_source(variant), ENUMS)
-    return re.sub(r"(?m)^def (?!run\()", "@internal_njit\ndef ", body)
+def jit(name: str, function: str) -> str:
+    """The source of a function with a decorator, unless it has one. `run`, which Python calls, gets none."""
+    return function if name == "run" or function.startswith("@") else f"@internal_njit\n{function}"
+
+
+def machine_parts(variant: MachineVariant) -> tuple[str, dict[str, str]]:
+    """The source of the constants of a variant, and of its functions, by name."""
+    constants, functions = [], {}
+    for name, statement in variant_statements(variant):
+        source = inline_constants(statement, ENUMS)
+        if name is None:
+            constants.append(source)
+        else:
+            functions[name] = source
+    return "\n".join(constants), functions
 
 
 @cache  # 0.1 s, and a machine is loaded from two such texts
-def variant_source(variant: MachineVariant) -> str:
-    """The constants and functions of the files of a variant, without the code of others."""
+def variant_statements(variant: MachineVariant) -> tuple[tuple[str | None, str], ...]:
+    """The assignments and functions of the files of a variant, without the code of others: source, and the name of a
+    function."""
     folder, selector = Path(__file__).parent, _VariantSelector(_VARIANT_FLAGS[variant])
     trees = [parse_python(folder.joinpath(f"{name}.py").read_text(encoding="utf-8")) for name in _SOURCE_FILES[variant]]
     nodes = [node for tree in trees for node in tree.body if isinstance(node, ast.Assign | ast.FunctionDef)]
-    return "\n".join(ast.unparse(selector.visit(node)) for node in nodes)
+    return tuple((getattr(node, "name", None), ast.unparse(selector.visit(node))) for node in nodes)
 
 
 class _VariantSelector(ast.NodeTransformer):
@@ -146,8 +156,8 @@ class _VariantSelector(ast.NodeTransformer):
 
     _FLAGS = frozenset(_VARIANT_FLAGS.values())
 
-    def __init__(self, true: str) -> None:
-        self._flag = true
+    def __init__(self, flag: str) -> None:
+        self._flag = flag
 
     def visit_If(self, node: ast.If) -> ast.AST | list[ast.stmt]:
         self.generic_visit(node)

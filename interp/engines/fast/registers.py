@@ -135,7 +135,7 @@ class Address(IntEnum):
     ARRAY_NODES = 43
     """By node, a row of `ArrayNodeColumn`."""
     ELEMENTS = 44
-    """By object, the address of its elements as words; 0 if it has none (`fast.elements`)."""
+    """By object, the address of its elements as words; 0 if it has none (`futures.element_words`)."""
 
 
 class ArrayNodeColumn(IntEnum):

@@ -20,8 +20,10 @@ _WORD = ir.IntType(64)
 internal_njit: Callable[..., Any] = partial(njit, no_cpython_wrapper=True, no_cfunc_wrapper=True)
 """A decorator for functions that only compiled code calls: numba omits the Python and C wrappers, which are two of the
 three modules that it compiles for a function, and take as long."""
+inline_njit: Callable[..., Any] = partial(internal_njit, forceinline=True)
+"""The same, for functions that LLVM inlines wherever they are called."""
 kernel: Callable[..., Any] = partial(internal_njit, error_model="numpy")
-"""The same, with IEEE 754 float division."""
+"""Like `internal_njit`, with IEEE 754 float division."""
 
 
 def element_pointer(builder: Any, kind: Any, address: Any, index: Any) -> Any:
