@@ -167,6 +167,7 @@ SUBJECTS = {
             "interp/image/image.py",
             "interp/image/opcodes.py",
             "interp/engines/fast/machine.py",
+            "interp/engines/fast/throttling.py",
             "interp/engines/fast/frames.py",
             "interp/engines/fast/deliver_scalar.py",
             "interp/engines/fast/delivery_table.py",

@@ -142,9 +142,10 @@ def drop_parent_iteration(patch: MonkeyPatch) -> None:
     patch.setattr(TokenStore, "tag", tag)
 
 
-FORWARD_EDGES = "for edge in range(begin, end):\n                        slot ="
+FORWARD_EDGES = "for edge in range(begin, end):\n        put_token("
 REVERSED_EDGES = FORWARD_EDGES.replace("begin, end", "end - 1, begin - 1, -1")
-DEFERRED_COUNT = "peek(r, Register.DEFERRED_READS) - peek(host_result, HostResult.WOKEN_COUNT)"
+DEFERRED_COUNT = "peek(r, Register.DEFERRED_READS) - count"
+IS_TOO_DEEP = "depth_of(mem, frame) + (code == Opcode.CALL) > limit"
 IS_DONE = "peek(mem, older_frame + FrameHeader.BUSY) == 0 and older_frame != target"
 REMAINING_FIRINGS = "peek(o, MachineOption.FIRING_LIMIT) - peek(r, Register.FIRINGS)"
 IS_SECOND = "if peek(row, DeliveryColumn.IS_SECOND)"
@@ -160,7 +161,7 @@ TWINS = (
     pytest.param(BrokenFastMachine("tags forget iterations", drop_parent_iteration), id="a_forgetful_tag"),
     general_twin("one firing too many", "firings >= firing_limit", "firings > firing_limit"),
     general_twin("one token too few", "- required > token_limit", "- required >= token_limit"),
-    general_twin("calls go one deeper", "depth_of(mem, frame) >= depth_limit", "depth_of(mem, frame) > depth_limit"),
+    general_twin("calls go one deeper", IS_TOO_DEEP, "depth_of(mem, frame) > limit"),
     code_twin("activations do not wait for arguments", "peek(sites, row + SiteColumn.ARGUMENTS) + ", ""),
     general_twin("operands are not consumed", "bits & ~operand_mask | fired_bit)", "bits | fired_bit)"),
     general_twin("nobody knows what has fired", "bits & ~operand_mask | fired_bit)", "bits & ~operand_mask)"),
@@ -168,7 +169,7 @@ TWINS = (
     general_twin("the oldest as the youngest", "order == DeliveryOrder.YOUNGEST", "order == DeliveryOrder.RANDOM"),
     code_twin("narrow numbers do not wrap", "out = cast(peek(node, NodeColumn.CAST), out)", "out = out", NARROW),
     code_twin("the clock ticks a token late", "if wave_remaining == 0:", "if wave_remaining < 0:"),
-    general_twin("the youngest but one", "position = length - 1", "position = max(length - 2, 0)"),
+    general_twin("the youngest but one", "return length - 1", "return max(length - 2, 0)"),
     general_twin("tokens are held one iteration more", NEXT_ITERATION, NEXT_ITERATION.replace("1", "2"), BOUNDED),
     general_twin("held tokens go too early", IS_DONE, "True", BOUNDED),
     general_twin("what was sent makes nobody busy", "add_busy(mem, target, sent)", "add_busy(mem, target, 0)", BOUNDED),

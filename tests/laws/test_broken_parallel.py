@@ -98,7 +98,7 @@ TWINS = (
     python_twin("the traps of one core only", keep_traps_of_one_core),
     code_twin(
         "what waits forgets its wave",
-        "poke(operand_waves, frame + peek(row, DeliveryColumn.OPERAND_WORD), wave)",
+        "poke(operand_waves, operand_word, wave)",
         "wave = wave",
         HEAVY,
     ),

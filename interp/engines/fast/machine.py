@@ -11,9 +11,9 @@ evaluates the rest.
 In all functions of the machine, `a`, `o`, `r` and `mem` are addresses: of the address table, the options, the
 registers, and memory; `header` is the number of words of a frame header.
 
-`load` compiles this file with `frames` and `deliver_scalar`, with numbers for the names of columns and registers,
-together with `compute`, `cast` and `traps`, which `opcode_source` generates from the table of opcodes. Arrays are
-passed as addresses and read with `peek`.
+`load` compiles this file with `frames`, `throttling` and `deliver_scalar`, with numbers for the names of columns and
+registers, together with `compute`, `cast` and `traps`, which `opcode_source` generates from the table of opcodes.
+Arrays are passed as addresses and read with `peek`.
 """
 
 # mypy: ignore-errors
