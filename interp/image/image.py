@@ -45,6 +45,7 @@ WordArray = npt.NDArray[np.int64]
 
 PORT_BITS = 24
 """The low bits of a token in flight that are its port: such a token is one word, a frame and a port."""
+PORT_MASK = (1 << PORT_BITS) - 1
 CACHE_LINE_WORDS = 8
 """The words in a cache line of the processor; frames are multiples of it."""
 SCRATCH_WORD = 1
@@ -79,10 +80,13 @@ class FrameHeader(IntEnum):
 
 LOW_BITS = 24
 """The number of low bits for the site in PARENT, and for the depth in ITERATION."""
+LOW_MASK = (1 << LOW_BITS) - 1
 MAX_DEPTH = 2**LOW_BITS - 2
 """The deepest tag, whatever the limit."""
 ARGUMENT_UNIT = 1 << 32
 """What an arriving argument adds to PENDING."""
+PENDING_MASK = ARGUMENT_UNIT - 1
+"""The low bits of PENDING; at 0 the activation closes."""
 RESULT_UNIT = 1 << 47
 """What a leaving result adds to PENDING."""
 TAG_BUILT = 1 << 62

@@ -39,7 +39,10 @@ from ....core.graph.graph import Edge, Graph, OutputRef
 from ...image.image import (
     ARGUMENT_UNIT,
     LOW_BITS,
+    LOW_MASK,
+    PENDING_MASK,
     PORT_BITS,
+    PORT_MASK,
     RESULT_UNIT,
     SCRATCH_WORD,
     TAG_BUILT,
@@ -77,9 +80,6 @@ MAX_UNFINISHED = 4
 """For how many images a generation that a run has begun is kept for the next run."""
 MAX_UNLIKELY_LINES = 2_000
 """No blocks are generated for what follows an operand that comes before its partner in a text that is longer."""
-PENDING_MASK = (1 << 32) - 1
-LOW_MASK = (1 << LOW_BITS) - 1
-PORT_MASK = (1 << PORT_BITS) - 1
 
 
 BlockGeneration: TypeAlias = Generator[None, None, BlockProgram | None]
@@ -996,8 +996,8 @@ _HELPERS = ("parent_of", "site_of", "drop_tag", "release_frame", "close_activati
 
 
 _CONSTANTS = {
-    "PORT_BITS": PORT_BITS, "PORT_MASK": PORT_MASK, "LOW_BITS": LOW_BITS, "TAG_BUILT": TAG_BUILT,
-    "LARGEST_PATH": LARGEST_PATH,
+    "PORT_BITS": PORT_BITS, "PORT_MASK": PORT_MASK, "LOW_BITS": LOW_BITS, "LOW_MASK": LOW_MASK,
+    "PENDING_MASK": PENDING_MASK, "TAG_BUILT": TAG_BUILT, "LARGEST_PATH": LARGEST_PATH,
 }  # fmt: skip
 
 

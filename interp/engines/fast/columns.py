@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from ....core.json.value import value_to_json_text
 from ....core.types import Type
-from ...image.image import LOW_BITS, PORT_BITS, Image, NodeColumn, PortColumn, SiteColumn, is_boxed
+from ...image.image import LOW_MASK, PORT_BITS, PORT_MASK, Image, NodeColumn, PortColumn, SiteColumn, is_boxed
 from ...machine.fire import FiringRule
 from ...records.column_log import COUNTS, DTYPE_CODES, FIRED, TEXT_CODE, THROTTLED, ColumnLogWriter
 from ...records.event_log import TagNumbers, TagRow, compact_json
@@ -23,6 +23,7 @@ from .events import (
     FIRING_WORDS,
     FIRST_EDGES,
     FIRST_OUTPUT,
+    HALF_MASK,
     HOST_FIRING,
     IS_THROTTLED,
     KIND_MASK,
@@ -43,7 +44,6 @@ from .registers import JournalItem, JournalWord
 from .store import TokenStore
 
 IntArray = npt.NDArray[np.int64]
-PORT_MASK, LOW_MASK, HALF_MASK = (1 << PORT_BITS) - 1, (1 << LOW_BITS) - 1, (1 << 32) - 1
 RELEASE = int(JournalItem.RELEASE)
 CLOSE_WORDS, RELEASE_WORDS = int(JournalWord.CLOSE_WORDS), int(JournalWord.RELEASE_WORDS)
 

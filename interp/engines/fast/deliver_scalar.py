@@ -10,7 +10,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ...image.image import ARGUMENT_UNIT, PORT_BITS, RESULT_UNIT, SCRATCH_WORD, FrameHeader, NodeColumn, PortColumn
+from ...image.image import (
+    ARGUMENT_UNIT,
+    PENDING_MASK,
+    PORT_BITS,
+    PORT_MASK,
+    RESULT_UNIT,
+    SCRATCH_WORD,
+    FrameHeader,
+    NodeColumn,
+    PortColumn,
+)
 from ...image.opcodes import FIRST_KERNEL, Opcode
 from ..jit.memory import inline_njit, peek, poke, unlikely
 from .delivery_table import DeliveryColumn
@@ -19,9 +29,7 @@ from .frames import (
     HAS_JOURNAL,
     IS_MULTICORE,
     NODE_BYTES,
-    PENDING_MASK,
     PORT_BYTES,
-    PORT_MASK,
     PREFETCH_DISTANCE,
     close_activation,
     count_wave,

@@ -22,7 +22,18 @@ from ....core.tag import ROOT, Tag
 from ....core.types import Type
 from ....core.value import Value
 from ....deprecation import renamed_attributes
-from ...image.image import LOW_BITS, PORT_BITS, NodeColumn, PortColumn, SiteColumn, WordArray, decode_word, is_boxed
+from ...image.image import (
+    LOW_BITS,
+    LOW_MASK,
+    PORT_BITS,
+    PORT_MASK,
+    NodeColumn,
+    PortColumn,
+    SiteColumn,
+    WordArray,
+    decode_word,
+    is_boxed,
+)
 from ...machine.event import ClosedActivation, Event, Token
 from ...machine.fire import FiringRule
 from .host_firings import HostFiringNote, HostFirings
@@ -269,8 +280,7 @@ def skip_steps(page: _FullPage, steps: int) -> _FullPage:
     return page._replace(words=page.words[:0], notes=[])
 
 
-_PORT_MASK = (1 << PORT_BITS) - 1
-_LOW_MASK = (1 << 32) - 1
+HALF_MASK = (1 << 32) - 1
 # Plain integers: reading them takes a third of the time of enumeration members.
 TOKEN = int(JournalWord.TOKEN)
 VALUE = int(JournalWord.VALUE)
@@ -318,7 +328,7 @@ class FrameTags(dict[int, Tag]):
         tag = self.get(frame, ROOT)
         for ancestor in reversed(path):
             parent_word, iteration_word = self._frame_words(ancestor)
-            site = self._store.image.site_list[parent_word & (1 << LOW_BITS) - 1]
+            site = self._store.image.site_list[parent_word & LOW_MASK]
             tag = self[ancestor] = tag.child(site, iteration_word >> LOW_BITS)
         return tag
 
@@ -448,7 +458,7 @@ class JournalReader:
         offset, end = 0, len(words)
         while offset < end:
             head, word = words[offset], words[offset + TOKEN]
-            decoder, tag, value = self._decoders[word & _PORT_MASK], self.tags[word >> PORT_BITS], words[offset + VALUE]
+            decoder, tag, value = self._decoders[word & PORT_MASK], self.tags[word >> PORT_BITS], words[offset + VALUE]
             if decoder.read_word is not None:
                 value = decoder.read_word(value)
             token = _tuple_new(Token, (decoder.node, decoder.port, tag, value))
@@ -521,7 +531,7 @@ class JournalReader:
     def edge_targets(self, span: int) -> tuple[tuple[int, int], ...]:
         """The target nodes and ports of a span of edges."""
         if span not in self._spans:
-            decoders = [self._decoders[edge] for edge in self._edges[span >> 32 : span & _LOW_MASK]]
+            decoders = [self._decoders[edge] for edge in self._edges[span >> 32 : span & HALF_MASK]]
             self._spans[span] = tuple((decoder.node, decoder.port) for decoder in decoders)
         return self._spans[span]
 
@@ -531,7 +541,7 @@ class JournalReader:
         while offset < len(words) and words[offset] & KIND_MASK > FIRING:
             if words[offset] & KIND_MASK == JournalItem.RELEASE:
                 decoder, tag = (
-                    self._decoders[words[offset + TOKEN] & _PORT_MASK],
+                    self._decoders[words[offset + TOKEN] & PORT_MASK],
                     self.tags[words[offset + TOKEN] >> PORT_BITS],
                 )
                 value = words[offset + VALUE] if decoder.read_word is None else decoder.read_word(words[offset + VALUE])
@@ -544,7 +554,7 @@ class JournalReader:
     def read_close(self, words: Sequence[int], offset: int) -> ClosedActivation:
         """The activation that a CLOSE item describes; its frame may be reused from here on."""
         begin = offset + JournalWord.CLOSE_WORDS - self._store.image.header_words
-        scope = self._scope_of_site[words[offset + JournalWord.PARENT_HEADER] & (1 << LOW_BITS) - 1]
+        scope = self._scope_of_site[words[offset + JournalWord.PARENT_HEADER] & LOW_MASK]
         state = self._state_columns
         fired_nodes = [n for n in self._members[scope] if words[begin + state[n][0]] & state[n][1]]
         tag = self.tags[words[offset + JournalWord.FRAME]]

@@ -10,6 +10,8 @@ import numpy as np
 
 from ...image.image import (
     LOW_BITS,
+    LOW_MASK,
+    PENDING_MASK,
     PORT_BITS,
     TAG_BUILT,
     FrameHeader,
@@ -27,14 +29,11 @@ from .registers import Address, Register
 FIRST_TRAPPING = first_trapping_opcode()
 NODE_BYTES = 8 * len(NodeColumn)
 PORT_BYTES = 8 * len(PortColumn)
-PORT_MASK = (1 << PORT_BITS) - 1
 PREFETCH_DISTANCE = 32
 """How many tokens ahead of delivery a frame is prefetched. On fib(28) a firing takes 15 ns; with 16, 16.5 ns; with 8,
 20 ns."""
 SITE_WORDS = len(SiteColumn)
 SCOPE_WORDS = len(ScopeColumn)
-LOW_MASK = (1 << LOW_BITS) - 1
-PENDING_MASK = (1 << 32) - 1
 HAS_JOURNAL = False
 """Whether the machine keeps a journal. `load` resolves this: it keeps or removes the code under the condition."""
 IS_MULTICORE = False

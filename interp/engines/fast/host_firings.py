@@ -13,7 +13,7 @@ from ....core.ops.effects import EFFECT_OPS, resource_of
 from ....core.ops.op import OPS, dynamic_size_count, is_undefined
 from ....core.tag import Tag
 from ....core.value import Value
-from ...image.image import PORT_BITS, NodeColumn, PortColumn, SiteColumn, is_boxed
+from ...image.image import PORT_BITS, PORT_MASK, NodeColumn, PortColumn, SiteColumn, is_boxed
 from ...image.opcodes import Opcode
 from ...machine.cells import CellHeap
 from ...machine.effects import Outputs
@@ -77,7 +77,7 @@ class HostFirings:
         r = store.registers
         position = int(r[Register.STOP_POSITION])
         token, word = store.ring[(r[Register.FLIGHT_HEAD] + position) & (len(store.ring) - 1)].tolist()
-        port_index, frame = token & (1 << PORT_BITS) - 1, token >> PORT_BITS
+        port_index, frame = token & PORT_MASK, token >> PORT_BITS
         number = int(image.ports[port_index, PortColumn.NODE])
         return HostDelivery(number, port_index - image.first_port[number], frame, word, position, ())
 
@@ -225,7 +225,7 @@ class HostFirings:
         """S16: add the tokens that the last trap released to its event. The machine releases them after the firing."""
         store, image, tokens = self.store, self.store.image, []
         for step, token, word, *_ in store.throttled[store.release_rows[:count]].tolist():
-            port = token & (1 << PORT_BITS) - 1
+            port = token & PORT_MASK
             number, tag = int(image.ports[port, PortColumn.NODE]), store.tag(token >> PORT_BITS)
             value = store.to_value(word, image.port_types[port])
             tokens.append((step, Token(number, port - image.first_port[number], tag, value)))

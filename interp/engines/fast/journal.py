@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...image.image import LOW_BITS, PORT_BITS, FrameHeader, NodeColumn, PortColumn
+from ...image.image import LOW_BITS, LOW_MASK, PORT_BITS, PORT_MASK, FrameHeader, NodeColumn, PortColumn
 from ...image.opcodes import Opcode
 from ..jit.memory import peek, poke
 from .delivery_table import DeliveryColumn
@@ -85,7 +85,7 @@ def note_scalar_firing(
     """Note a firing of `deliver_scalar`, and fill in what it does not compute: the spans of edges, and the second
     output of an exit, which nothing uses."""
     node = peek(a, Address.NODES) + (peek(row, DeliveryColumn.NODE) * len(NodeColumn) << 3)
-    port = peek(a, Address.PORTS) + ((token & (1 << PORT_BITS) - 1) * len(PortColumn) << 3)
+    port = peek(a, Address.PORTS) + ((token & PORT_MASK) * len(PortColumn) << 3)
     begin, end, output_count, second_output = (
         peek(node, NodeColumn.EDGES_BEGIN),
         peek(node, NodeColumn.SECOND_EDGES_BEGIN),
@@ -97,7 +97,7 @@ def note_scalar_firing(
     elif peek(row, DeliveryColumn.CODE) == Opcode.EXIT:
         output_count, second_output = 2, peek(mem, (token >> PORT_BITS) + FrameHeader.ITERATION) >> LOW_BITS
     if peek(node, NodeColumn.ROUTE) >= 0 and end > begin:
-        site = peek(mem, target + FrameHeader.PARENT) & (1 << LOW_BITS) - 1
+        site = peek(mem, target + FrameHeader.PARENT) & LOW_MASK
         route = peek(a, Address.ROUTES) + (peek(node, NodeColumn.ROUTE) + site << 4)
         begin, end = peek(route, 0), peek(route, 1)
     flags |= output_count << JournalHead.OUTPUT_COUNT_SHIFT

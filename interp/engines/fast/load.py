@@ -42,9 +42,12 @@ from tagloom.interp.engines.jit.memory import (
 )
 from tagloom.interp.engines.jit.random import splitmix64
 PORT_BITS = {image.PORT_BITS}
+PORT_MASK = {image.PORT_MASK}
 SCRATCH_WORD = {image.SCRATCH_WORD}
 FIRST_KERNEL = {opcode.FIRST_KERNEL}
 LOW_BITS = {image.LOW_BITS}
+LOW_MASK = {image.LOW_MASK}
+PENDING_MASK = {image.PENDING_MASK}
 ARGUMENT_UNIT = {image.ARGUMENT_UNIT}
 RESULT_UNIT = {image.RESULT_UNIT}
 TAG_BUILT = {image.TAG_BUILT}

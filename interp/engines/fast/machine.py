@@ -1,8 +1,8 @@
 """The main loop of the token machine, compiled by numba: runs an image over words of memory.
 
-The rules are the reference's, S1 to S16; k-bounds of loops (S16) throttle and release tokens here. A firing that words
-cannot express, traps included, is left to the caller (a host firing), before any change; then the same token is
-delivered again, with the results of its firing in `host_result`.
+The rules are the reference's, S1 to S16. A firing that words cannot express, traps included, is left to the caller (a
+host firing), before any change; then the same token is delivered again, with the results of its firing in
+`host_result`.
 
 Room in the arrays is not checked at each step, but for many steps at once. Near a limit, the machine makes one step at
 a time, so that limits are exact. It tests one comparison of a stop condition, which rules out most steps; Python
@@ -24,7 +24,17 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...image.image import ARGUMENT_UNIT, PORT_BITS, RESULT_UNIT, SCRATCH_WORD, FrameHeader, NodeColumn, PortColumn
+from ...image.image import (
+    ARGUMENT_UNIT,
+    PENDING_MASK,
+    PORT_BITS,
+    PORT_MASK,
+    RESULT_UNIT,
+    SCRATCH_WORD,
+    FrameHeader,
+    NodeColumn,
+    PortColumn,
+)
 from ...image.opcodes import FIRST_KERNEL, Opcode
 from ..jit.memory import call_word_function, inline_njit, peek, poke
 from ..jit.random import splitmix64
@@ -32,9 +42,7 @@ from .frames import (
     FIRST_TRAPPING,
     HAS_JOURNAL,
     NODE_BYTES,
-    PENDING_MASK,
     PORT_BYTES,
-    PORT_MASK,
     PREFETCH_DISTANCE,
     adjust_references,
     close_activation,

@@ -17,7 +17,7 @@ from ....core.graph.graph import Graph
 from ....core.tag import Site
 from ....core.world import World
 from ....deprecation import RenamedAttribute
-from ...image.image import MAX_DEPTH, PORT_BITS, NodeColumn, PortColumn, SiteColumn, cached_image
+from ...image.image import MAX_DEPTH, PORT_BITS, PORT_MASK, NodeColumn, PortColumn, SiteColumn, cached_image
 from ...image.opcodes import check_compilable
 from ...machine.event import CellAddress, Event, Token
 from ...machine.schedule import random_seed
@@ -551,7 +551,7 @@ def next_event(store: TokenStore, host: HostFirings) -> tuple[State, Event]:
     r, image = store.registers, store.image
     position = int(r[Register.STOP_POSITION])
     words, word = store.ring[(r[Register.FLIGHT_HEAD] + position) & len(store.ring) - 1].tolist()
-    port_index, frame = words & (1 << PORT_BITS) - 1, words >> PORT_BITS
+    port_index, frame = words & PORT_MASK, words >> PORT_BITS
     number = int(image.ports[port_index, PortColumn.NODE])
     token = Token(
         number,

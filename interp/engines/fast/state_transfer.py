@@ -14,8 +14,10 @@ from ....core.value import Value
 from ...image.image import (
     ARGUMENT_UNIT,
     LOW_BITS,
+    LOW_MASK,
     MAX_PASSED_VALUES,
     PORT_BITS,
+    PORT_MASK,
     RESULT_UNIT,
     FrameHeader,
     NodeColumn,
@@ -215,7 +217,7 @@ def has_waiting_operands(store: TokenStore, frames: WordArray) -> npt.NDArray[np
     """For each of these frames, whether operands wait in it. Most frames of a wide run have none, and to look at one
     takes 20 us in Python."""
     image, memory = store.image, store.memory
-    sites = memory[frames + FrameHeader.PARENT] & ((1 << LOW_BITS) - 1)
+    sites = memory[frames + FrameHeader.PARENT] & LOW_MASK
     scopes, has_waiting = image.sites[sites, SiteColumn.SCOPE], np.zeros(len(frames), np.bool_)
     for scope in np.unique(scopes).tolist():
         rows, is_member = image.nodes[image.scope_members[scope]], scopes == scope
@@ -290,7 +292,7 @@ def throttled_tokens(store: TokenStore, tags: dict[int, Tag]) -> Iterator[tuple[
     row = int(store.throttled[0, ThrottledColumn.NEXT])
     while row:
         step, token, word, _, next_row, _ = store.throttled[row].tolist()
-        yield step, decode_token(store, tags, token & (1 << PORT_BITS) - 1, token >> PORT_BITS, word)
+        yield step, decode_token(store, tags, token & PORT_MASK, token >> PORT_BITS, word)
         row = next_row
 
 
@@ -313,7 +315,7 @@ def frame_tags(store: TokenStore) -> dict[int, Tag]:
         store.memory[offsets + FrameHeader.ITERATION],
     )
     parents = dict(zip(frames, (parent_words >> LOW_BITS).tolist(), strict=True))
-    steps = zip((parent_words & (1 << LOW_BITS) - 1).tolist(), (iteration_words >> LOW_BITS).tolist(), strict=True)
+    steps = zip((parent_words & LOW_MASK).tolist(), (iteration_words >> LOW_BITS).tolist(), strict=True)
     last_steps, sites, tags = dict(zip(frames, steps, strict=True)), store.image.site_list, dict[int, Tag]()
     for frame in frames:
         path, ancestor = [], frame
@@ -356,7 +358,7 @@ def activation_records(store: TokenStore, state: State, tags: dict[int, Tag]) ->
     if image.has_loop_bounds:
         for record, busy in zip(records.values(), memory[frames + FrameHeader.BUSY].tolist(), strict=True):
             record.busy_count = busy
-    scopes = image.sites[memory[frames + FrameHeader.PARENT] & (1 << LOW_BITS) - 1, SiteColumn.SCOPE]
+    scopes = image.sites[memory[frames + FrameHeader.PARENT] & LOW_MASK, SiteColumn.SCOPE]
     for scope in np.unique(scopes).tolist():
         members, scope_frames = image.scope_members[scope], frames[scopes == scope]
         scope_records = [records[frame] for frame in scope_frames.tolist()]

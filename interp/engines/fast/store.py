@@ -15,8 +15,10 @@ from ...image.image import (
     ARGUMENT_UNIT,
     CACHE_LINE_WORDS,
     LOW_BITS,
+    LOW_MASK,
     MAX_DEPTH,
     PORT_BITS,
+    PORT_MASK,
     TAG_BUILT,
     FrameHeader,
     Image,
@@ -449,7 +451,7 @@ class TokenStore:
         return int(self.memory[frame + FrameHeader.PARENT]) >> LOW_BITS
 
     def site_of(self, frame: int) -> int:
-        return int(self.memory[frame + FrameHeader.PARENT]) & ((1 << LOW_BITS) - 1)
+        return int(self.memory[frame + FrameHeader.PARENT]) & LOW_MASK
 
     def frame_words(self, frame: int) -> tuple[int, int]:
         """The two header words of a frame from which its tag follows, given the parent's tag."""
@@ -480,7 +482,7 @@ class TokenStore:
         r, mask = self.registers, len(self.ring) - 1
         for slot in range(r[Register.FLIGHT_HEAD], r[Register.FLIGHT_HEAD] + r[Register.FLIGHT_LENGTH]):
             token, word = self.ring[slot & mask].tolist()
-            yield token & (1 << PORT_BITS) - 1, token >> PORT_BITS, word
+            yield token & PORT_MASK, token >> PORT_BITS, word
 
     def frames(self) -> Iterator[int]:
         """The frames of the open activations, in the order of memory."""
@@ -489,7 +491,7 @@ class TokenStore:
         while frame < self.registers[Register.MEMORY_TOP]:
             if memory[frame + FrameHeader.ITERATION] >= 0:
                 yield frame
-            frame += sizes[memory[frame + FrameHeader.PARENT] & ((1 << LOW_BITS) - 1)]
+            frame += sizes[memory[frame + FrameHeader.PARENT] & LOW_MASK]
 
 
 Number = TypeVar("Number", np.int32, np.int64)

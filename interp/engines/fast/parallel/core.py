@@ -15,14 +15,22 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ....image.image import ARGUMENT_UNIT, CACHE_LINE_WORDS, LOW_BITS, PORT_BITS, FrameHeader, NodeColumn, SiteColumn
+from ....image.image import (
+    ARGUMENT_UNIT,
+    CACHE_LINE_WORDS,
+    LOW_BITS,
+    PENDING_MASK,
+    PORT_BITS,
+    PORT_MASK,
+    FrameHeader,
+    NodeColumn,
+    SiteColumn,
+)
 from ...jit.memory import atomic_exchange, atomic_load, atomic_store, peek, poke
 from ..deliver_scalar import ROW_BYTES
 from ..delivery_table import DeliveryColumn
 from ..frames import (
     NODE_BYTES,
-    PENDING_MASK,
-    PORT_MASK,
     SITE_WORDS,
     close_activation,
     close_proxy,
