@@ -223,12 +223,12 @@ class HostFirings:
 
     def record_releases(self, count: int) -> None:
         """S16: add the tokens that the last trap released to its event. The machine releases them after the firing."""
-        store, image, tokens = self.store, self.store.image, []
-        for step, token, word, *_ in store.throttled[store.release_rows[:count]].tolist():
-            port = token & PORT_MASK
-            number, tag = int(image.ports[port, PortColumn.NODE]), store.tag(token >> PORT_BITS)
-            value = store.to_value(word, image.port_types[port])
-            tokens.append((step, Token(number, port - image.first_port[number], tag, value)))
+        store = self.store
+        rows = store.throttled[store.release_rows[:count]].tolist()
+        tokens = (
+            (step, store.to_token(token & PORT_MASK, store.tag(token >> PORT_BITS), word))
+            for step, token, word, *_ in rows
+        )
         self.traps[-1] = self.traps[-1]._replace(released=tuple(tokens))
 
     def _closed_activations(self, rule: FiringRule, delivery: HostDelivery) -> tuple[ClosedActivation, ...]:

@@ -62,3 +62,15 @@ class IntegerSeries(TupleLike[int]):
         )
 
     __hash__ = TupleLike.__hash__
+
+
+def trimmed_length(numbers: npt.NDArray[np.integer[Any]]) -> int:
+    """The length of a profile without the few zeros at its end: a wave in which nothing fires sends nothing.
+
+    >>> trimmed_length(np.array([3, 0, 1, 0]))
+    3
+    """
+    length = len(numbers)
+    while length and not numbers[length - 1]:
+        length -= 1
+    return length

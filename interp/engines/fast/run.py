@@ -17,9 +17,9 @@ from ....core.graph.graph import Graph
 from ....core.tag import Site
 from ....core.world import World
 from ....deprecation import RenamedAttribute
-from ...image.image import MAX_DEPTH, PORT_BITS, PORT_MASK, NodeColumn, PortColumn, SiteColumn, cached_image
+from ...image.image import MAX_DEPTH, NodeColumn, PortColumn, SiteColumn, cached_image
 from ...image.opcodes import check_compilable
-from ...machine.event import CellAddress, Event, Token
+from ...machine.event import CellAddress, Event
 from ...machine.schedule import random_seed
 from ...machine.state import State
 from ...outcome.outcome import Outcome, build_outcome, limit_exceeded
@@ -46,7 +46,7 @@ from .columns import ColumnKeeper
 from .events import EventKeeper, LastEventKeeper, forward_events
 from .futures import Futures
 from .host_firings import HostFirings
-from .lazy_sequences import IntegerSeries, TupleLike
+from .lazy_sequences import IntegerSeries, TupleLike, trimmed_length
 from .load import MachineVariant, load_machine
 from .registers import DeliveryOrder, ExitReason, MachineOption, Register
 from .state_transfer import export_meter, export_state, import_state, result_values, throttled_tokens, waiting_operands
@@ -204,7 +204,7 @@ class FastRun:
         except OpAbandoned as abandoned:
             return external_limit_error(str(abandoned), self.limits)
         except MemoryError:
-            return out_of_memory(self.origin_state.graph.name)
+            return array_memory_error(self.origin_state.graph.name)
         return None
 
     def _step_past_stop(self) -> Exhausted | None:
@@ -335,7 +335,7 @@ class FastRun:
         try:
             self.store.grow()
         except MemoryError:
-            raise out_of_memory(self.origin_state.graph.name) from None
+            raise array_memory_error(self.origin_state.graph.name) from None
 
     def _make_room_for_futures(self) -> None:
         assert self._futures is not None, "only a run with futures fills their table"
@@ -344,7 +344,7 @@ class FastRun:
         except OpAbandoned as abandoned:
             raise external_limit_error(str(abandoned), self.limits) from None
         except MemoryError:
-            raise out_of_memory(self.origin_state.graph.name) from None
+            raise array_memory_error(self.origin_state.graph.name) from None
 
     def _fire_on_host(self) -> bool:
         self._host_firings += 1
@@ -366,7 +366,7 @@ class FastRun:
             try:
                 state = self.state()
             except MemoryError:  # the futures do not fit either
-                raise out_of_memory(self.origin_state.graph.name) from None
+                raise array_memory_error(self.origin_state.graph.name) from None
             raise out_of_memory_error(state, token.position) from None
         if len(self.host.traps) == trap_count:
             return False
@@ -383,9 +383,7 @@ class FastRun:
         profile, waiting = store.profile[: r[Register.WAVES]].T
         if r[Register.FIRINGS] > r[Register.FIRINGS_BEFORE_WAVE]:
             profile = np.append(profile, r[Register.FIRINGS] - r[Register.FIRINGS_BEFORE_WAVE])
-        clocked, span, firings = self.origin_state.is_clocked, len(profile), int(r[Register.FIRINGS])
-        while span and not profile[span - 1]:  # once or twice: a wave in which nothing fires sends nothing
-            span -= 1
+        clocked, span, firings = self.origin_state.is_clocked, trimmed_length(profile), int(r[Register.FIRINGS])
         sites = zip(store.image.site_list, store.opened_counts.tolist(), strict=True)
         return Stats(
             firings=firings,
@@ -419,7 +417,7 @@ class FastRun:
         )
 
 
-def out_of_memory(graph_name: str) -> Exhausted:
+def array_memory_error(graph_name: str) -> Exhausted:
     """The error of a run whose arrays cannot grow."""
     return Exhausted("the run does not fit into memory", rule="S12", where=graph_name)
 
@@ -549,16 +547,9 @@ def next_event(store: TokenStore, host: HostFirings) -> tuple[State, Event]:
     """The next event, without the tokens that it sends and the activations that it closes, and a state after it that
     has only the counts of steps and firings. The node must have no effect on cells or the world."""
     r, image = store.registers, store.image
-    position = int(r[Register.STOP_POSITION])
-    words, word = store.ring[(r[Register.FLIGHT_HEAD] + position) & len(store.ring) - 1].tolist()
-    port_index, frame = words & PORT_MASK, words >> PORT_BITS
-    number = int(image.ports[port_index, PortColumn.NODE])
-    token = Token(
-        number,
-        port_index - image.first_port[number],
-        store.tag(frame),
-        store.to_value(word, image.port_types[port_index]),
-    )
+    number, port, frame, word, position, _ = host.current_token()
+    port_index = image.first_port[number] + port
+    token = store.to_token(port_index, store.tag(frame), word)
     event = Event(token, position, None, (), (), None, (), bool(r[Register.WAVE_REMAINING] == 1))
     operand_mask = int(image.nodes[number, NodeColumn.OPERAND_MASK])
     bits = int(

@@ -292,17 +292,8 @@ def throttled_tokens(store: TokenStore, tags: dict[int, Tag]) -> Iterator[tuple[
     row = int(store.throttled[0, ThrottledColumn.NEXT])
     while row:
         step, token, word, _, next_row, _ = store.throttled[row].tolist()
-        yield step, decode_token(store, tags, token & PORT_MASK, token >> PORT_BITS, word)
+        yield step, store.to_token(token & PORT_MASK, tags[token >> PORT_BITS], word)
         row = next_row
-
-
-def decode_token(store: TokenStore, tags: dict[int, Tag], port_index: int, frame: int, word: int) -> Token:
-    """The token for a port of the image, under the tag of a frame."""
-    image = store.image
-    number = int(image.ports[port_index, PortColumn.NODE])
-    return Token(
-        number, port_index - image.first_port[number], tags[frame], store.to_value(word, image.port_types[port_index])
-    )
 
 
 def frame_tags(store: TokenStore) -> dict[int, Tag]:

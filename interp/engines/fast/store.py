@@ -23,6 +23,7 @@ from ...image.image import (
     FrameHeader,
     Image,
     NodeColumn,
+    PortColumn,
     ScopeColumn,
     SiteColumn,
     WordArray,
@@ -30,6 +31,7 @@ from ...image.image import (
     encode_word,
     is_boxed,
 )
+from ...machine.event import Token
 from ..limits import Limits, machine_memory
 from .block_program import LoadedBlocks
 from .delivery_table import delivery_table
@@ -376,6 +378,12 @@ class TokenStore:
             value = self.objects[word]
         assert value is not None
         return value
+
+    def to_token(self, port_index: int, tag: Tag, word: int) -> Token:
+        """The token for a port of the image, under this tag, with the value of this word."""
+        image, number = self.image, int(self.image.ports[port_index, PortColumn.NODE])
+        value = self.to_value(word, image.port_types[port_index])
+        return Token(number, port_index - image.first_port[number], tag, value)
 
     def drop_reference(self, number: int) -> None:
         """Remove a token's reference to an object; frees the object after the last one."""

@@ -19,7 +19,7 @@ from .....core.frontend.trace.pytree import TreeDef
 from .....core.graph.graph import Graph
 from .....core.world import World
 from ....image.image import MAX_DEPTH, WordArray, cached_image
-from ....machine.event import Event, Token
+from ....machine.event import Event
 from ....machine.state import State
 from ....outcome.outcome import Outcome, build_outcome
 from ....outcome.statistics import Meter, Stats
@@ -30,7 +30,7 @@ from ...reference import admit_arguments, first_state
 from ..host_firings import HostDelivery, HostFirings
 from ..load import MachineVariant, load_machine
 from ..registers import ExitReason, Register
-from ..run import LazyResidue, out_of_memory, run_fast
+from ..run import LazyResidue, array_memory_error, run_fast
 from ..shared_memory import MessageKind, MessageWord, SharedLine, new_shared_words, unread_messages
 from ..state_transfer import import_state, result_values
 from .store import (
@@ -258,14 +258,13 @@ class ParallelRun:
             case "depth":
                 return depth_error(self._limits, "fast", MAX_DEPTH)
             case "memory":
-                return out_of_memory(self._state.graph.name)
+                return array_memory_error(self._state.graph.name)
         return external_limit_error(str(self.end_reason), self._limits)
 
 
 def trap_event(trap: CoreTrap) -> Event:
     """The firing that trapped, as an event. No core may run."""
     store, delivery, message = trap
-    port_type = store.image.port_types[store.image.first_port[delivery.node] + delivery.port]
-    value = store.to_value(delivery.word, port_type)
-    token = Token(delivery.node, delivery.port, store.tag(delivery.frame), value)
+    port_index = store.image.first_port[delivery.node] + delivery.port
+    token = store.to_token(port_index, store.tag(delivery.frame), delivery.word)
     return Event(token, delivery.position, delivery.inputs, (), (), message, (), False)

@@ -15,7 +15,7 @@ from ....image.opcodes import Opcode
 from ....outcome.statistics import Stats
 from ...limits import Limits
 from ..delivery_table import DeliveryColumn, delivery_table
-from ..lazy_sequences import IntegerSeries
+from ..lazy_sequences import IntegerSeries, trimmed_length
 from ..registers import Address, DeliveryOrder, ProfileColumn, ProxyWord, Register
 from ..shared_memory import MessageWord
 from ..store import SLACK_STEPS, TokenStore, next_power_of_two
@@ -177,14 +177,6 @@ class WaveProfile(NamedTuple):
     firings: WordArray
     deliveries: WordArray
     waiting_tokens: WordArray
-
-
-def trimmed_length(numbers: WordArray) -> int:
-    """The length without the few zeros at the end."""
-    length = len(numbers)
-    while length and not numbers[length - 1]:
-        length -= 1
-    return length
 
 
 def wave_profile(stores: Sequence[CoreStore], initial_tokens: int) -> WaveProfile:
