@@ -337,8 +337,8 @@ def deliver(a: Any, budget: Any, header: Any) -> Any:
                     if code == Opcode.RESULT and peek(r, Register.RESULT_COUNT) == peek(o, MachineOption.RESULT_LIMIT):
                         exit_reason = ExitReason.RESULTS_COMPLETE
                         safe_count = 0
-            if is_waiting and has_bounds:
-                release_count = release_throttled(a, r, mem, frame, 0, 0, wave_remaining == 1, head + length)
+            if is_waiting and has_bounds and wave_remaining == 1:
+                release_count = release_throttled(a, r, mem, frame, 0, 0, True, head + length)
                 length += release_count
                 suspended -= release_count
             steps += 1

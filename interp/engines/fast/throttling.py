@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import Any
 
 from ...image.image import PORT_BITS, FrameHeader, SiteColumn
-from ..jit.memory import peek, poke
+from ..jit.memory import inline_njit, peek, poke
 from .frames import HAS_JOURNAL, SITE_WORDS, iteration_of, parent_of, site_of
 from .journal import note_release
 from .registers import Address, MachineOption, Register, ThrottledColumn
@@ -104,6 +104,7 @@ def step_of(rows: Any, row: Any) -> Any:
     return peek(rows, row * THROTTLED_WORDS + ThrottledColumn.STEP)
 
 
+@inline_njit
 def release_throttled(
     a: Any, r: Any, mem: Any, frame: Any, consumed: Any, target: Any, ends_wave: Any, position: Any
 ) -> Any:
