@@ -76,6 +76,18 @@ def unconverted_reason(code: CodeType) -> str | None:
     return _UNCONVERTED.get((code, code.co_filename))
 
 
+def user_unconverted_reason() -> str | None:
+    """Why the user code that is running is not converted; None where nothing speaks against it. The function around a
+    comprehension counts."""
+    frame = user_frame()
+    while frame is not None and frame.f_code.co_name in _COMPREHENSIONS:
+        frame = frame.f_back
+    return None if frame is None else unconverted_reason(frame.f_code)
+
+
+_COMPREHENSIONS = ("<listcomp>", "<setcomp>", "<dictcomp>", "<genexpr>")
+
+
 _INLINED: set[tuple[CodeType, str]] = set()
 """The functions that run in their callers, by code and file."""
 
@@ -204,7 +216,7 @@ def describe_construct() -> tuple[str, str]:
     if frame is None:
         return "this code", _CONSTRUCT_HINTS[ast.If]
     kinds = [kind for kind in map(construct_kind, enclosing_constructs(frame)) if kind is not None]
-    reason = unconverted_reason(frame.f_code)
+    reason = user_unconverted_reason()
     prefix = "" if reason is None else f"{reason}; "
     if not kinds:
         return (

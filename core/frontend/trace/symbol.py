@@ -26,7 +26,7 @@ from .choice import Choice
 from .numbers import convert_operands, number_kind
 from .program_builder import TracedValue, current_region, leak_error, suspended_region
 from .python_operations import fail_as_python
-from .source_location import describe_construct, user_location
+from .source_location import describe_construct, user_location, user_unconverted_reason
 from .stacked_items import REPEAT_ITEMS
 from .text import AS_CHARACTERS
 
@@ -467,6 +467,15 @@ class Symbol(ArrayOperators):
 
     def __repr__(self) -> str:
         return f"<symbolic {self._tagloom_value.name}: {self._tagloom_value.type}>"
+
+    def __str__(self) -> str:
+        """The same as `repr`; raises Invalid (F1) in a function that cannot be converted, which would compute with this
+        text instead of the text of the value."""
+        reason = user_unconverted_reason()
+        if reason is not None:
+            hint = f"{reason}; repr(x) is the name of the symbol, and tl.print prints the value when the program runs"
+            raise _concrete_value_error(self, "str(), print() or an f-string", hint)
+        return repr(self)
 
     __hash__ = _refusing_method("hashing, as in a set or a dict,", "compare: (x == a) | (x == b)")
 

@@ -162,6 +162,17 @@ def test_code_without_source_says_so() -> None:
     assert "f is not converted, since it has no source" in (refused.value.hint or "")
 
 
+@pytest.mark.parametrize("text", ["str(n)", "f'{n}'", "'%s' % n", "'{}'.format(n)", "''.join([str(k) for k in [n]])"])
+def test_code_without_source_computes_with_no_name_of_a_symbol(text: str) -> None:
+    """The text of a symbol is refused in a function that is not converted: it is not the text of the value."""
+    namespace: dict[str, Any] = {}
+    exec(f"def f(n): return len({text})\ndef g(n): return n + len(str(31)) + len(repr(n)) * 0", namespace)
+    with pytest.raises(tl.Invalid, match="F1: str\\(\\), print\\(\\) or an f-string needs a concrete value") as refused:
+        tl.function(namespace["f"])(31)
+    assert "f is not converted, since it has no source" in (refused.value.hint or "")
+    assert tl.function(namespace["g"])(31) == 33
+
+
 @pytest.mark.parametrize("constant", ["2", "3", "True", "1.0", "1", "-0.0", "0.0"])
 def test_an_edited_file_that_is_executed_again_has_its_own_source(constant: str, tmp_path: Path) -> None:
     """What is converted is the source of the code, whatever was read of its file before; constants are part of it."""
