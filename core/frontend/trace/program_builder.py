@@ -869,12 +869,12 @@ def infer_results(
         hint = array_hint(previous.tree_type.treedef, treedef)
         if hint is None and not is_annotated:
             hint = "each call returns one structure: numbers, strings, and tuples and lists of these"
-        latest_location = first_location(leaves) or function.location
+        first_line = None if is_annotated else next(iter(previous.locations), None)
         raise Invalid(
             f"{name} {message}",
             rule="V6",
-            required=describe_with_location(required, next(iter(previous.locations), None) or function.location),
-            got=describe_with_location(got, latest_location),
+            required=describe_with_location(required, first_line),
+            got=describe_with_location(got, first_location(leaves)),
             hint=hint or "return the structure of the annotation, or leave it out",
         )
     leaves = [unwrap_weak(leaf) for leaf in leaves]
