@@ -1,8 +1,8 @@
 """What plain `pytest` leaves out (`tests/support/inner.py`), the order of tests, and Hypothesis profiles.
 
 HYPOTHESIS_PROFILE chooses a profile. Examples are the same in every run of `fixed`, the default: no test fails at
-random; a law that does not state how many has 50. They are drawn in `drawn`, which `.ci/run --heavy laws` and
-`.ci/run --heavy tests` use, 100 of them; `--hypothesis-seed` repeats them. In `mutants`, the examples are those of
+random; a law that does not state how many has 50. They are drawn in `drawn`, which `.ci/run --heavy laws` and the
+heavy subjects of tests use, 100 of them; `--hypothesis-seed` repeats them. In `mutants`, the examples are those of
 `fixed`, and none is shrunk.
 """
 
