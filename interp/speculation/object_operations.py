@@ -283,13 +283,15 @@ class ObjectOperations(ProgramFunctions):
         count, number = len(items), as_kind(self, index, "i")
         claim, reason = "the index is in range", "Python raises IndexError where it is not"
         if isinstance(index.layout, ConstantLayout) or not items:
-            is_inside = isinstance(number, int) and -count <= number < count
-            self.check(is_inside, node, claim, reason, raises=IndexError)
+            is_item = isinstance(number, int) and -count <= number < count
+            self.check(is_item, node, claim, reason, raises=IndexError)
             return items[int(number)]
         if count > MAX_CHOSEN_ITEMS:
             raise NotSpeculable(f"an item of a tuple of {count} items under a computed index has no graph")
-        least, limit = self.emit("greater_equal", number, -count), self.emit("less", number, count)
-        self.check(self.emit("logical_and", least, limit), node, claim, reason, raises=IndexError)
+        is_inside = self.emit(
+            "logical_and", self.emit("greater_equal", number, -count), self.emit("less", number, count)
+        )
+        self.check(is_inside, node, claim, reason, raises=IndexError)
         position = self.emit("where", self.emit("less", number, 0), self.emit("add", number, count), number)
 
         def choose_from(first: int) -> StagedValue:
@@ -323,9 +325,11 @@ class ObjectOperations(ProgramFunctions):
         self, items: StagedValue, lower: StagedValue, upper: StagedValue, step: StagedValue, node: ast.AST
     ) -> StagedValue:
         stride = step.layout.value if isinstance(step.layout, ConstantLayout) else 0
-        if stride == -1 and lower.layout == upper.layout == NONE:
+        are_ints = all(
+            bound.layout == NONE or number_kind(bound.layout) in ("i", "b") for bound in (lower, upper, step)
+        )
+        if are_ints and stride == -1 and lower.layout == upper.layout == NONE:
             return self.call_library(library.backward, [items])
-        are_ints = all(bound.layout == NONE or number_kind(bound.layout) in ("i", "b") for bound in (lower, upper))
         if not are_ints or stride not in (None, 1):
             raise NotSpeculable(f"the slice `{ast.unparse(node)}` of a list has no graph")
         first = self.constant(0) if lower.layout == NONE else lower

@@ -1080,6 +1080,24 @@ def parts_with_steps(speculate):
 
 
 @edge_case
+def parts_with_steps_that_are_floats(speculate):
+    @speculate
+    def turn(items):
+        return items[::-1.0]
+
+    return turn, [([1, 2, k],) for k in range(6)]
+
+
+@edge_case
+def parts_with_no_step_but_a_float(speculate):
+    @speculate
+    def cut(items, k):
+        return items[k::1.0]
+
+    return cut, [([1, 2, 3], k) for k in range(6)]
+
+
+@edge_case
 def parts_of_tuples(speculate):
     class Box:
         def __init__(self, sizes):
