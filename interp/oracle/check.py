@@ -118,8 +118,8 @@ def check_engine(name: str, job: Job, standard: CapturedRun, inputs: RunInputs) 
 def run_schedule(graph: Graph, schedule: str, inputs: RunInputs) -> CapturedRun:
     """Run a graph on the reference machine."""
     lines: list[str] = []
-    _, limits, seed, _ = inputs
-    outcome = run_graph(graph, inputs.arguments, schedule=schedule, limits=limits, seed=seed, world=inputs.world(lines))
+    arguments, limits, seed, _ = inputs
+    outcome = run_graph(graph, arguments, schedule=schedule, limits=limits, seed=seed, world=inputs.world(lines))
     return CapturedRun(_raise_interrupt(outcome), lines)
 
 

@@ -23,7 +23,8 @@ from ...interp.oracle.adapters import DIALECTS, backend_command, backend_names
 from ...interp.oracle.backend_process import Backend, Timeouts
 from ...interp.oracle.blame import find_blame, find_first_level
 from ...interp.oracle.conform_corpus import run_corpus
-from ...interp.oracle.fuzz import FuzzFinding, FuzzOptions, FuzzReport, fuzz, write_finding
+from ...interp.oracle.finding import finding_backend, is_finding, open_finding, write_finding
+from ...interp.oracle.fuzz import FuzzFinding, FuzzOptions, FuzzReport, fuzz
 from ...interp.oracle.generate import FuzzCase
 from ...interp.oracle.judge import FAILURES, Judgement, judge, run_reference
 from ...interp.oracle.probe import find_wrong_token
@@ -31,7 +32,6 @@ from ...interp.oracle.profile import BackendProfile, compare_profiles, read_prof
 from ...interp.oracle.protocol import Capabilities, Level
 from ...interp.oracle.sweep import SweepResult, sweep
 from ..load import all_arguments, check_rules, find_program, parse_arguments, program_and_graph, read_text
-from .conform_finding import finding_backend, is_finding, open_finding
 from .conform_report import ReportParts, text_files, write_report
 from .options import Arguments
 from .terminal import print_diagnostic, print_text

@@ -17,13 +17,13 @@ from ...core.errors import Malformed, Usage
 from ...core.escape import escape_line
 from ...core.files import read_file
 from ...interp.engines.limits import Limits
+from ...interp.oracle.finding import is_finding, open_finding
 from ..run_start import RunRequest, StartOptions
 from ..session.command import MAX_LENGTH, CommandReply
 from ..session.commands import new_session
 from ..session.fast_forward import goto_event
 from ..session.session import Session, completions
 from ..signals import SIGNAL_EXIT_CODE, handle_signals
-from .conform_finding import is_finding, open_finding
 from .options import DEFAULT_LIMITS, Arguments, Bound, Bytes, Depth, Firings, Schedule, Seconds, Seed, Tokens, Unchecked
 from .terminal import has_unicode, is_terminal
 

@@ -23,17 +23,17 @@ from support.twins.wrong_backends import (
 from tagloom.core.ops.op import OPS
 from tagloom.core.program.program import Program
 from tagloom.core.program.validate import program_problems
+from tagloom.core.value import format_value
 from tagloom.interp.oracle.blame import find_blame, find_first_level
+from tagloom.interp.oracle.finding import finding_backend, first_difference, is_finding, open_finding, write_finding
 from tagloom.interp.oracle.fuzz import (
     FuzzFinding,
     FuzzOptions,
     FuzzReport,
     describe_symptom,
-    first_difference,
     fuzz,
     judge_case,
     try_number,
-    write_finding,
 )
 from tagloom.interp.oracle.generate import COMPARISONS, EDGE_INTERVAL, FuzzCase, generate_case
 from tagloom.interp.oracle.judge import FAILURES
@@ -294,7 +294,8 @@ class FailingBackend(RightBackend):
 @pytest.mark.full
 def test_one_finding_a_class(tmp_path: Path) -> None:
     """Failures of one class are one finding, whatever digits their messages have. Its folder has the program, both
-    references' results, and no script for a backend that is not programmed in Python."""
+    references' results, and no script for a backend that is not programmed in Python; what is read from it is the
+    backend, the program, its arguments and the event at which to begin."""
     report = fuzz(FailingBackend, FuzzOptions(4, 5, 1.0, 2))  # type: ignore[arg-type]
     assert report.verdicts["error"] + report.discarded == 4 and len(report.findings) == 1
     write_finding(report.findings[0], tmp_path / "one", "./mine --fast", None, 5)
@@ -304,6 +305,13 @@ def test_one_finding_a_class(tmp_path: Path) -> None:
     assert shlex.split(finding["command"])[-2:] == ["--backend", "./mine --fast"]
     assert tl.parse((tmp_path / "one" / "program.tl").read_text()).program is not None
     assert not (tmp_path / "one" / "script.py").exists()
+    assert is_finding(str(tmp_path / "one")) and not is_finding(str(tmp_path))
+    assert finding_backend(tmp_path / "one") == "./mine --fast"
+    target, words, events = open_finding(tmp_path / "one", None)
+    case = report.findings[0].case
+    assert target == f"{tmp_path / 'one' / 'program.tl'}:{case.program.entry}"
+    assert words == [format_value(value) for value in case.arguments]
+    assert events == finding["first_difference"]["events"]
 
 
 class FirstRunCrash(RightBackend):
