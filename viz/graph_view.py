@@ -132,10 +132,8 @@ def find_or_add_cluster(
     if path not in clusters:
         *parents, (home, phase) = path
         if phase:
-            outer, title = (
-                find_or_add_cluster(view, clusters, (*parents, (home, 0)), subjects, labels),
-                phase_title(phase),
-            )
+            outer = find_or_add_cluster(view, clusters, (*parents, (home, 0)), subjects, labels)
+            title = phase_title(phase)
             clusters[path] = outer.add_cluster("pullback", title, f"{title} of {home}", f"{home}.{title}")
         elif isinstance(home, NameScope):
             outer = find_or_add_cluster(view, clusters, tuple(parents), subjects, labels)
