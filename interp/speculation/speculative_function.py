@@ -109,13 +109,9 @@ class Definitions(NamedTuple):
     entries: Sequence[DictEntry]
     """Entries of the dicts of classes."""
     functions: Sequence[tuple[FunctionType, tuple[Any, ...]]]
-    has_variables: bool
-    """Whether there are variables of classes, whose values may change."""
 
     def is_unchanged(self) -> bool:
         """Whether all definitions are as they were; False if that is not known."""
-        if self.has_variables:
-            return False
         for owner, order in self.orders:
             if owner.__mro__ is not order:
                 return False
@@ -145,7 +141,8 @@ class SpeculativeGraph:
     room: dict[Room, int]
     plan: WalkPlan | None = None
     definitions: Definitions | None = None
-    """The definitions, once they have been compared."""
+    """The definitions, once they have been compared; None if there are variables of classes, whose values may
+    change."""
 
     @property
     def assumptions(self) -> list[Assumption]:
@@ -176,21 +173,22 @@ class SpeculativeGraph:
         """Raises LayoutMiss if a class or a function has changed since the graph was made."""
         if self.definitions is None or not self.definitions.is_unchanged():
             self._compare_definitions()
-            self.definitions = self._note_definitions()
+            if not self.generation.requirements.class_variables:
+                self.definitions = self._read_definitions()
 
-    def _note_definitions(self) -> Definitions:
+    def _read_definitions(self) -> Definitions:
         """The definitions that the graph assumes, which have just been compared."""
-        requirements, dicts = self.generation.requirements, list[DictEntry]()
+        entries = list[DictEntry]()
         orders = dict(self.generation.resolution_orders)
         for owner, name in self.class_values:
             order = orders.setdefault(owner, owner.__mro__)
             definer = next((base for base in order if name in base.__dict__), object)
             for base in order[: order.index(definer) + 1]:
                 if not base.__flags__ & _IMMUTABLE_CLASS:
-                    dicts.append((base.__dict__.get, name, base.__dict__.get(name, UNASSIGNED)))
-        dicts += [(owner.__dict__.get, name, UNASSIGNED) for owner, name in requirements.absent_class_names]
-        functions = [(function, key) for function, key in self.functions.items()]
-        return Definitions(list(orders.items()), dicts, functions, bool(requirements.class_variables))
+                    entries.append((base.__dict__.get, name, base.__dict__.get(name, UNASSIGNED)))
+        absent_names = self.generation.requirements.absent_class_names
+        entries += [(owner.__dict__.get, name, UNASSIGNED) for owner, name in absent_names]
+        return Definitions(list(orders.items()), entries, list(self.functions.items()))
 
     def _compare_definitions(self) -> None:
         """Raises LayoutMiss as `check_definitions` does."""
@@ -580,7 +578,7 @@ class SpeculativeFunction(SpeculativeFunctionBase):
         graph, table, leaves = match
         try:
             results: Sequence[Any] | None = None
-            if self.engine in (None, "compiled") and resolve_engine(self.engine) in ("auto", "compiled"):
+            if resolve_engine(self.engine) in ("auto", "compiled"):
                 results = run_quickly(graph.job, graph.traced.all_arguments(leaves))
             if results is None:
                 outcome = self.last_outcome = self._execute(graph, leaves)

@@ -232,8 +232,7 @@ def run_compiled(
     do not fit.
     """
     compiled, limits = compile_program(program), resolve_limits(limits)
-    # An effect may call a function that writes to the arguments.
-    admitted = admit_arguments(graph, arguments, admit if compiled.has_effects else borrow)
+    admitted = admit_or_borrow(compiled, graph, arguments)
     run = run_on_caller(compiled, admitted, limits, seed) if may_run_on_caller(compiled, limits) else None
     if run is None:
         run = run_on_own_thread(compiled, admitted, limits, seed, world or World())
@@ -246,7 +245,7 @@ def run_compiled(
     elif buffer.exit_reason:
         error = limit_error(compiled, buffer, limits)
     else:
-        results = tuple([buffer.take_result(index, type_) for index, type_ in enumerate(program.main.results)])
+        results = take_results(compiled, buffer)
     structure = default_structure(graph) if structure is None else structure
     if error is not run.error:
         run = run._replace(error=error)
@@ -264,8 +263,7 @@ def run_quickly(program: Program, graph: Graph, arguments: Sequence[object]) -> 
     compiled, limits = compile_program(program), resolve_limits(None)
     if not may_run_on_caller(compiled, limits):
         return None
-    admitted = admit_arguments(graph, arguments, admit if compiled.has_effects else borrow)
-    run = run_on_caller(compiled, admitted, limits, 0)
+    run = run_on_caller(compiled, admit_or_borrow(compiled, graph, arguments), limits, 0)
     if run is None:
         return None
     buffer = run.buffer
@@ -274,9 +272,21 @@ def run_quickly(program: Program, graph: Graph, arguments: Sequence[object]) -> 
         if isinstance(run.error, Exhausted) and run.error.limit == "interrupt":
             raise KeyboardInterrupt from run.error
         return None
-    results = tuple([buffer.take_result(index, type_) for index, type_ in enumerate(program.main.results)])
+    results = take_results(compiled, buffer)
     buffer.recycle()
     return results
+
+
+def admit_or_borrow(compiled: CompiledProgram, graph: Graph, arguments: Sequence[object]) -> list[Value]:
+    """The arguments of a run. Those of a program with effects are copies, since an effect may call a function that
+    writes to them. Raises Usage where they do not fit."""
+    return admit_arguments(graph, arguments, admit if compiled.has_effects else borrow)
+
+
+def take_results(compiled: CompiledProgram, buffer: CallBuffer) -> tuple[Value, ...]:
+    """The results of a run that returned."""
+    types = compiled.program.main.results
+    return tuple([buffer.take_result(index, type_) for index, type_ in enumerate(types)])
 
 
 class FinishedRun(NamedTuple):
