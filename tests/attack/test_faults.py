@@ -178,7 +178,7 @@ PATHS = {
 }  # fmt: skip
 
 
-@pytest.mark.inner(first=45)
+@pytest.mark.inner(first=20)
 @pytest.mark.parametrize("path", PATHS)
 @pytest.mark.parametrize("user", PATH_USERS)
 def test_any_path_is_used_or_refused(user: str, path: str) -> None:

@@ -137,6 +137,7 @@ OF_TWO = ("divide", "pow", "atan2", "hypot")
 OF_ONE = ("sqrt", "log", "log2", "log10", "log1p", "asin", "acos", "acosh", "atanh")
 
 
+@pytest.mark.inner(first=13)
 @pytest.mark.parametrize("op", OF_ONE + OF_TWO)
 @pytest.mark.parametrize("x", [0.0, 1.0, -1.0, INF, NAN])
 def test_an_adjoint_of_zero_stays_zero(op: str, x: float) -> None:

@@ -254,6 +254,7 @@ def _has_jax() -> bool:
     return True
 
 
+@pytest.mark.inner(first=8)
 @pytest.mark.parametrize(("function", "inputs"), CASES, ids=NAMES)
 def test_jax_does_what_python_does(function: Any, inputs: Any) -> None:
     """Compiled by JAX, a converted function returns what the function returns, or is refused in words."""
