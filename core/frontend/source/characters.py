@@ -45,7 +45,7 @@ class RunString:
     __slots__ = ()
     __bool__, __len__, __iter__ = refusal_method("bool()"), refusal_method("len()"), refusal_method("iteration")
     __getitem__, __contains__, __mod__ = refusal_method("an index"), refusal_method("`in`"), refusal_method("%")
-    __hash__ = refusal_method("a key of a dict or set")
+    __hash__ = refusal_method("use as a key of a dict or set")
 
 
 class SymbolicText(RunString, Text):
@@ -206,15 +206,11 @@ class Characters(RunString, CodePoints):
 
     def rjust(self, width: Any, fill: Any = " ") -> Any:
         """The string with characters before it, up to a width."""
-        return as_text(
-            [*_apply(library.filling_codes, width - self.length(), self._single_code("str.rjust", fill)), *self.codes]
-        )
+        return as_text([*self._filling("str.rjust", width, fill), *self.codes])
 
     def ljust(self, width: Any, fill: Any = " ") -> Any:
         """The string with characters after it, up to a width."""
-        return as_text(
-            [*self.codes, *_apply(library.filling_codes, width - self.length(), self._single_code("str.ljust", fill))]
-        )
+        return as_text([*self.codes, *self._filling("str.ljust", width, fill)])
 
     def _filling(self, use: str, width: Any, fill: Any) -> list[Any]:
         """The code points that are missing up to a width."""

@@ -163,7 +163,7 @@ _PERCENT = re.compile(r"%(?:%|([-+ #0]*)(\d*)(?:\.(\d+))?([a-zA-Z]))")
 
 
 def format_percent(text: Any, values: Any) -> Any:
-    """`text % values`. Raises Invalid (F4) where a symbolic value has another conversion than d, i, s, r, f, e, g."""
+    """`text % values`. Raises Invalid (F4) where a symbolic value has a conversion other than d, i, s, r, f, e, g."""
     items = values if type(values) is tuple else (values,)
     if type(text) is not str or not any(_has_symbols(item) for item in items):
         return perform(operator.mod, text, values)

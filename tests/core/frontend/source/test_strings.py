@@ -364,7 +364,7 @@ def prefix_of_several(n):
 USES = {
     find_from_a_position: "str.find with these arguments",
     title_of_a_letter: "str.title",
-    key_of_a_dict: "a key of a dict or set",
+    key_of_a_dict: "use as a key of a dict or set",
     prefix_of_several: "str.startswith with these arguments",
 }
 
