@@ -20,6 +20,7 @@ from ..trace.numbers import DTYPES, number_kind
 from ..trace.source_location import user_location
 from ..trace.stacked_items import has_stacked_items
 from ..trace.symbol import Symbol, array_namespace, describe_call
+from .ranges import SymbolicRange
 
 _ZEROS: dict[str, Any] = {"b": False, "i": 0, "f": 0.0}
 """A number of each kind, which has the promotion of all of them."""
@@ -32,7 +33,7 @@ class _NoCounterpart(Exception):
 # Operands
 
 
-def _dtype(value: Any) -> np.dtype[Any] | None:
+def _dtype_of(value: Any) -> np.dtype[Any] | None:
     """The dtype of an array; None for a number."""
     if number_kind(value) is not None:
         return None
@@ -51,15 +52,17 @@ def _rank(value: Any) -> int:
     return int(rank)
 
 
-def _array(value: Any) -> Any:
-    """An operand: a list or tuple as the array that NumPy makes of it."""
+def _to_operand(value: Any) -> Any:
+    """An operand: a list, tuple or range as the array that NumPy makes of it."""
     value = read_variable(value)
+    if isinstance(value, SymbolicRange):
+        return array_namespace().arange(value.start, value.stop, value.step)
     if type(value) not in (list, tuple):
-        _dtype(value)
+        _dtype_of(value)
         return value
     if has_stacked_items(value):
         return array_namespace().asarray(value)
-    rows = _promoted(*map(_array, value))
+    rows = _promote_arrays(*value)
     if not rows:
         raise _NoCounterpart
     return array_namespace().stack([array_namespace().asarray(row) for row in rows])
@@ -67,7 +70,7 @@ def _array(value: Any) -> Any:
 
 def _result_dtype(values: Sequence[Any]) -> Any:
     """The dtype that NumPy computes with. Raises _NoCounterpart for different dtypes that are not Python's."""
-    found = [_dtype(value) for value in values]
+    found = [_dtype_of(value) for value in values]
     if len(set(found) - {None}) > 1 and any(each not in _PYTHON_DTYPES for each in found if each is not None):
         raise _NoCounterpart
     operands = [
@@ -89,52 +92,69 @@ def _cast(value: Any, dtype: Any) -> Any:
     return np.asarray(value).astype(dtype)
 
 
-def _promoted(*values: Any) -> list[Any]:
+def _promote(*values: Any) -> list[Any]:
     """Operands as arrays of the dtype that NumPy computes with."""
-    operands = list(map(_array, values))
+    operands = list(map(_to_operand, values))
     if not operands:
         return []
     dtype = _result_dtype(operands)
     return [_cast(operand, dtype) for operand in operands]
 
 
-def _float(value: Any) -> Any:
-    """An operand of a function that computes floats: NumPy makes float64 of int64."""
-    operand = _array(value)
-    kind = _result_dtype([operand]).kind
-    if kind == "f":
+def _promote_arrays(*values: Any) -> list[Any]:
+    """Operands as arrays of one dtype, for functions that make an array of each number before they promote: an int32
+    array and a number of Python become int64."""
+    operands = list(map(_to_operand, values))
+    if not operands:
+        return []
+    found = [_dtype_of(operand) or DTYPES[str(number_kind(operand))].numpy for operand in operands]
+    dtype = np.result_type(*found)
+    return [_cast(operand, dtype) for operand in operands]
+
+
+def _to_float(value: Any) -> Any:
+    """An operand of an elementwise function that computes floats: NumPy makes float64 of int32 and int64."""
+    operand = _to_operand(value)
+    dtype = _result_dtype([operand])
+    if dtype.kind == "f":
         return operand
-    if kind != "i":
-        raise _NoCounterpart  # NumPy makes float16 of bools
+    if dtype not in (np.int32, np.int64):
+        raise _NoCounterpart  # NumPy makes float16 of bools and int8, and float32 of int16
     return _cast(operand, float)
 
 
-def _number(value: Any) -> Any:
+def _to_average_operand(value: Any) -> Any:
+    """An operand of an average or norm: NumPy makes float64 of all bools and integers."""
+    operand = _to_operand(value)
+    return operand if _result_dtype([operand]).kind == "f" else _cast(operand, float)
+
+
+def _to_number(value: Any) -> Any:
     """An operand that is no bool."""
-    operand = _array(value)
+    operand = _to_operand(value)
     if _result_dtype([operand]).kind not in "if":
         raise _NoCounterpart
     return operand
 
 
-def _truth(value: Any) -> Any:
-    operand = _array(value)
+def _to_bool(value: Any) -> Any:
+    operand = _to_operand(value)
     return operand if _result_dtype([operand]).kind == "b" else operand != 0
 
 
 # Elementwise functions
 
 
-def _by_float(name: str) -> Callable[..., Any]:
+def _float_function(name: str) -> Callable[..., Any]:
     def function(x: Any, /) -> Any:
-        return getattr(array_namespace(), name)(_float(x))
+        return getattr(array_namespace(), name)(_to_float(x))
 
     return function
 
 
-def _by_rounding(name: str) -> Callable[..., Any]:
+def _rounding_function(name: str) -> Callable[..., Any]:
     def function(x: Any, /) -> Any:
-        operand = _array(x)
+        operand = _to_operand(x)
         if _result_dtype([operand]).kind != "f":
             raise _NoCounterpart  # its dtype depends on the version of NumPy
         return getattr(array_namespace(), name)(operand)
@@ -142,25 +162,27 @@ def _by_rounding(name: str) -> Callable[..., Any]:
     return function
 
 
-def _by_number(name: str) -> Callable[..., Any]:
+def _number_function(name: str) -> Callable[..., Any]:
     def function(x: Any, /) -> Any:
-        return getattr(array_namespace(), name)(_number(x))
+        return getattr(array_namespace(), name)(_to_number(x))
 
     return function
 
 
-def _by_truth(name: str) -> Callable[..., Any]:
+def _bool_function(name: str) -> Callable[..., Any]:
     def function(*operands: Any) -> Any:
-        return getattr(array_namespace(), name)(*map(_truth, operands))
+        if len(operands) != getattr(np, name).nin:
+            raise _NoCounterpart
+        return getattr(array_namespace(), name)(*map(_to_bool, operands))
 
     return function
 
 
-def _of_two(name: str, kinds: str = "if") -> Callable[..., Any]:
+def _binary_function(name: str, kinds: str = "if") -> Callable[..., Any]:
     """A function of two operands whose common dtype is of one of these kinds."""
 
     def function(x: Any, y: Any, /) -> Any:
-        operands = _promoted(x, y)
+        operands = _promote(x, y)
         if operands[0].dtype.kind not in kinds:
             raise _NoCounterpart
         return getattr(array_namespace(), name)(*operands)
@@ -168,19 +190,19 @@ def _of_two(name: str, kinds: str = "if") -> Callable[..., Any]:
     return function
 
 
-def _of_two_floats(name: str) -> Callable[..., Any]:
+def _binary_float_function(name: str) -> Callable[..., Any]:
     def function(x: Any, y: Any, /) -> Any:
-        return getattr(array_namespace(), name)(*map(_float, _promoted(x, y)))
+        return getattr(array_namespace(), name)(*map(_to_float, _promote(x, y)))
 
     return function
 
 
 def _select(condition: Any, x: Any, y: Any, /) -> Any:
-    return array_namespace().where(_truth(condition), *_promoted(x, y))
+    return array_namespace().where(_to_bool(condition), *_promote(x, y))
 
 
 def _clip(a: Any, a_min: Any, a_max: Any) -> Any:
-    operand, low, high = _promoted(a, a_min, a_max)
+    operand, low, high = _promote(a, a_min, a_max)
     if _rank(low) or _rank(high) or operand.dtype.kind not in "if":
         raise _NoCounterpart
     return array_namespace().minimum(array_namespace().maximum(operand, low), high)
@@ -189,7 +211,7 @@ def _clip(a: Any, a_min: Any, a_max: Any) -> Any:
 def _round(a: Any, decimals: Any = 0) -> Any:
     if type(decimals) is not int or decimals:
         raise _NoCounterpart
-    return _by_rounding("round")(a)
+    return _rounding_function("round")(a)
 
 
 # Reductions
@@ -202,20 +224,18 @@ def _reduction(name: str, operand_of: Callable[[Any], Any]) -> Callable[..., Any
     return function
 
 
-def _summand(value: Any) -> Any:
-    """An operand of a sum or product: NumPy adds bools as int64."""
-    operand = _array(value)
+def _to_summand(value: Any) -> Any:
+    """An operand of a sum or product: NumPy adds bools and signed integers as int64."""
+    operand = _to_operand(value)
     dtype = _result_dtype([operand])
-    if dtype.kind == "b":
-        return _cast(operand, np.int64)
-    if dtype.kind == "f" or dtype == np.int64:
-        return operand
-    raise _NoCounterpart
+    if dtype.kind == "u":
+        raise _NoCounterpart
+    return operand if dtype.kind == "f" else _cast(operand, np.int64)
 
 
 def _scan(name: str) -> Callable[..., Any]:
     def function(a: Any, axis: Any = None) -> Any:
-        operand = _summand(a)
+        operand = _to_summand(a)
         if axis is None and _rank(operand) != 1:
             operand = array_namespace().reshape(operand, (-1,))
         return getattr(array_namespace(), name)(operand, axis=0 if axis is None else axis)
@@ -225,23 +245,22 @@ def _scan(name: str) -> Callable[..., Any]:
 
 def _spread(name: str) -> Callable[..., Any]:
     def function(a: Any, axis: Any = None, *, ddof: Any = 0, keepdims: bool = False) -> Any:
-        return getattr(array_namespace(), name)(_float(a), axis=axis, correction=ddof, keepdims=keepdims)
+        return getattr(array_namespace(), name)(_to_average_operand(a), axis=axis, correction=ddof, keepdims=keepdims)
 
     return function
 
 
-def _position(name: str) -> Callable[..., Any]:
-    def function(a: Any, axis: Any = None, *, keepdims: bool = False) -> Any:
-        return getattr(array_namespace(), name)(_number(a), axis=axis, keepdims=keepdims)
-
-    return function
+def _to_ordered(value: Any) -> Any:
+    """An operand whose items tagloom orders: bools as int64."""
+    operand = _to_operand(value)
+    return _cast(operand, np.int64) if _result_dtype([operand]).kind == "b" else operand
 
 
 # Products
 
 
 def _dot(a: Any, b: Any, /) -> Any:
-    x, y = _promoted(a, b)
+    x, y = _promote_arrays(a, b)
     if x.dtype.kind not in "if" or max(_rank(x), _rank(y)) > 2:
         raise _NoCounterpart
     if 0 in (_rank(x), _rank(y)):
@@ -250,21 +269,21 @@ def _dot(a: Any, b: Any, /) -> Any:
 
 
 def _product_of_vectors(a: Any, b: Any, /) -> Any:
-    x, y = _promoted(a, b)
+    x, y = _promote_arrays(a, b)
     if x.dtype.kind not in "if" or (_rank(x), _rank(y)) != (1, 1):
         raise _NoCounterpart
     return array_namespace().matmul(x, y)
 
 
 def _outer(a: Any, b: Any) -> Any:
-    x, y = _promoted(a, b)
+    x, y = _promote_arrays(a, b)
     if x.dtype.kind not in "if" or (_rank(x), _rank(y)) != (1, 1):
         raise _NoCounterpart
     return array_namespace().multiply(array_namespace().expand_dims(x, axis=1), y)
 
 
 def _norm(x: Any) -> Any:
-    operand, namespace = _float(x), array_namespace()
+    operand, namespace = _to_average_operand(x), array_namespace()
     if _rank(operand) not in (1, 2):
         raise _NoCounterpart
     flat = namespace.reshape(operand, (-1,)) if _rank(operand) == 2 else operand
@@ -275,27 +294,28 @@ def _norm(x: Any) -> Any:
 
 
 def _transpose(a: Any, axes: Any = None) -> Any:
-    operand = _array(a)
+    operand = _to_operand(a)
     return array_namespace().permute_dims(operand, tuple(reversed(range(_rank(operand)))) if axes is None else axes)
 
 
 def _reshape(a: Any, /, shape: Any) -> Any:
-    return array_namespace().reshape(_array(a), shape if type(shape) in (tuple, list) else (shape,))
+    return array_namespace().reshape(_to_operand(a), shape if type(shape) in (tuple, list) else (shape,))
 
 
 def _ravel(a: Any) -> Any:
-    return array_namespace().reshape(_array(a), (-1,))
+    return array_namespace().reshape(_to_operand(a), (-1,))
 
 
-def _with_axis(name: str, default: Any) -> Callable[..., Any]:
-    def function(a: Any, axis: Any = default) -> Any:
-        return getattr(array_namespace(), name)(_array(a), axis=axis)
+def _flip(m: Any, axis: Any = None) -> Any:
+    return array_namespace().flip(_to_operand(m), axis=axis)
 
-    return function
+
+def _sort(a: Any, axis: Any = -1) -> Any:
+    return array_namespace().sort(_ravel(a)) if axis is None else array_namespace().sort(_to_operand(a), axis=axis)
 
 
 def _squeeze(a: Any, axis: Any) -> Any:
-    return array_namespace().squeeze(_array(a), axis)
+    return array_namespace().squeeze(_to_operand(a), axis)
 
 
 def _concatenate(arrays: Any, /, axis: Any = 0) -> Any:
@@ -309,13 +329,13 @@ def _stack(arrays: Any, axis: Any = 0) -> Any:
 def _parts(arrays: Any) -> list[Any]:
     if type(arrays) not in (list, tuple) or not arrays:
         raise _NoCounterpart
-    return _promoted(*arrays)
+    return _promote_arrays(*arrays)
 
 
 # Creation
 
 
-def _given_dtype(dtype: Any, default: Any) -> Any:
+def _to_dtype(dtype: Any, default: Any) -> Any:
     """A dtype of tagloom for one that is given to NumPy."""
     found = dtypes.BY_NUMPY.get(np.dtype(default if dtype is None else dtype))
     if found is None:
@@ -324,32 +344,36 @@ def _given_dtype(dtype: Any, default: Any) -> Any:
 
 
 def _zeros(shape: Any, dtype: Any = None) -> Any:
-    return array_namespace().zeros(shape, dtype=_given_dtype(dtype, float))
+    return array_namespace().zeros(shape, dtype=_to_dtype(dtype, float))
 
 
 def _ones(shape: Any, dtype: Any = None) -> Any:
-    return array_namespace().ones(shape, dtype=_given_dtype(dtype, float))
+    return array_namespace().ones(shape, dtype=_to_dtype(dtype, float))
 
 
 def _eye(N: Any, M: Any = None, k: Any = 0, dtype: Any = None) -> Any:  # noqa: N803 - NumPy's names
-    return array_namespace().eye(N, M, k=k, dtype=_given_dtype(dtype, float))
+    return array_namespace().eye(N, M, k=k, dtype=_to_dtype(dtype, float))
+
+
+def _identity(n: Any, dtype: Any = None) -> Any:
+    return _eye(n, dtype=dtype)
 
 
 def _full(shape: Any, fill_value: Any, dtype: Any = None) -> Any:
     value = read_variable(fill_value)
-    own_dtype = _given_dtype(dtype, _result_dtype([value]))
+    own_dtype = _to_dtype(dtype, _result_dtype([value]))
     return array_namespace().full(shape, _cast(value, own_dtype.numpy), dtype=own_dtype)
 
 
 def _array_of(a: Any, dtype: Any = None) -> Any:
-    operand = _array(a)
+    operand = _to_operand(a)
     return operand if dtype is None else _cast(operand, np.dtype(dtype))
 
 
 def _like(name: str) -> Callable[..., Any]:
     def function(a: Any, dtype: Any = None) -> Any:
-        operand = _array(a)
-        return getattr(array_namespace(), name)(operand, dtype=_given_dtype(dtype, _result_dtype([operand])))
+        operand = _to_operand(a)
+        return getattr(array_namespace(), name)(operand, dtype=_to_dtype(dtype, _result_dtype([operand])))
 
     return function
 
@@ -363,7 +387,7 @@ def _arange(*bounds: Any) -> Any:
 
 def _as_class(kind: type) -> Callable[..., Any]:
     def function(x: Any, /) -> Any:
-        return _cast(_array(x), kind)
+        return _cast(_to_operand(x), kind)
 
     return function
 
@@ -374,52 +398,55 @@ _FLOAT_FUNCTIONS = {
     "cosh": "cosh", "tanh": "tanh", "arcsinh": "asinh", "arccosh": "acosh", "arctanh": "atanh",
 }  # fmt: skip
 FUNCTIONS: dict[Any, Callable[..., Any]] = {
-    **{getattr(np, name): _by_float(op) for name, op in _FLOAT_FUNCTIONS.items()},
-    **{getattr(np, name): _by_rounding(name) for name in ("floor", "ceil", "trunc")},
-    np.rint: _by_rounding("round"),
-    **{getattr(np, name): _by_number(name) for name in ("abs", "negative", "square", "sign")},
-    **{getattr(np, name): _by_float(name) for name in ("isnan", "isinf", "isfinite")},
-    **{getattr(np, name): _by_truth(name) for name in ("logical_and", "logical_or", "logical_not", "logical_xor")},
-    **{getattr(np, name): _of_two(name) for name in ("add", "subtract", "multiply", "maximum", "minimum")},
-    **{getattr(np, name): _of_two(name, "f") for name in ("floor_divide", "remainder")},
-    np.power: _of_two("pow", "f"),
+    **{getattr(np, name): _float_function(op) for name, op in _FLOAT_FUNCTIONS.items()},
+    **{getattr(np, name): _rounding_function(name) for name in ("floor", "ceil", "trunc")},
+    np.rint: _rounding_function("round"),
+    **{getattr(np, name): _number_function(name) for name in ("abs", "negative", "square", "sign")},
+    **{getattr(np, name): _float_function(name) for name in ("isnan", "isinf", "isfinite")},
+    **{getattr(np, name): _bool_function(name) for name in ("logical_and", "logical_or", "logical_not", "logical_xor")},
+    **{getattr(np, name): _binary_function(name) for name in ("add", "subtract", "multiply", "maximum", "minimum")},
+    **{getattr(np, name): _binary_function(name, "f") for name in ("floor_divide", "remainder")},
+    np.power: _binary_function("pow", "f"),
     **{
-        getattr(np, name): _of_two(name, "bif")
+        getattr(np, name): _binary_function(name, "bif")
         for name in ("equal", "not_equal", "less", "less_equal", "greater", "greater_equal")
     },
-    np.divide: _of_two_floats("divide"),
-    np.arctan2: _of_two_floats("atan2"),
-    np.hypot: _of_two_floats("hypot"),
+    np.divide: _binary_float_function("divide"),
+    np.arctan2: _binary_float_function("atan2"),
+    np.hypot: _binary_float_function("hypot"),
     np.where: _select,
     np.clip: _clip,
     np.round: _round,
-    **{getattr(np, name): _reduction(name, _summand) for name in ("sum", "prod")},
-    np.mean: _reduction("mean", _float),
-    **{getattr(np, name): _reduction(name, _number) for name in ("max", "min")},
-    **{getattr(np, name): _reduction(name, _truth) for name in ("all", "any")},
+    **{getattr(np, name): _reduction(name, _to_summand) for name in ("sum", "prod")},
+    np.mean: _reduction("mean", _to_average_operand),
+    **{getattr(np, name): _reduction(name, _to_number) for name in ("max", "min")},
+    np.amax: _reduction("max", _to_number),
+    np.amin: _reduction("min", _to_number),
+    **{getattr(np, name): _reduction(name, _to_bool) for name in ("all", "any")},
     **{getattr(np, name): _spread(name) for name in ("std", "var")},
-    **{getattr(np, name): _position(name) for name in ("argmax", "argmin")},
-    np.count_nonzero: _reduction("count_nonzero", _number),
+    **{getattr(np, name): _reduction(name, _to_ordered) for name in ("argmax", "argmin")},
+    np.count_nonzero: _reduction("count_nonzero", _to_bool),
     np.cumsum: _scan("cumulative_sum"),
     np.cumprod: _scan("cumulative_prod"),
     np.dot: _dot,
-    np.matmul: _of_two("matmul"),
+    np.matmul: _binary_function("matmul"),
     **dict.fromkeys((np.inner, np.vdot), _product_of_vectors),
     np.outer: _outer,
     np.linalg.norm: _norm,
     np.transpose: _transpose,
     np.reshape: _reshape,
     np.ravel: _ravel,
-    np.expand_dims: lambda a, axis: array_namespace().expand_dims(_array(a), axis=axis),
+    np.expand_dims: lambda a, axis: array_namespace().expand_dims(_to_operand(a), axis=axis),
     np.squeeze: _squeeze,
-    np.flip: _with_axis("flip", None),
-    np.sort: _with_axis("sort", -1),
+    np.flip: _flip,
+    np.sort: _sort,
     np.concatenate: _concatenate,
     np.stack: _stack,
     **dict.fromkeys((np.array, np.asarray), _array_of),
     np.zeros: _zeros,
     np.ones: _ones,
-    **dict.fromkeys((np.eye, np.identity), _eye),
+    np.eye: _eye,
+    np.identity: _identity,
     np.full: _full,
     np.arange: _arange,
     **{getattr(np, name): _like(name) for name in ("zeros_like", "ones_like")},

@@ -50,7 +50,7 @@ from .classes import user_method
 from .convert import OPERATORS, convert
 from .operators import ExitLoop, LoopForm, Operators, TargetShape, Thunk, UnrolledItems, by_option
 from .pushed_items import GeneratorItems, PushedItems
-from .ranges import CountedRange
+from .ranges import CountedRange, SymbolicRange
 from .state import Place, Variables, is_unassigned, record_write, register_created
 from .writes import announce_items, refuse_rebuilt, replace_items
 
@@ -416,7 +416,8 @@ class ProgramOperators(Operators):
     def _call_numpy(self, function: Any, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
         """Call a function of NumPy. Raises Invalid (F1) where it needs the value of a symbolic argument."""
         operands = *arguments, *keywords.values()
-        if not any(map(methods.has_symbols, operands)) or any(type(operand) is Choice for operand in operands):
+        has_symbols = any(isinstance(operand, SymbolicRange) or methods.has_symbols(operand) for operand in operands)
+        if not has_symbols or any(type(operand) is Choice for operand in operands):
             return super().call(function, *arguments, **keywords)
         result = numpy_functions.apply_numpy(function, arguments, keywords)
         if result is not NotImplemented:
