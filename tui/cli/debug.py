@@ -17,7 +17,7 @@ from ...core.errors import Malformed, Usage
 from ...core.escape import escape_line
 from ...core.files import read_file
 from ...interp.engines.limits import Limits
-from ...interp.oracle.finding import is_finding, open_finding
+from ...interp.oracle.finding_folder import is_finding, open_finding
 from ..run_start import RunRequest, StartOptions
 from ..session.command import MAX_LENGTH, CommandReply
 from ..session.commands import new_session
