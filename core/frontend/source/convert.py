@@ -10,6 +10,7 @@ import ast
 import copy
 import functools
 import inspect
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from types import CellType, CodeType, FunctionType
@@ -18,7 +19,7 @@ from typing import Any
 from ...errors import Usage
 from ..trace.source_location import definition_location, explain_unconverted, unconverted_reason
 from .classes import NO_CLASSES, OperatorClasses, find_operator_classes
-from .nodes import NodeTransformer, child_nodes
+from .nodes import NodeTransformer, child_nodes, walk_nodes
 from .passes.comprehensions import convert_comprehensions, define_lambda, spread_iterables
 from .passes.control_flow import convert_control_flow
 from .passes.expressions import convert_expressions
@@ -104,6 +105,7 @@ def convert_code(
     """Convert the function that has this code, and may meet instances of these classes, after it is rewritten; raises
     NotConvertible where that is not possible."""
     source = read_source(code)
+    _refuse_reserved_names(code, source.node)
     node = rewrite(copy_tree(source.node))
     tree = convert_tree(node, source.class_name, classes)
     compiled = compile_tree(tree, code)
@@ -114,6 +116,28 @@ def convert_code(
         _GENERATED.add((pending_code, pending_code.co_filename))
         pending += [constant for constant in pending_code.co_consts if isinstance(constant, CodeType)]
     return ConvertedCode(compiled, tree)
+
+
+_RESERVED = re.compile(rf"{_NAME}|add_|(add|finally|generate|item|items|lambda|push|result|set|subject|try)_\w*_")
+"""The variables that passes make without a look at the user's; they make all others different from those."""
+
+
+def _refuse_reserved_names(code: CodeType, node: FunctionNode) -> None:
+    """Raise NotConvertible where a variable of the function has a reserved name."""
+    if any(map(_RESERVED.fullmatch, _names_of(code))):  # of attributes, too, which may have these names
+        parts = list(walk_nodes([node]))
+        names = [part.id for part in parts if isinstance(part, ast.Name)]
+        names += [part.arg for part in parts if isinstance(part, ast.arg)]
+        names += [part.name for part in parts if isinstance(part, ast.FunctionDef)]
+        for name in filter(_RESERVED.fullmatch, names):
+            raise NotConvertible(f"converted code has a variable {name} of its own")
+
+
+def _names_of(code: CodeType) -> Iterator[str]:
+    yield from (*code.co_names, *code.co_varnames, *code.co_cellvars, *code.co_freevars)
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            yield from _names_of(constant)
 
 
 def convert_tree(

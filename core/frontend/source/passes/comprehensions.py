@@ -6,10 +6,10 @@ which hands over its items one by one. Such a loop may be one of the program.
 >>> print(ast.unparse(convert_comprehensions(function, lambda inner: inner)))
 def f(n):
 <BLANKLINE>
-    def generate_1_(items_1_, add):
+    def generate_1_(items_1_, add_1_):
         for k in items_1_:
             if k != 3:
-                add(k * k)
+                add_1_(k * k)
     return sum(ag__.generator(range(n), lambda items_1_: (k * k for k in items_1_ if k != 3), generate_1_, True))
 """
 
@@ -179,9 +179,9 @@ class _Generators(NodeTransformer):
         first = node.generators[0]
         first.iter = self.visit(first.iter)
         self.count += 1
-        name, items = f"generate_{self.count}_", f"items_{self.count}_"
+        name, items, add = f"generate_{self.count}_", f"items_{self.count}_", f"add_{self.count}_"
         template = "if add(item): return True" if may_stop else "add(item)"
-        body = statements(template, node, item=copy_tree(node.elt))
+        body = statements(template, node, add=add, item=copy_tree(node.elt))
         for generator in reversed(node.generators):
             for test in reversed(generator.ifs):
                 body = statements("if test: body", node, test=copy_tree(test), body=body)
@@ -193,7 +193,7 @@ class _Generators(NodeTransformer):
             body = [loop]
         if may_stop:
             body += statements("return False", node)
-        (function,) = statements("def name(items, add): body", node, name=name, items=items, body=body)
+        (function,) = statements("def name(items, add): body", node, name=name, items=items, add=add, body=body)
         assert isinstance(function, ast.FunctionDef)
         definition: Any = self.convert_function(function)
         is_generator = isinstance(comprehension, ast.GeneratorExp)

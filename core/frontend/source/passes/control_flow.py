@@ -249,7 +249,7 @@ class _ControlFlow:
         node, options = _take_options(node)
         plan = self._plan_loop(node, follow, block)
         body = self.names.fresh_name("loop_body")
-        header = "def name(): body" if plan.form == "plain" else "def name(go_on): body"
+        header = "def name(): body" if plan.form == "plain" else f"def name({plan.go_on_name}): body"
         functions = self._function(body, node.body, plan.body_block(), node.body[0], header)
         result = f"{plan.exits.name} = " if plan.form == "exit" else ""
         if isinstance(node, ast.While):
@@ -286,6 +286,7 @@ class _ControlFlow:
         form = "exit" if breaks and needs_number else "break" if breaks or test_names else "plain"
         name = self.names.fresh_name("exit") if form == "exit" else ""
         exits = _LoopExits(name, breaks, self, may_complete([node]))
+        go_on = "" if form == "plain" else self.names.fresh_name("go_on")
         after = exits.dispatch(node.orelse) if form == "exit" else node.orelse
         rest = [*after, *follow]
         live_after = live_before(rest, block.live, block.exits)
@@ -294,7 +295,7 @@ class _ControlFlow:
         head = live_before([bare], live_after, Exits(live_after, frozenset(), live_after))
         if isinstance(node, ast.For):
             head -= read_names([node.iter]) - read_names(node.body) - live_after
-        return _LoopPlan(form, exits, rest, live_after, head | live_after, frozenset(test_names))
+        return _LoopPlan(form, go_on, exits, rest, live_after, head | live_after, frozenset(test_names))
 
     def _expression_function(self, name: str, node: ast.expr) -> list[ast.stmt]:
         self.has_blocks = True
@@ -477,6 +478,8 @@ class _LoopPlan:
     form: str
     """"plain" if each trip reaches the end of the body; "break" if a trip returns whether another may follow; "exit" if
     it also returns the number of the exit that it took, 0 for none."""
+    go_on_name: str
+    """The parameter of the body that says whether another trip may follow; empty for a plain loop."""
     exits: _LoopExits
     follow: list[ast.stmt]
     """The statements to convert after the loop."""
@@ -496,8 +499,10 @@ class _LoopPlan:
     @property
     def go_on(self) -> str:
         """The statement that ends a trip, after which another may follow."""
-        ends = {"plain": "return", "break": "return go_on()", "exit": f"return go_on(), {self.exits.no_exit}"}
-        return ends[self.form]
+        if self.form == "plain":
+            return "return"
+        number = f", {self.exits.no_exit}" if self.form == "exit" else ""
+        return f"return {self.go_on_name}(){number}"
 
     def body_block(self) -> _Block:
         """What is around the body."""
