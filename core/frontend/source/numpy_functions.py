@@ -89,6 +89,8 @@ def _cast(value: Any, dtype: Any) -> Any:
         raise _NoCounterpart
     if isinstance(value, Symbol):
         return array_namespace().astype(value, dtypes.BY_NUMPY[dtype])
+    if type(value) is int and dtype.kind in "iu" and not np.iinfo(dtype).min <= value <= np.iinfo(dtype).max:
+        raise _NoCounterpart  # NumPy takes another dtype, or fails
     return np.asarray(value).astype(dtype)
 
 
@@ -123,8 +125,8 @@ def _to_float(value: Any) -> Any:
     return _cast(operand, float)
 
 
-def _to_average_operand(value: Any) -> Any:
-    """An operand of an average or norm: NumPy makes float64 of all bools and integers."""
+def _to_real(value: Any) -> Any:
+    """An operand of an average, a norm or a test for NaN: a float, or float64 of bools and integers."""
     operand = _to_operand(value)
     return operand if _result_dtype([operand]).kind == "f" else _cast(operand, float)
 
@@ -145,9 +147,9 @@ def _to_bool(value: Any) -> Any:
 # Elementwise functions
 
 
-def _float_function(name: str) -> Callable[..., Any]:
+def _float_function(name: str, operand_of: Callable[[Any], Any] = _to_float) -> Callable[..., Any]:
     def function(x: Any, /) -> Any:
-        return getattr(array_namespace(), name)(_to_float(x))
+        return getattr(array_namespace(), name)(operand_of(x))
 
     return function
 
@@ -245,7 +247,7 @@ def _scan(name: str) -> Callable[..., Any]:
 
 def _spread(name: str) -> Callable[..., Any]:
     def function(a: Any, axis: Any = None, *, ddof: Any = 0, keepdims: bool = False) -> Any:
-        return getattr(array_namespace(), name)(_to_average_operand(a), axis=axis, correction=ddof, keepdims=keepdims)
+        return getattr(array_namespace(), name)(_to_real(a), axis=axis, correction=ddof, keepdims=keepdims)
 
     return function
 
@@ -283,7 +285,7 @@ def _outer(a: Any, b: Any) -> Any:
 
 
 def _norm(x: Any) -> Any:
-    operand, namespace = _to_average_operand(x), array_namespace()
+    operand, namespace = _to_real(x), array_namespace()
     if _rank(operand) not in (1, 2):
         raise _NoCounterpart
     flat = namespace.reshape(operand, (-1,)) if _rank(operand) == 2 else operand
@@ -402,7 +404,7 @@ FUNCTIONS: dict[Any, Callable[..., Any]] = {
     **{getattr(np, name): _rounding_function(name) for name in ("floor", "ceil", "trunc")},
     np.rint: _rounding_function("round"),
     **{getattr(np, name): _number_function(name) for name in ("abs", "negative", "square", "sign")},
-    **{getattr(np, name): _float_function(name) for name in ("isnan", "isinf", "isfinite")},
+    **{getattr(np, name): _float_function(name, _to_real) for name in ("isnan", "isinf", "isfinite")},
     **{getattr(np, name): _bool_function(name) for name in ("logical_and", "logical_or", "logical_not", "logical_xor")},
     **{getattr(np, name): _binary_function(name) for name in ("add", "subtract", "multiply", "maximum", "minimum")},
     **{getattr(np, name): _binary_function(name, "f") for name in ("floor_divide", "remainder")},
@@ -418,7 +420,7 @@ FUNCTIONS: dict[Any, Callable[..., Any]] = {
     np.clip: _clip,
     np.round: _round,
     **{getattr(np, name): _reduction(name, _to_summand) for name in ("sum", "prod")},
-    np.mean: _reduction("mean", _to_average_operand),
+    np.mean: _reduction("mean", _to_real),
     **{getattr(np, name): _reduction(name, _to_number) for name in ("max", "min")},
     np.amax: _reduction("max", _to_number),
     np.amin: _reduction("min", _to_number),

@@ -88,6 +88,7 @@ DTYPES: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
     "norm of int16": (lambda x: np.linalg.norm(x), (SHORT.astype(np.int16),)),
     "add of float32 and float": (lambda x: np.add(x, 1.0), (SINGLE,)),
     "where of float32 and float": (lambda x: np.where(x > 1, x, 0.5), (SINGLE,)),
+    "isnan of int8": (lambda x: np.isnan(x), (SHORT.astype(np.int8),)),
     "exp of int32": (lambda x: np.exp(x), (SHORT,)),
 }
 """Functions of which NumPy's dtype depends on the dtype of an array, and arguments."""
@@ -108,6 +109,7 @@ TAKE_BOOLS = {
     "logical_and", "logical_or", "logical_not", "logical_xor", "equal", "not_equal", "all", "any", "count_nonzero",
     "sum", "prod", "cumsum", "cumprod", "mean", "std", "var", "norm", "argmax", "argmin", "transpose", "ravel", "flip",
     "array", "asarray", "zeros_like", "ones_like",
+    "isnan", "isinf", "isfinite",
 }  # fmt: skip
 """The functions that take bools. NumPy makes float16 of these in others, and `Symbol` refuses them there."""
 REFUSE_INTEGERS = {"floor", "ceil", "trunc", "rint", "round", "floor_divide", "remainder", "power"}
@@ -169,6 +171,7 @@ def test_every_function_has_a_case() -> None:
         (lambda x: np.sqrt(x), BOOLS, "np.sqrt"),
         (lambda n: np.empty(n), 3, "np.empty"),
         (lambda x: np.sqrt(x), np.array([4], np.int8), "np.sqrt"),
+        (lambda n: np.full(n, 2**63), 2, "np.full"),
         (lambda x: np.logical_not(x, np.zeros(3, bool)), BOOLS, "np.logical_not"),
     ],
 )
@@ -180,9 +183,19 @@ def test_other_functions_are_refused_by_name(function: Any, argument: Any, name:
 
 
 @pytest.mark.parametrize(
+    ("function", "argument"),
+    [(lambda x: np.add(x, 300), np.array([1], np.int8)), (lambda n: np.array([n, 2**63]), 1)],
+)
+def test_integers_that_do_not_fit_are_refused(function: Any, argument: Any) -> None:
+    """An integer that NumPy does not represent in the dtype of the array does not wrap."""
+    with pytest.raises(tl.TagloomError):
+        tl.function(function)(argument)
+
+
+@pytest.mark.parametrize(
     ("attribute", "fault", "name"),
     [
-        ("_to_average_operand", lambda value: numpy_functions._to_operand(value), "deviation of integers"),
+        ("_to_real", lambda value: numpy_functions._to_operand(value), "deviation of integers"),
         ("_result_dtype", lambda values: np.dtype(int), "where of a kind"),
         ("_to_bool", lambda value: numpy_functions._to_operand(value), "where of a number"),
     ],
