@@ -43,6 +43,16 @@ def radians(x):
     return x * (math.pi / 180.0)
 
 
+def is_close(a, b):
+    """`math.isclose(a, b)`, of floats."""
+    if a == b:
+        return True
+    if math.isinf(a) or math.isinf(b):
+        return False
+    difference = abs(b - a)
+    return difference <= abs(1e-09 * b) or difference <= abs(1e-09 * a)
+
+
 def integer_root(n):
     """`math.isqrt(n)`."""
     if n < 0:
@@ -63,6 +73,41 @@ def greatest_common_divisor(a, b):
     while b:
         a, b = b, a % b
     return a
+
+
+def least_common_multiple(a, b):
+    """`math.lcm(a, b)`."""
+    if a == 0 or b == 0:
+        return 0
+    return abs(a // greatest_common_divisor(a, b) * b)
+
+
+def check_counts(n, k):
+    """Raise ValueError, as `math.comb(n, k)` does, if a number is negative."""
+    if n < 0:
+        raise ValueError("n must be a non-negative integer")
+    if k < 0:
+        raise ValueError("k must be a non-negative integer")
+
+
+def combination_count(n, k):
+    """`math.comb(n, k)`. No intermediate result is above the last one, so none wraps unless that does."""
+    check_counts(n, k)
+    result = 1 if k <= n else 0
+    k = min(k, n - k)
+    for i in range(1, k + 1):
+        divisor = greatest_common_divisor(result, i)
+        result = result // divisor * ((n - k + i) // (i // divisor))
+    return result
+
+
+def permutation_count(n, k):
+    """`math.perm(n, k)`."""
+    check_counts(n, k)
+    result = 1 if k <= n else 0
+    for i in range(min(k, n)):
+        result *= n - i
+    return result
 
 
 def round_integer(n, unit):

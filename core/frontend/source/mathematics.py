@@ -50,6 +50,9 @@ FUNCTIONS: dict[Callable[..., Any], MathFunction] = {
     math.cosh: MathFunction("cosh", may_overflow=True),
     math.tanh: MathFunction("tanh"),
     math.fabs: MathFunction("abs"),
+    math.cbrt: MathFunction("cbrt"),
+    math.erf: MathFunction("erf"),
+    math.erfc: MathFunction("erfc"),
     math.hypot: MathFunction("hypot"),
     math.copysign: MathFunction("copysign"),
     math.isnan: MathFunction("isnan"),
@@ -61,14 +64,21 @@ FUNCTIONS: dict[Callable[..., Any], MathFunction] = {
 }
 """The functions of `math` that are ops on numbers."""
 PYTHON_IMPLEMENTATIONS: dict[Callable[..., Any], Callable[..., Any]] = {
-    math.isqrt: library.integer_root,
-    math.gcd: library.greatest_common_divisor,
+    math.comb: library.combination_count,
     math.factorial: library.factorial,
+    math.gcd: library.greatest_common_divisor,
+    math.isqrt: library.integer_root,
+    math.lcm: library.least_common_multiple,
+    math.perm: library.permutation_count,
+}
+"""The functions of `math` on integers that are implemented in Python. Each takes as many arguments as its
+implementation has parameters."""
+FLOAT_IMPLEMENTATIONS: dict[Callable[..., Any], Callable[..., Any]] = {
     math.degrees: library.degrees,
+    math.isclose: library.is_close,
     math.radians: library.radians,
 }
-"""The functions of `math` that are implemented in Python. Each takes as many arguments as its implementation has
-parameters."""
+"""Those on floats, to which integers are converted."""
 
 
 def check_power(base: Any, exponent: Any) -> None:
@@ -139,11 +149,13 @@ def apply_math(function: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
     kinds = [number_kind(argument) for argument in arguments]
     if None in kinds:
         return NotImplemented
-    implementation = PYTHON_IMPLEMENTATIONS.get(function)
+    takes_floats = function in FLOAT_IMPLEMENTATIONS
+    implementation = (FLOAT_IMPLEMENTATIONS if takes_floats else PYTHON_IMPLEMENTATIONS).get(function)
     if implementation is not None:
-        takes_floats = implementation in (library.degrees, library.radians)
-        is_applicable = len(arguments) == implementation.__code__.co_argcount and (takes_floats or "f" not in kinds)
-        return convert(implementation)(*arguments) if is_applicable else NotImplemented  # type: ignore[arg-type]
+        if len(arguments) != implementation.__code__.co_argcount or ("f" in kinds and not takes_floats):
+            return NotImplemented
+        operands = [to_kind(argument, "f") for argument in arguments] if takes_floats else arguments
+        return convert(implementation)(*operands)  # type: ignore[arg-type]
     if function is math.fmod and len(arguments) == 2:
         return _float_remainder(*(to_kind(argument, "f") for argument in arguments))
     row = FUNCTIONS.get(function)

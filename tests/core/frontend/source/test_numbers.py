@@ -85,6 +85,50 @@ def test_powers_and_remainders(function: Callable[..., Any], inputs: list[tuple[
     assert list(disagreements(function, inputs, RUNS[:1])) == []
 
 
+def counts(n, k):
+    return math.comb(n, k), math.comb(n, 2), math.lcm(n, k), math.lcm(k - 3, n)
+
+
+def arrangements(n, k):
+    return math.perm(n, k)
+
+
+def closeness(x, y):
+    return math.isclose(x, y), math.isclose(x, 3)
+
+
+def special_functions(x):
+    return math.erf(x), math.erfc(x), math.cbrt(x)
+
+
+@pytest.mark.parametrize(
+    ("function", "inputs"),
+    [
+        (counts, [(5, 2), (62, 31), (66, 33), (5, 7), (0, 0), (-1, 2), (3, -1)]),
+        (arrangements, [(5, 2), (20, 20), (5, 7), (0, 0), (3, -1)]),
+        (closeness, [(1.0, 1 + 1e-10), (1.0, 1 + 1e-8), (math.inf, 1e308), (math.nan, 1.0), (3, 3.0000000001)]),
+        (special_functions, [(0.3,), (-2.0,), (1e300,)]),
+    ],
+    ids=lambda value: getattr(value, "__name__", ""),
+)
+def test_functions_of_math(function: Callable[..., Any], inputs: list[tuple[Any, ...]]) -> None:
+    """Functions of `math` that are plain Python or ops; a product that fits does not wrap on the way."""
+    assert list(disagreements(function, inputs, RUNS[:1])) == []
+
+
+def test_a_count_of_combinations_that_wraps_on_the_way_is_caught() -> None:
+    """Broken: the product is divided after it has wrapped."""
+
+    def wrapping(n, k):  # type: ignore[no-untyped-def]
+        result = 1
+        for i in range(1, k + 1):
+            result = result * (n - k + i) // i
+        return result
+
+    with broken(lambda patch: patch.setitem(mathematics.PYTHON_IMPLEMENTATIONS, math.comb, wrapping)):
+        assert list(disagreements(counts, [(66, 33)], RUNS[:1]))
+
+
 def test_powers_without_the_check_are_caught() -> None:
     """Broken: a negative power of 0 is infinite."""
     with broken(lambda patch: patch.setattr(mathematics, "check_power", lambda base, exponent: None)):
