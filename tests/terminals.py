@@ -6,6 +6,7 @@ debugger, and quits. It imports nothing but the standard library, since that com
 
 from __future__ import annotations
 
+import codecs
 import fcntl
 import os
 import pty
@@ -25,6 +26,7 @@ ROOT = Path(__file__).resolve().parents[1]
 
 
 CONTROL_SEQUENCE = r"\x1b\[[0-9;?<>=]*[a-zA-Z]"
+INCOMPLETE_SEQUENCE = r"\x1b(\[[0-9;?<>=]*)?\Z"
 
 
 class Terminal:
@@ -35,6 +37,9 @@ class Terminal:
         self.seen = ""
         self.controls = ""
         """The control sequences that `seen` leaves out."""
+        self._decode = codecs.getincrementaldecoder("utf-8")(errors="replace").decode
+        self._rest = ""
+        """The beginning of a control sequence whose end has not been read."""
 
     @property
     def is_open(self) -> bool:
@@ -70,9 +75,11 @@ class Terminal:
         """Read once, and return whether more may come."""
         if select.select([self._file], [], [], 0.1)[0]:
             try:
-                read = os.read(self._file, 65536).decode(errors="replace")
+                read = self._rest + self._decode(os.read(self._file, 65536))
             except OSError:  # nobody writes any more
                 return False
+            begin = re.search(INCOMPLETE_SEQUENCE, read)
+            read, self._rest = (read, "") if begin is None else (read[: begin.start()], begin[0])
             self.controls += "".join(re.findall(CONTROL_SEQUENCE, read))
             self.seen += re.sub(CONTROL_SEQUENCE, "", read)
         return True
