@@ -105,7 +105,7 @@ const arrowOfToken = (token) => plan.edges[run.tokens.edge[token]] ?? -1;
 
 const ARROW_PLACES = { 0.45: [0.45, 0.3, 0.65, 0.2, 0.8, 0.1], 0.85: [0.85, 0.7, 0.95, 0.55, 0.4, 0.25] };
 const CORNERS = [0, 1, 2, 3];
-const SIDEWAYS = [0, 1, -1, 2, -2, 3, -3];
+const SIDEWAYS = [0, 1, -1, 2, -2, 3, -3, 4, -4, 5, -5];
 const PILL_OVERLAP_COST = 16, LETTER_OVERLAP_COST = 256;
 
 function overlapArea(a, b) {
