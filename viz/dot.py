@@ -71,13 +71,15 @@ def to_dot(view: View, theme: Theme = LIGHT) -> str:
     """DOT source of a view; equal views give equal text. The class of a node and of an edge is its kind."""
     digraph = import_graphviz().Digraph
     picture = digraph(re.sub(r"\W", "_", view.name), **default_attributes(view, theme))
+    if not view.side_constraints.has_second_pass:
+        picture.attr(remincross="false")
     write_cluster(picture, view.root, theme, view)
     for number, arrow in enumerate(view.arrows):
         tail, head = (arrow.head, arrow.tail) if arrow.is_reversed else (arrow.tail, arrow.head)
         picture.edge(tail, head, **edge_attributes(arrow, theme, view.badge_room.get(number)))
     for upper, lower in view.rank_constraints:
         picture.edge(upper, lower, style="invis", weight="0")
-    if not view.side_constraints.are_in_clusters:
+    if not view.side_constraints.depth:
         write_side_constraints(picture, view.side_constraints.pairs)
     return str(picture.source)
 
@@ -180,12 +182,13 @@ def legend_markup(view: View, theme: Theme) -> str:
     return f'<font point-size="{SMALL_FONT_SIZE}">{entries}</font>' if entries else ""
 
 
-def write_cluster(picture: Any, cluster: Cluster, theme: Theme, view: View) -> None:
-    """Write the contents of a cluster of a view into a picture, inner clusters as subgraphs."""
+def write_cluster(picture: Any, cluster: Cluster, theme: Theme, view: View, depth: int = 0) -> None:
+    """Write the contents of a cluster of a view into a picture, inner clusters as subgraphs; `depth` clusters contain
+    them."""
     digraph = import_graphviz().Digraph
-    if view.side_constraints.are_in_clusters:
-        pairs = (pair for pair in view.side_constraints.pairs if cluster.boxes.keys() >= set(pair))
-        write_side_constraints(picture, pairs)
+    if depth and depth == view.side_constraints.depth:
+        boxes = {name for each in cluster.walk() for name in each.boxes}
+        write_side_constraints(picture, (pair for pair in view.side_constraints.pairs if boxes >= set(pair)))
     for box in cluster.boxes.values():
         picture.node(box.name, **box_attributes(box, theme, view.badge_room.get(box.name), view.title_width))
     if len(cluster.same_rank) > 1:
@@ -196,7 +199,7 @@ def write_cluster(picture: Any, cluster: Cluster, theme: Theme, view: View) -> N
     for inner in cluster.clusters:
         drawn = digraph(inner.name)
         drawn.attr(**cluster_attributes(inner, theme))
-        write_cluster(drawn, inner, theme, view)
+        write_cluster(drawn, inner, theme, view, depth + 1)
         picture.subgraph(drawn)
 
 

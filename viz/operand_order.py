@@ -27,6 +27,9 @@ MAX_ARROWS = 150
 MAX_GROWTH = 1.1
 """The most by which ordered operands may widen a picture, as a factor."""
 
+CONSTRAINT_FORMS = ((0, True), (1, True), (1, False))
+"""How constraints are tried: in how many clusters, and whether crossings are minimized a second time."""
+
 CURVE_PIECES = 4
 """The straight pieces that stand for each curve of an arrow, where crossings are counted."""
 
@@ -61,8 +64,8 @@ def order_operands(view: View) -> View:
     swapped = swapped_pairs(pairs, before)
     if not swapped:
         return view
-    for are_in_clusters in (False, True):
-        ordered = replace(view, side_constraints=SideConstraints(tuple(swapped), are_in_clusters))
+    for depth, has_second_pass in CONSTRAINT_FORMS:
+        ordered = replace(view, side_constraints=SideConstraints(tuple(swapped), depth, has_second_pass))
         after = lay_out_boxes(ordered)
         mended = len(swapped) - len(swapped_pairs(pairs, after))
         added_crossings = count_crossings(after) - count_crossings(before)

@@ -90,9 +90,11 @@ class SideConstraints(NamedTuple):
     """Pairs of boxes, the first of which the layout places beside the second, on its left."""
 
     pairs: tuple[tuple[str, str], ...] = ()
-    are_in_clusters: bool = False
-    """Whether they are written into the clusters of their boxes. Graphviz ignores some constraints there, and others
-    behind all clusters."""
+    depth: int = 0
+    """In how many clusters they are written; 0 is behind all clusters. Graphviz heeds a constraint at some depths
+    only."""
+    has_second_pass: bool = True
+    """Whether Graphviz minimizes crossings a second time, in all clusters together, which may undo constraints."""
 
 
 NO_SIDE_CONSTRAINTS = SideConstraints()
