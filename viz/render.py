@@ -92,14 +92,14 @@ class _Layout(NamedTuple):
     def await_pictures(self, timeout: float, progress: ProgressCallback | None) -> list[bytes]:
         """Wait for the process, and return the picture of each source.
 
-        An assertion in Graphviz fails for some graphs with texts at arrows between boxes of the same rank, and aborts
-        the process. Another process then lays out that graph with these texts as `xlabel`, and the graphs after it.
+        Graphviz crashes at some graphs with texts at arrows that do not order their boxes. Another process then lays
+        out that graph with these texts as `xlabel`, and the graphs after it.
         """
         begun = time.monotonic()
         status = self._await_end(timeout, progress)
         written = read_all(self.pictures)
         pictures = written.split(b"\0") if written and len(self.sources) > 1 else [written] if written else []
-        if status == -signal.SIGABRT and self.label == "label":
+        if status in (-signal.SIGABRT, -signal.SIGSEGV) and self.label == "label":
             failed, *others = self.sources[len(pictures) :]
             for sources, label in (([failed], "xlabel"), (others, "label")):
                 if sources:

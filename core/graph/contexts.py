@@ -323,9 +323,12 @@ class ControlContexts:
                     )
 
     def port_source(self, number: int, port: int) -> OutputRef:
-        """The only source of a port (V8 is checked before); for a port with a literal, the source of the trigger."""
-        node = self.graph.nodes[number]
-        return self.sources[Edge(number, len(node.ports) - 1 if node.ports[port] is not None else port)][0]
+        """The only source of a port (V8 is checked before); for a port with a literal, that of the last port without
+        one, which is the trigger if there is one."""
+        ports = self.graph.nodes[number].ports
+        if ports[port] is not None:
+            port = max(other for other, literal in enumerate(ports) if literal is None)
+        return self.sources[Edge(number, port)][0]
 
     def skip_identities(self, source: OutputRef) -> OutputRef:
         """The source of a token behind identities, which pass a predicate on unchanged."""

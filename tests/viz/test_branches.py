@@ -132,6 +132,20 @@ def test_reverse_passes_have_branches_of_their_own() -> None:
     assert [cluster.kind for cluster in pullback.clusters] == ["branch"]
 
 
+@tl.function
+def counted(n: tl.int64) -> tl.int64:
+    if n > 3:
+        n = tl.sum(tl.arange(0, n, 1)) + 1
+    return n
+
+
+def test_ops_between_two_literals_are_in_their_branch() -> None:
+    """A node whose first and last operands are literals is in the branch that its only token comes from."""
+    view = graph_view(counted.graph)
+    (branch,) = [cluster for cluster in view.root.walk() if cluster.kind == "branch"]
+    assert "arange(0, n, 1)" in [box.title for box in branch.boxes.values()]
+
+
 def test_graphs_that_break_rules_have_no_branches() -> None:
     """A graph whose control contexts are unknown is drawn without frames of branches."""
     nodes = list(fib.graph.nodes)
