@@ -7,6 +7,7 @@ length and characters, and converts them to numbers. A loop that makes a string 
 
 from __future__ import annotations
 
+import re
 from typing import Any, NoReturn
 
 import numpy as np
@@ -24,6 +25,7 @@ from .convert import convert
 from .items import get_item
 from .open_lists import get_open_item
 from .option_operations import choose_operands
+from .raising import raised, stage_assertion
 from .trees import is_symbolic
 
 _SYMBOL_MARK = "<symbolic "
@@ -351,9 +353,36 @@ def character(code: Any) -> Characters:
     return Characters([_apply(library.check_code, code)])
 
 
-def binary_text(number: Any) -> Characters:
-    """`bin(number)`, of a symbolic integer."""
-    return Characters(_apply(library.codes_of_binary, number))
+_INTEGER_FORMAT = re.compile(r"(?:(.)?([<>=^]))?([-+ ]?)(#?)(0?)(\d*)([bdoxX]?)")
+"""A format of integers: what fills it, where the number is, its sign, prefix, zeros, width and base."""
+_BASES = {"b": 2, "o": 8, "x": 16, "X": 16}
+
+
+def format_integer(number: Any, specification: str) -> list[Any] | None:
+    """The code points of `format(number, specification)`, of a symbolic integer; None for other formats."""
+    match = _INTEGER_FORMAT.fullmatch(specification)
+    if match is None:
+        return None
+    fill, alignment, sign, prefix, zeros, width, kind = match.groups()
+    if zeros and not alignment:
+        fill, alignment = "0", "="
+    prefix_codes = list(map(ord, f"0{kind}")) if prefix and kind in _BASES else []
+    layout = list(map(ord, sign.strip("-"))), ord(fill or (zeros or " ")), alignment or ">", int(width or 0)
+    codes: list[Any] = _apply(
+        library.format_integer, number, _BASES.get(kind, 10), 65 if kind == "X" else 97, prefix_codes, *layout
+    )
+    return codes
+
+
+def greatest_character(text: Any, is_least: bool) -> Any:
+    """`max(text)`, or `min(text)`, of a symbolic string. An empty one is a trap: a ValueError."""
+    codes = open_lists.stack_items(as_characters(text).codes).columns
+    has_codes = codes.shape[0] > 0
+    name = "min" if is_least else "max"
+    empty = raised(ValueError(f"{name}() arg is an empty sequence"))
+    if is_symbolic(read_variable(has_codes)):
+        stage_assertion(has_codes, empty)
+    return as_text([getattr(array_namespace(), name)(codes)])
 
 
 def codes_to_strip(characters: Any) -> list[int]:
@@ -370,11 +399,14 @@ def _part_codes(part: Any, text: Any) -> list[Any]:
         return list(map(ord, part))
     if isinstance(part, CodePoints):
         return part.codes
-    value = read_variable(part)
+    value, specification = part if isinstance(part, FormattedValue) else (part, "")
+    value = read_variable(value)
     if is_symbolic_integer(value):
-        return _apply(library.codes_of_integer, value)  # type: ignore[no-any-return]
-    if not isinstance(part, FormattedValue) and not is_symbolic(value) and np.asarray(value).dtype.kind == "i":
-        return list(map(ord, str(int(value))))  # while the structure of a loop is found
+        codes = format_integer(value, specification) if specification else _apply(library.codes_of_integer, value)
+        if codes is not None:
+            return codes
+    elif not is_symbolic(value) and np.asarray(value).dtype.kind == "i" and specification not in ("r", "s"):
+        return list(map(ord, format(int(value), specification)))  # while the structure of a loop is found
     raise Invalid(
         "the characters of a string with a float, an array or a format in it are known only when the program runs",
         rule="F4",

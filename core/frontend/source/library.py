@@ -313,6 +313,11 @@ def is_same_set(items, others, table):
     return True
 
 
+def to_lists(array, rank):
+    """`array.tolist()`."""
+    return list(array) if rank == 1 else [to_lists(row, rank - 1) for row in array]
+
+
 def extend_items(items, iterable):
     """`items.extend(iterable)`."""
     for item in iterable:
@@ -344,16 +349,32 @@ def join_entries(pairs, codes_of):
 
 def codes_of_integer(n):
     """The code points of `str(n)`."""
+    codes = codes_of_digits(n, 10, 97)
+    return [45, *codes] if n < 0 else codes
+
+
+def codes_of_digits(n, base, letter):
+    """The code points of the digits of an integer, without its sign; `letter` is the code point of the digit ten."""
     codes, rest = [], n if n < 0 else -n  # -2**63 has no positive counterpart
     while True:
-        digit = -(rest % -10)
-        codes.append(48 + digit)
-        rest = (rest + digit) // 10
+        digit = -(rest % -base)
+        codes.append(48 + digit if base <= 10 or digit < 10 else letter + digit - 10)
+        rest = (rest + digit) // base
         if rest == 0:
             break
-    if n < 0:
-        codes.append(45)
     return codes[::-1]
+
+
+def format_integer(n, base, letter, prefix, sign, fill, alignment, width):
+    """The code points of `format(n, specification)`; `prefix` and `sign` are those of a number that is not negative."""
+    digits = codes_of_digits(n, base, letter)
+    start = [45, *prefix] if n < 0 else sign + prefix
+    filling = [fill] * max(width - len(start) - len(digits), 0) if width > 0 else []
+    if alignment == "<":
+        return start + digits + filling
+    if alignment == "^":
+        return filling[: len(filling) // 2] + start + digits + filling[len(filling) // 2 :]
+    return start + filling + digits if alignment == "=" else filling + start + digits
 
 
 def number_of_codes(codes):
@@ -548,22 +569,6 @@ def same_codes(codes, others):
 def different_codes(codes, others):
     """`codes != others`."""
     return not same_codes(codes, others)
-
-
-def codes_of_binary(n):
-    """The code points of `bin(n)`."""
-    codes, rest = [], n if n < 0 else -n
-    while True:
-        digit = -(rest % -2)
-        codes.append(48 + digit)
-        rest = (rest + digit) // 2
-        if rest == 0:
-            break
-    codes.append(98)
-    codes.append(48)
-    if n < 0:
-        codes.append(45)
-    return codes[::-1]
 
 
 def is_less(left, right):

@@ -6,6 +6,7 @@ has only for other dtypes or keywords, is left to the refusal of `Symbol`, which
 
 from __future__ import annotations
 
+import functools
 import inspect
 from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
@@ -19,7 +20,9 @@ from ..trace.captures import read_variable
 from ..trace.numbers import DTYPES, number_kind
 from ..trace.source_location import user_location
 from ..trace.stacked_items import has_stacked_items
-from ..trace.symbol import Symbol, array_namespace, describe_call
+from ..trace.symbol import ARRAY_METHODS, Symbol, array_namespace, describe_call
+from . import library
+from .convert import convert
 from .ranges import SymbolicRange
 
 _ZEROS: dict[str, Any] = {"b": False, "i": 0, "f": 0.0}
@@ -211,9 +214,15 @@ def _clip(a: Any, a_min: Any, a_max: Any) -> Any:
 
 
 def _round(a: Any, decimals: Any = 0) -> Any:
-    if type(decimals) is not int or decimals:
+    if type(decimals) is not int:
         raise _NoCounterpart
-    return _rounding_function("round")(a)
+    if decimals == 0:
+        return _rounding_function("round")(a)
+    operand = _to_operand(a)
+    if _result_dtype([operand]) is not np.dtype(float):
+        raise _NoCounterpart
+    unit, namespace = 10.0 ** abs(decimals), array_namespace()
+    return namespace.round(operand * unit) / unit if decimals > 0 else namespace.round(operand / unit) * unit
 
 
 # Reductions
@@ -328,10 +337,73 @@ def _stack(arrays: Any, axis: Any = 0) -> Any:
     return array_namespace().stack(_parts(arrays), axis=axis)
 
 
+def _append_items(arr: Any, values: Any, axis: Any = None) -> Any:
+    return _concatenate([_ravel(arr), _ravel(values)] if axis is None else [arr, values], axis=axis or 0)
+
+
+def _join_columns(tup: Any) -> Any:
+    parts = _parts(tup)
+    return _concatenate(parts, axis=0 if max(map(_rank, parts)) <= 1 else 1)
+
+
+def _join_rows(tup: Any) -> Any:
+    return _concatenate([_reshape(part, (1, -1)) if _rank(part) <= 1 else part for part in _parts(tup)])
+
+
+def _repeat(a: Any, repeats: Any, axis: Any = None) -> Any:
+    return array_namespace().repeat(_to_operand(a), repeats, axis=axis)
+
+
+def _roll(a: Any, shift: Any, axis: Any = None) -> Any:
+    return array_namespace().roll(_to_operand(a), shift, axis=axis)
+
+
+def _tile(A: Any, reps: Any) -> Any:  # noqa: N803 - NumPy's name
+    return array_namespace().tile(_to_operand(A), reps)
+
+
 def _parts(arrays: Any) -> list[Any]:
     if type(arrays) not in (list, tuple) or not arrays:
         raise _NoCounterpart
     return _promote_arrays(*arrays)
+
+
+# Neighbours and order
+
+
+def _diff(a: Any, n: Any = 1, axis: Any = -1) -> Any:
+    operand = _to_number(a)
+    if type(n) is not int or n < 0:
+        raise _NoCounterpart
+    return array_namespace().diff(operand, n=n, axis=axis)
+
+
+def _median(a: Any) -> Any:
+    """The mean of the two items in the middle of all; NaN where an item is NaN."""
+    items, namespace = array_namespace().sort(_ravel(_to_real(a))), array_namespace()
+    count = items.shape[0]
+    low, high = (namespace.take(items, position, axis=0) for position in ((count - 1) // 2, count // 2))
+    middle = namespace.where(count % 2 == 1, low, (low + high) / 2)
+    return namespace.where(namespace.isnan(items[-1]), items[-1], middle)
+
+
+def _trapezoid(y: Any, x: Any = None, dx: Any = 1.0) -> Any:
+    heights = _to_real(y)
+    if _rank(heights) != 1:
+        raise _NoCounterpart
+    widths = dx if x is None else _diff(_to_real(x))
+    return array_namespace().sum(widths * (heights[1:] + heights[:-1]) / 2.0)
+
+
+def _are_close(a: Any, b: Any, rtol: Any = 1e-05, atol: Any = 1e-08) -> Any:
+    x, y = map(_to_real, (a, b))
+    namespace = array_namespace()
+    is_near = (namespace.abs(x - y) <= atol + rtol * namespace.abs(y)) & namespace.isfinite(y)
+    return is_near | (x == y)
+
+
+def _are_all_close(a: Any, b: Any, rtol: Any = 1e-05, atol: Any = 1e-08) -> Any:
+    return array_namespace().all(_are_close(a, b, rtol, atol))
 
 
 # Creation
@@ -385,6 +457,28 @@ def _arange(*bounds: Any) -> Any:
     if not 1 <= len(values) <= 3 or any(number_kind(value) != "i" for value in values):
         raise _NoCounterpart
     return array_namespace().arange(*values)
+
+
+def _full_like(a: Any, fill_value: Any, dtype: Any = None) -> Any:
+    operand, value = _to_operand(a), read_variable(fill_value)
+    own_dtype = _to_dtype(dtype, _result_dtype([operand]))
+    return array_namespace().full_like(operand, _cast(value, own_dtype.numpy), dtype=own_dtype)
+
+
+def _linspace(start: Any, stop: Any, num: Any = 50, endpoint: Any = True) -> Any:
+    """NumPy's own computation, for numbers: a step that rounds to 0 is avoided, and the last number is `stop`."""
+    bounds = [read_variable(bound) for bound in (start, stop)]
+    count, namespace = read_variable(num), array_namespace()
+    if any(number_kind(bound) is None for bound in bounds) or number_kind(count) != "i" or type(endpoint) is not bool:
+        raise _NoCounterpart
+    low, high = (_cast(bound, float) for bound in bounds)
+    positions = namespace.arange(count)
+    numbers = namespace.astype(positions, dtypes.float64)
+    divisor = namespace.astype(namespace.maximum(count - endpoint, 1), dtypes.float64)
+    delta = high - low
+    step = delta / divisor
+    points = namespace.where(step == 0, numbers / divisor * delta, numbers * step) + low
+    return namespace.where((positions == count - 1) & (positions > 0), high, points) if endpoint else points
 
 
 def _as_class(kind: type) -> Callable[..., Any]:
@@ -442,6 +536,17 @@ FUNCTIONS: dict[Any, Callable[..., Any]] = {
     np.squeeze: _squeeze,
     np.flip: _flip,
     np.sort: _sort,
+    np.diff: _diff,
+    np.median: _median,
+    np.trapezoid: _trapezoid,
+    np.isclose: _are_close,
+    np.allclose: _are_all_close,
+    np.append: _append_items,
+    np.hstack: _join_columns,
+    np.vstack: _join_rows,
+    np.repeat: _repeat,
+    np.roll: _roll,
+    np.tile: _tile,
     np.concatenate: _concatenate,
     np.stack: _stack,
     **dict.fromkeys((np.array, np.asarray), _array_of),
@@ -450,6 +555,8 @@ FUNCTIONS: dict[Any, Callable[..., Any]] = {
     np.eye: _eye,
     np.identity: _identity,
     np.full: _full,
+    np.full_like: _full_like,
+    np.linspace: _linspace,
     np.arange: _arange,
     **{getattr(np, name): _like(name) for name in ("zeros_like", "ones_like")},
     np.float64: _as_class(float),
@@ -458,19 +565,93 @@ FUNCTIONS: dict[Any, Callable[..., Any]] = {
 
 
 def apply_numpy(function: Any, arguments: Sequence[Any], keywords: dict[str, Any]) -> Any:
-    """Call a function of NumPy with symbolic arguments. Returns NotImplemented where tagloom has no exact
-    counterpart."""
+    """Call a function of NumPy with symbolic arguments. Returns NotImplemented where tagloom has no exact counterpart;
+    raises Invalid (F1) for a keyword that only NumPy takes."""
     implementation = FUNCTIONS.get(function)
     if implementation is None:
         return NotImplemented
+    return _apply(implementation, f"np.{function.__name__}", arguments, keywords)
+
+
+def _apply(implementation: Callable[..., Any], name: str, arguments: Sequence[Any], keywords: dict[str, Any]) -> Any:
+    signature = inspect.signature(implementation)
+    other = [keyword for keyword in keywords if keyword not in signature.parameters]
+    if other:
+        raise Invalid(
+            f"{name} needs concrete values where it gets {', '.join(f'{each}=' for each in other)}",
+            rule="F1",
+            where=user_location(),
+            required=f"no keywords but {', '.join(list(signature.parameters)[1:]) or 'none'}",
+            hint=describe_call(name.partition(".")[2]),
+            python=TypeError,
+        )
     try:
-        bound = inspect.signature(implementation).bind(*arguments, **keywords)
+        bound = signature.bind(*arguments, **keywords)
     except TypeError:
-        return NotImplemented  # other keywords
+        return NotImplemented
     try:
         return implementation(*bound.args, **bound.kwargs)
     except _NoCounterpart:
         return NotImplemented
+
+
+# Methods of arrays
+
+
+def _reshape_to(a: Any, /, *shape: Any) -> Any:
+    return _reshape(a, shape[0] if len(shape) == 1 else shape)
+
+
+def _permute(a: Any, /, *axes: Any) -> Any:
+    return _transpose(a, (axes[0] if len(axes) == 1 and type(axes[0]) is not int else axes) or None)
+
+
+def _as_dtype(a: Any, /, dtype: Any) -> Any:
+    return array_namespace().astype(a, dtype) if isinstance(dtype, DType) else _cast(a, dtype)
+
+
+def _to_lists(a: Any) -> Any:
+    return convert(library.to_lists)(a, _rank(a)) if _rank(a) else a  # type: ignore[arg-type]
+
+
+_METHODS: dict[str, Callable[..., Any]] = {
+    **{name: FUNCTIONS[getattr(np, name)] for name in (
+        "all", "any", "argmax", "argmin", "cumprod", "cumsum", "dot", "max", "mean", "min", "prod", "ravel", "repeat",
+        "round", "squeeze", "std", "sum", "var",
+    )},
+    "astype": _as_dtype,
+    "clip": lambda a, min, max: _clip(a, min, max),
+    "copy": lambda a: a,  # an array does not change
+    "flatten": _ravel,
+    "item": lambda a: array_namespace().reshape(a, ()),
+    "reshape": _reshape_to,
+    "tolist": _to_lists,
+    "transpose": _permute,
+}  # fmt: skip
+"""The methods of NumPy's arrays that symbolic arrays have."""
+
+
+def find_method(array: Symbol, name: str) -> Callable[..., Any] | None:
+    """A method of NumPy's arrays, of a symbolic one; None where tagloom does not compute it."""
+    return functools.partial(_call_method, array, name) if name in _METHODS else None
+
+
+def _call_method(array: Symbol, name: str, /, *arguments: Any, **keywords: Any) -> Any:
+    """Call a method of an array. Raises Invalid (F1) where tagloom does not compute what NumPy does."""
+    result = _apply(_METHODS[name], f"x.{name}", (array, *arguments), keywords)
+    if result is NotImplemented:
+        raise Invalid(
+            f"x.{name} needs concrete values, and x is symbolic while tagloom traces the function",
+            rule="F1",
+            where=user_location(),
+            got=repr(array),
+            hint=describe_call(name),
+            python=TypeError,
+        )
+    return result
+
+
+ARRAY_METHODS.cell_contents = find_method
 
 
 def refuse(function: Any) -> NoReturn:

@@ -45,7 +45,15 @@ from . import (
     texts,
     trees,
 )
-from .characters import as_characters, binary_text, character, is_symbolic_integer, is_symbolic_text
+from .characters import (
+    Characters,
+    as_characters,
+    character,
+    format_integer,
+    greatest_character,
+    is_symbolic_integer,
+    is_symbolic_text,
+)
 from .classes import user_method
 from .convert import OPERATORS, convert
 from .operators import ExitLoop, LoopForm, Operators, TargetShape, Thunk, UnrolledItems, by_option
@@ -89,7 +97,10 @@ class ProgramOperators(Operators):
         super().__init__()
         self.builtins |= calls.BUILTINS
         self.builtins |= {
-            bin: self._bin,
+            bin: functools.partial(self._to_base, bin, "#b"),
+            hex: functools.partial(self._to_base, hex, "#x"),
+            oct: functools.partial(self._to_base, oct, "#o"),
+            format: self._format,
             chr: self._chr,
             enumerate: functools.partial(sequences.enumerate_items, self),
             filter: convert(library.filter_items),  # type: ignore[arg-type]
@@ -280,9 +291,15 @@ class ProgramOperators(Operators):
         return character(code) if is_symbolic_integer(code) else perform(chr, code)
 
     @staticmethod
-    def _bin(number: Any) -> Any:
+    def _to_base(function: Any, specification: str, number: Any) -> Any:
+        """`bin`, `hex` or `oct`."""
         number = read_variable(number)
-        return binary_text(number) if is_symbolic_integer(number) else perform(bin, number)
+        codes = format_integer(number, specification) if is_symbolic_integer(number) else None
+        return perform(function, number) if codes is None else Characters(codes)
+
+    def _format(self, value: Any, specification: Any = "") -> Any:
+        is_known = not methods.has_symbols(value) and not is_symbolic_text(value)
+        return perform(format, value, specification) if is_known else self.field(value, "", specification)
 
     def _isinstance(self, value: Any, classes: Any) -> bool:
         return super()._isinstance("" if is_symbolic_text(value) else value, classes)
@@ -689,6 +706,8 @@ class ProgramOperators(Operators):
         return super()._quantify(decisive, items)
 
     def _extremum(self, original: Any, symbol: str, *arguments: Any, key: Any = None, **default: Any) -> Any:
+        if len(arguments) == 1 and is_symbolic_text(arguments[0]) and key is None and not default:
+            return greatest_character(arguments[0], original is min)
         if len(arguments) == 1 and has_stacked_items(arguments[0]):
             arguments = (sequences.push_all(arguments[0]),)
         if len(arguments) == 1 and isinstance(arguments[0], PushedItems):

@@ -11,7 +11,7 @@ import math
 import operator
 import sys
 from collections.abc import Callable, Iterator
-from types import FunctionType
+from types import CellType, FunctionType
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
@@ -140,6 +140,9 @@ METHOD_HINTS = {
     "block_until_ready": "a call returns when its results are there",
 }
 """What to write for other attributes of the arrays of other libraries."""
+ARRAY_METHODS: CellType = CellType(lambda array, name: None)
+"""What finds the methods that symbols have beside those of the standard: a function of the symbol and the name.
+`core/frontend/source/numpy_functions.py` sets it."""
 _PACKAGE = __name__.partition(".")[0]
 
 
@@ -370,10 +373,13 @@ class ArrayOperators:
 
     if not TYPE_CHECKING:  # which is to report unknown attributes
 
-        def __getattr__(self, name: str) -> NoReturn:
+        def __getattr__(self, name: str) -> Any:
             """Raises Usage, an AttributeError, which names the replacement for methods of other libraries' arrays."""
             if name.startswith("_"):  # asked for by protocols
                 raise AttributeError(name)
+            method = ARRAY_METHODS.cell_contents(self, name) if isinstance(self, Symbol) else None
+            if method is not None:
+                return method
             hint = METHOD_HINTS.get(name) or describe_call(name)
             is_number = isinstance(self, Symbol) and self._type.is_scalar
             message = f"{'numbers' if is_number else 'arrays'} have no attribute {name}"

@@ -415,3 +415,78 @@ def test_characters_sorted_the_wrong_way_are_caught() -> None:
     sound = methods.sort_characters
     with broken(lambda patch: patch.setattr(methods, "sort_characters", lambda text, is_reversed: sound(text, False))):
         assert list(disagreements(characters_in_order, [(52143,)], RUNS[:1]))
+
+
+def other_bases(n):
+    return hex(n), oct(n), bin(n), hex(n)[2:].upper(), int(oct(n)[-1]), len(hex(n)), format(n, "x"), format(n)
+
+
+def extreme_characters(n):
+    return max(str(n)), min(str(n)), max(f"{n:08d}"), ord(max(hex(n)))
+
+
+FORMATS = (
+    "5d",
+    "05d",
+    "+d",
+    " d",
+    "<6",
+    "^7",
+    "*^8",
+    "=+8",
+    "x",
+    "#X",
+    "#010b",
+    "o",
+    "08x",
+    "0=9d",
+    ">#6o",
+    "-d",
+    "03",
+)
+
+
+def formatted_integers(n):
+    texts = [f"{n:5d}", f"{n:05d}", f"{n:+d}", f"{n: d}", f"{n:<6}", f"{n:^7}", f"{n:*^8}", f"{n:=+8}", f"{n:x}",
+             f"{n:#X}", f"{n:#010b}", f"{n:o}", f"{n:08x}", f"{n:0=9d}", f"{n:>#6o}", f"{n:-d}", f"{n:03}"]  # fmt: skip
+    return [text[::-1] for text in texts]
+
+
+@pytest.mark.parametrize("function", (other_bases, extreme_characters))
+def test_bases_and_extreme_characters(function: Any) -> None:
+    """`hex`, `oct`, `format`, and the greatest and least character, of positive and negative numbers."""
+    assert not list(disagreements(function, [(0,), (255,), (-37,), (1000,)], RUNS[:1], [[True]]))
+
+
+@pytest.mark.full(first=2)
+@pytest.mark.parametrize("specification", FORMATS)
+def test_characters_of_formats(specification: str) -> None:
+    """The characters of an integer in a format are those of Python."""
+
+    def backwards(n: Any) -> Any:
+        return format(n, specification)[::-1]
+
+    program = tl.function(backwards)
+    for number in (0, -7, 1234):
+        assert program(number) == backwards(number)
+
+
+@pytest.mark.full
+def test_characters_of_f_strings() -> None:
+    """Formats in f-strings have the same characters."""
+    assert not list(disagreements(formatted_integers, [(5,), (-1234,)], RUNS[:1], [[True]]))
+
+
+def test_broken_alignment_is_caught() -> None:
+    """If zeros come before the sign, a format differs."""
+
+    def fill_first(n, base, letter, prefix, sign, fill, alignment, width):
+        digits = library.codes_of_digits(n, base, letter)
+        start = [45] if n < 0 else []
+        return [fill] * max(width - len(start) - len(digits), 0) + start + digits
+
+    def backwards(n: Any) -> Any:
+        return f"{n:05d}"[::-1]
+
+    with broken(lambda patch: patch.setattr(library, "format_integer", fill_first)):
+        assert tl.function(backwards)(-37) != backwards(-37)

@@ -69,6 +69,32 @@ OTHERS: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
     "sum of a range": (lambda n: np.sum(range(2, n)), (6,)),
     "array of a range": (lambda n: np.array(range(n)), (4,)),
     "sort of all items": (lambda a: np.sort(a, axis=None), (MATRIX,)),
+    "round to digits": (lambda x: (np.round(x, 2), np.round(x * 1000, -1)), (FLOATS,)),
+    "diff": (lambda x: (np.diff(x), np.diff(x, n=2)), (INTEGERS,)),
+    "diff along an axis": (lambda a: np.diff(a, axis=0), (MATRIX,)),
+    "median": (lambda x: np.median(x), (FLOATS,)),
+    "median of an even number": (lambda a: np.median(a), (MATRIX,)),
+    "median of integers": (lambda x: np.median(x[1:]), (INTEGERS,)),
+    "median with NaN": (lambda x: np.median(x), (np.array([1.0, np.nan, 2.0]),)),
+    "trapezoid": (lambda x, y: (np.trapezoid(y), np.trapezoid(y, x), np.trapezoid(y, dx=0.1)), (INTEGERS, FLOATS)),
+    "isclose": (lambda x, y: np.isclose(x, y), (np.array([1.0, np.inf, 0.0]), np.array([1.000001, np.inf, np.nan]))),
+    "allclose": (lambda x, y: np.allclose(x, y, atol=0.1), (FLOATS, FLOATS + 0.05)),
+    "append": (lambda x, n: np.append(x, [n, 2]), (FLOATS, 7)),
+    "append of rows": (lambda a: np.append(a, a, axis=0), (MATRIX,)),
+    "hstack": (lambda x, a: (np.hstack([x, x]), np.hstack([a, a])), (FLOATS, MATRIX)),
+    "vstack": (lambda x, a: (np.vstack([x, x]), np.vstack((a, x[:3]))), (FLOATS, MATRIX)),
+    "repeat": (lambda x: (np.repeat(x, 2), np.repeat(x, 0)), (INTEGERS,)),
+    "repeat of rows": (lambda a: np.repeat(a, 2, axis=0), (MATRIX,)),
+    "roll": (lambda x, n: (np.roll(x, 1), np.roll(x, n)), (INTEGERS, -3)),
+    "tile": (lambda x: (np.tile(x, 2), np.tile(x, (2, 1))), (INTEGERS,)),
+    "full_like": (lambda x, n: (np.full_like(x, 0.1), np.full_like(x, n, dtype=int)), (FLOATS, 3)),
+    "full_like of integers": (lambda x, y: np.full_like(x, y), (INTEGERS, 2.7)),
+    "linspace": (lambda x, y: np.linspace(x, y), (0.1, 0.7)),
+    "linspace of a symbolic number": (lambda x, n: (np.linspace(x, 1, n), np.linspace(x, 1, n - 4)), (-3, 5)),
+    "linspace of no points": (lambda n: np.linspace(0.0, 1.0, n), (0,)),
+    "linspace without its end": (lambda x, n: np.linspace(x, 3, num=n, endpoint=False), (0.3, 7)),
+    "linspace of equal ends": (lambda x: np.linspace(x, x, 3), (0.3,)),
+    "linspace of a tiny step": (lambda x: np.linspace(0.0, x, 5), (5e-324,)),
     "identity of integers": (lambda n: np.identity(n, int), (2,)),
 }
 """Functions with parameters of their own, and arguments."""
@@ -117,7 +143,9 @@ REFUSE_INTEGERS = {"floor", "ceil", "trunc", "rint", "round", "floor_divide", "r
 
 
 WITH_PARAMETERS = {"where", "clip", "reshape", "expand_dims", "squeeze", "concatenate", "stack", "zeros", "ones",
-                   "eye", "identity", "full", "arange", "dot", "matmul", "inner", "vdot", "outer"}  # fmt: skip
+                   "eye", "identity", "full", "arange", "dot", "matmul", "inner", "vdot", "outer", "diff", "median",
+                   "isclose", "allclose", "append", "hstack", "vstack", "repeat", "roll", "tile", "full_like",
+                   "linspace", "trapezoid"}  # fmt: skip
 UNIFORM = {
     function.__name__: function
     for function in numpy_functions.FUNCTIONS
@@ -158,6 +186,34 @@ def test_dtypes_are_those_of_numpy(name: str) -> None:
     assert (found.dtype, found.tolist()) == (expected.dtype, expected.tolist())
 
 
+METHODS: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
+    "sums": (lambda x: (x.sum(), x.prod(), x.mean(), x.var(), x.std(ddof=1)), (FLOATS,)),
+    "sums along an axis": (lambda a: (a.sum(axis=0), a.mean(1), a.max(axis=1, keepdims=True)), (MATRIX,)),
+    "order": (lambda x: (x.min(), x.max(), x.argmin(), x.argmax()), (INTEGERS,)),
+    "truths": (lambda x: ((x > 0).all(), (x > 0).any(), (x > 0).sum(), (x > 0).mean()), (INTEGERS,)),
+    "scans": (lambda x: (x.cumsum(), x.cumprod()), (INTEGERS,)),
+    "dot": (lambda a, x: a.dot(x), (MATRIX, UNIT)),
+    "shapes": (lambda a: (a.reshape(3, 2), a.reshape((6,)), a.ravel(), a.flatten(), a.transpose(), a.T), (MATRIX,)),
+    "axes": (lambda a: (a.reshape(2, 1, 3).transpose(1, 0, 2), a.reshape(1, -1).squeeze(axis=0)), (MATRIX,)),
+    "astype": (lambda x: (x.astype(int), x.astype(np.float32), x.astype("int32")), (FLOATS,)),
+    "clip": (lambda x: (x.clip(0, 2), x.copy(), x.round(1), x.repeat(2)), (FLOATS,)),
+    "item": (lambda x: (x[2].item(), x[:1].item(), x.sum().item()), (FLOATS,)),
+    "tolist": (lambda x: x.tolist()[::-1], (INTEGERS,)),
+    "tolist of rows": (lambda a: [sum(row) for row in a.tolist()], (MATRIX,)),
+    "of a symbolic length": (lambda n: (np.arange(n).sum(), (np.arange(n) * 2).tolist()), (5,)),
+    "in a loop": (lambda x, n: [x.sum() * k for k in range(n)], (FLOATS, 3)),
+}
+"""Methods of arrays, and arguments."""
+
+
+@pytest.mark.inner(first=4)
+@pytest.mark.parametrize("name", METHODS)
+def test_methods_of_arrays(name: str) -> None:
+    """A method of a symbolic array does what it does to NumPy's."""
+    function, arguments = METHODS[name]
+    assert outcome(function, *arguments) == ""
+
+
 def test_every_function_has_a_case() -> None:
     """The table has no function that no test calls."""
     assert {name.partition(" ")[0] for name in OTHERS} >= WITH_PARAMETERS
@@ -168,6 +224,8 @@ def test_every_function_has_a_case() -> None:
     [
         (lambda x: np.histogram(x), FLOATS, "np.histogram"),
         (lambda x: np.sum(x, dtype=np.float32), FLOATS, "np.sum"),
+        (lambda x: x.sum(dtype=np.float32), FLOATS, r"x\.sum"),
+        (lambda x: x.max(), BOOLS, r"x\.max"),
         (lambda x: np.sqrt(x), BOOLS, "np.sqrt"),
         (lambda n: np.empty(n), 3, "np.empty"),
         (lambda x: np.sqrt(x), np.array([4], np.int8), "np.sqrt"),

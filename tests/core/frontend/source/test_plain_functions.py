@@ -118,7 +118,7 @@ REFUSALS = {
         "F4: the characters of a string with a float, an array or a format in it are known only",
     ),
     "a format": ("print(f'{tl.asarray([n]):03d}'); return n", "F1: asarray: a list of symbolic values is not a value"),
-    "a method": ("return tl.arange(n).sum()", "arrays have no attribute sum"),
+    "a method": ("return tl.arange(n).nonzero()", "arrays have no attribute nonzero"),
     "identity": ("return n is n + 1", "F4: `is` does not compare numbers"),
     "repetition": ("return len((0,) * n)", "F4: a tuple is repeated a symbolic number of times"),
     "locals": ("return locals()['n']", "F4: locals() is not supported"),

@@ -84,12 +84,15 @@ MESSAGES: dict[str, tuple[Callable[..., Any], Any, str, str]] = {
         "tl.print",
     ),
     "in": (do_not_convert(lambda x: 2.0 in x), VECTOR, "`in` needs a concrete value", "tl.any(x == a)"),
-    "method": (lambda x: x.mean(), VECTOR, "arrays have no attribute mean", "write tl.mean(x)"),
-    "ravel": (lambda x: x.ravel(), VECTOR, "arrays have no attribute ravel", "tl.reshape(x, (-1,))"),
-    "item": (lambda x: x[0].item(), VECTOR, "numbers have no attribute item", "concrete arrays"),
+    "method": (lambda x: x.nonzero(), VECTOR, "arrays have no attribute nonzero", "write tl.nonzero(x)"),
+    "view": (lambda x: x.view(-1), VECTOR, "arrays have no attribute view", "tl.reshape(x, shape)"),
+    "numpy": (lambda x: x[0].numpy(), VECTOR, "numbers have no attribute numpy", "concrete arrays"),
+    "keyword": (lambda x: x.sum(dtype=int), VECTOR, "x.sum needs concrete values where it gets dtype=", "tl.sum(x)"),
+    "np keyword": (lambda x: np.mean(x, where=x > 0), VECTOR, "np.mean needs concrete values where it gets where=",
+                   "write tl.mean(x)"),
     "at": (lambda x: x.at[0].set(1.0), VECTOR, "arrays have no attribute at", "tl.scatter(x, value, index)"),
     "a method with parameters": (
-        lambda x: x.reshape(3, 1), VECTOR, "arrays have no attribute reshape", "write tl.reshape(x, shape)",
+        lambda x: x.take([0]), VECTOR, "arrays have no attribute take", "write tl.take(x, indices",
     ),
     "deletion": (delete_first, VECTOR, "deleting an element needs a concrete value", "tl.concat((x[:i], x[i + 1:]))"),
     "np.dot": (do_not_convert(lambda x: np.dot(x, x)), VECTOR, "np.dot needs", "write tl.matmul(x, y)"),
@@ -129,7 +132,7 @@ MESSAGES: dict[str, tuple[Callable[..., Any], Any, str, str]] = {
     "np.multiply.accumulate": (
         lambda x: np.multiply.accumulate(x), VECTOR, "np.multiply.accumulate needs", "write tl.cumulative_prod(x)",
     ),
-    "np.median": (lambda x: np.median(x), VECTOR, "np.median needs a concrete value", "tl.callback"),
+    "np.percentile": (lambda x: np.percentile(x, 9), VECTOR, "np.percentile needs a concrete value", "tl.callback"),
     "np.arcsin": (
         do_not_convert(lambda x: np.arcsin(x)), VECTOR, "np.arcsin needs a concrete value", "write tl.asin(x)",
     ),

@@ -311,7 +311,7 @@ def egg_timer(n):
     return beeps
 
 
-@everyday((np.array([0.2, 0.9, 0.4]), 2), (np.array([1.0, 1.0]), 5), refusal="arrays have no attribute sum")
+@everyday((np.array([0.2, 0.9, 0.4]), 2), (np.array([1.0, 1.0]), 5))
 def normalised(weights, rounds):
     for _ in range(rounds):
         weights = weights / weights.sum()
@@ -319,7 +319,7 @@ def normalised(weights, rounds):
     return weights
 
 
-@everyday((np.array([[2.0, 1.0], [1.0, 3.0]]), 5), refusal="arrays have no attribute sum")
+@everyday((np.array([[2.0, 1.0], [1.0, 3.0]]), 5))
 def power_iteration(m, steps):
     v = m[0]
     for _ in range(steps):
