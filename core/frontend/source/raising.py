@@ -23,12 +23,16 @@ from ...program.program import Node
 from ...types import HandleType, Type
 from ...value import Literal
 from ..eager.apply import apply
+from ..trace.captures import DeferredValue
+from ..trace.choice import Choice
 from ..trace.program_builder import RegionBuilder, Specialization, TracedOperand, current_region, emit_op, to_operand
-from ..trace.python_operations import RAISED_AT, fail_as_python, hides_fault, is_of_user
+from ..trace.python_operations import RAISED_AT, fail_as_python, hides_fault, is_of_user, operands_of
 from ..trace.source_location import raising_location, user_location
-from ..trace.text import CodePoints
+from ..trace.text import TEXTS, CodePoints
+from ..trace.unusable import UnusableValue
 from .contexts import refuse_suppression
 from .state import staging_depth
+from .trees import is_symbolic
 from .tries import check
 
 SYMBOL_TEXT = re.compile(r"<symbolic (\w+): [^>]*>")
@@ -64,13 +68,23 @@ def raised_already(failure: Any) -> Exception:
 
 def is_raised(error: Exception) -> bool:
     """Whether the user's code has raised this exception: by `raise` or `assert`, or since it divides a known number by
-    zero, looks up a known key or index that is not there, or reads a variable that is not assigned."""
+    zero, looks up a known key or index that is not there, reads a variable that is not assigned, or calls a function
+    with known values that it does not take, as in `int("x")`."""
     if hasattr(error, RAISED_AT):
         return True
-    if not isinstance(error, ArithmeticError | LookupError | NameError) or not is_of_user(error):
+    if not isinstance(error, ArithmeticError | LookupError | NameError | ValueError) or not is_of_user(error):
         return False
+    if isinstance(error, ValueError) and any(map(_has_symbols, operands_of(error))):
+        return False  # it may be about the symbol, and not about its value
     setattr(error, RAISED_AT, raising_location(error))
     return True
+
+
+def _has_symbols(value: Any) -> bool:
+    """Whether a value, or one in it, is known only when the program runs."""
+    if isinstance(value, list | tuple | dict):
+        return any(map(_has_symbols, value.values() if isinstance(value, dict) else value))
+    return isinstance(value, (UnusableValue, Choice, DeferredValue, *TEXTS)) or is_symbolic(value)
 
 
 def is_raised_after_effects(region: RegionBuilder, error: Exception) -> bool:

@@ -37,6 +37,18 @@ def is_of_user(error: BaseException) -> bool:
     return True
 
 
+def operands_of(error: BaseException) -> tuple[Any, ...]:
+    """The operands of the operation that raised an exception; none where tagloom has not performed it."""
+    entry, operands = error.__traceback__, ()
+    while entry is not None:
+        if entry.tb_frame.f_code is perform.__code__:
+            names = entry.tb_frame.f_locals
+            owner = getattr(names["operation"], "__self__", None)
+            operands = owner, *names["operands"], *names["keywords"].values()
+        entry = entry.tb_next
+    return operands
+
+
 def hides_fault(classes: Any, error: Exception) -> bool:
     """Whether handlers of these classes catch a refusal or a fault of tagloom, where Python raises nothing. It is no
     refusal if Python raises a TypeError or AttributeError for the value, too; a handler may name a class of tagloom."""

@@ -59,6 +59,41 @@ def a_cast_of_infinity(n):
     return int(math.inf) if n > 2 else n
 
 
+def a_known_text(n):
+    return int("seven") if n > 2 else n
+
+
+def a_known_root(n):
+    return math.sqrt(-1.0) if n > 2 else 1.5
+
+
+def a_missing_item(n):
+    if n > 2:
+        return [1, 2].index(3)
+    return n
+
+
+def a_removed_item(n):
+    items = [1, 2]
+    if n > 2:
+        items.remove(3)
+    return len(items)
+
+
+def items_without_a_variable(n):
+    if n > 2:
+        _a, _b = [1]
+    return n
+
+
+def a_caught_text(n):
+    try:
+        k = int("seven") if n > 2 else n
+    except ValueError:
+        k = -1
+    return k
+
+
 def an_unassigned_variable(n):
     if n > 2:
         return later  # noqa: F821
@@ -82,7 +117,8 @@ def attribute_of_none(n):
 
 FAILURES: list[Callable[[Any], Any]] = [
     missing_index, missing_key, deleted_key, popped_key, popped_from_nothing, a_known_division, a_known_overflow,
-    a_cast_of_infinity, an_unassigned_variable, an_unknown_name, none_plus_one, attribute_of_none,
+    a_cast_of_infinity, a_known_text, a_known_root, a_missing_item, a_removed_item, items_without_a_variable,
+    a_caught_text, an_unassigned_variable, an_unknown_name, none_plus_one, attribute_of_none,
 ]  # fmt: skip
 
 
@@ -91,6 +127,22 @@ FAILURES: list[Callable[[Any], Any]] = [
 def test_failures_of_operations_are_traps(function: Callable[[Any], Any]) -> None:
     """An operation that Python refuses in an arm raises Python's exception where that arm is taken."""
     assert list(disagreements(function, [(n,) for n in (0, 2, 3)], RUNS[:1], [[True]])) == []
+
+
+def test_a_symbol_where_a_function_needs_a_number_is_no_failure() -> None:
+    """A ValueError of unconverted code about a symbol ends the trace: a run would not raise it."""
+
+    @tl.autograph.do_not_convert
+    def take_number(value: object) -> object:
+        raise ValueError("not a number")
+
+    def pick(n):
+        return take_number([n]) if n > 2 else 1.5
+
+    with pytest.raises(ValueError, match="not a number"):
+        tl.function(pick)(1)
+    with broken(lambda patch: patch.setattr(raising, "_has_symbols", lambda value: False)):
+        assert tl.function(pick)(1) == 1.5
 
 
 def branch_in_an_arm(n):
