@@ -23,15 +23,23 @@ from ....core.types import Type
 from ....core.value import Value, admit
 from ..jit.kernels import lane
 from ..jit.state import (
+    EXIT_REASON,
+    EXIT_SITE,
+    HOST_FUNCTION,
     MEMORY_BUDGET,
     MEMORY_LIMIT,
     OPERANDS,
+    POOL_ADDRESS,
     POOL_REQUESTED,
+    SEED,
     SLOT_WORDS,
     STACK_FLOOR,
     STACK_GUARD,
     STATM_FILE,
+    STOP_FLAG,
     STOP_GUARD,
+    TAG_LENGTH,
+    TAG_STEPS,
     TAPE_END,
     TAPE_HIGH_WATER,
     TAPE_LAST_ROW,
@@ -175,7 +183,7 @@ class CallBuffer:
         self.results_address = self.address + 8 * layout.results_begin
         self.arguments_address = self.address + 8 * layout.arguments_begin
         self._steps = acquire_block(_idle_step_blocks, 2 * (depth + 2))
-        self.state[5], self.state[6] = self._steps.address, seed
+        self.state[TAG_STEPS], self.state[SEED] = self._steps.address, seed
         self.borrowed_arguments: list[npt.NDArray[Any]] = []
         """The arrays that generated code reads; this buffer keeps them alive, even if the code does not stop."""
         packed: list[Any] = []
@@ -189,12 +197,12 @@ class CallBuffer:
 
     def recycle(self) -> None:
         """Keep the memory for steps for the next run, unless steps were written. Call it after reading the outcome."""
-        if not self.state[4] and len(_idle_step_blocks) < _MAX_IDLE_BLOCKS:
+        if not self.state[TAG_LENGTH] and len(_idle_step_blocks) < _MAX_IDLE_BLOCKS:
             _idle_step_blocks.append(self._steps)
 
     def set_host_callback(self, function: Any) -> None:
         """Set the C function that performs the host call of a number; it must live as long as the run."""
-        self.state[7] = ctypes.cast(function, ctypes.c_void_p).value or 0
+        self.state[HOST_FUNCTION] = ctypes.cast(function, ctypes.c_void_p).value or 0
 
     def store_reply(self, value: Value, type_: Type) -> None:
         """Store the result of a host call: a scalar, or a copy of an array, which the slot owns."""
@@ -228,31 +236,31 @@ class CallBuffer:
         return self.state[STACK_FLOOR] or None
 
     def set_thread_pool(self, address: int) -> None:
-        self.state[8] = address
+        self.state[POOL_ADDRESS] = address
 
     @property
     def wants_thread_pool(self) -> bool:
         """Whether generated code ran a loop that a thread pool would have shared, but had none."""
-        return self.state[8] == POOL_REQUESTED
+        return self.state[POOL_ADDRESS] == POOL_REQUESTED
 
     def request_stop(self) -> None:
         """Request that the run stops."""
         self.is_stop_requested = True
-        self.state[0] = 1
+        self.state[STOP_FLAG] = 1
         self.state[STACK_GUARD] = STOP_GUARD
 
     @property
     def exit_reason(self) -> int:
         """Why generated code stopped by itself; 0 if it did not."""
-        return self.state[1]
+        return self.state[EXIT_REASON]
 
     @property
     def trap_number(self) -> int:
-        return self.state[2]
+        return self.state[EXIT_SITE]
 
     def tag_steps(self) -> list[tuple[int, int]]:
         """The steps of a trap's tag, from the root: a site number and an iteration each."""
-        steps = self._steps.words[: 2 * self.state[4]].reshape(-1, 2)
+        steps = self._steps.words[: 2 * self.state[TAG_LENGTH]].reshape(-1, 2)
         return [(int(site), int(iteration)) for site, iteration in steps[::-1]]
 
     def take_operand(self, index: int, type_: Type) -> Value:

@@ -45,6 +45,7 @@ from ..jit.state import (
     SLOT_WORDS,
     STACK_FLOOR,
     STACK_GUARD,
+    STOP_FLAG,
     TAPE_NEXT,
 )
 from .cells import CELL_EMITTERS
@@ -224,12 +225,12 @@ def emit_entry(program: Program, module: GeneratedModule, group: PhaseGroup, lay
         "def entry(s, a, r, left, key):",
         f" lowest = m.maximum(m.stack_pointer() - m.read_i(s, {STACK_GUARD}), m.read_i(s, {STACK_FLOOR}))",
         " m.set_stack_guard(s, lowest)",
-        " if m.read_i(s, 0) != 0: return 0",
+        f" if m.read_i(s, {STOP_FLAG}) != 0: return 0",
         *[f" begin = m.read_i(s, {TAPE_NEXT})"] * module.has_tapes,
         *[f" record = m.allocate_words(s, {layout.end * module.has_tapes})"] * group.has_tape,
         f" result = {group.name}({', '.join([*(implicit[name] for name, _ in group.implicit_parameters), *slots])})",
         *[" m.release(s, begin, 0)"] * module.has_tapes,
-        " if m.read_i(s, 0) != 0: return 0",  # meaningless arrays would never be freed
+        f" if m.read_i(s, {STOP_FLAG}) != 0: return 0",  # meaningless arrays would never be freed
     ]
     for index, position in enumerate(slot_positions(slot_types(main.results), group.results)):
         result = f"result[{position}]" if len(group.results) > 1 else "result"
@@ -485,7 +486,7 @@ def emit_call(
     function = SELF_NAME if group is emitter.group else group.name
     arguments = [*(implicit[parameter] for parameter, _ in group.implicit_parameters), *slots]
     emitter.emit(f"{name} = {function}({', '.join(arguments)})")
-    with emitter.block("if m.read_i(s, 0) != 0:"):
+    with emitter.block(f"if m.read_i(s, {STOP_FLAG}) != 0:"):
         emitter.emit_exit(f"m.record_tag_step(s, {emitter.add_site(start.root)}, 0)", records_tag=True)
     positions = slot_positions(slot_types(callee.results), group.results)
     texts = [f"{name}[{position}]" if len(group.results) > 1 else name for position in positions]

@@ -21,7 +21,15 @@ from ....core.hashing import name_key
 from ....core.program.program import Node, Program
 from ....core.tag import Site, site_key
 from ....core.types import HandleType, Type
-from ..jit.state import EXIT_FALLBACK, EXIT_MEMORY, EXIT_TRAP, OPERANDS, SLOT_WORDS, STACK_GUARD
+from ..jit.state import (
+    EXIT_FALLBACK,
+    EXIT_MEMORY,
+    EXIT_TRAP,
+    OPERANDS,
+    SEED,
+    SLOT_WORDS,
+    STACK_GUARD,
+)
 from .fusion import FusedChain, exceeds_max_elements
 from .layout import PhaseGroup, PhaseKey, TapeLayout, tuple_expression, zero_expression
 
@@ -347,4 +355,4 @@ class FunctionEmitter:
     def emit_draw_key(self, node: Node) -> str:
         """The key of a draw: that of its node and its tag."""
         number = name_key(f"{self.function_name}.{node.name}")
-        return self.assign(f"d.draw_key(m.read_u(s, 6), uint64({number}), {self.tag_keys[-1]})")
+        return self.assign(f"d.draw_key(m.read_u(s, {SEED}), uint64({number}), {self.tag_keys[-1]})")

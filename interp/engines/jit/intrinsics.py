@@ -31,8 +31,11 @@ from .memory import atomic_exchange, element_pointer, emit_data_address, interna
 from .state import (
     EXIT_BYTES,
     EXIT_DEPTH,
+    EXIT_REASON,
+    EXIT_SITE,
     EXIT_STACK,
     EXIT_TRAP,
+    HOST_FUNCTION,
     MEMORY_BUDGET,
     MEMORY_LIMIT,
     STACK_FLOOR,
@@ -40,7 +43,10 @@ from .state import (
     STATM_FILE,
     STATM_TEXT,
     STATM_WORDS,
+    STOP_FLAG,
     STOP_GUARD,
+    TAG_LENGTH,
+    TAG_STEPS,
     TAPE_END,
     TAPE_HIGH_WATER,
     TAPE_LAST_ROW,
@@ -109,7 +115,7 @@ def call_host(typing: Any, base: Any, number: Any) -> Any:
 
     def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         kind = ir.FunctionType(_WORD, [_WORD])
-        address = builder.load(element_pointer(builder, _WORD, arguments[0], _WORD(7)))
+        address = builder.load(element_pointer(builder, _WORD, arguments[0], _WORD(HOST_FUNCTION)))
         return builder.call(builder.inttoptr(address, kind.as_pointer()), [arguments[1]])
 
     return int64(int64, int64), build
@@ -263,9 +269,9 @@ def compile_once(signature: Any) -> Callable[[Callable[..., Any]], Any]:
 @compile_once(types.void(int64, int64, int64))
 def abort_run(s: int, reason: int, node: int) -> None:
     """Stop the run, and record the reason and the trap site."""
-    _write(s, 1, reason)
-    _write(s, 2, node)
-    _write(s, 0, 1)
+    _write(s, EXIT_REASON, reason)
+    _write(s, EXIT_SITE, node)
+    _write(s, STOP_FLAG, 1)
 
 
 @compile_once(types.void(int64, int64))
@@ -282,7 +288,7 @@ def abort_at_guard(s: int, is_too_deep: bool) -> None:
     if is_too_deep:
         abort_run(s, EXIT_DEPTH, 0)
     elif _read_i(s, STACK_GUARD) == STOP_GUARD:
-        _write(s, 0, 1)
+        _write(s, STOP_FLAG, 1)
     else:
         abort_run(s, EXIT_STACK, 0)
 
@@ -332,11 +338,11 @@ def charge_memory(s, size):  # type: ignore[no-untyped-def]
 @compile_once(types.void(int64, int64, int64))
 def record_tag_step(s: int, site: int, iteration: int) -> None:
     """Record a step of a trap's tag while the run returns from it."""
-    if _read_i(s, 1) == EXIT_TRAP:
-        count = _read_i(s, 4)
-        _write(_read_i(s, 5), 2 * count, site)
-        _write(_read_i(s, 5), 2 * count + 1, iteration)
-        _write(s, 4, count + 1)
+    if _read_i(s, EXIT_REASON) == EXIT_TRAP:
+        count = _read_i(s, TAG_LENGTH)
+        _write(_read_i(s, TAG_STEPS), 2 * count, site)
+        _write(_read_i(s, TAG_STEPS), 2 * count + 1, iteration)
+        _write(s, TAG_LENGTH, count + 1)
 
 
 read_b: Any = internal_njit(lambda base, index: _read_i(base, index) != 0)

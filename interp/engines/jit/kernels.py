@@ -107,16 +107,6 @@ def lane(dtype: DType) -> str:
     return dtype.kind
 
 
-def is_supported(op_name: str, operand_types: Sequence[Type], result_type: Type) -> bool:
-    """Whether there is text for this op: for every op with a scalar column, on scalars."""
-    types = (*operand_types, result_type)
-    return (
-        op_name in OPS
-        and OPS[op_name].scalar is not None
-        and all(type_.is_scalar and type_.dtype in dtypes.ALL for type_ in types)
-    )
-
-
 def expression(
     op_name: str, operand_types: Sequence[Type], result_type: Type, attributes: Attributes, operands: Sequence[str]
 ) -> str:

@@ -12,26 +12,6 @@ The body of a loop is a function `body(words, first, last)` that computes the el
 arrays whose addresses are in the words. Elements are independent, so any thread may compute any of them. The process
 has one pool. If it is busy with another loop, or there is none, the calling thread runs the loop alone.
 
-The words of a pool:
-
-0   1 while a thread has claimed the pool
-1   1 while there is work to join
-2   how many helpers have joined
-3   where the next share begins
-4   the address of the body
-5   the address of its words
-6   the number of elements
-7   the number of shares that failed
-8   the descriptor of the read end of the pipe on which helpers sleep, 9 that of the write end, 10 the number of helpers
-11  the number of elements of a share
-12  the number of sleeping helpers
-13  the address of these words; 0 without helpers
-14  the core that helpers avoid, plus 1; 0 if there is none
-15  1 if helpers can be kept off a core
-16  zeros, a byte for each helper that is woken
-24  the set of cores on which helpers may run, a bit each
-40  the ids of the helpers' threads
-
 An idle helper polls for work for a while, since a program with one such loop mostly has more; then it sleeps until it
 reads a byte from a pipe. Machine code can do that without the GIL, except on Windows.
 
@@ -63,7 +43,7 @@ from numba.np import arrayobj
 from . import cache, intrinsics
 from .intrinsic import intrinsic
 from .memory import atomic_intrinsic, element_pointer, emit_data_address, internal_njit, kernel
-from .state import PARALLEL_MIN_ELEMENTS, POOL_REQUESTED
+from .state import PARALLEL_MIN_ELEMENTS, POOL_ADDRESS, POOL_REQUESTED
 
 CHUNK_ELEMENTS = 16_384
 """The elements of a share: a loop of one multiplication takes 2 us for them."""
@@ -73,14 +53,51 @@ _YIELD_AFTER_SPINS, _SLEEP_AFTER_SPINS, _SLEEP_MICROSECONDS = 1_000, 3_000, 50
 """How often the calling thread polls for its helpers before it yields its core and, after half a millisecond, before it
 sleeps, for this many microseconds at a time: then another thread on a helper's core can move to this core. OpenBLAS's
 threads, for instance, poll for work for 0.1 s after each product."""
-_WAKE_BYTES, _CORE_MASK, _THREAD_IDS = 16, 24, 40
+_MAX_WORKERS = 64
+"""The most helpers."""
+
+# The words of a pool.
+_CLAIM = 0
+"""1 while a thread has claimed the pool."""
+_WORK = 1
+"""1 while there is work to join."""
+_PARTICIPANTS = 2
+"""The number of helpers that have joined."""
+_NEXT_ELEMENT = 3
+"""The element with which the next share begins."""
+_BODY = 4
+"""The address of the body."""
+_BODY_WORDS = 5
+"""The address of the body's words."""
+_ELEMENTS = 6
+_FAILURES = 7
+"""The number of shares that failed."""
+_READ_END = 8
+"""The descriptor of the read end of the pipe on which helpers sleep."""
+_WRITE_END = 9
+_HELPERS = 10
+"""The number of helpers."""
+_SHARE_SIZE = 11
+"""The number of elements of a share."""
+_SLEEPERS = 12
+"""The number of sleeping helpers."""
+_ADDRESS = 13
+"""The address of these words; 0 without helpers."""
+_AVOIDED_CORE = 14
+"""The core that helpers avoid, plus 1; 0 if there is none."""
+_SETS_AFFINITY = 15
+"""1 if helpers can be kept off a core."""
+_WAKE_BYTES = 16
+"""Zeros, a byte for each helper that is woken."""
+_CORE_MASK = 24
+"""The set of cores on which helpers may run, a bit each."""
+_THREAD_IDS = 40
+"""The ids of the helpers' threads."""
 _CORE_MASK_WORDS = _THREAD_IDS - _CORE_MASK
-"""The words of the set of cores, 64 bits each."""
+
 load_relaxed: Any = intrinsics.load_relaxed
 read_i: Any = intrinsics.read_i
 write: Any = intrinsics.write
-_MAX_WORKERS = 64
-"""The most helpers."""
 _WORD, _INT = ir.IntType(64), ir.IntType(32)
 
 
@@ -219,24 +236,24 @@ call_body: Any = _call_body
 @kernel
 def run_chunks(c):  # type: ignore[no-untyped-def]
     """Compute shares until none are left."""
-    body, words, count, size = read_i(c, 4), read_i(c, 5), read_i(c, 6), read_i(c, 11)
-    first = atomic_add(c, 3, size)
+    body, words, count, size = read_i(c, _BODY), read_i(c, _BODY_WORDS), read_i(c, _ELEMENTS), read_i(c, _SHARE_SIZE)
+    first = atomic_add(c, _NEXT_ELEMENT, size)
     while first < count:
         if call_body(body, words, first, min(first + size, count)) != 0:
-            atomic_add(c, 7, 1)
-        first = atomic_add(c, 3, size)
+            atomic_add(c, _FAILURES, 1)
+        first = atomic_add(c, _NEXT_ELEMENT, size)
 
 
 @kernel
 def wait_for_work(c):  # type: ignore[no-untyped-def]
     """Wait until there may be work; False once the pipe is closed."""
     for _ in range(_SPIN_LIMIT):
-        if load_relaxed(c + 8) == 1:
+        if load_relaxed(c + 8 * _WORK) == 1:
             return True
     byte = np.empty(1, np.int64)
-    atomic_add(c, 12, 1)
-    has_work = atomic_add(c, 1, 0) == 1 or _read_file(types.int32(read_i(c, 8)), data_address(byte), 1) == 1
-    atomic_add(c, 12, -1)
+    atomic_add(c, _SLEEPERS, 1)
+    has_work = atomic_add(c, _WORK, 0) == 1 or _read_file(types.int32(read_i(c, _READ_END)), data_address(byte), 1) == 1
+    atomic_add(c, _SLEEPERS, -1)
     return has_work
 
 
@@ -244,10 +261,10 @@ def wait_for_work(c):  # type: ignore[no-untyped-def]
 def run_worker(c):  # type: ignore[no-untyped-def]
     """The main loop of a helper: wait for work, join, and wait again, until the pipe is closed."""
     while wait_for_work(c):
-        atomic_add(c, 2, 1)
-        if atomic_add(c, 1, 0) == 1:
+        atomic_add(c, _PARTICIPANTS, 1)
+        if atomic_add(c, _WORK, 0) == 1:
             run_chunks(c)
-        atomic_add(c, 2, -1)
+        atomic_add(c, _PARTICIPANTS, -1)
 
 
 @kernel
@@ -255,7 +272,12 @@ def avoid_core(c, core):  # type: ignore[no-untyped-def]
     """Keep helpers off the core of the calling thread, if they may run on another one. Allocates nothing: the thread
     that has claimed the pool owns its words."""
     cores = c + 8 * _CORE_MASK
-    if read_i(c, 15) == 0 or core < 0 or core >= 64 * _CORE_MASK_WORDS or read_i(c, 14) == core + 1:
+    if (
+        read_i(c, _SETS_AFFINITY) == 0
+        or core < 0
+        or core >= 64 * _CORE_MASK_WORDS
+        or read_i(c, _AVOIDED_CORE) == core + 1
+    ):
         return
     if _get_affinity(types.int32(0), 8 * _CORE_MASK_WORDS, cores) < 0:
         return
@@ -264,8 +286,8 @@ def avoid_core(c, core):  # type: ignore[no-untyped-def]
     for position in range(_CORE_MASK_WORDS):
         remaining_cores |= read_i(cores, position)
     if remaining_cores != 0:
-        write(c, 14, core + 1)
-        for position in range(read_i(c, 10)):
+        write(c, _AVOIDED_CORE, core + 1)
+        for position in range(read_i(c, _HELPERS)):
             _set_affinity(types.int32(read_i(c, _THREAD_IDS + position)), 8 * _CORE_MASK_WORDS, cores)
 
 
@@ -273,33 +295,33 @@ def avoid_core(c, core):  # type: ignore[no-untyped-def]
 def parallel_for(s, body, words, count, size):  # type: ignore[no-untyped-def]
     """Compute a loop with the thread pool of a state, in shares of `size` elements, if the pool is free, else on this
     thread; returns whether it succeeded."""
-    c = read_i(s, 8)
+    c = read_i(s, POOL_ADDRESS)
     if c == 0:
-        write(s, 8, POOL_REQUESTED)
-    if c <= POOL_REQUESTED or atomic_claim(c, 0, 1) == 0:
+        write(s, POOL_ADDRESS, POOL_REQUESTED)
+    if c <= POOL_REQUESTED or atomic_claim(c, _CLAIM, 1) == 0:
         return call_body(body, words, 0, count) == 0
-    write(c, 3, 0)
-    write(c, 4, body)
-    write(c, 5, words)
-    write(c, 6, count)
-    write(c, 7, 0)
-    write(c, 11, size)
-    atomic_add(c, 1, 1)
-    sleeping = atomic_add(c, 12, 0)
+    write(c, _NEXT_ELEMENT, 0)
+    write(c, _BODY, body)
+    write(c, _BODY_WORDS, words)
+    write(c, _ELEMENTS, count)
+    write(c, _FAILURES, 0)
+    write(c, _SHARE_SIZE, size)
+    atomic_add(c, _WORK, 1)
+    sleeping = atomic_add(c, _SLEEPERS, 0)
     if sleeping > 0:
         avoid_core(c, int64(_current_core()))
-        _write_file(types.int32(read_i(c, 9)), c + 8 * _WAKE_BYTES, sleeping)
+        _write_file(types.int32(read_i(c, _WRITE_END)), c + 8 * _WAKE_BYTES, sleeping)
     run_chunks(c)
-    atomic_add(c, 1, -1)
+    atomic_add(c, _WORK, -1)
     polls = 0
-    while atomic_add(c, 2, 0) != 0:  # for the time of a share, if helpers have cores of their own
+    while atomic_add(c, _PARTICIPANTS, 0) != 0:  # for the time of a share, if helpers have cores of their own
         polls += 1
         if polls > _SLEEP_AFTER_SPINS:
             _sleep_microseconds(types.uint32(_SLEEP_MICROSECONDS))
         elif polls > _YIELD_AFTER_SPINS:
             _yield_core()
-    succeeded = read_i(c, 7) == 0
-    atomic_add(c, 0, -1)
+    succeeded = read_i(c, _FAILURES) == 0
+    atomic_add(c, _CLAIM, -1)
     return succeeded
 
 
@@ -342,7 +364,7 @@ def start_pool() -> int:
 def pool_address() -> int:
     """The address of the pool's words; 0 if it has not been started or has no helpers."""
     words = _pools.get(os.getpid())
-    return 0 if words is None else int(words[13])
+    return 0 if words is None else int(words[_ADDRESS])
 
 
 def start_pool_async() -> int:
@@ -362,9 +384,10 @@ def _create_pool(count: int) -> Any:
     if not count:
         return words
     with suppress(OSError):  # too many open files: no helpers
-        words[8:11] = *os.pipe(), count
-    if words[10]:
-        os.set_blocking(int(words[9]), False)  # a full pipe wakes all helpers anyway
+        words[_READ_END], words[_WRITE_END] = os.pipe()
+        words[_HELPERS] = count
+    if words[_HELPERS]:
+        os.set_blocking(int(words[_WRITE_END]), False)  # a full pipe wakes all helpers anyway
         run_worker = load_worker()
         for number in range(count):
             helper = threading.Thread(
@@ -372,7 +395,7 @@ def _create_pool(count: int) -> Any:
             )
             helper.start()
             words[_THREAD_IDS + number] = helper.native_id or -1  # -1 is not a thread's id
-        words[13], words[15] = words.ctypes.data, sys.platform == "linux"
+        words[_ADDRESS], words[_SETS_AFFINITY] = words.ctypes.data, sys.platform == "linux"
     return words
 
 

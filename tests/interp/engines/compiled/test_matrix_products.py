@@ -13,6 +13,7 @@ import tagloom as tl
 from numba import float32, float64, int64, njit, void
 from tagloom.core.ops.op import OPS
 from tagloom.interp.engines.jit import matrices, thread_pool
+from tagloom.interp.engines.jit.state import POOL_ADDRESS
 
 ROWS = matrices._TILE_ROWS
 DTYPES = np.float32, np.float64
@@ -40,7 +41,7 @@ def factors(size: tuple[int, int, int], dtype: Any) -> tuple[Any, Any]:
 
 def product(helping: int, x: Any, y: Any) -> Any:
     state = np.zeros(9, np.int64)
-    state[8] = helping
+    state[POOL_ADDRESS] = helping
     return _wrapped(matrices.matmul, REALS[x.dtype.type])(state.ctypes.data, x, y)
 
 

@@ -20,7 +20,7 @@ from support.programs.compiled_child import in_a_process
 from support.twins.compiled_twins import afresh, broken
 from tagloom.interp.engines.jit import kernels, thread_pool
 from tagloom.interp.engines.jit.intrinsics import read_i, write
-from tagloom.interp.engines.jit.state import POOL_REQUESTED
+from tagloom.interp.engines.jit.state import POOL_ADDRESS, POOL_REQUESTED
 
 
 @tl.function
@@ -109,10 +109,10 @@ def test_each_element_once(size: int) -> None:
     for helping in (0, thread_pool.start_pool()):
         for _ in range(20):
             counts, state = np.zeros(size, np.int64), np.zeros(9, np.int64)
-            state[8] = helping
+            state[POOL_ADDRESS] = helping
             given = np.array([counts.ctypes.data], np.int64)
             assert shared(state.ctypes.data, given.ctypes.data, size)
-            assert (counts == 1).all() and state[8] == (
+            assert (counts == 1).all() and state[POOL_ADDRESS] == (
                 helping or (size >= thread_pool.PARALLEL_MIN_ELEMENTS and POOL_REQUESTED)
             )
 
@@ -139,7 +139,7 @@ def test_idle_helpers_use_no_processor_time() -> None:
     assert thread_pool.start_pool()
     assert not list(differences(wave.program, wave.graph, arguments(thread_pool.PARALLEL_MIN_ELEMENTS)))
     words = thread_pool._pools[os.getpid()]
-    helpers = words[thread_pool._THREAD_IDS :][: words[10]].tolist()
+    helpers = words[thread_pool._THREAD_IDS :][: words[thread_pool._HELPERS]].tolist()
 
     def ticks() -> int:
         """The processor time of all helpers, in hundredths of a second."""
@@ -177,9 +177,9 @@ def test_helpers_stay_off_the_core_that_calls_them() -> None:
     time.sleep(0.1)  # until they sleep
     assert not list(differences(wave.program, wave.graph, arguments(3 * thread_pool.PARALLEL_MIN_ELEMENTS)))
     words, cores = thread_pool._pools[os.getpid()], os.sched_getaffinity(0)
-    off = int(words[14]) - 1
+    off = int(words[thread_pool._AVOIDED_CORE]) - 1
     assert off in cores
-    helpers = words[thread_pool._THREAD_IDS :][: words[10]].tolist()
+    helpers = words[thread_pool._THREAD_IDS :][: words[thread_pool._HELPERS]].tolist()
     assert [os.sched_getaffinity(each) for each in helpers] == [cores - {off}] * thread_pool.worker_count()
 
 
