@@ -171,7 +171,7 @@ SUBJECTS = {
             "interp/engines/fast/frames.py",
             "interp/engines/fast/deliver_scalar.py",
             "interp/engines/fast/delivery_table.py",
-            "interp/engines/fast/registers.py",
+            "interp/engines/fast/layout.py",
             "interp/engines/fast/opcode_source.py",
             "interp/engines/fast/load.py",
             "interp/engines/fast/store.py",

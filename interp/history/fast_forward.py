@@ -40,7 +40,7 @@ from ..breakpoints.syntax import (
     NumberLiteral,
     format_expression,
 )
-from ..engines.fast.registers import StopOperator, StopQuantity
+from ..engines.fast.layout import StopOperator, StopQuantity
 from ..engines.fast.stops import ALWAYS_STOP, NEVER_STOP, StopComparison, StopConditions, StopPoint
 from ..engines.protocol import Job, RunOptions
 from ..engines.reference import first_state

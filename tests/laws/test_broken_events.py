@@ -16,7 +16,7 @@ from support.generators.effect_programs import act_cases
 from support.generators.generator import Case, cases
 from support.laws.event_laws import violations
 from support.twins.broken_twin import Break, broken, caught
-from tagloom.interp.engines.fast import columns, events, load, registers, run, store
+from tagloom.interp.engines.fast import columns, events, layout, load, run, store
 from tagloom.interp.engines.fast import events as keeping
 from tagloom.interp.engines.fast.load import MachineVariant
 from tagloom.interp.records import column_log
@@ -57,7 +57,7 @@ def code_twin(description: str, line: str, replacement: str, programs: st.Search
     """A machine with another line of machine code, which takes seconds to compile."""
 
     def break_code(patch: MonkeyPatch) -> None:
-        enums = load.int_enums(load.image, load.opcode, registers)
+        enums = load.int_enums(load.image, load.opcode, layout)
         text, old, new = (
             load.text(MachineVariant.JOURNAL),
             load.inline_constants(line, enums),
@@ -115,8 +115,8 @@ def link_last_closing(true_links: Any) -> Any:
         results = {}
         for words in pages:
             for at in events.item_offsets(words):
-                if words[at] & registers.JournalHead.KIND_MASK == registers.JournalItem.CLOSE:
-                    frame, *links = words[at + registers.JournalWord.FRAME : at + registers.JournalWord.CLOSE_WORDS]
+                if words[at] & layout.JournalHead.KIND_MASK == layout.JournalItem.CLOSE:
+                    frame, *links = words[at + layout.JournalWord.FRAME : at + layout.JournalWord.CLOSE_WORDS]
                     results[frame] = links
         return results
 
@@ -145,7 +145,7 @@ def ignore_time(true_numbers: Any) -> Any:
 def sender_tags(true_init: Any) -> Any:
     def init(self: columns.PageColumns, *arguments: Any) -> None:
         true_init(self, *arguments)
-        self._targets = self._items.tags[self._kinds == registers.JournalItem.FIRING]
+        self._targets = self._items.tags[self._kinds == layout.JournalItem.FIRING]
 
     return init
 

@@ -40,11 +40,11 @@ from tagloom.core.program.program import Program
 from tagloom.core.text import parse
 from tagloom.core.text.literals import parse_value
 from tagloom.core.value import Value
+from tagloom.interp.engines.fast.layout import ExitReason, Register
 from tagloom.interp.engines.fast.load import MachineVariant
 from tagloom.interp.engines.fast.parallel import run as module
 from tagloom.interp.engines.fast.parallel.run import ParallelRun
 from tagloom.interp.engines.fast.parallel.store import IDLE_SLEEP, MAX_IDLE_SLEEP, supports_parallel_run
-from tagloom.interp.engines.fast.registers import ExitReason, Register
 from tagloom.interp.engines.fast.shared_memory import new_shared_words
 from tagloom.interp.engines.limits import Limits, resident_memory
 from tagloom.interp.engines.reference import first_state

@@ -25,7 +25,7 @@ from ...image import image
 from ...image import opcodes as opcode
 from ...image.image import WordArray
 from ...image.opcodes import first_trapping_opcode
-from ..fast import opcode_source, registers
+from ..fast import layout, opcode_source
 from ..fast.load import inline_constants, int_enums
 from ..jit import kernels
 from ..jit.cache import load_module
@@ -160,7 +160,7 @@ def device_globals(function: FunctionType) -> dict[str, Any]:
 
 
 _COMPILED_MARK = "# Compiled from here on.\n"
-_ENUMS = int_enums(image, opcode, registers, wave_kernels)
+_ENUMS = int_enums(image, opcode, layout, wave_kernels)
 _IMAGE_CONSTANTS = "PORT_BITS", "SCRATCH_WORD", "LOW_BITS", "ARGUMENT_UNIT", "RESULT_UNIT", "TAG_BUILT"
 _PASSES_CONSTANTS = "SENT_ROW", "WAITING_ROW", "TOKENS_PER_THREAD", "CONFLICT_FLAG", "TRAP_FLAG"
 _CONSTANTS = {

@@ -25,7 +25,7 @@ from ...image.image import Image, NodeColumn, PortColumn, WordArray, build_image
 from ...image.opcodes import Opcode
 from ...machine.state import State
 from ...outcome.outcome import Outcome
-from ..fast.registers import MachineOption, Register
+from ..fast.layout import MachineOption, Register
 from ..fast.run import FastRun, RunMonitor
 from ..fast.store import aligned_words, next_power_of_two
 from ..interrupt import interrupt_between_steps

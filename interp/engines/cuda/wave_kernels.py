@@ -38,7 +38,7 @@ from ...image.image import (
     SiteColumn,
 )
 from ...image.opcodes import FIRST_KERNEL, Opcode, first_trapping_opcode
-from ..fast.registers import Register
+from ..fast.layout import Register
 
 if TYPE_CHECKING:
     from numba import cuda

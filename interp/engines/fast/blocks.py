@@ -57,9 +57,9 @@ from ...image.opcodes import FIRST_KERNEL, Opcode, first_trapping_opcode, scalar
 from ..jit.native import SECOND_PART, WORD_CODE
 from .block_program import BlockProgram
 from .delivery_table import scalar_path_nodes
+from .layout import LARGEST_PATH, Address
 from .load import ENUMS, MachineVariant, inline_constants, machine_parts
 from .opcode_source import scalar_kernels_text
-from .registers import LARGEST_PATH, Address
 
 MAX_BRANCHES = 16
 """The most tests on a path."""

@@ -40,7 +40,7 @@ from .events import (
     StreamingKeeper,
 )
 from .host_firings import HostFiringNote, HostFirings
-from .registers import JournalItem, JournalWord
+from .layout import JournalItem, JournalWord
 from .store import TokenStore
 
 IntArray = npt.NDArray[np.int64]

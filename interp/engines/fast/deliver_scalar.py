@@ -45,7 +45,7 @@ from .frames import (
     token_at,
 )
 from .journal import note_no_firing, note_scalar_firing
-from .registers import Address, JournalHead, MachineOption, ProfileColumn, Register
+from .layout import Address, JournalHead, MachineOption, ProfileColumn, Register
 
 if TYPE_CHECKING:
     IS_LIFO = True

@@ -37,8 +37,8 @@ from ...image.image import (
 from ...machine.event import ClosedActivation, Event, Token
 from ...machine.fire import FiringRule
 from .host_firings import HostFiringNote, HostFirings
+from .layout import JournalHead, JournalItem, JournalWord, Register
 from .lazy_sequences import TupleLike
-from .registers import JournalHead, JournalItem, JournalWord, Register
 from .store import TokenStore
 
 

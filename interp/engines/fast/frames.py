@@ -24,7 +24,7 @@ from ...image.opcodes import Opcode, first_trapping_opcode
 from ..jit.memory import inline_njit, peek, poke, prefetch, unlikely
 from ..jit.random import splitmix64
 from .journal import note_close
-from .registers import Address, Register
+from .layout import Address, Register
 
 FIRST_TRAPPING = first_trapping_opcode()
 NODE_BYTES = 8 * len(NodeColumn)

@@ -37,7 +37,7 @@ from ...image.opcodes import Opcode
 from ...machine.fire import FiringRule
 from ..limits import resident_memory
 from ..long_ops import OpAbandoned
-from .registers import ArrayNodeColumn, FutureColumn, MachineOption, Register
+from .layout import ArrayNodeColumn, FutureColumn, MachineOption, Register
 from .store import TokenStore
 
 MAX_OPERANDS = 3

@@ -23,7 +23,7 @@ from ...machine.state import State
 from ...outcome.outcome import limit_exceeded
 from ..long_ops import compute_abandonable, exceeds_memory, may_take_long
 from .futures import Futures, has_few_elements
-from .registers import HostResult, HostResultKind, MachineOption, Register
+from .layout import HostResult, HostResultKind, MachineOption, Register
 from .store import TokenStore
 
 

@@ -15,7 +15,7 @@ from ...image.image import LOW_BITS, LOW_MASK, PORT_BITS, PORT_MASK, FrameHeader
 from ...image.opcodes import Opcode
 from ..jit.memory import peek, poke
 from .delivery_table import DeliveryColumn
-from .registers import Address, JournalHead, JournalItem, JournalWord, MachineOption, Register, ThrottledColumn
+from .layout import Address, JournalHead, JournalItem, JournalWord, MachineOption, Register, ThrottledColumn
 
 
 def steps_with_journal_room(a: Any, o: Any, r: Any) -> Any:

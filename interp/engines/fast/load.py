@@ -16,7 +16,7 @@ from ...image import opcodes as opcode
 from ..jit.cache import show_compiling
 from ..jit.compiler_process import CompileTask, compile_and_wait
 from ..jit.native import load_native
-from . import delivery_table, opcode_source, registers, shared_memory
+from . import delivery_table, layout, opcode_source, shared_memory
 
 
 def int_enums(*modules: ModuleType) -> dict[str, type[IntEnum]]:
@@ -33,7 +33,7 @@ def inline_constants(text: str, enums: Mapping[str, type[IntEnum]]) -> str:
     return re.sub(rf"\b({names})\.([A-Z_0-9]+)\b", lambda match: str(int(enums[match[1]][match[2]])), text)
 
 
-ENUMS = int_enums(image, opcode, registers, delivery_table, shared_memory)
+ENUMS = int_enums(image, opcode, layout, delivery_table, shared_memory)
 _SCALAR_FUNCTIONS = ("deliver_scalar_lifo", "True"), ("deliver_scalar_fifo", "False")
 """The names that `deliver_scalar` is compiled under, with the value of IS_LIFO."""
 _IMPORTS = f"""\
@@ -53,7 +53,7 @@ RESULT_UNIT = {image.RESULT_UNIT}
 TAG_BUILT = {image.TAG_BUILT}
 CACHE_LINE_WORDS = {image.CACHE_LINE_WORDS}
 RING_CAPACITY = {shared_memory.RING_CAPACITY}
-LARGEST_PATH = {registers.LARGEST_PATH}
+LARGEST_PATH = {layout.LARGEST_PATH}
 """
 
 

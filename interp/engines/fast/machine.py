@@ -62,7 +62,7 @@ from .frames import (
     token_at,
 )
 from .journal import note_firing, note_no_firing, steps_with_journal_room
-from .registers import (
+from .layout import (
     LARGEST_PATH,
     Address,
     ArrayNodeColumn,

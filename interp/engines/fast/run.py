@@ -46,9 +46,9 @@ from .columns import ColumnKeeper
 from .events import EventKeeper, LastEventKeeper, forward_events
 from .futures import Futures
 from .host_firings import HostFirings
+from .layout import DeliveryOrder, ExitReason, MachineOption, Register
 from .lazy_sequences import IntegerSeries, TupleLike, trimmed_length
 from .load import MachineVariant, load_machine
-from .registers import DeliveryOrder, ExitReason, MachineOption, Register
 from .state_transfer import export_meter, export_state, import_state, result_values, throttled_tokens, waiting_operands
 from .stops import StopComparison, StopConditions, StopPoint, install_stop_points
 from .store import PAGE_TURN_BYTES, TokenStore

@@ -32,7 +32,7 @@ from ...machine.state import State
 from ...outcome.residue import ResidueToken
 from ...outcome.statistics import Meter
 from .host_firings import HostFirings
-from .registers import Register, ThrottledColumn
+from .layout import Register, ThrottledColumn
 from .store import TokenStore
 
 

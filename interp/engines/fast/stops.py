@@ -17,7 +17,7 @@ from ...image.opcodes import Opcode
 from ...machine.event import Event
 from ...machine.state import State
 from .delivery_table import DeliveryColumn, delivery_table
-from .registers import ComparisonColumn, MachineOption, StopOperator, StopQuantity
+from .layout import ComparisonColumn, MachineOption, StopOperator, StopQuantity
 from .store import TokenStore
 
 

@@ -35,7 +35,7 @@ from ...machine.event import Token
 from ..limits import Limits, machine_memory
 from .block_program import LoadedBlocks
 from .delivery_table import delivery_table
-from .registers import (
+from .layout import (
     Address,
     ArrayNodeColumn,
     ComparisonColumn,

@@ -14,7 +14,7 @@ from ...image.image import PORT_BITS, FrameHeader, SiteColumn
 from ..jit.memory import inline_njit, peek, poke
 from .frames import HAS_JOURNAL, SITE_WORDS, iteration_of, parent_of, site_of
 from .journal import note_release
-from .registers import Address, MachineOption, Register, ThrottledColumn
+from .layout import Address, MachineOption, Register, ThrottledColumn
 
 THROTTLED_WORDS = len(ThrottledColumn)
 

@@ -15,9 +15,9 @@ from support.laws.fast_laws import LIMITS, comparable_fields, with_value_bits
 from tagloom.core.frontend.trace.pytree import flat_treedef
 from tagloom.core.graph.graph import Graph
 from tagloom.core.value import Value
+from tagloom.interp.engines.fast.layout import Register
 from tagloom.interp.engines.fast.parallel import run as several
 from tagloom.interp.engines.fast.parallel.run import ParallelRun, run_on_cores
-from tagloom.interp.engines.fast.registers import Register
 from tagloom.interp.engines.fast.shared_memory import CoreLine, SharedLine
 from tagloom.interp.engines.limits import Limits
 from tagloom.interp.engines.reference import drive, first_state, run_graph

@@ -39,7 +39,7 @@ from ..frames import (
     parent_of,
     site_of,
 )
-from ..registers import Address, ExitReason, MachineOption, ProxyWord, Register
+from ..layout import Address, ExitReason, MachineOption, ProxyWord, Register
 from ..shared_memory import RING_CAPACITY, CoreLine, MessageKind, MessageWord, SharedLine
 
 if TYPE_CHECKING:

@@ -28,8 +28,8 @@ from ...limits import LimitMonitor, Limits, depth_error, external_limit_error, r
 from ...protocol import Until
 from ...reference import admit_arguments, first_state
 from ..host_firings import HostDelivery, HostFirings
+from ..layout import ExitReason, Register
 from ..load import MachineVariant, load_machine
-from ..registers import ExitReason, Register
 from ..run import LazyResidue, array_memory_error, run_fast
 from ..shared_memory import MessageKind, MessageWord, SharedLine, new_shared_words, unread_messages
 from ..state_transfer import import_state, result_values

@@ -15,8 +15,8 @@ from ....image.opcodes import Opcode
 from ....outcome.statistics import Stats
 from ...limits import Limits
 from ..delivery_table import DeliveryColumn, delivery_table
+from ..layout import Address, DeliveryOrder, ProfileColumn, ProxyWord, Register
 from ..lazy_sequences import IntegerSeries, trimmed_length
-from ..registers import Address, DeliveryOrder, ProfileColumn, ProxyWord, Register
 from ..shared_memory import MessageWord
 from ..store import SLACK_STEPS, TokenStore, next_power_of_two
 

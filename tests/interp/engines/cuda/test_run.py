@@ -33,7 +33,7 @@ from tagloom.interp.engines.cuda import wave as cuda
 from tagloom.interp.engines.cuda.device import is_simulated
 from tagloom.interp.engines.cuda.wave import WaveRun, unsupported
 from tagloom.interp.engines.fast import store
-from tagloom.interp.engines.fast.registers import Register
+from tagloom.interp.engines.fast.layout import Register
 from tagloom.interp.engines.fast.run import FastRun
 from tagloom.interp.engines.limits import Limits
 from tagloom.interp.engines.reference import admit_arguments, first_state, run_graph

@@ -20,7 +20,7 @@ from tagloom.core.value import admit
 from tagloom.interp.engines.cuda import device, kernels
 from tagloom.interp.engines.cuda.wave import WaveRun
 from tagloom.interp.engines.cuda.wave_kernels import KERNELS
-from tagloom.interp.engines.fast.registers import Register
+from tagloom.interp.engines.fast.layout import Register
 from tagloom.interp.engines.jit import cache
 from tagloom.interp.engines.limits import Limits
 from tagloom.interp.engines.reference import admit_arguments, drive, first_state, run_graph

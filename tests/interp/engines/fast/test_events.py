@@ -19,7 +19,7 @@ from tagloom.core.text import parse
 from tagloom.interp.engines import auto, protocol
 from tagloom.interp.engines.fast import load, store
 from tagloom.interp.engines.fast.events import JournalReader, LastEventKeeper, StreamingKeeper
-from tagloom.interp.engines.fast.registers import Register
+from tagloom.interp.engines.fast.layout import Register
 from tagloom.interp.engines.fast.run import FastRun, RunMonitor
 from tagloom.interp.engines.fast.stops import StopConditions
 from tagloom.interp.engines.fast.store import TokenStore

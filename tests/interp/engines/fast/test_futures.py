@@ -22,7 +22,7 @@ from tagloom.core.types import Type
 from tagloom.interp.engines.fast import futures, run
 from tagloom.interp.engines.fast.futures import FuturePlan, Futures, Pools, Signature, firing_cost
 from tagloom.interp.engines.fast.host_firings import HostFirings
-from tagloom.interp.engines.fast.registers import FutureColumn, Register
+from tagloom.interp.engines.fast.layout import FutureColumn, Register
 from tagloom.interp.engines.fast.store import TokenStore
 from tagloom.interp.engines.limits import Limits
 from tagloom.interp.engines.long_ops import OpAbandoned

@@ -25,7 +25,7 @@ from tagloom.core.text.literals import parse_value
 from tagloom.core.types import Type
 from tagloom.core.value import admit
 from tagloom.interp.engines.fast import futures
-from tagloom.interp.engines.fast.registers import Register
+from tagloom.interp.engines.fast.layout import Register
 from tagloom.interp.engines.fast.run import FastRun
 from tagloom.interp.engines.limits import Limits
 from tagloom.interp.engines.reference import admit_arguments

@@ -12,7 +12,7 @@ import pytest
 import tagloom as tl
 from tagloom.core.frontend.trace.pytree import LEAF
 from tagloom.core.graph.graph import GraphNode
-from tagloom.interp.engines.fast.registers import StopOperator, StopQuantity
+from tagloom.interp.engines.fast.layout import StopOperator, StopQuantity
 from tagloom.interp.engines.fast.run import FastRun
 from tagloom.interp.engines.fast.stops import StopComparison, StopConditions, StopPoint
 from tagloom.interp.engines.limits import Limits
