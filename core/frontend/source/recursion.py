@@ -12,8 +12,10 @@ from __future__ import annotations
 import functools
 import gc
 import inspect
+import itertools
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass
 from types import CellType, CodeType, FunctionType, MethodType
 from typing import Any, NamedTuple, NoReturn
 
@@ -32,12 +34,23 @@ from ..trace.program_builder import (
 )
 from ..trace.pytree import TreeDef, leaf_type
 from ..trace.stacked_items import DICT_CLASSES, StackedItems
+from ..trace.text import is_text
 from .choices import like_model, unify_options
 from .items import refresh_taken_items
 from .nested_lists import is_choice, item_origin
-from .open_lists import DifferentItems, column_positions, leaf_kind, lift, open_like, prototype
+from .open_lists import (
+    DifferentItems,
+    column_positions,
+    leaf_kind,
+    lift,
+    open_like,
+    prototype,
+    to_code_points,
+    unify_structures,
+)
 from .state import (
     CONTAINERS,
+    UNBOUND,
     CellPlace,
     ItemsPlace,
     Journal,
@@ -55,6 +68,9 @@ from .writes import refuse_rebuilt
 
 MAX_RETRACES = 40
 """How often the outermost call of a recursive function is traced again, because its state has grown or changed."""
+GROWING_CALLS = 6
+"""How many calls, one in the other, may each get a list or string of another structure before its length is left to
+the run."""
 
 
 class PythonCall(NamedTuple):
@@ -67,8 +83,28 @@ class PythonCall(NamedTuple):
     """The functions of the program for calls of itself inside of it; None if it is the body of one itself."""
 
 
+@dataclass(frozen=True)
+class ArgumentPlace:
+    """A parameter that gets a list or string of another length in each call."""
+
+    function: FunctionType
+    label: str
+
+    @property
+    def key(self) -> tuple[Any, ...]:
+        return self.function, self.label
+
+    def read(self) -> Any:
+        """An argument is read where it is passed."""
+        return UNBOUND
+
+    def write(self, content: Any) -> None:
+        """A parameter is not assigned."""
+
+
 class StatePart(NamedTuple):
-    """A place that recursive functions change: a parameter and a result of each for each of its leaves."""
+    """A place that recursive functions change: a parameter and a result of each for each of its leaves. An argument has
+    the parameters only."""
 
     place: Place
     model: Any
@@ -164,6 +200,14 @@ class _NewType(_StateChange):
         self.position, self.type = position, type_
 
 
+class _NewArgument(_StateChange):
+    """The argument at the place gets longer or shorter from call to call, like `model`."""
+
+    def __init__(self, place: ArgumentPlace, model: Any) -> None:
+        super().__init__(place)
+        self.model = model
+
+
 class _ArgumentChange(_StateChange):
     """The place is in an argument of the function: all calls must pass the same object."""
 
@@ -200,6 +244,8 @@ class Recursion:
         self.state: dict[tuple[Any, ...], StatePart] = {}
         self.shared_arguments: dict[tuple[FunctionType, str], Any] = {}
         """The lists and other objects that are arguments, and are changed: all calls pass the same one."""
+        self.open_arguments: dict[tuple[Any, ...], StatePart] = {}
+        """The lists and strings that are arguments, and get longer or shorter from call to call."""
         self.older_results: set[FunctionType] = set()
         """The functions that return lists or dicts which they have not created."""
         self.retraces = 0
@@ -235,6 +281,7 @@ class Recursion:
         its state stays the same."""
         if self.bodies:
             self.bodies[-1].check_passed(function, arguments)
+            self._open_growing(function, arguments)
             return self._call(region, function, converted, signature, arguments)
         for (owner, name), shared in self.shared_arguments.items():
             if owner is function and arguments[name] is not shared:  # another outermost call
@@ -250,6 +297,29 @@ class Recursion:
             self._take(change, function, arguments)
         return self.call(region, function, converted, signature, arguments)
 
+    def _open_growing(self, function: FunctionType, arguments: dict[str, Any]) -> None:
+        """Raises _StateChange where each of several calls, one in the other, gets a list or string of another length:
+        it becomes one of symbolic length."""
+        bodies = [body for body in self.bodies if body.function == function][-GROWING_CALLS:]
+        if len(bodies) < GROWING_CALLS:
+            return
+        for name, value in arguments.items():
+            is_growing = (type(value) is list or is_text(value)) and name in bodies[-1].structures
+            place = ArgumentPlace(function, name)
+            if not is_growing or place.key in self.open_arguments:
+                continue
+            structures = [body.structures.get(name) for body in bodies]
+            if any(first == second for first, second in itertools.pairwise(structures)):
+                continue
+            models = [prototype(bodies[-1].arguments[name]), prototype(value)]
+            try:
+                if all(map(is_text, models)):
+                    models = to_code_points(models, [nullcontext] * 2)
+                model = unify_structures(models)[0]
+            except DifferentItems:
+                continue
+            raise _NewArgument(place, model)
+
     def _take(self, change: _StateChange, function: FunctionType, arguments: dict[str, Any]) -> None:
         """Extend the state by a change. Raises Invalid (F4) where it cannot be passed along."""
         self.specs = {}
@@ -257,18 +327,21 @@ class Recursion:
         if self.retraces > MAX_RETRACES:
             self._refuse(change, function)
         key = change.place.key
+        parts = self.open_arguments if isinstance(change.place, ArgumentPlace) else self.state
         try:
             match change:
+                case _NewArgument():
+                    parts[key] = StatePart.of(change.place, change.model)
                 case _ArgumentChange() if change.function is function:
                     self.shared_arguments[function, change.parameter] = arguments[change.parameter]
                 case _NewType():
-                    types = list(self.state[key].types)
+                    types = list(parts[key].types)
                     types[change.position] = _join_types(types[change.position], change.type)
-                    self.state[key] = self.state[key]._replace(types=tuple(types))
+                    parts[key] = parts[key]._replace(types=tuple(types))
                 case _NewStructure():
-                    self.state[key] = StatePart.of(
-                        change.place, like_model(self._content(change, function), change.model)
-                    )
+                    is_argument = isinstance(change.place, ArgumentPlace)
+                    content = parts[key].model if is_argument else self._content(change, function)
+                    parts[key] = StatePart.of(change.place, like_model(content, change.model))
                 case _NewPlace():
                     self.state[key] = StatePart.of(change.place, self._content(change, function))
                 case _:
@@ -306,11 +379,13 @@ class Recursion:
             if shared is not None and passed.pop(name) is not shared:
                 raise _refusal(function, f"changes its argument {name}, which is not the same in each call")
         self._check_closure(function)
-        leaves = [leaf for part in self.state.values() for leaf in part.leaves(part.place.read())]
+        opened = self._opened(function, passed)
+        leaves = [leaf for name, part in opened.items() for leaf in part.leaves(passed.pop(name))]
+        leaves += [leaf for part in self.state.values() for leaf in part.leaves(part.place.read())]
         key = function, converted.__code__
         spec = self.specs.get(key)
         if spec is None:
-            spec = self.specs[key] = self._make_spec(function, converted, signature, tuple(passed))
+            spec = self.specs[key] = self._make_spec(function, converted, signature, tuple(passed), opened)
         value = trace_pullback(region, spec, (*passed.values(), *leaves))[0]
         result, *contents = value if self.state else (value,)
         result = _without_empty_column(result)
@@ -322,6 +397,11 @@ class Recursion:
         if function in self.older_results:
             return note_rebuilt(result)
         return register_containers(result)
+
+    def _opened(self, function: FunctionType, names: Iterable[str]) -> dict[str, StatePart]:
+        """Those of these arguments of a function that get longer or shorter from call to call."""
+        parts = {name: self.open_arguments.get((function, name)) for name in names}
+        return {name: part for name, part in parts.items() if part is not None}
 
     def _check_closure(self, function: FunctionType) -> None:
         """Raise Invalid (F4) for a function that closes over an item of a list of lists in the state: the body has the
@@ -341,15 +421,18 @@ class Recursion:
         converted: FunctionType,
         signature: inspect.Signature,
         names: tuple[str, ...],
+        opened: dict[str, StatePart],
     ) -> FunctionSpec:
-        """The function of the program: its parameters are those of the Python function but for shared arguments, and
-        the leaves of the state."""
+        """The function of the program: its parameters are those of the Python function but for shared arguments, the
+        leaves of arguments that get longer, and those of the state."""
         state = tuple(self.state.values())
 
         def run(*values: Any) -> Any:
             remaining = iter(values[len(names) :])
             arguments = dict(zip(names, values, strict=False))
-            shared = {name: self.shared_arguments[function, name] for name in signature.parameters if name not in names}
+            arguments |= {name: part.rebuild(remaining) for name, part in opened.items()}
+            fixed = [name for name in signature.parameters if name not in arguments]
+            shared = {name: self.shared_arguments[function, name] for name in fixed}
             ordered = {name: arguments[name] if name in arguments else shared[name] for name in signature.parameters}
             call = inspect.BoundArguments(signature, ordered)
             structures = {name: split(value).treedef for name, value in arguments.items()}
@@ -367,7 +450,7 @@ class Recursion:
             return (normalize_result(result), *leaves) if state else result
 
         parameters = [(name, None) for name in names]
-        types = [(part.label, leaf_type(type_)) for part in state for type_ in part.types]
+        types = [(part.label, leaf_type(type_)) for part in (*opened.values(), *state) for type_ in part.types]
         derived = DerivedFunction(function.__name__, function, run)
         return FunctionSpec(derived, (*parameters, *types), None, is_local=True)
 
