@@ -61,7 +61,7 @@ def prepare_entry(python: Callable[..., Any]) -> Callable[..., Any]:
         stack = region.specialization.python_calls
         outer_calls = len(stack)
         if code is not None:
-            stack.append(PythonCall(code, staging_depth(), None))
+            stack.append(PythonCall(code, staging_depth(), None, (arguments, keywords)))
         try:
             return converted(*arguments, **keywords)
         except Exception as error:

@@ -34,13 +34,14 @@ from ..trace.program_builder import (
 )
 from ..trace.pytree import TreeDef, leaf_type
 from ..trace.stacked_items import DICT_CLASSES, StackedItems
-from ..trace.text import is_text
+from ..trace.text import CodePoints, Text, is_text
 from .choices import like_model, unify_options
 from .items import refresh_taken_items
 from .nested_lists import is_choice, item_origin
 from .open_lists import (
     DifferentItems,
     column_positions,
+    item_count,
     leaf_kind,
     lift,
     open_like,
@@ -81,6 +82,8 @@ class PythonCall(NamedTuple):
     """The number of staged branches and loops around it."""
     recursion: Recursion | None
     """The functions of the program for calls of itself inside of it; None if it is the body of one itself."""
+    arguments: tuple[tuple[Any, ...], dict[str, Any]] = ((), {})
+    """The arguments and keywords of a body that is a function of the program itself."""
 
 
 @dataclass(frozen=True)
@@ -588,12 +591,37 @@ def call_recursively(
     signature = inspect.signature(converted)
     bound = signature.bind(*arguments, **keywords)
     bound.apply_defaults()
-    if outer.recursion is not None:
-        return outer.recursion.call(region, function, converted, signature, dict(bound.arguments))
+    recursion = outer.recursion
+    if recursion is None and _has_longer_argument(signature, outer, bound.arguments):
+        recursion = Recursion()
+        calls = region.specialization.python_calls
+        position = next(position for position, call in enumerate(calls) if call is outer)
+        calls[position] = outer._replace(recursion=recursion)
+    if recursion is not None:
+        return recursion.call(region, function, converted, signature, dict(bound.arguments))
     parameters = tuple((name, None) for name in signature.parameters)
     spec = FunctionSpec(function, parameters, None, signature=signature)
     result = trace_pullback(region, spec, tuple(bound.arguments.values()))[0]
     return note_rebuilt(_without_empty_column(result))  # its lists may be those of an argument
+
+
+def _has_longer_argument(signature: inspect.Signature, outer: PythonCall, arguments: dict[str, Any]) -> bool:
+    """Whether a list or string among the arguments of a call is longer than that of the call around it."""
+    positional, keywords = outer.arguments
+    around = signature.bind_partial(*positional, **keywords)
+    around.apply_defaults()
+    lengths = ((_known_length(value), _known_length(around.arguments.get(name))) for name, value in arguments.items())
+    return any(length is not None and length > (old_length or 0) for length, old_length in lengths)
+
+
+def _known_length(value: Any) -> int | None:
+    """The length of a list, or a measure of that of a string, as far as it is known; None for all others."""
+    if isinstance(value, CodePoints):
+        value = value.codes
+    if isinstance(value, str | Text):
+        return len(value) if isinstance(value, str) else len(value.parts)
+    length = item_count(value) if type(value) is list else None
+    return length if type(length) is int else None
 
 
 def _without_empty_column(result: Any) -> Any:

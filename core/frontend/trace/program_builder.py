@@ -475,7 +475,7 @@ class ProgramBuilder:
                     rule="F4",
                     where=function_spec.location,
                     required=f"{MAX_NESTED_LOCALS} nested traces at most",
-                    hint="a recursion may change numbers and arrays; a growing list has a different type in each call",
+                    hint="a recursion may pass on longer lists and strings; a longer tuple or dict has another type",
                 )
                 self.nesting_errors.append(error)
                 raise error

@@ -276,7 +276,7 @@ def test_a_recursion_over_ever_other_types_is_refused() -> None:
     """A recursion whose argument has another structure in each call is refused in words."""
 
     def longer(items, n):
-        return items[0] if n <= 0 else longer([*items, n], n - 1)
+        return n if n <= 0 else longer((items, n), n - 1)
 
     with pytest.raises(tl.Invalid, match="longer calls itself with new types or objects each time"):
         tl.function(lambda n: longer([n], n))(3)

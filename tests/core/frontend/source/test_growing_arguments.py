@@ -126,6 +126,32 @@ def test_growing_arguments_on_engines() -> None:
     assert list(disagreements(path_to, [(3, 40)], [*RUNS, ("compiled", "waves")])) == []
 
 
+def turned(k, done):
+    return done if k == 0 else turned(k - 1, [k, *done])
+
+
+def repeated(k, word=""):
+    if k == 0:
+        return word
+    return repeated(k - 1, word + "ab")
+
+
+def sums_of_choices(items, k, chosen, total):
+    if k == len(items):
+        return 1 if sum(chosen) == total else 0
+    longer = [*chosen, items[k]]
+    return sums_of_choices(items, k + 1, chosen, total) + sums_of_choices(items, k + 1, longer, total)
+
+
+@pytest.mark.parametrize(
+    ("function", "arguments"),
+    [(turned, (9, [7])), (repeated, (9,)), (sums_of_choices, ([1, 2, 3, 4, 2], 0, [], 6))],
+)
+def test_growing_arguments_of_functions_of_the_program(function: Any, arguments: Any) -> None:
+    """A function that is a function of the program itself may call itself with longer lists and strings."""
+    assert tl.function(function)(*arguments) == function(*arguments)
+
+
 def changed_in_the_body(n):
     def walk(k, path):
         path.append(k)
