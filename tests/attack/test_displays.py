@@ -36,7 +36,7 @@ def test_graphs_are_displayed(seed: int, tmp_path: Path) -> None:
     assert violations(seed, tmp_path) == []
 
 
-@pytest.mark.full
+@pytest.mark.heavy
 def test_more_graphs_are_displayed(tmp_path: Path) -> None:
     """The same for more graphs."""
     for seed in range(100, 140):

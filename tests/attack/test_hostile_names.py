@@ -127,7 +127,7 @@ def test_prints_that_are_no_text_for_people(tmp_path: Path, capsys: pytest.Captu
     assert capsys.readouterr().out == "\x1b[1m1\n"
 
 
-@pytest.mark.full
+@pytest.mark.full(first=1)
 @pytest.mark.parametrize("name", ["escape_controls", "escape_line"])
 def test_the_law_fails_without_escapes(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The law is not vacuous: without the functions at the edge, hostile names reach the terminal."""

@@ -12,7 +12,7 @@ from support.generators.generator import Case, cases
 from tagloom.core.program.evaluate import Evaluation, evaluate
 from tagloom.core.value import fingerprint, is_same_value
 
-DEEP = 100_000
+DEEP = 30_000
 
 
 @tl.function
@@ -49,7 +49,7 @@ def looped(n: tl.int64) -> tl.int64:
 
 @pytest.mark.full
 def test_deep_calls_need_no_stack() -> None:
-    """100,000 nested calls, each in a branch, need none of Python's stack."""
+    """30,000 nested calls, each in a branch, need none of Python's stack."""
     assert sys.getrecursionlimit() < DEEP // 10
     assert evaluate(count.program, [DEEP]) == Evaluation("Returned", (DEEP,))
 

@@ -192,7 +192,7 @@ def child(code: str, folder: Path) -> subprocess.Popen[bytes]:
     )
 
 
-@pytest.mark.full
+@pytest.mark.heavy
 def test_a_step_that_is_called_often(tmp_path: Path) -> None:
     """In a process of its own, a step that is called again and again goes over to `compiled`, no call takes as long as
     a compiler does, and none imports numba; the values are those of the reference."""
@@ -226,8 +226,8 @@ print(out.engine, slowest / (time.monotonic() - start), Witness.imported)
     assert engine == b"compiled" and float(slowest_part) < 0.5 and int(imported) == 3 and err == b""
 
 
-@pytest.mark.full
-@pytest.mark.parametrize("engine", ["fast", "compiled", "auto"])
+@pytest.mark.full(first=1)
+@pytest.mark.parametrize("engine", ["compiled", "fast", "auto"])
 def test_ctrl_c_while_anything_compiles(engine: str, tmp_path: Path) -> None:
     """Ctrl-C at any time of a compilation ends a process, with a KeyboardInterrupt or an outcome that says so. It waits
     for the import of numba, and for no compilation, which takes longer."""

@@ -458,7 +458,7 @@ def test_chosen_lists(function: Any) -> None:
     assert list(disagreements(function, inputs, RUNS[:1], [[True]])) == []
 
 
-@pytest.mark.full
+@pytest.mark.full(first=1)
 @pytest.mark.parametrize("function", (partition, towers, groups_in_a_dict), ids=lambda function: function.__name__)
 def test_chosen_lists_on_engines(function: Any) -> None:
     """All schedules and engines agree on them."""

@@ -146,7 +146,7 @@ RUNS: dict[str, tuple[Any, tuple[Any, ...]]] = {
 SLOW = ("given back", "its own factor", "needed later", "no zeros", "repeated", "replaced rows")
 
 
-@pytest.mark.full
+@pytest.mark.full(first=2)
 @pytest.mark.parametrize("name", [pytest.param(each, marks=[pytest.mark.heavy] * (each in SLOW)) for each in RUNS])
 def test_sums_in_place_are_exact(name: str) -> None:
     """Sums in place have the reference's bits, with zeros of either sign."""

@@ -99,7 +99,7 @@ def test_products_in_a_loop_agree() -> None:
     np.testing.assert_allclose(compiled, meant, rtol=0, atol=1e-5)
 
 
-@pytest.mark.full
+@pytest.mark.full(first=1)
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_transposed_and_added_products_are_within_their_bound(dtype: Any) -> None:
     """Products with transposed operands, and products added to an array or to zeros, are within the bound; an addition
@@ -139,7 +139,7 @@ TWINS = {
 }
 
 
-@pytest.mark.full(first=2)
+@pytest.mark.full(first=1)
 @pytest.mark.parametrize("twin", TWINS)
 def test_twin_is_caught(twin: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Tiles that omit or misplace a part exceed the bound."""

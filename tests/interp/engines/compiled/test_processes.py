@@ -58,7 +58,7 @@ for function in (even, drawn):
 """
 
 
-@pytest.mark.full
+@pytest.mark.full(first=1)
 @pytest.mark.parametrize(("background", "loads_numba"), [("off", True), ("on", False)])
 def test_scalars_in_a_second_process_need_no_numba(tmp_path: Path, background: str, loads_numba: bool) -> None:
     """A second process runs scalar programs without numba, whose import takes as long as all the rest; so does the

@@ -268,7 +268,7 @@ def breaks_a_law(case: Case) -> bool:
         return True
 
 
-@pytest.mark.full
+@pytest.mark.full(first=1)
 @pytest.mark.parametrize("twin", [swaps_arrays, writes_big_endian])
 def test_the_laws_of_runs_catch_broken_forms(twin: Break) -> None:
     """Workers that mix up the bytes of arrays differ from the reference on a program of arrays; true ones do not."""

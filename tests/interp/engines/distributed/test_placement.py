@@ -141,7 +141,7 @@ def first_fault(seeds: int) -> str | None:
 @pytest.mark.full
 def test_small_programs() -> None:
     """Recursion, loops, and traps, with random placements, while workers die."""
-    assert first_fault(8) is None
+    assert first_fault(4) is None
 
 
 def fires_everything_here(patch: MonkeyPatch) -> None:

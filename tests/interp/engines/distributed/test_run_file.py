@@ -116,7 +116,7 @@ def all_differences(path: Path, seeds: int) -> Iterator[str]:
 @pytest.mark.full
 def test_small_programs(tmp_path: Path) -> None:
     """Recursion, loops and prints go on from their first, second and third checkpoint."""
-    assert list(all_differences(tmp_path / "run.json", 6)) == []
+    assert list(all_differences(tmp_path / "run.json", 3)) == []
 
 
 def forgets_effects(patch: MonkeyPatch) -> None:
@@ -336,7 +336,7 @@ def run_and_kill(command: list[str], folder: Path, checkpoint: Path) -> str:
         return process.stdout.read().decode()
 
 
-@pytest.mark.full  # processes take seconds to start
+@pytest.mark.heavy
 def test_a_run_whose_driver_was_killed_goes_on(tmp_path: Path) -> None:
     """SIGKILL of the driver's process: `--resume` goes on from the last checkpoint, and repeats nothing before it.
 

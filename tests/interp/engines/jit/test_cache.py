@@ -78,7 +78,7 @@ def test_any_damage(own_cache: Path) -> None:
             assert result_of(start()) == (0, path)
 
 
-@pytest.mark.full
+@pytest.mark.heavy
 def test_processes_at_once(own_cache: Path) -> None:
     """Of several processes that start together, one compiles and the others load."""
     actual = [result_of(process) for process in [start() for _ in range(3)]]
