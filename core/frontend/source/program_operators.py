@@ -395,13 +395,17 @@ class ProgramOperators(Operators):
         result = tables.operate_on_table(symbol, left, right)
         return super()._order(symbol, left, right) if result is NotImplemented else result
 
+    def _take_item(self, items: Any, position: Any) -> Any:
+        """The item at a position that there certainly is."""
+        return raising.perform_certainly(lambda: self.get_item(items, position))
+
     @by_option(0, 1)
     def equal(self, left: Any, right: Any) -> Any:
         """`left == right`; also of lists and tuples whose length is known only at run time."""
         if type(left) is type(right) and (has_stacked_items(left) or has_stacked_items(right)):
             counts = open_lists.item_count(left), open_lists.item_count(right)
             same = convert(library.same_items)  # type: ignore[arg-type]
-            return self.and_(counts[0] == counts[1], lambda: self.call(same, left, right))
+            return self.and_(counts[0] == counts[1], lambda: self.call(same, left, right, self._take_item))
         are_tables = isinstance(left, dict) and isinstance(right, dict) and not isinstance(left, Counter)
         if are_tables and any(map(tables.is_open_table, (left, right))):
             return self._library_call(library.same_tables, tables.pairs_of(left), right, self.count_items(right))

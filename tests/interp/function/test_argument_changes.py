@@ -425,6 +425,13 @@ def test_rows_that_a_try_takes_twice() -> None:
         assert tl.function(find_row)(rows, row) == find_row(rows, row)
 
 
+def test_equal_rows_are_no_checks_of_a_try() -> None:
+    """Where rows are compared in a `try`, their items exist: nothing checks positions, and the body runs again only for
+    the exception of `index`."""
+    program = tl.function(find_row).trace([[1, 2], [3, 4], [5, 6]], [3, 4]).program
+    assert len(list(program.main.body.walk())) < 50
+
+
 def test_rows_that_are_only_read_are_in_one_array() -> None:
     """A function that changes no rows has one array for them; one that changes a row has a list for each."""
     rows = [[row, row + 1] for row in range(40)]
