@@ -10,7 +10,6 @@ import ast
 import copy
 import functools
 import inspect
-import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from types import CellType, CodeType, FunctionType
@@ -30,11 +29,10 @@ from .passes.variables import convert_loads, mark_loads
 from .passes.writes import convert_writes
 from .reader import FUTURE_FLAGS, FunctionNode, NotConvertible, read_source
 from .scopes import SCOPES
-from .templates import copy_tree, statements
+from .templates import GENERATED, copy_tree, generated_name, is_generated, statements
 
 OPERATORS: CellType = CellType()
 """The module of operators, which sets it; converted functions close over it as `ag__`."""
-_NAME = "ag__"
 HAND_OVER = "_tagloom_hand_over"
 """The attribute of a generator function of converted code: the functions that hand over its items, by whether they may
 stop."""
@@ -105,7 +103,7 @@ def convert_code(
     """Convert the function that has this code, and may meet instances of these classes, after it is rewritten; raises
     NotConvertible where that is not possible."""
     source = read_source(code)
-    _refuse_reserved_names(code, source.node)
+    _refuse_generated_names(code, source.node)
     node = rewrite(copy_tree(source.node))
     tree = convert_tree(node, source.class_name, classes)
     compiled = compile_tree(tree, code)
@@ -118,18 +116,14 @@ def convert_code(
     return ConvertedCode(compiled, tree)
 
 
-_RESERVED = re.compile(rf"{_NAME}|add_|(add|finally|generate|item|items|lambda|push|result|set|subject|try)_\w*_")
-"""The variables that passes make without a look at the user's; they make all others different from those."""
-
-
-def _refuse_reserved_names(code: CodeType, node: FunctionNode) -> None:
-    """Raise NotConvertible where a variable of the function has a reserved name."""
-    if any(map(_RESERVED.fullmatch, _names_of(code))):  # of attributes, too, which may have these names
+def _refuse_generated_names(code: CodeType, node: FunctionNode) -> None:
+    """Raise NotConvertible where a variable of the function has a name of converted code."""
+    if any(map(is_generated, _names_of(code))):  # of attributes, too, which may have these names
         parts = list(walk_nodes([node]))
         names = [part.id for part in parts if isinstance(part, ast.Name)]
         names += [part.arg for part in parts if isinstance(part, ast.arg)]
         names += [part.name for part in parts if isinstance(part, ast.FunctionDef)]
-        for name in filter(_RESERVED.fullmatch, names):
+        for name in filter(is_generated, names):
             raise NotConvertible(f"converted code has a variable {name} of its own")
 
 
@@ -208,7 +202,7 @@ def _hand_over_forms(node: ast.FunctionDef) -> list[ast.FunctionDef]:
             form = hand_over_items(copy_tree(node), may_stop=may_stop)
         except NotConvertible:
             return []
-        form.name = f"push_{node.name}_{'until_' if may_stop else ''}"
+        form.name = generated_name("push_until" if may_stop else "push", node.name)
         forms.append(form)
     return forms
 
@@ -234,7 +228,7 @@ def compile_tree(tree: FunctionNode, code: CodeType) -> CodeType:
         tree = copy.copy(tree)
         tree.args = _without_annotations(tree.args)
         body = statements("converted = function", tree, function=tree)
-    factory = statements(f"def factory({', '.join((*code.co_freevars, _NAME))}): body", tree, body=body)
+    factory = statements(f"def factory({', '.join((*code.co_freevars, GENERATED))}): body", tree, body=body)
     flags = code.co_flags & FUTURE_FLAGS  # of `from __future__ import annotations`, for nested functions
     module = compile(ast.Module(factory, []), code.co_filename, "exec", flags, dont_inherit=True)
     inner = _constant_code(_constant_code(module))
@@ -259,7 +253,7 @@ def _constant_code(code: CodeType) -> CodeType:
 def bind_code(code: CodeType, function: FunctionType, operators: CellType) -> FunctionType:
     """A function with converted code, and with the globals, cells and defaults of the original."""
     cells = dict(zip(function.__code__.co_freevars, function.__closure__ or (), strict=True))
-    cells[_NAME] = operators
+    cells[GENERATED] = operators
     closure = tuple(cells[name] for name in code.co_freevars)
     converted = FunctionType(code, function.__globals__, function.__name__, function.__defaults__, closure)
     converted.__kwdefaults__, converted.__qualname__ = function.__kwdefaults__, function.__qualname__

@@ -18,6 +18,24 @@ Filler: TypeAlias = ast.expr | str | Sequence[ast.stmt] | Sequence[str]
 """What a name of a template stands for: an expression, an identifier, statements, or the names of a declaration."""
 
 
+GENERATED = "ag__"
+"""The operators in converted code, and what the names begin with that passes choose without a look at the user's."""
+
+
+def generated_name(kind: str, label: object) -> str:
+    """A name for converted code. Functions of the user that have a name of this form are not converted.
+
+    >>> generated_name("items", 1)
+    'ag__items_1'
+    """
+    return f"{GENERATED}{kind}_{label}"
+
+
+def is_generated(name: str) -> bool:
+    """Whether only converted code may have a name."""
+    return name.startswith(GENERATED)
+
+
 def statements(template: str, anchor: ast.AST, **fillers: Filler) -> list[ast.stmt]:
     """The statements of a template, at the position of `anchor`.
 

@@ -3,14 +3,15 @@ which hands over its items one by one. Such a loop may be one of the program.
 
 >>> import ast
 >>> (function,) = ast.parse("def f(n): return sum(k * k for k in range(n) if k != 3)").body
->>> print(ast.unparse(convert_comprehensions(function, lambda inner: inner)))
+>>> print(ast.unparse(convert_comprehensions(function, lambda inner: inner)))  # doctest: +NORMALIZE_WHITESPACE
 def f(n):
 <BLANKLINE>
-    def generate_1_(items_1_, add_1_):
-        for k in items_1_:
+    def ag__generate_1(ag__items_1, ag__add_1):
+        for k in ag__items_1:
             if k != 3:
-                add_1_(k * k)
-    return sum(ag__.generator(range(n), lambda items_1_: (k * k for k in items_1_ if k != 3), generate_1_, True))
+                ag__add_1(k * k)
+    return sum(ag__.generator(range(n),
+        lambda ag__items_1: (k * k for k in ag__items_1 if k != 3), ag__generate_1, True))
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from typing import Any, TypeAlias
 from ..nodes import NodeTransformer, child_nodes, walk_nodes
 from ..reader import FunctionNode
 from ..scopes import COMPREHENSIONS, SCOPES, declared_names
-from ..templates import copy_tree, expression, statements
+from ..templates import copy_tree, expression, generated_name, statements
 
 _QUANTIFIERS = ("any", "all")
 """The builtins that may stop before the last item."""
@@ -151,7 +152,7 @@ class _Generators(NodeTransformer):
             return self._convert(node, may_stop=False)
         if isinstance(node, ast.Lambda) and next(_defined_lambdas([node]), None) is node:
             self.count += 1
-            name = f"lambda_{self.count}_"
+            name = generated_name("lambda", self.count)
             self.definitions.append(self.convert_function(define_lambda(node, name)))  # type: ignore[arg-type]
             return ast.copy_location(ast.Name(name, ast.Load()), node)
         if isinstance(node, (*SCOPES, *COMPREHENSIONS)):
@@ -179,7 +180,7 @@ class _Generators(NodeTransformer):
         first = node.generators[0]
         first.iter = self.visit(first.iter)
         self.count += 1
-        name, items, add = f"generate_{self.count}_", f"items_{self.count}_", f"add_{self.count}_"
+        name, items, add = (generated_name(kind, self.count) for kind in ("generate", "items", "add"))
         template = "if add(item): return True" if may_stop else "add(item)"
         body = statements(template, node, add=add, item=copy_tree(node.elt))
         for generator in reversed(node.generators):

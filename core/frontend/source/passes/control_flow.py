@@ -66,7 +66,7 @@ from ..liveness import Exits, live_before
 from ..nodes import NodeTransformer, child_nodes, walk_nodes
 from ..reader import FunctionNode
 from ..scopes import SCOPES, Scope, function_scope, read_names, walk_scope, written_names
-from ..templates import copy_tree, expression, statements
+from ..templates import copy_tree, expression, generated_name, statements
 from .expressions import mark_test
 
 Exit: TypeAlias = ast.Return | ast.Break | ast.Continue | ast.Raise
@@ -589,7 +589,9 @@ class _ReturnSplitter(NodeTransformer):
         if not self.depth or node.value is None or isinstance(node.value, ast.Constant):
             return node
         self.count += 1
-        return statements("name = value; return name", node, name=f"result_{self.count}_", value=node.value)
+        return statements(
+            "name = value; return name", node, name=generated_name("result", self.count), value=node.value
+        )
 
     def _visit_compound(self, node: ast.AST) -> ast.AST:
         self.depth += 1
@@ -651,7 +653,7 @@ class _UnwindingMarker(NodeTransformer):
         if not any(isinstance(child, ast.Call) for child in walk_scope(node.finalbody)):
             return node
         number = len(self.position_names) // 2 + 1
-        start, middle = f"try_{number}_", f"finally_{number}_"
+        start, middle = generated_name("try", number), generated_name("finally", number)
         self.position_names |= {start, middle}
         before = statements("middle = ag__.position()", node.finalbody[0], middle=middle)
         after = statements("ag__.check_effects(start, middle)", node.finalbody[-1], start=start, middle=middle)

@@ -34,7 +34,7 @@ from ..classes import NO_CLASSES, OperatorClasses
 from ..nodes import NodeTransformer, walk_nodes
 from ..reader import FunctionNode, NotConvertible
 from ..scopes import walk_scope
-from ..templates import copy_tree, expression, index_expression, statements
+from ..templates import copy_tree, expression, generated_name, index_expression, statements
 from .writes import AUGMENTED_SYMBOLS
 
 _COMPARISONS = {
@@ -95,7 +95,8 @@ class _Expressions(NodeTransformer):
             if not getattr(node, "is_block", False):
                 definitions += statements("if False: name = None", anchor, name=name)
             template = "def setter(value):\n  nonlocal name\n  name = value\n  return value"
-            definitions += statements(template, anchor, setter=f"set_{name}_", name=name)
+            parameter = generated_name("value", name)
+            definitions += statements(template, anchor, setter=generated_name("set", name), name=name, value=parameter)
         position = 1 if ast.get_docstring(node) is not None else 0
         while position < len(node.body) and isinstance(node.body[position], ast.Nonlocal | ast.Global):
             position += 1
@@ -272,7 +273,7 @@ class _Expressions(NodeTransformer):
         if setters is None:
             raise NotConvertible("a lambda assigns by := where the assignment may be skipped")
         setters[node.target.id] = node
-        return expression("setter(value)", node, setter=f"set_{node.target.id}_", value=node.value)  # type: ignore[no-any-return]
+        return expression("setter(value)", node, setter=generated_name("set", node.target.id), value=node.value)  # type: ignore[no-any-return]
 
     def visit_Assign(self, node: ast.Assign) -> Any:
         self.generic_visit(node)

@@ -22,9 +22,9 @@ from typing import Any
 
 from ..nodes import NodeTransformer, walk_nodes
 from ..reader import NotConvertible
-from ..templates import statements
+from ..templates import generated_name, statements
 
-ADD = "add_"
+ADD = generated_name("add", "item")
 """The parameter for what takes an item."""
 
 
@@ -58,7 +58,7 @@ class _Yields(NodeTransformer):
         if isinstance(node.value, ast.YieldFrom):
             self.generic_visit(node.value.value)
             self.count += 1
-            names = {"rest": f"push_{self.count}_", "items": f"items_{self.count}_", "item": f"item_{self.count}_"}
+            names = {kind: generated_name(kind, self.count) for kind in ("rest", "items", "item")}
             if self.may_stop:
                 loop = "def rest(items):\n  for item in items:\n    if add(item): return True\n  return False"
                 use = "if ag__.hand_over(iterable, add, rest, True): return True"

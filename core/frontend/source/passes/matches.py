@@ -9,11 +9,11 @@
 ... ''').body
 >>> print(ast.unparse(convert_matches(function)))
 def f(n):
-    subject_1_ = n
-    if subject_1_ == 0 or subject_1_ == 1:
+    ag__subject_1 = n
+    if ag__subject_1 == 0 or ag__subject_1 == 1:
         return 5
     else:
-        k = subject_1_
+        k = ag__subject_1
         if k > 9:
             return k
 """
@@ -26,7 +26,7 @@ from typing import Any
 from ..nodes import NodeTransformer
 from ..reader import FunctionNode
 from ..scopes import SCOPES, written_names
-from ..templates import copy_tree, expression, statements
+from ..templates import copy_tree, expression, generated_name, statements
 
 
 def convert_matches(node: FunctionNode) -> FunctionNode:
@@ -53,7 +53,7 @@ class _Matches(NodeTransformer):
         if not all(_is_plain(case.pattern) for case in node.cases):
             return node
         self.count += 1
-        subject = f"subject_{self.count}_"
+        subject = generated_name("subject", self.count)
         rest: list[ast.stmt] = []
         for case in reversed(node.cases):
             pattern, tests = case.pattern, [case.guard] if case.guard is not None else []

@@ -188,9 +188,27 @@ def test_a_helper_may_have_the_name_of_what_takes_items(tmp_path: Path) -> None:
     assert tl.function(load(text, tmp_path, "adding"))(3) == [1, 2, 3]
 
 
+@pytest.mark.parametrize("name", ["add_", "items_1_", "result_1_", "value", "item", "exit", "go_on"])
+def test_only_names_of_one_form_are_reserved(name: str, tmp_path: Path) -> None:
+    """The user's code may have all names but those that begin with `ag__`."""
+    text = f"""
+def program(n):
+    if n > 1 and ({name} := n + 1) > 3:
+        return {name} * 2
+    {name} = n
+    for k in range(n):
+        {name} += k
+        if {name} > 1:
+            return sum({name} + k for k in range(n))
+    return n
+"""
+    program = load(text, tmp_path, f"of_{name}")
+    assert [tl.function(program)(n) for n in range(5)] == [program(n) for n in range(5)]
+
+
 @pytest.mark.full
 def test_the_law_catches_a_captured_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without the refusal of reserved names, the law names those that capture."""
-    monkeypatch.setattr(convert, "_refuse_reserved_names", lambda code, node: None)
+    """Without the refusal of generated names, the law names those that capture."""
+    monkeypatch.setattr(convert, "_refuse_generated_names", lambda code, node: None)
     text = "def program(n):\n    chosen = n\n    return [chosen + i for i in range(n)]\n"
     assert captured(text, tmp_path)
