@@ -129,7 +129,7 @@ class TreeDef:
     results.
 
     >>> print(flatten((1, {"b": 2, "a": (3, 4)}))[1])
-    (·, {b, a: (·, ·)})
+    (value, {b, a: (value, value)})
     """
 
     container: type | None = None
@@ -153,7 +153,11 @@ class TreeDef:
         )
 
     def __str__(self) -> str:
-        return "one value" if self.container is None else _abbreviate(_format(self, iter(["·"] * self.size)), self.size)
+        return (
+            "one value"
+            if self.container is None
+            else _abbreviate(_format(self, iter([LEAF_WORD] * self.size)), self.size)
+        )
 
 
 LEAF = TreeDef()
@@ -167,6 +171,8 @@ MAX_DEPTH = 64
 """The maximal nesting of a value, equal to NumPy's maximal number of dimensions."""
 MAX_LEAVES = 10_000
 """The most leaves of a value; each becomes a parameter, result or loop variable."""
+LEAF_WORD = "value"
+"""What stands for a leaf in the text of a structure."""
 MAX_MESSAGE_LENGTH = 160
 """The most characters of a structure in a message."""
 
@@ -584,7 +590,7 @@ def describe_difference(first: TreeDef, second: TreeDef, name: str = "") -> tupl
     """Two different structures as text; of long ones, only the first part that differs, and its path from `name`.
 
     >>> describe_difference(flat_treedef(2), flat_treedef(3))
-    ('(·, ·)', '(·, ·, ·)')
+    ('(value, value)', '(value, value, value)')
     """
     path = ""
     while _is_long(first) or _is_long(second):
@@ -969,7 +975,8 @@ def _label_choice(structure: TreeDef, leaves: Iterator[Any], path: tuple[str, ..
 
 def _is_long(structure: TreeDef) -> bool:
     return (
-        structure.container is not None and len(_format(structure, iter(["·"] * structure.size))) > MAX_MESSAGE_LENGTH
+        structure.container is not None
+        and len(_format(structure, iter([LEAF_WORD] * structure.size))) > MAX_MESSAGE_LENGTH
     )
 
 
@@ -995,8 +1002,10 @@ def _format(structure: TreeDef, words: Iterator[str]) -> str:
     if is_text_class(structure.container):
         return "a string"
     if structure.container is Choice:
-        return f"one of {', '.join(list(parts.values())[1:])}"
-    items = ", ".join(str(key) if parts[key] == "·" else f"{key}: {parts[key]}" for key in structure.key_order or parts)
+        return " or ".join(list(parts.values())[1:])
+    items = ", ".join(
+        str(key) if parts[key] == LEAF_WORD else f"{key}: {parts[key]}" for key in structure.key_order or parts
+    )
     if structure.container not in DICT_CLASSES:
         return f"{structure.container.__name__}({items})"
     if structure.default_factory is not None:

@@ -73,7 +73,7 @@ MISTAKES: dict[str, tuple[str, str | None, str]] = {
     "structures of branches": (
         "return tl.cond(  # here\nn < 0,\nlambda: Point(x, x),\nlambda: (x, x),\n)",
         "V5",
-        "required: Point(x, y) (user.py:{2})\n  got: (·, ·) (user.py:{3})",
+        "required: Point(x, y) (user.py:{2})\n  got: (value, value) (user.py:{3})",
     ),
     "classes of branches": (
         "return tl.cond(n < 0, lambda: Point(x, x), lambda: Other(x, x))  # here",
@@ -119,7 +119,7 @@ MISTAKES: dict[str, tuple[str, str | None, str]] = {
     "a loop variable's structure": (
         "return tl.while_loop(\nlambda p, i: i < n,\nlambda p, i: ((p.x, p.y), i + 1),  # here\nPoint(x, x), 0)",
         "V5",
-        "p changes its structure\n  required: Point(x, y) (user.py:{-2})\n  got: (·, ·) (user.py:{0})",
+        "p changes its structure\n  required: Point(x, y) (user.py:{-2})\n  got: (value, value) (user.py:{0})",
     ),
     "a single loop variable's structure": (
         "return tl.while_loop(\nlambda p: p.x < 3.0,\nlambda p: (p.x, p.y),  # here\nPoint(x, x))",
@@ -128,7 +128,7 @@ MISTAKES: dict[str, tuple[str, str | None, str]] = {
     ),
     "an argument": ("m = n > 3\nreturn half(m)  # here", "V6", "required: float64\n  got: bool (user.py:{-1})"),
     "a literal argument": ("return half(True)  # here", None, "required: float64"),
-    "an argument of a class": ("return norm((x, x))  # here", "V6", "required: Point(x, y)\n  got: (·, ·)"),
+    "an argument of a class": ("return norm((x, x))  # here", "V6", "required: Point(x, y)\n  got: (value, value)"),
     "an argument of another class": ("return norm(Other(x, x))  # here", "V6", "got: Other(x, y)"),
     "a part of an argument": ("return norm(Point(x, n))  # here", "V6", "argument p.y of norm has the wrong type"),
     "a class for a value": ("return half(Point(x, x))  # here", "V6", "required: one value\n  got: Point(x, y)"),
@@ -144,8 +144,16 @@ RESULTS: dict[str, tuple[str, str, str]] = {
     "its class": ("Point", "return Other(x, x)", "required: Point(x, y)\n  got: Other(x, y)"),
     "a part": ("Point", "m = n + 1\nreturn Point(x, m)", "required: float64\n  got: int64 (user.py:{3})"),
     "its keys": ("Point", "return {'x': x, 'y': x}", "required: Point(x, y)\n  got: {x, y}"),
-    "its number": ("tuple[tl.int64, tl.int64]", "return n, n, n", "required: (·, ·)\n  got: (·, ·, ·)"),
-    "its nesting": ("tuple[tl.int64, Point]", "return n, (x, x)", "required: (·, Point(x, y))\n  got: (·, (·, ·))"),
+    "its number": (
+        "tuple[tl.int64, tl.int64]",
+        "return n, n, n",
+        "required: (value, value)\n  got: (value, value, value)",
+    ),
+    "its nesting": (
+        "tuple[tl.int64, Point]",
+        "return n, (x, x)",
+        "required: (value, Point(x, y))\n  got: (value, (value, value))",
+    ),
     "an annotation": ("list[tl.int64]", "return n", "not a type"),
     "a part of an annotation": ("tuple[tl.int64, str]", "return n", "not a type"),
 }

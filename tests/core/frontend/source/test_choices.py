@@ -110,3 +110,15 @@ def test_broken_choices_are_caught(name: str, twin: Any) -> None:
         except tl.Invalid:
             return
         assert found
+
+
+def test_the_options_of_a_choice_are_readable() -> None:
+    """An error about structures lists the options of a choice, with words for its values."""
+
+    def walk(k):
+        return 0 if k == 0 else [walk(k - 1)]
+
+    with pytest.raises(tl.Invalid, match=r"V6: walk returns different structures") as refused:
+        tl.function(lambda n: walk(n))(3)
+    assert "required: one value" in str(refused.value)
+    assert "got: value or [value]" in str(refused.value)

@@ -305,9 +305,9 @@ def test_words_of_the_command_line(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (((1.0, 2.0), 1), "required: Vector(x, y)\n  got: (·, ·)"),
-        ((Vector(1.0, (2.0,)), 1), "required: Vector(x, y)\n  got: Vector(x, y: (·,))"),
-        ((Vector(1.0, 2.0), (1,)), "required: one value\n  got: (·,)"),
+        (((1.0, 2.0), 1), "required: Vector(x, y)\n  got: (value, value)"),
+        ((Vector(1.0, (2.0,)), 1), "required: Vector(x, y)\n  got: Vector(x, y: (value,))"),
+        ((Vector(1.0, 2.0), (1,)), "required: one value\n  got: (value,)"),
         ((Vector(1.0, True), 1), "argument v.y of f"),
         ((Vector(1.0, "a"), 1), "argument v.y of f"),
         ((Vector(1.0, 2.0),), "required: f(v: Vector(x: float64, y: float64), n: int64)\n  got: 1 argument"),

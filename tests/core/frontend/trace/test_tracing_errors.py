@@ -115,16 +115,19 @@ def test_f1_control_flow_on_symbols(name: str, tmp_path: Path) -> None:
 
 RETURNS: dict[str, tuple[str, str]] = {
     "another type": ("-> tl.int64:\n    return n > 0", "required: int64\n  got: bool"),
-    "two values for one": ("-> tl.int64:\n    return n, n", "required: one value\n  got: (·, ·)"),
-    "one value for two": ("-> tuple[tl.int64, tl.int64]:\n    return n", "required: (·, ·)\n  got: one value"),
-    "a tuple of one for one": ("-> tl.int64:\n    return (n,)", "required: one value\n  got: (·,)"),
-    "one for a tuple of one": ("-> tuple[tl.int64]:\n    return n", "required: (·,)\n  got: one value"),
+    "two values for one": ("-> tl.int64:\n    return n, n", "required: one value\n  got: (value, value)"),
+    "one value for two": ("-> tuple[tl.int64, tl.int64]:\n    return n", "required: (value, value)\n  got: one value"),
+    "a tuple of one for one": ("-> tl.int64:\n    return (n,)", "required: one value\n  got: (value,)"),
+    "one for a tuple of one": ("-> tuple[tl.int64]:\n    return n", "required: (value,)\n  got: one value"),
     "nothing": ("-> tl.int64:\n    n + 1", "f returns nothing\n"),
     "an empty tuple": ("-> tl.int64:\n    return ()", "f returns no number and no array"),
     "a float for an integer": ("-> tl.int64:\n    return 1.5", "required: int64\n  got: 1.5 of type float64"),
     "a text": ("-> tl.int64:\n    return 'a'", "not a value of a program"),
-    "a list": ("-> tl.int64:\n    return [n, n]", "required: one value\n  got: [·, ·]"),
-    "a nested tuple": ("-> tuple[tl.int64, tl.int64]:\n    return n, (n, n)", "required: (·, ·)\n  got: (·, (·, ·))"),
+    "a list": ("-> tl.int64:\n    return [n, n]", "required: one value\n  got: [value, value]"),
+    "a nested tuple": (
+        "-> tuple[tl.int64, tl.int64]:\n    return n, (n, n)",
+        "required: (value, value)\n  got: (value, (value, value))",
+    ),
 }
 
 
@@ -145,7 +148,7 @@ STRUCTURE: dict[str, tuple[str, str, str]] = {
         "V5",
         "required: bool\n  got: int64",
     ),
-    "a predicate of two": ("return tl.cond((n > 0, n < 3), lambda: 1, lambda: 2)  # here", "V5", "got: (·, ·)"),
+    "a predicate of two": ("return tl.cond((n > 0, n < 3), lambda: 1, lambda: 2)  # here", "V5", "got: (value, value)"),
     "branches of two types": (
         "return tl.cond(n > 0, lambda: n, lambda: n > 1)  # here",
         "V5",
@@ -154,7 +157,7 @@ STRUCTURE: dict[str, tuple[str, str, str]] = {
     "branches of two numbers": (
         "return tl.cond(n > 0, lambda: n, lambda: (n, n))  # here",
         "V5",
-        "one value\n  got: (·, ·)",
+        "one value\n  got: (value, value)",
     ),
     "a branch that returns nothing": (
         "return tl.cond(n > 0, lambda: None, lambda: n)  # here",
@@ -177,7 +180,7 @@ STRUCTURE: dict[str, tuple[str, str, str]] = {
     "a condition of two": (
         "return tl.while_loop(lambda i: (i < 3, i < 4), lambda i: i, n)[0]  # here",
         "V5",
-        "got: (·, ·)",
+        "got: (value, value)",
     ),
     "a condition that is nothing": ("return tl.while_loop(lambda i: None, lambda i: i, n)[0]  # here", "", "NoneType"),
     "a body that is not a function": (
