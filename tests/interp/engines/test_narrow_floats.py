@@ -96,7 +96,7 @@ def elementwise_samples(dtype: DType) -> list[OpSample]:
     return [each for each in samples if each.row.scalar is not None and dtype in each.operand_dtypes]
 
 
-@pytest.mark.full(first=1, of_each=r"\(\d?,?\)")
+@pytest.mark.full(first=1)
 @each_dtype
 @pytest.mark.parametrize("shape", [(), (4,)], ids=str)
 def test_every_op_has_the_bits_of_the_reference(dtype: DType, shape: tuple[int, ...]) -> None:

@@ -71,6 +71,7 @@ def test_names_are_unique() -> None:
     assert len(ALL) == len(SCENARIOS) + len(EDGE_CASES) + len(PROGRAMS)
 
 
+@pytest.mark.full(first=60)
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_program(name: str) -> None:
     """Results, printed lines, exceptions and all state are those of Python after each call. Programs that are not in

@@ -41,6 +41,7 @@ def test_scenario(name: str) -> None:
     assert (counts[-1] == counts[FIRST_CALLS]) == (name not in IN_PYTHON), function.explain()
 
 
+@pytest.mark.full(first=24)
 @pytest.mark.parametrize("name", [name for name in SCENARIOS if name not in IN_PYTHON])
 def test_scenario_with_each_assumption_broken(name: str) -> None:
     """Where any assertion fails, Python runs the call from its start, and nothing is left of the graph's run."""
@@ -58,6 +59,7 @@ def test_scenario_with_each_assumption_broken(name: str) -> None:
         assert seen == expected
 
 
+@pytest.mark.full(first=33)
 @pytest.mark.parametrize("name", EDGE_CASES)
 def test_edge_case(name: str) -> None:
     """Results, printed lines, exceptions and all state are those of Python after each call, in a graph or not."""

@@ -13,7 +13,7 @@ from support import speculated_scenarios
 from support.speculated_scenarios import SCENARIOS
 from support.speculation import compare
 
-ENGINES = ["reference", pytest.param("fast", marks=pytest.mark.full), pytest.param("compiled", marks=pytest.mark.full)]
+ENGINES = ["reference", pytest.param("fast", marks=pytest.mark.full), pytest.param("compiled", marks=pytest.mark.heavy)]
 GLOBALS = ["GLOBAL_COUNT"]
 INNER = ("total", "aliases", "double")
 """The scenarios of the inner part of the tests."""
@@ -33,7 +33,7 @@ def test_as_python(name: str, engine: str) -> None:
     assert speculated.builds <= speculated.build_bound
 
 
-@pytest.mark.full
+@pytest.mark.full(first=20)
 @pytest.mark.parametrize("name", SCENARIOS)
 def test_with_each_assumption_broken(name: str) -> None:
     """Where any assertion fails, Python runs the call from its start, and nothing is left of the graph's run."""

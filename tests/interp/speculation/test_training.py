@@ -51,9 +51,14 @@ def compare_training(make: Callable[[], Any], steps: int = 8) -> SpeculativeFunc
     return speculated
 
 
-@pytest.mark.parametrize(
-    "name", [name if name == "perceptron" else pytest.param(name, marks=pytest.mark.full) for name in MODELS]
-)
+MARKS: dict[str, Any] = {
+    "perceptron": (),
+    **dict.fromkeys(("momentum", "adagrad", "rmsprop", "adadelta"), pytest.mark.heavy),
+}
+"""The marks of the tests of models, if they are not those of the full product."""
+
+
+@pytest.mark.parametrize("name", [pytest.param(name, marks=MARKS.get(name, pytest.mark.full)) for name in MODELS])
 def test_as_python(name: str) -> None:
     """All steps after the watched ones run in one graph: weights, slots of the optimizer, counters, flags and the rate
     are those of Python."""

@@ -551,7 +551,7 @@ def test_a_difference_that_never_fired_is_lit(folder: Path) -> None:
     shown(script, "fib.py:fib", "3", size=(120, 40))
 
 
-@pytest.mark.full
+@pytest.mark.full(first=2)
 @pytest.mark.parametrize("pane", [GraphPane, LinesPane])
 @pytest.mark.parametrize("how", [paint_the_first_line, paint_one_line_too_high, paint_one_column])
 def test_missing_repaints_are_caught(

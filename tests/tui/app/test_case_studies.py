@@ -119,7 +119,7 @@ def find_bug(target: Path, arguments: tuple[str, ...], command: str, keys: str, 
         shown(script, str(target), *arguments, size=size)
 
 
-@pytest.mark.full
+@pytest.mark.full(first=1)
 @pytest.mark.parametrize("name", NETWORK_BUGS)
 def test_bugs_in_networks_are_found(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The screen shows the cause of a bug in a network, at both sizes."""
