@@ -91,7 +91,7 @@ def distribution(count: int) -> Counter[str]:
 def test_generated_programs_have_all_effects() -> None:
     """Most generated programs return and some trap; many of them park gets, print, call Python, draw and have
     bounds."""
-    actual = distribution(200)
+    actual = distribution(100)
     assert actual["Returned"] > 0.7
     assert actual["evaluated"] > 0.6
     assert min(actual[share] for share in ("Trapped", "uniform", "normal", "integers", "permutation", "collect")) > 0

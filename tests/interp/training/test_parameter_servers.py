@@ -199,7 +199,7 @@ def test_endless_deaths_end_the_training(monkeypatch: MonkeyPatch) -> None:
         tl.train(square, W, SGD, steps=3, cluster="network:1")
 
 
-@pytest.mark.full
+@pytest.mark.full(first=1)
 @pytest.mark.parametrize("way", WAYS)
 def test_killed_processes_change_nothing(way: str, monkeypatch: MonkeyPatch) -> None:
     """With SIGKILL of servers and workers at random moments, the laws hold."""
