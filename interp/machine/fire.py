@@ -73,6 +73,11 @@ class FiringRule:
     counts_as_busy: bool
     """Whether tokens for this node make their iteration busy; false for nodes of the reverse pass (S16)."""
 
+    def fire(self, inputs: tuple[Value, ...], tag: Tag) -> tuple[Outputs, str | None]:
+        """The outputs of a firing of a node without effects, none if it traps, and why it traps, if it does (S5)."""
+        trap = None if self.find_trap is None else self.find_trap(inputs)
+        return (self.compute(inputs, tag) if trap is None else ()), trap
+
 
 def build_rules(graph: Graph, seed: int = 0, bound: int | None = None) -> tuple[FiringRule, ...]:
     """The rule of every node, by number. `seed` seeds random numbers; `bound`, unless None, overrides the k-bounds of

@@ -38,8 +38,7 @@ def step(state: State, position: int) -> Event:
         return event_without_firing(state, record, token, position, None)
     woken: tuple[Token, ...] = ()
     if rule.effect is None:
-        trap = None if rule.find_trap is None else rule.find_trap(inputs)
-        outputs = rule.compute(inputs, token.tag) if trap is None else ()
+        outputs, trap = rule.fire(inputs, token.tag)
     else:
         outputs, trap, deferred_at, woken = rule.effect(state.cells.blocks, state.world, token, inputs)
         if deferred_at is not None:

@@ -19,7 +19,6 @@ from ....core.errors import Usage
 from ....core.graph.graph import Graph
 from ....core.graph.partition import find_places, list_devices, node_constraints, unmet_constraints
 from ....core.ops.routing import ROUTING_OPS
-from ...machine.effects import Outputs
 from ...machine.fire import FiringRule
 from ..limits import LimitMonitor, Limits
 from ..long_ops import compute_abandonable, exceeds_memory, may_take_long
@@ -75,12 +74,8 @@ def fire_placed(
     if exceeds_memory(node, inputs, limits.bytes):
         raise MemoryError
 
-    def fire() -> tuple[Outputs, str | None]:
-        trap = None if rule.find_trap is None else rule.find_trap(inputs)
-        return (rule.compute(inputs, tag) if trap is None else ()), trap
-
     if may_take_long(node.op, inputs, node.outputs[0].type):
-        outputs, trap = compute_abandonable(fire, lambda: monitor.exceeded_limit(0, None))
+        outputs, trap = compute_abandonable(lambda: rule.fire(inputs, tag), lambda: monitor.exceeded_limit(0, None))
     else:
-        outputs, trap = fire()
+        outputs, trap = rule.fire(inputs, tag)
     return FiringResult(node_number, tag, outputs, trap, 0)

@@ -143,7 +143,7 @@ class HostFirings:
                 self._write_result(HostResultKind.DEFERRED_READ)
                 return
         else:
-            trap, outputs = self._compute(rule, delivery.node, delivery.inputs, tag)
+            outputs, trap = self._compute(rule, delivery.node, delivery.inputs, tag)
             if trap is not None:
                 token = token._replace(tag=store.tag(delivery.frame))
         self.check_limits(rule, delivery, len(outputs))
@@ -156,22 +156,17 @@ class HostFirings:
 
     def _compute(
         self, rule: FiringRule, node: int, inputs: tuple[Value, ...], tag: Tag | None
-    ) -> tuple[str | None, Outputs]:
-        """Why a firing without effects traps, if it does, and its outputs; raises OpAbandoned if a limit or Ctrl-C ends
-        the run meanwhile."""
+    ) -> tuple[Outputs, str | None]:
+        """`FiringRule.fire`, where only nodes that draw random numbers need the tag. Raises OpAbandoned if a limit or
+        Ctrl-C ends the run meanwhile."""
         row = OPS.get(rule.node.op)
         if row is not None and self._has_few_elements(node) and not is_undefined(row, inputs, rule.node.attributes):
-            return None, rule.compute(inputs, tag)  # type: ignore[arg-type]
+            return rule.compute(inputs, tag), None  # type: ignore[arg-type]
         if exceeds_memory(rule.node, inputs, self.memory_limit):
             raise MemoryError
-
-        def compute() -> tuple[str | None, Outputs]:
-            trap = None if rule.find_trap is None else rule.find_trap(inputs)
-            return trap, rule.compute(inputs, tag) if trap is None else ()  # type: ignore[arg-type]
-
         if not may_take_long(rule.node.op, inputs, rule.node.outputs[0].type):
-            return compute()
-        return compute_abandonable(compute, self.stop_reason)
+            return rule.fire(inputs, tag)  # type: ignore[arg-type]
+        return compute_abandonable(lambda: rule.fire(inputs, tag), self.stop_reason)  # type: ignore[arg-type]
 
     def _has_few_elements(self, node: int) -> bool:
         """Whether a node of an op computes few elements, and its operands have the sizes that their types say: it does

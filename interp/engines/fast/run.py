@@ -556,9 +556,8 @@ def next_event(store: TokenStore, host: HostFirings) -> tuple[State, Event]:
         store.memory[frame + image.nodes[number, NodeColumn.MASK_WORD]] | image.ports[port_index, PortColumn.BIT]
     )
     if bits & operand_mask == operand_mask:
-        rule, inputs = host.rules[number], host.current_delivery().inputs
-        trap = None if rule.find_trap is None else rule.find_trap(inputs)
-        outputs = () if trap is not None else rule.compute(inputs, token.tag)
+        inputs = host.current_delivery().inputs
+        outputs, trap = host.rules[number].fire(inputs, token.tag)
         event = event._replace(inputs=inputs, outputs=outputs, trap=trap)
     state = State.__new__(State)
     state.firings_by_node, state.firings, state.steps = (
