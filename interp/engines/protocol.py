@@ -10,6 +10,8 @@ import os
 from collections.abc import Sequence
 from typing import Any, Literal, NamedTuple, Protocol, TypeAlias
 
+import numpy.typing as npt
+
 from ...core.errors import Usage
 from ...core.frontend.trace.pytree import TreeDef
 from ...core.graph.graph import Graph
@@ -38,6 +40,15 @@ class Job(NamedTuple):
     program: Program | None = None
     is_ill_formed: bool = False
     """Whether the graph breaks rules and runs unchecked."""
+
+
+class PackedArrays(NamedTuple):
+    """Arrays that are consecutive arguments of a run, as generated code takes them."""
+
+    words: Sequence[int]
+    """For each array 0, the address of its elements, and its sizes."""
+    memory: Sequence[npt.NDArray[Any]]
+    """The arrays whose memory has the elements of all."""
 
 
 class RunOptions(NamedTuple):

@@ -21,8 +21,9 @@ from ...core import dtypes
 from ...core.errors import describe_class
 from ...core.frontend.eager.array import ConcreteArray
 from ...core.frontend.eager.variable import Variable
-from ...core.types import Type
-from ...core.value import literal
+from ...core.types import Type, type_of
+from ...core.value import Literal, literal
+from ..engines.protocol import PackedArrays
 from ..training.optimizers import Optimizer
 from .dataclass_fields import dataclass_of
 from .layouts import (
@@ -361,10 +362,17 @@ class ObjectTable:
         """Whether machine code has read the objects."""
         return self._walk is not None
 
-    def walked_vectors(self) -> Iterator[Any]:
+    def pack_vectors(self) -> PackedArrays:
         """The vectors of all fields, in the order of the plan, where machine code has read the objects."""
         assert self._walk is not None
-        return chain.from_iterable(self._walk.vectors)
+        return self._walk.pack_vectors()
+
+    def unpack(self, leaves: Iterable[Any]) -> list[Any]:
+        """Arguments of a program as values, where `pack_vectors` packs some."""
+        if self._walk is None:
+            return list(leaves)
+        vectors = [*chain.from_iterable(self._walk.vectors())]
+        return [leaf for each in leaves for leaf in (vectors if type(each) is PackedArrays else (each,))]
 
     def index(self, instance: Any, owner: type) -> int:
         """The index of an object of a class, which is added to the table if it is new; raises LayoutMiss for a list or
@@ -605,7 +613,7 @@ class ObjectTable:
     def allocation(self, key: AllocationKey) -> list[Any]:
         """The index of the first fresh object of a class, and the end of their range."""
         indices = self.fresh[key.owner]
-        return [np.int64(indices.start), np.int64(indices.stop)]
+        return [indices.start, indices.stop]
 
     def materialize(self, key: AllocationKey, end: int) -> None:
         """Create the objects that a run has taken: those before an index."""
@@ -670,7 +678,7 @@ class ObjectTable:
     def vectors(self, key: FieldKey) -> list[Any]:
         """The vectors of a field, one for each of its values; objects of other classes have zeros there."""
         if self._walk is not None and self._walk_plan is not None:
-            return self._walk.vectors[self._walk_plan.positions[key]]
+            return self._walk.vectors()[self._walk_plan.positions[key]]
         layout, column, rows = self.layouts[key], self.columns[key], self.rows.get(key.owner, [])
         if isinstance(layout, NumberLayout):
             classes = {*map(type, column)}
@@ -735,7 +743,9 @@ class ObjectTable:
     def class_numbers(self, numbers: Mapping[type, int]) -> Any:
         """The number of the class of each object."""
         if self._walk is not None and self._walk_plan is not None:
-            return np.array([numbers.get(owner, -1) for owner in self._walk_plan.classes], np.int64)[self._walk.classes]
+            return np.array([numbers.get(owner, -1) for owner in self._walk_plan.classes], np.int64)[
+                self._walk.class_numbers
+            ]
         return np.array([numbers[owner] for owner in self.classes], np.int64)
 
     def decode(self, layout: Layout, leaves: Iterator[Any]) -> Any:
@@ -750,7 +760,9 @@ class ObjectTable:
                 index = int(next(leaves))
                 return None if index < 0 else self.objects[index]
             case ArrayLayout():
-                return ConcreteArray(literal(next(leaves)))
+                value = next(leaves)
+                is_value = isinstance(value, np.ndarray) and value.ndim and not value.flags.writeable
+                return ConcreteArray(Literal(value, type_of(value)) if is_value else literal(value))
             case StaticLayout(static):
                 return self.static_objects[static]
             case TupleLayout(items, kind):
@@ -774,7 +786,7 @@ class ObjectTable:
     def _rows_of(self, owner: type) -> Sequence[int]:
         """The indices of the objects of a class."""
         if self._walk is not None and self._walk_plan is not None:
-            rows: list[int] = np.flatnonzero(self._walk.classes == self._walk_plan.classes[owner]).tolist()
+            rows: list[int] = np.flatnonzero(self._walk.class_numbers == self._walk_plan.classes[owner]).tolist()
             return rows
         return self.rows.get(owner, [])
 
@@ -831,7 +843,8 @@ class ObjectTable:
 
     def decode_row(self, key: FieldKey, vectors: Sequence[Any], row: int) -> Any:
         """The Python value of a row of a field."""
-        return self.decode(self.layouts[key], iter([part[row] for part in vectors]))
+        leaves = [part[row] if part.ndim == 1 else part[row].copy() for part in vectors]  # a view would keep all rows
+        return self.decode(self.layouts[key], iter(leaves))
 
     def list_changes(
         self, owner: type, before: Mapping[str, Sequence[Any]], after: Mapping[str, Sequence[Any]]

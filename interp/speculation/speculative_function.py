@@ -238,7 +238,8 @@ class SpeculativeGraph:
         return [key for key in self.generation.keys if not isinstance(key, FieldKey)]
 
     def encode(self, roots: dict[str, Any]) -> tuple[ObjectTable, list[Any]]:
-        """The objects of a call, and the arguments of the program; raises LayoutMiss if a value has another layout."""
+        """The objects of a call, and the arguments of the program, of which the table may pack some; raises LayoutMiss
+        if a value has another layout."""
         texts = self.generation.requirements.texts
         table = ObjectTable(self.fields, self.absent_names, self.room, self.allocations, texts, self.find_plan())
         leaves: list[Any] = []
@@ -260,7 +261,7 @@ class SpeculativeGraph:
         if requirements.needs_rows:
             leaves.append(table.class_rows())
         if table.is_walked:
-            leaves += table.walked_vectors()
+            leaves.append(table.pack_vectors())
         for key in self.keys_after_fields if table.is_walked else self.generation.keys:
             if type(key) is FieldKey:
                 leaves += table.vectors(key)
@@ -278,7 +279,7 @@ class SpeculativeGraph:
         result = [next(remaining) for _ in main.result.types]
         if not assigned:
             return table.decode(main.result, iter(result)), []
-        before: dict[HeapKey, list[Any]] = dict(self._split(leaves))
+        before: dict[HeapKey, list[Any]] = dict(self._split(table.unpack(leaves)))
         changed = {key: [next(remaining) for _ in range(count)] for key, count in self.value_counts if key in assigned}
         after = {**before, **changed}
         for key in self.allocations:
@@ -581,9 +582,11 @@ class SpeculativeFunction(SpeculativeFunctionBase):
             if resolve_engine(self.engine) in ("auto", "compiled"):
                 results = run_quickly(graph.job, graph.traced.all_arguments(leaves))
             if results is None:
+                leaves = table.unpack(leaves)
                 outcome = self.last_outcome = self._execute(graph, leaves)
                 while self._grow_room(graph, table, outcome):
                     table, leaves = graph.encode(roots)
+                    leaves = table.unpack(leaves)
                     outcome = self.last_outcome = self._execute(graph, leaves)
                 if isinstance(outcome.error, Exhausted) and outcome.error.limit == "interrupt":
                     raise KeyboardInterrupt from outcome.error

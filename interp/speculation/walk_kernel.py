@@ -42,16 +42,22 @@ HEADER = (
     "value_name",
     "type_name",
     "head_bytes",
+    "row_count",
+    "slots",
+    "slot_words",
 )
 """The words of a plan's header: the number of classes; the addresses of objects, of the classes of numbers, dicts and
-concrete arrays and NumPy's, and of the names of an array's slots; and the size of the head of an object."""
+concrete arrays and NumPy's, and of the names of an array's slots; the size of the head of an object; the number of rows
+of words; and the position and number of the words in the plan for which a walk returns vectors as arguments: for each
+vector 0, and room for its address, then its sizes, of which the walk fills the first."""
 CLASS_COUNT, NONE, TRUE, INT_CLASS, FLOAT_CLASS, BOOL_CLASS = range(6)
-DICT_CLASS, ARRAY_CLASS, NUMPY_CLASS, VALUE_NAME, TYPE_NAME, HEAD = range(6, len(HEADER))
+DICT_CLASS, ARRAY_CLASS, NUMPY_CLASS, VALUE_NAME, TYPE_NAME, HEAD, ROW_COUNT, SLOTS, SLOT_WORDS = range(6, len(HEADER))
 CLASS_WORDS = 5
 """The words of a class: its address, the positions of its fields and of the names that its instances must not have in
 the plan, each with their number."""
-FIELD_WORDS = 5
-"""The words of a field: its kind, its name, its vector, and two that depend on the kind. A reference has a bit for
+FIELD_WORDS = 6
+"""The words of a field: its kind, its name, its vector, two that depend on the kind, and the position of its vector
+among the arguments. A reference has a bit for
 each class that it may refer to, and whether it may be None; an array has its type and the bytes of its elements; a
 constant has its address."""
 MAX_INTEGER = 2**62
@@ -121,7 +127,7 @@ def _copy_array(plan, field, value, target):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _read_number(plan, kind, value, owner, words, floats, vector, position):  # type: ignore[no-untyped-def]
+def _read_number(plan, kind, value, owner, words, vector, position):  # type: ignore[no-untyped-def]
     """Write a number into a vector; returns whether it is of the planned class and size."""
     if kind == INTEGER and owner == plan[INT_CLASS]:
         integer = _to_integer(value)
@@ -131,16 +137,16 @@ def _read_number(plan, kind, value, owner, words, floats, vector, position):  # 
             words[vector, position] = integer
             return True
     elif kind == FLOAT and owner == plan[FLOAT_CLASS]:
-        floats[vector, position] = _to_float(value)
+        words.view(np.float64)[vector, position] = _to_float(value)
         return True
     elif kind == BOOLEAN and owner == plan[BOOL_CLASS]:
-        words[vector, position] = value == plan[TRUE]
+        words.view(np.uint8)[vector, position] = value == plan[TRUE]
         return True
     return False
 
 
 @kernel
-def _follow(plan, objects, namespaces, count, outside, table, words, floats, base, offsets, capacities, row_counts):  # type: ignore[no-untyped-def]
+def _follow(plan, objects, namespaces, count, outside, table, words, base, offsets, capacities, row_counts):  # type: ignore[no-untyped-def]
     """`walk`, without clearing errors of Python.
 
     The list of objects is a worklist: an object that a reference leads to for the first time is appended. The table has
@@ -204,44 +210,65 @@ def _follow(plan, objects, namespaces, count, outside, table, words, floats, bas
                 target = base + offsets[vector] + row * plan[field + 4]
                 if owner != plan[ARRAY_CLASS] or not _copy_array(plan, field, value, target):
                     return UNPLANNED
-            elif kind != CONSTANT and not _read_number(plan, kind, value, owner, words, floats, vector, position):
+            elif kind != CONSTANT and not _read_number(plan, kind, value, owner, words, vector, position):
                 return UNPLANNED
         position += 1
     return count
 
 
 @kernel
-def walk(plan, objects, namespaces, count, outside, table, words, floats, base, offsets, capacities, row_counts):  # type: ignore[no-untyped-def]
+def _pack(plan, count, words_address, row_bytes, base, offsets, row_counts, slots):  # type: ignore[no-untyped-def]
+    """Write the vectors of all fields as arguments: for each 0, its address, and its sizes."""
+    for word in range(plan[SLOT_WORDS]):
+        slots[word] = plan[plan[SLOTS] + word]
+    for number in range(plan[CLASS_COUNT]):
+        entry = len(HEADER) + CLASS_WORDS * number
+        for field in range(plan[entry + 1], plan[entry + 1] + FIELD_WORDS * plan[entry + 2], FIELD_WORDS):
+            kind, vector, slot = plan[field], plan[field + 2], plan[field + 5]
+            if kind == ARRAY:
+                slots[slot + 1], slots[slot + 2] = base + offsets[vector], row_counts[number]
+            elif kind not in (CONSTANT, ABSENT):
+                slots[slot + 1], slots[slot + 2] = words_address + row_bytes * vector, count
+
+
+@kernel
+def walk(plan, objects, namespaces, count, outside, memory, size, base, offsets, capacities):  # type: ignore[no-untyped-def]
     """Follow the references of the first `count` of a list of objects, and append the objects that they lead to, and
     to the list `namespaces` the dicts of the attributes of all.
 
-    Row 0 of `words` has the number of the class of each object, row 1 its number among those of its class; the other
-    rows are vectors of fields. `floats` are the same words as floats. The vectors of arrays begin at `base`, each at
-    its offset; they have a row for each object of their class. `outside` has the addresses of dicts with variables
-    that the program reads. `table` is a hash table of free slots. `row_counts`, zeros, receive the numbers of the
-    objects of each class, which have `capacities`.
+    `memory` is zeros, but for the first row. It has rows of `size` words, then a word for each class, the slots, and a
+    hash table. Row 0 has the number of the class of each object, row 1 its number among those of its class; the other
+    rows are vectors of fields, of which those of bools have a byte for each object. The words of the classes receive
+    the numbers of their objects, which have `capacities`. The vectors of arrays begin at the address `base`, each at
+    its offset; they have a row for each object of their class. `outside` has the addresses of dicts with variables that
+    the program reads.
 
-    Returns the number of objects; UNPLANNED; TOO_SMALL if `words` or `table` are; or TOO_SMALL - 1 - k if there are
-    more objects of class k.
+    Returns the number of objects; UNPLANNED; TOO_SMALL if `memory` is; or TOO_SMALL - 1 - k if there are more objects
+    of class k.
     """
-    result = _follow(
-        plan, objects, namespaces, count, outside, table, words, floats, base, offsets, capacities, row_counts
-    )
+    words_end = plan[ROW_COUNT] * size
+    slots_begin = words_end + plan[CLASS_COUNT]
+    table_begin = slots_begin + plan[SLOT_WORDS]
+    words = memory[:words_end].reshape((plan[ROW_COUNT], size))
+    row_counts, table = memory[words_end:slots_begin], memory[table_begin:].reshape((-1, 2))
+    result = _follow(plan, objects, namespaces, count, outside, table, words, base, offsets, capacities, row_counts)
     if _get_error() != 0:
         _clear_error()
         return UNPLANNED
+    if result >= 0:
+        slots = memory[slots_begin:table_begin]
+        _pack(plan, result, memory.ctypes.data, 8 * size, base, offsets, row_counts, slots)
     return result
 
 
 _TEXT = f"""\
 # {blake2b(Path(__file__).read_bytes()).hexdigest()}
-from numba import float64, int64, njit
+from numba import int64, njit
 from {__package__} import walk_kernel
-@njit(int64(int64[::1], int64, int64, int64, int64[::1], int64[:, ::1], int64[:, ::1], float64[:, ::1], int64,
- int64[::1], int64[::1], int64[::1]), cache=True, error_model="numpy", no_cfunc_wrapper=True)
-def walk(plan, objects, namespaces, count, outside, table, words, floats, base, offsets, capacities, rows):
- return walk_kernel.walk(
-  plan, objects, namespaces, count, outside, table, words, floats, base, offsets, capacities, rows)
+@njit(int64(int64[::1], int64, int64, int64, int64[::1], int64[::1], int64, int64, int64[::1], int64[::1]),
+ cache=True, error_model="numpy", no_cfunc_wrapper=True)
+def walk(plan, objects, namespaces, count, outside, memory, size, base, offsets, capacities):
+ return walk_kernel.walk(plan, objects, namespaces, count, outside, memory, size, base, offsets, capacities)
 """
 TASK = CompileTask("walk_kernel", module_text=_TEXT)
 """What a compiler process needs to compile the walk. The machine code depends on the text of this file, too."""

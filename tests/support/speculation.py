@@ -8,11 +8,14 @@ import io
 from collections.abc import Callable, Sequence
 from types import CellType, FunctionType
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 import tagloom
 from tagloom.core.frontend.eager.array import ConcreteArray
-from tagloom.interp.speculation.speculative_function import INTERNAL_ERROR, SpeculativeFunction
+from tagloom.core.value import borrow
+from tagloom.interp.outcome.outcome import Outcome
+from tagloom.interp.speculation.speculative_function import INTERNAL_ERROR, SpeculativeFunction, SpeculativeGraph
 
 from .object_scenarios import Decorator, ObjectScenario
 
@@ -155,6 +158,20 @@ def describe_state(*roots: Any) -> list[Any]:
     return [describe_one(root) for root in roots]
 
 
+_execute = SpeculativeFunction._execute
+
+
+def _execute_checked(function: SpeculativeFunction, graph: SpeculativeGraph, leaves: Sequence[Any]) -> Outcome:
+    """Run a graph with arguments that must be values of the types of its parameters, since machine code takes them
+    unchecked."""
+    assert graph.traced.program is not None
+    parameters = graph.traced.program.main.body.parameters
+    for argument, parameter in zip(graph.traced.all_arguments(leaves), parameters, strict=True):
+        value = borrow(argument, parameter.type)
+        assert value is argument or (type(value) is type(argument) and np.ndim(value) == 0), parameter
+    return _execute(function, graph, leaves)
+
+
 def run_speculated(
     make: ObjectScenario,
     context: Callable[[int], contextlib.AbstractContextManager[Any]] = lambda position: contextlib.nullcontext(),
@@ -172,5 +189,6 @@ def run_speculated(
         counts.append(functions[0].counts.python)
         return context(position)
 
-    seen = run_calls(make, speculate, enter)
+    with patch.object(SpeculativeFunction, "_execute", _execute_checked):
+        seen = run_calls(make, speculate, enter)
     return seen, functions[0], [*counts, functions[0].counts.python]

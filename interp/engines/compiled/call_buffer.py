@@ -46,6 +46,7 @@ from ..jit.state import (
     TAPE_NEXT,
 )
 from ..limits import recent_resident_memory, statm_file
+from ..protocol import PackedArrays
 
 Words: TypeAlias = ctypes.Array[ctypes.c_int64]
 _STRUCT_CODES = {"b": "q", "i": "q", "u": "Q", "f": "d"}
@@ -173,7 +174,7 @@ class CallBuffer:
     """The memory of one run; jit.state defines the words of its state. Results and arguments follow the state, so that
     a run allocates memory once. The steps of a tag, of at most `depth` levels, are in a separate block."""
 
-    def __init__(self, arguments: Sequence[Value], layout: CallLayout, depth: int, seed: int) -> None:
+    def __init__(self, arguments: Sequence[Value | PackedArrays], layout: CallLayout, depth: int, seed: int) -> None:
         self._layout = layout
         self.is_stop_requested = False
         """Whether a stop was requested. Results are meaningless after that: loops over elements exit early, and ops
@@ -191,6 +192,9 @@ class CallBuffer:
             if isinstance(argument, np.ndarray):  # it has no reference count
                 self.borrowed_arguments.append(argument)
                 packed += (0, data_address(argument), *argument.shape)
+            elif type(argument) is PackedArrays:
+                self.borrowed_arguments += argument.memory
+                packed += argument.words
             else:
                 packed.append(argument.item() if isinstance(argument, np.generic) else argument)
         layout.arguments.pack_into(self.state, 8 * layout.arguments_begin, *packed)

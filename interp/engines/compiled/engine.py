@@ -17,7 +17,7 @@ from ..fast.engine import run_on_one_core
 from ..interrupt import import_slowly, interrupt_at_once
 from ..jit.cache import numba_unavailable
 from ..jit.compiler_process import Compilation
-from ..protocol import Job, RunOptions
+from ..protocol import Job, PackedArrays, RunOptions
 from .support import unsupported_option, unsupported_program
 
 
@@ -68,13 +68,14 @@ def has_machine_code(program: Program | None) -> bool:
     return is_compiled is not None and is_compiled(program)
 
 
-def run_quickly(job: Job, arguments: Sequence[object]) -> tuple[Value, ...] | None:
-    """The results of a run on the calling thread, without an outcome, which takes half of the time of a small run.
-    Returns None if the machine code of the program is not in memory, may take long, or did not return: then an engine
-    must run the job. Raises KeyboardInterrupt at Ctrl-C."""
+def run_quickly(job: Job, arguments: Sequence[Value | PackedArrays]) -> tuple[Value, ...] | None:
+    """The results of a run on the calling thread, without an outcome, which takes half of the time of a small run. The
+    arguments must be values of the types of the program's parameters: they are not checked. Returns None if the machine
+    code of the program is not in memory, may take long, has effects, or did not return: then an engine must run the
+    job. Raises KeyboardInterrupt at Ctrl-C."""
     if job.program is None or not has_machine_code(job.program):
         return None
-    results: tuple[Value, ...] | None = _run_module().run_quickly(job.program, job.graph, arguments)
+    results: tuple[Value, ...] | None = _run_module().run_quickly(job.program, arguments)
     return results
 
 

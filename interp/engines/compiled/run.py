@@ -51,6 +51,7 @@ from ..jit.state import (
     PARALLEL_MIN_ELEMENTS,
 )
 from ..limits import LimitMonitor, Limits, depth_error, external_limit_error, recent_resident_memory, resolve_limits
+from ..protocol import PackedArrays
 from ..reference import admit_arguments, default_structure
 from . import call_buffer, codegen, watchdog
 from .call_buffer import CallBuffer, CallLayout, call_layout
@@ -254,16 +255,17 @@ def run_compiled(
     return outcome
 
 
-def run_quickly(program: Program, graph: Graph, arguments: Sequence[object]) -> tuple[Value, ...] | None:
-    """The results of a program whose last run was quick, within the default limits. Returns None where `run_compiled`
-    must run it, or run it again: it is not quick, or this run did not return.
+def run_quickly(program: Program, arguments: Sequence[Value | PackedArrays]) -> tuple[Value, ...] | None:
+    """The results of a program whose last run was quick, within the default limits. The arguments must be values of the
+    types of its parameters: to check them takes as long as a small run. Returns None where `run_compiled` must run it,
+    or run it again: it is not quick, it has effects, which need copies of the arguments, or this run did not return.
 
-    Raises Usage where the arguments do not fit, and KeyboardInterrupt at Ctrl-C.
+    Raises KeyboardInterrupt at Ctrl-C.
     """
     compiled, limits = compile_program(program), resolve_limits(None)
-    if not may_run_on_caller(compiled, limits):
+    if compiled.has_effects or not may_run_on_caller(compiled, limits):
         return None
-    run = run_on_caller(compiled, admit_or_borrow(compiled, graph, arguments), limits, 0)
+    run = run_on_caller(compiled, arguments, limits, 0)
     if run is None:
         return None
     buffer = run.buffer
@@ -298,7 +300,7 @@ class FinishedRun(NamedTuple):
 
 
 def begin_run(
-    compiled: CompiledProgram, arguments: Sequence[Value], limits: Limits, seed: int
+    compiled: CompiledProgram, arguments: Sequence[Value | PackedArrays], limits: Limits, seed: int
 ) -> tuple[CallBuffer, Callable[[], None]]:
     """The call buffer of a new run, and the function that runs it."""
     depth = min(limits.depth, MAX_DEPTH)
@@ -327,7 +329,7 @@ def may_run_on_caller(compiled: CompiledProgram, limits: Limits) -> bool:
 
 
 def run_on_caller(
-    compiled: CompiledProgram, arguments: Sequence[Value], limits: Limits, seed: int
+    compiled: CompiledProgram, arguments: Sequence[Value | PackedArrays], limits: Limits, seed: int
 ) -> FinishedRun | None:
     """Run on the calling thread: switching to another thread and back takes longer than a small program. Returns None
     if the run was stopped, since it took too long or too much stack, and must start again; its results are

@@ -17,6 +17,7 @@ from support.twins.broken_twin import broken
 from tagloom.core.frontend.eager.array import ConcreteArray
 from tagloom.core.types import Type
 from tagloom.core.value import Literal
+from tagloom.interp.engines.compiled.call_buffer import interface_address
 from tagloom.interp.speculation import speculative_function, walk_kernel
 from tagloom.interp.speculation.heap import FieldKey, LayoutMiss, ObjectTable
 from tagloom.interp.speculation.layouts import MISSING, ArrayLayout, ConstantLayout, NumberLayout, ReferenceLayout
@@ -138,6 +139,14 @@ def make_objects(seed: int) -> tuple[Any, list[Leaf]]:
     return Branch(nodes[-1], leaves[0]), leaves
 
 
+def check_packed_vectors(table: ObjectTable) -> None:
+    """Machine code gets the vectors that other code reads: their addresses, and their sizes."""
+    packed = table.pack_vectors()
+    vectors = table.unpack([packed])
+    words = [word for each in vectors for word in (0, interface_address(each), *each.shape)]
+    assert packed.words == words
+
+
 def read(root: Any, plan: WalkPlan | None) -> tuple[list[Any], ...] | None:
     """The objects that a table has, their classes, and the vectors of all fields; None if a value does not fit."""
     table = ObjectTable(FIELDS, ABSENT_NAMES, plan=plan)
@@ -148,6 +157,8 @@ def read(root: Any, plan: WalkPlan | None) -> tuple[list[Any], ...] | None:
     except LayoutMiss:
         return None
     assert plan is None or table.is_walked
+    if table.is_walked:
+        check_packed_vectors(table)
     numbers = table.class_numbers({Leaf: 5, Branch: 7}).tolist()
     return [*map(id, table.objects)], numbers, table.class_rows().tolist(), vectors
 
@@ -213,7 +224,8 @@ def test_walks_keep_what_they_read() -> None:
     walk = plan.walk([leaf], [Leaf], ())
     assert walk is not None
     positions = [plan.positions[FieldKey(Leaf, name)] for name in ("count", "weight")]
-    assert [walk.vectors[position][0].tolist() for position in positions] == [[3], [weight]]
+    vectors = walk.vectors()
+    assert [vectors[position][0].tolist() for position in positions] == [[3], [weight]]
     assert vars(leaf) == {}
 
 
@@ -242,13 +254,12 @@ def test_nested_walks() -> None:
 
 
 def _share_room(patch: MonkeyPatch) -> None:
-    sound = WalkPlan._reader
+    sound = WalkPlan.read_vector
 
-    def reader(plan: WalkPlan, key: Any, layout: Any) -> Any:
-        read = sound(plan, key, layout)
-        return lambda count, words, arrays, _, rows: read(count, words, arrays, plan._room, rows)
+    def read_vector(plan: WalkPlan, key: Any, room: Any, *memory: Any) -> Any:
+        return sound(plan, key, plan._room, *memory)
 
-    patch.setattr(WalkPlan, "_reader", reader)
+    patch.setattr(WalkPlan, "read_vector", read_vector)
 
 
 @pytest.mark.full
@@ -285,6 +296,11 @@ def _change_references(detail: int, value: int) -> Callable[[list[int], int], No
     return change
 
 
+def _mix_vectors(words: list[int], entry: int) -> None:
+    for number in range(words[entry + 2]):
+        words[words[entry + 1] + walk_kernel.FIELD_WORDS * number + 5] = 0
+
+
 def _forget_variables(patch: MonkeyPatch) -> None:
     sound = WalkPlan.walk
     patch.setattr(WalkPlan, "walk", lambda plan, objects, classes, outside: sound(plan, objects, classes, ()))
@@ -295,6 +311,7 @@ TWINS = {
     "references may be to any class": _change_words(_change_references(3, 3)),
     "all references may be None": _change_words(_change_references(4, 1)),
     "dicts of variables are not known": _forget_variables,
+    "machine code gets other vectors": _change_words(_mix_vectors),
 }
 
 

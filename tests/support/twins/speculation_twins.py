@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any, NamedTuple
 
+import numpy as np
 from pytest import MonkeyPatch
 from tagloom.interp.speculation import arithmetic, containers, handlers, heap, library, speculative_function, staging
 from tagloom.interp.speculation.generation import Generation
@@ -374,6 +375,11 @@ def _quotients_that_are_not_rounded(patch: MonkeyPatch) -> None:
     patch.setitem(arithmetic._OPS, "FloorDiv", "divide")
 
 
+def _arguments_of_other_types(patch: MonkeyPatch) -> None:
+    sound = ObjectTable.allocation
+    patch.setattr(ObjectTable, "allocation", lambda table, key: [np.int64(number) for number in sound(table, key)])
+
+
 OBJECT_TWINS = {
     "checks pass for all values": Twin(_checks_pass_for_all_values, "item_popped_before_it_is_written"),
     "loops go on after a raise": Twin(_loops_go_on_after_a_raise, "raised_in_a_loop_over_a_tuple"),
@@ -396,6 +402,7 @@ OBJECT_TWINS = {
     "dropped options unchecked": Twin(_dropped_options_unchecked, "union_with_none"),
     "whole lists as parts": Twin(_whole_lists_as_parts, "parts_of_lists_of_objects"),
     "first items under an index": Twin(_first_items_under_an_index, "item_of_a_tuple_that_may_be_missing"),
+    "arguments of other types": Twin(_arguments_of_other_types, "tree_copy"),
     "quotients that are not rounded": Twin(_quotients_that_are_not_rounded, "quotients_of_ints_and_floats"),
 }
 """Twins that scenarios and edge cases of objects show."""
