@@ -13,7 +13,7 @@ from ...core.errors import with_article
 from ...core.frontend.eager.array import ConcreteArray
 from ...core.frontend.eager.variable import Variable
 from ..training.optimizers import Optimizer
-from .heap import is_object
+from .heap import attributes_of, is_object
 
 TOLERANCE = 1e-9
 """The largest relative difference of equal floats: the last bits of arrays depend on the engine."""
@@ -74,7 +74,7 @@ def _parts(value: Any, place: str) -> dict[str, Any] | None:
     if type(value) is Variable:
         return {f"{place}.value": value._resource.value}
     if is_object(value) or issubclass(type(value), Optimizer):
-        return {f"{place}.{name}": item for name, item in value.__dict__.items() if name != "_names"}
+        return {f"{place}.{name}": item for name, item in attributes_of(value).items() if name != "_names"}
     return None
 
 

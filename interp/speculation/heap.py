@@ -11,8 +11,10 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
+from functools import partial
 from itertools import chain
-from types import CellType, GetSetDescriptorType, MappingProxyType
+from operator import attrgetter
+from types import CellType, GetSetDescriptorType, MappingProxyType, MemberDescriptorType
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -185,8 +187,50 @@ def place_names(static: StaticObject, instance: Any, words: set[str]) -> list[st
 
 
 def attributes_of(instance: Any) -> dict[Any, Any]:
-    """The attributes of an object; a dict has its items."""
-    return instance if type(instance) is dict else instance.__dict__
+    """The attributes of an object, in a dict of their own if the object has slots; a dict has its items."""
+    if type(instance) is dict:
+        return instance
+    return _attribute_reader(type(instance))(instance)
+
+
+def _attribute_reader(owner: type) -> Callable[[Any], dict[Any, Any]]:
+    """What reads the attributes of the instances of a class."""
+    slots = slots_of(owner)
+    return _get_dict if has_dict(owner) and not slots else partial(_read_slots, slots)
+
+
+_get_dict: Callable[[Any], dict[Any, Any]] = attrgetter("__dict__")
+
+
+def _read_slots(slots: Mapping[str, MemberDescriptorType], instance: Any) -> dict[Any, Any]:
+    """The attributes of an object with slots."""
+    own = getattr(instance, "__dict__", {})
+    attributes = {name: value for name, value in own.items() if name not in slots}
+    for name, slot in slots.items():
+        try:
+            attributes[name] = slot.__get__(instance)
+        except AttributeError:  # not assigned
+            continue
+    return attributes
+
+
+def slots_of(owner: type) -> dict[str, MemberDescriptorType]:
+    """The slots of the instances of a class, by name, which it or a base lists in `__slots__`; none if another class
+    attribute of the same name hides it."""
+    bases = owner.__mro__[:-1]
+    if not any("__slots__" in base.__dict__ for base in bases):
+        return {}
+    members = {name: (base, member) for base in reversed(bases) for name, member in base.__dict__.items()}
+    return {
+        name: member
+        for name, (base, member) in members.items()
+        if type(member) is MemberDescriptorType and member.__objclass__ is base and member.__name__ == name
+    }
+
+
+def has_dict(owner: type) -> bool:
+    """Whether the instances of a class have a `__dict__`."""
+    return owner.__dictoffset__ != 0
 
 
 def places_of(place: object) -> Iterator[PlaceKey]:
@@ -262,9 +306,7 @@ def class_problem(owner: type) -> str | None:
     for base in owner.__mro__[:-1]:
         if not base.__flags__ & 1 << 9:  # Py_TPFLAGS_HEAPTYPE: the class comes from a class statement
             return f"{owner.__qualname__} derives from {base.__qualname__}"
-        if "__slots__" in base.__dict__:
-            return f"{base.__qualname__} has __slots__"
-    if not isinstance(static_attribute(owner, "__dict__"), GetSetDescriptorType):
+    if has_dict(owner) and not isinstance(static_attribute(owner, "__dict__"), GetSetDescriptorType):
         return f"{owner.__qualname__} has a __dict__ of its own"
     for name, plain in zip(SPECIAL_ATTRIBUTES, _PLAIN_SPECIALS, strict=True):
         if static_attribute(owner, name) is not plain and dataclass_of(owner, name) is None:
@@ -455,7 +497,9 @@ class ObjectTable:
         instance, and share no dict."""
         if type(value) is not static.owner or (type(value) is list and len(value) != static.size):
             return False
-        ids = [id(value)] if type(value) in (list, dict, Variable) else [id(value), id(value.__dict__)]
+        ids = [id(value)]
+        if has_dict(type(value)) and type(value) is not Variable:
+            ids.append(id(value.__dict__))
         if any(self._static_by_id.get(identity, static) != static or identity in self.indices for identity in ids):
             return False
         if self.static_objects.setdefault(static, value) is not value:
@@ -526,11 +570,12 @@ class ObjectTable:
             self.keys.setdefault(key.owner, []).append(key)
         objects, classes, indices, get = self.objects, self.classes, self.indices, dict.get
         plans: dict[type, FollowPlan] = {}
-        is_pool, last_owner, count = False, None, len(objects)
+        read_attributes, is_pool, last_owner, count = _get_dict, False, None, len(objects)
         for position, instance in enumerate(objects):  # a worklist: the loop appends to it
             owner = classes[position]
             if owner is not last_owner:
                 last_owner, is_pool = owner, issubclass(owner, Pool)
+                read_attributes = _attribute_reader(owner)
                 if owner not in plans:
                     plans[owner] = self._plan(owner)
                 add_row, dicts, references, nested_keys, _ = plans[owner]
@@ -539,7 +584,7 @@ class ObjectTable:
                 self._follow_list(instance, owner)
                 count = len(objects)
                 continue
-            attributes = instance if is_pool else instance.__dict__
+            attributes = instance if is_pool else read_attributes(instance)
             dicts.append(attributes)
             for key, name, target_classes, is_optional, add in references:
                 value = get(attributes, name, UNASSIGNED)
@@ -564,7 +609,7 @@ class ObjectTable:
                     raise LayoutMiss(f"{owner.__qualname__}.{name}", "an attribute of the class", "one of the instance")
             for key in plan.columns:
                 self._encode_column(key, plan.dicts)
-        self._check_namespaces({owner: plan.dicts for owner, plan in plans.items()}, outside)
+        self._check_namespaces({owner: self._namespaces(owner, plan) for owner, plan in plans.items()}, outside)
         for allocation in self.allocations:
             self._allocate(allocation)
 
@@ -621,6 +666,12 @@ class ObjectTable:
         self.fresh[owner] = range(indices.start, end)
         for index in self.fresh[owner]:
             self.objects[index] = owner.python_class() if issubclass(owner, Pool) else object.__new__(owner)
+
+    def _namespaces(self, owner: type, plan: FollowPlan) -> Sequence[dict[Any, Any]]:
+        """The dicts that objects of a class have themselves."""
+        if issubclass(owner, Pool) or _attribute_reader(owner) is _get_dict:
+            return plan.dicts
+        return [self.objects[row].__dict__ for row in self.rows[owner]] if has_dict(owner) else []
 
     def _check_namespaces(self, dicts: Mapping[type, Sequence[dict[Any, Any]]], containers: Iterable[int]) -> None:
         """Raises LayoutMiss where one dict has the attributes of two objects, or is itself an object, or has variables
@@ -1114,4 +1165,4 @@ def _contents(value: Any, key: FieldKey) -> Sequence[Any]:
     """The values that an object has under a key: one, or all items of a list."""
     if type(value) is list:
         return value if key.is_items else ()
-    return (dict.get(value if type(value) is dict else value.__dict__, key.name, UNASSIGNED),)
+    return (dict.get(attributes_of(value), key.name, UNASSIGNED),)

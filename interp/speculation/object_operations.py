@@ -14,7 +14,7 @@ from ..training.optimizers import Optimizer
 from . import containers, library, static_containers, training
 from .arithmetic import as_kind
 from .dataclass_fields import MISSING_DEFAULT, Field, dataclass_fields
-from .heap import FieldKey, VariableKey, class_problem, static_attribute
+from .heap import FieldKey, VariableKey, class_problem, has_dict, slots_of, static_attribute
 from .layouts import (
     MISSING,
     NONE,
@@ -179,8 +179,11 @@ class ObjectOperations(ProgramFunctions):
 
     def require_member(self, owner: type, name: str) -> Any:
         """The attribute of a class that has the name of an attribute of instances: a descriptor, a function, a
-        variable, whose value may change, or UNASSIGNED."""
+        variable, whose value may change, or UNASSIGNED, also for a slot."""
         member = static_attribute(owner, name, UNASSIGNED)
+        if member is not UNASSIGNED and slots_of(owner).get(name) is member:
+            self.require_class_value(owner, name)
+            return UNASSIGNED
         if member is UNASSIGNED or isinstance(member, FunctionType) or _is_data_descriptor(member):
             return self.require_class_value(owner, name)
         self.requirements.class_variables.add((owner, name))
@@ -201,6 +204,8 @@ class ObjectOperations(ProgramFunctions):
                     self.call_python(member.fset, [instance, value], {}, node)
                     return NONE_VALUE
                 raise NotSpeculable(f"{kind.__qualname__}.{name} is a descriptor")
+            if type(kind) is type and not has_dict(kind) and name not in slots_of(kind):
+                raise NotSpeculable(f"{kind.__qualname__} has no slot {name}")
             if issubclass(kind, Optimizer) and name != "rate":
                 raise NotSpeculable(f"{name} of an optimizer is assigned")
             if static_attribute(kind, "__setattr__") is not object.__setattr__ and not self.is_in_init:

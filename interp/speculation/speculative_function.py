@@ -51,7 +51,9 @@ from .heap import (
     PlaceKey,
     Room,
     VariableKey,
+    has_dict,
     places_of,
+    slots_of,
     static_attribute,
     write_list,
 )
@@ -217,9 +219,9 @@ class SpeculativeGraph:
         layouts = [*self.arguments.values(), *self.fields.values(), *self.variables.values()]
         owners = {key.owner: None for key in self.fields} | dict.fromkeys(self.absent_names)
         owners |= {owner: None for layout in layouts for reference in references(layout) for owner in reference.classes}
-        if self.allocations or any(issubclass(owner, Pool) for owner in owners) or len(owners) > MAX_WALKED_CLASSES:
+        if self.allocations or len(owners) > MAX_WALKED_CLASSES or not all(map(is_walkable, self.fields.values())):
             return None
-        if not all(map(is_walkable, self.fields.values())):
+        if any(issubclass(owner, Pool) or slots_of(owner) or not has_dict(owner) for owner in owners):
             return None
         return {owner: self.absent_names.get(owner, frozenset()) for owner in owners}
 

@@ -1205,5 +1205,146 @@ def quotients_of_ints_and_floats(speculate):
     ]
 
 
+@edge_case
+def slots_of_a_base(speculate):
+    class Point:
+        __slots__ = ("x", "y")
+
+        def __init__(self, x, y):
+            self.x, self.y = x, y
+
+    class Particle(Point):
+        __slots__ = ("speed",)
+
+    class Marked(Particle):
+        pass
+
+    @speculate
+    def move(particle, t):
+        particle.speed = 2.0 * t
+        particle.x += particle.speed
+        particle.y = particle
+        return Point(particle.x, t)
+
+    points = Particle(1.0, None), Marked(0.5, None)
+    return move, [(points[k // 2 % 2], k) for k in range(12)]
+
+
+@edge_case
+def slots_beside_shared_dicts(speculate):
+    class Base:
+        __slots__ = ("x",)
+
+    class Mixed(Base):
+        pass
+
+    @speculate
+    def change(a, b):
+        a.x += 1
+        b.y += a.x
+        return a.y
+
+    pairs = []
+    for k in range(12):
+        a, b = Mixed(), Mixed()
+        a.x, b.x, a.y, b.y = k, 0, 1, 2
+        if k > 6:
+            b.__dict__ = a.__dict__
+        pairs.append((a, b))
+    return change, pairs
+
+
+@edge_case
+def slots_that_are_not_assigned(speculate):
+    class Box:
+        __slots__ = ("content", "opened")
+
+    @speculate
+    def open_box(box):
+        box.opened = True
+        return box.content
+
+    boxes = [Box() for _ in range(12)]
+    for k, box in enumerate(boxes):
+        if k != 9:
+            box.content = k
+    return open_box, [(box,) for box in boxes]
+
+
+@edge_case
+def slot_with_two_names(speculate):
+    class Cell:
+        __slots__ = ("first",)
+
+    Cell.second = Cell.first
+
+    @speculate
+    def write(cell, n):
+        cell.first = n
+        cell.second = cell.first + 1
+        return cell.first
+
+    cell = Cell()
+    return write, [(cell, n) for n in range(10)]
+
+
+@edge_case
+def slot_that_a_class_hides(speculate):
+    class Base:
+        __slots__ = ("size",)
+
+    class Fixed(Base):
+        __slots__ = ()
+        size = 7
+
+    @speculate
+    def read(fixed, n):
+        return fixed.size + n
+
+    fixed = Fixed()
+    Base.size.__set__(fixed, 1)
+    return read, [(fixed, n) for n in range(10)]
+
+
+@edge_case
+def slot_that_is_removed(speculate):
+    class Item:
+        __slots__ = ("price",)
+
+    @speculate
+    def read(item, n):
+        return item.price * n
+
+    def calls():
+        item = Item()
+        item.price = 3
+        for n in range(12):
+            if n == 8:
+                del Item.price
+            yield item, n
+
+    return read, calls()
+
+
+@edge_case
+def slots_of_dataclasses(speculate):
+    @dataclass(slots=True)
+    class Order:
+        count: int
+        price: float = 2.5
+
+    @dataclass(frozen=True, slots=True)
+    class Receipt:
+        total: float
+
+    @speculate
+    def pay(order):
+        order.count += 1
+        return Receipt(order.count * order.price), Order(order.count)
+
+    order = Order(1)
+    return pay, [(order,) for _ in range(8)]
+
+
 ALL = {**SCENARIOS, **EDGE_CASES, **PROGRAMS, **STATEFUL_PROGRAMS, **EVERYDAY_PROGRAMS}
 """All scenarios, edge cases and programs by name."""

@@ -137,7 +137,9 @@ def describe_state(*roots: Any) -> list[Any]:
             return [(name, value.__dict__[name]) for name in names] if "<locals>" in value.__qualname__ else []
         if isinstance(value, FunctionType):
             return [value.__closure__, value.__defaults__]
-        return [type(value), *vars(value).items()] if hasattr(value, "__dict__") else []
+        slots = sorted({name for base in type(value).__mro__ for name in base.__dict__.get("__slots__", ())})
+        in_slots = [(name, getattr(value, name)) for name in slots if hasattr(value, name)]
+        return [type(value), *in_slots, *(vars(value).items() if hasattr(value, "__dict__") else ())]
 
     def describe_one(value: Any) -> Any:
         if isinstance(value, SpeculativeFunction):

@@ -363,7 +363,7 @@ def attributes_in_slots(speculate):
         pair.first, pair.second = pair.second + k, pair.first
         return pair.first
 
-    return turn, [(pair, k) for k in range(7)]
+    return turn, [(pair, k) for k in range(8)]
 
 
 @stateful_program

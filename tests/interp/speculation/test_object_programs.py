@@ -50,7 +50,6 @@ IN_PYTHON = {
     "methods_as_values": "bound methods as values",
     "growing_texts": "strings to which each trip of a loop adds",
     "deleted_attribute": "`del` of an attribute",
-    "attributes_in_slots": "`__slots__`",
     "attribute_of_a_descriptor": "a descriptor of a class of the program",
     "context_with_starred_exit": "an `__exit__` with a * parameter",
     "queue_that_is_full": "most calls raise at last",
@@ -60,7 +59,6 @@ IN_PYTHON = {
     "rate_as_a_property": "a call of `round`",
     "cache_in_an_object": "a dict with keys that are ints",
     "growth_by_powers": "a power of a float",
-    "points_in_slots": "`__slots__`",
     "votes_by_number": "a dict with keys that are ints",
     "bodies_with_forces": "an array that is made from a list",
 }

@@ -5,11 +5,21 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from types import MemberDescriptorType
 from typing import Any, NamedTuple
 
 import numpy as np
 from pytest import MonkeyPatch
-from tagloom.interp.speculation import arithmetic, containers, handlers, heap, library, speculative_function, staging
+from tagloom.interp.speculation import (
+    arithmetic,
+    containers,
+    handlers,
+    heap,
+    library,
+    object_operations,
+    speculative_function,
+    staging,
+)
 from tagloom.interp.speculation.generation import Generation
 from tagloom.interp.speculation.heap import LIMIT, AllocationKey, ObjectTable
 from tagloom.interp.speculation.layouts import ConstantLayout, NumberLayout, UnionLayout, zero_leaves
@@ -380,6 +390,19 @@ def _arguments_of_other_types(patch: MonkeyPatch) -> None:
     patch.setattr(ObjectTable, "allocation", lambda table, key: [np.int64(number) for number in sound(table, key)])
 
 
+def _slots_by_any_name(patch: MonkeyPatch) -> None:
+    def slots_of(owner: type) -> dict[str, Any]:
+        members = [item for base in reversed(owner.__mro__[:-1]) for item in base.__dict__.items()]
+        return {name: member for name, member in members if type(member) is MemberDescriptorType}
+
+    patch.setattr(heap, "slots_of", slots_of)
+    patch.setattr(object_operations, "slots_of", slots_of)
+
+
+def _shared_dicts_beside_slots(patch: MonkeyPatch) -> None:
+    patch.setattr(ObjectTable, "_namespaces", lambda table, owner, plan: plan.dicts)
+
+
 OBJECT_TWINS = {
     "checks pass for all values": Twin(_checks_pass_for_all_values, "item_popped_before_it_is_written"),
     "loops go on after a raise": Twin(_loops_go_on_after_a_raise, "raised_in_a_loop_over_a_tuple"),
@@ -402,6 +425,8 @@ OBJECT_TWINS = {
     "dropped options unchecked": Twin(_dropped_options_unchecked, "union_with_none"),
     "whole lists as parts": Twin(_whole_lists_as_parts, "parts_of_lists_of_objects"),
     "first items under an index": Twin(_first_items_under_an_index, "item_of_a_tuple_that_may_be_missing"),
+    "slots by any name": Twin(_slots_by_any_name, "slot_with_two_names"),
+    "shared dicts beside slots": Twin(_shared_dicts_beside_slots, "slots_beside_shared_dicts"),
     "arguments of other types": Twin(_arguments_of_other_types, "tree_copy"),
     "quotients that are not rounded": Twin(_quotients_that_are_not_rounded, "quotients_of_ints_and_floats"),
 }
