@@ -10,6 +10,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial, reduce
 from typing import Any
 
 from ...core.errors import with_article
@@ -79,9 +80,33 @@ def _position(staging: Staging, pool: type, owner: StagedValue, index: StagedVal
 
 
 def _dict_key(pool: type, index: StagedValue) -> FieldKey:
-    if not isinstance(index.layout, ConstantLayout) or type(index.layout.value) is not str:
-        raise NotSpeculable("a key of a dict other than a constant string has no graph")
+    if not isinstance(index.layout, ConstantLayout) or type(index.layout.value) not in (str, int):
+        raise NotSpeculable("a key of a dict other than an int or a constant string has no graph")
     return FieldKey(pool, index.layout.value)
+
+
+def _choose_key(
+    staging: Staging,
+    pool: type,
+    index: StagedValue,
+    on_key: Callable[[FieldKey], StagedValue],
+    on_other_key: Callable[[Any], StagedValue | None],
+) -> StagedValue:
+    """Apply `on_key` to the key of a dict. A computed int is compared with each int that is a key of a dict of the
+    pool; for another one, `on_other_key` has the result, unless it asserts that there is none. It gets whether the key
+    is one of those."""
+    if isinstance(index.layout, ConstantLayout) or number_kind(index.layout) not in ("i", "b"):
+        return on_key(_dict_key(pool, index))
+    number, keys = arithmetic.as_kind(staging, index, "i"), staging.int_keys(pool)
+    are_equal = [staging.emit("equal", number, key.name) for key in keys]
+    otherwise = on_other_key(reduce(partial(staging.emit, "logical_or"), are_equal) if keys else False)
+
+    def choose_from(position: int) -> StagedValue:
+        if position == len(keys) - (otherwise is None):
+            return on_key(keys[position]) if otherwise is None else otherwise
+        return staging.branch(are_equal[position], lambda: on_key(keys[position]), lambda: choose_from(position + 1))
+
+    return choose_from(0)
 
 
 def read_item(staging: Staging, pool: type, owner: StagedValue, index: StagedValue, node: ast.AST) -> StagedValue:
@@ -89,7 +114,11 @@ def read_item(staging: Staging, pool: type, owner: StagedValue, index: StagedVal
     if issubclass(pool, ListPool):
         return read_cell(staging, pool, owner, _position(staging, pool, owner, index, node))
     if issubclass(pool, DictPool):
-        return staging.read_row(_dict_key(pool, index), owner, node)
+
+        def check(is_key: Any) -> None:
+            staging.check(is_key, node, "the dict has the key", "Python raises KeyError where not", raises=KeyError)
+
+        return _choose_key(staging, pool, index, lambda key: staging.read_row(key, owner, node), check)
     raise NotSpeculable(f"an item of {with_article(class_name(pool))} has no graph")
 
 
@@ -102,8 +131,15 @@ def write_item(
         cell = _cell(staging, pool, owner, position)
         staging.write_heap(FieldKey(pool, ITEMS), value, node, lambda: cell)
     elif issubclass(pool, DictPool):
-        key = _dict_key(pool, index)
-        staging.write_heap(key, value, node, lambda: staging.index_in(key, owner))
+
+        def write(key: FieldKey) -> StagedValue:
+            staging.write_heap(key, value, node, lambda: staging.index_in(key, owner))
+            return NONE_VALUE
+
+        def check_is_old(is_key: Any) -> None:
+            staging.check(is_key, node, "the key is one of earlier calls", "another one needs a field of its own")
+
+        _choose_key(staging, pool, index, write, check_is_old)
     else:
         raise NotSpeculable(f"an item of {with_article(class_name(pool))} is assigned")
 
@@ -153,7 +189,7 @@ def new_list(staging: Staging, items: Sequence[StagedValue], node: ast.expr) -> 
 
 
 def new_dict(staging: Staging, items: Sequence[tuple[StagedValue, StagedValue]], node: ast.expr) -> StagedValue:
-    """A new dict of these items, whose keys are constant strings."""
+    """A new dict of these items, whose keys are constant strings or ints."""
     pool = staging.pool_of_site(dict, node)
     keys = [_dict_key(pool, key) for key, _ in items]
     value = staging.allocate(pool, node)
@@ -205,12 +241,15 @@ def contains_key(staging: Staging, pool: type, owner: StagedValue, index: Staged
     """Whether a dict has a key."""
     if not issubclass(pool, DictPool):
         raise NotSpeculable(f"`in` {with_article(class_name(pool))} has no graph")
-    key = _dict_key(pool, index)
-    layout = staging.layout_of_key(key)
-    if not isinstance(layout, UnionLayout) or MISSING not in layout.options:
-        return staging.constant(layout != MISSING)
-    option = staging.emit("take", staging.leaves_of(key)[0], staging.index_in(key, owner), axis=0)
-    return staging.number("b", staging.emit("not_equal", option, layout.options.index(MISSING)))
+
+    def has(key: FieldKey) -> StagedValue:
+        layout = staging.layout_of_key(key)
+        if not isinstance(layout, UnionLayout) or MISSING not in layout.options:
+            return staging.constant(layout != MISSING)
+        option = staging.emit("take", staging.leaves_of(key)[0], staging.index_in(key, owner), axis=0)
+        return staging.number("b", staging.emit("not_equal", option, layout.options.index(MISSING)))
+
+    return _choose_key(staging, pool, index, has, lambda _: staging.constant(False))
 
 
 @dataclass(frozen=True)

@@ -69,7 +69,8 @@ class FieldKey:
     """An attribute of the instances of a class, a key of dicts, or one of ITEMS, LENGTH, START and LIMIT of lists."""
 
     owner: type
-    name: str
+    name: Any
+    """The name of an attribute, or the key: a string or an int."""
 
     def __str__(self) -> str:
         if issubclass(self.owner, DictPool):
@@ -272,6 +273,8 @@ Room: TypeAlias = type | AllocationKey
 MIN_ROOM = 8
 """The initial room."""
 
+MAX_INT_KEYS = 16
+"""The largest number of ints that are keys of dicts which a graph reads under computed ints."""
 _SINGLE = NumberLayout | ReferenceLayout | ArrayLayout
 """Layouts with one value, which columns hold directly; for other layouts they hold lists of values."""
 
@@ -367,11 +370,14 @@ class ObjectTable:
         allocations: Sequence[AllocationKey] = (),
         texts: Sequence[str] = (),
         plan: WalkPlan | None = None,
+        numbered_pools: Set[type] = frozenset(),
     ) -> None:
         """`fields` has the layouts of the attributes to follow. No instance of a class may have an attribute of its own
         under one of its `absent_names`: the graph takes what the class has. Each list of a pool that may grow has
         `room` for this many items more, and there are this many fresh objects for each of the `allocations`. With a
-        plan, machine code follows the fields, if it can."""
+        plan, machine code follows the fields, if it can. The dicts of `numbered_pools` have no int keys other than the
+        fields."""
+        self._numbered_pools = numbered_pools
         self._walk_plan = plan
         self._walk: Walk | None = None
         """What machine code has read."""
@@ -585,6 +591,8 @@ class ObjectTable:
                 count = len(objects)
                 continue
             attributes = instance if is_pool else read_attributes(instance)
+            if owner in self._numbered_pools:
+                self._check_int_keys(instance, self.keys[owner])
             dicts.append(attributes)
             for key, name, target_classes, is_optional, add in references:
                 value = get(attributes, name, UNASSIGNED)
@@ -690,6 +698,13 @@ class ObjectTable:
                     place = owner.place if issubclass(owner, Pool) else f"{owner.__qualname__}.__dict__"
                     raise LayoutMiss(str(place), "a dict of its own", "shared with other attributes or variables")
                 seen_ids.add(namespace)
+
+    def _check_int_keys(self, instance: dict[Any, Any], keys: Sequence[FieldKey]) -> None:
+        """Raises LayoutMiss if a dict has an int as a key that is no field, or a key that may be equal to an int."""
+        names = {key.name for key in keys}
+        for name in instance:
+            if type(name) is not str and (type(name) is not int or name not in names):
+                raise LayoutMiss(f"a key of the dict of {keys[0]}", "a string or an int of earlier calls", repr(name))
 
     def _follow_list(self, instance: list[Any], owner: type) -> None:
         start = self.cells.get(owner, 0)
@@ -965,6 +980,10 @@ class Observation:
         self.merged_pools: dict[type, type] = {}
         """Pools that were merged into another, since one list was in both."""
         self._pool_by_id: dict[int, type] = {}
+        self._int_keys: dict[type, set[int]] = {}
+        """The keys of the dicts of each pool that are ints."""
+        self._numbered_pools: set[type] = set()
+        """The pools of dicts that a graph reads under computed ints."""
         self.room: dict[Room, int] = {}
         """The number of new items for which the lists of a pool have room, and the number of fresh objects of a
         class."""
@@ -1012,6 +1031,8 @@ class Observation:
             elif id(value) not in seen_ids and (type(value) in POOLS or is_object(value)):
                 seen_ids.add(id(value))
                 owner = self.canonical(self._pool_by_id[id(value)]) if type(value) in POOLS else type(value)
+                if type(value) is dict:
+                    self._note_int_keys(owner, value)
                 for key in names.get(owner, ()):
                     for content in _contents(value, key):
                         self._join(self.fields, key, content)
@@ -1020,6 +1041,26 @@ class Observation:
         if is_outdated:
             self.forget_layouts()
         return is_outdated
+
+    def _note_int_keys(self, pool: type, value: dict[Any, Any]) -> None:
+        keys, count = self._int_keys.setdefault(pool, set()), len(self._int_keys[pool])
+        if count <= MAX_INT_KEYS:
+            keys.update(key for key in value if type(key) is int)
+            self.climbs += len(keys) > count and pool in self.numbered_pools
+
+    @property
+    def numbered_pools(self) -> frozenset[type]:
+        """The pools of dicts that a graph reads under computed ints."""
+        return frozenset(map(self.canonical, self._numbered_pools))
+
+    def int_keys(self, pool: type) -> set[int]:
+        """The ints that are keys of the dicts of a pool, in the calls so far; from here on the graph depends on them.
+        Raises NotSpeculable if there are too many."""
+        self._numbered_pools.add(pool)
+        keys = {key for each, keys in self._int_keys.items() if self.canonical(each) is pool for key in keys}
+        if len(keys) > MAX_INT_KEYS:
+            raise NotSpeculable(f"a dict of more than {MAX_INT_KEYS} keys under a computed key has no graph")
+        return keys
 
     def seek_static_objects(self) -> bool:
         """From now on, treat objects with one path as static; returns whether that is new."""

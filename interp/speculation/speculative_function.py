@@ -40,6 +40,7 @@ from .comparison import copy_objects, first_difference
 from .explanation import AssumptionRow, CallCounts, Explanation, Failure, Forecast
 from .generation import Generation
 from .heap import (
+    MAX_INT_KEYS,
     MIN_ROOM,
     AllocationKey,
     FieldKey,
@@ -141,6 +142,7 @@ class SpeculativeGraph:
     class_values: dict[tuple[type, str], Any]
     functions: dict[FunctionType, tuple[Any, ...]]
     room: dict[Room, int]
+    numbered_pools: frozenset[type]
     plan: WalkPlan | None = None
     definitions: Definitions | None = None
     """The definitions, once they have been compared; None if there are variables of classes, whose values may
@@ -243,7 +245,9 @@ class SpeculativeGraph:
         """The objects of a call, and the arguments of the program, of which the table may pack some; raises LayoutMiss
         if a value has another layout."""
         texts = self.generation.requirements.texts
-        table = ObjectTable(self.fields, self.absent_names, self.room, self.allocations, texts, self.find_plan())
+        table = ObjectTable(
+            self.fields, self.absent_names, self.room, self.allocations, texts, self.find_plan(), self.numbered_pools
+        )
         leaves: list[Any] = []
         for name, layout in self.arguments.items():
             leaves += table.leaves_of(roots[name], layout, name)
@@ -763,6 +767,7 @@ class SpeculativeFunction(SpeculativeFunctionBase):
             dict(requirements.class_values),
             dict(requirements.functions),
             observation.room,
+            observation.numbered_pools,
         )
 
     def _observe(self, roots: dict[str, Any]) -> bool:
@@ -813,6 +818,7 @@ class SpeculativeFunction(SpeculativeFunctionBase):
             len(_parameters(self.python.__code__)) + len(self._requirements.fields) + len(self._requirements.variables)
         )
         choices = len(self._requirements.dropped_arms) + len(self._requirements.raised_checks)
+        choices += MAX_INT_KEYS * len(self._observation.numbered_pools)
         return 1 + MAX_HEIGHT * places + choices + MAX_ATTEMPTS
 
     def explain(self, /, *arguments: Any, format: str = "text", **keywords: Any) -> Any:

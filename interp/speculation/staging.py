@@ -746,6 +746,12 @@ class Staging:
         """The truth of a list, a dict, or an object that may have `__bool__` or `__len__`."""
         raise NotImplementedError
 
+    def int_keys(self, pool: type) -> list[FieldKey]:
+        """The keys of the dicts of a pool that are ints. No dict of a call has another one."""
+        names = self.observation.int_keys(pool)
+        names |= {key.name for key in self.requirements.fields if key.owner is pool and type(key.name) is int}
+        return [FieldKey(pool, name) for name in sorted(names) if abs(name) < MAX_INTEGER]
+
     def require_class_value(self, owner: type, name: str) -> Any:
         """The attribute of a class, from it or a base; the graph depends on it from here on."""
         value = static_attribute(owner, name, UNASSIGNED)

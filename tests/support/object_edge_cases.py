@@ -1346,5 +1346,94 @@ def slots_of_dataclasses(speculate):
     return pay, [(order,) for _ in range(8)]
 
 
+@edge_case
+def int_keys_that_calls_add(speculate):
+    class Tally:
+        def __init__(self):
+            self.counts = {"all": 0, 1: 0, 2: 0}
+
+    @speculate
+    def count(tally, k):
+        tally.counts["all"] += 1
+        tally.counts[k] = tally.counts.get(k, 0) + 1
+        return 2 in tally.counts, k in tally.counts, tally.counts[1]
+
+    tally = Tally()
+    return count, [(tally, k) for k in (1, 2, 1, 1, 2, 1, True, 2, 3, 3, 1, 2**70, 1, 3)]
+
+
+@edge_case
+def keys_equal_to_ints(speculate):
+    @speculate
+    def read(table, k):
+        table[k] += 1
+        return table[1] if k in table else -1
+
+    tables = {1: 1, 2: 5}, {True: 3, 2: 1}, {1.0: 7, 2: 0}, {1: 2, 2: 2}
+    return read, [(tables[(0, 3, 0, 0, 3, 0, 1, 0, 2, 3, 1, 0)[k]], 1 + k % 2) for k in range(12)]
+
+
+@edge_case
+def missing_int_keys(speculate):
+    @speculate
+    def price(prices, k, log):
+        try:
+            found = prices[k]
+        except KeyError:
+            log.append(k)
+            return None
+        log.append(-found)
+        return found
+
+    prices, log = {10: 1, 20: 2, -5: 3}, []
+    return price, [(prices, k, log) for k in (10, 20, -5, 10, 7, 20, 8, 9, 10, 7, 20, -5, 11, 10)]
+
+
+@edge_case
+def int_keys_of_new_dicts(speculate):
+    @speculate
+    def choose(n, kept):
+        names = {0: n, 1: n * n, -1: 0}
+        names[1] += 1
+        kept[3] = names
+        return names[n % 2]
+
+    kept = {3: None}
+    return choose, [(n, kept) for n in range(10)]
+
+
+@edge_case
+def one_dict_at_two_places(speculate):
+    class Owner:
+        def __init__(self, table):
+            self.table = table
+
+    @speculate
+    def change(first, second, k):
+        first.table[k] = k
+        second.table[2] += 1
+        return first.table[2], second.table[k]
+
+    shared = {1: 0, 2: 0}
+    owners = [(Owner(dict(shared)), Owner({1: 3, 2: 4, 5: 0})), (Owner(shared), Owner(shared))]
+    return change, [(*owners[k // 2 % 2], 1 + k % 2) for k in range(14)]
+
+
+@edge_case
+def int_keys_that_others_add(speculate):
+    @speculate
+    def has(table, k):
+        return k in table, 1 in table
+
+    def calls():
+        table = {0: None, 1: None}
+        for k in range(12):
+            if k == 8:
+                table[9] = None
+            yield table, 9 if k == 6 or k > 8 else k % 3
+
+    return has, calls()
+
+
 ALL = {**SCENARIOS, **EDGE_CASES, **PROGRAMS, **STATEFUL_PROGRAMS, **EVERYDAY_PROGRAMS}
 """All scenarios, edge cases and programs by name."""

@@ -1072,7 +1072,7 @@ def cache_in_an_object(speculate):
         cache.results[k] = k * k
         return cache.results[k]
 
-    return square, [(cache, k) for k in (1, 2, 1, 3, 2, 1, 5, 5)]
+    return square, [(cache, k) for k in (1, 2, 1, 3, 2, 1, 5, 5, 1, 2, 3, 5, 1)]
 
 
 @stateful_program

@@ -57,9 +57,7 @@ IN_PYTHON = {
     "numpy_array_with_two_names": "arrays of NumPy",
     "total_of_several_classes": "a call of `type` in a comparison",
     "rate_as_a_property": "a call of `round`",
-    "cache_in_an_object": "a dict with keys that are ints",
     "growth_by_powers": "a power of a float",
-    "votes_by_number": "a dict with keys that are ints",
     "bodies_with_forces": "an array that is made from a list",
 }
 """The programs that stay in Python for good, with the reason."""

@@ -22,7 +22,7 @@ IN_PYTHON = {
     "array_attribute": "an array of NumPy",
     "array_view": "an array of NumPy",
     "array_result": "an array of NumPy",
-    "memo": "a dict with keys that are ints",
+    "memo": "a dict that gets new keys",
     "suppressed_error": "a context manager of a library",
 }
 """The scenarios that stay in Python, with the reason."""

@@ -403,6 +403,15 @@ def _shared_dicts_beside_slots(patch: MonkeyPatch) -> None:
     patch.setattr(ObjectTable, "_namespaces", lambda table, owner, plan: plan.dicts)
 
 
+def _any_int_keys(patch: MonkeyPatch) -> None:
+    patch.setattr(ObjectTable, "_check_int_keys", lambda *arguments: None)
+
+
+def _last_key_for_all(patch: MonkeyPatch) -> None:
+    sound = Staging.int_keys
+    patch.setattr(Staging, "int_keys", lambda staging, pool: sound(staging, pool)[-1:] * 2)
+
+
 OBJECT_TWINS = {
     "checks pass for all values": Twin(_checks_pass_for_all_values, "item_popped_before_it_is_written"),
     "loops go on after a raise": Twin(_loops_go_on_after_a_raise, "raised_in_a_loop_over_a_tuple"),
@@ -427,6 +436,8 @@ OBJECT_TWINS = {
     "first items under an index": Twin(_first_items_under_an_index, "item_of_a_tuple_that_may_be_missing"),
     "slots by any name": Twin(_slots_by_any_name, "slot_with_two_names"),
     "shared dicts beside slots": Twin(_shared_dicts_beside_slots, "slots_beside_shared_dicts"),
+    "any int keys": Twin(_any_int_keys, "int_keys_that_others_add"),
+    "last key for all": Twin(_last_key_for_all, "one_dict_at_two_places"),
     "arguments of other types": Twin(_arguments_of_other_types, "tree_copy"),
     "quotients that are not rounded": Twin(_quotients_that_are_not_rounded, "quotients_of_ints_and_floats"),
 }
