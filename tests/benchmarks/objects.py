@@ -8,21 +8,25 @@ TreeRNN and a TreeLSTM encode the same trees of node objects; an RNN takes steps
 The functions are the same for both libraries; `library` is an attribute of the models.
 
 With `--ablation`, the other ways are speculation without one of its assumptions: the shapes of arrays, which are open
-then, or the classes of objects, which then may be None or of another class at each place; or without both. A way
-without a graph has no time. The last row of a model is the parallelism of its graph on the reference machine: how many
-nodes fire at a time, on average. That is no speed, and loops are unrolled in all ways or in none: of the four steps of
-JANUS's ablation, unrolling and parallel execution are not measured.
+then, or the classes of objects, which then may be None or of another class at each place; or without both; and
+speculation that also unrolls loops over ranges whose number of trips is constant, up to 64. A way without a graph has
+no time. The last row of a model is the parallelism of its graph on the reference machine: how many nodes fire at a
+time, on average, which is no speed. `--only` may then also name programs of papers_examples/janus: their ways train
+models of their own, a step at a time.
 """
 
 from __future__ import annotations
 
 import argparse
+import importlib
+import itertools
 import os
 import random
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
+from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
@@ -30,6 +34,7 @@ SIZE = 16
 ENGINE = os.environ.get("TAGLOOM_ENGINE", "compiled")
 LEAVES = (20, 30, 25, 40)
 WARMING_RUNS = 5
+PROGRAMS = Path(__file__).resolve().parents[2] / "papers_examples" / "janus"
 WALK_SECONDS = 60.0
 """How long to wait for the machine code that reads objects; without it, Python reads them."""
 
@@ -186,35 +191,89 @@ def without_assumptions(drop_shapes: bool, drop_classes: bool) -> Iterator[None]
         yield
 
 
+@contextmanager
+def unrolled_ranges() -> Iterator[None]:
+    """In the block, graphs are made with loops over ranges of constant bounds unrolled."""
+    from tagloom.interp.speculation.generation import Generation
+    from tagloom.interp.speculation.layouts import ConstantLayout
+    from tagloom.interp.speculation.staging import MAX_UNROLLED
+
+    run_range = Generation._run_range
+
+    def run_or_unroll(generation: Any, statement: Any, bounds: Any) -> None:
+        values = [bound.layout.value for bound in bounds if isinstance(bound.layout, ConstantLayout)]
+        if len(values) < len(bounds) or len(range(*values)) > MAX_UNROLLED:
+            run_range(generation, statement, bounds)
+        else:
+            generation._run_unrolled(statement, [generation.constant(value) for value in range(*values)])
+
+    with patch.object(Generation, "_run_range", run_or_unroll):
+        yield
+
+
+def make_program_way(name, decorate):
+    """What trains a model of papers_examples/janus by one step, decorated, and returns the loss; the inputs of four
+    steps take turns."""
+    sys.path.insert(0, str(PROGRAMS))
+    module = importlib.import_module(name)
+    model, step = module.make(), decorate(type(module.make()).step)
+    turns = itertools.cycle([module.inputs(number) for number in range(4)])
+    return lambda: [step(model, *next(turns))]
+
+
+def make_tagloom_way(name, decorate):
+    """What runs a row, or a program of papers_examples/janus, in tagloom."""
+    import tagloom as tl
+
+    if name not in ROWS:
+        return make_program_way(name, decorate)
+    function, shapes = ROWS[name]
+    return make_way(decorate(function), tl, tl.asarray, shapes, name != "RNN")
+
+
 def parallelism(name):
     """The average number of nodes that fire at a time in the graph of a row, for its largest input."""
     import tagloom as tl
 
-    function, shapes = ROWS[name]
-    speculated = tl.speculate(engine="reference")(function)
-    run = make_way(speculated, tl, tl.asarray, shapes, name != "RNN")
+    functions: list[Any] = []
+
+    def decorate(function):
+        functions.append(tl.speculate(engine="reference")(function))
+        return functions[0]
+
+    run = make_tagloom_way(name, decorate)
     for _ in range(WARMING_RUNS):
         run()
-    return speculated.last_outcome.stats.parallelism
+    return functions[0].last_outcome.stats.parallelism
 
 
 def make_ablation(name):
     """The ways of an ablation by their names, with the reason for each that has no graph."""
     import tagloom as tl
 
-    function, shapes = ROWS[name]
-    rest = tl, tl.asarray, shapes, name != "RNN"
-    ways, reasons = {"tagloom, eager": make_way(function, *rest)}, {}
-    dropped = {"shapes": (True, False), "classes": (False, True), "shapes and classes": (True, True)}
-    for names, options in {"": (False, False), **dropped}.items():
-        way = f"without {names}" if names else "tl.speculate"
-        speculated = tl.speculate(engine=ENGINE)(function)
-        with without_assumptions(*options):
-            ways[way] = make_way(speculated, *rest)
+    ways, reasons = {"tagloom, eager": make_tagloom_way(name, lambda function: function)}, {}
+    contexts = {
+        "without shapes and classes": without_assumptions(True, True),
+        "without shapes": without_assumptions(True, False),
+        "without classes": without_assumptions(False, True),
+        "tl.speculate": nullcontext(),
+        "with ranges unrolled": unrolled_ranges(),
+    }
+    for _ in range(WARMING_RUNS):
+        ways["tagloom, eager"]()
+    for way, context in contexts.items():
+        functions: list[Any] = []
+
+        def decorate(function, functions=functions):
+            functions.append(tl.speculate(engine=ENGINE)(function))
+            return functions[0]
+
+        with context:
+            ways[way] = make_tagloom_way(name, decorate)
             for _ in range(WARMING_RUNS):
                 ways[way]()
-        if speculated.graph is None:
-            reasons[way] = speculated.reason
+        if functions[0].graph is None:
+            reasons[way] = functions[0].reason or [*functions[0].events, ""][-1]
     return ways, reasons
 
 
@@ -244,7 +303,7 @@ def main() -> int:
     parser.add_argument("--seconds", type=float, default=1.0, help="of each way and row")
     parser.add_argument("--backend", default="inductor", help="of torch.compile")
     parser.add_argument("--ablation", action="store_true", help="without some of the assumptions")
-    parser.add_argument("--only", nargs="+", choices=list(ROWS), default=list(ROWS))
+    parser.add_argument("--only", nargs="+", default=list(ROWS), metavar="NAME", help=f"of {', '.join(ROWS)}")
     options = parser.parse_args()
     os.environ.setdefault("TAGLOOM_ENGINE", ENGINE)
     load_walk()
@@ -262,7 +321,7 @@ def main() -> int:
         else:
             ways, count_graphs = make_ways(name, options.backend)
         for _ in range(WARMING_RUNS):
-            results = {way: [float(each) for each in run()] for way, run in ways.items()}
+            results = {way: [float(each) for each in run()] for way, run in ways.items() if way not in reasons}
         expected = results["tagloom, eager"]
         is_right &= all(abs(a - b) < 1e-9 for each in results.values() for a, b in zip(each, expected, strict=True))
         graphs = count_graphs()
