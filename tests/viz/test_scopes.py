@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 import tagloom as tl
 from support.laws.view_laws import place_violations
+from tagloom.core.frontend.trace import source_location
 from tagloom.tui.load import find_program, program_and_graph
 from tagloom.viz import scopes
 from tagloom.viz.collapse import collapse_clusters
@@ -104,6 +105,68 @@ def test_folding_helpers_loses_nothing() -> None:
     assert list(place_violations(whole, view)) == []
     titles = [box.title for box in view.boxes.values()]
     assert {"leaf", "combined", "guess"} <= set(titles)
+
+
+class Dense:
+    """A layer whose method is called."""
+
+    def __init__(self, weight: Any) -> None:
+        self.weight = tl.Variable(weight)
+
+    @tl.autograph.inline
+    def scale(self, x: Any) -> Any:
+        return x * self.weight + 1.0
+
+    @tl.autograph.inline
+    def apply(self, x: Any) -> Any:
+        return tl.log_softmax(self.scale(x))
+
+
+DENSE, OPTIMIZER = Dense([1.0, 2.0]), tl.optimizers.Momentum(rate=0.1)
+
+
+@tl.function
+def training_step(x: tl.Array[tl.float64, 2]) -> tl.float64:
+    with tl.Tape() as tape:
+        loss = tl.sum(tl.tanh(DENSE.apply(x)) * x)
+    OPTIMIZER.apply(tape.gradient(loss, [DENSE.weight]), [DENSE.weight])
+    return loss
+
+
+def test_functions_of_tagloom_and_methods_are_scopes() -> None:
+    """A function of tagloom that emits several nodes is a scope, wherever it computes them; operators and functions of
+    one node are none. A method has the name of its class, unless another method of the object calls it."""
+    layer = ("Dense.apply", [("scale", []), ("log_softmax", [])])
+    assert scopes_of(graph_view(training_step.graph)) == [layer, ("Tape.gradient", []), ("Momentum.apply", [])]
+
+
+class Plain:
+    """A layer whose method is a function of the program."""
+
+    def double(self, x: Any) -> Any:
+        return x * 2.0
+
+
+def test_functions_of_programs_have_the_class_of_their_method() -> None:
+    """A method that is traced as a function of the program is named after its class, too."""
+    layer = Plain()
+
+    @tl.function
+    def program(x: tl.float64) -> tl.float64:
+        return layer.double(x) + 1.0
+
+    assert [function.name for function in program.program.functions] == ["program", "Plain_double"]
+
+
+def test_operators_that_have_the_name_of_a_function_are_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    """If functions of tagloom were helpers wherever their code is, internal ones would be scopes, too."""
+    monkeypatch.setattr(source_location, "_OPERATION_PATHS", source_location._TAGLOOM_PATHS)
+
+    @tl.function
+    def program(x: tl.Array[tl.float64, 2]) -> tl.Array[tl.float64, 2]:
+        return tl.log_softmax(x)
+
+    assert scopes_of(graph_view(program.graph)) != [("log_softmax", [])]
 
 
 @tl.function

@@ -77,9 +77,12 @@ def call_traced(
 
 
 def program_function_name(function: FunctionType, arguments: tuple[Any, ...]) -> str:
-    """The name that a Python function has in the program: its own; for the call of an object, that of its class."""
-    is_call_of_object = function.__name__ == "__call__" and arguments
-    return type(arguments[0]).__name__ if is_call_of_object else function.__name__
+    """The name that a Python function has in the program: its own, for a method after that of its object's class; for
+    the call of an object, that of its class."""
+    if function.__name__ == "__call__" and arguments:
+        return type(arguments[0]).__name__
+    is_method = function.__code__.co_varnames[:1] == ("self",) and arguments
+    return f"{type(arguments[0]).__name__}_{function.__name__}" if is_method else function.__name__
 
 
 class _TracedFunctionCall:

@@ -144,13 +144,32 @@ def user_name_of(value: object) -> str | None:
     return next((name for name, local_value in (*frame.f_locals.items(), *global_items) if local_value is value), None)
 
 
+_OPERATION_PATHS = tuple(
+    str(root / path)
+    for root in _ROOTS
+    for path in ("core/frontend/array_api/", "core/frontend/eager/tape.py", "interp/training/")
+)
+"""The files of tagloom's functions and methods that emit several nodes for one call, such as `conv`."""
+
+
 def traced_user_location() -> Location | None:
-    """The line of user code that is running, and the helpers around it; records its file as traced."""
-    frame = user_frame()
+    """The line of user code that is running, the helpers around it, and the function of tagloom that it calls; records
+    its file as traced."""
+    frame: FrameType | None = sys._getframe(1)
+    operation: FrameType | None = None
+    while frame is not None and is_library_file(frame.f_code.co_filename):
+        if not frame.f_code.co_name.startswith(("_", "<")):
+            operation = frame if frame.f_code.co_filename.startswith(_OPERATION_PATHS) else operation
+        elif frame.f_code.co_name.startswith("__"):  # an operator, whatever it calls
+            operation = None
+        frame = frame.f_back
     if frame is None:
         return None
     _traced_files.add(frame.f_code.co_filename)
-    return TracedLocation(frame.f_code.co_filename, frame.f_lineno, frame.f_code, frame.f_lasti, call_scopes(frame))
+    scopes = call_scopes(frame)
+    if operation is not None:
+        scopes = (*scopes, ScopeEntry(helper_name(operation, frame), frame.f_code, frame.f_lasti))
+    return TracedLocation(frame.f_code.co_filename, frame.f_lineno, frame.f_code, frame.f_lasti, scopes)
 
 
 _TRACING_FUNCTION = "trace_specialization"
@@ -172,7 +191,7 @@ def call_scopes(frame: FrameType | None) -> tuple[ScopeEntry, ...]:
             is_region = is_region or frame.f_code.co_name in _REGION_FUNCTIONS
         else:
             if helper is not None and not is_region and not helper.f_code.co_name.startswith("<"):
-                entries.append(ScopeEntry(helper_name(helper), frame.f_code, frame.f_lasti))
+                entries.append(ScopeEntry(helper_name(helper, frame), frame.f_code, frame.f_lasti))
             entries += [entry for place, entry in reversed(scopes) if place is frame]
             helper, is_region = frame, False
         frame = frame.f_back
@@ -191,12 +210,15 @@ def entered_scopes() -> list[tuple[FrameType | None, ScopeEntry]]:
     return entered
 
 
-def helper_name(frame: FrameType) -> str:
-    """The name of the function of a frame; for a call of a layer or another object, the name of its class."""
-    name = frame.f_code.co_name
-    if name != "__call__" or not frame.f_code.co_argcount:
+def helper_name(frame: FrameType, caller: FrameType) -> str:
+    """The name of the function of a frame. A method has the name of its object's class before it, unless its caller is
+    a method of the same object; a call of a layer or another object has the name of the class alone."""
+    name, variables = frame.f_code.co_name, frame.f_code.co_varnames[: frame.f_code.co_argcount]
+    if name == "__call__" and variables:
+        return type(frame.f_locals[variables[0]]).__name__
+    if variables[:1] != ("self",) or caller.f_locals.get("self") is frame.f_locals["self"]:
         return name
-    return type(frame.f_locals[frame.f_code.co_varnames[0]]).__name__
+    return f"{type(frame.f_locals['self']).__name__}.{name}"
 
 
 def definition_location(code: CodeType) -> Location:
