@@ -226,6 +226,7 @@ if __name__ == "__main__":
         for size in SIZES:
             picture(f"debugger_{size[0]}x{size[1]}_{theme}.svg", size, f"tagloom-{theme}", FIB, "5", *TOLD)
     picture("deadlock.svg", (120, 40), "tagloom-dark", DEADLOCK, "10", "run", "why-not get main/loop[4]", "key 8")
+    picture("digits.svg", (120, 40), "tagloom-dark", "papers_examples/tensorflow/digits.py", "2", "run", "goto 200")
     picture("beside.svg", (160, 48), "tagloom-dark", FIB, "5", *FORKED)
     for name in TEXT_OF:
         (TEXTS / f"{name}.txt").write_text(text_of(name), encoding="utf-8")

@@ -3,7 +3,8 @@
 A call site has a `call` for each argument and a `return` for each result; a loop has an enter, a merge, a switch, a
 next_iteration and an exit for each variable. In networks, most of these carry weights that nothing changes. Each bundle
 becomes one box: a call site, the parameters of a function, the invariants of a loop, and its other variables at each
-gate. `collapse.fold_bundles` draws them; nothing here changes the graph.
+gate. Ops whose results only one op takes are one box with it, an expression. `collapse.fold_bundles` draws them;
+nothing here changes the graph.
 """
 
 from __future__ import annotations
@@ -14,15 +15,27 @@ from itertools import chain
 from ..core.graph.graph import Edge, Graph, OutputRef
 from ..core.tag import ENVIRONMENT, Site
 from .labels import NodeLabels, abbreviate_list, phase_title, short_name
+from .style import kind_of
 from .view import Box, BoxKind, Bundle, View
 
 MAX_NAMES_LENGTH = 20
 """The most characters of the names in the title of a bundle; the others are counted."""
 
+MAX_EXPRESSION_LENGTH = 40
+"""The most characters of an expression; operands that would make it longer are boxes of their own."""
+
+_EXPRESSION_KINDS: tuple[BoxKind, ...] = ("arithmetic", "comparison", "logic")
+"""The kinds of the boxes that expressions consist of."""
+
+
+def is_expression(bundle: Bundle) -> bool:
+    """Whether a bundle is an expression, and not routing nodes."""
+    return bundle.box.kind in _EXPRESSION_KINDS
+
 
 def find_bundles(view: View, graph: Graph) -> tuple[Bundle, ...]:
     """The bundles of a graph, valid or not, by the clusters of its view. No two have a box in common."""
-    return tuple(_BundleFinder(view, graph).find_all())
+    return tuple(_BundleFinder(view, graph).find_all(view))
 
 
 class _BundleFinder:
@@ -34,7 +47,7 @@ class _BundleFinder:
         self.bundled_nodes = set[int]()
         """The nodes that are in a bundle."""
 
-    def find_all(self) -> Iterator[Bundle]:
+    def find_all(self, view: View) -> Iterator[Bundle]:
         bundles = [
             *self.call_sites(),
             *self.invariants(),
@@ -46,6 +59,7 @@ class _BundleFinder:
             *self.gates("exit", self.site_of),
             *self.joins(),
             *self.results(),
+            *self.expressions(view),
         ]
         yield from bundles
         yield from self.arguments({name: bundle.box.name for bundle in bundles for name in bundle.members})
@@ -198,6 +212,30 @@ class _BundleFinder:
         nodes = self.graph.nodes
         has_same_location = nodes[number].location == nodes[other].location
         return has_same_location and self.cluster_of[number] == self.cluster_of[other]
+
+    def expressions(self, view: View) -> Iterator[Bundle]:
+        """Ops in a cluster, each but the last of which sends its result to the next ones alone."""
+        texts, members, boxes = dict[int, str](), dict[int, list[int]](), view.boxes
+        for number, node in enumerate(self.graph.nodes):
+            if kind_of(node.op) not in _EXPRESSION_KINDS or number in self.bundled_nodes:
+                continue
+            inner = dict[int, str]()
+            for port in range(len(node.ports) - node.has_trigger):
+                source = self.source(number, port)
+                if source is not None and source.node in texts and self.has_only_consumer(source.node, number):
+                    trial = inner | {source.node: texts[source.node]}
+                    if len(self.labels.expression(number, trial)) <= MAX_EXPRESSION_LENGTH:
+                        inner = trial
+            texts[number] = self.labels.expression(number, inner)
+            members[number] = [number, *chain.from_iterable(members.pop(operand) for operand in inner)]
+        for number, numbers in members.items():
+            kind, subtitle = kind_of(self.graph.nodes[number].op), boxes[f"n{number}"].subtitle
+            yield from self.bundle(kind, numbers, texts[number], subtitle)
+
+    def has_only_consumer(self, number: int, consumer: int) -> bool:
+        """Whether the only edge of a node leads to a node of its cluster."""
+        edges = chain.from_iterable(output.edges for output in self.graph.nodes[number].outputs)
+        return self.cluster_of[number] == self.cluster_of[consumer] and [edge.node for edge in edges] == [consumer]
 
     def results(self) -> Iterator[Bundle]:
         """The returns to the environment, and the results."""

@@ -8,6 +8,7 @@ or token is lost: a folded box counts the badges inside it, a merged arrow has t
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
@@ -163,9 +164,8 @@ def collapse_clusters(view: View, names: Iterable[str] | Mapping[str, str]) -> V
     """The view with each of these clusters, and everything inside it, folded into one box. If `names` is a mapping
     from clusters to boxes, clusters mapped to the same name share one box of that name."""
     box_of: dict[str, str] = {}
-    collapsed = _fold_cluster(
-        view.root, names if isinstance(names, Mapping) else {name: name for name in names}, box_of
-    )
+    names = names if isinstance(names, Mapping) else {name: name for name in names}
+    collapsed = _fold_cluster(view.root, names, box_of, Counter(view.places.values()))
     return _fold_view(view, collapsed, box_of)
 
 
@@ -235,7 +235,10 @@ def _fold_view(view: View, root: Cluster, box_of: Mapping[str, str]) -> View:
     return result
 
 
-def _fold_cluster(cluster: Cluster, names: Mapping[str, str], box_of: dict[str, str]) -> Cluster:
+def _fold_cluster(
+    cluster: Cluster, names: Mapping[str, str], box_of: dict[str, str], node_counts: Mapping[str, int]
+) -> Cluster:
+    """The cluster in which others are folded; `node_counts` has the numbers of nodes in bundles."""
     result = copy_without_clusters(cluster)
     waiting = [(cluster, result)]
     while waiting:
@@ -250,7 +253,7 @@ def _fold_cluster(cluster: Cluster, names: Mapping[str, str], box_of: dict[str, 
         for name, together in folded.items():
             inner_boxes = list(chain.from_iterable(member.boxes for inner in together for member in inner.walk()))
             box_of.update(dict.fromkeys(inner_boxes, name))
-            add_folded_box(target, name, together, len(inner_boxes))
+            add_folded_box(target, name, together, sum(node_counts.get(box, 0) or 1 for box in inner_boxes))
     return result
 
 
@@ -259,7 +262,7 @@ def copy_without_clusters(cluster: Cluster) -> Cluster:
     return replace(cluster, boxes=dict(cluster.boxes), same_rank=list(cluster.same_rank), clusters=[])
 
 
-def add_folded_box(target: Cluster, name: str, together: Sequence[Cluster], boxes: int) -> None:
+def add_folded_box(target: Cluster, name: str, together: Sequence[Cluster], node_count: int) -> None:
     """Add the box of folded clusters."""
     first, last = together[0], together[-1]
     kind: BoxKind = "folded_loop" if first.kind == "loop" else "folded"
@@ -267,7 +270,7 @@ def add_folded_box(target: Cluster, name: str, together: Sequence[Cluster], boxe
         title, tooltip = first.title, first.tooltip
     else:
         title, tooltip = f"{first.title} to {last.title}", f"{first.tooltip} to {last.tooltip}"
-    target.add_box(name, kind, title, plural(boxes, "node"), tooltip)
+    target.add_box(name, kind, title, plural(node_count, "node"), tooltip)
 
 
 def reroute_arrows(arrows: Iterable[ViewArrow], box_of: Mapping[str, str]) -> Iterator[ViewArrow]:

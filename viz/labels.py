@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import accumulate, chain, zip_longest
 from typing import Any
 
@@ -13,8 +13,17 @@ from ..core.ops.op import OPS
 from ..core.ops.type_rules import format_attribute
 from ..core.tag import ENVIRONMENT, Site
 
+_PRECEDENCES = {"+": 1, "-": 1, "*": 2, "/": 2, "//": 2, "%": 2, "@": 2, "**": 4}
+"""How tightly infix symbols bind; others bind less, and a sign before one operand has 3."""
+
+_CALL_PRECEDENCE = 5
+"""The precedence of calls, indexes and names, which need no parentheses."""
+
 MAX_LIST_LENGTH = 64
 """The most characters of a list of values, such as the arguments of a call; the others are counted."""
+
+MAX_LITERAL_LENGTH = 24
+"""The most characters of a literal in a formula; of a longer one, an array, the type is shown."""
 
 
 def formula(op: str, operands: Sequence[str], attributes: Sequence[tuple[str, Any]] = ()) -> str:
@@ -48,6 +57,30 @@ def formula(op: str, operands: Sequence[str], attributes: Sequence[tuple[str, An
     if not symbol or symbol.isidentifier():
         return f"{symbol or op}({', '.join([*operands, *(format_attribute(value) for _, value in attributes)])})"
     return f" {symbol} ".join(operands) if len(operands) > 1 else f"{symbol}{''.join(operands)}"
+
+
+def precedence(op: str, operand_count: int) -> int:
+    """How tightly the formula of an op binds.
+
+    >>> [precedence(op, 2) for op in ("less", "add", "matmul", "pow", "maximum")], precedence("negative", 1)
+    ([0, 1, 2, 4, 5], 3)
+    """
+    symbol = OPS[op].symbol if op in OPS else ""
+    if not symbol or symbol.isidentifier() or op == "identity":
+        return _CALL_PRECEDENCE
+    return _PRECEDENCES.get(symbol, 0) if operand_count > 1 else 3
+
+
+def nested_operand(text: str, inner: int, outer: int, position: int) -> str:
+    """An operand that is itself a formula of the precedence `inner`, in parentheses if one of the precedence `outer`
+    needs them at this position.
+
+    >>> nested_operand("a - b", 1, 1, 0), nested_operand("a - b", 1, 1, 1), nested_operand("a - b", 1, 5, 0)
+    ('a - b', '(a - b)', 'a - b')
+    """
+    is_left_associative = position == 0 and outer in (1, 2)
+    binds_enough = outer == _CALL_PRECEDENCE or inner > outer or (inner == outer and is_left_associative)
+    return text if binds_enough else f"({text})"
 
 
 class NodeLabels:
@@ -84,6 +117,23 @@ class NodeLabels:
         operands = [self._operand(number, port) for port in range(len(node.ports) - node.has_trigger)]
         return formula(node.op, operands, node.attributes), node.name
 
+    def expression(self, number: int, inner: Mapping[int, str]) -> str:
+        """The formula of an op, in which some operands, by node, are formulas themselves."""
+        node, operands = self._graph.nodes[number], list[str]()
+        count = len(node.ports) - node.has_trigger
+        outer = precedence(node.op, count)
+        for port in range(count):
+            source = self._sources.get(Edge(number, port), (OutputRef(-1, 0),))[0].node
+            if source in inner:
+                inner_node = self._graph.nodes[source]
+                inner_precedence = precedence(inner_node.op, len(inner_node.ports) - inner_node.has_trigger)
+                is_indexed = node.op == "index" and port == 0 and inner_precedence < _CALL_PRECEDENCE
+                text = nested_operand(inner[source], inner_precedence, outer, port)
+                operands.append(f"({text})" if is_indexed else text)
+            else:
+                operands.append(self._operand(number, port))
+        return formula(node.op, operands, node.attributes)
+
     def fed_variable(self, number: int) -> str:
         """The parameter or loop variable that a node feeds, with the literal that it feeds, if any."""
         node = self._graph.nodes[number]
@@ -98,11 +148,11 @@ class NodeLabels:
         return self.fed_variable(number) if node.op == "next_iteration" else self._operand(number, 0)
 
     def _operand(self, number: int, port: int) -> str:
-        """The operand at a port: a literal, or the short names of its sources."""
+        """The operand at a port: a literal, or its type if it is long, or the short names of its sources."""
         node = self._graph.nodes[number]
         literal = node.ports[port] if port < len(node.ports) else None
         if literal is not None:
-            return str(literal)
+            return str(literal) if len(str(literal)) <= MAX_LITERAL_LENGTH else str(literal.type)
         return " | ".join(map(self.value_name, self._sources.get(Edge(number, port), ()))) or "?"
 
     def predicate_formula(self, source: OutputRef) -> str:

@@ -24,6 +24,7 @@ from .collapse import (
     fold_to_fit,
 )
 from .dot import to_dot
+from .frame_titles import clear_titles
 from .graph_view import graph_view
 from .labels import abbreviate_list
 from .operand_order import order_operands
@@ -172,7 +173,7 @@ def render_picture(
     if format == "dot":
         return source.encode()
     picture = render(source, format, progress=progress)
-    return shrink_svg(picture) if format == "svg" else picture
+    return shrink_svg(clear_titles(picture.decode()).encode()) if format == "svg" else picture
 
 
 def trim_view(

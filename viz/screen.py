@@ -2,8 +2,9 @@
 
 The size of a picture is estimated and not measured, because a layout takes Graphviz up to a second. Functions stand one
 above the other, or side by side, whichever fits the screen better; if neither fits, long titles are wrapped. If that is
-not enough, branches lose their frames, or bundles are drawn as one box each; then clusters are folded: calls of Python
-helpers, reverse passes, called functions, and at last loops and branches. What still fits afterwards is unfolded again.
+not enough, branches lose their frames, or bundles are drawn as one box each, first those of routing nodes, then
+expressions; then clusters are folded: calls of Python helpers, reverse passes, called functions, and at last loops and
+branches. What still fits afterwards is unfolded again.
 
 The size that an SVG names is then exact: a picture whose letters stay legible is as large as the screen at most.
 """
@@ -18,6 +19,7 @@ from operator import itemgetter
 from typing import NamedTuple
 
 from ..core.errors import plural
+from .bundles import is_expression
 from .collapse import (
     ClusterSizes,
     clusters_by_depth,
@@ -88,22 +90,36 @@ def fit_screen(view: View, screen: PictureSize = SCREEN) -> View:
 
 def choose_folding(view: View, screen: PictureSize = SCREEN) -> Folding:
     """The folding of a static view for a screen. Frames of branches are omitted before a cluster is folded."""
-    for folding in (Folding(), Folding(has_branches=False), Folding(True), Folding(True, has_branches=False)):
-        if is_within(folding.apply(view), screen):
-            return folding
+    expressions = tuple(bundle.subject for bundle in view.bundles if is_expression(bundle))
+    for folding in (Folding(), Folding(True, expressions), Folding(True)):
+        for chosen in (folding, folding._replace(has_branches=False)):
+            if is_within(chosen.apply(view), screen):
+                has_expressions = chosen.is_bundled and not chosen.unfolded
+                return unfold_expressions(view, chosen, expressions, screen) if has_expressions else chosen
     return Folding(True, (), tuple(fold_until_within(fold_bundles(view), screen)))
+
+
+def unfold_expressions(view: View, folding: Folding, expressions: Sequence[str], screen: PictureSize) -> Folding:
+    """A folding that fits a screen, with as many of these bundles drawn in full as fit."""
+
+    def exceeds(count: int) -> bool:
+        return not is_within(folding._replace(unfolded=tuple(expressions[:count])).apply(view), screen)
+
+    count = bisect_left(range(1, len(expressions) + 1), True, key=exceeds)
+    return folding._replace(unfolded=tuple(expressions[:count]))
 
 
 def adjust_folding(view: View, folding: Folding, folded: Collection[str], unfolded: Collection[str]) -> Folding:
     """A folding in which the functions, loops, helpers and bundles of some names are folded or unfolded. All others are
     unchanged. The clusters inside one that is unfolded stay folded, so that one level is opened at a time."""
-    bundles = tuple(bundle.subject for bundle in view.bundles if bundle.subject in unfolded)
+    bundles = [bundle.subject for bundle in view.bundles if bundle.subject in unfolded]
     unfolded_clusters = find_clusters(view, [name for name in unfolded if name not in bundles])
     clusters = unfold_clusters(view, folding.clusters, unfolded_clusters)
     own = sorted(find_clusters(view, folded))
     has_branches = folding.has_branches or not {*own, *unfolded_clusters}.isdisjoint(branch_names(view))
+    unfolded_bundles = tuple(dict.fromkeys([*folding.unfolded, *bundles]))
     return folding._replace(
-        unfolded=bundles, clusters=tuple(dict.fromkeys([*clusters, *own])), has_branches=has_branches
+        unfolded=unfolded_bundles, clusters=tuple(dict.fromkeys([*clusters, *own])), has_branches=has_branches
     )
 
 

@@ -183,4 +183,4 @@ def test_folding_tries_few_pictures(monkeypatch: pytest.MonkeyPatch) -> None:
     estimates = list[int]()
     monkeypatch.setattr(screen, "estimate_size", lambda view: (estimates.append(0), estimate_size(view))[1])
     view = fit_screen(graph_view(chain.graph))
-    assert sum(box.kind == "folded" for box in view.boxes.values()) == 100 and len(estimates) < 40
+    assert sum(box.kind == "folded" for box in view.boxes.values()) == 100 and len(estimates) < 50

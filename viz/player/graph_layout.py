@@ -20,6 +20,7 @@ from xml.etree import ElementTree
 from ...core.graph.graph import Graph
 from ..collapse import MAX_BOXES, arrow_image, merge_key
 from ..dot import to_dot
+from ..frame_titles import clear_titles
 from ..graph_view import graph_view
 from ..operand_order import order_operands
 from ..pictures import trim_view
@@ -34,11 +35,12 @@ _COLOURS = {
     **{colour.lower(): f"var(--c{number})" for number, colour in enumerate(PALETTE)},
     BLACK: "var(--foreground)",
     GREY: "var(--muted)",
+    "white": "var(--background)",
 }
 _SHAPES = ("path", "polygon", "polyline", "ellipse")
 _SVG_ATTRIBUTES = {
     "d", "points", "cx", "cy", "rx", "ry", "x", "y", "fill", "stroke", "stroke-width", "stroke-dasharray",
-    "text-anchor", "font-size", "font-weight",
+    "text-anchor", "font-size", "font-weight", "paint-order",
 }  # fmt: skip
 _RANK_SPACING = "graph [ranksep=0.6]\n"
 """The distance between ranks; larger than in pictures, so that tokens can be seen to move."""
@@ -97,7 +99,7 @@ def build_plans(
     first = order_operands(plans.view)
     sources = [to_dot(first), *(to_dot(plan.view) for plan in plans.plans[1:])]
     spaced = [f"{source.rstrip().removesuffix('}')}{_RANK_SPACING}}}" for source in sources]
-    drawn = render_svgs(spaced, progress=progress)
+    drawn = map(clear_titles, render_svgs(spaced, progress=progress))
     return plans._replace(
         plans=[plan._replace(svg=rewrite_svg(svg, plan.view)) for plan, svg in zip(plans.plans, drawn, strict=True)]
     )
@@ -123,18 +125,20 @@ def unfolded_plans(full_view: View, view: View, *, full: bool) -> Iterator[Playe
     unfolded, and nothing else: outer parts first, at most MAX_PLANS with that of the view, and none with more than
     MAX_BOXES boxes."""
     boxes = view.boxes
-    is_bundled = not full and not any(name in boxes for bundle in full_view.bundles for name in bundle.members)
+    shown = [bundle for bundle in full_view.bundles if any(name in boxes for name in bundle.members)]
+    is_bundled = not full and len(shown) < len(full_view.bundles)
     folded = [cluster.name for cluster in full_view.root.walk() if cluster.name in boxes]
     has_branches = bool(folded) or bool(branch_names(view))
     numbers: dict[str, int] = {}
-    for part in folded_parts(full_view, folded, full_view.bundles if is_bundled else ()):
+    bundles = [bundle for bundle in full_view.bundles if bundle not in shown] if is_bundled else []
+    for part in folded_parts(full_view, folded, bundles):
         if len(numbers) + 1 == MAX_PLANS:
             break
         if part.outer and part.outer not in numbers:
             continue
         clusters = unfold_clusters(full_view, folded, [part.outer if part.bundle else part.box])
-        bundles = (part.bundle,) if part.bundle else ()
-        unfolded = Folding(is_bundled, bundles, tuple(clusters), has_branches=has_branches).apply(full_view)
+        subjects = (*(bundle.subject for bundle in shown), *filter(None, [part.bundle]))
+        unfolded = Folding(is_bundled, subjects, tuple(clusters), has_branches=has_branches).apply(full_view)
         if len(unfolded.boxes) <= MAX_BOXES:
             drawn = arrange_functions(unfolded, SCREEN)
             drawn.caption = "; ".join(filter(None, [full_view.caption, *folding_notes(full_view, drawn)]))
