@@ -13,7 +13,7 @@ import inspect
 import math
 import operator
 from abc import ABC, abstractmethod
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import FunctionType, MethodType
 from typing import Any, Literal, TypeAlias
@@ -59,6 +59,8 @@ TargetShape: TypeAlias = tuple[Any, ...]
 _ITERATORS = (enumerate, zip, map, filter, reversed)
 _SELF_MATCHING = (bool, bytearray, bytes, dict, float, frozenset, int, list, set, str, tuple)
 """The classes whose class pattern has one pattern by position: for the subject itself."""
+_COLLECTIONS = (list, tuple, dict, str, bytes, bytearray, set, frozenset, deque, range)
+"""The classes of Python that are true if they have items."""
 _ORDER = ("<", "<=", ">", ">=")
 _FRAME_READERS: dict[Any, float] = {locals: math.inf, globals: math.inf, eval: 2, exec: 2, vars: 1, dir: 1}
 """The builtins that look at the variables of their caller, unless they have this many arguments."""
@@ -257,7 +259,7 @@ class Operators(ABC):
             method = user_method(value, name)
             if method is not None:
                 return self.call(method, value)
-        return bool(value) if type(value) in (list, tuple, dict, str) else value
+        return bool(value) if issubclass(type(value), _COLLECTIONS) else value  # a choice refuses isinstance
 
     # Operators that classes may define
 

@@ -34,7 +34,7 @@ from ..classes import NO_CLASSES, OperatorClasses
 from ..nodes import NodeTransformer, walk_nodes
 from ..reader import FunctionNode, NotConvertible
 from ..scopes import walk_scope
-from ..templates import copy_tree, expression, generated_name, index_expression, statements
+from ..templates import copy_tree, expression, generated_name, index_expression, is_generated, statements
 from .writes import AUGMENTED_SYMBOLS
 
 _COMPARISONS = {
@@ -404,7 +404,7 @@ class _Expressions(NodeTransformer):
 
     def visit_comprehension(self, node: ast.comprehension) -> ast.AST:
         self.generic_visit(node)
-        if not (isinstance(node.iter, ast.Name) and node.iter.id.startswith("items_")):
+        if not (isinstance(node.iter, ast.Name) and is_generated(node.iter.id)):
             node.iter = expression("ag__.spread(items)", node.iter, items=node.iter)
         return node
 
@@ -430,7 +430,7 @@ def _mark_shared(elements: list[ast.expr]) -> None:
 
 def _condition(node: ast.expr) -> ast.expr:
     """An operand of a test; if it may be a container, its truth value."""
-    is_container = isinstance(node, ast.Name | ast.Attribute | ast.Subscript)
+    is_container = isinstance(node, ast.Name | ast.Attribute | ast.Subscript | ast.Call)
     return expression("ag__.condition(operand)", node, operand=node) if is_container else node
 
 

@@ -3,6 +3,7 @@ words, functions or objects, a converted function does what Python does with the
 
 from __future__ import annotations
 
+from collections import defaultdict, deque
 from typing import Any
 
 import pytest
@@ -12,7 +13,7 @@ from support.laws.python_laws import RUNS, disagreements, is_refusal
 from support.programs.choices import CHOICES
 from support.programs.reference.table import Entry
 from support.twins.broken_twin import broken
-from tagloom.core.frontend.source import choices, option_operations, staging
+from tagloom.core.frontend.source import choices, operators, option_operations, staging
 from tagloom.core.frontend.source.operators import Operators
 from tagloom.core.frontend.trace.choice import Choice
 
@@ -122,3 +123,35 @@ def test_the_options_of_a_choice_are_readable() -> None:
         tl.function(lambda n: walk(n))(3)
     assert "required: one value" in str(refused.value)
     assert "got: value or [value]" in str(refused.value)
+
+
+def truth_of_containers(n):
+    queue, counts, k = deque(), defaultdict(int), 0
+    if n > 2 and counts:
+        k = 1
+    counts["a"] = n
+    queue.append(n)
+    if n > 2 and counts:
+        k += 2
+    if n > 3 and frozenset({1}) and not set():
+        k += 4
+    if n % 2 == 0 and queue:
+        k += 8 * queue.popleft()
+    if n > 3 or queue or deque():
+        k += 16
+    while n > 0 and range(3):
+        n -= 1
+        k += 32
+    return k, list(queue)
+
+
+def test_the_truth_of_containers_beside_a_condition() -> None:
+    """In a test, `and` and `or` take deques, sets, ranges and dicts of all classes by whether they have items."""
+    assert list(disagreements(truth_of_containers, [(n,) for n in range(5)], RUNS[:1], [[True]])) == []
+
+
+def test_a_container_that_is_its_own_truth_is_caught() -> None:
+    """If a test takes a deque for its truth, a program is refused."""
+    plain = (list, tuple, dict, str)
+    with broken(lambda patch: patch.setattr(operators, "_COLLECTIONS", plain)), pytest.raises(tl.TagloomError):
+        list(disagreements(truth_of_containers, [(3,)], RUNS[:1], [[True]]))

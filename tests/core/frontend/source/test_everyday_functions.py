@@ -15,6 +15,7 @@ from support.programs.everyday import (
     collections_of_numbers,
     coursework,
     exercises,
+    homework,
     mixed,
     numbers,
     objects,
@@ -44,6 +45,7 @@ SUBJECTS = (
     simulations,
     textbook,
     exercises,
+    homework,
 )
 assert SUBJECTS, "they fill the table"
 ENTRIES = sorted(EVERYDAY, key=lambda entry: entry.name)
