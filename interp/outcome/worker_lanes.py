@@ -59,12 +59,12 @@ def describe_place(lanes: WorkerLanes | None, number: int) -> str:
 
 
 class Crossing(NamedTuple):
-    """A token that one worker sent and another consumed: the numbers of the two events. With `is_gift`, it is the first
-    that entered an activation which the sender gave away."""
+    """A token that one worker sent and another consumed: the numbers of the two events. With `is_donation`, it is the
+    first that entered an activation that the sender donated."""
 
     sender: int
     receiver: int
-    is_gift: bool
+    is_donation: bool
 
 
 def crossings(lanes: WorkerLanes, events: Sequence[Event]) -> Iterator[Crossing]:

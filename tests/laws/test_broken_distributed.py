@@ -150,16 +150,16 @@ def saves_without_draining(patch: MonkeyPatch) -> None:
 
 
 def closes_early(patch: MonkeyPatch) -> None:
-    """An activation does not wait for the calls in it that were given away."""
-    true = Worker._give_away
+    """An activation does not wait for the calls in it that were donated."""
+    true = Worker._note_donation
 
-    def give_away(self: Worker, tag: Tag, receiver: int) -> int:
+    def note_donation(self: Worker, tag: Tag, receiver: int) -> int:
         result = true(self, tag, receiver)
         assert tag.parent is not None
         self._state.records[tag.parent].open_children -= 1
         return result
 
-    patch.setattr(Worker, "_give_away", give_away)
+    patch.setattr(Worker, "_note_donation", note_donation)
 
 
 def opens_proxies_as_activations(patch: MonkeyPatch) -> None:
@@ -167,9 +167,9 @@ def opens_proxies_as_activations(patch: MonkeyPatch) -> None:
     patch.setattr(WorkerStores, "open_proxy", opens_plain_record)
 
 
-def opens_plain_record(self: WorkerStores, tag: Tag, giver: int) -> None:
+def opens_plain_record(self: WorkerStores, tag: Tag, donor: int) -> None:
     self.state._open_record(tag)
-    self.givers[tag] = giver
+    self.donors[tag] = donor
 
 
 def forgets_stores_of_cells(patch: MonkeyPatch) -> None:

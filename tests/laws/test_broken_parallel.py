@@ -116,7 +116,7 @@ TWINS = (
         "SITE_WORDS + SiteColumn.ARGUMENTS))",
         HEAVY,
     ),
-    code_twin("an open activation is given away", "is_open = child_word", "is_open = False and child_word", HEAVY),
+    code_twin("an open activation is donated", "is_open = child_word", "is_open = False and child_word", HEAVY),
     code_twin("messages under way are nobody's", "return in_transit == 0", "return True", HEAVY),
     code_twin(
         "nobody waits for who is at work",

@@ -56,7 +56,7 @@ def build_timeline(session: Session, width: int, height: int) -> Timeline:
 
 def lane_timeline(session: Session, lanes: WorkerLanes, ends: list[int], height: int, at: int) -> Timeline:
     """The timeline of a run on several workers: a row for each worker, with its firings in each column, and an arrow
-    where it was given a call or loop, from the side of the giver."""
+    where a call or loop was donated to it, from the side of the donor."""
     history = session.history
     ranks = lanes.used_ranks()
     shown = ranks[:height]
@@ -65,20 +65,20 @@ def lane_timeline(session: Session, lanes: WorkerLanes, ends: list[int], height:
         rank: np.bincount(columns[np.asarray(lanes.ranks) == rank], minlength=len(ends))[: len(ends)] for rank in shown
     }
     top = max(1, *(int(count.max(initial=0)) for count in counts.values()))
-    gifts = [crossing for crossing in history.crossings if crossing.is_gift]
+    donations = [crossing for crossing in history.crossings if crossing.is_donation]
     rows = []
     for rank in shown:
         arrows = {
-            bisect_left(ends, gift.receiver + 1): "↓" if lanes.ranks[gift.sender] < rank else "↑"
-            for gift in gifts
-            if lanes.ranks[gift.receiver] == rank
+            bisect_left(ends, donation.receiver + 1): "↓" if lanes.ranks[donation.sender] < rank else "↑"
+            for donation in donations
+            if lanes.ranks[donation.receiver] == rank
         }
         rows.append(_lane_row(counts[rank].tolist(), top, arrows, at, lane_colour(rank)))
     rows.append(axis_row(session, ends, at))
     driver = "driver, " if ranks[0] == DRIVER_RANK else ""
     workers = f"{driver}{plural(lanes.workers, 'worker')}" + ("" if shown == ranks else f", {len(shown)} shown")
     events = f"{history.position:,} of {plural(len(history), 'event')}"
-    subtitle = f"{events} · {workers} · {plural(len(gifts), 'gift')} ↓↑"
+    subtitle = f"{events} · {workers} · {plural(len(donations), 'donation')} ↓↑"
     return Timeline(tuple(rows), tuple(f"goto {end}" for end in ends) if len(history) else (), subtitle)
 
 

@@ -282,18 +282,18 @@ class PlayerColumns:
 
 def encode_lanes(segment: PlayerSegment, lanes: WorkerLanes) -> dict[str, Any]:
     """The lanes of a run on several workers: their titles; the lane of each event of the page, -1 for none; and the
-    calls and loops that were given away, each as two events of the page."""
+    calls and loops that were donated, each as two events of the page."""
     events, numbers, ranks = segment.recording.events, segment.event_numbers, lanes.used_ranks()
     rows = {rank: row for row, rank in enumerate(ranks)}
     places = {number: place for place, number in enumerate(numbers)}
-    gifts = (crossing for crossing in crossings(lanes, events) if crossing.is_gift)
+    donations = (crossing for crossing in crossings(lanes, events) if crossing.is_donation)
     return {
         "titles": [lanes.title(rank) for rank in ranks],
         "rows": [-1 if (rank := lanes.rank(number)) is None else rows[rank] for number in numbers],
-        "gifts": [
-            [places[gift.sender], places[gift.receiver]]
-            for gift in gifts
-            if gift.sender in places and gift.receiver in places
+        "donations": [
+            [places[donation.sender], places[donation.receiver]]
+            for donation in donations
+            if donation.sender in places and donation.receiver in places
         ],
     }
 

@@ -187,8 +187,8 @@ function updateProfile(position) {
   cursor.setAttribute("x", wave + (end === undefined ? 0 : (position - begin) / (end - begin)));
 }
 
-// The lanes of several workers: a row for each, with a bar at each of its events, and an arrow where it was given a call
-// or a loop, from the side of the giver.
+// The lanes of several workers: a row for each, with a bar at each of its events, and an arrow where a call or loop was
+// donated to it, from the side of the donor.
 
 const laneCursors = [];
 
@@ -198,7 +198,7 @@ function buildLanes() {
   pane.replaceChildren();
   laneCursors.length = 0;
   if (!run.lanes) return;
-  const { titles, rows, gifts } = run.lanes, percent = (event) => `${(100 * (event + 0.5)) / Math.max(LENGTH, 1)}%`;
+  const { titles, rows, donations } = run.lanes, percent = (event) => `${(100 * (event + 0.5)) / Math.max(LENGTH, 1)}%`;
   titles.forEach((title, row) => {
     const lane = document.createElement("div"), chart = svgElement("svg", { viewBox: `0 0 ${Math.max(LENGTH, 1)} 1`, preserveAspectRatio: "none" });
     lane.className = "lane";
@@ -211,9 +211,9 @@ function buildLanes() {
     cursor.className = "lane-cursor";
     laneCursors.push(cursor);
     lane.append(chart, name, cursor);
-    for (const [sender, receiver] of gifts.filter(([, receiver]) => rows[receiver] === row)) {
+    for (const [sender, receiver] of donations.filter(([, receiver]) => rows[receiver] === row)) {
       const arrow = document.createElement("span");
-      arrow.className = "gift";
+      arrow.className = "donation";
       arrow.append(rows[sender] < row ? "↓" : "↑");
       arrow.style.left = percent(receiver);
       arrow.title = `${titles[rows[sender]]} gave ${tagPath(run.events.tag[receiver])} to ${title}`;
@@ -221,7 +221,7 @@ function buildLanes() {
     }
     pane.append(lane);
   });
-  pane.setAttribute("aria-label", `${plural(titles.length, "lane")}: ${titles.join(", ")}; ${plural(gifts.length, "gift")} of a call or loop`);
+  pane.setAttribute("aria-label", `${plural(titles.length, "lane")}: ${titles.join(", ")}; ${plural(donations.length, "donation")} of a call or loop`);
 }
 
 function updateLanes(position) {

@@ -250,7 +250,7 @@ def run_compiled(
     structure = default_structure(graph) if structure is None else structure
     if error is not run.error:
         run = run._replace(error=error)
-    outcome = build_outcome(compiled.module, graph, run, results, structure)
+    outcome = compiled_outcome(compiled.module, graph, run, results, structure)
     buffer.recycle()
     return outcome
 
@@ -482,7 +482,7 @@ def memory_error(compiled: CompiledProgram) -> Exhausted:
     return Exhausted("the run does not fit into memory", rule="S12", where=compiled.program.entry)
 
 
-def build_outcome(
+def compiled_outcome(
     module: GeneratedModule, graph: Graph, run: FinishedRun, results: tuple[Value, ...] | None, structure: TreeDef
 ) -> Outcome:
     """The outcome of a run: with results, or with the error that stopped it. With neither, the run trapped."""

@@ -34,7 +34,7 @@ class WorkerFailure(Crash):
 
 class TokenTransfer(NamedTuple):
     """Tokens under a tag of the receiver, which a firing of this depth sent. `is_argument` says that they enter an
-    activation, as an argument or a loop variable; if that is not open yet, the sender gives it away."""
+    activation, as an argument or a loop variable; if that is not open yet, the sender donates it."""
 
     tokens: tuple[Token, ...]
     is_argument: bool
@@ -72,7 +72,7 @@ class WorkRequest(NamedTuple):
 
 
 class WorkRefusal(NamedTuple):
-    """The sender has no activation to give away."""
+    """The sender has no activation to donate."""
 
 
 class Probe(NamedTuple):

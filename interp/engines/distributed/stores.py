@@ -54,9 +54,9 @@ class WorkerStores:
     state: State
     meter: DepthMeter
     receivers: dict[Subtree, int] = field(default_factory=dict)
-    """The workers that have the calls and loops which this worker has given away."""
-    givers: dict[Tag, int] = field(default_factory=dict)
-    """The workers that have the activations around the calls and loops which this worker was given. Each of these
+    """The workers that have the calls and loops that this worker has donated."""
+    donors: dict[Tag, int] = field(default_factory=dict)
+    """The workers that have the activations around the calls and loops that were donated to this worker. Each of these
     activations has a proxy here: a record with its tag and its children, and no tokens."""
     requested_tokens: dict[TaggedNode, Token] = field(default_factory=dict)
     """The tokens whose firings another peer performs, by tag and node."""
@@ -65,10 +65,10 @@ class WorkerStores:
     deferred_requests: dict[TaggedNode, tuple[int, FiringRequest]] = field(default_factory=dict)
     """The requests that wait for a cell to be filled, and who made them."""
 
-    def open_proxy(self, tag: Tag, giver: int) -> None:
-        """Open a proxy for an activation that the giver has."""
+    def open_proxy(self, tag: Tag, donor: int) -> None:
+        """Open a proxy for an activation that the donor has."""
         self.state.records[tag] = ActivationRecord(tag, PROXY_SIGNATURE, self.state.owner)
-        self.givers[tag] = giver
+        self.donors[tag] = donor
 
 
 def first_stores(graph: Graph, state: State) -> WorkerStores:
@@ -86,7 +86,7 @@ def merge_stores(graph: Graph, parts: Iterable[WorkerStores]) -> WorkerStores:
     sites: Counter[Site] = Counter()
     for part in parts:
         part_state = part.state
-        state.records.update((tag, record) for tag, record in part_state.records.items() if tag not in part.givers)
+        state.records.update((tag, record) for tag, record in part_state.records.items() if tag not in part.donors)
         state.flight.extend(part_state.flight)
         state.results.update(part_state.results)
         state.trap_events += part_state.trap_events
@@ -127,7 +127,7 @@ def stores_to_json(stores: WorkerStores) -> Any:
         "counts": [_rows(2, counts.items()) for counts in (meter.firings, meter.tokens, meter.waiting_changes)],
         "deepest": meter.deepest_tag,
         "receivers": [[table.add(tag), table.add_site(site), rank] for (tag, site), rank in stores.receivers.items()],
-        "givers": [[table.add(tag), rank] for tag, rank in stores.givers.items()],
+        "givers": [[table.add(tag), rank] for tag, rank in stores.donors.items()],
         "requested": [token_to_json(table, token) for token in stores.requested_tokens.values()],
         "filled": [
             [value_to_data(table, cell.handle), cell.number, depth] for cell, depth in stores.fill_depths.items()
@@ -145,7 +145,7 @@ def read_stores(document: Any, state: State) -> WorkerStores:
     names, stores = read_names(document["sites"], document["tags"]), first_stores(state.graph, state)
     meter, tags = stores.meter, names.tags
     stores.receivers = {(tags[tag], names.sites[site]): rank for tag, site, rank in document["receivers"]}
-    stores.givers = {tags[tag]: rank for tag, rank in document["givers"]}
+    stores.donors = {tags[tag]: rank for tag, rank in document["givers"]}
     _read_records(names, document, stores)
     for tag in state.records:
         if tag.parent in state.records:
@@ -219,7 +219,7 @@ def _read_records(names: TagNames, document: Any, stores: WorkerStores) -> None:
     state, records = stores.state, []
     for number, *counts in _read_rows(names, 5, document["records"]):
         tag = names.tags[number]
-        signature = PROXY_SIGNATURE if tag in stores.givers else state.signatures.get(tag.site, (0, 0))
+        signature = PROXY_SIGNATURE if tag in stores.donors else state.signatures.get(tag.site, (0, 0))
         record = state.records[tag] = ActivationRecord(tag, signature, state.owner)
         record.token_count, record.open_children, record.arguments_received, record.results_returned = counts
         records.append(record)

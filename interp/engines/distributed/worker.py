@@ -1,9 +1,9 @@
 """A worker: a reference machine that has some of the activations of a run.
 
-Work moves by activations. An idle worker asks another for work, which gives away the outermost call or loop that one of
+Work moves by activations. An idle worker asks another for work, which donates the outermost call or loop that one of
 its tokens opens: the tokens that enter it are sent instead of put into its own flight, and everything below it happens
-on the receiver, until that gives some of it away in turn. No activation moves once it is open, and no store belongs to
-two workers. The giver notes the receiver of each call and loop; the receiver has a *proxy* for the activation around
+on the receiver, until that donates some of it in turn. No activation moves once it is open, and no store belongs to
+two workers. The donor notes the receiver of each call and loop; the receiver has a *proxy* for the activation around
 it, so that results find their way back, and a notice when all below has closed.
 
 A firing with an effect is performed where its effect is, with all operands in one message: prints and callbacks by the
@@ -58,9 +58,9 @@ from .placement import ENTRY_OPS, fire_placed
 from .stores import WorkerStores, first_stores, read_stores, stores_to_json
 from .timeline import timeline_to_json
 
-GIFT_WINDOW = 128
+DONATION_WINDOW = 128
 """The number of oldest tokens that are searched for one that opens an activation."""
-MAX_GIFT_DELIVERIES = 64
+MAX_DONATION_DELIVERIES = 64
 """The most tokens that are delivered to find one."""
 MAX_PATIENCE = 64
 """The most turns that an idle worker waits after a refusal before it asks the next worker."""
@@ -250,7 +250,7 @@ class Worker:
         if sent and sent[0].node >= 0:
             tag = sent[0].tag
             if receiver is not None:
-                rank = self._give_away(tag, receiver)
+                rank = self._note_donation(tag, receiver)
             else:  # a firing is on the worker of its activation: a look-up takes a tenth of the time of a firing
                 rank = self.rank if tag is event.token.tag else self._rank_of(tag)
             if rank == self.rank:
@@ -267,8 +267,8 @@ class Worker:
         """The worker that has, or will have, the activation of this tag: a call or loop below this tag or a parent of
         one on this worker."""
         stores = self.stores
-        if tag in stores.givers:
-            return stores.givers[tag]
+        if tag in stores.donors:
+            return stores.donors[tag]
         if tag in self._state.records or tag.parent is None:
             return self.rank
         return stores.receivers.get((tag.parent, tag.site), self.rank)
@@ -280,24 +280,24 @@ class Worker:
         else:
             self.channels.send(rank, message)
 
-    # Activations that are given away
+    # Donations of activations
 
     def _answer_work_requests(self) -> None:
-        """Give an activation to each worker that has asked for one, as long as there are any; refuse the others."""
+        """Donate an activation to each worker that has asked for one, as long as there are any; refuse the others."""
         while self._work_requests:
             receiver = self._work_requests.popleft()
-            if not self._give_activation(receiver):
+            if not self._donate_activation(receiver):
                 self.channels.send(receiver, WorkRefusal())
 
-    def _give_activation(self, receiver: int) -> bool:
-        """Give away the outermost activation that one of the oldest tokens opens; returns whether there is one. If none
-        of them opens one, the outermost tokens are delivered until one does. The only token is not given away:
+    def _donate_activation(self, receiver: int) -> bool:
+        """Donate the outermost activation that one of the oldest tokens opens; returns whether there is one. If none
+        of them opens one, the outermost tokens are delivered until one does. The only token is not donated:
         otherwise a chain of calls would move from worker to worker."""
         flight = self._state.flight
-        for _ in range(MAX_GIFT_DELIVERIES):
+        for _ in range(MAX_DONATION_DELIVERIES):
             if len(flight) < 2:
                 break
-            oldest = enumerate(islice(flight, GIFT_WINDOW))
+            oldest = enumerate(islice(flight, DONATION_WINDOW))
             opens_none, _, position = min(
                 (not self._opens_free_activation(token), token.tag.depth, position) for position, token in oldest
             )
@@ -318,7 +318,7 @@ class Worker:
         """Whether a token is the first that enters a call or a loop that may be on any worker."""
         return self._ranks[token.node] is None and self._opens_activation(token)
 
-    def _give_away(self, tag: Tag, receiver: int) -> int:
+    def _note_donation(self, tag: Tag, receiver: int) -> int:
         """Note that the call or loop of this tag is the receiver's, from now on; returns the receiver."""
         assert tag.parent is not None
         self.stores.receivers[tag.parent, tag.site] = receiver
@@ -340,20 +340,20 @@ class Worker:
         self._meter.expect(tokens, transfer.depth)
 
     def _report_closed(self, closed: Iterable[ClosedActivation]) -> None:
-        """Tell the givers of calls and loops that these have closed, with everything below them."""
+        """Tell the donors of calls and loops that these have closed, with everything below them."""
         stores, records = self.stores, self._state.records
         for activation in closed:
             parent, site = activation.tag.parent, activation.tag.site
-            if parent is None or parent not in stores.givers:
+            if parent is None or parent not in stores.donors:
                 continue
             proxy = records[parent]
             if not any(child_site == site for child_site, _ in proxy.child_tags):
-                self._send_work(stores.givers[parent], CloseNotice(parent, site))
+                self._send_work(stores.donors[parent], CloseNotice(parent, site))
             if not proxy.open_children:
-                del records[parent], stores.givers[parent]
+                del records[parent], stores.donors[parent]
 
     def _note_close(self, parent: Tag, site: Site) -> None:
-        """A call or loop that was given away has closed; with it, perhaps, the activation around it (S11)."""
+        """A donated call or loop has closed; with it, perhaps, the activation around it (S11)."""
         del self.stores.receivers[parent, site]
         record = self._state.records[parent]
         record.open_children -= 1

@@ -56,9 +56,9 @@ class Register(IntEnum):
     """The first free proxy, the head of a list linked in the same way; or 0."""
     REQUESTED_PROXY = 26
     """The proxy that this core reserved for the activation that it requests; or 0."""
-    OFFER_BACKOFF = 27
-    """The number of bursts between two attempts to donate; OFFER_DELAY is the number still to come."""
-    OFFER_DELAY = 28
+    DONATION_BACKOFF = 27
+    """The number of bursts between two attempts to donate; DONATION_DELAY is the number still to come."""
+    DONATION_DELAY = 28
     DONATIONS = 29
     """The number of activations donated to other cores."""
     FIRINGS_AT_ARRIVAL = 30

@@ -80,7 +80,7 @@ def run_in_turns(state: State, limits: Limits, cores: int, dice: Random, rounds:
     for _ in range(rounds):
         run.shared_words[SharedLine.BURST_TOKENS] = dice.choice((1, 1, 2, 7, 40))
         for store in run.stores:
-            store.registers[[Register.OFFER_DELAY, Register.REQUEST_DELAY]], store.idle_sleep = 0, 0.0
+            store.registers[[Register.DONATION_DELAY, Register.REQUEST_DELAY]], store.idle_sleep = 0, 0.0
         run.run_bursts(dice.choice(run.stores), dice.choice((1, 1, 3)))
         if run.end_reason is not None or run.firings > limits.max_firings:
             break

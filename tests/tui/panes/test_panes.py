@@ -470,7 +470,7 @@ def test_the_end_of_the_timeline(folder: Path) -> None:
 
 
 def test_workers_are_lanes_of_the_timeline(tmp_path: Path) -> None:
-    """A log of a run on workers has a row for each in the timeline, with arrows where calls were given away, and events
+    """A log of a run on workers has a row for each in the timeline, with arrows where calls were donated, and events
     name their worker."""
     log = tmp_path / "run.jsonl"
     fib = find_program(f"{ROOT}/papers_examples/recursion/fib.py")
@@ -479,9 +479,9 @@ def test_workers_are_lanes_of_the_timeline(tmp_path: Path) -> None:
     session.execute(f"load {log}")
     result = build_timeline(session, 60, 4)
     assert {len(row.text) for row in result.rows} == {60} and len(result.rows) == 4
-    assert "3 workers" in result.subtitle and "gift" in result.subtitle
-    gifts = [crossing for crossing in session.history.crossings if crossing.is_gift]
-    assert 0 < sum(row.text.count("↓") + row.text.count("↑") for row in result.rows) <= len(gifts)
+    assert "3 workers" in result.subtitle and "donation" in result.subtitle
+    donations = [crossing for crossing in session.history.crossings if crossing.is_donation]
+    assert 0 < sum(row.text.count("↓") + row.text.count("↑") for row in result.rows) <= len(donations)
     assert "↓" not in result.rows[0].text and "↑" not in result.rows[2].text
     assert len(build_timeline(session, 60, 2).rows) == 3 and "2 shown" in build_timeline(session, 60, 2).subtitle
     workers = {row.text[6:8] for row in events_page(session).rows}

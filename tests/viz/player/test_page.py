@@ -60,16 +60,16 @@ def test_it_plays_with_motion_too(tab: Tab, page: Path) -> None:
 
 @pytest.mark.full
 def test_workers_are_lanes(tab: Tab, tmp_path: Path) -> None:
-    """A run on workers has a row for each, with an arrow for each call that was given away; a click goes there, and the
+    """A run on workers has a row for each, with an arrow for each call that was donated; a click goes there, and the
     sentence names the worker. Other runs have no lanes."""
     outcome = fib.run(6, engine="distributed", workers=2, keep="events")
-    gifts = [each for each in crossings(outcome.cluster.lanes, outcome.events) if each.is_gift]
+    donations = [each for each in crossings(outcome.cluster.lanes, outcome.events) if each.is_donation]
     outcome.player().save(tmp_path / "run.html")
     tab.open(tmp_path / "run.html")
     assert tab.run("[...document.querySelectorAll('.lane .title')].map(each => each.textContent).join()") == (
         "worker 0,worker 1"
     )
-    assert tab.run("document.querySelectorAll('.lane .gift').length") == len(gifts) > 0
+    assert tab.run("document.querySelectorAll('.lane .donation').length") == len(donations) > 0
     tab.run(
         "(lanes => { const box = lanes.getBoundingClientRect(); const clientX = box.left + box.width / 2;"
         " lanes.dispatchEvent(new MouseEvent('click', { clientX })); })(document.getElementById('lanes'))"

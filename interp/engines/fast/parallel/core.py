@@ -53,11 +53,11 @@ IDLE_POLLS = 32_000
 """The number of rings that an idle core polls before it sleeps: 25 us, since a burst takes 20."""
 POLLS_PER_QUIESCENCE_TEST = 200
 """The number of polls of core 0 between two tests for quiescence, which read the rings of all pairs of cores."""
-OFFER_WINDOW = 128
+DONATION_WINDOW = 128
 """The number of oldest tokens that are searched for one that opens an activation."""
-MAX_OFFER_DELIVERIES = 64
+MAX_DONATION_DELIVERIES = 64
 """The maximal number of tokens that are delivered to find one."""
-MAX_OFFER_BACKOFF = 15
+MAX_DONATION_BACKOFF = 15
 """The maximal number of bursts between two attempts."""
 SMALL_ACTIVATION_FIRINGS, MAX_REQUEST_BACKOFF = 1000, 63
 """The number of firings below which an activation does not pay for its messages, and the maximal number of pauses
@@ -78,7 +78,7 @@ def run(a: Any, budget: Any, header: Any) -> Any:
             return ExitReason.ARRAY_FULL
         if peek(r, Register.FLIGHT_LENGTH):
             withdraw_request(r, mem, c, core)
-            offer(a, r, mem, c, core, header)
+            answer_requests(a, r, mem, c, core, header)
             max_tokens = min(steps_with_room(a), peek(c, SharedLine.BURST_TOKENS))
             if (
                 max_tokens > 0
@@ -255,24 +255,26 @@ def report_closed_proxies(a: Any, r: Any, mem: Any) -> None:
             poke(r, Register.OPEN_ACTIVATIONS, peek(r, Register.OPEN_ACTIVATIONS) - 1)
 
 
-def offer(a: Any, r: Any, mem: Any, c: Any, core: Any, header: Any) -> None:
+def answer_requests(a: Any, r: Any, mem: Any, c: Any, core: Any, header: Any) -> None:
     """Donate an activation to each core that requests one, as long as one is found."""
-    if peek(r, Register.OFFER_DELAY) > 0:
-        poke(r, Register.OFFER_DELAY, peek(r, Register.OFFER_DELAY) - 1)
+    if peek(r, Register.DONATION_DELAY) > 0:
+        poke(r, Register.DONATION_DELAY, peek(r, Register.DONATION_DELAY) - 1)
         return
     for other in range(peek(c, SharedLine.CORE_COUNT)):
         if other != core and atomic_load(c, core_line(other) + CoreLine.REQUESTED_PROXY):
             if not is_ring_full(a, other) and donate(a, r, mem, c, core, other, header):
-                poke(r, Register.OFFER_BACKOFF, 0)
+                poke(r, Register.DONATION_BACKOFF, 0)
             else:
-                poke(r, Register.OFFER_BACKOFF, min(2 * peek(r, Register.OFFER_BACKOFF) + 1, MAX_OFFER_BACKOFF))
-                poke(r, Register.OFFER_DELAY, peek(r, Register.OFFER_BACKOFF))
+                poke(
+                    r, Register.DONATION_BACKOFF, min(2 * peek(r, Register.DONATION_BACKOFF) + 1, MAX_DONATION_BACKOFF)
+                )
+                poke(r, Register.DONATION_DELAY, peek(r, Register.DONATION_BACKOFF))
                 return
 
 
 def donate(a: Any, r: Any, mem: Any, c: Any, core: Any, other: Any, header: Any) -> Any:
     """Donate an activation to a core that requests one; returns whether one was found."""
-    position = find_offer(a, r, mem, header)
+    position = find_donation(a, r, mem, header)
     if position < 0 or steps_with_room(a) < 1:
         return False
     remote_frame = atomic_exchange(c, core_line(other) + CoreLine.REQUESTED_PROXY, 0)
@@ -302,7 +304,7 @@ def donate(a: Any, r: Any, mem: Any, c: Any, core: Any, other: Any, header: Any)
 
 def deliver_outermost(a: Any, r: Any, mem: Any, header: Any) -> None:
     """Deliver some of the outermost tokens, so that the other arguments of a donated activation are sent soon."""
-    for _ in range(MAX_OFFER_DELIVERIES):
+    for _ in range(MAX_DONATION_DELIVERIES):
         if peek(r, Register.FLIGHT_LENGTH) < 2 or steps_with_room(a) < 1:
             return
         make_youngest(a, r, ~find_outermost(a, r, mem, False))
@@ -310,10 +312,10 @@ def deliver_outermost(a: Any, r: Any, mem: Any, header: Any) -> None:
             return
 
 
-def find_offer(a: Any, r: Any, mem: Any, header: Any) -> Any:
+def find_donation(a: Any, r: Any, mem: Any, header: Any) -> Any:
     """The position of a token that opens a shareable activation; -1 if none is found. Delivers some of the outermost
-    tokens to find one. The only token of a core is never offered."""
-    for _ in range(MAX_OFFER_DELIVERIES):
+    tokens to find one. The only token of a core is never donated."""
+    for _ in range(MAX_DONATION_DELIVERIES):
         if peek(r, Register.FLIGHT_LENGTH) < 2:
             return -1
         position = find_outermost(a, r, mem, True)
@@ -333,7 +335,7 @@ def find_outermost(a: Any, r: Any, mem: Any, wants_opener: Any) -> Any:
     one of the outer loop."""
     ring, mask, head = peek(a, Address.RING), peek(a, Address.RING_SIZE) - 1, peek(r, Register.FLIGHT_HEAD)
     least_depth, outermost, least_opener_depth, opener = 1 << LOW_BITS, 0, 1 << LOW_BITS, -1
-    for position in range(min(OFFER_WINDOW, peek(r, Register.FLIGHT_LENGTH))):
+    for position in range(min(DONATION_WINDOW, peek(r, Register.FLIGHT_LENGTH))):
         token = peek(ring, (head + position & mask) << 1)
         depth = depth_of(mem, token >> PORT_BITS)
         if depth >= least_depth and depth >= least_opener_depth:

@@ -77,17 +77,17 @@ def test_small_programs(function: tl.Function, tmp_path: Path) -> None:
 
 
 def test_questions_cross_workers(tmp_path: Path) -> None:
-    """`why` names the worker of each firing, and tokens that cross are known: gifts of calls, and results."""
+    """`why` names the worker of each firing, and tokens that cross are known: donations of calls, and results."""
     path = tmp_path / "run.jsonl"
     fib.run(6, engine="distributed", workers=2, keep=path)
     history = History.load(path)
     answer = history.ask.tree("fib.add", "main")
     assert "on worker 0" in answer and "on worker 1" in answer
-    lanes, gifts = history.lanes, [crossing for crossing in history.crossings if crossing.is_gift]
-    assert lanes is not None and 0 < len(gifts) < len(history.crossings)
-    for gift in gifts:
-        sender, receiver = history[gift.sender], history[gift.receiver]
-        assert lanes.ranks[gift.sender] != lanes.ranks[gift.receiver]
+    lanes, donations = history.lanes, [crossing for crossing in history.crossings if crossing.is_donation]
+    assert lanes is not None and 0 < len(donations) < len(history.crossings)
+    for donation in donations:
+        sender, receiver = history[donation.sender], history[donation.receiver]
+        assert lanes.ranks[donation.sender] != lanes.ranks[donation.receiver]
         assert receiver.token.tag.parent == sender.token.tag
         assert receiver.token in sender.sent
 
