@@ -273,7 +273,7 @@ def make_ablation(name):
             for _ in range(WARMING_RUNS):
                 ways[way]()
         if functions[0].graph is None:
-            reasons[way] = functions[0].reason or [*functions[0].events, ""][-1]
+            reasons[way] = functions[0].reason or ["it is not made yet", *functions[0].events][-1]
     return ways, reasons
 
 
