@@ -64,7 +64,7 @@ from .state import (
     staging_depth,
 )
 from .state_errors import changed_order
-from .trees import is_one_of_several, is_symbolic, note_rebuilt, split, static_objects
+from .trees import is_one_of_several, is_symbolic, note_copied, note_rebuilt, split, static_objects
 from .writes import refuse_rebuilt
 
 MAX_RETRACES = 40
@@ -211,6 +211,10 @@ class _NewArgument(_StateChange):
         self.model = model
 
 
+class _OlderResult(_StateChange):
+    """The function returns lists or dicts that it has not created."""
+
+
 class _ArgumentChange(_StateChange):
     """The place is in an argument of the function: all calls must pass the same object."""
 
@@ -333,6 +337,8 @@ class Recursion:
         parts = self.open_arguments if isinstance(change.place, ArgumentPlace) else self.state
         try:
             match change:
+                case _OlderResult():
+                    self.older_results.add(change.place.key[0])
                 case _NewArgument():
                     parts[key] = StatePart.of(change.place, change.model)
                 case _ArgumentChange() if change.function is function:
@@ -398,6 +404,7 @@ class Recursion:
                 record_write(part.place)
                 part.place.write(part.rebuild(remaining))
         if function in self.older_results:
+            note_copied(list(arguments.values()))  # the result may be one of them
             return note_rebuilt(result)
         return register_containers(result)
 
@@ -483,12 +490,13 @@ class Recursion:
             raise _NewPlace(place)
 
     def _check_result(self, function: FunctionType, result: Any, journal: Journal) -> None:
-        """Note where the lists and dicts in a result are not new: the caller gets copies of them."""
+        """Raises _StateChange where a result first has lists or dicts that are not new: the caller gets copies of them,
+        and neither these nor the arguments may change afterwards."""
         is_new = all(
             id(each) in journal.created_objects and not is_one_of_several(each) for each in _containers(result)
         )
-        if not is_new:
-            self.older_results.add(function)
+        if not is_new and function not in self.older_results:
+            raise _OlderResult(ArgumentPlace(function, "the result"))
 
 
 def _refusal(function: FunctionType, reason: str) -> Invalid:

@@ -187,6 +187,42 @@ def changed_after_the_call(n):
     return first, last
 
 
+def changed_beside_the_result(n):
+    def walk(k, path):
+        if k == 0:
+            return path
+        mine = [k, 2]
+        result = walk(k - 1, mine)
+        mine[0] = 77
+        return result
+
+    return walk(n, [n, 5])
+
+
+def longer_beside_the_result(n):
+    def walk(k, path):
+        if k == 0:
+            return path
+        longer = [*path, k]
+        result = walk(k - 1, longer)
+        longer.append(99)
+        return result
+
+    return walk(n, [])
+
+
+def shared_beside_the_result(n):
+    def walk(k, path):
+        path.append(k)
+        if k == 0:
+            return path
+        result = walk(k - 1, path)
+        path.append(-k)
+        return result
+
+    return walk(n, [])
+
+
 def same_list_when_it_ends(n):
     def walk(k, path):
         path.append(k)
@@ -199,11 +235,21 @@ def same_list_when_it_ends(n):
 
 
 @pytest.mark.parametrize(
-    "function", [changed_in_the_body, changed_by_the_caller, changed_after_the_call, same_list_when_it_ends]
-)
+    "function",
+    [
+        changed_in_the_body, changed_by_the_caller, changed_after_the_call, same_list_when_it_ends,
+        changed_beside_the_result, longer_beside_the_result, shared_beside_the_result,
+    ],
+)  # fmt: skip
 def test_changes_of_growing_arguments_are_seen_or_refused(function: Any) -> None:
     """A change of such a list shows by all its names, or is refused."""
     agrees_or_is_refused(function.__name__, function, [(0,), (3,)], masks=[[True]])
+
+
+def test_lost_changes_beside_a_result_are_caught() -> None:
+    """If the arguments may change after a call that returns one of them, the law fails."""
+    with broken(lambda patch: patch.setattr(recursion, "note_copied", lambda state: None)):
+        assert list(disagreements(changed_beside_the_result, [(3,)], RUNS[:1], [[True]]))
 
 
 @pytest.mark.parametrize(("attribute", "fault"), [
