@@ -194,7 +194,11 @@ def with_article(noun: object) -> str:
 
     >>> with_article("list"), with_article("int"), with_article("uint8")
     ('a list', 'an int', 'a uint8')
+    >>> with_article("one ndarray")
+    'one ndarray'
     """
+    if str(noun).startswith("one "):
+        return str(noun)
     return f"{'an' if re.match('[aeio]|u(?!int|ni)', str(noun), re.IGNORECASE) else 'a'} {noun}"
 
 
