@@ -26,12 +26,14 @@ def crossed_titles(svg: str) -> list[float]:
     return [title.start for title in frame_titles(svg) if crossing_count(title, arrows)]
 
 
-@pytest.mark.parametrize("picture", PICTURES, ids=lambda path: path.stem)
-def test_no_arrow_crosses_a_title(picture: Path) -> None:
+@pytest.mark.full
+def test_no_arrow_crosses_a_title() -> None:
     """In the pictures of the docs, each title is beside all arrows, or in front of them."""
-    assert crossed_titles(picture.read_text()) == []
+    assert len(PICTURES) > 30
+    assert [path.name for path in PICTURES if crossed_titles(path.read_text())] == []
 
 
+@pytest.mark.full
 def test_titles_where_graphviz_places_them_are_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     """Without the move, the arrow of a call crosses the title of the branch in fib."""
     assert crossed_titles(render_picture(graph_view(fib.graph), "svg").decode()) == []

@@ -133,6 +133,7 @@ def training_step(x: tl.Array[tl.float64, 2]) -> tl.float64:
     return loss
 
 
+@pytest.mark.full
 def test_functions_of_tagloom_and_methods_are_scopes() -> None:
     """A function of tagloom that emits several nodes is a scope, wherever it computes them; operators and functions of
     one node are none. A method has the name of its class, unless another method of the object calls it."""
@@ -147,6 +148,7 @@ class Plain:
         return x * 2.0
 
 
+@pytest.mark.full
 def test_functions_of_programs_have_the_class_of_their_method() -> None:
     """A method that is traced as a function of the program is named after its class, too."""
     layer = Plain()
@@ -158,6 +160,7 @@ def test_functions_of_programs_have_the_class_of_their_method() -> None:
     assert [function.name for function in program.program.functions] == ["program", "Plain_double"]
 
 
+@pytest.mark.full
 def test_operators_that_have_the_name_of_a_function_are_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     """If functions of tagloom were helpers wherever their code is, internal ones would be scopes, too."""
     monkeypatch.setattr(source_location, "_OPERATION_PATHS", source_location._TAGLOOM_PATHS)

@@ -112,6 +112,7 @@ def test_fit_shows_all_of_a_large_graph(tab: Tab, tmp_path: Path) -> None:
     def chain(x: float) -> float:
         for _ in range(200):
             x = tl.sin(x)
+            x = x * x
         return x
 
     tab.open(saved(chain.history(1.0), tmp_path / "chain.html", max_boxes=1000))

@@ -218,7 +218,7 @@ def test_a_program_has_the_functions_of_the_user() -> None:
     assert names(nested_definitions) == ["nested_definitions", "outer", "outer_1", "inner", "inner_1", "inner_2"]
     assert names(unrolled_recursion) == ["unrolled_recursion", "power"]
     assert names(lists) == ["lists", "doubled_items"]
-    assert names(state_between_calls) == ["state_between_calls", "apply", "apply_1"]
+    assert names(state_between_calls) == ["state_between_calls", "Scale_apply", "Scale_apply_1"]
     assert names(in_loops) == ["in_loops", "square", "divide"]
 
 
@@ -295,7 +295,7 @@ def test_callees_that_are_not_isolated_are_caught() -> None:
     with broken(any_result):
         assert tl.function(lists).run(3).value != lists(3)
     with broken(no_changes):
-        assert "count" in names(state_between_calls)
+        assert "Scale_count" in names(state_between_calls)
 
 
 def shifted(n: Any, k: float) -> Any:
