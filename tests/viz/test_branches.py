@@ -139,6 +139,7 @@ def counted(n: tl.int64) -> tl.int64:
     return n
 
 
+@pytest.mark.full
 def test_ops_between_two_literals_are_in_their_branch() -> None:
     """A node whose first and last operands are literals is in the branch that its only token comes from."""
     view = graph_view(counted.graph)

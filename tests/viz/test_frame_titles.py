@@ -64,6 +64,7 @@ def title_of(svg: str) -> tuple[float, bool]:
 VERTICAL = "M{0},0C{0},10 {0},30 {0},60"
 
 
+@pytest.mark.full
 def test_titles_move_behind_arrows_or_interrupt_them() -> None:
     """A title moves behind the last of the arrows that leave no room before them. If there is room nowhere, it has a
     halo, where the fewest arrows are."""

@@ -215,6 +215,7 @@ def test_scopes_end_with_their_statement() -> None:
         assert scopes_of(graph_view(inside.graph)) == []
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(("name", "error"), [(3, TypeError), ("", ValueError)])
 def test_scopes_need_names(name: Any, error: type[Exception]) -> None:
     """The name of a scope is a string that is not empty."""

@@ -85,6 +85,7 @@ def wide_view(title: str) -> View:
 
 
 @pytest.mark.full
+@pytest.mark.full
 @pytest.mark.parametrize(("title", "width"), [("gradient_of_weights_1 - float32(0.1)", 20), ("rate * x", 48)])
 def test_long_titles_are_wrapped_in_wide_pictures(title: str, width: int) -> None:
     """If a picture is too wide with its titles in one line, long titles take several lines, and nothing is folded."""
@@ -94,7 +95,7 @@ def test_long_titles_are_wrapped_in_wide_pictures(title: str, width: int) -> Non
     assert width == 48 or measure(replace(view, title_width=48)).letters < 9
 
 
-@pytest.mark.inner(first=4)
+@pytest.mark.inner(first=1)
 @pytest.mark.parametrize("picture", sorted(PICTURES.glob("*.svg")), ids=lambda path: path.stem)
 def test_letters_of_the_docs_can_be_read_on_a_screen(picture: Path) -> None:
     """The smallest letters of each picture of a graph, a program or a moment have 9 pixels; those of a run as a graph,
