@@ -261,7 +261,7 @@ def bit_strings(n):
     return [b + rest for b in "01" for rest in bit_strings(n - 1)]
 
 
-@everyday((3,), (1,), refusal="F4: build calls itself with new types")
+@everyday((3,), (1,))
 def balanced_brackets(n):
     def build(prefix, opened, closed):
         if closed == n:

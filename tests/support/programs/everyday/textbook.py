@@ -612,7 +612,7 @@ def bouncing_ball(bounces):
     return travelled, height
 
 
-@everyday((10, 3), (0, 1), (30, 9), refusal="F4: this deque is neither a value nor a container of values")
+@everyday((10, 3), (0, 1), (30, 9))
 def bank_queue(customers, seed):
     waiting, clock, total_wait = deque(), 0, 0
     for c in range(customers):
