@@ -205,7 +205,7 @@ def quoted_figures() -> dict[str, float]:
         "import lines": numbers("lines of imports")[0],
         "layers inside core": core,
         "layers inside interp": interp,
-        "imports that run back": numbers("imports that run back")[0],
+        "imports that close cycles": numbers("imports that close cycles")[0],
         "bare names": bare,
         "classes named twice": classes,
     }

@@ -388,7 +388,7 @@ class Recursion:
             if shared is not None and passed.pop(name) is not shared:
                 raise _refusal(function, f"changes its argument {name}, which is not the same in each call")
         self._check_closure(function)
-        opened = self._opened(function, passed)
+        opened = self._resized_arguments(function, passed)
         leaves = [leaf for name, part in opened.items() for leaf in part.leaves(passed.pop(name))]
         leaves += [leaf for part in self.state.values() for leaf in part.leaves(part.place.read())]
         key = function, converted.__code__
@@ -408,7 +408,7 @@ class Recursion:
             return note_rebuilt(result)
         return register_containers(result)
 
-    def _opened(self, function: FunctionType, names: Iterable[str]) -> dict[str, StatePart]:
+    def _resized_arguments(self, function: FunctionType, names: Iterable[str]) -> dict[str, StatePart]:
         """Those of these arguments of a function that get longer or shorter from call to call."""
         parts = {name: self.open_arguments.get((function, name)) for name in names}
         return {name: part for name, part in parts.items() if part is not None}
