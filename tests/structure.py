@@ -11,8 +11,8 @@ import lines           Lines of import statements, as a share of the lines that 
 layers inside P        The modules and packages directly inside package P, sorted into layers: each is one layer above
                        the highest that it imports, and those in a circle of imports share a layer. Imports inside
                        functions and imports for annotations count, and those of a package's modules are its own.
-imports that close     Imports of one module by another that would have to go so that no package contains a cycle: the sum
-  cycles               over all packages of what grimp's `nominate_cycle_breakers` returns.
+imports that close     Imports of one module by another that would have to go so that no package contains a cycle: the
+  cycles               sum over all packages of what grimp's `nominate_cycle_breakers` returns.
 bare names             Modules, classes, functions and attributes whose whole name is one of WORDS: see `bare_names`.
 classes named twice    Names that stand for more than one class: see `repeated_classes`.
 """

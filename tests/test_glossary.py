@@ -88,7 +88,7 @@ def test_tables_and_lists_are_whole() -> None:
 
 def test_damaged_tables_and_lists_are_caught() -> None:
     """Each kind of damage is reported once."""
-    damage = ["rooms. | room | owns |", "|---|---|", "a while. - Systems", "of   these", "3. third"]
+    damage = ["packages. | package | owns |", "|---|---|", "a while. - Systems", "of   these", "3. third"]
     page = ["1. first 2. second", damage[0], "end", *damage[1:]]
     assert layout_faults("\n".join(page)) == damage
 
