@@ -645,12 +645,11 @@ def function(
     `input_signature` gives the types of all arguments, as annotations would, so that there is one program.
     `relax_shapes` makes one program for shapes that differ only in sizes. At most `most_tracings` tracings are kept.
 
-    Above `@classmethod`, it gives each class a function of its own.
+    Above `@classmethod`, it gives each class a function of its own. A function of tagloom, such as what `tl.grad`
+    returns, stays what it is; Invalid is raised if there are options for it.
 
     Raises Usage for a callable without Python code, such as a builtin.
     """
-    if isinstance(python, Function):
-        raise Invalid(f"{python.name} is already a tagloom function", where=user_location())
     if type(most_tracings) is not int or most_tracings < 1:
         raise Usage(
             "most_tracings must be a positive integer",
@@ -663,7 +662,17 @@ def function(
         read_function_spec if input_signature is None else partial(read_function_spec, signature=tuple(input_signature))
     )
 
+    has_options = input_signature is not None or relax_shapes or most_tracings != DEFAULT_CAPACITY
+
     def wrap(python: Any) -> Function | ClassMethod:
+        if isinstance(python, Function):
+            if has_options:
+                raise Invalid(
+                    f"{python.name} is already a tagloom function, whose options do not change",
+                    where=user_location(),
+                    hint="give the options where it becomes one",
+                )
+            return python
         if isinstance(python, classmethod):
             return ClassMethod(wrap(python.__func__))
         return Function(python, read, capacity=most_tracings, relax_shapes=relax_shapes)

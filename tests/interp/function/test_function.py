@@ -167,10 +167,12 @@ def test_only_python_functions_are_accepted(what: Any) -> None:
         tl.function(what)
 
 
-def test_a_function_cannot_be_wrapped_twice() -> None:
-    """Wrapping a `tl.function` again is refused: its second trace would be another function."""
-    with pytest.raises(tl.Invalid, match="fib is already a tagloom function"):
-        tl.function(fib)
+def test_a_function_of_tagloom_stays_what_it_is() -> None:
+    """`tl.function` returns a function of tagloom itself, and refuses options for it."""
+    assert tl.function(fib) is fib
+    assert tl.function(tl.grad(lambda x: x * x))(3.0) == 6.0
+    with pytest.raises(tl.Invalid, match=r"fib is already a tagloom function, whose options do not change"):
+        tl.function(relax_shapes=True)(fib)
 
 
 def test_a_failed_trace_can_be_tried_again() -> None:

@@ -381,12 +381,6 @@ def test_only_functions_are_traced(what: Any) -> None:
     assert "test_tracing_errors.py" in str(caught.value.where)
 
 
-def test_a_function_is_decorated_once() -> None:
-    """Decorating a function twice is refused."""
-    with pytest.raises(tl.Invalid, match="is already a tagloom function"):
-        tl.function(tl.function(lambda n: n))
-
-
 @pytest.mark.parametrize(
     ("body", "kind"),
     [
