@@ -374,7 +374,8 @@ class ArrayOperators:
     if not TYPE_CHECKING:  # which is to report unknown attributes
 
         def __getattr__(self, name: str) -> Any:
-            """Raises Usage, an AttributeError, which names the replacement for methods of other libraries' arrays."""
+            """Raises Usage, which names the replacement for methods of other libraries' arrays. It is an AttributeError
+            unless the number or array of Python has the attribute: `hasattr` must not say that it has not."""
             if name.startswith("_"):  # asked for by protocols
                 raise AttributeError(name)
             method = ARRAY_METHODS.cell_contents(self, name) if isinstance(self, Symbol) else None
@@ -383,7 +384,9 @@ class ArrayOperators:
             hint = METHOD_HINTS.get(name) or describe_call(name)
             is_number = isinstance(self, Symbol) and self._type.is_scalar
             message = f"{'numbers' if is_number else 'arrays'} have no attribute {name}"
-            raise Usage(message, where=user_location(), hint=hint, python=AttributeError)
+            is_of_python = isinstance(self, Symbol) and hasattr(_python_class(self._type), name)
+            error = NotImplementedError if is_of_python else AttributeError
+            raise Usage(message, where=user_location(), hint=hint, python=error)
 
     def __pos__(self) -> Any:
         return array_namespace().positive(convert_operands("positive", self)[0] if isinstance(self, Symbol) else self)
@@ -392,6 +395,11 @@ class ArrayOperators:
 
     def __getitem__(self, key: Any) -> Any:
         return array_namespace().index(self, (key,) if type(key) is str else key)
+
+
+def _python_class(type_: Type) -> type:
+    """The class that values of a type have in Python."""
+    return {"b": bool, "f": float}.get(type_.dtype.kind, int) if type_.is_scalar else np.ndarray
 
 
 def check_device(device: Any) -> None:

@@ -7,6 +7,7 @@ import textwrap
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import tagloom as tl
 from support.programs.userfile import load
@@ -432,3 +433,21 @@ def test_recursion_that_only_python_sees() -> None:
         tl.function(lambda x: add_up(x, 10_000))(1.0)
     assert isinstance(caught.value, RecursionError) and "test_tracing_errors.py" in str(caught.value)
     assert tl.function(add_up)(1.0, 10_000) == 10_001.0
+
+
+@pytest.mark.parametrize("value", [True, 3, 2.5, np.eye(2)], ids=lambda value: type(value).__name__)
+def test_hasattr_never_denies_what_python_has(value: Any) -> None:
+    """`hasattr` of a symbolic value is true or refused for each attribute of Python's value, and false for others."""
+
+    def denied(x: Any) -> list[str]:
+        names = []
+        for name in [*filter(lambda each: not each.startswith("_"), dir(value)), "no_such_name"]:
+            try:
+                names += [] if hasattr(x, name) else [name]
+            except tl.Usage as error:
+                assert f"have no attribute {name}" in str(error)
+        return names
+
+    found: list[str] = []
+    tl.function(tl.autograph.do_not_convert(lambda x: (found.extend(denied(x)), x)[1])).trace(value)
+    assert found == ["no_such_name"]
