@@ -114,7 +114,7 @@ REFUSALS = {
         "F4: the characters of a string with a float, an array or a format in it are known only",
     ),
     "format": (
-        "return len('{:03d}'.format(n))",
+        "return len('{:.3f}'.format(n / 2))",
         "F4: the characters of a string with a float, an array or a format in it are known only",
     ),
     "a format": ("print(f'{tl.asarray([n]):03d}'); return n", "F1: asarray: a list of symbolic values is not a value"),
