@@ -1,4 +1,4 @@
-"""Checks of operands that the rows of several importers share."""
+"""Operands of rows, as several importers read, convert and check them."""
 
 from __future__ import annotations
 
@@ -6,18 +6,36 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
+from ...core.dtypes import DType
 from ...core.errors import Malformed
 from ...core.frontend.array_api.common import shape_of, type_of
 from ...core.frontend.trace.source_location import user_location
-from .refusals import unsupported
+from .refusals import tl, unsupported
 
 MAX_ELEMENTS = 2**26
 """The most elements of an array whose sizes are known before the run."""
 
 
-def axis_position(axis: int, rank: int) -> int:
+def dtype_of(x: Any) -> DType:
+    """The dtype of an operand."""
+    return type_of(x).dtype
+
+
+def to_dtype(x: Any, dtype: DType) -> Any:
+    """An operand in a dtype."""
+    return x if dtype_of(x) is dtype else tl.astype(x, dtype)
+
+
+def scalar_like(value: float, x: Any) -> Any:
+    """A number as a constant without axes, in the dtype of an operand."""
+    return np.asarray(value, dtype_of(x).numpy)
+
+
+def axis_position(axis: Any, rank: int) -> int:
     """An axis of an array of `rank` axes, counted from the first; raises Malformed if there is no such axis."""
-    if not -rank <= axis < rank:
+    if not isinstance(axis, int) or not -rank <= axis < rank:
         raise Malformed("there is no such axis", where=user_location(), required=f"{-rank} to {rank - 1}", got=axis)
     return axis % rank
 
@@ -40,3 +58,11 @@ def check_room(*sizes: Any) -> None:
     if len(known) == len(sizes) and math.prod(known) > MAX_ELEMENTS:
         required = f"at most {MAX_ELEMENTS:,} elements"
         raise unsupported("limit", "this array is too large", required=required, got=known)
+
+
+def check_table_size(*sizes: int) -> None:
+    """Raises Unsupported for sizes of more than MAX_ELEMENTS elements, of an array that a row builds beside its
+    operands and results, such as the weights of a resized axis."""
+    if any(size < 0 for size in sizes) or math.prod(sizes) > MAX_ELEMENTS:
+        required = f"at most {MAX_ELEMENTS:,} elements"
+        raise unsupported("limit", "this operation needs a table that is too large", required=required, got=sizes)

@@ -16,7 +16,7 @@ import numpy as np
 
 from ....core.errors import Malformed, Usage
 from ..refusals import unsupported
-from .graph import ExportedProgramData, TensorMeta, read_exported_program, read_meta, text, truth
+from .graph import ExportedProgramData, TensorMeta, read_bool, read_exported_program, read_meta, read_text
 
 MAX_MODEL_BYTES = 2**28
 """The most bytes of the JSON of a program."""
@@ -59,7 +59,7 @@ class ExportedArchive:
 def read_elements(storage: bytes, meta: TensorMeta, target: str, where: str | None) -> Any:
     """The array in a storage; raises Malformed if it reaches beyond."""
     dtype = meta.type.dtype.numpy
-    sizes, strides = known_numbers(meta.sizes), known_numbers(meta.strides)
+    sizes, strides = numbers_or_zero(meta.sizes), numbers_or_zero(meta.strides)
     offset = meta.offset or 0
     is_known = None not in (*meta.sizes, *meta.strides, meta.offset) and len(sizes) == len(strides)
     last = offset + sum((size - 1) * stride for size, stride in zip(sizes, strides, strict=False))
@@ -76,14 +76,14 @@ def read_elements(storage: bytes, meta: TensorMeta, target: str, where: str | No
     return np.array(view, order="C")
 
 
-def known_numbers(numbers: Sequence[int | None]) -> list[int]:
+def numbers_or_zero(numbers: Sequence[int | None]) -> list[int]:
     """Sizes or strides; one that only the run knows counts as 0."""
     return [number or 0 for number in numbers]
 
 
-def check_total(entries: Mapping[str, ArrayEntry], file_size: int) -> None:
+def check_element_count(entries: Mapping[str, ArrayEntry], file_size: int) -> None:
     """Bound the elements of all arrays: strides may repeat those of a small file, and arrays may share them."""
-    total = sum(math.prod(known_numbers(each.meta.sizes)) for each in entries.values() if each.meta is not None)
+    total = sum(math.prod(numbers_or_zero(each.meta.sizes)) for each in entries.values() if each.meta is not None)
     limit = max(2**26, 4 * file_size)
     if total > limit:
         raise unsupported("limit", "the arrays repeat the elements in the file too often",
@@ -103,18 +103,18 @@ def read_archive(content: bytes, where: str | None) -> ExportedArchive:
     if contents.get("byteorder", b"little").strip() != b"little":
         raise Usage("this file was written by a machine of the other byte order", where=where)
     name = names[0].removeprefix("models/").removesuffix(".json")
-    program = read_exported_program(parse_json(contents[names[0]], where), parse_text)
+    program = read_exported_program(parse_json(contents[names[0]], where))
     entries: dict[str, ArrayEntry] = {}
     for folder in ("weights", "constants"):
         config = contents.get(f"data/{folder}/{name}_{folder}_config.json")
         if config is not None:
             entries |= read_entries_config(parse_json(config, where), folder, where)
-    check_total(entries, len(content))
+    check_element_count(entries, len(content))
     return ExportedArchive(program, entries, contents, where)
 
 
 def weights_entry(model: str) -> str:
-    """The name of the list of weights of a program, by the name of the program's entry.
+    """The name of the entry that lists the weights of a program, by the name of the entry with the program.
 
     >>> weights_entry("models/model.json")
     'data/weights/model_weights_config.json'
@@ -152,23 +152,19 @@ def parse_json(content: bytes, where: str | None) -> Any:
         raise Usage("this program is too large", where=where, required=f"at most {MAX_MODEL_BYTES:,} bytes of JSON",
                     got=f"{len(content):,}")  # fmt: skip
     try:
-        return parse_text(content.decode())
+        return json.loads(content.decode())
     except (ValueError, UnicodeDecodeError, RecursionError) as error:
         raise Malformed("an entry of this file is not JSON", where=where, got=str(error)[:200]) from None
-
-
-def parse_text(words: str) -> Any:
-    return json.loads(words)
 
 
 def read_entries_config(config: Any, folder: str, where: str | None) -> dict[str, ArrayEntry]:
     """The arrays of a folder of the archive, by their names in the module."""
     try:
         return {
-            text(target): ArrayEntry(
-                f"data/{folder}/{text(each['path_name'])}",
+            read_text(target): ArrayEntry(
+                f"data/{folder}/{read_text(each['path_name'])}",
                 None if each.get("tensor_meta") is None else read_meta(each["tensor_meta"]),
-                truth(each["use_pickle"]),
+                read_bool(each["use_pickle"]),
             )
             for target, each in config["config"].items()
         }

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -62,7 +63,7 @@ class ForeignArgument(NamedTuple):
 
 
 class TensorMeta(NamedTuple):
-    """What the program says of a tensor. A size, stride or offset is None if only the run knows it."""
+    """The declaration of a tensor in a program. A size, stride or offset is None if only the run knows it."""
 
     scalar_type: ScalarType
     sizes: tuple[int | None, ...]
@@ -134,7 +135,8 @@ class ProgramOutput(NamedTuple):
 
 
 class StructureSpec(NamedTuple):
-    """How values nest: the class of a container, what else it says of it, and its children; a leaf has class None."""
+    """A node of a pytree: the class of a container, its context (such as the keys of a dict), and its children. The
+    class of a leaf is None."""
 
     container: str | None
     context: Any = None
@@ -169,37 +171,39 @@ def names_in(argument: Any) -> Iterator[ValueName]:
             yield from names_in(part)
 
 
-def read_exported_program(document: Any, parse_text: Callable[[str], Any]) -> ExportedProgramData:
-    """The program of a JSON document; `parse_text` reads JSON in its strings. Raises Malformed for anything else."""
+def read_exported_program(document: Any) -> ExportedProgramData:
+    """The program of a JSON document. Raises Malformed for anything else, Unsupported for another version of the
+    schema."""
     try:
-        version = whole_number(document["schema_version"]["major"])
+        version = read_integer(document["schema_version"]["major"])
         if version == SCHEMA_VERSION:
-            return read_program(document["graph_module"], parse_text)
+            return read_program(document["graph_module"])
     except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError, RecursionError) as error:
         got = f"{type(error).__name__}: {error}"[:200]
         raise Malformed("this is not an exported program of PyTorch", required="the schema of torch.export",
                         got=got) from None  # fmt: skip
-    hint = "export the model with a PyTorch of today"
+    hint = "export the model with a current version of PyTorch"
     raise unsupported("construct", "this exported program has another version of the schema", required=SCHEMA_VERSION,
                       got=version, hint=hint)  # fmt: skip
 
 
-def read_program(module: Any, parse_text: Callable[[str], Any]) -> ExportedProgramData:
+def read_program(module: Any) -> ExportedProgramData:
+    """The program of a graph module. This and the readers below raise built-in exceptions for a damaged document."""
     signature = module["signature"]
     entry = module["module_call_graph"][0]["signature"]
     names = entry.get("forward_arg_names") or ()
     specs = []
     for key in ("in_spec", "out_spec"):
-        version, spec = parse_text(text(entry[key]))
+        version, spec = json.loads(read_text(entry[key]))
         if version != 1:
             raise ValueError(f"a structure of version {version}")
-        specs.append(read_structure(spec, parse_text))
+        specs.append(read_structure(spec))
     return ExportedProgramData(
         class_name(module["graph"]["nodes"]),
         read_graph(module["graph"], "forward"),
         tuple(map(read_input, signature["input_specs"])),
         tuple(map(read_output, signature["output_specs"])),
-        tuple(map(text, names)),
+        tuple(map(read_text, names)),
         *specs,
     )
 
@@ -207,75 +211,79 @@ def read_program(module: Any, parse_text: Callable[[str], Any]) -> ExportedProgr
 def class_name(nodes: Any) -> str:
     """The class of the outermost module, which nodes name."""
     for node in nodes:
-        entry = text((node.get("metadata") or {}).get("nn_module_stack", "")).partition(";")[0].split(",")
+        entry = read_text((node.get("metadata") or {}).get("nn_module_stack", "")).partition(";")[0].split(",")
         if len(entry) == 3 and not entry[1]:
             return entry[2].rpartition(".")[2]
     return ""
 
 
-def read_structure(spec: Any, parse_text: Callable[[str], Any], depth: int = 0) -> StructureSpec:
+def read_structure(spec: Any, depth: int = 0) -> StructureSpec:
     """The structure of a serialized pytree."""
     if depth > MAX_NESTING:
         raise ValueError(f"containers nest deeper than {MAX_NESTING}")
-    children = tuple(read_structure(child, parse_text, depth + 1) for child in spec["children_spec"])
+    children = tuple(read_structure(child, depth + 1) for child in spec["children_spec"])
     if spec["type"] is None:
         return StructureSpec(None)
     context = spec["context"]
     try:
-        context = parse_text(context) if isinstance(context, str) else None
+        context = json.loads(context) if isinstance(context, str) else None
     except ValueError:
-        context = None  # of a class that has a form of its own
-    return StructureSpec(text(spec["type"]), context, children)
+        context = None  # a class of the user's writes its context in its own way
+    return StructureSpec(read_text(spec["type"]), context, children)
 
 
 def read_input(document: Any) -> ProgramInput:
+    """An input of the outermost graph: an argument, or a parameter, buffer or constant of the module."""
     ((kind, contents),) = document.items()
     if kind == "user_input":
-        return ProgramInput(kind, name_of(contents["arg"]))
+        return ProgramInput(kind, read_value_name(contents["arg"]))
     if kind == "constant_input":
         ((_, value),) = contents["value"].items()
         constant = None if "as_none" in contents["value"] else value
         if not isinstance(constant, int | float | str | None):
-            raise TypeError("a constant input is not a number or a text")
-        return ProgramInput(kind, text(contents["name"]), constant)
-    target = next((text(value) for key, value in contents.items() if key.endswith("_name")), "")
-    return ProgramInput(text(kind), text(contents["arg"]["name"]), target)
+            raise TypeError("a constant input is not a number or a string")
+        return ProgramInput(kind, read_text(contents["name"]), constant)
+    target = next((read_text(value) for key, value in contents.items() if key.endswith("_name")), "")
+    return ProgramInput(read_text(kind), read_text(contents["arg"]["name"]), target)
 
 
 def read_output(document: Any) -> ProgramOutput:
+    """A result of the outermost graph, or the new value of a parameter or buffer."""
     ((kind, contents),) = document.items()
-    target = next((text(value) for key, value in contents.items() if key.endswith("_name")), "")
+    target = next((read_text(value) for key, value in contents.items() if key.endswith("_name")), "")
     argument = contents["arg"]
-    value = read_argument(argument) if kind == "user_output" else ValueName(text(argument["name"]))
-    return ProgramOutput(text(kind), value, target)
+    value = read_argument(argument) if kind == "user_output" else ValueName(read_text(argument["name"]))
+    return ProgramOutput(read_text(kind), value, target)
 
 
 def read_graph(document: Any, name: str, depth: int = 0) -> ExportedGraph:
+    """A graph, with the graphs among the arguments of its nodes."""
     if depth > MAX_DEPTH:
         raise ValueError(f"graphs nest deeper than {MAX_DEPTH}")
-    symbols = [text(each) for kind in ("int", "bool", "float") for each in document.get(f"sym_{kind}_values", {})]
+    symbols = [read_text(each) for kind in ("int", "bool", "float") for each in document.get(f"sym_{kind}_values", {})]
     return ExportedGraph(
         name,
         tuple(read_argument(argument) for argument in document["inputs"]),
         tuple(read_node(node, depth) for node in document["nodes"]),
         tuple(read_argument(argument) for argument in document["outputs"]),
-        {text(each): read_meta(meta) for each, meta in document["tensor_values"].items()},
+        {read_text(each): read_meta(meta) for each, meta in document["tensor_values"].items()},
         frozenset(symbols),
     )
 
 
 def read_node(document: Any, depth: int) -> ExportedNode:
-    arguments = tuple((text(each["name"]), read_argument(each["arg"], depth)) for each in document["inputs"])
+    """A node of a graph at this depth."""
+    arguments = tuple((read_text(each["name"]), read_argument(each["arg"], depth)) for each in document["inputs"])
     outputs = tuple(map(read_argument, document["outputs"]))
     first = next((name for output in outputs for name in names_in(output)), "")
     metadata = document.get("metadata") or {}
     return ExportedNode(
-        text(document.get("name") or first or document["target"]),
-        text(document["target"]),
+        read_text(document.get("name") or first or document["target"]),
+        read_text(document["target"]),
         arguments,
         outputs,
-        module_names(text(metadata.get("nn_module_stack", ""))),
-        traced_line(text(metadata.get("stack_trace", ""))),
+        module_names(read_text(metadata.get("nn_module_stack", ""))),
+        traced_line(read_text(metadata.get("stack_trace", ""))),
     )
 
 
@@ -310,20 +318,21 @@ def traced_line(stack: str) -> str:
 
 
 def read_meta(document: Any) -> TensorMeta:
+    """The declaration of a tensor."""
     return TensorMeta(
-        ScalarType(whole_number(document["dtype"])),
+        ScalarType(read_integer(document["dtype"])),
         tuple(map(read_size, document["sizes"])),
         tuple(map(read_size, document["strides"])),
         read_size(document["storage_offset"]),
-        whole_number(document["layout"]),
+        read_integer(document["layout"]),
     )
 
 
 def read_size(document: Any) -> int | None:
-    """A size; None if it is an expression."""
+    """A size, stride or offset; None for an expression, which only the run knows."""
     if "as_int" not in document:
         return None
-    size = whole_number(document["as_int"])
+    size = read_integer(document["as_int"])
     if size < 0:
         raise ValueError("a size is negative")
     return size
@@ -333,22 +342,24 @@ def read_argument(document: Any, depth: int = 0) -> Any:
     """An argument of a node: a name, a Python object, or a list of either."""
     ((kind, contents),) = document.items()
     if kind == "as_graph":
-        return read_graph(contents["graph"], text(contents["name"]), depth + 1)
+        return read_graph(contents["graph"], read_text(contents["name"]), depth + 1)
     reader = ARGUMENT_READERS.get(kind)
-    return ForeignArgument(text(kind)) if reader is None else reader(contents)
+    return ForeignArgument(read_text(kind)) if reader is None else reader(contents)
 
 
-def name_of(document: Any) -> ValueName:
+def read_value_name(document: Any) -> ValueName:
     """The name in an argument that names a value."""
     argument = read_argument(document)
     if isinstance(argument, ForeignArgument):
-        return ValueName(text(next(iter(document.values()))["name"]))
+        return ValueName(read_text(next(iter(document.values()))["name"]))
     if not isinstance(argument, ValueName):
         raise TypeError("an input of the program has no name")
     return argument
 
 
-def list_of(read: Callable[[Any], Any]) -> Callable[[Sequence[Any]], list[Any]]:
+def list_reader(read: Callable[[Any], Any]) -> Callable[[Sequence[Any]], list[Any]]:
+    """The reader of a list, by that of its items."""
+
     def read_list(contents: Sequence[Any]) -> list[Any]:
         if not isinstance(contents, list):
             raise TypeError(f"a {type(contents).__name__} is not a list")
@@ -357,78 +368,78 @@ def list_of(read: Callable[[Any], Any]) -> Callable[[Sequence[Any]], list[Any]]:
     return read_list
 
 
-def text(value: Any) -> str:
+def read_text(value: Any) -> str:
     if not isinstance(value, str):
-        raise TypeError(f"a {type(value).__name__} is not a text")
+        raise TypeError(f"a {type(value).__name__} is not a string")
     return value
 
 
-def whole_number(value: Any) -> int:
+def read_integer(value: Any) -> int:
     if not isinstance(value, int) or isinstance(value, bool):
         raise TypeError(f"a {type(value).__name__} is not an integer")
     return value
 
 
-def truth(value: Any) -> bool:
+def read_bool(value: Any) -> bool:
     if not isinstance(value, bool):
         raise TypeError(f"a {type(value).__name__} is not a bool")
     return value
 
 
-def number(value: Any) -> float:
-    """A float, which may be written as a text: "Infinity", "-Infinity" or "NaN"."""
+def read_float(value: Any) -> float:
+    """A float, which may be written as a string: "Infinity", "-Infinity" or "NaN"."""
     if isinstance(value, bool) or not isinstance(value, int | float | str):
         raise TypeError(f"a {type(value).__name__} is not a number")
     return float(value)
 
 
-def tensor_name(contents: Any) -> ValueName:
-    return ValueName(text(contents["name"]))
+def read_tensor_name(contents: Any) -> ValueName:
+    return ValueName(read_text(contents["name"]))
 
 
-def symbol(read: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    """The reader of a number that may be the name of a value."""
+def symbol_reader(read: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """The reader of a number, or of the name of a value that is one, by the reader of numbers."""
 
     def read_symbol(contents: Any) -> Any:
         ((kind, value),) = contents.items()
-        return ValueName(text(value)) if kind == "as_name" else read(value)
+        return ValueName(read_text(value)) if kind == "as_name" else read(value)
 
     return read_symbol
 
 
-def optional_tensor(contents: Any) -> ValueName | None:
-    return tensor_name(contents["as_tensor"]) if "as_tensor" in contents else None
+def read_optional_tensor(contents: Any) -> ValueName | None:
+    return read_tensor_name(contents["as_tensor"]) if "as_tensor" in contents else None
 
 
-def omitted(contents: Any) -> OmittedArgument:
+def read_omitted(contents: Any) -> OmittedArgument:
     return OmittedArgument()
 
 
 ARGUMENT_READERS: Mapping[str, Callable[[Any], Any]] = {
     "as_none": lambda contents: None,
-    "as_tensor": tensor_name,
-    "as_tensors": list_of(tensor_name),
-    "as_optional_tensor": optional_tensor,
-    "as_optional_tensors": list_of(optional_tensor),
-    "as_nested_tensors": list_of(list_of(tensor_name)),
-    "as_int": whole_number,
-    "as_ints": list_of(whole_number),
-    "as_int_lists": list_of(list_of(whole_number)),
-    "as_float": number,
-    "as_floats": list_of(number),
-    "as_bool": truth,
-    "as_bools": list_of(truth),
-    "as_string": text,
-    "as_strings": list_of(text),
-    "as_sym_int": symbol(whole_number),
-    "as_sym_ints": list_of(symbol(whole_number)),
-    "as_sym_float": symbol(number),
-    "as_sym_floats": list_of(symbol(number)),
-    "as_sym_bool": symbol(truth),
-    "as_sym_bools": list_of(symbol(truth)),
-    "as_scalar_type": lambda contents: ScalarType(whole_number(contents)),
-    "as_memory_format": omitted,
+    "as_tensor": read_tensor_name,
+    "as_tensors": list_reader(read_tensor_name),
+    "as_optional_tensor": read_optional_tensor,
+    "as_optional_tensors": list_reader(read_optional_tensor),
+    "as_nested_tensors": list_reader(list_reader(read_tensor_name)),
+    "as_int": read_integer,
+    "as_ints": list_reader(read_integer),
+    "as_int_lists": list_reader(list_reader(read_integer)),
+    "as_float": read_float,
+    "as_floats": list_reader(read_float),
+    "as_bool": read_bool,
+    "as_bools": list_reader(read_bool),
+    "as_string": read_text,
+    "as_strings": list_reader(read_text),
+    "as_sym_int": symbol_reader(read_integer),
+    "as_sym_ints": list_reader(symbol_reader(read_integer)),
+    "as_sym_float": symbol_reader(read_float),
+    "as_sym_floats": list_reader(symbol_reader(read_float)),
+    "as_sym_bool": symbol_reader(read_bool),
+    "as_sym_bools": list_reader(symbol_reader(read_bool)),
+    "as_scalar_type": lambda contents: ScalarType(read_integer(contents)),
+    "as_memory_format": read_omitted,
     "as_layout": lambda contents: OmittedArgument() if contents == STRIDED else ForeignArgument("a sparse layout"),
-    "as_device": omitted,
+    "as_device": read_omitted,
 }
 """The readers of arguments, by their kind in the schema; an argument of another kind is a ForeignArgument."""

@@ -43,7 +43,7 @@ from .graph import (
 from .listing import IGNORED, ProgramListing, node_scopes
 from .operations import AtenRow, find_row
 from .storage import TensorStorage, TensorView
-from .structure import argument_layouts, nest
+from .structure import argument_layouts, unflatten
 
 Memory: TypeAlias = TensorStorage | TensorView
 STATE_KINDS = frozenset({"parameter", "buffer"})
@@ -110,8 +110,8 @@ class ExportedInterpreter:
         self.constants = CapturedConstants()
         self.arrays: dict[str, Any] = {}
         unique = UniqueNames()
-        used = {each for node in walk(program.graph) for _, argument in node.arguments for each in names_in(argument)}
-        used |= {each for output in program.outputs for each in names_in(output.value)}
+        arguments = [argument for node in all_nodes(program.graph) for _, argument in node.arguments]
+        used = set(names_in([*arguments, *(output.value for output in program.outputs)]))
         for each in program.inputs:
             if each.kind in CONSTANT_KINDS and each.name in used and each.target not in self.arrays:
                 own_name = unique.fresh_name(identifier(each.target, each.kind))
@@ -135,7 +135,7 @@ class ExportedInterpreter:
             leaf_names = [name for layout in layouts for name in layout.leaf_names]
             values = dict(zip(leaf_names, leaves, strict=True))
             memories = [TensorStorage(self.start_value(each, values)) for each in self.program.inputs]
-            return self.assign_and_nest(memories, self.evaluate_graph(self.program.graph, memories, ()))
+            return self.assign_and_unflatten(memories, self.evaluate_graph(self.program.graph, memories, ()))
 
         python = DerivedFunction(self.name, self.listing.definition(), evaluate)
         spec = function_spec(python, list(zip(names, types, strict=True)))
@@ -164,8 +164,9 @@ class ExportedInterpreter:
 
         return self.listing.call_at((1, 0), ["inputs"], find)  # type: ignore[no-any-return]
 
-    def assign_and_nest(self, memories: Sequence[Memory], results: Sequence[Any]) -> Any:
-        """Assign the variables that the program changes, and nest its results. `memories` are those of its inputs."""
+    def assign_and_unflatten(self, memories: Sequence[Memory], results: Sequence[Any]) -> Any:
+        """Assign the variables that the program changes; returns the tree of its results. `memories` are those of its
+        inputs."""
         outputs = self.program.outputs
         if len(outputs) != len(results):
             raise Malformed("the program has another number of results", required=len(outputs), got=len(results))
@@ -192,7 +193,7 @@ class ExportedInterpreter:
             if self.program.result_spec.size != len(user_values):
                 raise Malformed("the results of the program nest in another way", where=user_location(),
                                 required=self.program.result_spec.size, got=len(user_values))  # fmt: skip
-            return nest(self.program.result_spec, user_values)
+            return unflatten(self.program.result_spec, user_values)
 
         return self.listing.call_at(place, ["return"], assign)
 
@@ -350,9 +351,14 @@ class ExportedInterpreter:
                 scope.values[output] = memory
 
 
-def walk(graph: ExportedGraph) -> list[ExportedNode]:
-    """The nodes of a graph, those in its inner graphs included."""
-    return [inner for node in graph.nodes for inner in (node, *(each for part in node.graphs for each in walk(part)))]
+def all_nodes(graph: ExportedGraph) -> list[ExportedNode]:
+    """The nodes of a graph and of the graphs in it, in the order of the text."""
+    nodes = []
+    for node in graph.nodes:
+        nodes.append(node)
+        for inner_graph in node.graphs:
+            nodes += all_nodes(inner_graph)
+    return nodes
 
 
 def is_python(value: Any) -> bool:

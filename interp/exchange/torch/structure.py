@@ -1,4 +1,4 @@
-"""Nested values: those that a structure of PyTorch's pytrees describes, as values of Python."""
+"""Pytrees of PyTorch as nested values of Python: the arguments and results of programs."""
 
 from __future__ import annotations
 
@@ -15,21 +15,23 @@ from .graph import ExportedProgramData, StructureSpec
 MAPPINGS = frozenset({"builtins.dict", "collections.OrderedDict", "collections.defaultdict"})
 
 
-def nest(spec: StructureSpec, leaves: Sequence[Any]) -> Any:
-    """Leaves nested as a structure says. A container of another class than tuple, list or dict is a tuple, or a dict if
+def unflatten(spec: StructureSpec, leaves: Sequence[Any]) -> Any:
+    """The tree of these leaves. A container of another class than tuple, list or dict is a tuple, or a dict if
     the structure has names.
 
     >>> leaf = StructureSpec(None)
-    >>> nest(StructureSpec("builtins.dict", ["a", "b"], (leaf, StructureSpec("builtins.list", None, (leaf,)))), [1, 2])
+    >>> vector = StructureSpec("builtins.list", None, (leaf,))
+    >>> unflatten(StructureSpec("builtins.dict", ["a", "b"], (leaf, vector)), [1, 2])
     {'a': 1, 'b': [2]}
     """
-    return nest_from(spec, iter(leaves))
+    return _take_tree(spec, iter(leaves))
 
 
-def nest_from(spec: StructureSpec, leaves: Iterator[Any]) -> Any:
+def _take_tree(spec: StructureSpec, leaves: Iterator[Any]) -> Any:
+    """The tree of the next leaves."""
     if spec.container is None:
         return next(leaves)
-    parts = [nest_from(child, leaves) for child in spec.children]
+    parts = [_take_tree(child, leaves) for child in spec.children]
     context = spec.context
     if isinstance(context, list) and len(context) == 2 and isinstance(context[1], list):
         context = context[1]  # of a defaultdict: its factory, and its keys
@@ -41,8 +43,7 @@ def nest_from(spec: StructureSpec, leaves: Iterator[Any]) -> Any:
 
 
 class ArgumentLayout(NamedTuple):
-    """An argument of a program: its name, how it nests, and the names of its leaves in the graph, in tagloom's
-    order."""
+    """An argument of a program: its name, its tree, and the names of its leaves in the graph, in tagloom's order."""
 
     name: str
     treedef: TreeDef
@@ -70,6 +71,6 @@ def argument_layouts(program: ExportedProgramData) -> list[ArgumentLayout]:
             continue
         if len(kinds) > 1:
             raise unsupported("construct", f"argument {name} nests constants of Python")
-        order, treedef = flatten(nest(child, [np.int64(k) for k in range(len(leaves))]), is_leaf=None)
+        order, treedef = flatten(unflatten(child, [np.int64(k) for k in range(len(leaves))]), is_leaf=None)
         layouts.append(ArgumentLayout(name, treedef, tuple(leaves[int(k)].name for k in order)))
     return layouts

@@ -2,44 +2,36 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
 
 from .....core.dtypes import DType
 from .....core.frontend.array_api.common import rank_of, shape_of, type_of
-from ...operands import axis_position, known_sizes
+from ...operands import axis_position, check_table_size, dtype_of, known_sizes, scalar_like
 from ..interpreter import dtype_of_element
-from ..operators import require, tl, unsupported
+from ..operators import require, tl
 from ..storage import carrier_of, cast_to_storage, storage_type
 
 __all__ = [
     "COST",
     "axis_position",
     "cast_to_element",
-    "check_room",
+    "check_table_size",
     "dtype_of",
     "integers",
     "known_sizes",
-    "numeric",
     "rank_of",
     "require",
     "scalar",
+    "scalar_like",
     "shape_of",
     "to_dtype",
     "type_of",
 ]
 
-MAX_ELEMENTS = 2**26
-"""The most elements of an array that a row makes before the run, such as the weights of a resized axis."""
 COST = 256
 """The number of elements whose cost is that of an iteration of Python, or of a node."""
-
-
-def dtype_of(x: Any) -> DType:
-    """The dtype of an operand."""
-    return type_of(x).dtype
 
 
 def to_dtype(x: Any, element: int | DType) -> Any:
@@ -66,15 +58,3 @@ def scalar(x: Any) -> Any:
     if isinstance(x, np.ndarray):
         return x.reshape(())
     return x if type_of(x).shape == () else tl.reshape(x, ())
-
-
-def numeric(value: float, x: Any) -> Any:
-    """A number in the dtype of an operand."""
-    return np.asarray(value, dtype_of(x).numpy)
-
-
-def check_room(*sizes: int) -> None:
-    """Raises Unsupported for sizes of an array of more than MAX_ELEMENTS that a row would make before the run."""
-    if any(size < 0 for size in sizes) or math.prod(sizes) > MAX_ELEMENTS:
-        required = f"at most {MAX_ELEMENTS:,} elements"
-        raise unsupported("limit", "this operator needs a table that is too large", required=required, got=sizes)

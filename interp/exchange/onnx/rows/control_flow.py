@@ -33,7 +33,7 @@ from ..storage import StorageArray, StorageType, carrier_of, storage_of, with_st
 from .common import (
     COST,
     axis_position,
-    check_room,
+    check_table_size,
     dtype_of,
     integers,
     known_sizes,
@@ -362,7 +362,7 @@ def split_to_sequence(x: Any, split: Any = None, *, axis: int = 0, keepdims: int
     """Without sizes, or with one size for all, the last part may be shorter."""
     position = axis_position(axis, rank_of(x))
     (total,) = known_sizes(x, [position])
-    check_room(total, COST)
+    check_table_size(total, COST)
     if split is None:
         sizes = [1] * total
     elif split.ndim == 0:

@@ -12,7 +12,7 @@ from onnx import TensorProto
 from ..interpreter import dtype_of_element, element_of
 from ..operators import SizeVector, as_single_value, find_operator, operator, tl, unsupported
 from ..storage import StorageArray
-from .common import axis_position, cast_to_element, dtype_of, numeric, rank_of, require, scalar, shape_of, to_dtype
+from .common import axis_position, cast_to_element, dtype_of, rank_of, require, scalar, scalar_like, shape_of, to_dtype
 
 SAME = {
     "Abs": "abs", "Acos": "acos", "Acosh": "acosh", "Add": "add", "And": "logical_and", "Asin": "asin",
@@ -60,7 +60,7 @@ def identity(x: Any) -> Any:
 
 @operator("Relu", version=14)
 def relu(x: Any) -> Any:
-    return tl.maximum(x, numeric(0, x))
+    return tl.maximum(x, scalar_like(0, x))
 
 
 @operator("Div", version=7)
@@ -71,9 +71,9 @@ def div(x: Any, y: Any) -> Any:
     if dtype_of(x).kind == "u":
         return tl.floor_divide(x, y)
     quotient = tl.floor_divide(x, y)
-    is_rounded = tl.not_equal(tl.remainder(x, y), numeric(0, x))
-    is_negative = tl.not_equal(tl.less(x, numeric(0, x)), tl.less(y, numeric(0, y)))
-    return tl.where(tl.logical_and(is_rounded, is_negative), tl.add(quotient, numeric(1, x)), quotient)
+    is_rounded = tl.not_equal(tl.remainder(x, y), scalar_like(0, x))
+    is_negative = tl.not_equal(tl.less(x, scalar_like(0, x)), tl.less(y, scalar_like(0, y)))
+    return tl.where(tl.logical_and(is_rounded, is_negative), tl.add(quotient, scalar_like(1, x)), quotient)
 
 
 @operator("Mod")
@@ -86,7 +86,7 @@ def mod(x: Any, y: Any, *, fmod: int = 0) -> Any:
     if dtype_of(x).kind == "f":
         return tl.copysign(tl.remainder(tl.abs(x), tl.abs(y)), x)
     remainder = tl.remainder(tl.abs(x), tl.abs(y))
-    return tl.where(tl.less(x, numeric(0, x)), tl.negative(remainder), remainder)
+    return tl.where(tl.less(x, scalar_like(0, x)), tl.negative(remainder), remainder)
 
 
 @operator("Pow", version=7)
@@ -119,7 +119,7 @@ def mean(*operands: Any) -> Any:
 
 @operator("Clip")
 def clip_by_attributes(x: Any, *, min: float = -math.inf, max: float = math.inf) -> Any:
-    return clip(x, numeric(min, x), numeric(max, x))
+    return clip(x, scalar_like(min, x), scalar_like(max, x))
 
 
 @operator("Clip", version=11)
@@ -138,7 +138,7 @@ def prelu_by_channel(x: Any, slope: Any, *, consumed_inputs: Any = None) -> Any:
 
 @operator("PRelu", version=7)
 def prelu(x: Any, slope: Any) -> Any:
-    return tl.where(tl.less(x, numeric(0, x)), tl.multiply(slope, x), x)
+    return tl.where(tl.less(x, scalar_like(0, x)), tl.multiply(slope, x), x)
 
 
 @operator("LeakyRelu")
@@ -148,7 +148,7 @@ def leaky_relu(x: Any, *, alpha: float = 0.01) -> Any:
 
 @operator("ThresholdedRelu")
 def thresholded_relu(x: Any, *, alpha: float = 1.0) -> Any:
-    return tl.where(tl.greater(x, alpha), x, numeric(0, x))
+    return tl.where(tl.greater(x, alpha), x, scalar_like(0, x))
 
 
 @operator("Elu")
@@ -199,8 +199,8 @@ def swish(x: Any, *, alpha: float = 1.0) -> Any:
 
 @operator("Shrink")
 def shrink(x: Any, *, bias: float = 0.0, lambd: float = 0.5) -> Any:
-    shifted = tl.where(tl.less(x, numeric(-lambd, x)), x + numeric(bias, x), numeric(0, x))
-    return tl.where(tl.greater(x, numeric(lambd, x)), x - numeric(bias, x), shifted)
+    shifted = tl.where(tl.less(x, scalar_like(-lambd, x)), x + scalar_like(bias, x), scalar_like(0, x))
+    return tl.where(tl.greater(x, scalar_like(lambd, x)), x - scalar_like(bias, x), shifted)
 
 
 @operator("IsInf")
@@ -218,7 +218,7 @@ def bit_shift(x: Any, y: Any, *, direction: str) -> Any:
     require(direction in ("LEFT", "RIGHT"), "direction is neither LEFT nor RIGHT")
     bits = y
     if dtype_of(y).kind == "i":
-        bits = tl.where(tl.less(y, numeric(0, y)), numeric(dtype_of(y).bits, y), y)
+        bits = tl.where(tl.less(y, scalar_like(0, y)), scalar_like(dtype_of(y).bits, y), y)
     return (tl.bitwise_left_shift if direction == "LEFT" else tl.bitwise_right_shift)(x, bits)
 
 

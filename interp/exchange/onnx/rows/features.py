@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 
 from ..operators import operator, tl, unsupported
-from .common import check_room, dtype_of, known_sizes, numeric, rank_of
+from .common import check_table_size, dtype_of, known_sizes, rank_of, scalar_like
 
 
 @operator("Binarizer", domain="ai.onnx.ml")
 def binarizer(x: Any, *, threshold: float = 0.0) -> Any:
-    return tl.astype(tl.greater(x, numeric(threshold, x)), dtype_of(x))
+    return tl.astype(tl.greater(x, scalar_like(threshold, x)), dtype_of(x))
 
 
 @operator("ArrayFeatureExtractor", domain="ai.onnx.ml")
@@ -31,7 +31,7 @@ def tf_idf_vectorizer(
         raise unsupported("dtype", "tagloom has no strings")
     rows = x if rank_of(x) == 2 else tl.expand_dims(x, axis=0)
     pool, length = np.array(pool_int64s, np.int64), known_sizes(rows, [1])[0]
-    check_room(max(ngram_indexes) + 1, len(pool))
+    check_table_size(max(ngram_indexes) + 1, len(pool))
     counts, first = [], 0
     for size, (start, stop) in enumerate(zip(ngram_counts, (*ngram_counts[1:], len(pool)), strict=True), 1):
         grams = pool[start:stop].reshape(-1, size)

@@ -13,14 +13,14 @@ from ..operators import operator, tl, unsupported
 from .common import (
     COST,
     axis_position,
-    check_room,
+    check_table_size,
     dtype_of,
     integers,
     known_sizes,
-    numeric,
     rank_of,
     require,
     scalar,
+    scalar_like,
     to_dtype,
 )
 
@@ -79,7 +79,7 @@ def resize_matrix(
 ) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:  # fmt: skip
     """The weights of the elements of an axis in those of the resized one, and which of these are extrapolated."""
     count = int(wanted)
-    check_room(count, max(size, COST))
+    check_table_size(count, max(size, COST))
     matrix, is_outside = np.zeros((count, size)), np.zeros(count, bool)
     for place in range(count):
         position = source_position(coordinates, place, scale, size, wanted, roi)
@@ -178,7 +178,7 @@ def resize(
     for axis, is_outside in outside:
         if is_outside.any():
             mask = is_outside.reshape([-1 if k == axis else 1 for k in range(rank)])
-            result = tl.where(mask, numeric(extrapolation_value, result), result)
+            result = tl.where(mask, scalar_like(extrapolation_value, result), result)
     return to_dtype(result, dtype)
 
 
@@ -206,7 +206,7 @@ def elements_at(x: Any, places: Sequence[Any], *, clamped: bool) -> Any:
     count = tl.shape(flat)[1]
     indices = tl.broadcast_to(tl.expand_dims(flat, axis=1), (batch, channels, count))
     elements = tl.take_along_axis(tl.reshape(x, (batch, channels, math.prod(sizes))), indices, axis=2)
-    return elements if clamped else tl.where(tl.expand_dims(inside, axis=1), elements, numeric(0, x))
+    return elements if clamped else tl.where(tl.expand_dims(inside, axis=1), elements, scalar_like(0, x))
 
 
 def bilinear_at(x: Any, *places: Any) -> Any:
@@ -343,7 +343,7 @@ def regions(
         end = tl.subtract(tl.multiply(tl.index(rois, (slice(None), 3 - axis)), scale), offset)
         length = tl.subtract(end, start)
         length = length if offset else tl.maximum(length, 1.0)
-        check_room(cells, ratio)
+        check_table_size(cells, ratio)
         steps = ((np.arange(cells * ratio) + 0.5) / (cells * ratio)).astype(dtype_of(x).numpy)
         place = tl.add(tl.expand_dims(start, axis=1), tl.multiply(tl.expand_dims(length, axis=1), steps))
         is_outside = tl.logical_or(tl.less(place, -1.0), tl.greater(place, float(size)))
@@ -362,7 +362,7 @@ def regions(
     for (row, row_weight), (column, column_weight) in itertools.product(linear_taps(vertical), linear_taps(horizontal)):
         elements = elements_at(images, [row, column], clamped=True)
         weight = tl.expand_dims(tl.multiply(row_weight, column_weight), axis=1)
-        terms.append(tl.where(outside, numeric(0, x), tl.multiply(elements, weight)))
+        terms.append(tl.where(outside, scalar_like(0, x), tl.multiply(elements, weight)))
     combine = tl.add if mode == "avg" else tl.maximum
     points = terms[0]
     for term in terms[1:]:
@@ -398,9 +398,9 @@ def non_max_suppression(
     ]
     areas = tl.multiply(tl.subtract(edges[2], edges[0]), tl.subtract(edges[3], edges[1]))
     most = np.int64(0) if limit is None else tl.astype(scalar(limit), tl.int64)
-    bound = numeric(0, scores) if overlap is None else scalar(overlap)
+    bound = scalar_like(0, scores) if overlap is None else scalar(overlap)
     admitted = tl.broadcast_to(np.asarray(True), shape) if threshold is None else tl.greater(ranked, scalar(threshold))
-    check_room(count)
+    check_table_size(count)
     numbers = np.arange(count)
 
     def suppress(k: Any, is_kept: Any) -> Any:

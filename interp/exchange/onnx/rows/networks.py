@@ -14,14 +14,14 @@ from ..storage import carrier_of, cast_to_storage, storage_of
 from .common import (
     COST,
     axis_position,
-    check_room,
+    check_table_size,
     dtype_of,
     integers,
     known_sizes,
-    numeric,
     rank_of,
     require,
     scalar,
+    scalar_like,
     shape_of,
     to_dtype,
 )
@@ -46,7 +46,7 @@ def gemm(
 
 
 def scale_by(x: Any, factor: float) -> Any:
-    return tl.multiply(x, numeric(factor, x))
+    return tl.multiply(x, scalar_like(factor, x))
 
 
 @operator("Einsum")
@@ -159,8 +159,8 @@ def pool_windows(
         if ceil_mode and (count - 1) * step >= size + before:
             count -= 1  # a window that would begin behind the array
         complete.append((before, max((count - 1) * step + width - size - before, 0)))
-    check_room(*(size + before + after for size, (before, after) in zip(sizes, complete, strict=True)))
-    check_room(*(size + before + after for size, (before, after) in zip(sizes, pairs, strict=True)))
+    check_table_size(*(size + before + after for size, (before, after) in zip(sizes, complete, strict=True)))
+    check_table_size(*(size + before + after for size, (before, after) in zip(sizes, pairs, strict=True)))
     beyond = [(0, max(last - after, 0)) for (_, last), (_, after) in zip(complete, pairs, strict=True)]
     inside = np.pad(np.ones(sizes, np.int64), complete)
     with_padding = np.pad(np.pad(np.ones(sizes, np.int64), pairs, constant_values=1), beyond)
@@ -178,7 +178,7 @@ def max_pool(
 ) -> Any:  # fmt: skip
     axes, options = len(kernel_shape), {"auto_pad": auto_pad, "ceil_mode": ceil_mode, "dilations": dilations}
     lowest = -np.inf if dtype_of(x).kind == "f" else dtype_of(x).range[0]
-    parts, _ = pool_windows(x, kernel_shape, pads=pads, strides=strides, fill=numeric(lowest, x), **options)
+    parts, _ = pool_windows(x, kernel_shape, pads=pads, strides=strides, fill=scalar_like(lowest, x), **options)
     flat = tl.reshape(parts, (*tl.shape(parts)[: 2 + axes], math.prod(kernel_shape)))
     largest = tl.max(flat, axis=-1)
     if output_count < 2:
@@ -204,7 +204,7 @@ def average_pool(
     dilations: Any = None, pads: Any = None, strides: Any = None,
 ) -> Any:  # fmt: skip
     axes, options = len(kernel_shape), {"auto_pad": auto_pad, "ceil_mode": ceil_mode, "dilations": dilations}
-    parts, masks = pool_windows(x, kernel_shape, pads=pads, strides=strides, fill=numeric(0, x), **options)
+    parts, masks = pool_windows(x, kernel_shape, pads=pads, strides=strides, fill=scalar_like(0, x), **options)
     counts = masks[1 if count_include_pad else 0].sum(axis=tuple(range(-axes, 0)))
     return tl.divide(
         tl.sum(parts, axis=tuple(range(-axes, 0)), dtype=dtype_of(x)), np.asarray(counts, dtype_of(x).numpy)
@@ -217,9 +217,9 @@ def lp_pool(
     pads: Any = None, strides: Any = None,
 ) -> Any:  # fmt: skip
     axes, options = len(kernel_shape), {"auto_pad": auto_pad, "ceil_mode": ceil_mode, "dilations": dilations}
-    parts, _ = pool_windows(x, kernel_shape, pads=pads, strides=strides, fill=numeric(0, x), **options)
-    powers = tl.pow(tl.abs(parts), numeric(p, x))
-    return tl.pow(tl.sum(powers, axis=tuple(range(-axes, 0))), numeric(1 / p, x))
+    parts, _ = pool_windows(x, kernel_shape, pads=pads, strides=strides, fill=scalar_like(0, x), **options)
+    powers = tl.pow(tl.abs(parts), scalar_like(p, x))
+    return tl.pow(tl.sum(powers, axis=tuple(range(-axes, 0))), scalar_like(1 / p, x))
 
 
 def spatial_axes(x: Any) -> tuple[int, ...]:
@@ -239,8 +239,8 @@ def global_max_pool(x: Any) -> Any:
 
 @operator("GlobalLpPool")
 def global_lp_pool(x: Any, *, p: float = 2) -> Any:
-    powers = tl.sum(tl.pow(tl.abs(x), numeric(p, x)), axis=spatial_axes(x), keepdims=True)
-    return tl.pow(powers, numeric(1 / p, x))
+    powers = tl.sum(tl.pow(tl.abs(x), scalar_like(p, x)), axis=spatial_axes(x), keepdims=True)
+    return tl.pow(powers, scalar_like(1 / p, x))
 
 
 @operator("MaxUnpool", static=(2,))
@@ -255,7 +255,7 @@ def max_unpool(
     inferred = [*sizes[:2]]
     for k in range(axes):
         inferred.append((sizes[2 + k] - 1) * steps[k] - widths[k] - widths[k + axes] + kernel_shape[k])
-    zeros = tl.broadcast_to(numeric(0, x), (math.prod(inferred),))
+    zeros = tl.broadcast_to(scalar_like(0, x), (math.prod(inferred),))
     result = tl.reshape(tl.scatter(zeros, tl.reshape(x, (-1,)), tl.reshape(indices, (-1,))), tuple(inferred))
     if output_shape is None:
         return result
@@ -283,7 +283,7 @@ def batch_normalization(
         axes = (0, *range(2, rank))
         used_mean, used_variance = tl.mean(x, axis=axes), tl.var(x, axis=axes)
     center, spread = per_channel(to_dtype(used_mean, dtype), rank), per_channel(to_dtype(used_variance, dtype), rank)
-    normal = tl.divide(tl.subtract(x, center), tl.sqrt(tl.add(spread, numeric(epsilon, x))))
+    normal = tl.divide(tl.subtract(x, center), tl.sqrt(tl.add(spread, scalar_like(epsilon, x))))
     result = tl.add(
         tl.multiply(normal, per_channel(to_dtype(scale, dtype), rank)), per_channel(to_dtype(bias, dtype), rank)
     )
@@ -300,7 +300,7 @@ def batch_normalization(
 def instance_normalization(x: Any, scale: Any, bias: Any, *, epsilon: float = 1e-5, consumed_inputs: Any = None) -> Any:
     axes, rank = spatial_axes(x), rank_of(x)
     center, spread = tl.mean(x, axis=axes, keepdims=True), tl.var(x, axis=axes, keepdims=True)
-    normal = tl.divide(tl.subtract(x, center), tl.sqrt(tl.add(spread, numeric(epsilon, x))))
+    normal = tl.divide(tl.subtract(x, center), tl.sqrt(tl.add(spread, scalar_like(epsilon, x))))
     return tl.add(tl.multiply(normal, per_channel(scale, rank)), per_channel(bias, rank))
 
 
@@ -314,7 +314,7 @@ def layer_normalization(
     center = tl.mean(wide, axis=axes, keepdims=True)
     distance = tl.subtract(wide, center)
     variance = tl.mean(tl.multiply(distance, distance), axis=axes, keepdims=True)
-    inverse = tl.reciprocal(tl.sqrt(tl.add(variance, numeric(epsilon, wide))))
+    inverse = tl.reciprocal(tl.sqrt(tl.add(variance, scalar_like(epsilon, wide))))
     normal = tl.multiply(to_dtype(tl.multiply(distance, inverse), dtype_of(x)), scale)
     return (normal if bias is None else tl.add(normal, bias), center, inverse)[:output_count]
 
@@ -326,7 +326,7 @@ def lrn(x: Any, *, size: int, alpha: float = 1e-4, beta: float = 0.75, bias: flo
     padded = tl.pad(tl.multiply(x, x), ((0, 0), (before, size - 1 - before), *[(0, 0)] * (rank - 2)))
     moved = tl.moveaxis(padded, 1, -1)
     sums = tl.moveaxis(tl.sum(tl.windows(moved, (size,)), axis=-1), -1, 1)
-    return tl.divide(x, tl.pow(tl.add(scale_by(sums, alpha / size), numeric(bias, x)), numeric(beta, x)))
+    return tl.divide(x, tl.pow(tl.add(scale_by(sums, alpha / size), scalar_like(bias, x)), scalar_like(beta, x)))
 
 
 @operator("Dropout")
@@ -351,7 +351,7 @@ def dropout(x: Any, ratio: Any = None, training: Any = None, *, seed: int | None
     result = tl.where(
         keep,
         tl.divide(values, to_dtype(keep_rate, dtype_of(values)) if not isinstance(keep_rate, float) else keep_rate),
-        numeric(0, values),
+        scalar_like(0, values),
     )
     return (result if storage is None else cast_to_storage(result, storage), keep)[:output_count]
 
@@ -367,7 +367,7 @@ def col2im(
     extent = extents(block, spacings)
     padded = [image[k] + widths[k] + widths[k + axes] for k in range(axes)]
     counts = [(padded[k] - extent[k]) // steps[k] + 1 for k in range(axes)]
-    check_room(*counts, *block, COST)
+    check_table_size(*counts, *block, COST)
     batch, columns, total = known_sizes(x)
     channels = columns // math.prod(block)
     corners = np.array(list(itertools.product(*(range(count) for count in counts)))) * np.array(steps)
@@ -375,7 +375,7 @@ def col2im(
     places = offsets[:, None, :] + corners[None, :, :]
     numbers = np.ravel_multi_index(tuple(np.moveaxis(places, -1, 0)), tuple(padded)).reshape(-1)
     parts = tl.reshape(x, (batch * channels, math.prod(block) * total))
-    zeros = tl.broadcast_to(numeric(0, x), (math.prod(padded), batch * channels))
+    zeros = tl.broadcast_to(scalar_like(0, x), (math.prod(padded), batch * channels))
     sums = tl.scatter_add(zeros, tl.matrix_transpose(parts), numbers)
     result = tl.reshape(tl.matrix_transpose(sums), (batch, channels, *padded))
     return tl.index(
@@ -395,7 +395,7 @@ def deform_conv(
     outputs, _, rows, columns = known_sizes(weights)
     steps, spacings, widths = strides or (1, 1), dilations or (1, 1), pads or (0, 0, 0, 0)
     out_height, out_width = known_sizes(offset, (2, 3))
-    check_room(rows, columns, out_height, out_width)
+    check_table_size(rows, columns, out_height, out_width)
     grid = np.meshgrid(np.arange(rows) * spacings[0], np.arange(columns) * spacings[1], indexing="ij")
     starts = np.meshgrid(
         np.arange(out_height) * steps[0] - widths[0], np.arange(out_width) * steps[1] - widths[1], indexing="ij"

@@ -9,7 +9,7 @@ from .....core.dtypes import DType
 from ..interpreter import dtype_of_element
 from ..operators import operator, tl
 from ..storage import StorageArray, StorageType, carrier_of, cast_to_storage, storage_of, storage_type
-from .common import axis_position, dtype_of, numeric, rank_of, shape_of, to_dtype
+from .common import axis_position, dtype_of, rank_of, scalar_like, shape_of, to_dtype
 from .networks import add_bias, conv
 
 
@@ -42,7 +42,7 @@ def quantize(numbers: Any, zero: Any, type_: DType | StorageType, saturate: int 
         return tl.astype(counted, type_)
     if is_float:
         return cast_to_storage(counted, type_, saturate=bool(saturate))
-    least, greatest = (numeric(bound, counted) for bound in type_.range)
+    least, greatest = (scalar_like(bound, counted) for bound in type_.range)
     return StorageArray(tl.astype(tl.minimum(tl.maximum(counted, least), greatest), type_.carrier), type_)
 
 

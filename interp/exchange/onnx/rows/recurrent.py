@@ -6,12 +6,12 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..operators import operator, tl, unsupported
-from .common import known_sizes, numeric, to_dtype
+from .common import known_sizes, scalar_like, to_dtype
 from .elementwise import elu, hard_sigmoid, leaky_relu, softsign, thresholded_relu
 
 Activation = Callable[[Any], Any]
 ACTIVATIONS: dict[str, tuple[Callable[..., Any], tuple[float, ...]]] = {
-    "relu": (lambda x: tl.maximum(x, numeric(0, x)), ()),
+    "relu": (lambda x: tl.maximum(x, scalar_like(0, x)), ()),
     "tanh": (tl.tanh, ()),
     "sigmoid": (tl.sigmoid, ()),
     "softsign": (softsign, ()),
@@ -58,7 +58,7 @@ def run_directions(
     outputs, lasts = [], []
     for number, is_reverse in enumerate(reverses):
         initial = tuple(
-            tl.broadcast_to(numeric(0, x), (batch, hidden)) if start is None
+            tl.broadcast_to(scalar_like(0, x), (batch, hidden)) if start is None
             else tl.index(tl.moveaxis(start, 0, 1) if layout else start, number)
             for start in starts
         )  # fmt: skip
@@ -74,7 +74,7 @@ def run_directions(
                 return following, following[0]
             is_live = tl.expand_dims(tl.less(time, to_dtype(lengths, tl.int64)), axis=1)
             next_state = tuple(tl.where(is_live, new, old) for new, old in zip(following, state, strict=True))
-            return next_state, tl.where(is_live, following[0], numeric(0, x))
+            return next_state, tl.where(is_live, following[0], scalar_like(0, x))
 
         last, collected = tl.scan(step, initial, (inputs, numbers))
         outputs.append(tl.flip(collected, axis=0) if is_reverse else collected)

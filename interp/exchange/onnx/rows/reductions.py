@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..operators import operator, tl
-from .common import axis_position, dtype_of, integers, numeric, rank_of, shape_of, to_dtype
+from .common import axis_position, dtype_of, integers, rank_of, scalar_like, shape_of, to_dtype
 from .shapes import flatten
 
 
@@ -43,7 +43,7 @@ def _extreme(function: str) -> Callable[[Any, Any, bool], Any]:
         if any(shape[axis] == 0 for axis in reduced):  # the largest of nothing is the least number of all
             low, high = (-np.inf, np.inf) if dtype.kind == "f" else dtype.range
             sizes = tl.shape(tl.sum(x, axis=axes, keepdims=keepdims))
-            return tl.full(sizes, numeric(low if is_largest else high, x))
+            return tl.full(sizes, scalar_like(low if is_largest else high, x))
         return getattr(tl, function)(x, axis=axes, keepdims=keepdims)
 
     return reduce
@@ -139,8 +139,8 @@ def lp_normalization(x: Any, *, axis: int = -1, p: int = 2) -> Any:
     total = tl.sum(powers, axis=axis, keepdims=True)
     norm = total if p == 1 else tl.sqrt(total)
     is_zero = tl.equal(norm, 0.0)
-    quotient = tl.divide(wide, tl.where(is_zero, numeric(1, wide), norm))
-    return to_dtype(tl.where(is_zero, numeric(0, wide), quotient), dtype_of(x))
+    quotient = tl.divide(wide, tl.where(is_zero, scalar_like(1, wide), norm))
+    return to_dtype(tl.where(is_zero, scalar_like(0, wide), quotient), dtype_of(x))
 
 
 @operator("CumSum", static=(1,))

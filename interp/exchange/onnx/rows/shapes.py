@@ -16,14 +16,14 @@ from ..storage import carrier_of, storage_of, with_storage
 from .common import (
     COST,
     axis_position,
-    check_room,
+    check_table_size,
     dtype_of,
     integers,
     known_sizes,
-    numeric,
     rank_of,
     require,
     scalar,
+    scalar_like,
     shape_of,
     to_dtype,
     type_of,
@@ -148,7 +148,7 @@ def split_by_operand(
     position, widths = axis_position(axis, rank_of(x)), sizes
     if widths is None:
         (total,), count = known_sizes(x, [position]), num_outputs or output_count
-        check_room(count, COST)
+        check_table_size(count, COST)
         width = -(-total // count)
         widths = [max(min(width, total - width * k), 0) for k in range(count)]
     stops = np.cumsum([0, *integers(widths)])
@@ -314,7 +314,7 @@ def non_zero(x: Any) -> Any:
     source = x if rank_of(x) else tl.reshape(x, (1,))
     if dtype_of(x).kind == "b":
         return tl.stack(list(tl.nonzero(source)))
-    return tl.stack(list(tl.nonzero(tl.not_equal(source, numeric(0, x)))))
+    return tl.stack(list(tl.nonzero(tl.not_equal(source, scalar_like(0, x)))))
 
 
 @operator("Range")
@@ -326,7 +326,7 @@ def range_(start: Any, limit: Any, delta: Any) -> Any:
         return tl.add(start, tl.multiply(tl.astype(tl.arange(count), dtype), delta))
     if dtype.kind == "f":
         count = tl.ceil(tl.divide(tl.subtract(limit, start), delta))
-        numbers = tl.arange(tl.astype(tl.maximum(count, numeric(0, start)), tl.int64))
+        numbers = tl.arange(tl.astype(tl.maximum(count, scalar_like(0, start)), tl.int64))
         return tl.add(start, tl.multiply(tl.astype(numbers, dtype), delta))
     return tl.arange(start, limit, delta, dtype=dtype)
 
@@ -344,7 +344,7 @@ def expand(x: Any, target: Any) -> Any:
     sizes = elements(target)
     if all(isinstance(size, int) for size in (*sizes, *tl.shape(x))):
         return tl.broadcast_to(x, np.broadcast_shapes(known_sizes(x), tuple(sizes)))
-    return tl.broadcast_like(x, tl.broadcast_to(numeric(0, x), tuple(sizes)))
+    return tl.broadcast_like(x, tl.broadcast_to(scalar_like(0, x), tuple(sizes)))
 
 
 @operator("ConstantOfShape", takes_sizes=True, takes_storage=True)
@@ -421,7 +421,7 @@ def reshape_flat(x: Any) -> Any:
 def pad_by_attribute(
     x: Any, *, pads: Any = None, paddings: Any = None, mode: str = "constant", value: float = 0.0
 ) -> Any:
-    return pad(x, np.array(paddings if pads is None else pads), numeric(value, x), mode=mode)
+    return pad(x, np.array(paddings if pads is None else pads), scalar_like(value, x), mode=mode)
 
 
 @operator("Pad", version=11, static=(1, 3))
@@ -438,7 +438,7 @@ def pad(x: Any, pads: Any, value: Any = None, axes: Any = None, *, mode: str = "
         pairs = [(max(before, 0), max(after, 0)) for before, after in pairs]
     if not any(map(any, pairs)):
         return x
-    fill = numeric(0, x) if value is None else scalar(value)
+    fill = scalar_like(0, x) if value is None else scalar(value)
     return tl.pad(x, tuple(pairs), mode=mode, value=fill if mode == "constant" else 0)
 
 

@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 
 from ..operators import operator, tl, unsupported
-from .common import COST, axis_position, check_room, dtype_of, known_sizes, rank_of, shape_of, to_dtype
+from .common import COST, axis_position, check_table_size, dtype_of, known_sizes, rank_of, shape_of, to_dtype
 
 
 def transform(real: Any, imaginary: Any, length: int, *, inverse: bool, count: int) -> tuple[Any, Any]:
     """The first `count` elements of the Fourier transforms along the last axis; `imaginary` is None for zeros."""
-    check_room(length, count)
+    check_table_size(length, count)
     angles = 2 * np.pi * np.outer(np.arange(length), np.arange(count)) / length
     cosines, sines = np.cos(angles), np.sin(angles) * (1 if inverse else -1)
     if inverse:
@@ -85,7 +85,7 @@ def mel_weight_matrix(bins: Any, length: Any, rate: Any, low: Any, high: Any, *,
     """The weights of the frequencies of a spectrum in bands whose centres are equally distant in mel. The distance is
     that of ONNX's own example."""
     spectrum, count = int(length) // 2 + 1, int(bins)
-    check_room(spectrum, count + 2, COST)
+    check_table_size(spectrum, count + 2, COST)
 
     def to_mel(hertz: float) -> float:
         return float(2595.0 * np.log10(1.0 + hertz / 700.0))

@@ -2,38 +2,29 @@
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from .....core.dtypes import DType
-from .....core.frontend.array_api.common import rank_of, shape_of, type_of
+from .....core.frontend.array_api.common import rank_of, shape_of
 from .....core.types import Type
-from ...refusals import tl, unsupported
+from ...operands import check_table_size, dtype_of, scalar_like, to_dtype
+from ...refusals import tl
 
 __all__ = [
-    "check_room",
+    "check_table_size",
     "clamp_start",
     "dimension_numbers",
     "dtype_of",
     "known_shape",
     "move_axes",
-    "numeric",
     "rank_of",
+    "scalar_like",
     "sizes_of",
     "to_dtype",
 ]  # fmt: skip
-
-MAX_ELEMENTS = 2**26
-"""The most elements of an array that a row makes beside its operands and results."""
-
-
-def dtype_of(x: Any) -> DType:
-    """The dtype of an operand."""
-    return type_of(x).dtype
 
 
 def sizes_of(x: Any) -> tuple[int, ...]:
@@ -44,16 +35,6 @@ def sizes_of(x: Any) -> tuple[int, ...]:
 def known_shape(type_: Type) -> tuple[int, ...]:
     """The shape of a type whose sizes are all static."""
     return tuple(int(size or 0) for size in type_.shape or ())
-
-
-def to_dtype(x: Any, dtype: DType) -> Any:
-    """An operand in a dtype."""
-    return x if dtype_of(x) is dtype else tl.astype(x, dtype)
-
-
-def numeric(value: float, x: Any) -> Any:
-    """A number in the dtype of an operand."""
-    return np.asarray(value, dtype_of(x).numpy)
 
 
 def move_axes(x: Any, order: Sequence[int]) -> Any:
@@ -68,16 +49,9 @@ def clamp_start(start: Any, limit: int) -> Any:
     if isinstance(start, np.ndarray):
         return np.clip(start, 0, limit).astype(np.int64)
     if dtype_of(start).kind == "u":
-        return tl.astype(tl.minimum(start, numeric(min(limit, dtype_of(start).range[1]), start)), tl.int64)
+        return tl.astype(tl.minimum(start, scalar_like(min(limit, dtype_of(start).range[1]), start)), tl.int64)
     wide = to_dtype(start, tl.int64)
     return tl.minimum(tl.maximum(wide, np.int64(0)), np.int64(limit))
-
-
-def check_room(*sizes: int) -> None:
-    """Raises Unsupported for an array of more than MAX_ELEMENTS that a row would make."""
-    if math.prod(sizes) > MAX_ELEMENTS:
-        required = f"at most {MAX_ELEMENTS:,} elements"
-        raise unsupported("limit", "this operation needs a table that is too large", required=required, got=sizes)
 
 
 def dimension_numbers(text: str) -> dict[str, list[int]]:

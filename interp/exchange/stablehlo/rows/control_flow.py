@@ -9,7 +9,7 @@ from typing import Any
 from ...functions import name_parameters, unique_identifiers
 from ..interpreter import HloRegion, OperationCall, as_array
 from ..operations import row, tl
-from .common import dtype_of, numeric
+from .common import dtype_of, scalar_like
 
 
 @row("if")
@@ -30,8 +30,8 @@ def case(index: Any, *, operation: OperationCall, regions: list[HloRegion]) -> A
         predicate = as_array(operation.environment[producer.operands[0]])
         if dtype_of(predicate).kind == "b":
             return tl.cond(predicate, branch_of(regions[1]), branch_of(regions[0]))
-    last = numeric(len(regions) - 1, index)
-    return tl.switch(tl.where(tl.less(index, numeric(0, index)), last, index), list(map(branch_of, regions)))
+    last = scalar_like(len(regions) - 1, index)
+    return tl.switch(tl.where(tl.less(index, scalar_like(0, index)), last, index), list(map(branch_of, regions)))
 
 
 def branch_of(region: HloRegion) -> Callable[[], tuple[Any, ...]]:

@@ -11,7 +11,7 @@ import numpy as np
 from .....core import dtypes
 from .....core.types import Type
 from ..operations import row, tl, unsupported
-from .common import dtype_of, numeric, to_dtype
+from .common import dtype_of, scalar_like, to_dtype
 
 SAME = {
     "abs": "abs", "atan2": "atan2", "cbrt": "cbrt", "ceil": "ceil", "cosine": "cos", "exponential": "exp",
@@ -43,12 +43,12 @@ for _name, _function in SAME_CHLO.items():
     register_same(_name, _function, "chlo")
 
 
-def register_logical(name: str, logical: str, numeric: str) -> None:
+def register_logical(name: str, logical: str, bitwise: str) -> None:
     """Register an operation that is a logical function for bools and another function for numbers."""
 
     @row(name, is_elementwise=True)
     def compute(*operands: Any) -> Any:
-        return getattr(tl, logical if dtype_of(operands[0]).kind == "b" else numeric)(*operands)
+        return getattr(tl, logical if dtype_of(operands[0]).kind == "b" else bitwise)(*operands)
 
 
 for _name, _logical, _bitwise in (
@@ -86,7 +86,7 @@ def extremum(function: Callable[[Any, Any], Any], x: Any, y: Any, *, first_sign:
                 return function(constant, operand) if signs.size else function(x, y)
             if np.all(signs == -first_sign):
                 return function(operand, constant)
-    is_first = tl.equal(tl.copysign(numeric(1, x), x), numeric(first_sign, x))
+    is_first = tl.equal(tl.copysign(scalar_like(1, x), x), scalar_like(first_sign, x))
     return tl.where(is_first, function(x, y), function(y, x))
 
 
@@ -109,11 +109,11 @@ def divide(x: Any, y: Any) -> Any:
     divisor, is_zero = nonzero_divisor(y)
     quotient = tl.floor_divide(x, divisor)
     if dtype_of(x).kind == "i":
-        is_rounded = tl.not_equal(tl.remainder(x, divisor), numeric(0, x))
+        is_rounded = tl.not_equal(tl.remainder(x, divisor), scalar_like(0, x))
         is_negative = has_other_sign(x, divisor)
-        quotient = tl.where(tl.logical_and(is_rounded, is_negative), tl.add(quotient, numeric(1, x)), quotient)
+        quotient = tl.where(tl.logical_and(is_rounded, is_negative), tl.add(quotient, scalar_like(1, x)), quotient)
     ones = -1 if dtype_of(x).kind == "i" else dtype_of(x).range[1]
-    return quotient if is_zero is None else tl.where(is_zero, numeric(ones, x), quotient)
+    return quotient if is_zero is None else tl.where(is_zero, scalar_like(ones, x), quotient)
 
 
 @row("remainder", is_elementwise=True)
@@ -125,25 +125,25 @@ def remainder(x: Any, y: Any) -> Any:
     divisor, is_zero = nonzero_divisor(y)
     result = tl.remainder(x, divisor)
     if kind == "i":
-        is_other = tl.logical_and(tl.not_equal(result, numeric(0, x)), has_other_sign(x, divisor))
+        is_other = tl.logical_and(tl.not_equal(result, scalar_like(0, x)), has_other_sign(x, divisor))
         result = tl.where(is_other, tl.subtract(result, divisor), result)
     return result if is_zero is None else tl.where(is_zero, x, result)
 
 
 def has_other_sign(x: Any, divisor: Any) -> Any:
     """Whether one of two integers is negative."""
-    is_negative = tl.less(x, numeric(0, x))
+    is_negative = tl.less(x, scalar_like(0, x))
     if isinstance(divisor, np.ndarray) and bool(np.all(divisor > 0)):
         return is_negative
-    return tl.not_equal(is_negative, tl.less(divisor, numeric(0, x)))
+    return tl.not_equal(is_negative, tl.less(divisor, scalar_like(0, x)))
 
 
 def nonzero_divisor(y: Any) -> tuple[Any, Any]:
     """A divisor with 1 in place of zeros, and where those are; None where a constant has none."""
     if isinstance(y, np.ndarray) and bool(np.all(y != 0)):
         return y, None
-    is_zero = tl.equal(y, numeric(0, y))
-    return tl.where(is_zero, numeric(1, y), y), is_zero
+    is_zero = tl.equal(y, scalar_like(0, y))
+    return tl.where(is_zero, scalar_like(1, y), y), is_zero
 
 
 @row("power", is_elementwise=True)
@@ -151,10 +151,10 @@ def power(x: Any, y: Any) -> Any:
     """An integer to a negative power is 0, but for 1 and -1."""
     if dtype_of(x).kind != "i":
         return tl.pow(x, y)
-    zero, unit = numeric(0, x), numeric(1, x)
+    zero, unit = scalar_like(0, x), scalar_like(1, x)
     is_negative = tl.less(y, zero)
     result = tl.pow(x, tl.where(is_negative, tl.bitwise_and(y, unit), y))
-    is_unit = tl.logical_or(tl.equal(x, unit), tl.equal(x, numeric(-1, x)))
+    is_unit = tl.logical_or(tl.equal(x, unit), tl.equal(x, scalar_like(-1, x)))
     return tl.where(tl.logical_and(is_negative, tl.logical_not(is_unit)), zero, result)
 
 
@@ -167,8 +167,8 @@ def clamp(low: Any, x: Any, high: Any) -> Any:
 def round_nearest_afz(x: Any) -> Any:
     """Halves are rounded away from zero."""
     whole = tl.trunc(x)
-    is_far = tl.greater_equal(tl.abs(tl.subtract(x, whole)), numeric(0.5, x))
-    return tl.where(is_far, tl.add(whole, tl.copysign(numeric(1, x), x)), whole)
+    is_far = tl.greater_equal(tl.abs(tl.subtract(x, whole)), scalar_like(0.5, x))
+    return tl.where(is_far, tl.add(whole, tl.copysign(scalar_like(1, x), x)), whole)
 
 
 @row("compare", is_elementwise=True)
@@ -194,7 +194,9 @@ def total_order(x: Any) -> Any:
     """Integers in the total order of IEEE 754 of floats: -NaN, -infinity, ..., -0, 0, ..., infinity, NaN."""
     integer = tl.int32 if dtype_of(x).bits == 32 else tl.int64
     bits = tl.bitcast(x, integer)
-    return tl.where(tl.less(bits, numeric(0, bits)), tl.bitwise_xor(bits, numeric(integer.range[1], bits)), bits)
+    return tl.where(
+        tl.less(bits, scalar_like(0, bits)), tl.bitwise_xor(bits, scalar_like(integer.range[1], bits)), bits
+    )
 
 
 @row("convert", is_elementwise=True)
@@ -224,7 +226,7 @@ def shift_count(y: Any) -> Any:
     """A number of bits to shift by. A negative one, read as unsigned, exceeds the number of bits."""
     if dtype_of(y).kind == "u" or (isinstance(y, np.ndarray) and bool(np.all(y >= 0))):
         return y
-    return tl.where(tl.less(y, numeric(0, y)), numeric(dtype_of(y).bits, y), y)
+    return tl.where(tl.less(y, scalar_like(0, y)), scalar_like(dtype_of(y).bits, y), y)
 
 
 @row("shift_left", is_elementwise=True)
@@ -255,8 +257,8 @@ def popcnt(x: Any) -> Any:
     width = 1
     while width < bits:
         mask = sum(1 << place for place in range(bits) if place // width % 2 == 0)
-        low = tl.bitwise_and(counts, numeric(mask, counts))
-        high = tl.bitwise_and(tl.bitwise_right_shift(counts, numeric(width, counts)), numeric(mask, counts))
+        low = tl.bitwise_and(counts, scalar_like(mask, counts))
+        high = tl.bitwise_and(tl.bitwise_right_shift(counts, scalar_like(width, counts)), scalar_like(mask, counts))
         counts, width = tl.add(low, high), 2 * width
     return tl.astype(counts, dtype_of(x))
 
@@ -267,7 +269,7 @@ def count_leading_zeros(x: Any) -> Any:
     filled = x if dtype_of(x).kind == "u" else tl.bitcast(x, unsigned_of(x))
     width = 1
     while width < dtype_of(x).bits:
-        filled = tl.bitwise_or(filled, tl.bitwise_right_shift(filled, numeric(width, filled)))
+        filled = tl.bitwise_or(filled, tl.bitwise_right_shift(filled, scalar_like(width, filled)))
         width *= 2
     return tl.astype(popcnt(tl.bitwise_invert(filled)), dtype_of(x))
 

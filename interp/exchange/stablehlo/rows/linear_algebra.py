@@ -11,7 +11,7 @@ import numpy as np
 from ...functions import identifier
 from ..interpreter import OperationCall
 from ..operations import row, tl, unsupported
-from .common import numeric, sizes_of
+from .common import scalar_like, sizes_of
 
 UNMOVED = frozenset({"Sharding", "SPMDFullToShardShape", "SPMDShardToFullShape", "annotate_device_placement"})
 """Calls that only describe how values are distributed over devices."""
@@ -71,18 +71,18 @@ def lu_factors(x: Any) -> tuple[Any, Any, Any]:
     *batch, height, width = sizes_of(x)
     count = min(height, width)
     rows, columns, steps = np.arange(height), np.arange(width), np.arange(count)
-    zero = numeric(0, x)
+    zero = scalar_like(0, x)
 
     def eliminate(k: Any, matrix: Any, pivots: Any, first_failure: Any) -> Any:
         column = tl.take(matrix, k, axis=-1)
-        size = tl.where(tl.greater_equal(rows, k), tl.abs(column), numeric(-1, x))
+        size = tl.where(tl.greater_equal(rows, k), tl.abs(column), scalar_like(-1, x))
         place = tl.expand_dims(tl.argmax(size, axis=-1), axis=-1)
         order = tl.where(tl.equal(rows, k), place, tl.where(tl.equal(rows, place), k, rows))
         exchanged = tl.take_along_axis(matrix, tl.expand_dims(order, axis=-1), axis=-2)
         own_row, column = tl.take(exchanged, k, axis=-2), tl.take(exchanged, k, axis=-1)
         pivot = tl.expand_dims(tl.take(column, k, axis=-1), axis=-1)
         is_singular = tl.equal(pivot, zero)
-        quotients = tl.divide(column, tl.where(is_singular, numeric(1, x), pivot))
+        quotients = tl.divide(column, tl.where(is_singular, scalar_like(1, x), pivot))
         factors = tl.expand_dims(tl.where(tl.greater(rows, k), quotients, zero), axis=-1)
         product = tl.multiply(factors, tl.expand_dims(tl.where(tl.greater(columns, k), own_row, zero), axis=-2))
         is_factor = tl.logical_and(tl.greater(tl.expand_dims(rows, axis=-1), k), tl.equal(columns, k))

@@ -11,7 +11,7 @@ import numpy as np
 
 from .....core.types import Type
 from ..operations import require, row, tl, unsupported
-from .common import dimension_numbers, known_shape, move_axes, numeric, rank_of, sizes_of, to_dtype
+from .common import dimension_numbers, known_shape, move_axes, rank_of, scalar_like, sizes_of, to_dtype
 from .reductions import padding_pairs
 from .shapes import padded
 
@@ -86,7 +86,7 @@ def convolution(
     if any(min(pair) < 0 for pair in pairs):
         edges = list(zip((0, 0), (0, 0), strict=True)) + pairs
         low, high = zip(*edges, strict=True)
-        x = padded(x, numeric(0, x), low, high, [0, 0, *(step - 1 for step in spread)])
+        x = padded(x, scalar_like(0, x), low, high, [0, 0, *(step - 1 for step in spread)])
         pairs, spread = [(0, 0)] * rank, [1] * rank
     sums = tl.conv(
         x,

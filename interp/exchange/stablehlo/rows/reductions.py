@@ -12,7 +12,7 @@ from .....core.dtypes import DType
 from ..interpreter import HloRegion, OperationCall
 from ..module import OperationBlock, constant_elements
 from ..operations import row, tl, unsupported
-from .common import check_room, dtype_of, move_axes, numeric, rank_of, sizes_of
+from .common import check_table_size, dtype_of, move_axes, rank_of, scalar_like, sizes_of
 from .regions import chooses_largest, single_operations
 from .shapes import padded
 
@@ -202,13 +202,13 @@ def reduce_window(
         low, high = zip(*pairs, strict=True) if rank else ((), ())
         fill = start
         if count == 1 and names is not None and names[0] in COMBINATIONS:
-            fill = numeric(neutral_element(names[0], dtype_of(array)), array)
+            fill = scalar_like(neutral_element(names[0], dtype_of(array)), array)
         full = padded(array, fill, low, high, [step - 1 for step in spread])
         counts = [
             max((size - ((width - 1) * gap + 1)) // step + 1, 0)
             for size, width, gap, step in zip(sizes_of(full), window_dimensions, dilations, strides, strict=True)
         ]
-        check_room(*counts, *window_dimensions)
+        check_table_size(*counts, *window_dimensions)
         if 0 in counts:
             return [tl.broadcast_to(initial, tuple(counts)) for initial in starts]
         parts.append(tl.windows(full, tuple(window_dimensions), strides=strides,
@@ -275,11 +275,11 @@ def select_and_scatter(
         raise unsupported("op", "select_and_scatter is imported for the gradient of a maximum or minimum only")
     dtype = dtype_of(x)
     least, most = (-math.inf, math.inf) if dtype.kind == "f" else dtype.range
-    fill = numeric(least if selection == "GE" else most, x)
+    fill = scalar_like(least if selection == "GE" else most, x)
     low, high = zip(*pairs, strict=True)
     full = padded(x, fill, low, high, [0] * rank)
     counts = sizes_of(source)
-    check_room(*counts, *window)
+    check_table_size(*counts, *window)
     total = math.prod(sizes)
     numbers = np.pad(np.arange(total).reshape(sizes), pairs, constant_values=total)
     view = np.lib.stride_tricks.sliding_window_view(numbers, window)[tuple(slice(None, None, step) for step in strides)]
@@ -287,7 +287,7 @@ def select_and_scatter(
     parts = tl.reshape(tl.windows(full, window, strides=strides), shape)
     selected = (tl.argmax if selection == "GE" else tl.argmin)(parts, axis=-1, keepdims=True)
     places = tl.squeeze(tl.take_along_axis(np.ascontiguousarray(view).reshape(shape), selected, axis=-1), -1)
-    zeros = tl.broadcast_to(numeric(0, source), (total + 1,))
+    zeros = tl.broadcast_to(scalar_like(0, source), (total + 1,))
     sums = tl.scatter_add(zeros, tl.reshape(source, (-1,)), tl.reshape(places, (-1,)))
     result = tl.reshape(tl.index(sums, slice(None, total)), sizes)
     return combine_start("add", start, result)

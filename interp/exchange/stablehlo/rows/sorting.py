@@ -8,7 +8,7 @@ import numpy as np
 
 from ..interpreter import HloRegion, OperationCall
 from ..operations import row, tl
-from .common import check_room, dtype_of, rank_of, sizes_of, to_dtype
+from .common import check_table_size, dtype_of, rank_of, sizes_of, to_dtype
 from .elementwise import total_order
 from .regions import sorts_descending
 
@@ -35,7 +35,7 @@ def order_by(comparator: HloRegion, operands: Any, axis: int) -> Any:
     """The stable order of elements along an axis by a comparator, which is applied to all pairs."""
     sizes = sizes_of(operands[0])
     size = sizes[axis]
-    check_room(*sizes, size)
+    check_table_size(*sizes, size)
     moved = [tl.moveaxis(operand, axis, -1) for operand in operands]
     shape = (*(length for place, length in enumerate(sizes) if place != axis), size, size)
     columns = [tl.broadcast_to(tl.expand_dims(array, axis=-1), shape) for array in moved]

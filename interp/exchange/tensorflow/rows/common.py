@@ -9,26 +9,25 @@ import numpy as np
 
 from .....core.dtypes import DType
 from .....core.frontend.array_api.common import rank_of, shape_of, type_of
-from ...operands import axis_position, check_room, known_sizes
+from ...operands import axis_position, check_room, dtype_of, known_sizes, scalar_like, to_dtype
 from ..operations import tl
 
-__all__ = ["axes_of", "axis_position", "check_room", "dtype_of", "elements", "integer", "known_sizes", "numeric",
-           "rank_of", "scalar", "shape_of", "to_dtype", "type_of", "vector"]  # fmt: skip
-
-
-def dtype_of(x: Any) -> DType:
-    """The dtype of an operand."""
-    return type_of(x).dtype
-
-
-def to_dtype(x: Any, dtype: DType) -> Any:
-    """An operand in a dtype."""
-    return x if dtype_of(x) is dtype else tl.astype(x, dtype)
-
-
-def numeric(value: float, x: Any) -> Any:
-    """A number in the dtype of an operand."""
-    return np.asarray(value, dtype_of(x).numpy)
+__all__ = [
+    "axes_of",
+    "axis_position",
+    "check_room",
+    "dtype_of",
+    "elements",
+    "integer",
+    "known_sizes",
+    "rank_of",
+    "scalar",
+    "scalar_like",
+    "shape_of",
+    "to_dtype",
+    "type_of",
+    "vector",
+]  # fmt: skip
 
 
 def scalar(x: Any) -> Any:

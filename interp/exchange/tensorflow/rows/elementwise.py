@@ -12,7 +12,7 @@ from .....core.frontend.array_api.common import type_of
 from ..operations import operation, require, tl, unsupported
 from ..tensors import ElementType
 from ..values import TensorList, is_array
-from .common import dtype_of, numeric, rank_of, shape_of, to_dtype
+from .common import dtype_of, rank_of, scalar_like, shape_of, to_dtype
 
 SAME = {
     "Abs": "abs", "Acos": "acos", "Acosh": "acosh", "Add": "add", "AddV2": "add", "Asin": "asin", "Asinh": "asinh",
@@ -56,7 +56,7 @@ def ensure_shape(x: Any, *, shape: tuple[int | None, ...] | None) -> Any:
         if isinstance(size, int):
             require(required in (None, size), "an array does not have the shape that EnsureShape requires")
         elif required is not None:
-            tl.assert_(tl.equal(size, numeric(required, size)), f"an array does not have shape {list(shape)}")
+            tl.assert_(tl.equal(size, scalar_like(required, size)), f"an array does not have shape {list(shape)}")
     return x
 
 
@@ -87,7 +87,7 @@ def not_equal(x: Any, y: Any) -> Any:
 
 @operation("ApproximateEqual")
 def approximate_equal(x: Any, y: Any, *, tolerance: float = 1e-5) -> Any:
-    return tl.less(tl.abs(tl.subtract(x, y)), numeric(tolerance, x))
+    return tl.less(tl.abs(tl.subtract(x, y)), scalar_like(tolerance, x))
 
 
 @operation("AddN", "AccumulateNV2", takes_values=True)
@@ -134,9 +134,9 @@ def truncate_divide(x: Any, y: Any) -> Any:
     quotient = tl.floor_divide(x, y)
     if dtype_of(x).kind == "u":
         return quotient
-    is_rounded = tl.not_equal(tl.remainder(x, y), numeric(0, x))
-    is_negative = tl.not_equal(tl.less(x, numeric(0, x)), tl.less(y, numeric(0, y)))
-    return tl.where(tl.logical_and(is_rounded, is_negative), tl.add(quotient, numeric(1, x)), quotient)
+    is_rounded = tl.not_equal(tl.remainder(x, y), scalar_like(0, x))
+    is_negative = tl.not_equal(tl.less(x, scalar_like(0, x)), tl.less(y, scalar_like(0, y)))
+    return tl.where(tl.logical_and(is_rounded, is_negative), tl.add(quotient, scalar_like(1, x)), quotient)
 
 
 @operation("Mod", "TruncateMod")
@@ -148,26 +148,26 @@ def truncate_mod(x: Any, y: Any) -> Any:
     rest = tl.remainder(x, y)
     if kind == "u":
         return rest
-    has_other_sign = tl.not_equal(tl.less(x, numeric(0, x)), tl.less(y, numeric(0, y)))
-    return tl.where(tl.logical_and(tl.not_equal(rest, numeric(0, x)), has_other_sign), tl.subtract(rest, y), rest)
+    has_other_sign = tl.not_equal(tl.less(x, scalar_like(0, x)), tl.less(y, scalar_like(0, y)))
+    return tl.where(tl.logical_and(tl.not_equal(rest, scalar_like(0, x)), has_other_sign), tl.subtract(rest, y), rest)
 
 
 @operation("DivNoNan")
 def div_no_nan(x: Any, y: Any) -> Any:
     """0 where the divisor is 0."""
-    is_zero = tl.equal(y, numeric(0, y))
-    return tl.where(is_zero, numeric(0, x), tl.divide(x, tl.where(is_zero, numeric(1, y), y)))
+    is_zero = tl.equal(y, scalar_like(0, y))
+    return tl.where(is_zero, scalar_like(0, x), tl.divide(x, tl.where(is_zero, scalar_like(1, y), y)))
 
 
 def register_no_zero(name: str, function: str) -> None:
     @operation(name)
     def compute(x: Any, y: Any) -> Any:
         """0 where x is 0, whatever y is."""
-        is_zero = tl.equal(x, numeric(0, x))
-        one = tl.where(is_zero, numeric(1, y), y)
+        is_zero = tl.equal(x, scalar_like(0, x))
+        one = tl.where(is_zero, scalar_like(1, y), y)
         factor = {"log": tl.log, "log1p": tl.log1p, "reciprocal": tl.reciprocal}[function](one)
         product = tl.divide(x, one) if function == "reciprocal" else tl.multiply(x, factor)
-        return tl.where(is_zero, numeric(0, x), product)
+        return tl.where(is_zero, scalar_like(0, x), product)
 
 
 for _name, _function in (("Xdivy", "reciprocal"), ("Xlogy", "log"), ("Xlog1py", "log1p")):
@@ -214,29 +214,29 @@ def clip_by_value(x: Any, lower: Any, upper: Any) -> Any:
 
 @operation("Relu6")
 def relu6(x: Any) -> Any:
-    return tl.minimum(tl.maximum(x, numeric(0, x)), numeric(6, x))
+    return tl.minimum(tl.maximum(x, scalar_like(0, x)), scalar_like(6, x))
 
 
 @operation("LeakyRelu")
 def leaky_relu(x: Any, *, alpha: float = 0.2) -> Any:
-    return tl.where(tl.greater(x, numeric(0, x)), x, tl.multiply(x, numeric(alpha, x)))
+    return tl.where(tl.greater(x, scalar_like(0, x)), x, tl.multiply(x, scalar_like(alpha, x)))
 
 
 @operation("Elu")
 def elu(x: Any) -> Any:
-    return tl.where(tl.less(x, numeric(0, x)), tl.expm1(x), x)
+    return tl.where(tl.less(x, scalar_like(0, x)), tl.expm1(x), x)
 
 
 @operation("Selu")
 def selu(x: Any) -> Any:
     scale, alpha = 1.0507009873554805, 1.6732632423543772
-    negative = tl.multiply(tl.expm1(x), numeric(scale * alpha, x))
-    return tl.where(tl.less(x, numeric(0, x)), negative, tl.multiply(x, numeric(scale, x)))
+    negative = tl.multiply(tl.expm1(x), scalar_like(scale * alpha, x))
+    return tl.where(tl.less(x, scalar_like(0, x)), negative, tl.multiply(x, scalar_like(scale, x)))
 
 
 @operation("Softsign")
 def softsign(x: Any) -> Any:
-    return tl.divide(x, tl.add(tl.abs(x), numeric(1, x)))
+    return tl.divide(x, tl.add(tl.abs(x), scalar_like(1, x)))
 
 
 @operation("ZerosLike", takes_values=True)
@@ -257,21 +257,21 @@ def filled_like(x: Any, value: float) -> Any:
     """An array of one number, with the shape and dtype of x."""
     shape = type_of(x).shape
     if shape is not None and None not in shape:
-        return tl.full(tuple(shape_of(x)), numeric(value, x))
+        return tl.full(tuple(shape_of(x)), scalar_like(value, x))
     return tl.full_like(x, value)
 
 
 GRADIENTS: dict[str, Callable[[Any, Any], Any]] = {
-    "TanhGrad": lambda y, dy: tl.multiply(dy, tl.subtract(numeric(1, y), tl.square(y))),
-    "SigmoidGrad": lambda y, dy: tl.multiply(dy, tl.multiply(y, tl.subtract(numeric(1, y), y))),
-    "SqrtGrad": lambda y, dy: tl.divide(tl.multiply(dy, numeric(0.5, y)), y),
-    "RsqrtGrad": lambda y, dy: tl.multiply(tl.multiply(dy, numeric(-0.5, y)), tl.multiply(y, tl.square(y))),
+    "TanhGrad": lambda y, dy: tl.multiply(dy, tl.subtract(scalar_like(1, y), tl.square(y))),
+    "SigmoidGrad": lambda y, dy: tl.multiply(dy, tl.multiply(y, tl.subtract(scalar_like(1, y), y))),
+    "SqrtGrad": lambda y, dy: tl.divide(tl.multiply(dy, scalar_like(0.5, y)), y),
+    "RsqrtGrad": lambda y, dy: tl.multiply(tl.multiply(dy, scalar_like(-0.5, y)), tl.multiply(y, tl.square(y))),
     "ReciprocalGrad": lambda y, dy: tl.negative(tl.multiply(dy, tl.square(y))),
-    "ReluGrad": lambda dy, x: tl.where(tl.greater(x, numeric(0, x)), dy, numeric(0, dy)),
+    "ReluGrad": lambda dy, x: tl.where(tl.greater(x, scalar_like(0, x)), dy, scalar_like(0, dy)),
     "Relu6Grad": lambda dy, x: tl.where(
-        tl.logical_and(tl.greater(x, numeric(0, x)), tl.less(x, numeric(6, x))), dy, numeric(0, dy)
+        tl.logical_and(tl.greater(x, scalar_like(0, x)), tl.less(x, scalar_like(6, x))), dy, scalar_like(0, dy)
     ),
-    "EluGrad": lambda dy, y: tl.where(tl.less(y, numeric(0, y)), tl.multiply(dy, tl.add(y, numeric(1, y))), dy),
+    "EluGrad": lambda dy, y: tl.where(tl.less(y, scalar_like(0, y)), tl.multiply(dy, tl.add(y, scalar_like(1, y))), dy),
     "SoftplusGrad": lambda dy, x: tl.multiply(dy, tl.sigmoid(x)),
 }
 """Ops that TensorFlow's gradients use."""
@@ -289,7 +289,7 @@ for _name in GRADIENTS:
 
 @operation("LeakyReluGrad")
 def leaky_relu_grad(dy: Any, x: Any, *, alpha: float = 0.2) -> Any:
-    return tl.where(tl.greater(x, numeric(0, x)), dy, tl.multiply(dy, numeric(alpha, dy)))
+    return tl.where(tl.greater(x, scalar_like(0, x)), dy, tl.multiply(dy, scalar_like(alpha, dy)))
 
 
 @operation("CheckNumerics", has_effect=True)

@@ -16,9 +16,9 @@ from .common import (
     elements,
     integer,
     known_sizes,
-    numeric,
     rank_of,
     scalar,
+    scalar_like,
     to_dtype,
 )
 from .shapes import INT32, batch_axes, slice_key
@@ -76,7 +76,7 @@ def scatter_nd(indices: Any, updates: Any, sizes: Any) -> Any:
     """Updates at equal indices are summed."""
     target = elements(sizes)
     check_room(*target)
-    base = tl.full(tuple(target), numeric(0, updates))
+    base = tl.full(tuple(target), scalar_like(0, updates))
     return scatter(tl.scatter_add, base, indices, updates)
 
 
@@ -130,7 +130,7 @@ def strided_slice_grad(
     target = elements(sizes)
     check_room(*target)
     masks = begin_mask, end_mask, ellipsis_mask, new_axis_mask, shrink_axis_mask
-    x = tl.full(tuple(target), numeric(0, dy))
+    x = tl.full(tuple(target), scalar_like(0, dy))
     return tl.scatter_index(x, dy, slice_key(x, begin, end, strides, masks))
 
 
@@ -150,7 +150,7 @@ def one_hot(indices: Any, depth: Any, on: Any, off: Any, *, axis: int = -1) -> A
 
 @operation("Where")
 def true_places(x: Any) -> Any:
-    condition = x if dtype_of(x).kind == "b" else tl.not_equal(x, numeric(0, x))
+    condition = x if dtype_of(x).kind == "b" else tl.not_equal(x, scalar_like(0, x))
     return tl.stack(list(tl.nonzero(condition)), axis=1)
 
 
@@ -194,7 +194,7 @@ def register_segment(name: str, function: str, start: str) -> None:
         rest = tuple(tl.shape(x)[rank:])
         ids = tl.reshape(to_dtype(segments, tl.int64), (-1,))
         places = tl.add(tl.maximum(ids, np.int64(-1)), np.int64(1))
-        base = tl.full((number + 1, *rest), numeric(first, x))
+        base = tl.full((number + 1, *rest), scalar_like(first, x))
         rows = tl.reshape(x, (tl.shape(places)[0], *rest))
         return tl.index(getattr(tl, function)(base, rows, places), slice(1, None))
 
@@ -212,7 +212,7 @@ def register_arg(name: str, function: str, last: float) -> None:
         """NaN is the last that is chosen."""
         position = 0 if axis is None else axis_position(integer(axis), rank_of(x))
         if dtype_of(x).kind == "f":
-            x = tl.where(tl.isnan(x), numeric(last, x), x)
+            x = tl.where(tl.isnan(x), scalar_like(last, x), x)
         return to_dtype(getattr(tl, function)(x, axis=position), output_type.dtype)
 
 
@@ -230,7 +230,7 @@ def reverse_sequence(x: Any, lengths: Any, *, seq_dim: int, batch_dim: int = 0) 
     if isinstance(lengths, np.ndarray):
         require(bool(np.all(lengths <= count)), "a sequence is longer than the array")
     else:
-        tl.assert_(tl.all(tl.less_equal(lengths, numeric(count, lengths))), "a sequence is longer than the array")
+        tl.assert_(tl.all(tl.less_equal(lengths, scalar_like(count, lengths))), "a sequence is longer than the array")
     last = tl.reshape(to_dtype(lengths, tl.int64), tuple(-1 if k == batch else 1 for k in range(rank)))
     places = tl.where(tl.less(numbers, last), tl.subtract(tl.subtract(last, np.int64(1)), numbers), numbers)
     return tl.take_along_axis(x, tl.broadcast_to(places, tuple(tl.shape(x))), axis=along)

@@ -10,7 +10,7 @@ import numpy as np
 
 from ..operations import operation, require, tl, unsupported
 from ..tensors import ElementType
-from .common import dtype_of, known_sizes, numeric, rank_of, shape_of, to_dtype
+from .common import dtype_of, known_sizes, rank_of, scalar_like, shape_of, to_dtype
 from .indexing import as_index
 
 
@@ -75,7 +75,7 @@ def sparse_softmax_cross_entropy(logits: Any, labels: Any) -> Any:
 
 @operation("L2Loss")
 def l2_loss(x: Any) -> Any:
-    return tl.multiply(tl.sum(tl.square(x)), numeric(0.5, x))
+    return tl.multiply(tl.sum(tl.square(x)), scalar_like(0.5, x))
 
 
 def channels_first(x: Any, data_format: str) -> Any:
@@ -176,14 +176,14 @@ def max_pool(
     form = data_format or ("NHWC" if rank_of(x) == 4 else "NDHWC")
     require(not explicit_paddings, "MaxPool with explicit padding is not imported")
     lowest = -np.inf if dtype_of(x).kind == "f" else dtype_of(x).range[0]
-    return as_format(tl.max(pooling_windows(x, ksize, strides, padding, form, numeric(lowest, x)), axis=-1), form)
+    return as_format(tl.max(pooling_windows(x, ksize, strides, padding, form, scalar_like(lowest, x)), axis=-1), form)
 
 
 @operation("AvgPool", "AvgPool3D")
 def avg_pool(x: Any, *, ksize: Sequence[int], strides: Sequence[int], padding: str, data_format: str = "") -> Any:
     """Padding is left out of the averages."""
     form = data_format or ("NHWC" if rank_of(x) == 4 else "NDHWC")
-    sums = tl.sum(pooling_windows(x, ksize, strides, padding, form, numeric(0, x)), axis=-1)
+    sums = tl.sum(pooling_windows(x, ksize, strides, padding, form, scalar_like(0, x)), axis=-1)
     sizes = known_sizes(channels_first(x, form), range(2, rank_of(x)))
     windows, steps = spatial(ksize, form), spatial(strides, form)
     ones = np.pad(np.ones(sizes), padding_of(padding, sizes, windows, steps, (), form))
@@ -206,13 +206,13 @@ def fused_batch_norm(
     axes = tuple(axis for axis in range(rank_of(x)) if axis != channel)
     own_mean, own_variance = (tl.mean(x, axis=axes), tl.var(x, axis=axes)) if is_training else (mean, variance)
     shape = tuple(-1 if axis == channel else 1 for axis in range(rank_of(x)))
-    factor = tl.multiply(scale, tl.reciprocal(tl.sqrt(tl.add(own_variance, numeric(epsilon, own_variance)))))
+    factor = tl.multiply(scale, tl.reciprocal(tl.sqrt(tl.add(own_variance, scalar_like(epsilon, own_variance)))))
     centred = tl.subtract(x, tl.reshape(own_mean, shape))
     y = tl.add(tl.multiply(centred, tl.reshape(factor, shape)), tl.reshape(offset, shape))
     if not is_training:
         return [y, own_mean, own_variance, own_mean, own_variance, own_variance]
     count = math.prod(known_sizes(x, axes))
-    unbiased = tl.multiply(own_variance, numeric(count / max(count - 1, 1), own_variance))
+    unbiased = tl.multiply(own_variance, scalar_like(count / max(count - 1, 1), own_variance))
     return [y, own_mean, unbiased, own_mean, own_variance, own_variance]
 
 

@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 from ..operations import operation, tl
-from .common import axes_of, axis_position, dtype_of, integer, numeric, rank_of, to_dtype
+from .common import axes_of, axis_position, dtype_of, integer, rank_of, scalar_like, to_dtype
 from .elementwise import truncate_divide
 
 
@@ -35,7 +35,7 @@ def mean(x: Any, axes: Any, *, keep_dims: bool = False) -> Any:
         return tl.mean(x, axis=positions, keepdims=keep_dims)
     total = tl.sum(x, axis=positions, keepdims=keep_dims)
     sizes = [tl.shape(x)[axis] for axis in positions]
-    count = numeric(math.prod(size for size in sizes if isinstance(size, int)), total)
+    count = scalar_like(math.prod(size for size in sizes if isinstance(size, int)), total)
     for size in sizes:
         count = count if isinstance(size, int) else tl.multiply(count, to_dtype(size, dtype_of(total)))
     return to_dtype(truncate_divide(total, count), dtype_of(x))
@@ -55,7 +55,7 @@ def register_cumulative(name: str, function: str, start: float) -> None:
         if exclusive:
             before = [slice(None)] * position
             first = tl.full(
-                tuple(1 if k == position else size for k, size in enumerate(tl.shape(x))), numeric(start, x)
+                tuple(1 if k == position else size for k, size in enumerate(tl.shape(x))), scalar_like(start, x)
             )
             source = tl.concat([first, tl.index(source, (*before, slice(0, -1)))], axis=position)
         result = to_dtype(getattr(tl, function)(source, axis=position), dtype_of(x))

@@ -22,9 +22,9 @@ from .common import (
     elements,
     integer,
     known_sizes,
-    numeric,
     rank_of,
     scalar,
+    scalar_like,
     shape_of,
     to_dtype,
     vector,
@@ -97,11 +97,11 @@ def concat(axis: Any, *arrays: Any) -> Any:
 @operation("ConcatOffset", static=(0,))
 def concat_offset(axis: Any, *shapes: Any) -> Any:
     """Where each array begins in a concatenation."""
-    position, start = integer(axis), numeric(0, shapes[0])
+    position, start = integer(axis), scalar_like(0, shapes[0])
     offsets = []
     for sizes in shapes:
         here = np.arange(known_sizes(sizes)[0]) == position
-        offsets.append(tl.where(here, start, numeric(0, sizes)))
+        offsets.append(tl.where(here, start, scalar_like(0, sizes)))
         start = tl.add(start, tl.index(sizes, position))
     return offsets
 
@@ -253,7 +253,7 @@ def range_(start: Any, limit: Any, step: Any) -> Any:
         return np.arange(start.item(), limit.item(), step.item(), dtype=dtype.numpy)
     if dtype.kind == "f":
         count = tl.ceil(tl.divide(tl.subtract(limit, start), step))
-        numbers = tl.arange(tl.astype(tl.maximum(count, numeric(0, start)), tl.int64))
+        numbers = tl.arange(tl.astype(tl.maximum(count, scalar_like(0, start)), tl.int64))
         return tl.add(start, tl.multiply(tl.astype(numbers, dtype), step))
     wide = [
         int(bound) if isinstance(bound, np.ndarray) else to_dtype(bound, tl.int64) for bound in (start, limit, step)
@@ -268,13 +268,13 @@ def lin_space(start: Any, stop: Any, count: Any) -> Any:
     number = integer(count)
     check_room(number)
     steps = np.arange(number).astype(dtype_of(start).numpy)
-    step = tl.divide(tl.subtract(stop, start), numeric(max(number - 1, 1), start))
+    step = tl.divide(tl.subtract(stop, start), scalar_like(max(number - 1, 1), start))
     return tl.add(start, tl.multiply(step, steps))
 
 
 @operation("Pad", static=(1,))
 def pad(x: Any, widths: Any) -> Any:
-    return pad_v2(x, widths, numeric(0, x))
+    return pad_v2(x, widths, scalar_like(0, x))
 
 
 @operation("PadV2", static=(1,))
@@ -327,7 +327,7 @@ def matrix_diag(x: Any) -> Any:
     (count,) = known_sizes(x, [rank_of(x) - 1])
     check_room(count, count)
     eye = np.eye(count, dtype=bool)
-    return tl.where(eye, tl.expand_dims(x, axis=-1), numeric(0, x))
+    return tl.where(eye, tl.expand_dims(x, axis=-1), scalar_like(0, x))
 
 
 @operation("MatrixDiagPart", "DiagPart")
@@ -344,7 +344,7 @@ def matrix_band_part(x: Any, lower: Any, upper: Any) -> Any:
     below, above = integer(lower), integer(upper)
     distance = np.arange(rows)[:, None] - np.arange(columns)
     inside = ((below < 0) | (distance <= below)) & ((above < 0) | (-distance <= above))
-    return tl.where(inside, x, numeric(0, x))
+    return tl.where(inside, x, scalar_like(0, x))
 
 
 def batch_axes(x: Any, count: int) -> int:

@@ -8,14 +8,29 @@ from typing import Any
 import numpy as np
 
 from .....core.dtypes import DType
-from .....core.errors import Malformed
 from .....core.frontend.array_api.common import rank_of, shape_of, type_of
-from .....core.frontend.trace.source_location import user_location
+from ... import operands
 from ...operands import check_room, known_sizes
 from ..operations import tl, unsupported
 
-__all__ = ["FULL", "axes_of", "axis_position", "cast", "check_count", "check_room", "common_dtype", "dtype_of",
-           "is_number", "known_sizes", "numeric", "pairs_of", "rank_of", "shape_of", "to_dtype", "type_of"]  # fmt: skip
+__all__ = [
+    "FULL",
+    "axes_of",
+    "axis_position",
+    "cast",
+    "check_count",
+    "check_room",
+    "common_dtype",
+    "dtype_of",
+    "is_number",
+    "known_sizes",
+    "pairs_of",
+    "rank_of",
+    "scalar_like",
+    "shape_of",
+    "to_dtype",
+    "type_of",
+]  # fmt: skip
 
 FULL = slice(None)
 MAX_PARTS = 2**14
@@ -47,17 +62,17 @@ def to_dtype(x: Any, dtype: DType) -> Any:
     return x if dtype_of(x) is dtype else tl.astype(x, dtype)
 
 
-def cast(dtype: DType, *operands: Any) -> list[Any]:
+def cast(dtype: DType, *values: Any) -> list[Any]:
     """Operands in one dtype."""
-    return [to_dtype(operand, dtype) for operand in operands]
+    return [to_dtype(x, dtype) for x in values]
 
 
-def numeric(value: float, x: Any) -> Any:
+def scalar_like(value: float, x: Any) -> Any:
     """A number in the dtype of an operand."""
     return np.asarray(value).astype(dtype_of(x).numpy)
 
 
-def common_dtype(*operands: Any) -> DType:
+def common_dtype(*values: Any) -> DType:
     """The dtype in which PyTorch computes with operands (`torch.result_type`): that of the arrays with axes, unless one
     without axes, or else a number, is of a higher kind: bool, integer, float.
 
@@ -65,8 +80,8 @@ def common_dtype(*operands: Any) -> DType:
     (int8, float32)
     """
     groups: tuple[list[Any], ...] = ([], [], [])
-    for operand in operands:
-        groups[2 if is_number(operand) else 0 if rank_of(operand) else 1].append(dtype_of(operand))
+    for x in values:
+        groups[2 if is_number(x) else 0 if rank_of(x) else 1].append(dtype_of(x))
     chosen: DType | None = None
     for dtypes in filter(None, groups):
         candidate = dtypes[0]
@@ -79,7 +94,8 @@ def common_dtype(*operands: Any) -> DType:
 
 
 def kind_order(dtype: DType) -> int:
-    return "biuf".replace("u", "").find(dtype.kind.replace("u", "i"))
+    """The place of a dtype among bool, integer and float."""
+    return "bif".find(dtype.kind.replace("u", "i"))
 
 
 def promote(first: DType, second: DType) -> DType:
@@ -94,10 +110,7 @@ def promote(first: DType, second: DType) -> DType:
 def axis_position(axis: Any, rank: int) -> int:
     """An axis of an array of `rank` axes, counted from the first; raises Malformed if there is no such axis. An array
     without axes takes axis 0."""
-    if not isinstance(axis, int) or not -max(rank, 1) <= axis < max(rank, 1):
-        required = f"{-rank} to {rank - 1}"
-        raise Malformed("there is no such axis", where=user_location(), required=required, got=axis)
-    return axis % max(rank, 1)
+    return operands.axis_position(axis, max(rank, 1))
 
 
 def axes_of(axes: Any, rank: int) -> tuple[int, ...]:

@@ -10,7 +10,7 @@ import numpy as np
 from .....core.dtypes import DType
 from .....core.types import Type
 from ..operations import row, tl, unsupported
-from .common import check_room, dtype_of, is_number, known_sizes, numeric, rank_of, to_dtype
+from .common import check_room, dtype_of, is_number, known_sizes, rank_of, scalar_like, to_dtype
 
 
 def full_array(sizes: list[Any], value: Any, dtype: DType) -> Any:
@@ -205,7 +205,7 @@ def drop(x: Any, rate: float) -> tuple[Any, Any]:
     if rate >= 1:
         return full_array(list(tl.shape(x)), 0, dtype_of(x)), full_array(list(tl.shape(x)), False, tl.bool)
     keep = tl.greater_equal(tl.uniform(tuple(tl.shape(x))), rate)
-    return tl.where(keep, tl.divide(x, numeric(1 - rate, x)), numeric(0, x)), keep
+    return tl.where(keep, tl.divide(x, scalar_like(1 - rate, x)), scalar_like(0, x)), keep
 
 
 @row("feature_dropout", "alpha_dropout", is_folded=False)
@@ -217,4 +217,4 @@ def feature_dropout(input: Any, p: float, train: bool) -> Any:
         raise unsupported("shape", "dropout of channels needs an axis of channels")
     sizes = known_sizes(input, (0, 1))
     keep = tl.greater_equal(tl.uniform((*sizes, *[1] * (rank_of(input) - 2))), p)
-    return tl.where(keep, tl.divide(input, numeric(1 - p, input)), numeric(0, input))
+    return tl.where(keep, tl.divide(input, scalar_like(1 - p, input)), scalar_like(0, input))

@@ -12,7 +12,7 @@ import numpy as np
 from .....core.types import Type
 from ..operations import row, tl, unsupported
 from ..storage import contiguous_copies, conversion_copies
-from .common import axis_position, cast, common_dtype, dtype_of, is_number, known_sizes, numeric, rank_of, to_dtype
+from .common import axis_position, cast, common_dtype, dtype_of, is_number, known_sizes, rank_of, scalar_like, to_dtype
 
 FLOATING = {
     "acos": "acos", "acosh": "acosh", "arccos": "acos", "arccosh": "acosh", "asin": "asin", "arcsin": "asin",
@@ -68,7 +68,7 @@ def register_same(name: str, function: str) -> None:
         if function == "sign" and dtype_of(self).kind in "bu":
             return to_dtype(to_bool(self), dtype_of(self))
         if function == "sign" and dtype_of(self).kind == "f":
-            return tl.where(tl.isnan(self), numeric(0, self), tl.sign(self))  # that of NaN is 0
+            return tl.where(tl.isnan(self), scalar_like(0, self), tl.sign(self))  # that of NaN is 0
         return getattr(tl, function)(self)
 
 
@@ -124,7 +124,7 @@ def to_bool(x: Any) -> Any:
     """Whether each element is not zero."""
     if is_number(x):
         return np.asarray(bool(x))
-    return x if dtype_of(x).kind == "b" else tl.not_equal(x, numeric(0, x))
+    return x if dtype_of(x).kind == "b" else tl.not_equal(x, scalar_like(0, x))
 
 
 @row("logical_not")
@@ -192,9 +192,9 @@ def truncate_divide(x: Any, y: Any) -> Any:
     quotient = tl.floor_divide(x, y)
     if dtype_of(x).kind == "u":
         return quotient
-    is_rounded = tl.not_equal(tl.remainder(x, y), numeric(0, x))
-    is_negative = tl.not_equal(tl.less(x, numeric(0, x)), tl.less(y, numeric(0, y)))
-    return tl.where(tl.logical_and(is_rounded, is_negative), tl.add(quotient, numeric(1, x)), quotient)
+    is_rounded = tl.not_equal(tl.remainder(x, y), scalar_like(0, x))
+    is_negative = tl.not_equal(tl.less(x, scalar_like(0, x)), tl.less(y, scalar_like(0, y)))
+    return tl.where(tl.logical_and(is_rounded, is_negative), tl.add(quotient, scalar_like(1, x)), quotient)
 
 
 @row("floor_divide")
@@ -217,7 +217,7 @@ def fmod(self: Any, other: Any, *, result: Type) -> Any:
     rest = tl.remainder(x, y)
     if result.dtype.kind == "u":
         return rest
-    zero = numeric(0, x)
+    zero = scalar_like(0, x)
     is_other = tl.logical_and(tl.not_equal(rest, zero), tl.not_equal(tl.less(x, zero), tl.less(y, zero)))
     return tl.where(is_other, tl.subtract(rest, y), rest)
 
@@ -234,7 +234,7 @@ def pow_(self: Any, exponent: Any, *, result: Type) -> Any:
 @row("ldexp")
 def ldexp(self: Any, other: Any, *, result: Type) -> Any:
     x, y = cast(result.dtype, self, other)
-    return tl.multiply(x, tl.pow(numeric(2, x), y))
+    return tl.multiply(x, tl.pow(scalar_like(2, x), y))
 
 
 def square_root(x: Any, *, result: Type) -> Any:
@@ -272,7 +272,7 @@ def round_(self: Any, *, decimals: int = 0) -> Any:
         return self
     if not decimals:
         return tl.round(self)
-    factor = numeric(10.0 ** abs(decimals), self)
+    factor = scalar_like(10.0 ** abs(decimals), self)
     first, second = (tl.multiply, tl.divide) if decimals > 0 else (tl.divide, tl.multiply)
     return second(tl.round(first(self, factor)), factor)
 
@@ -302,23 +302,23 @@ def ignore_nan(function: Callable[[Any, Any], Any], x: Any, y: Any) -> Any:
 @row("xlogy", "special_xlogy")
 def xlogy(self: Any, other: Any, *, result: Type) -> Any:
     x, y = cast(result.dtype, self, other)
-    is_zero = tl.logical_and(tl.equal(x, numeric(0, x)), tl.logical_not(tl.isnan(y)))
-    safe = tl.where(is_zero, numeric(1, y), y)
-    return tl.where(is_zero, numeric(0, x), tl.multiply(x, tl.log(safe)))
+    is_zero = tl.logical_and(tl.equal(x, scalar_like(0, x)), tl.logical_not(tl.isnan(y)))
+    safe = tl.where(is_zero, scalar_like(1, y), y)
+    return tl.where(is_zero, scalar_like(0, x), tl.multiply(x, tl.log(safe)))
 
 
 @row("logaddexp2")
 def logaddexp2(self: Any, other: Any, *, result: Type) -> Any:
     x, y = cast(result.dtype, self, other)
-    factor = numeric(math.log(2), x)
+    factor = scalar_like(math.log(2), x)
     return tl.divide(tl.logaddexp(tl.multiply(x, factor), tl.multiply(y, factor)), factor)
 
 
 @row("heaviside")
 def heaviside(self: Any, values: Any, *, result: Type) -> Any:
     x, y = cast(result.dtype, self, values)
-    steps = tl.where(tl.greater(x, numeric(0, x)), numeric(1, x), numeric(0, x))
-    return tl.where(tl.equal(x, numeric(0, x)), y, steps)
+    steps = tl.where(tl.greater(x, scalar_like(0, x)), scalar_like(1, x), scalar_like(0, x))
+    return tl.where(tl.equal(x, scalar_like(0, x)), y, steps)
 
 
 @row("lerp")
@@ -327,8 +327,8 @@ def lerp(self: Any, end: Any, weight: Any, *, result: Type) -> Any:
     x, y, w = cast(result.dtype, self, end, weight)
     distance = tl.subtract(y, x)
     from_start = tl.add(x, tl.multiply(w, distance))
-    from_end = tl.subtract(y, tl.multiply(distance, tl.subtract(numeric(1, w), w)))
-    return tl.where(tl.less(tl.abs(w), numeric(0.5, w)), from_start, from_end)
+    from_end = tl.subtract(y, tl.multiply(distance, tl.subtract(scalar_like(1, w), w)))
+    return tl.where(tl.less(tl.abs(w), scalar_like(0.5, w)), from_start, from_end)
 
 
 @row("addcmul")
@@ -379,7 +379,10 @@ def isclose(self: Any, other: Any, rtol: float = 1e-5, atol: float = 1e-8, equal
     if equal_nan and dtype_of(x).kind == "f":
         exact = tl.logical_or(exact, tl.logical_and(tl.isnan(x), tl.isnan(y)))
     x, y = (each if dtype_of(each).kind == "f" else tl.astype(each, tl.float32) for each in (x, y))
-    distance, bound = tl.abs(tl.subtract(x, y)), tl.add(numeric(atol, x), tl.multiply(numeric(rtol, x), tl.abs(y)))
+    distance, bound = (
+        tl.abs(tl.subtract(x, y)),
+        tl.add(scalar_like(atol, x), tl.multiply(scalar_like(rtol, x), tl.abs(y))),
+    )
     return tl.logical_or(exact, tl.logical_and(tl.isfinite(distance), tl.less_equal(distance, bound)))
 
 
@@ -389,9 +392,9 @@ def nan_to_num(self: Any, nan: float | None = None, posinf: float | None = None,
         return self
     largest = float(dtype_of(self).limits.max)
     high, low = largest if posinf is None else posinf, -largest if neginf is None else neginf
-    x = tl.where(tl.isnan(self), numeric(nan or 0.0, self), self)
-    x = tl.where(isposinf(self), numeric(high, self), x)
-    return tl.where(isneginf(self), numeric(low, self), x)
+    x = tl.where(tl.isnan(self), scalar_like(nan or 0.0, self), self)
+    x = tl.where(isposinf(self), scalar_like(high, self), x)
+    return tl.where(isneginf(self), scalar_like(low, self), x)
 
 
 # Activations
@@ -399,7 +402,7 @@ def nan_to_num(self: Any, nan: float | None = None, posinf: float | None = None,
 
 @row("relu")
 def relu(self: Any) -> Any:
-    return tl.maximum(self, numeric(0, self))
+    return tl.maximum(self, scalar_like(0, self))
 
 
 @row("relu6")
@@ -409,7 +412,7 @@ def relu6(self: Any) -> Any:
 
 @row("hardtanh")
 def hardtanh(self: Any, min_val: Any = -1, max_val: Any = 1) -> Any:
-    return tl.minimum(tl.maximum(self, numeric(min_val, self)), numeric(max_val, self))
+    return tl.minimum(tl.maximum(self, scalar_like(min_val, self)), scalar_like(max_val, self))
 
 
 @row("gelu")
@@ -420,9 +423,9 @@ def gelu(self: Any, *, approximate: str = "none") -> Any:
 @row("elu")
 def elu(self: Any, alpha: Any = 1, scale: Any = 1, input_scale: Any = 1) -> Any:
     x = self
-    low = tl.minimum(x, numeric(0, x))
-    negative = tl.multiply(numeric(alpha * scale, x), tl.expm1(tl.multiply(low, numeric(input_scale, x))))
-    return tl.where(tl.less(x, numeric(0, x)), negative, tl.multiply(x, numeric(scale, x)))
+    low = tl.minimum(x, scalar_like(0, x))
+    negative = tl.multiply(scalar_like(alpha * scale, x), tl.expm1(tl.multiply(low, scalar_like(input_scale, x))))
+    return tl.where(tl.less(x, scalar_like(0, x)), negative, tl.multiply(x, scalar_like(scale, x)))
 
 
 SELU_ALPHA, SELU_SCALE = 1.6732632423543772, 1.0507009873554805
@@ -440,7 +443,7 @@ def celu(self: Any, alpha: Any = 1.0) -> Any:
 
 @row("leaky_relu")
 def leaky_relu(self: Any, negative_slope: Any = 0.01) -> Any:
-    return tl.where(tl.greater(self, numeric(0, self)), self, tl.multiply(self, numeric(negative_slope, self)))
+    return tl.where(tl.greater(self, scalar_like(0, self)), self, tl.multiply(self, scalar_like(negative_slope, self)))
 
 
 @row("prelu", "_prelu_kernel")
@@ -448,25 +451,25 @@ def prelu(self: Any, weight: Any) -> Any:
     rank = rank_of(self)
     if rank_of(weight) == 1 and rank > 1 and known_sizes(weight) != (1,):
         weight = tl.reshape(weight, (1, -1, *[1] * (rank - 2)))
-    return tl.where(tl.greater(self, numeric(0, self)), self, tl.multiply(weight, self))
+    return tl.where(tl.greater(self, scalar_like(0, self)), self, tl.multiply(weight, self))
 
 
 @row("hardsigmoid")
 def hardsigmoid(self: Any) -> Any:
-    return tl.divide(relu6(tl.add(self, numeric(3, self))), numeric(6, self))
+    return tl.divide(relu6(tl.add(self, scalar_like(3, self))), scalar_like(6, self))
 
 
 @row("hardswish")
 def hardswish(self: Any) -> Any:
-    return tl.divide(tl.multiply(self, relu6(tl.add(self, numeric(3, self)))), numeric(6, self))
+    return tl.divide(tl.multiply(self, relu6(tl.add(self, scalar_like(3, self)))), scalar_like(6, self))
 
 
 @row("softplus")
 def softplus(self: Any, beta: Any = 1, threshold: Any = 20) -> Any:
-    scaled_x = self if beta == 1 else tl.multiply(self, numeric(beta, self))
+    scaled_x = self if beta == 1 else tl.multiply(self, scalar_like(beta, self))
     smooth = tl.softplus(scaled_x)
-    smooth = smooth if beta == 1 else tl.divide(smooth, numeric(beta, self))
-    return tl.where(tl.greater(scaled_x, numeric(threshold, self)), self, smooth)
+    smooth = smooth if beta == 1 else tl.divide(smooth, scalar_like(beta, self))
+    return tl.where(tl.greater(scaled_x, scalar_like(threshold, self)), self, smooth)
 
 
 @row("mish")
@@ -487,18 +490,18 @@ def log_sigmoid_forward(self: Any) -> Any:
 
 @row("threshold")
 def threshold_(self: Any, threshold: Any, value: Any) -> Any:
-    return tl.where(tl.less_equal(self, numeric(threshold, self)), numeric(value, self), self)
+    return tl.where(tl.less_equal(self, scalar_like(threshold, self)), scalar_like(value, self), self)
 
 
 @row("hardshrink")
 def hardshrink(self: Any, lambd: Any = 0.5) -> Any:
-    is_inside = tl.less_equal(tl.abs(self), numeric(lambd, self))
-    return tl.where(is_inside, numeric(0, self), self)
+    is_inside = tl.less_equal(tl.abs(self), scalar_like(lambd, self))
+    return tl.where(is_inside, scalar_like(0, self), self)
 
 
 @row("softshrink")
 def softshrink(self: Any, lambd: Any = 0.5) -> Any:
-    limit, inside = numeric(lambd, self), tl.multiply(self, numeric(0, self))
+    limit, inside = scalar_like(lambd, self), tl.multiply(self, scalar_like(0, self))
     lower = tl.where(tl.less(self, tl.negative(limit)), tl.add(self, limit), inside)
     return tl.where(tl.greater(self, limit), tl.subtract(self, limit), lower)
 
@@ -519,8 +522,8 @@ def glu(self: Any, dim: int = -1) -> Any:
 def logit(self: Any, eps: float | None = None, *, result: Type) -> Any:
     x = to_dtype(self, result.dtype)
     if eps is not None:
-        x = tl.minimum(tl.maximum(x, numeric(eps, x)), numeric(1 - eps, x))
-    return tl.log(tl.divide(x, tl.subtract(numeric(1, x), x)))
+        x = tl.minimum(tl.maximum(x, scalar_like(eps, x)), scalar_like(1 - eps, x))
+    return tl.log(tl.divide(x, tl.subtract(scalar_like(1, x), x)))
 
 
 @row("polygamma", "special_polygamma")

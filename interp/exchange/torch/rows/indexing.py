@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..operations import require, row, tl, unsupported
-from .common import FULL, axis_position, check_room, dtype_of, known_sizes, numeric, rank_of, shape_of, to_dtype
+from .common import FULL, axis_position, check_room, dtype_of, known_sizes, rank_of, scalar_like, shape_of, to_dtype
 from .shapes import part, permute, reshape, slice_entry
 
 
@@ -171,12 +171,12 @@ def scatter_reduce(self: Any, dim: int, index: Any, src: Any, reduce: str, *, in
     if not include_self:
         lowest, highest = (-math.inf, math.inf) if dtype.kind == "f" else dtype.range
         start = {"sum": 0, "mean": 0, "prod": 1, "amax": lowest, "amin": highest}[reduce]
-        base = tl.where(tl.greater(count, numeric(0, count)), to_dtype(start, dtype), base)
+        base = tl.where(tl.greater(count, scalar_like(0, count)), to_dtype(start, dtype), base)
     if reduce != "mean":
         require(reduce in REDUCTIONS, "scatter_reduce reduces by sum, prod, mean, amax or amin")
         return getattr(tl, REDUCTIONS[reduce])(base, flat, *places)
     sums = tl.scatter_add(base, flat, *places)
-    one = numeric(1, count)
+    one = scalar_like(1, count)
     divisor = tl.add(count, one) if include_self else tl.maximum(count, one)
     return tl.divide(sums, divisor) if dtype.kind == "f" else tl.floor_divide(sums, divisor)
 
@@ -196,7 +196,7 @@ def fronted_scatter(function: Any, x: Any, dim: int, index: Any, updates: Any) -
 
 @row("index_add")
 def index_add(self: Any, dim: int, index: Any, source: Any, *, alpha: Any = 1) -> Any:
-    values = source if alpha == 1 else tl.multiply(source, numeric(alpha, source))
+    values = source if alpha == 1 else tl.multiply(source, scalar_like(alpha, source))
     return fronted_scatter(tl.scatter_add, self, dim, index, values)
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from .....core.types import Type
 from ..operations import require, row, tl, unsupported
-from .common import axis_position, cast, dtype_of, numeric, rank_of, to_dtype
+from .common import axis_position, cast, dtype_of, rank_of, scalar_like, to_dtype
 from .elementwise import xlogy
 from .networks import log_softmax
 
@@ -37,23 +37,23 @@ def smooth_l1_loss(self: Any, target: Any, reduction: int = 1, beta: float = 1.0
     distance = tl.abs(tl.subtract(self, target))
     if beta == 0:
         return reduced(distance, reduction)
-    near = tl.divide(tl.multiply(tl.square(distance), numeric(0.5, distance)), numeric(beta, distance))
-    far = tl.subtract(distance, numeric(0.5 * beta, distance))
-    return reduced(tl.where(tl.less(distance, numeric(beta, distance)), near, far), reduction)
+    near = tl.divide(tl.multiply(tl.square(distance), scalar_like(0.5, distance)), scalar_like(beta, distance))
+    far = tl.subtract(distance, scalar_like(0.5 * beta, distance))
+    return reduced(tl.where(tl.less(distance, scalar_like(beta, distance)), near, far), reduction)
 
 
 @row("huber_loss")
 def huber_loss(self: Any, target: Any, reduction: int = 1, delta: float = 1.0) -> Any:
     distance = tl.abs(tl.subtract(self, target))
-    near = tl.multiply(tl.square(distance), numeric(0.5, distance))
-    far = tl.multiply(tl.subtract(distance, numeric(0.5 * delta, distance)), numeric(delta, distance))
-    return reduced(tl.where(tl.less_equal(distance, numeric(delta, distance)), near, far), reduction)
+    near = tl.multiply(tl.square(distance), scalar_like(0.5, distance))
+    far = tl.multiply(tl.subtract(distance, scalar_like(0.5 * delta, distance)), scalar_like(delta, distance))
+    return reduced(tl.where(tl.less_equal(distance, scalar_like(delta, distance)), near, far), reduction)
 
 
 @row("binary_cross_entropy")
 def binary_cross_entropy(self: Any, target: Any, weight: Any = None, reduction: int = 1) -> Any:
     """Logarithms are at least -100."""
-    one, floor = numeric(1, self), numeric(-100, self)
+    one, floor = scalar_like(1, self), scalar_like(-100, self)
     hit = tl.maximum(tl.log(self), floor)
     miss = tl.maximum(tl.log(tl.subtract(one, self)), floor)
     losses = tl.negative(tl.add(tl.multiply(target, hit), tl.multiply(tl.subtract(one, target), miss)))
@@ -64,7 +64,7 @@ def binary_cross_entropy(self: Any, target: Any, weight: Any = None, reduction: 
 def binary_cross_entropy_with_logits(
     self: Any, target: Any, weight: Any = None, pos_weight: Any = None, reduction: int = 1
 ) -> Any:
-    one = numeric(1, self)
+    one = scalar_like(1, self)
     miss = tl.multiply(tl.subtract(one, target), self)
     hit = tl.softplus(tl.negative(self))
     if pos_weight is not None:
@@ -83,11 +83,11 @@ def kl_div(self: Any, target: Any, reduction: int = 1, *, log_target: bool = Fal
 def negative_likelihood(x: Any, target: Any, weight: Any, reduction: int, ignore_index: int) -> tuple[Any, Any]:
     """The losses of classes, along the second axis, or the only one; and the sum of their weights."""
     axis = 0 if rank_of(x) == 1 else 1
-    is_counted = tl.not_equal(target, numeric(ignore_index, target))
-    safe = tl.where(is_counted, target, numeric(0, target))
+    is_counted = tl.not_equal(target, scalar_like(ignore_index, target))
+    safe = tl.where(is_counted, target, scalar_like(0, target))
     chosen = tl.squeeze(tl.take_along_axis(x, tl.expand_dims(safe, axis=axis), axis=axis), axis)
     weights = tl.take(weight, safe, axis=0) if weight is not None else tl.ones_like(chosen)
-    weights = tl.where(is_counted, weights, numeric(0, weights))
+    weights = tl.where(is_counted, weights, scalar_like(0, weights))
     return reduced(tl.multiply(tl.negative(chosen), weights), reduction, tl.sum(weights)), tl.sum(weights)
 
 
@@ -112,18 +112,18 @@ def cross_entropy_loss(
         if weight is not None or label_smoothing:
             raise unsupported("attribute", "cross_entropy of probabilities with weights or label smoothing")
         losses = tl.negative(tl.sum(tl.multiply(logs, target), axis=axis, dtype=dtype_of(logs)))
-        count = numeric(1, losses) if rank_of(self) == 1 else None
+        count = scalar_like(1, losses) if rank_of(self) == 1 else None
         return reduced(losses, reduction, count)
     if label_smoothing and weight is not None:
         raise unsupported("attribute", "cross_entropy with weights and label smoothing")
     loss = nll_loss(logs, target, weight, reduction, ignore_index)
     if not label_smoothing:
         return loss
-    is_counted = tl.not_equal(target, numeric(ignore_index, target))
-    smooth = tl.where(is_counted, tl.negative(tl.mean(logs, axis=axis)), numeric(0, logs))
+    is_counted = tl.not_equal(target, scalar_like(ignore_index, target))
+    smooth = tl.where(is_counted, tl.negative(tl.mean(logs, axis=axis)), scalar_like(0, logs))
     count = tl.sum(to_dtype(is_counted, dtype_of(logs)))
     smooth = reduced(smooth, reduction, count)
-    kept, spread = numeric(1 - label_smoothing, logs), numeric(label_smoothing, logs)
+    kept, spread = scalar_like(1 - label_smoothing, logs), scalar_like(label_smoothing, logs)
     return tl.add(tl.multiply(loss, kept), tl.multiply(smooth, spread))
 
 
@@ -131,12 +131,14 @@ def cross_entropy_loss(
 def cosine_similarity(x1: Any, x2: Any, dim: int = 1, eps: float = 1e-8) -> Any:
     x, y = tl.broadcast_arrays(x1, x2)
     axis = axis_position(dim, rank_of(x))
-    norms = [tl.maximum(tl.linalg.vector_norm(each, axis=axis, keepdims=True), numeric(eps, each)) for each in (x, y)]
+    norms = [
+        tl.maximum(tl.linalg.vector_norm(each, axis=axis, keepdims=True), scalar_like(eps, each)) for each in (x, y)
+    ]
     products = tl.multiply(tl.divide(x, norms[0]), tl.divide(y, norms[1]))
     return tl.sum(products, axis=axis, dtype=dtype_of(x))
 
 
 @row("pairwise_distance")
 def pairwise_distance(x1: Any, x2: Any, p: float = 2.0, eps: float = 1e-6, keepdim: bool = False) -> Any:
-    difference = tl.add(tl.subtract(x1, x2), numeric(eps, x1))
+    difference = tl.add(tl.subtract(x1, x2), scalar_like(eps, x1))
     return tl.linalg.vector_norm(difference, axis=-1, keepdims=keepdim, ord=float(p))

@@ -9,7 +9,7 @@ import numpy as np
 
 from .....core.types import Type
 from ..operations import row, tl, unsupported
-from .common import axis_position, check_room, dtype_of, known_sizes, numeric, rank_of, to_dtype
+from .common import axis_position, check_room, dtype_of, known_sizes, rank_of, scalar_like, to_dtype
 from .shapes import reshape
 
 
@@ -23,12 +23,12 @@ def softmax(self: Any, dim: int, dtype: Any = None, *, result: Type) -> Any:
 def safe_softmax(self: Any, dim: int, dtype: Any = None, *, result: Type) -> Any:
     """Zeros where all elements are -inf."""
     x = to_dtype(self, result.dtype)
-    return zero_without_places(softmax(x, dim, result=result), tl.not_equal(x, numeric(-math.inf, x)), dim)
+    return zero_without_places(softmax(x, dim, result=result), tl.not_equal(x, scalar_like(-math.inf, x)), dim)
 
 
 def zero_without_places(weights: Any, allowed: Any, axis: int) -> Any:
     """Weights, but zeros where no place along an axis is allowed."""
-    return tl.where(tl.any(allowed, axis=axis, keepdims=True), weights, numeric(0, weights))
+    return tl.where(tl.any(allowed, axis=axis, keepdims=True), weights, scalar_like(0, weights))
 
 
 @row("_softmax")
@@ -57,7 +57,7 @@ def normalize(x: Any, axes: tuple[int, ...], epsilon: float) -> tuple[Any, Any, 
     center = tl.mean(x, axis=axes, keepdims=True)
     distance = tl.subtract(x, center)
     variance = tl.mean(tl.square(distance), axis=axes, keepdims=True)
-    inverse = tl.reciprocal(tl.sqrt(tl.add(variance, numeric(epsilon, x))))
+    inverse = tl.reciprocal(tl.sqrt(tl.add(variance, scalar_like(epsilon, x))))
     return tl.multiply(distance, inverse), center, inverse
 
 
@@ -83,7 +83,7 @@ def rms_norm(input: Any, normalized_shape: list[int], weight: Any = None, eps: f
     axes = tuple(range(rank_of(input) - len(normalized_shape), rank_of(input)))
     epsilon = float(dtype_of(input).limits.eps) if eps is None else eps
     mean = tl.mean(tl.square(input), axis=axes, keepdims=True)
-    normal = tl.multiply(input, tl.reciprocal(tl.sqrt(tl.add(mean, numeric(epsilon, input)))))
+    normal = tl.multiply(input, tl.reciprocal(tl.sqrt(tl.add(mean, scalar_like(epsilon, input)))))
     return scale_and_shift(normal, weight, None)
 
 
@@ -144,7 +144,7 @@ def instance_norm(
 
 def batch_statistics(x: Any, weight: Any, bias: Any, center: Any, variance: Any, epsilon: float) -> Any:
     """An array normalised by the statistics of each channel."""
-    inverse = tl.reciprocal(tl.sqrt(tl.add(variance, numeric(epsilon, variance))))
+    inverse = tl.reciprocal(tl.sqrt(tl.add(variance, scalar_like(epsilon, variance))))
     rank = rank_of(x)
     normal = tl.multiply(tl.subtract(x, per_channel(center, rank)), per_channel(inverse, rank))
     return scale_and_shift(normal, per_channel(weight, rank), per_channel(bias, rank))
@@ -164,8 +164,8 @@ def batch_normalize(
     if running_mean is not None:
         unbiased = tl.var(x, axis=axes, correction=1.0)
         for old, new in ((running_mean, reshape(center, (-1,))), (running_var, unbiased)):
-            kept = tl.multiply(old, numeric(1 - momentum, old))
-            means.append(tl.add(kept, tl.multiply(to_dtype(new, dtype_of(old)), numeric(momentum, old))))
+            kept = tl.multiply(old, scalar_like(1 - momentum, old))
+            means.append(tl.add(kept, tl.multiply(to_dtype(new, dtype_of(old)), scalar_like(momentum, old))))
     new_mean, new_variance = means or (None, None)
     return result, reshape(center, (-1,)), reshape(inverse, (-1,)), new_mean, new_variance
 
@@ -259,7 +259,9 @@ def interpolate(x: Any, output_size: Any, scales: Any, align_corners: bool) -> A
         lower, upper, fractions = linear_places(size, new_size, align_corners, scales[axis] if scales else None)
         fractions = fractions.reshape(-1, *[1] * (rank_of(x) - 3 - axis))
         parts = ((lower, 1 - fractions), (upper, fractions))
-        x = tl.add(*(tl.multiply(tl.take(x, places, axis=2 + axis), numeric(weights, x)) for places, weights in parts))
+        x = tl.add(
+            *(tl.multiply(tl.take(x, places, axis=2 + axis), scalar_like(weights, x)) for places, weights in parts)
+        )
     return x
 
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from .....core.frontend.trace.program_builder import suspend_tracing
 from ..operations import row, tl, unsupported
-from .common import check_count, check_room, dtype_of, known_sizes, numeric, pairs_of, rank_of
+from .common import check_count, check_room, dtype_of, known_sizes, pairs_of, rank_of, scalar_like
 from .shapes import reshape
 
 
@@ -55,7 +55,7 @@ def max_pool(
     images = batched(x, axes)
     lowest = -math.inf if dtype_of(x).kind == "f" else dtype_of(x).range[0]
     options = kernel_size, stride, padding, dilation, ceil_mode
-    parts, kernel, _, _ = windows_of(images, axes, *options, numeric(lowest, x))
+    parts, kernel, _, _ = windows_of(images, axes, *options, scalar_like(lowest, x))
     largest = tl.max(parts, axis=tuple(range(-axes, 0)))
     if not with_places:
         return largest if images is x else tl.squeeze(largest, 0)
@@ -122,7 +122,9 @@ def mean_pool(
 ) -> Any:  # fmt: skip
     """The means of windows. Elements beyond the padding never count, those of the padding count if they are to."""
     images = batched(x, axes)
-    parts, kernel, steps, bounds = windows_of(images, axes, kernel_size, stride, padding, 1, ceil_mode, numeric(0, x))
+    parts, kernel, steps, bounds = windows_of(
+        images, axes, kernel_size, stride, padding, 1, ceil_mode, scalar_like(0, x)
+    )
     last = tuple(range(-axes, 0))
     sums = tl.sum(parts, axis=last, dtype=dtype_of(x))
     sizes, widths = known_sizes(images, range(2, 2 + axes)), pairs_of(padding, axes)

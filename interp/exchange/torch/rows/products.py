@@ -7,7 +7,7 @@ from typing import Any
 
 from .....core.types import Type
 from ..operations import row, tl, unsupported
-from .common import axis_position, dtype_of, known_sizes, numeric, pairs_of, rank_of
+from .common import axis_position, dtype_of, known_sizes, pairs_of, rank_of, scalar_like
 from .elementwise import scaled
 from .networks import zero_without_places
 from .shapes import reshape
@@ -226,7 +226,7 @@ def attention(
         repeats = known_sizes(query, [rank_of(query) - 3])[0] // known_sizes(key, [rank_of(key) - 3])[0]
         key, value = (tl.repeat(each, repeats, axis=rank_of(each) - 3) for each in (key, value))
     (width,) = known_sizes(query, [rank_of(query) - 1])
-    factor = numeric(1 / math.sqrt(width) if scale is None else scale, query)
+    factor = scalar_like(1 / math.sqrt(width) if scale is None else scale, query)
     scores = tl.matmul(tl.multiply(query, factor), tl.matrix_transpose(key))
     allowed = None
     if is_causal:
@@ -236,10 +236,10 @@ def attention(
         allowed = attn_mask
     elif attn_mask is not None:
         scores = tl.add(scores, attn_mask)
-        allowed = tl.not_equal(attn_mask, numeric(-math.inf, attn_mask))
+        allowed = tl.not_equal(attn_mask, scalar_like(-math.inf, attn_mask))
     if allowed is None:
         return tl.matmul(tl.softmax(scores, axis=-1), value)
-    weights = tl.softmax(tl.where(allowed, scores, numeric(-math.inf, scores)), axis=-1)
+    weights = tl.softmax(tl.where(allowed, scores, scalar_like(-math.inf, scores)), axis=-1)
     return tl.matmul(weights if is_causal else zero_without_places(weights, allowed, -1), value)
 
 

@@ -17,8 +17,8 @@ from .common import (
     check_room,
     dtype_of,
     known_sizes,
-    numeric,
     rank_of,
+    scalar_like,
     shape_of,
     to_dtype,
 )
@@ -36,7 +36,7 @@ def sum_(self: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None
 @row("nansum")
 def nansum(self: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None, result: Type) -> Any:
     x = to_dtype(self, result.dtype)
-    x = tl.where(tl.isnan(x), numeric(0, x), x) if dtype_of(x).kind == "f" else x
+    x = tl.where(tl.isnan(x), scalar_like(0, x), x) if dtype_of(x).kind == "f" else x
     return sum_(x, dim, keepdim, result=result)
 
 
@@ -266,7 +266,7 @@ def median(self: Any, dim: int | None = None, keepdim: bool = False) -> Any:
         return middle, place
     has_nan = tl.any(tl.isnan(self), axis=axis, keepdims=keepdim)
     first = tl.argmax(tl.astype(tl.isnan(self), tl.int8), axis=axis, keepdims=keepdim)
-    return tl.where(has_nan, numeric(math.nan, self), middle), tl.where(has_nan, first, place)
+    return tl.where(has_nan, scalar_like(math.nan, self), middle), tl.where(has_nan, first, place)
 
 
 @row("diff")
@@ -291,5 +291,5 @@ def renorm(self: Any, p: Any, dim: int, maxnorm: Any) -> Any:
     axis = axis_position(dim, rank_of(self))
     others = tuple(k for k in range(rank_of(self)) if k != axis)
     norms = tl.linalg.vector_norm(self, axis=others, keepdims=True, ord=float(p))
-    factor = tl.divide(numeric(maxnorm, self), tl.add(norms, numeric(1e-7, self)))
-    return tl.multiply(self, tl.where(tl.greater(norms, numeric(maxnorm, self)), factor, numeric(1, self)))
+    factor = tl.divide(scalar_like(maxnorm, self), tl.add(norms, scalar_like(1e-7, self)))
+    return tl.multiply(self, tl.where(tl.greater(norms, scalar_like(maxnorm, self)), factor, scalar_like(1, self)))

@@ -22,9 +22,9 @@ from .common import (
     check_room,
     dtype_of,
     known_sizes,
-    numeric,
     pairs_of,
     rank_of,
+    scalar_like,
     shape_of,
     to_dtype,
 )
@@ -271,8 +271,8 @@ def diag_embed(self: Any, offset: int = 0, dim1: int = -2, dim2: int = -1) -> An
     check_room(size, size)
     is_there = np.eye(size, size, offset, dtype=bool)
     places = np.clip(np.arange(size) - max(offset, 0), 0, max(count - 1, 0))
-    spread = tl.take(self, places, axis=rank - 2) if count else tl.broadcast_to(numeric(0, self), (size,))
-    matrices = tl.where(is_there, tl.expand_dims(spread, axis=rank - 2), numeric(0, self))
+    spread = tl.take(self, places, axis=rank - 2) if count else tl.broadcast_to(scalar_like(0, self), (size,))
+    matrices = tl.where(is_there, tl.expand_dims(spread, axis=rank - 2), scalar_like(0, self))
     return tl.moveaxis(matrices, (-2, -1), (first, second))
 
 
