@@ -24,7 +24,7 @@ __all__ = [
     "dtype_of",
     "is_number",
     "known_sizes",
-    "pairs_of",
+    "per_axis",
     "rank_of",
     "scalar_like",
     "shape_of",
@@ -121,7 +121,7 @@ def axes_of(axes: Any, rank: int) -> tuple[int, ...]:
     return tuple(axis_position(axis, rank) for axis in listed) if rank else ()
 
 
-def pairs_of(numbers: Any, count: int) -> tuple[int, ...]:
+def per_axis(numbers: Any, count: int) -> tuple[int, ...]:
     """A number for each of `count` axes; one stands for all."""
     listed = numbers if isinstance(numbers, list) else [numbers]
     return tuple(listed * count if len(listed) == 1 else listed)

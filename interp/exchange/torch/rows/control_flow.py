@@ -14,17 +14,10 @@ from ..graph import OmittedArgument, ValueName
 from ..interpreter import GraphCall, TorchCall, is_python
 from ..operations import require, row, tl, unsupported
 from .common import dtype_of
-from .numbers import is_nonzero, symbolic
+from .numbers import as_array, is_nonzero
 
 GENERIC_NAME = re.compile(r"(arg|child|carry|getitem)_?\d*(_\d+)?")
 """Names that PyTorch generates for the parameters of graphs."""
-
-
-def array(x: Any) -> Any:
-    """An operand as an array: loops and branches carry numbers, too."""
-    if x is None or not is_python(x):
-        return x
-    return symbolic(x)
 
 
 @row("cond", dialect="higher_order")
@@ -36,7 +29,7 @@ def cond(
         return (true_graph if bool(pred) else false_graph)(*operands)
 
     def branch(graph: GraphCall) -> Callable[[], tuple[Any, ...]]:
-        return lambda: tuple(map(array, graph(*operands)))
+        return lambda: tuple(map(as_array, graph(*operands)))
 
     if not node.node.outputs:
         return ()
@@ -47,7 +40,8 @@ def cond(
 def while_loop(
     test: GraphCall, body: GraphCall, starts: Sequence[Any], invariants: Sequence[Any] = (), *, node: TorchCall
 ) -> Any:
-    """The body does not change the values behind the loop variables. A variable that it passes on is none, either."""
+    """`invariants` are the operands that the body reads only. A start value that the body passes on unchanged is
+    invariant, too."""
     variables = [
         k
         for k, (result, parameter) in enumerate(zip(body.graph.results, body.graph.parameters, strict=False))
@@ -55,7 +49,7 @@ def while_loop(
     ] or list(range(len(starts)))
     require(len(body.graph.results) == len(starts), "the body of a loop gives another number of values than it takes")
     names = variable_names(node, body.graph.parameters, 2)
-    first = list(map(array, starts))
+    first = list(map(as_array, starts))
 
     def all_values(values: Sequence[Any]) -> list[Any]:
         complete = list(first)
@@ -65,11 +59,11 @@ def while_loop(
 
     def condition(*values: Any) -> Any:
         (result,) = test(*all_values(values))
-        return is_nonzero(array(result))
+        return is_nonzero(as_array(result))
 
     def advance(*values: Any) -> Any:
         results = body(*all_values(values))
-        following = tuple(array(results[k]) for k in variables)
+        following = tuple(as_array(results[k]) for k in variables)
         return following if len(following) > 1 else following[0]
 
     loop = list(map(name_parameters([names[k] for k in variables]), (condition, advance)))
@@ -77,8 +71,8 @@ def while_loop(
 
 
 def variable_names(node: TorchCall, parameters: Sequence[Any], position: int) -> list[str]:
-    """Names for the parameters of a graph; one that PyTorch has generated is replaced by that of the operand, which are
-    in the argument at this position."""
+    """Names for the parameters of a graph, whose operands are in the argument of the node at `position`. A name that
+    PyTorch has generated is replaced by that of the operand."""
     operands = node.node.arguments[position][1] if len(node.node.arguments) > position else []
     unique = UniqueNames()
     names = []
@@ -96,22 +90,23 @@ def scan(
     combine: GraphCall, initial: Sequence[Any], arrays: Sequence[Any], invariants: Sequence[Any] = (), *,
     node: TorchCall,
 ) -> Any:  # fmt: skip
-    """The last values that the body carries, and the stacked other results. All iterate over the first axis."""
+    """The last values that the body carries, and its other results, stacked, of a loop over the first axis of
+    all arrays."""
     count = len(initial)
 
     def step(state: Any, elements: Any) -> Any:
-        results = [array(each) for each in combine(*state, *elements, *invariants)]
+        results = [as_array(each) for each in combine(*state, *elements, *invariants)]
         return tuple(results[:count]), tuple(results[count:])
 
     if not arrays:
         raise unsupported("construct", "a scan over no arrays")
-    last, collected = tl.scan(step, tuple(map(array, initial)), tuple(arrays))
+    last, collected = tl.scan(step, tuple(map(as_array, initial)), tuple(arrays))
     return (*last, *collected)
 
 
 @row("map_impl", dialect="higher_order")
 def map_impl(body: GraphCall, arrays: Sequence[Any], invariants: Sequence[Any] = (), *, node: TorchCall) -> Any:
-    results = tl.map(lambda *elements: tuple(map(array, body(*elements, *invariants))), *arrays)
+    results = tl.map(lambda *elements: tuple(map(as_array, body(*elements, *invariants))), *arrays)
     return tuple(results)
 
 
@@ -123,7 +118,7 @@ def associative_scan(
     first = tuple(tl.index(each, 0) for each in arrays)
 
     def step(state: Any, elements: Any) -> Any:
-        following = tuple(map(array, combine(*state, *elements, *invariants)))
+        following = tuple(map(as_array, combine(*state, *elements, *invariants)))
         return following, following
 
     _, collected = tl.scan(step, first, tuple(tl.index(each, slice(1, None)) for each in arrays))
@@ -156,4 +151,5 @@ def wrap_with_autocast(
 
 
 def is_float(value: Any) -> bool:
+    """Whether a value is an array of floats."""
     return not is_python(value) and not isinstance(value, OmittedArgument) and dtype_of(value).kind == "f"

@@ -77,9 +77,9 @@ def scalar_tensor(s: Any, *, dtype: Any = None, result: Type) -> Any:
 def arange(end: Any, start: Any = 0, step: Any = 1, *, dtype: Any = None, result: Type) -> Any:
     bounds = (start, end, step)
     if all(map(is_number, bounds)):
-        check_room(max(math.ceil((end - start) / step), 0))
+        count = max(math.ceil((end - start) / step), 0)
+        check_room(count)
         if result.dtype.kind == "f":
-            count = max(math.ceil((end - start) / step), 0)
             return (start + step * np.arange(count, dtype=np.float64)).astype(result.dtype.numpy)
         return np.arange(start, end, step).astype(result.dtype.numpy)
     wide = [to_dtype(bound, tl.float64 if result.dtype.kind == "f" else tl.int64) for bound in bounds]
@@ -133,6 +133,7 @@ def triu_indices(row: int, col: int, offset: int = 0, *, dtype: Any = None, resu
 
 
 def uniform(sizes: Any, dtype: DType) -> Any:
+    """Draws from [0, 1)."""
     return to_dtype(tl.uniform(tuple(sizes)), dtype)
 
 
@@ -167,6 +168,7 @@ def randint_like(self: Any, high: int, low: int = 0, *, dtype: Any = None, resul
 
 
 def random_integers(low: int, high: int, sizes: Any, dtype: DType) -> Any:
+    """Draws of integers from [low, high)."""
     steps = tl.floor(tl.multiply(tl.uniform(tuple(sizes)), np.float64(high - low)))
     return to_dtype(tl.add(tl.astype(steps, tl.int64), np.int64(low)), dtype)
 

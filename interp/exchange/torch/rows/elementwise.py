@@ -13,6 +13,7 @@ from .....core.types import Type
 from ..operations import row, tl, unsupported
 from ..storage import contiguous_copies, conversion_copies
 from .common import axis_position, cast, common_dtype, dtype_of, is_number, known_sizes, rank_of, scalar_like, to_dtype
+from .shapes import part
 
 FLOATING = {
     "acos": "acos", "acosh": "acosh", "arccos": "acos", "arccosh": "acosh", "asin": "asin", "arcsin": "asin",
@@ -37,8 +38,9 @@ COMPARISONS = {
     "greater_equal": "greater_equal",
 }  # fmt: skip
 ARITHMETIC = {
-    "atan2": "atan2", "arctan2": "atan2", "copysign": "copysign", "div_float": "divide", "hypot": "hypot",
-    "logaddexp": "logaddexp", "maximum": "maximum", "minimum": "minimum", "nextafter": "nextafter",
+    "__lshift__": "bitwise_left_shift", "__rshift__": "bitwise_right_shift", "arctan2": "atan2", "atan2": "atan2",
+    "bitwise_left_shift": "bitwise_left_shift", "bitwise_right_shift": "bitwise_right_shift", "copysign": "copysign",
+    "hypot": "hypot", "logaddexp": "logaddexp", "maximum": "maximum", "minimum": "minimum", "nextafter": "nextafter",
 }  # fmt: skip
 BITWISE = {
     "bitwise_and": ("bitwise_and", "logical_and"), "__and__": ("bitwise_and", "logical_and"),
@@ -46,10 +48,6 @@ BITWISE = {
     "bitwise_xor": ("bitwise_xor", "logical_xor"), "__xor__": ("bitwise_xor", "logical_xor"),
 }  # fmt: skip
 LOGICAL = {"logical_and": "logical_and", "logical_or": "logical_or", "logical_xor": "logical_xor"}
-SHIFTS = {
-    "bitwise_left_shift": "bitwise_left_shift", "__lshift__": "bitwise_left_shift",
-    "bitwise_right_shift": "bitwise_right_shift", "__rshift__": "bitwise_right_shift",
-}  # fmt: skip
 
 
 def register_floating(name: str, function: str) -> None:
@@ -103,17 +101,11 @@ def register_logical(name: str, function: str) -> None:
         return getattr(tl, function)(to_bool(self), to_bool(other))
 
 
-def register_shift(name: str, function: str) -> None:
-    @row(name)
-    def compute(self: Any, other: Any, *, result: Type) -> Any:
-        return getattr(tl, function)(*cast(result.dtype, self, other))
-
-
 Register = Callable[[str, Any], None]
 FAMILIES: tuple[tuple[dict[str, Any], Register], ...] = (
     (FLOATING, register_floating), (SAME, register_same), (ROUNDING, register_rounding),
     (COMPARISONS, register_comparison), (ARITHMETIC, register_arithmetic), (BITWISE, register_bitwise),
-    (LOGICAL, register_logical), (SHIFTS, register_shift),
+    (LOGICAL, register_logical),
 )  # fmt: skip
 for _family, _register in FAMILIES:
     for _name, _function in _family.items():
@@ -149,23 +141,23 @@ def isneginf(self: Any) -> Any:
 
 @row("add")
 def add(self: Any, other: Any, *, alpha: Any = 1, result: Type) -> Any:
-    x, y = cast(result.dtype, self, scaled(other, alpha, result))
+    x, y = cast(result.dtype, self, scale(other, alpha, result))
     return tl.logical_or(x, y) if result.dtype.kind == "b" else tl.add(x, y)
 
 
-def scaled(x: Any, factor: Any, result: Type) -> Any:
+def scale(x: Any, factor: Any, result: Type) -> Any:
     """An operand times a factor, in the dtype of the result."""
     return x if is_number(factor) and factor == 1 else tl.multiply(*cast(result.dtype, x, factor))
 
 
 @row("sub", "subtract")
 def sub(self: Any, other: Any, *, alpha: Any = 1, result: Type) -> Any:
-    return tl.subtract(*cast(result.dtype, self, scaled(other, alpha, result)))
+    return tl.subtract(*cast(result.dtype, self, scale(other, alpha, result)))
 
 
 @row("rsub")
 def rsub(self: Any, other: Any, *, alpha: Any = 1, result: Type) -> Any:
-    return tl.subtract(*cast(result.dtype, other, scaled(self, alpha, result)))
+    return tl.subtract(*cast(result.dtype, other, scale(self, alpha, result)))
 
 
 @row("mul", "multiply")
@@ -218,8 +210,8 @@ def fmod(self: Any, other: Any, *, result: Type) -> Any:
     if result.dtype.kind == "u":
         return rest
     zero = scalar_like(0, x)
-    is_other = tl.logical_and(tl.not_equal(rest, zero), tl.not_equal(tl.less(x, zero), tl.less(y, zero)))
-    return tl.where(is_other, tl.subtract(rest, y), rest)
+    differs_in_sign = tl.logical_and(tl.not_equal(rest, zero), tl.not_equal(tl.less(x, zero), tl.less(y, zero)))
+    return tl.where(differs_in_sign, tl.subtract(rest, y), rest)
 
 
 @row("pow", "float_power")
@@ -238,6 +230,7 @@ def ldexp(self: Any, other: Any, *, result: Type) -> Any:
 
 
 def square_root(x: Any, *, result: Type) -> Any:
+    """The square root, in the dtype of the result."""
     return tl.sqrt(to_dtype(x, result.dtype))
 
 
@@ -294,6 +287,7 @@ def fmin(self: Any, other: Any, *, result: Type) -> Any:
 
 
 def ignore_nan(function: Callable[[Any, Any], Any], x: Any, y: Any) -> Any:
+    """A function of two arrays; where an element is NaN, the other one."""
     if dtype_of(x).kind != "f":
         return function(x, y)
     return tl.where(tl.isnan(x), y, tl.where(tl.isnan(y), x, function(x, y)))
@@ -334,13 +328,13 @@ def lerp(self: Any, end: Any, weight: Any, *, result: Type) -> Any:
 @row("addcmul")
 def addcmul(self: Any, tensor1: Any, tensor2: Any, *, value: Any = 1, result: Type) -> Any:
     x, y, z = cast(result.dtype, self, tensor1, tensor2)
-    return tl.add(x, scaled(tl.multiply(y, z), value, result))
+    return tl.add(x, scale(tl.multiply(y, z), value, result))
 
 
 @row("addcdiv")
 def addcdiv(self: Any, tensor1: Any, tensor2: Any, *, value: Any = 1, result: Type) -> Any:
     x, y, z = cast(result.dtype, self, tensor1, tensor2)
-    return tl.add(x, scaled(tl.divide(y, z), value, result))
+    return tl.add(x, scale(tl.divide(y, z), value, result))
 
 
 @row("where", is_folded=False)
@@ -510,12 +504,7 @@ def softshrink(self: Any, lambd: Any = 0.5) -> Any:
 def glu(self: Any, dim: int = -1) -> Any:
     axis = axis_position(dim, rank_of(self))
     half = known_sizes(self, [axis])[0] // 2
-    key = [slice(None)] * rank_of(self)
-    parts = []
-    for bounds in (slice(0, half), slice(half, None)):
-        key[axis] = bounds
-        parts.append(tl.index(self, tuple(key)))
-    return tl.multiply(parts[0], tl.sigmoid(parts[1]))
+    return tl.multiply(part(self, axis, slice(0, half)), tl.sigmoid(part(self, axis, slice(half, None))))
 
 
 @row("logit", "special_logit")

@@ -26,9 +26,9 @@ def split_masks(indices: list[Any]) -> list[Any]:
     return entries
 
 
-def fronted(x: Any, indices: list[Any]) -> tuple[list[int], list[Any], int]:
-    """The order of axes that moves those with indices to the front, the indices, and where their axes are in the
-    result."""
+def front_indexed_axes(x: Any, indices: list[Any]) -> tuple[list[int], list[Any], int]:
+    """The order of axes that moves those with indices to the front, the indices, and the position of their axes in
+    the result."""
     entries = split_masks(indices)
     entries += [None] * (rank_of(x) - len(entries))
     places = [axis for axis, entry in enumerate(entries) if entry is not None]
@@ -42,7 +42,7 @@ def index(self: Any, indices: list[Any]) -> Any:
     """As NumPy: indices broadcast; their axes stand where the indexed ones did if these are adjacent, else first."""
     if len(indices) == 1 and indices[0] is not None and dtype_of(indices[0]).kind == "b":
         return tl.boolean_mask(self, indices[0])
-    order, arrays, position = fronted(self, indices)
+    order, arrays, position = front_indexed_axes(self, indices)
     if not arrays:
         return self
     if len(arrays) == 1:
@@ -62,7 +62,7 @@ def index_put(self: Any, indices: list[Any], values: Any, accumulate: bool = Fal
     if only is not None and dtype_of(only).kind == "b" and rank_of(updates) == 0:
         mask = reshape(only, (*tl.shape(only), *[1] * (rank_of(x) - rank_of(only))))
         return tl.where(mask, tl.add(x, updates) if accumulate else updates, x)
-    order, arrays, position = fronted(self, indices)
+    order, arrays, position = front_indexed_axes(self, indices)
     front = permute(x, order)
     arrays = list(tl.broadcast_arrays(*arrays)) if len(arrays) > 1 else arrays
     count, rest = rank_of(arrays[0]), tl.shape(front)[len(arrays) :]
@@ -124,8 +124,8 @@ def take_along_dim(self: Any, indices: Any, dim: int | None = None) -> Any:
     return tl.take_along_axis(x, places, axis=axis)
 
 
-def along_axis(x: Any, dim: int, index: Any, updates: Any) -> tuple[Any, list[Any]]:
-    """The updates as a vector, and the indices along each axis."""
+def axis_scatter_operands(x: Any, dim: int, index: Any, updates: Any) -> tuple[Any, list[Any]]:
+    """The operands of a scatter along one axis: the updates as a vector, and the indices along each axis."""
     axis = axis_position(dim, rank_of(x))
     sizes = known_sizes(index)
     check_room(*sizes)
@@ -153,7 +153,7 @@ def scatter(self: Any, dim: int, index: Any, src: Any = None, value: Any = None,
     if rank_of(self) == 0:
         vector = reshape(self, (1,))
         return reshape(function(vector, reshape(updates, (-1,)), reshape(index, (-1,))), ())
-    flat, places = along_axis(self, dim, index, updates)
+    flat, places = axis_scatter_operands(self, dim, index, updates)
     return function(self, flat, *places)
 
 
@@ -165,7 +165,7 @@ def scatter_add(self: Any, dim: int, index: Any, src: Any) -> Any:
 @row("scatter_reduce")
 def scatter_reduce(self: Any, dim: int, index: Any, src: Any, reduce: str, *, include_self: bool = True) -> Any:
     dtype = dtype_of(self)
-    flat, places = along_axis(self, dim, index, to_dtype(src, dtype))
+    flat, places = axis_scatter_operands(self, dim, index, to_dtype(src, dtype))
     base = self
     count = tl.scatter_add(tl.zeros_like(base), tl.ones_like(flat), *places)
     if not include_self:
@@ -181,7 +181,7 @@ def scatter_reduce(self: Any, dim: int, index: Any, src: Any, reduce: str, *, in
     return tl.divide(sums, divisor) if dtype.kind == "f" else tl.floor_divide(sums, divisor)
 
 
-def fronted_scatter(function: Any, x: Any, dim: int, index: Any, updates: Any) -> Any:
+def scatter_along_axis(function: Any, x: Any, dim: int, index: Any, updates: Any) -> Any:
     """An array with updates at indices along one axis."""
     axis = axis_position(dim, rank_of(x))
     moved = tl.moveaxis(x, axis, 0) if axis else x
@@ -197,17 +197,17 @@ def fronted_scatter(function: Any, x: Any, dim: int, index: Any, updates: Any) -
 @row("index_add")
 def index_add(self: Any, dim: int, index: Any, source: Any, *, alpha: Any = 1) -> Any:
     values = source if alpha == 1 else tl.multiply(source, scalar_like(alpha, source))
-    return fronted_scatter(tl.scatter_add, self, dim, index, values)
+    return scatter_along_axis(tl.scatter_add, self, dim, index, values)
 
 
 @row("index_copy")
 def index_copy(self: Any, dim: int, index: Any, source: Any) -> Any:
-    return fronted_scatter(tl.scatter, self, dim, index, source)
+    return scatter_along_axis(tl.scatter, self, dim, index, source)
 
 
 @row("index_fill")
 def index_fill(self: Any, dim: int, index: Any, value: Any) -> Any:
-    return fronted_scatter(tl.scatter, self, dim, index, value)
+    return scatter_along_axis(tl.scatter, self, dim, index, value)
 
 
 @row("masked_select")

@@ -11,8 +11,8 @@ from .elementwise import xlogy
 from .networks import log_softmax
 
 
-def reduced(losses: Any, reduction: int, divisor: Any = None) -> Any:
-    """Losses themselves (0), their mean (1) or their sum (2)."""
+def reduce_losses(losses: Any, reduction: int, divisor: Any = None) -> Any:
+    """Losses themselves (0), their mean (1), which is their sum over `divisor` if there is one, or their sum (2)."""
     if reduction == 0:
         return losses
     total = tl.sum(losses, dtype=dtype_of(losses))
@@ -24,22 +24,22 @@ def reduced(losses: Any, reduction: int, divisor: Any = None) -> Any:
 
 @row("mse_loss")
 def mse_loss(self: Any, target: Any, reduction: int = 1, *, result: Type) -> Any:
-    return reduced(tl.square(tl.subtract(*cast(result.dtype, self, target))), reduction)
+    return reduce_losses(tl.square(tl.subtract(*cast(result.dtype, self, target))), reduction)
 
 
 @row("l1_loss")
 def l1_loss(self: Any, target: Any, reduction: int = 1, *, result: Type) -> Any:
-    return reduced(tl.abs(tl.subtract(*cast(result.dtype, self, target))), reduction)
+    return reduce_losses(tl.abs(tl.subtract(*cast(result.dtype, self, target))), reduction)
 
 
 @row("smooth_l1_loss")
 def smooth_l1_loss(self: Any, target: Any, reduction: int = 1, beta: float = 1.0) -> Any:
     distance = tl.abs(tl.subtract(self, target))
     if beta == 0:
-        return reduced(distance, reduction)
+        return reduce_losses(distance, reduction)
     near = tl.divide(tl.multiply(tl.square(distance), scalar_like(0.5, distance)), scalar_like(beta, distance))
     far = tl.subtract(distance, scalar_like(0.5 * beta, distance))
-    return reduced(tl.where(tl.less(distance, scalar_like(beta, distance)), near, far), reduction)
+    return reduce_losses(tl.where(tl.less(distance, scalar_like(beta, distance)), near, far), reduction)
 
 
 @row("huber_loss")
@@ -47,7 +47,7 @@ def huber_loss(self: Any, target: Any, reduction: int = 1, delta: float = 1.0) -
     distance = tl.abs(tl.subtract(self, target))
     near = tl.multiply(tl.square(distance), scalar_like(0.5, distance))
     far = tl.multiply(tl.subtract(distance, scalar_like(0.5 * delta, distance)), scalar_like(delta, distance))
-    return reduced(tl.where(tl.less_equal(distance, scalar_like(delta, distance)), near, far), reduction)
+    return reduce_losses(tl.where(tl.less_equal(distance, scalar_like(delta, distance)), near, far), reduction)
 
 
 @row("binary_cross_entropy")
@@ -57,7 +57,7 @@ def binary_cross_entropy(self: Any, target: Any, weight: Any = None, reduction: 
     hit = tl.maximum(tl.log(self), floor)
     miss = tl.maximum(tl.log(tl.subtract(one, self)), floor)
     losses = tl.negative(tl.add(tl.multiply(target, hit), tl.multiply(tl.subtract(one, target), miss)))
-    return reduced(losses if weight is None else tl.multiply(losses, weight), reduction)
+    return reduce_losses(losses if weight is None else tl.multiply(losses, weight), reduction)
 
 
 @row("binary_cross_entropy_with_logits")
@@ -70,14 +70,14 @@ def binary_cross_entropy_with_logits(
     if pos_weight is not None:
         hit = tl.multiply(hit, tl.add(one, tl.multiply(tl.subtract(pos_weight, one), target)))
     losses = tl.add(miss, hit)
-    return reduced(losses if weight is None else tl.multiply(losses, weight), reduction)
+    return reduce_losses(losses if weight is None else tl.multiply(losses, weight), reduction)
 
 
 @row("kl_div")
 def kl_div(self: Any, target: Any, reduction: int = 1, *, log_target: bool = False, result: Type) -> Any:
     if log_target:
-        return reduced(tl.multiply(tl.exp(target), tl.subtract(target, self)), reduction)
-    return reduced(tl.subtract(xlogy(target, target, result=result), tl.multiply(target, self)), reduction)
+        return reduce_losses(tl.multiply(tl.exp(target), tl.subtract(target, self)), reduction)
+    return reduce_losses(tl.subtract(xlogy(target, target, result=result), tl.multiply(target, self)), reduction)
 
 
 def negative_likelihood(x: Any, target: Any, weight: Any, reduction: int, ignore_index: int) -> tuple[Any, Any]:
@@ -88,7 +88,7 @@ def negative_likelihood(x: Any, target: Any, weight: Any, reduction: int, ignore
     chosen = tl.squeeze(tl.take_along_axis(x, tl.expand_dims(safe, axis=axis), axis=axis), axis)
     weights = tl.take(weight, safe, axis=0) if weight is not None else tl.ones_like(chosen)
     weights = tl.where(is_counted, weights, scalar_like(0, weights))
-    return reduced(tl.multiply(tl.negative(chosen), weights), reduction, tl.sum(weights)), tl.sum(weights)
+    return reduce_losses(tl.multiply(tl.negative(chosen), weights), reduction, tl.sum(weights)), tl.sum(weights)
 
 
 @row("nll_loss", "nll_loss_nd", "nll_loss2d")
@@ -113,7 +113,7 @@ def cross_entropy_loss(
             raise unsupported("attribute", "cross_entropy of probabilities with weights or label smoothing")
         losses = tl.negative(tl.sum(tl.multiply(logs, target), axis=axis, dtype=dtype_of(logs)))
         count = scalar_like(1, losses) if rank_of(self) == 1 else None
-        return reduced(losses, reduction, count)
+        return reduce_losses(losses, reduction, count)
     if label_smoothing and weight is not None:
         raise unsupported("attribute", "cross_entropy with weights and label smoothing")
     loss = nll_loss(logs, target, weight, reduction, ignore_index)
@@ -122,9 +122,9 @@ def cross_entropy_loss(
     is_counted = tl.not_equal(target, scalar_like(ignore_index, target))
     smooth = tl.where(is_counted, tl.negative(tl.mean(logs, axis=axis)), scalar_like(0, logs))
     count = tl.sum(to_dtype(is_counted, dtype_of(logs)))
-    smooth = reduced(smooth, reduction, count)
-    kept, spread = scalar_like(1 - label_smoothing, logs), scalar_like(label_smoothing, logs)
-    return tl.add(tl.multiply(loss, kept), tl.multiply(smooth, spread))
+    smooth = reduce_losses(smooth, reduction, count)
+    loss_share, smooth_share = scalar_like(1 - label_smoothing, logs), scalar_like(label_smoothing, logs)
+    return tl.add(tl.multiply(loss, loss_share), tl.multiply(smooth, smooth_share))
 
 
 @row("cosine_similarity")

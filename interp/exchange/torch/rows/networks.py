@@ -10,7 +10,7 @@ import numpy as np
 from .....core.types import Type
 from ..operations import row, tl, unsupported
 from .common import axis_position, check_room, dtype_of, known_sizes, rank_of, scalar_like, to_dtype
-from .shapes import reshape
+from .shapes import as_batch, reshape
 
 
 @row("softmax", "special_softmax")
@@ -23,11 +23,11 @@ def softmax(self: Any, dim: int, dtype: Any = None, *, result: Type) -> Any:
 def safe_softmax(self: Any, dim: int, dtype: Any = None, *, result: Type) -> Any:
     """Zeros where all elements are -inf."""
     x = to_dtype(self, result.dtype)
-    return zero_without_places(softmax(x, dim, result=result), tl.not_equal(x, scalar_like(-math.inf, x)), dim)
+    return zero_disallowed_rows(softmax(x, dim, result=result), tl.not_equal(x, scalar_like(-math.inf, x)), dim)
 
 
-def zero_without_places(weights: Any, allowed: Any, axis: int) -> Any:
-    """Weights, but zeros where no place along an axis is allowed."""
+def zero_disallowed_rows(weights: Any, allowed: Any, axis: int) -> Any:
+    """Weights, but zeros along an axis where no element of `allowed` is true."""
     return tl.where(tl.any(allowed, axis=axis, keepdims=True), weights, scalar_like(0, weights))
 
 
@@ -62,6 +62,7 @@ def normalize(x: Any, axes: tuple[int, ...], epsilon: float) -> tuple[Any, Any, 
 
 
 def scale_and_shift(x: Any, weight: Any, bias: Any) -> Any:
+    """`weight * x + bias`; None for a weight or a bias leaves it out."""
     x = x if weight is None else tl.multiply(x, weight)
     return x if bias is None else tl.add(x, bias)
 
@@ -93,7 +94,7 @@ def fused_rms_norm(input: Any, normalized_shape: list[int], weight: Any, eps: fl
     return rms_norm(input, normalized_shape, weight, eps), None
 
 
-def grouped(x: Any, groups: int, epsilon: float) -> tuple[Any, Any, Any]:
+def normalize_groups(x: Any, groups: int, epsilon: float) -> tuple[Any, Any, Any]:
     """The channels of each sample normalised in groups; the mean and the inverse deviation of each."""
     sizes = tl.shape(x)
     flat = reshape(x, (sizes[0], groups, -1))
@@ -109,7 +110,9 @@ def per_channel(x: Any, rank: int) -> Any:
 @row("group_norm")
 def group_norm(input: Any, num_groups: int, weight: Any = None, bias: Any = None, eps: float = 1e-5) -> Any:
     rank = rank_of(input)
-    return scale_and_shift(grouped(input, num_groups, eps)[0], per_channel(weight, rank), per_channel(bias, rank))
+    return scale_and_shift(
+        normalize_groups(input, num_groups, eps)[0], per_channel(weight, rank), per_channel(bias, rank)
+    )
 
 
 @row("native_group_norm")
@@ -123,7 +126,7 @@ def native_group_norm(
     group: int,
     eps: float,
 ) -> Any:
-    normal, center, inverse = grouped(input, group, eps)
+    normal, center, inverse = normalize_groups(input, group, eps)
     rank = rank_of(input)
     return scale_and_shift(normal, per_channel(weight, rank), per_channel(bias, rank)), center, inverse
 
@@ -135,15 +138,15 @@ def instance_norm(
 ) -> Any:  # fmt: skip
     rank = rank_of(input)
     if not use_input_stats:
-        return batch_statistics(input, weight, bias, running_mean, running_var, eps)
+        return normalize_by_statistics(input, weight, bias, running_mean, running_var, eps)
     if running_mean is not None:
         raise unsupported("construct", "instance normalisation that keeps statistics")
     normal = normalize(input, tuple(range(2, rank)), eps)[0]
     return scale_and_shift(normal, per_channel(weight, rank), per_channel(bias, rank))
 
 
-def batch_statistics(x: Any, weight: Any, bias: Any, center: Any, variance: Any, epsilon: float) -> Any:
-    """An array normalised by the statistics of each channel."""
+def normalize_by_statistics(x: Any, weight: Any, bias: Any, center: Any, variance: Any, epsilon: float) -> Any:
+    """An array normalised by the mean and variance of each channel, scaled and shifted."""
     inverse = tl.reciprocal(tl.sqrt(tl.add(variance, scalar_like(epsilon, variance))))
     rank = rank_of(x)
     normal = tl.multiply(tl.subtract(x, per_channel(center, rank)), per_channel(inverse, rank))
@@ -155,7 +158,7 @@ def batch_normalize(
 ) -> tuple[Any, Any, Any, Any, Any]:
     """The normalised array, the mean and the inverse deviation of the batch, and the new statistics."""
     if not training:
-        return batch_statistics(x, weight, bias, running_mean, running_var, epsilon), None, None, None, None
+        return normalize_by_statistics(x, weight, bias, running_mean, running_var, epsilon), None, None, None, None
     rank = rank_of(x)
     axes = (0, *range(2, rank))
     normal, center, inverse = normalize(x, axes, epsilon)
@@ -198,7 +201,7 @@ def batch_norm_no_training(
     input: Any, weight: Any, bias: Any, running_mean: Any, running_var: Any, momentum: float, eps: float
 ) -> Any:
     empty = np.zeros(0, dtype_of(input).numpy)
-    return batch_statistics(input, weight, bias, running_mean, running_var, eps), empty, empty
+    return normalize_by_statistics(input, weight, bias, running_mean, running_var, eps), empty, empty
 
 
 @row("_native_batch_norm_legit_functional")
@@ -228,7 +231,7 @@ def resized_sizes(x: Any, output_size: Any, scales: Any) -> list[int]:
 
 
 def nearest(x: Any, output_size: Any, scales: Any) -> Any:
-    """Each element is the one before its place."""
+    """An image resized by nearest neighbours: each element is that at or before its position."""
     sizes = resized_sizes(x, output_size, scales)
     check_room(*sizes)
     for axis, (size, new_size) in enumerate(zip(known_sizes(x, range(2, rank_of(x))), sizes, strict=True)):
@@ -239,9 +242,9 @@ def nearest(x: Any, output_size: Any, scales: Any) -> Any:
     return x
 
 
-def linear_places(size: int, new_size: int, align_corners: bool, scale: float | None) -> tuple[Any, Any, Any]:
-    """Of each new element of an axis, the elements before and after it, and how far it is from the first to the second
-    one."""
+def linear_neighbours(size: int, new_size: int, align_corners: bool, scale: float | None) -> tuple[Any, Any, Any]:
+    """For each new element of an axis, the indices of the elements before and after it, and its distance from the
+    first, from 0 to 1."""
     if align_corners:
         places = np.arange(new_size) * ((size - 1) / (new_size - 1) if new_size > 1 else 0.0)
     else:
@@ -256,7 +259,7 @@ def interpolate(x: Any, output_size: Any, scales: Any, align_corners: bool) -> A
     sizes = resized_sizes(x, output_size, scales)
     for axis, (size, new_size) in enumerate(zip(known_sizes(x, range(2, rank_of(x))), sizes, strict=True)):
         check_room(size, new_size)
-        lower, upper, fractions = linear_places(size, new_size, align_corners, scales[axis] if scales else None)
+        lower, upper, fractions = linear_neighbours(size, new_size, align_corners, scales[axis] if scales else None)
         fractions = fractions.reshape(-1, *[1] * (rank_of(x) - 3 - axis))
         parts = ((lower, 1 - fractions), (upper, fractions))
         x = tl.add(
@@ -265,8 +268,9 @@ def interpolate(x: Any, output_size: Any, scales: Any, align_corners: bool) -> A
     return x
 
 
-def axis_scales(*scales: float | None) -> list[float] | None:
-    """The scales, if there are any."""
+def axis_scales(x: Any, depth: float | None, height: float | None, width: float | None, length: float | None) -> Any:
+    """The scales of the spatial axes of an image, a list; None if one of them is not given."""
+    scales = {5: [depth, height, width], 4: [height, width]}.get(rank_of(x), [length])
     return None if None in scales else [float(scale) for scale in scales if scale is not None]
 
 
@@ -276,8 +280,7 @@ def upsample_nearest(
     scale_factors: Any = None, scales: Any = None, scales_d: Any = None,
 ) -> Any:  # fmt: skip
     x = input if self is None else self
-    every = [scales_d, scales_h, scales_w] if rank_of(x) == 5 else [scales_h, scales_w] if rank_of(x) == 4 else [scales]
-    return nearest(x, output_size, scale_factors or axis_scales(*every))
+    return nearest(x, output_size, scale_factors or axis_scales(x, scales_d, scales_h, scales_w, scales))
 
 
 @row("upsample_linear1d", "upsample_bilinear2d", "upsample_trilinear3d")
@@ -286,16 +289,17 @@ def upsample_linear(
     input: Any = None, scale_factors: Any = None, scales: Any = None, scales_d: Any = None,
 ) -> Any:  # fmt: skip
     x = input if self is None else self
-    every = [scales_d, scales_h, scales_w] if rank_of(x) == 5 else [scales_h, scales_w] if rank_of(x) == 4 else [scales]
-    return interpolate(x, output_size, scale_factors or axis_scales(*every), align_corners)
+    return interpolate(
+        x, output_size, scale_factors or axis_scales(x, scales_d, scales_h, scales_w, scales), align_corners
+    )
 
 
 @row("im2col")
 def im2col(self: Any, kernel_size: list[int], dilation: list[int], padding: list[int], stride: list[int]) -> Any:
-    batched = self if rank_of(self) == 4 else tl.expand_dims(self, axis=0)
-    padded = tl.pad(batched, ((0, 0), (0, 0), *((n, n) for n in padding)))
+    batch = as_batch(self, 2)
+    padded = tl.pad(batch, ((0, 0), (0, 0), *((n, n) for n in padding)))
     parts = tl.windows(padded, tuple(kernel_size), strides=tuple(stride), dilations=tuple(dilation))
-    batch, channels, rows, columns = known_sizes(parts)[:4]
+    count, channels, rows, columns = known_sizes(parts)[:4]
     moved = tl.permute_dims(parts, (0, 1, 4, 5, 2, 3))
-    result = reshape(moved, (batch, channels * math.prod(kernel_size), rows * columns))
-    return result if batched is self else tl.squeeze(result, 0)
+    result = reshape(moved, (count, channels * math.prod(kernel_size), rows * columns))
+    return result if batch is self else tl.squeeze(result, 0)

@@ -23,13 +23,13 @@ OPERATORS: dict[str, tuple[Callable[..., Any], str]] = {
 }  # fmt: skip
 
 
-def symbolic(x: Any) -> Any:
-    """A number as an array without axes."""
+def as_array(x: Any) -> Any:
+    """An operand whose number of Python is an array without axes, which loops and branches carry."""
     return np.asarray(x, dtype_of(x).numpy if not isinstance(x, float) else np.float64) if is_number(x) else x
 
 
 def check_bits(value: Any) -> Any:
-    """A number; raises Malformed for an integer of more than 64 bits."""
+    """The number itself; raises Malformed for an integer of more than 64 bits."""
     require(not isinstance(value, int) or -(2**63) <= value < 2**63, "a number of the program needs more than 64 bits")
     return value
 
@@ -46,7 +46,7 @@ def register_operator(name: str, python: Callable[..., Any], function: str) -> N
     def compute(a: Any, b: Any) -> Any:
         if is_number(a) and is_number(b):
             return check_bits(python(a, b) if name != "pow" else power(a, b))
-        x, y = symbolic(a), symbolic(b)
+        x, y = as_array(a), as_array(b)
         if function == "divide" or "f" in (dtype_of(x).kind, dtype_of(y).kind):
             x, y = (to_dtype(each, tl.float64) for each in (x, y))
         return getattr(tl, function)(x, y)
@@ -63,12 +63,12 @@ def neg(a: Any) -> Any:
 
 @row("sym_max", dialect="torch")
 def sym_max(a: Any, b: Any) -> Any:
-    return max(a, b) if is_number(a) and is_number(b) else tl.maximum(symbolic(a), symbolic(b))
+    return max(a, b) if is_number(a) and is_number(b) else tl.maximum(as_array(a), as_array(b))
 
 
 @row("sym_min", dialect="torch")
 def sym_min(a: Any, b: Any) -> Any:
-    return min(a, b) if is_number(a) and is_number(b) else tl.minimum(symbolic(a), symbolic(b))
+    return min(a, b) if is_number(a) and is_number(b) else tl.minimum(as_array(a), as_array(b))
 
 
 @row("sym_not", dialect="torch")

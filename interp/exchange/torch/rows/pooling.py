@@ -10,13 +10,8 @@ import numpy as np
 
 from .....core.frontend.trace.program_builder import suspend_tracing
 from ..operations import row, tl, unsupported
-from .common import check_count, check_room, dtype_of, known_sizes, pairs_of, rank_of, scalar_like
-from .shapes import reshape
-
-
-def batched(x: Any, axes: int) -> Any:
-    """An image, or several, as several."""
-    return x if rank_of(x) == axes + 2 else tl.expand_dims(x, axis=0)
+from .common import check_count, check_room, dtype_of, known_sizes, per_axis, rank_of, scalar_like
+from .shapes import as_batch, part, reshape
 
 
 def window_bounds(
@@ -40,9 +35,9 @@ def windows_of(
     x: Any, axes: int, kernel_size: Any, stride: Any, padding: Any, dilation: Any, ceil_mode: bool, fill: Any
 ) -> tuple[Any, tuple[int, ...], tuple[int, ...], list[tuple[int, int]]]:
     """The windows along new last axes; their shape, their distances, and the padding."""
-    kernel = pairs_of(kernel_size, axes)
-    steps = pairs_of(stride, axes) if stride not in ([], None) else kernel
-    spacings, widths = pairs_of(dilation, axes), pairs_of(padding, axes)
+    kernel = per_axis(kernel_size, axes)
+    steps = per_axis(stride, axes) if stride not in ([], None) else kernel
+    spacings, widths = per_axis(dilation, axes), per_axis(padding, axes)
     bounds = window_bounds(known_sizes(x, range(2, 2 + axes)), kernel, steps, widths, spacings, ceil_mode)
     padded = tl.pad(x, ((0, 0), (0, 0), *bounds), value=fill) if any(map(any, bounds)) else x
     parts = tl.windows(padded, kernel, strides=steps, dilations=None if set(spacings) == {1} else spacings)
@@ -50,26 +45,27 @@ def windows_of(
 
 
 def max_pool(
-    x: Any, axes: int, kernel_size: Any, stride: Any, padding: Any, dilation: Any, ceil_mode: bool, with_places: bool
+    x: Any, axes: int, kernel_size: Any, stride: Any, padding: Any, dilation: Any, ceil_mode: bool, with_indices: bool
 ) -> Any:
-    images = batched(x, axes)
+    """The maxima of windows; `with_indices`, also the indices of the maxima among the elements of an image."""
+    images = as_batch(x, axes)
     lowest = -math.inf if dtype_of(x).kind == "f" else dtype_of(x).range[0]
     options = kernel_size, stride, padding, dilation, ceil_mode
     parts, kernel, _, _ = windows_of(images, axes, *options, scalar_like(lowest, x))
     largest = tl.max(parts, axis=tuple(range(-axes, 0)))
-    if not with_places:
+    if not with_indices:
         return largest if images is x else tl.squeeze(largest, 0)
     sizes = known_sizes(images, range(2, 2 + axes))
     check_room(*sizes, *kernel)
     numbers = np.arange(math.prod(sizes)).reshape(1, 1, *sizes)
     with suspend_tracing():
-        places = np.asarray(windows_of(numbers, axes, *options, np.int64(-1))[0])
+        indices = np.asarray(windows_of(numbers, axes, *options, np.int64(-1))[0])
     flat = reshape(parts, (*tl.shape(parts)[: 2 + axes], math.prod(kernel)))
-    flat_places = places.reshape(*places.shape[: 2 + axes], math.prod(kernel))
-    chosen = tl.expand_dims(chosen_position(flat, flat_places >= 0), axis=-1)
-    flat_places = tl.broadcast_to(flat_places, (*tl.shape(chosen)[:-1], math.prod(kernel)))
-    found = tl.squeeze(tl.take_along_axis(flat_places, chosen, axis=-1), -1)
-    return (largest, found) if images is x else (tl.squeeze(largest, 0), tl.squeeze(found, 0))
+    flat_indices = indices.reshape(*indices.shape[: 2 + axes], math.prod(kernel))
+    chosen = tl.expand_dims(chosen_position(flat, flat_indices >= 0), axis=-1)
+    flat_indices = tl.broadcast_to(flat_indices, (*tl.shape(chosen)[:-1], math.prod(kernel)))
+    chosen_indices = tl.squeeze(tl.take_along_axis(flat_indices, chosen, axis=-1), -1)
+    return (largest, chosen_indices) if images is x else (tl.squeeze(largest, 0), tl.squeeze(chosen_indices, 0))
 
 
 def chosen_position(x: Any, is_inside: np.ndarray[Any, Any]) -> Any:
@@ -83,7 +79,7 @@ def chosen_position(x: Any, is_inside: np.ndarray[Any, Any]) -> Any:
     return tl.argmax(ranks, axis=-1)
 
 
-def register_max_pool(axes: int) -> None:
+def register_pools(axes: int) -> None:
     @row(f"max_pool{axes}d")
     def compute(
         self: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1, ceil_mode: bool = False
@@ -91,7 +87,7 @@ def register_max_pool(axes: int) -> None:
         return max_pool(self, axes, kernel_size, stride, padding, dilation, ceil_mode, False)
 
     @row(f"max_pool{axes}d_with_indices")
-    def compute_with_places(
+    def compute_with_indices(
         self: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1, ceil_mode: bool = False
     ) -> Any:
         return max_pool(self, axes, kernel_size, stride, padding, dilation, ceil_mode, True)
@@ -105,15 +101,15 @@ def register_max_pool(axes: int) -> None:
 
     @row(f"adaptive_avg_pool{axes}d", f"_adaptive_avg_pool{axes}d")
     def compute_adaptive(self: Any, output_size: Any) -> Any:
-        return adaptive(self, axes, output_size, "mean")
+        return adaptive_pool(self, axes, output_size, "mean")
 
     @row(f"adaptive_max_pool{axes}d")
     def compute_adaptive_max(self: Any, output_size: Any) -> Any:
-        return adaptive_with_places(self, axes, output_size)
+        return adaptive_max_pool(self, axes, output_size)
 
 
 for _axes in (1, 2, 3):
-    register_max_pool(_axes)
+    register_pools(_axes)
 
 
 def mean_pool(
@@ -121,13 +117,13 @@ def mean_pool(
     divisor: int | None,
 ) -> Any:  # fmt: skip
     """The means of windows. Elements beyond the padding never count, those of the padding count if they are to."""
-    images = batched(x, axes)
+    images = as_batch(x, axes)
     parts, kernel, steps, bounds = windows_of(
         images, axes, kernel_size, stride, padding, 1, ceil_mode, scalar_like(0, x)
     )
     last = tuple(range(-axes, 0))
     sums = tl.sum(parts, axis=last, dtype=dtype_of(x))
-    sizes, widths = known_sizes(images, range(2, 2 + axes)), pairs_of(padding, axes)
+    sizes, widths = known_sizes(images, range(2, 2 + axes)), per_axis(padding, axes)
     if divisor is not None:
         counts = np.asarray(divisor)
     else:
@@ -157,14 +153,15 @@ def adaptive_sizes(x: Any, axes: int, output_size: Any) -> list[tuple[int, int, 
     """For each spatial axis, its number, its size and the new size."""
     first = rank_of(x) - axes
     sizes = known_sizes(x, range(first, first + axes))
-    wanted = pairs_of(output_size, axes)
+    new_sizes = per_axis(output_size, axes)
     return [
-        (first + k, size, size if new is None else new) for k, (size, new) in enumerate(zip(sizes, wanted, strict=True))
+        (first + k, size, size if new is None else new)
+        for k, (size, new) in enumerate(zip(sizes, new_sizes, strict=True))
     ]
 
 
-def adaptive(x: Any, axes: int, output_size: Any, function: str) -> Any:
-    """The mean of windows that cover an image."""
+def adaptive_pool(x: Any, axes: int, output_size: Any, function: str) -> Any:
+    """The function, such as "mean", of windows that cover an image."""
     for axis, size, new_size in adaptive_sizes(x, axes, output_size):
         if size == new_size:
             continue
@@ -174,15 +171,15 @@ def adaptive(x: Any, axes: int, output_size: Any, function: str) -> Any:
             x = getattr(tl, function)(parts, axis=axis + 1)
             continue
         means = [
-            getattr(tl, function)(tl.index(x, (*[slice(None)] * axis, slice(*bounds))), axis=axis)
+            getattr(tl, function)(part(x, axis, slice(*bounds)), axis=axis)
             for bounds in adaptive_bounds(size, new_size)
         ]
         x = tl.stack(means, axis=axis)
     return x
 
 
-def adaptive_with_places(x: Any, axes: int, output_size: Any) -> Any:
-    """The maxima of windows that cover an image, if these have one size, and their places."""
+def adaptive_max_pool(x: Any, axes: int, output_size: Any) -> Any:
+    """The maxima of windows that cover an image, if these have one size, and their indices."""
     sizes = adaptive_sizes(x, axes, output_size)
     if any(size % new_size for _, size, new_size in sizes):
         raise unsupported("shape", "adaptive_max_pool with windows of several sizes")

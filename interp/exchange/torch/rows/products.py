@@ -7,10 +7,10 @@ from typing import Any
 
 from .....core.types import Type
 from ..operations import row, tl, unsupported
-from .common import axis_position, dtype_of, known_sizes, pairs_of, rank_of, scalar_like
-from .elementwise import scaled
-from .networks import zero_without_places
-from .shapes import reshape
+from .common import axis_position, dtype_of, known_sizes, per_axis, rank_of, scalar_like
+from .elementwise import scale
+from .networks import per_channel, scale_and_shift, zero_disallowed_rows
+from .shapes import as_batch, reshape
 
 
 @row("mm", "bmm")
@@ -35,8 +35,8 @@ def dot(self: Any, tensor: Any = None, other: Any = None) -> Any:
 
 def affine(offset: Any, product: Any, beta: Any, alpha: Any, result: Type) -> Any:
     """`beta * offset + alpha * product`. With beta 0 the offset does not count, not even if it is NaN."""
-    product = scaled(product, alpha, result)
-    return product if beta == 0 else tl.add(scaled(offset, beta, result), product)
+    product = scale(product, alpha, result)
+    return product if beta == 0 else tl.add(scale(offset, beta, result), product)
 
 
 @row("addmm")
@@ -152,27 +152,22 @@ def solve_triangular(
 # Convolutions
 
 
-def add_channels(sums: Any, bias: Any) -> Any:
-    """Sums plus a number for each channel."""
-    return sums if bias is None else tl.add(sums, reshape(bias, (-1, *[1] * (rank_of(sums) - 2))))
-
-
 def convolve(
     x: Any, weight: Any, bias: Any, stride: Any, padding: Any, dilation: Any, groups: int, *,
     is_transposed: bool = False, output_padding: Any = 0,
 ) -> Any:  # fmt: skip
     """A convolution over all axes of the weights but the first two. The samples may have no axis."""
     axes = rank_of(weight) - 2
-    batched = x if rank_of(x) == axes + 2 else tl.expand_dims(x, axis=0)
-    widths = padding.upper() if isinstance(padding, str) else tuple((n, n) for n in pairs_of(padding, axes))
-    options = {"strides": pairs_of(stride, axes), "dilations": pairs_of(dilation, axes), "groups": groups}
+    batch = as_batch(x, axes)
+    widths = padding.upper() if isinstance(padding, str) else tuple((n, n) for n in per_axis(padding, axes))
+    options = {"strides": per_axis(stride, axes), "dilations": per_axis(dilation, axes), "groups": groups}
     if is_transposed:
-        extra = pairs_of(output_padding, axes)
-        sums = tl.conv_transpose(batched, weight, padding=widths, output_padding=extra, **options)
+        extra = per_axis(output_padding, axes)
+        sums = tl.conv_transpose(batch, weight, padding=widths, output_padding=extra, **options)
     else:
-        sums = tl.conv(batched, weight, padding=same_padding(widths, weight, options), **options)
-    sums = add_channels(sums, bias)
-    return sums if batched is x else tl.squeeze(sums, 0)
+        sums = tl.conv(batch, weight, padding=same_padding(widths, weight, options), **options)
+    sums = scale_and_shift(sums, None, per_channel(bias, rank_of(sums)))
+    return sums if batch is x else tl.squeeze(sums, 0)
 
 
 def same_padding(widths: Any, weight: Any, options: dict[str, Any]) -> Any:
@@ -240,7 +235,7 @@ def attention(
     if allowed is None:
         return tl.matmul(tl.softmax(scores, axis=-1), value)
     weights = tl.softmax(tl.where(allowed, scores, scalar_like(-math.inf, scores)), axis=-1)
-    return tl.matmul(weights if is_causal else zero_without_places(weights, allowed, -1), value)
+    return tl.matmul(weights if is_causal else zero_disallowed_rows(weights, allowed, -1), value)
 
 
 @row("_scaled_dot_product_flash_attention_for_cpu")

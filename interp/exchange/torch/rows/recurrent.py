@@ -9,6 +9,7 @@ from typing import Any
 from ..operations import row, tl, unsupported
 from .common import FULL, known_sizes, rank_of
 from .elementwise import relu
+from .products import linear
 
 State = tuple[Any, ...]
 Cell = Callable[[Any, Any, State], State]
@@ -16,21 +17,23 @@ Cell = Callable[[Any, Any, State], State]
 the output."""
 
 
-def gates(x: Any, count: int) -> list[Any]:
+def split_gates(x: Any, count: int) -> list[Any]:
     """The parts of an array along its last axis."""
     size = known_sizes(x, [rank_of(x) - 1])[0] // count
     return [tl.index(x, (..., slice(k * size, (k + 1) * size))) for k in range(count)]
 
 
 def lstm_step(inputs: Any, products: Any, state: State) -> State:
-    entering, forgetting, fresh, output = gates(tl.add(inputs, products), 4)
-    memory = tl.add(tl.multiply(tl.sigmoid(forgetting), state[1]), tl.multiply(tl.sigmoid(entering), tl.tanh(fresh)))
-    return tl.multiply(tl.sigmoid(output), tl.tanh(memory)), memory
+    input_gate, forget_gate, candidate, output_gate = split_gates(tl.add(inputs, products), 4)
+    cell = tl.add(
+        tl.multiply(tl.sigmoid(forget_gate), state[1]), tl.multiply(tl.sigmoid(input_gate), tl.tanh(candidate))
+    )
+    return tl.multiply(tl.sigmoid(output_gate), tl.tanh(cell)), cell
 
 
 def gru_step(inputs: Any, products: Any, state: State) -> State:
-    reset_input, update_input, fresh_input = gates(inputs, 3)
-    reset_state, update_state, fresh_state = gates(products, 3)
+    reset_input, update_input, fresh_input = split_gates(inputs, 3)
+    reset_state, update_state, fresh_state = split_gates(products, 3)
     reset = tl.sigmoid(tl.add(reset_input, reset_state))
     update = tl.sigmoid(tl.add(update_input, update_state))
     fresh = tl.tanh(tl.add(fresh_input, tl.multiply(reset, fresh_state)))
@@ -43,11 +46,6 @@ def tanh_step(inputs: Any, products: Any, state: State) -> State:
 
 def relu_step(inputs: Any, products: Any, state: State) -> State:
     return (relu(tl.add(inputs, products)),)
-
-
-def product(x: Any, weight: Any, bias: Any) -> Any:
-    result = tl.matmul(x, tl.matrix_transpose(weight))
-    return result if bias is None else tl.add(result, bias)
 
 
 def run_layers(
@@ -72,9 +70,9 @@ def run_layers(
             input_weight, state_weight, *biases = params[number * count : (number + 1) * count]
             input_bias, state_bias = biases or (None, None)
             last, collected = run_direction(
-                product(sequence, input_weight, input_bias),
+                linear(sequence, input_weight, input_bias),
                 tuple(tl.index(start, number) for start in starts),
-                functools.partial(product, weight=state_weight, bias=state_bias),
+                functools.partial(linear, weight=state_weight, bias=state_bias),
                 step,
                 direction == 1,
             )
@@ -98,6 +96,7 @@ def run_direction(inputs: Any, start: State, recur: Callable[[Any], Any], step: 
 
 
 def refuse_packed(data: Any) -> None:
+    """Raises Unsupported for the data of a packed sequence."""
     if data is not None:
         raise unsupported("construct", "a recurrent network on a packed sequence")
 
@@ -108,12 +107,12 @@ def lstm(
     bidirectional: bool, batch_first: bool = False, input: Any = None, data: Any = None, batch_sizes: Any = None,
 ) -> Any:  # fmt: skip
     refuse_packed(data)
-    return unbatched(input, hx, batch_first, lambda x, starts, first: run_layers(
+    return run_batched(input, hx, batch_first, lambda x, starts, first: run_layers(
         x, starts, params, has_biases, num_layers, dropout, train, bidirectional, first, lstm_step))  # fmt: skip
 
 
-def unbatched(x: Any, starts: list[Any], batch_first: bool, run: Callable[[Any, list[Any], bool], Any]) -> Any:
-    """The results for one sequence, or for several."""
+def run_batched(x: Any, starts: list[Any], batch_first: bool, run: Callable[[Any, list[Any], bool], Any]) -> Any:
+    """The results of `run` for a batch of sequences; a single sequence becomes a batch of one."""
     if rank_of(x) == 3:
         return run(x, starts, batch_first)
     results = run(tl.expand_dims(x, axis=1), [tl.expand_dims(start, axis=1) for start in starts], False)
@@ -127,12 +126,12 @@ def register_simple(name: str, step: Cell) -> None:
         batch_first: bool = False, input: Any = None, data: Any = None, batch_sizes: Any = None,
     ) -> Any:  # fmt: skip
         refuse_packed(data)
-        return unbatched(input, [hx], batch_first, lambda x, starts, first: run_layers(
+        return run_batched(input, [hx], batch_first, lambda x, starts, first: run_layers(
             x, starts, params, has_biases, num_layers, dropout, train, bidirectional, first, step))  # fmt: skip
 
     @row(f"{name}_cell", is_folded=False)
     def compute_cell(input: Any, hx: Any, w_ih: Any, w_hh: Any, b_ih: Any = None, b_hh: Any = None) -> Any:
-        return step(product(input, w_ih, b_ih), product(hx, w_hh, b_hh), (hx,))[0]
+        return step(linear(input, w_ih, b_ih), linear(hx, w_hh, b_hh), (hx,))[0]
 
 
 for _name, _step in {"gru": gru_step, "rnn_tanh": tanh_step, "rnn_relu": relu_step}.items():
@@ -141,4 +140,4 @@ for _name, _step in {"gru": gru_step, "rnn_tanh": tanh_step, "rnn_relu": relu_st
 
 @row("lstm_cell", is_folded=False)
 def lstm_cell(input: Any, hx: list[Any], w_ih: Any, w_hh: Any, b_ih: Any = None, b_hh: Any = None) -> Any:
-    return lstm_step(product(input, w_ih, b_ih), product(hx[0], w_hh, b_hh), tuple(hx))
+    return lstm_step(linear(input, w_ih, b_ih), linear(hx[0], w_hh, b_hh), tuple(hx))

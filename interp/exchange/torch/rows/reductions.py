@@ -52,7 +52,8 @@ def prod(self: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None
     return tl.prod(x, axis=axes_of(dim, rank_of(x)), keepdims=keepdim, dtype=result.dtype)
 
 
-def extreme(x: Any, dim: Any, keepdim: bool, function: str) -> Any:
+def reduce_extreme(x: Any, dim: Any, keepdim: bool, function: str) -> Any:
+    """The "max" or "min" along axes, of bools as well."""
     axes = axes_of(dim, rank_of(x))
     if dtype_of(x).kind == "b":
         return getattr(tl, "any" if function == "max" else "all")(x, axis=axes, keepdims=keepdim)
@@ -61,12 +62,12 @@ def extreme(x: Any, dim: Any, keepdim: bool, function: str) -> Any:
 
 @row("amax")
 def amax(self: Any, dim: Any = None, keepdim: bool = False) -> Any:
-    return extreme(self, dim, keepdim, "max")
+    return reduce_extreme(self, dim, keepdim, "max")
 
 
 @row("amin")
 def amin(self: Any, dim: Any = None, keepdim: bool = False) -> Any:
-    return extreme(self, dim, keepdim, "min")
+    return reduce_extreme(self, dim, keepdim, "min")
 
 
 @row("aminmax")
@@ -76,25 +77,27 @@ def aminmax(self: Any, *, dim: int | None = None, keepdim: bool = False) -> Any:
 
 @row("max")
 def max_(self: Any, dim: Any = None, keepdim: bool = False, other: Any = None) -> Any:
-    """Of one array; along an axis, with the positions; or of two arrays."""
-    return largest(self, dim, keepdim, other, "max", "argmax", "maximum")
+    """The maximum of one array; along an axis, with the indices; or of two arrays."""
+    return extreme_of(self, dim, keepdim, other, "max", "argmax", "maximum")
 
 
 @row("min")
 def min_(self: Any, dim: Any = None, keepdim: bool = False, other: Any = None) -> Any:
-    return largest(self, dim, keepdim, other, "min", "argmin", "minimum")
+    return extreme_of(self, dim, keepdim, other, "min", "argmin", "minimum")
 
 
-def largest(x: Any, dim: Any, keepdim: bool, other: Any, of_one: str, position: str, of_two: str) -> Any:
+def extreme_of(x: Any, dim: Any, keepdim: bool, other: Any, of_one: str, position: str, of_two: str) -> Any:
+    """The extreme of one array; along an axis, with the indices; or of two arrays. The names are those of functions."""
     if other is not None:
         dtype = dtype_of(x) if dtype_of(x) is dtype_of(other) else tl.result_type(x, other)
         return getattr(tl, of_two)(*cast(dtype, x, other))
     if dim is None:
-        return extreme(x, None, False, of_one)
-    return extreme(x, dim, keepdim, of_one), extreme_position(x, dim, keepdim, position)
+        return reduce_extreme(x, None, False, of_one)
+    return reduce_extreme(x, dim, keepdim, of_one), extreme_position(x, dim, keepdim, position)
 
 
 def extreme_position(x: Any, dim: Any, keepdim: bool, function: str) -> Any:
+    """The indices of extremes along an axis, by "argmax" or "argmin"; without an axis, the index in the flat array."""
     x = tl.astype(x, tl.int8) if dtype_of(x).kind == "b" else x
     if rank_of(x) == 0:
         return np.zeros((), np.int64)
@@ -116,14 +119,14 @@ def argmin(self: Any, dim: int | None = None, keepdim: bool = False) -> Any:
 
 @row("any")
 def any_(self: Any, dim: Any = None, keepdim: bool = False, *, result: Type) -> Any:
-    found = tl.any(to_bool(self), axis=axes_of(dim, rank_of(self)), keepdims=keepdim)
-    return to_dtype(found, result.dtype)
+    reduced = tl.any(to_bool(self), axis=axes_of(dim, rank_of(self)), keepdims=keepdim)
+    return to_dtype(reduced, result.dtype)
 
 
 @row("all")
 def all_(self: Any, dim: Any = None, keepdim: bool = False, *, result: Type) -> Any:
-    found = tl.all(to_bool(self), axis=axes_of(dim, rank_of(self)), keepdims=keepdim)
-    return to_dtype(found, result.dtype)
+    reduced = tl.all(to_bool(self), axis=axes_of(dim, rank_of(self)), keepdims=keepdim)
+    return to_dtype(reduced, result.dtype)
 
 
 @row("count_nonzero")
@@ -133,11 +136,13 @@ def count_nonzero(self: Any, dim: Any = None) -> Any:
 
 @row("var")
 def var(self: Any, dim: Any = None, unbiased: bool = True, keepdim: bool = False, *, correction: Any = None) -> Any:
-    return tl.var(self, axis=axes_of(dim, rank_of(self)), correction=degrees(unbiased, correction), keepdims=keepdim)
+    return tl.var(
+        self, axis=axes_of(dim, rank_of(self)), correction=correction_of(unbiased, correction), keepdims=keepdim
+    )
 
 
-def degrees(unbiased: bool, correction: Any) -> float:
-    """What is subtracted from the number of elements."""
+def correction_of(unbiased: bool, correction: Any) -> float:
+    """The number that is subtracted from that of the elements, as the divisor of a variance."""
     return float(unbiased) if correction is None else float(correction)
 
 
@@ -179,7 +184,7 @@ def norm(self: Any, p: Any = 2, dim: Any = None, keepdim: bool = False, *, dtype
 def linalg_norm(
     self: Any, ord: Any = None, dim: Any = None, keepdim: bool = False, *, dtype: Any = None, result: Type
 ) -> Any:
-    """Of a matrix if there is an order, and two axes."""
+    """The norm of matrices if there is an order, and two axes; else that of vectors."""
     axes = axes_of(dim, rank_of(self))
     if ord is None or len(axes) == 1:
         return vector_norm(self, 2 if ord is None else ord, dim, keepdim, result=result)
@@ -202,6 +207,7 @@ def logsumexp(self: Any, dim: Any, keepdim: bool = False, *, result: Type) -> An
 
 
 def cumulative(function: str, x: Any, dim: int, dtype: Any = None) -> Any:
+    """A cumulative reduction by a function of this name; an array without axes is its own."""
     if rank_of(x) == 0:
         return x
     options = {} if dtype is None else {"dtype": dtype}

@@ -22,7 +22,7 @@ from .common import (
     check_room,
     dtype_of,
     known_sizes,
-    pairs_of,
+    per_axis,
     rank_of,
     scalar_like,
     shape_of,
@@ -36,12 +36,18 @@ def reshape(x: Any, sizes: Sequence[Any]) -> Any:
 
 
 def permute(x: Any, order: Sequence[int]) -> Any:
+    """An array with its axes in this order."""
     return x if list(order) == list(range(len(order))) else tl.permute_dims(x, tuple(order))
 
 
 def part(x: Any, axis: int, entry: Any) -> Any:
     """An array indexed along one axis."""
     return tl.index(x, (*[FULL] * axis, entry))
+
+
+def as_batch(x: Any, axes: int) -> Any:
+    """Samples with `axes` spatial axes; a single one becomes a batch of one."""
+    return x if rank_of(x) == axes + 2 else tl.expand_dims(x, axis=0)
 
 
 @row("view", is_view=True)
@@ -82,11 +88,11 @@ def flatten(self: Any, start_dim: int = 0, end_dim: int = -1) -> Any:
     sizes = tl.shape(self)
     if first == last:
         return self
-    return reshape(self, (*sizes[:first], product(sizes[first : last + 1]), *sizes[last + 1 :]))
+    return reshape(self, (*sizes[:first], flat_size(sizes[first : last + 1]), *sizes[last + 1 :]))
 
 
-def product(sizes: Sequence[Any]) -> Any:
-    """The product of sizes: -1, to be computed, if one of them is known only to the run."""
+def flat_size(sizes: Sequence[Any]) -> Any:
+    """The size of an axis that replaces axes of these sizes: -1, which the run computes, if one is known only then."""
     return math.prod(sizes) if all(isinstance(size, int) for size in sizes) else -1
 
 
@@ -127,7 +133,7 @@ def matrix_transpose(self: Any) -> Any:
 
 @row("movedim", "moveaxis", is_view=True)
 def movedim(self: Any, source: Any, destination: Any) -> Any:
-    return tl.moveaxis(self, tuple(pairs_of(source, 1)), tuple(pairs_of(destination, 1)))
+    return tl.moveaxis(self, tuple(per_axis(source, 1)), tuple(per_axis(destination, 1)))
 
 
 @row("unsqueeze", is_view=True)
@@ -200,7 +206,7 @@ def unbind(self: Any, dim: int = 0) -> Any:
     return [part(self, axis, k) for k in range(count)]
 
 
-def pieces(x: Any, axis: int, bounds: Sequence[Any]) -> list[Any]:
+def split_at(x: Any, axis: int, bounds: Sequence[Any]) -> list[Any]:
     """The parts of an array between bounds."""
     return [slice_(x, axis, start, end) for start, end in itertools.pairwise(bounds)]
 
@@ -214,7 +220,7 @@ def split(self: Any, split_size: Any = None, dim: int = 0, split_sizes: Any = No
     (total,) = known_sizes(self, [axis])
     require(sizes > 0 or total == 0, "an array is split into parts of no elements")
     check_count(total // max(sizes, 1))
-    return pieces(self, axis, [*range(0, total, max(sizes, 1)), total]) if total else [self]
+    return split_at(self, axis, [*range(0, total, max(sizes, 1)), total]) if total else [self]
 
 
 @row("split_with_sizes", is_view=True)
@@ -227,7 +233,7 @@ def split_with_sizes(self: Any, split_sizes: list[Any], dim: int = 0) -> Any:
         bounds.append(
             last + size if both else tl.add(*(np.int64(x) if isinstance(x, int) else x for x in (last, size)))
         )
-    return pieces(self, axis, bounds)
+    return split_at(self, axis, bounds)
 
 
 @row("chunk", is_view=True)
@@ -241,7 +247,7 @@ def tensor_split(self: Any, sections: int | None = None, dim: int = 0, indices: 
     axis = axis_position(dim, rank_of(self))
     (total,) = known_sizes(self, [axis])
     if sections is None:
-        return pieces(self, axis, [0, *indices, total])
+        return split_at(self, axis, [0, *indices, total])
     check_count(sections)
     small, rest = divmod(total, sections)
     return split_with_sizes(self, [small + (k < rest) for k in range(sections)], dim)
@@ -269,10 +275,10 @@ def diag_embed(self: Any, offset: int = 0, dim1: int = -2, dim2: int = -1) -> An
     (count,) = known_sizes(self, [rank - 2])
     size = count + abs(offset)
     check_room(size, size)
-    is_there = np.eye(size, size, offset, dtype=bool)
+    is_diagonal = np.eye(size, size, offset, dtype=bool)
     places = np.clip(np.arange(size) - max(offset, 0), 0, max(count - 1, 0))
     spread = tl.take(self, places, axis=rank - 2) if count else tl.broadcast_to(scalar_like(0, self), (size,))
-    matrices = tl.where(is_there, tl.expand_dims(spread, axis=rank - 2), scalar_like(0, self))
+    matrices = tl.where(is_diagonal, tl.expand_dims(spread, axis=rank - 2), scalar_like(0, self))
     return tl.moveaxis(matrices, (-2, -1), (first, second))
 
 
@@ -388,7 +394,7 @@ def rot90(self: Any, k: int = 1, dims: Any = (0, 1)) -> Any:
 
 @row("roll")
 def roll(self: Any, shifts: Any, dims: Any = ()) -> Any:
-    moves = tuple(pairs_of(shifts, 1))
+    moves = tuple(per_axis(shifts, 1))
     if not dims:
         return reshape(tl.roll(reshape(self, (-1,)), moves[0], axis=0), tl.shape(self))
     return tl.roll(self, moves, axis=axes_of(dims, rank_of(self)))

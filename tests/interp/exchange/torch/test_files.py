@@ -323,8 +323,8 @@ def opposite_gates(monkeypatch: pytest.MonkeyPatch) -> None:
     """A twin: the state of the LSTM is what it should forget."""
     from tagloom.interp.exchange.torch.rows import recurrent
 
-    true = recurrent.gates
-    monkeypatch.setattr(recurrent, "gates", lambda x, count: true(x, count)[::-1])
+    true = recurrent.split_gates
+    monkeypatch.setattr(recurrent, "split_gates", lambda x, count: true(x, count)[::-1])
 
 
 @pytest.mark.full
