@@ -53,6 +53,29 @@ def is_close(a, b):
     return difference <= abs(1e-09 * b) or difference <= abs(1e-09 * a)
 
 
+def split_float(x):
+    """`math.modf(x)`."""
+    whole = x - math.fmod(x, 1.0) if math.isfinite(x) else x
+    return math.copysign(0.0 if math.isinf(x) else x - whole, x), math.copysign(whole, x)
+
+
+def float_power(x, y):
+    """`math.pow(x, y)`, of floats."""
+    if math.isinf(x) or math.isnan(x) or math.isinf(y) or math.isnan(y):
+        return x**y
+    if (x == 0 and y < 0) or (x < 0 and y % 1.0 != 0):
+        raise ValueError("math domain error")
+    result = x**y
+    if math.isinf(result):
+        raise OverflowError("math range error")
+    return result
+
+
+def power_of_two(x):
+    """`math.exp2(x)`."""
+    return float_power(2.0, x)
+
+
 def integer_root(n):
     """`math.isqrt(n)`."""
     if n < 0:

@@ -7,8 +7,10 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from ... import dtypes
+from ...errors import Invalid
 from ..trace.captures import read_variable
 from ..trace.numbers import number_kind, to_kind
+from ..trace.source_location import user_location
 from ..trace.symbol import array_namespace
 from . import library
 from .convert import convert
@@ -49,6 +51,9 @@ FUNCTIONS: dict[Callable[..., Any], MathFunction] = {
     math.sinh: MathFunction("sinh", may_overflow=True),
     math.cosh: MathFunction("cosh", may_overflow=True),
     math.tanh: MathFunction("tanh"),
+    math.asinh: MathFunction("asinh"),
+    math.acosh: MathFunction("acosh", lambda x: x < 1),
+    math.atanh: MathFunction("atanh", lambda x: abs(x) >= 1),
     math.fabs: MathFunction("abs"),
     math.cbrt: MathFunction("cbrt"),
     math.erf: MathFunction("erf"),
@@ -75,10 +80,22 @@ PYTHON_IMPLEMENTATIONS: dict[Callable[..., Any], Callable[..., Any]] = {
 implementation has parameters."""
 FLOAT_IMPLEMENTATIONS: dict[Callable[..., Any], Callable[..., Any]] = {
     math.degrees: library.degrees,
+    math.exp2: library.power_of_two,
     math.isclose: library.is_close,
+    math.modf: library.split_float,
+    math.pow: library.float_power,
     math.radians: library.radians,
 }
 """Those on floats, to which integers are converted."""
+
+
+def _without_op(function: Callable[..., Any], count: int) -> Invalid:
+    return Invalid(
+        f"math.{function.__name__} has no op for {count} symbolic number{'s' * (count > 1)}",
+        rule="F4",
+        where=user_location(),
+        hint=f"tl.callback(math.{function.__name__}, ..., returns=tl.float64) calls Python's function",
+    )
 
 
 def check_power(base: Any, exponent: Any) -> None:
@@ -144,23 +161,25 @@ def _float_remainder(x: Any, y: Any) -> Any:
 
 
 def apply_math(function: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
-    """Apply a function of `math` to numbers, some of which are symbolic. Returns NotImplemented if there is no op for
-    it, or if an argument is not a number."""
+    """Apply a function of `math` to numbers, some of which are symbolic. Returns NotImplemented if an argument is not a
+    number of the kind that it takes; raises Invalid (F4) if there is no op for it."""
     kinds = [number_kind(argument) for argument in arguments]
     if None in kinds:
         return NotImplemented
     takes_floats = function in FLOAT_IMPLEMENTATIONS
     implementation = (FLOAT_IMPLEMENTATIONS if takes_floats else PYTHON_IMPLEMENTATIONS).get(function)
     if implementation is not None:
-        if len(arguments) != implementation.__code__.co_argcount or ("f" in kinds and not takes_floats):
+        if "f" in kinds and not takes_floats:
             return NotImplemented
+        if len(arguments) != implementation.__code__.co_argcount:
+            raise _without_op(function, len(arguments))
         operands = [to_kind(argument, "f") for argument in arguments] if takes_floats else arguments
         return convert(implementation)(*operands)  # type: ignore[arg-type]
     if function is math.fmod and len(arguments) == 2:
         return _float_remainder(*(to_kind(argument, "f") for argument in arguments))
     row = FUNCTIONS.get(function)
     if row is None:
-        return NotImplemented
+        raise _without_op(function, len(arguments))
     if row.gives_integer and "f" not in kinds:
         return to_kind(arguments[0], "i")
     operands = [to_kind(argument, "f") for argument in arguments]

@@ -101,6 +101,18 @@ def special_functions(x):
     return math.erf(x), math.erfc(x), math.cbrt(x)
 
 
+def powers_of_floats(x, y):
+    return math.pow(x, y), math.pow(abs(x), 0.5)
+
+
+def hyperbolic_functions(x, y):
+    return math.asinh(x), math.exp2(x), math.acosh(x), math.atanh(y)
+
+
+def parts(x, y):
+    return math.modf(x), math.modf(y)
+
+
 @pytest.mark.parametrize(
     ("function", "inputs"),
     [
@@ -108,12 +120,35 @@ def special_functions(x):
         (arrangements, [(5, 2), (20, 20), (5, 7), (0, 0), (3, -1)]),
         (closeness, [(1.0, 1 + 1e-10), (1.0, 1 + 1e-8), (math.inf, 1e308), (math.nan, 1.0), (3, 3.0000000001)]),
         (special_functions, [(0.3,), (-2.0,), (1e300,)]),
+        (powers_of_floats, [(2.0, 0.5), (-2, 3), (-2.0, 0.5), (0.0, -1), (1e300, 2.0), (-0.0, 3.0), (-8.0, 1 / 3)]),
+        (powers_of_floats, [(1.0, math.nan), (math.nan, 0.0), (-1.0, math.inf), (-math.inf, 3.0), (0.5, -math.inf)]),
+        (powers_of_floats, [(0.0, -math.inf), (-math.inf, -3.0), (-math.inf, 0.5), (-0.5, math.inf)]),
+        (hyperbolic_functions, [(1.5, 0.5), (1.0, -0.5), (0.5, 0.5), (2.0, 1.0), (2000.0, 0.0), (3, 0)]),
+        (parts, [(2.75, -2.75), (-0.0, 3.0), (-0.5, 1e300), (math.inf, -math.inf)]),
     ],
     ids=lambda value: getattr(value, "__name__", ""),
 )
 def test_functions_of_math(function: Callable[..., Any], inputs: list[tuple[Any, ...]]) -> None:
     """Functions of `math` that are plain Python or ops; a product that fits does not wrap on the way."""
     assert list(disagreements(function, inputs, RUNS[:1])) == []
+
+
+@pytest.mark.parametrize(
+    ("function", "arguments", "what"),
+    [
+        (math.gamma, (2.5,), "math.gamma has no op for 1 symbolic number"),
+        (math.gcd, (4, 6, 8), "math.gcd has no op for 3"),
+    ],
+)
+def test_functions_of_math_without_an_op_are_refused(
+    function: Callable[..., float], arguments: tuple[Any, ...], what: str
+) -> None:
+    """The refusal names the function, and its hint is a call that works."""
+    with pytest.raises(tl.Invalid, match=what) as refused:
+        tl.function(lambda *numbers: function(*numbers))(*arguments)
+    assert f"tl.callback(math.{function.__name__}, " in str(refused.value)
+    called = tl.function(lambda *numbers: tl.callback(function, *numbers, returns=tl.float64))(*arguments)
+    assert called == function(*arguments)
 
 
 def test_a_count_of_combinations_that_wraps_on_the_way_is_caught() -> None:
