@@ -135,6 +135,7 @@ BAD = [
 WORDS = ["a", "--1", "1_000", "0x10", "1.5", "1e5", "true", "٣", "³", "nan", "9223372036854775808", "9" * 200]
 
 
+@pytest.mark.inner(first=10)
 @pytest.mark.inner(first=31)
 @pytest.mark.parametrize(
     "text", [*BAD, *WORDS, "[1, [2]]", "[" * 65 + "]" * 65, "[" * 100_000, "[" * 50_000 + "]" * 50_000]

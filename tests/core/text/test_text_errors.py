@@ -33,6 +33,7 @@ def test_the_full_message() -> None:
     )
 
 
+@pytest.mark.inner(first=25)
 @pytest.mark.parametrize(
     ("text", "expected"),
     [

@@ -115,6 +115,7 @@ def test_s13_a_put_that_traps_fills_nothing() -> None:
     assert len([w for w in out.residue if w.blocked_on is not None]) == 1
 
 
+@pytest.mark.inner(first=12)
 @pytest.mark.parametrize("schedule", SCHEDULES)
 @pytest.mark.parametrize("n", [0, 1, 2, 5])
 def test_s13_a_collect_fires_when_all_cells_are_full(n: int, schedule: str) -> None:
