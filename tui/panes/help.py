@@ -61,7 +61,7 @@ Enter on an activation shows only its tag, ◆, in the graph, in the panes of to
 timeline. Enter again shows all. The last iteration of a loop says which test
 ended it. g goes to the next event under the tag at the cursor, G to the previous one.""",
     "other graph": """The graph of the run that is shown beside the current one, at its own position. If the two were
-compared, the node at which they first differ is lit in both graphs, and named in the borders.
+compared, the node at which they first differ is highlighted in both graphs, and named in the borders.
 
 | shows another run, or hides it again; m (switch) makes it the current one, so that keys step it; D goes to the first
 difference in both. A click acts on that run, and makes it the current one: the two change places.""",
