@@ -24,7 +24,7 @@ MODULES = {"jax": "jnp", "torch": "torch"}
 
 @cache
 def compositions(target: str) -> Mapping[str, str]:
-    """The column of a target, by op or by op and kinds."""
+    """The entries of a target, by op, or by op and kinds."""
     lines = files(__package__).joinpath("compose.tsv").read_text(encoding="utf-8").splitlines()
     rows = [line.split("\t") for line in lines if line and not line.startswith("#")]
     header, *entries = rows
@@ -41,7 +41,7 @@ def compose(table: Mapping[str, str], use: OpUse) -> ast.expr:
     """The expression of an op for these operands. Raises Refusal where the table says that there is none, and where an
     attribute leaves sizes to the run."""
     name, kind = use.row.name, use.operands[0].dtype.kind
-    entry = next((table[key] for key in keys(name, kind) if key in table), "-this op has no entry")
+    entry = next((table[key] for key in entry_keys(name, kind) if key in table), "-this op has no entry")
     if entry.startswith("-"):
         raise Refusal("op", f"{name} of {use.operands[0].dtype!r}: {entry[1:]}")
     for value in use.attributes.values():
@@ -50,7 +50,7 @@ def compose(table: Mapping[str, str], use: OpUse) -> ast.expr:
     return parse_entry(entry)
 
 
-def keys(name: str, kind: str) -> list[str]:
+def entry_keys(name: str, kind: str) -> list[str]:
     """The keys of the table that are for an op on operands of a kind of dtype, the narrowest first."""
     return [f"{name}:{kinds}" for kinds in ("b", "i", "u", "f", "iu", "bi", "biu", "bu") if kind in kinds] + [name]
 
@@ -88,9 +88,9 @@ class Substitution(ast.NodeTransformer):
 
 def substitute(expression: ast.expr, operands: Sequence[str], attributes: Mapping[str, str]) -> ast.expr:
     """The expression with operands and attributes in place of their names."""
-    changed = Substitution(operands, attributes).visit(copy.deepcopy(expression))
-    assert isinstance(changed, ast.expr)
-    return changed
+    result = Substitution(operands, attributes).visit(copy.deepcopy(expression))
+    assert isinstance(result, ast.expr)
+    return result
 
 
 Apply = Callable[[str, Sequence[Any], Mapping[str, Any]], Any]
@@ -127,7 +127,7 @@ def evaluate_entry(expression: ast.expr, values: Mapping[str, Any], apply: Apply
 
 
 def spread_key(key: IndexKey, rank: int) -> list[int | slice | None]:
-    """A key with an entry for each axis; None inserts one."""
+    """A key of an array of `rank` axes with an entry for each axis: its ellipsis is spread. None inserts an axis."""
     count = sum(entry is not None and entry is not Ellipsis for entry in key)
     full = key if Ellipsis in key else (*key, Ellipsis)
     position = full.index(Ellipsis)

@@ -35,7 +35,7 @@ INT64 = np.iinfo(np.int64)
 
 def to_onnx(program: Program) -> onnx.ModelProto:
     """The model that computes a program: its graph has the parameters and results of the entry function. Raises Refusal
-    where ONNX cannot say it."""
+    where ONNX cannot express it."""
     target = OnnxTarget(program)
     export(program, target, recursion=False)
     entry = target.graphs[program.entry]
@@ -47,12 +47,12 @@ def to_onnx(program: Program) -> onnx.ModelProto:
         ir_version=IR_VERSION,
         producer_name="tagloom",
     )
-    check_dtypes(model)
+    check_model(model)
     return model
 
 
-def check_dtypes(model: onnx.ModelProto) -> None:
-    """Check a model by ONNX's own rules; raises Refusal if an operator is not there for a dtype."""
+def check_model(model: onnx.ModelProto) -> None:
+    """Check a model by ONNX's own rules; raises Refusal if ONNX lacks an operator for a dtype."""
     try:
         onnx.checker.check_model(model, full_check=True)
     except onnx.shape_inference.InferenceError as error:
@@ -85,7 +85,7 @@ class OnnxTarget:
         return result
 
     def tensor(self, array: Any) -> str:
-        """A constant."""
+        """Append a constant; returns its name."""
         return self.node("Constant", [], "constant", value=numpy_helper.from_array(np.asarray(array)))
 
     def constant(self, literal: Literal) -> str:
@@ -95,7 +95,8 @@ class OnnxTarget:
         return self.node("Cast", [operand], f"{operand}_{dtype!r}", to=ELEMENT_TYPES[dtype])
 
     def op(self, use: OpUse, operands: Sequence[str]) -> str:
-        return str(evaluate_entry(compose(self.table, use), entry_values(use, operands), Composer(self, use).apply))
+        composer = OnnxComposer(self, use)
+        return str(evaluate_entry(compose(self.table, use), composer.values(operands), composer.apply))
 
     def cond(self, results: Sequence[Var], predicate: str, operands: Sequence[str], branches: Regions) -> list[str]:
         graphs = []
@@ -110,10 +111,10 @@ class OnnxTarget:
 
     def loop(self, results: Sequence[Var], starts: Sequence[str], regions: Regions) -> list[str]:
         condition, body = regions
-        continues = condition.write(starts)[0]
+        start_predicate = condition.write(starts)[0]
         state_names = [self.names.fresh_name(parameter.name) for parameter in body.parameters]
-        iteration, ignored = self.names.fresh_name("iteration"), self.names.fresh_name("condition")
-        inputs = [value_info(iteration, Type(dtypes.int64)), value_info(ignored, Type(dtypes.bool))]
+        iteration, last_predicate = self.names.fresh_name("iteration"), self.names.fresh_name("condition")
+        inputs = [value_info(iteration, Type(dtypes.int64)), value_info(last_predicate, Type(dtypes.bool))]
         inputs += [
             value_info(name, parameter.type) for name, parameter in zip(state_names, body.parameters, strict=True)
         ]
@@ -123,7 +124,7 @@ class OnnxTarget:
             outputs = self.copies([*condition.write(state), *state], [predicate, *results])
         graph = helper.make_graph(nodes, f"{results[0].name}_do", inputs, outputs)
         names = self.result_names(results)
-        self.scopes.append(helper.make_node("Loop", ["", continues, *starts], names, body=graph))
+        self.scopes.append(helper.make_node("Loop", ["", start_predicate, *starts], names, body=graph))
         return names
 
     def call(self, results: Sequence[Var], function: str, operands: Sequence[str]) -> list[str]:
@@ -149,30 +150,30 @@ class OnnxTarget:
         return helper.make_function(DOMAIN, name, inputs, outputs, graph.node, imports)
 
     def result_names(self, results: Sequence[Var]) -> list[str]:
+        """New names for the results of a node."""
         return [self.names.fresh_name(result.name) for result in results]
 
     def copies(self, values: Sequence[str], results: Sequence[Var]) -> list[onnx.ValueInfoProto]:
-        """The outputs of a graph: a value may come from around it, or be yielded twice, so each is copied."""
+        """The outputs of a graph: copies of these values, which may come from around the graph, or be two results."""
         return [
             value_info(self.node("Identity", [value], result.name), result.type)
             for value, result in zip(values, results, strict=True)
         ]
 
 
-def entry_values(use: OpUse, operands: Sequence[str]) -> dict[str, Any]:
-    """The values of the names in an entry of the table."""
-    values: dict[str, Any] = {repr(dtype): number for dtype, number in ELEMENT_TYPES.items()}
-    values |= zip("xyz", operands, strict=False)
-    for name, value in use.attributes.items():
-        values[name] = ELEMENT_TYPES[value] if isinstance(value, DType) else value
-    return values | {"operands": tuple(operands), "dtype": ELEMENT_TYPES[use.result.type.dtype]}
-
-
-class Composer(NamedTuple):
+class OnnxComposer(NamedTuple):
     """Writes the operations of an entry of the table for one use of an op."""
 
     target: OnnxTarget
     use: OpUse
+
+    def values(self, operands: Sequence[str]) -> dict[str, Any]:
+        """The values of the names in an entry of the table."""
+        values: dict[str, Any] = {repr(dtype): number for dtype, number in ELEMENT_TYPES.items()}
+        values |= zip("xyz", operands, strict=False)
+        for name, value in self.use.attributes.items():
+            values[name] = ELEMENT_TYPES[value] if isinstance(value, DType) else value
+        return values | {"operands": tuple(operands), "dtype": ELEMENT_TYPES[self.use.result.type.dtype]}
 
     def apply(self, operation: str, operands: Sequence[Any], attributes: Mapping[str, Any]) -> Any:
         match operation:
@@ -214,7 +215,7 @@ class Composer(NamedTuple):
         return self.target.node("Gather", [shape, self.target.tensor(np.int64(axis))], name)
 
     def slices(self, operand: str, text: str) -> str:
-        """The elements that a key takes: slices, then axes of size 1 removed and inserted."""
+        """The elements that a key selects: by a Slice, a Squeeze and an Unsqueeze."""
         key, shape = parse_key(text), self.use.operands[0].shape
         if shape is None:
             raise Refusal("shape", "the number of axes is known at run time only")
@@ -250,6 +251,6 @@ def slice_bounds(entry: int | slice) -> tuple[int, int, int]:
 
 
 def none_positions(entries: Sequence[int | slice | None]) -> list[int]:
-    """Where a key inserts axes, counted in the result."""
+    """The positions, in the result, of the axes that a key inserts."""
     remaining = [entry for entry in entries if not isinstance(entry, int)]
     return [position for position, entry in enumerate(remaining) if entry is None]

@@ -38,12 +38,12 @@ class Dialect:
     loop: str
     calls_recur: bool
     """Whether a function may call itself: where conds are decided while Python runs, and not when it is traced."""
-    compiled: str = "main"
-    """The function that a script calls in place of `main`."""
+    entry: str = "main"
+    """The function that a script calls: `main`, or `main` compiled."""
     column: str = ""
-    """The column of the table of expressions; by default that of the name."""
+    """The column of compose.tsv; by default that of the name."""
     bfloat16: str = ""
-    """The name of this dtype; NumPy has none."""
+    """The name of bfloat16; NumPy has none."""
 
 
 EAGER_COND = "{then}({operands}) if {predicate} else {otherwise}({operands})"
@@ -71,7 +71,7 @@ JAX = Dialect(
     loop="lax.while_loop(lambda state: {condition}(*state)[0], lambda state: {body}(*state), ({operands},))",
     calls_recur=False,
     bfloat16="jnp.bfloat16",
-    compiled="jax.jit(main)",
+    entry="jax.jit(main)",
 )
 TORCH = Dialect(
     name="torch",
@@ -84,7 +84,7 @@ TORCH = Dialect(
     calls_recur=True,
     bfloat16="torch.bfloat16",
 )
-TORCH_COMPILED = replace(TORCH, name="torch-compiled", compiled="torch.compile(main)", column="torch")
+TORCH_COMPILED = replace(TORCH, name="torch-compiled", entry="torch.compile(main)", column="torch")
 TENSORFLOW = Dialect(
     name="tensorflow",
     header="import numpy as np\nimport tensorflow as tf\n",
@@ -99,11 +99,11 @@ TENSORFLOW = Dialect(
 TENSORFLOW_FUNCTION = replace(
     TENSORFLOW,
     name="tensorflow-function",
-    compiled="tf.function(main)",
+    entry="tf.function(main)",
     column="tensorflow",
     calls_recur=False,
 )
-TENSORFLOW_XLA = replace(TENSORFLOW_FUNCTION, name="tensorflow-xla", compiled="tf.function(main, jit_compile=True)")
+TENSORFLOW_XLA = replace(TENSORFLOW_FUNCTION, name="tensorflow-xla", entry="tf.function(main, jit_compile=True)")
 TENSORFLOW_FRAMES = replace(
     TENSORFLOW_FUNCTION,
     name="tensorflow-frames",
@@ -120,7 +120,7 @@ TENSORFLOW_FRAMES = replace(
         "                return session.run(results, dict(zip(inputs, values)))\n\n"
         "    return run\n"
     ),
-    compiled="in_session(main)",
+    entry="in_session(main)",
 )
 
 EAGER_LOOP = """
@@ -132,7 +132,8 @@ def _while_loop(condition, body, *state):
 
 
 def to_python(program: Program, dialect: Dialect) -> str:
-    """The source of a module whose function `main` computes a program. Raises Refusal where the system cannot."""
+    """The source of a module whose function `main` computes a program. Raises Refusal where the system cannot express
+    it."""
     target = PythonTarget(dialect, program.entry)
     export(program, target, recursion=dialect.calls_recur)
     parts = [dialect.header]
@@ -147,12 +148,12 @@ def to_python(program: Program, dialect: Dialect) -> str:
 
 def to_script(program: Program, dialect: Dialect, arguments: Sequence[Value], results: Sequence[Value | None]) -> str:
     """A script that computes a program, prints its results, and exits with 1 unless they are these, signs of zeros
-    included. Raises Refusal."""
+    included. Raises Refusal where the system cannot express the program or a value."""
     constants = [constant_expression(dialect, np.asarray(value)) for value in arguments]
     required = [numpy_expression(np.asarray(value)) for value in results]
     return (
         f"{to_python(program, dialect)}\n\n"
-        f"results = [np.asarray(result) for result in {dialect.compiled}({', '.join(constants)})]\n"
+        f"results = [np.asarray(result) for result in {dialect.entry}({', '.join(constants)})]\n"
         f"required = [{', '.join(required)}]\n"
         "for result, right in zip(results, required, strict=True):\n"
         "    print(result, 'and', right, 'is right')\n"
@@ -245,16 +246,16 @@ class PythonTarget:
         return self.assign(results, f"{self.function_name(function)}({', '.join(operands)})", unpack=True)
 
     def function(self, name: str, body: BoundRegion) -> None:
-        self.functions.append("\n".join(self.lines(self.function_name(name), body)) + "\n")
+        self.functions.append("\n".join(self.definition(self.function_name(name), body)) + "\n")
 
     def define(self, name: str, region: BoundRegion) -> str:
         """Define a region as a function of the current scope; returns its name."""
         function = self.identifier(name)
-        self.scopes.append(*self.lines(function, region))
+        self.scopes.append(*self.definition(function, region))
         return function
 
-    def lines(self, name: str, region: BoundRegion) -> list[str]:
-        """The definition of a function."""
+    def definition(self, name: str, region: BoundRegion) -> list[str]:
+        """The lines of the definition of a function."""
         parameters = [self.identifier(parameter.name) for parameter in region.parameters]
         with self.scopes.open() as statements:
             results = region.write(parameters)
@@ -263,7 +264,7 @@ class PythonTarget:
 
 
 def shape_invariants(variables: Sequence[Var]) -> str:
-    """The argument of TensorFlow's loops that names sizes which may change, if there are any."""
+    """The argument `shape_invariants` of a loop of TensorFlow, if sizes of loop variables may change; else empty."""
     shapes = [variable.type.shape for variable in variables]
     if all(shape is not None and None not in shape for shape in shapes):
         return ""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -23,7 +23,7 @@ from .compose import compose, compositions, evaluate_entry, spread_key
 from .walker import BoundRegion, OpUse, Refusal, Regions, Scopes, export
 
 INDENT = "  "
-OWN_SYNTAX = frozenset({"bitcast_convert", "convert", "dot_general", "reshape", "select"})
+SPECIAL_SYNTAX = frozenset({"bitcast_convert", "convert", "dot_general", "reshape", "select"})
 """Operations whose short form is not that of elementwise operations. They are written in MLIR's general form."""
 
 
@@ -120,6 +120,7 @@ class StableHloTarget:
         return self.symbols[function]
 
     def line(self, text: str) -> None:
+        """Append a line to the current scope."""
         self.scopes.append(text)
 
     def emit(
@@ -128,7 +129,7 @@ class StableHloTarget:
         """Append an operation with one result."""
         name = self.fresh_name(base)
         names = ", ".join(operand.name for operand in operands)
-        if not attributes and operation not in OWN_SYNTAX and all(operand.type == result for operand in operands):
+        if not attributes and operation not in SPECIAL_SYNTAX and all(operand.type == result for operand in operands):
             self.line(f"{name} = stablehlo.{operation} {names} : {type_text(result)}")
         else:
             types = ", ".join(type_text(operand.type) for operand in operands)
@@ -161,8 +162,8 @@ class StableHloTarget:
         for operand in operands:
             static_shape(operand.type)
         static_shape(use.result.type)
-        writer = StableHloComposer(self, use)
-        result = evaluate_entry(compose(self.table, use), writer.values(operands), writer.apply)
+        composer = StableHloComposer(self, use)
+        result = evaluate_entry(compose(self.table, use), composer.values(operands), composer.apply)
         assert isinstance(result, SsaValue)
         return result
 
@@ -179,8 +180,13 @@ class StableHloTarget:
             blocks.append(self.block(parameters, region.write, parameters))
         return self.append_regions("while", starts, results, blocks)
 
-    def block(self, parameters: Sequence[SsaValue], write: Any, arguments: Sequence[SsaValue]) -> list[str]:
-        """The lines of a region, with its block's parameters."""
+    def block(
+        self,
+        parameters: Sequence[SsaValue],
+        write: Callable[[Sequence[SsaValue]], Sequence[SsaValue]],
+        arguments: Sequence[SsaValue],
+    ) -> list[str]:
+        """The lines of a region: `write` appends its operations for these arguments, and returns their results."""
         with self.scopes.open() as lines:
             results = write(arguments)
             names, types = names_and_types(results)
@@ -198,7 +204,8 @@ class StableHloTarget:
     ) -> list[SsaValue]:
         """Append an operation with regions; its results have the types of `results`."""
         names, types = names_and_types(operands)
-        self.line(f'{self.left_side(results)} = "stablehlo.{operation}"({names}) ({{')
+        left_side, values = self.result_values(results)
+        self.line(f'{left_side} = "stablehlo.{operation}"({names}) ({{')
         for number, block in enumerate(blocks):
             if number:
                 self.line("}, {")
@@ -206,22 +213,22 @@ class StableHloTarget:
                 self.line(INDENT + line)
         braces = f" {{{attributes}}}" if attributes else ""
         self.line(f"}}){braces} : ({types}) -> ({', '.join(type_text(result.type) for result in results)})")
-        return self.bound
+        return values
 
-    def left_side(self, results: Sequence[Var]) -> str:
-        """The left side of an operation with these results, whose values become `bound`."""
+    def result_values(self, results: Sequence[Var]) -> tuple[str, list[SsaValue]]:
+        """The left side of an operation with these results, and its values."""
         name = self.fresh_name(results[0].name)
         if len(results) == 1:
-            self.bound = [SsaValue(name, results[0].type)]
-            return name
-        self.bound = [SsaValue(f"{name}#{position}", result.type) for position, result in enumerate(results)]
-        return f"{name}:{len(results)}"
+            return name, [SsaValue(name, results[0].type)]
+        values = [SsaValue(f"{name}#{position}", result.type) for position, result in enumerate(results)]
+        return f"{name}:{len(results)}", values
 
     def call(self, results: Sequence[Var], function: str, operands: Sequence[SsaValue]) -> list[SsaValue]:
         names, types = names_and_types(operands)
         outputs = ", ".join(type_text(result.type) for result in results)
-        self.line(f"{self.left_side(results)} = func.call @{self.symbol(function)}({names}) : ({types}) -> ({outputs})")
-        return self.bound
+        left_side, values = self.result_values(results)
+        self.line(f"{left_side} = func.call @{self.symbol(function)}({names}) : ({types}) -> ({outputs})")
+        return values
 
     def function(self, name: str, body: BoundRegion) -> None:
         parameters = [SsaValue(self.fresh_name(parameter.name), parameter.type) for parameter in body.parameters]
@@ -236,12 +243,12 @@ class StableHloTarget:
 
 
 def names_and_types(values: Sequence[SsaValue]) -> tuple[str, str]:
-    """The names of values, and their types, as two lists."""
+    """The names of values and their types, each separated by commas."""
     return ", ".join(value.name for value in values), ", ".join(type_text(value.type) for value in values)
 
 
 def int_array(numbers: Sequence[int]) -> str:
-    """Numbers as an attribute.
+    """Integers as an attribute in MLIR.
 
     >>> int_array(range(2)), int_array([])
     ('array<i64: 0, 1>', 'array<i64>')
@@ -249,7 +256,7 @@ def int_array(numbers: Sequence[int]) -> str:
     return f"array<i64: {', '.join(map(str, numbers))}>" if len(numbers) else "array<i64>"
 
 
-BOOLEAN = frozenset({"compare", "is_finite"})
+PREDICATES = frozenset({"compare", "is_finite"})
 """The operations whose results are bool."""
 
 
@@ -274,12 +281,13 @@ class StableHloComposer(NamedTuple):
             return special(*inputs, **attributes)  # type: ignore[no-any-return]
         sizes = np.broadcast_shapes(*(operand.sizes for operand in inputs))
         inputs = [self.target.broadcast(operand, sizes) for operand in inputs]
-        dtype = dtypes.bool if operation in BOOLEAN else inputs[-1].type.dtype
+        dtype = dtypes.bool if operation in PREDICATES else inputs[-1].type.dtype
         direction = attributes.get("direction")
         text = f"comparison_direction = #stablehlo<comparison_direction {direction}>" if direction else ""
         return self.emit(operation, inputs, Type(dtype, sizes), text)
 
     def emit(self, operation: str, inputs: Sequence[SsaValue], result: Type, attributes: str = "") -> SsaValue:
+        """Append an operation with one result, named after that of the op."""
         return self.target.emit(operation, inputs, result, self.use.result.name, attributes)
 
     def number(self, value: Any) -> SsaValue:
@@ -298,9 +306,8 @@ class StableHloComposer(NamedTuple):
         return self.emit("bitcast_convert", [operand], self.use.result.type)
 
     def write_reshape(self, operand: SsaValue) -> SsaValue:
-        return (
-            operand if operand.type == self.use.result.type else self.emit("reshape", [operand], self.use.result.type)
-        )
+        result = self.use.result.type
+        return operand if operand.type == result else self.emit("reshape", [operand], result)
 
     def write_broadcast(self, operand: SsaValue) -> SsaValue:
         return self.target.broadcast(operand, static_shape(self.use.result.type))
@@ -354,13 +361,13 @@ class StableHloComposer(NamedTuple):
         """A reduction by one operation, and a reshape that keeps axes of size 1."""
         rank, scalar = len(operand.sizes), Type(operand.type.dtype)
         axes = range(rank) if axis is None else axis if isinstance(axis, tuple) else (axis,)
-        along = sorted(axis % rank for axis in axes)
+        dimensions = sorted(axis % rank for axis in axes)
         start = self.target.constant_of(neutral_element(combine, scalar.dtype), scalar)
         pair = [SsaValue(self.target.fresh_name(base), scalar) for base in ("left", "right")]
         block = self.target.block(pair, lambda _: [self.target.emit(combine, pair, scalar, self.use.result.name)], pair)
-        sizes = tuple(size for position, size in enumerate(operand.sizes) if position not in along)
+        sizes = tuple(size for position, size in enumerate(operand.sizes) if position not in dimensions)
         result = Var(self.use.result.name, Type(operand.type.dtype, sizes))
-        attributes = f"dimensions = {int_array(along)}"
+        attributes = f"dimensions = {int_array(dimensions)}"
         (reduced,) = self.target.append_regions("reduce", [operand, start], [result], [block], attributes)
         return self.write_reshape(reduced) if keepdims else reduced
 

@@ -1,5 +1,5 @@
 """The walk over a program that all exporters share. A target writes constants, casts, ops, conds, loops and calls; the
-walk determines their order and operands, and refuses programs that cannot be exported at all.
+walk determines their order and operands, and refuses programs that no target can express.
 
 The walk knows no target, and a target knows no rules of programs.
 """

@@ -16,7 +16,7 @@ from tagloom.core.ops.op import OPS, lookup_op
 from tagloom.core.program.program import Program, Var
 from tagloom.core.types import Type
 from tagloom.core.value import is_same_value
-from tagloom.interp.exchange.export.compose import compose, compositions, keys
+from tagloom.interp.exchange.export.compose import compose, compositions, entry_keys
 from tagloom.interp.exchange.export.python_source import (
     JAX,
     NUMPY,
@@ -83,13 +83,13 @@ def test_every_op_has_an_entry(target: str) -> None:
     table = compositions(target)
     assert {key.partition(":")[0] for key in table} == set(OPS)
     for key, entry in table.items():
-        assert key in {each for kind in "biuf" for each in keys(key.partition(":")[0], kind)}, key
+        assert key in {each for kind in "biuf" for each in entry_keys(key.partition(":")[0], kind)}, key
         assert entry[:1] != "-" or len(entry) > 10, key
         if not entry.startswith("-"):
             ast.parse(entry, mode="eval")
     for name in OPS:
         for kind in "biuf":
-            assert any(key in table for key in keys(name, kind)), (name, kind)
+            assert any(key in table for key in entry_keys(name, kind)), (name, kind)
 
 
 def test_the_narrowest_entry_counts() -> None:

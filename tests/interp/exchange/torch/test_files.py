@@ -28,7 +28,7 @@ from support.programs.torch_archives import (
     full_name,
     graph_nodes,
 )
-from tagloom.interp.exchange.torch import storage
+from tagloom.interp.exchange.torch import rows, storage  # noqa: F401 - rows registers the operators
 from tagloom.interp.exchange.torch.operations import ROWS
 from tagloom.interp.exchange.torch.storage import TensorStorage, TensorView
 from tagloom.viz.source_lines import local_line
