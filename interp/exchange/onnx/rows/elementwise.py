@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from onnx import TensorProto
 
+from ...truncation import truncate_divide, truncate_remainder
 from ..interpreter import dtype_of_element, element_of
 from ..operators import SizeVector, as_single_value, find_operator, operator, tl, unsupported
 from ..storage import StorageArray
@@ -66,27 +67,13 @@ def relu(x: Any) -> Any:
 @operator("Div", version=7)
 def div(x: Any, y: Any) -> Any:
     """Integers are divided toward zero."""
-    if dtype_of(x).kind == "f":
-        return tl.divide(x, y)
-    if dtype_of(x).kind == "u":
-        return tl.floor_divide(x, y)
-    quotient = tl.floor_divide(x, y)
-    is_rounded = tl.not_equal(tl.remainder(x, y), scalar_like(0, x))
-    is_negative = tl.not_equal(tl.less(x, scalar_like(0, x)), tl.less(y, scalar_like(0, y)))
-    return tl.where(tl.logical_and(is_rounded, is_negative), tl.add(quotient, scalar_like(1, x)), quotient)
+    return tl.divide(x, y) if dtype_of(x).kind == "f" else truncate_divide(x, y)
 
 
 @operator("Mod")
 def mod(x: Any, y: Any, *, fmod: int = 0) -> Any:
     """With the sign of the divisor, or with `fmod` that of the dividend."""
-    if not fmod:
-        return tl.remainder(x, y)
-    if dtype_of(x).kind == "u":
-        return tl.remainder(x, y)
-    if dtype_of(x).kind == "f":
-        return tl.copysign(tl.remainder(tl.abs(x), tl.abs(y)), x)
-    remainder = tl.remainder(tl.abs(x), tl.abs(y))
-    return tl.where(tl.less(x, scalar_like(0, x)), tl.negative(remainder), remainder)
+    return truncate_remainder(x, y) if fmod else tl.remainder(x, y)
 
 
 @operator("Pow", version=7)

@@ -10,6 +10,7 @@ import numpy as np
 
 from .....core import dtypes
 from .....core.types import Type
+from ...truncation import truncate_divide, truncate_remainder
 from ..operations import row, tl, unsupported
 from .common import dtype_of, scalar_like, to_dtype
 
@@ -107,11 +108,7 @@ def divide(x: Any, y: Any) -> Any:
     if dtype_of(x).kind == "f":
         return tl.divide(x, y)
     divisor, is_zero = nonzero_divisor(y)
-    quotient = tl.floor_divide(x, divisor)
-    if dtype_of(x).kind == "i":
-        is_rounded = tl.not_equal(tl.remainder(x, divisor), scalar_like(0, x))
-        is_negative = has_other_sign(x, divisor)
-        quotient = tl.where(tl.logical_and(is_rounded, is_negative), tl.add(quotient, scalar_like(1, x)), quotient)
+    quotient = truncate_divide(x, divisor)
     ones = -1 if dtype_of(x).kind == "i" else dtype_of(x).range[1]
     return quotient if is_zero is None else tl.where(is_zero, scalar_like(ones, x), quotient)
 
@@ -119,23 +116,11 @@ def divide(x: Any, y: Any) -> Any:
 @row("remainder", is_elementwise=True)
 def remainder(x: Any, y: Any) -> Any:
     """With the sign of the dividend. Of an integer by zero it is the dividend, as in XLA."""
-    kind = dtype_of(x).kind
-    if kind == "f":
-        return tl.copysign(tl.remainder(tl.abs(x), tl.abs(y)), x)
+    if dtype_of(x).kind == "f":
+        return truncate_remainder(x, y)
     divisor, is_zero = nonzero_divisor(y)
-    result = tl.remainder(x, divisor)
-    if kind == "i":
-        is_other = tl.logical_and(tl.not_equal(result, scalar_like(0, x)), has_other_sign(x, divisor))
-        result = tl.where(is_other, tl.subtract(result, divisor), result)
+    result = truncate_remainder(x, divisor)
     return result if is_zero is None else tl.where(is_zero, x, result)
-
-
-def has_other_sign(x: Any, divisor: Any) -> Any:
-    """Whether one of two integers is negative."""
-    is_negative = tl.less(x, scalar_like(0, x))
-    if isinstance(divisor, np.ndarray) and bool(np.all(divisor > 0)):
-        return is_negative
-    return tl.not_equal(is_negative, tl.less(divisor, scalar_like(0, x)))
 
 
 def nonzero_divisor(y: Any) -> tuple[Any, Any]:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from .....core.frontend.array_api.common import type_of
+from ...truncation import truncate_divide, truncate_remainder
 from ..operations import operation, require, tl, unsupported
 from ..tensors import ElementType
 from ..values import TensorList, is_array
@@ -127,29 +128,8 @@ def divide(x: Any, y: Any) -> Any:
     return tl.divide(x, y) if dtype_of(x).kind == "f" else truncate_divide(x, y)
 
 
-@operation("TruncateDiv")
-def truncate_divide(x: Any, y: Any) -> Any:
-    if dtype_of(x).kind == "f":
-        return tl.trunc(tl.divide(x, y))
-    quotient = tl.floor_divide(x, y)
-    if dtype_of(x).kind == "u":
-        return quotient
-    is_rounded = tl.not_equal(tl.remainder(x, y), scalar_like(0, x))
-    is_negative = tl.not_equal(tl.less(x, scalar_like(0, x)), tl.less(y, scalar_like(0, y)))
-    return tl.where(tl.logical_and(is_rounded, is_negative), tl.add(quotient, scalar_like(1, x)), quotient)
-
-
-@operation("Mod", "TruncateMod")
-def truncate_mod(x: Any, y: Any) -> Any:
-    """The remainder has the sign of the dividend."""
-    kind = dtype_of(x).kind
-    if kind == "f":
-        return tl.copysign(tl.remainder(tl.abs(x), tl.abs(y)), x)
-    rest = tl.remainder(x, y)
-    if kind == "u":
-        return rest
-    has_other_sign = tl.not_equal(tl.less(x, scalar_like(0, x)), tl.less(y, scalar_like(0, y)))
-    return tl.where(tl.logical_and(tl.not_equal(rest, scalar_like(0, x)), has_other_sign), tl.subtract(rest, y), rest)
+operation("TruncateDiv")(truncate_divide)
+operation("Mod", "TruncateMod")(truncate_remainder)
 
 
 @operation("DivNoNan")

@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from ...truncation import truncate_divide
 from ..operations import operation, tl
 from .common import axes_of, axis_position, dtype_of, integer, rank_of, scalar_like, to_dtype
-from .elementwise import truncate_divide
 
 
 def register_reduction(name: str, function: str) -> None:

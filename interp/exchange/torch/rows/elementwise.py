@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from .....core.types import Type
+from ...truncation import truncate_divide, truncate_remainder
 from ..operations import row, tl, unsupported
 from ..storage import contiguous_copies, conversion_copies
 from .common import axis_position, cast, common_dtype, dtype_of, is_number, known_sizes, rank_of, scalar_like, to_dtype
@@ -176,17 +177,7 @@ def div(self: Any, other: Any, *, rounding_mode: str | None = None, result: Type
         return tl.floor_divide(x, y)
     if rounding_mode != "trunc":
         raise unsupported("attribute", f"the rounding mode {rounding_mode!r}")
-    return tl.trunc(tl.divide(x, y)) if result.dtype.kind == "f" else truncate_divide(x, y)
-
-
-def truncate_divide(x: Any, y: Any) -> Any:
-    """The quotient of integers, rounded toward zero."""
-    quotient = tl.floor_divide(x, y)
-    if dtype_of(x).kind == "u":
-        return quotient
-    is_rounded = tl.not_equal(tl.remainder(x, y), scalar_like(0, x))
-    is_negative = tl.not_equal(tl.less(x, scalar_like(0, x)), tl.less(y, scalar_like(0, y)))
-    return tl.where(tl.logical_and(is_rounded, is_negative), tl.add(quotient, scalar_like(1, x)), quotient)
+    return truncate_divide(x, y)
 
 
 @row("floor_divide")
@@ -203,15 +194,7 @@ def remainder(self: Any, other: Any, *, result: Type) -> Any:
 @row("fmod")
 def fmod(self: Any, other: Any, *, result: Type) -> Any:
     """The remainder has the sign of the dividend."""
-    x, y = cast(result.dtype, self, other)
-    if result.dtype.kind == "f":
-        return tl.copysign(tl.remainder(tl.abs(x), tl.abs(y)), x)
-    rest = tl.remainder(x, y)
-    if result.dtype.kind == "u":
-        return rest
-    zero = scalar_like(0, x)
-    differs_in_sign = tl.logical_and(tl.not_equal(rest, zero), tl.not_equal(tl.less(x, zero), tl.less(y, zero)))
-    return tl.where(differs_in_sign, tl.subtract(rest, y), rest)
+    return truncate_remainder(*cast(result.dtype, self, other))
 
 
 @row("pow", "float_power")
