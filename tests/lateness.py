@@ -5,7 +5,7 @@ every op of the registry on large operands, and for recursions that hold arrays
     PYTHONPATH=tests python tests/lateness.py [-e ENGINE]... [OP...]
 
 Without `-e`, it runs the engines of the law in `tests/interp/engines/test_lateness.py`. A row is printed as soon as it
-is measured; the table at the end has the latest run of each engine, and all that miss the aim.
+is measured; the table at the end has the latest run of each engine, and all that miss the goal.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from tagloom.interp.engines import long_ops
 ENGINES = ("reference", "fast", "compiled", "auto", "distributed")
 SPAWN = get_context("spawn")
 LATE_SECONDS = 0.2
-"""The aim: how late a run may end, counted from its first step."""
+"""The goal: how late a run may end, counted from its first step."""
 CELL_SECONDS = 60
 """The longest time for one op or recursion on one engine, with the start of a process and three runs."""
 ABANDONED_SECONDS = 5
@@ -182,12 +182,12 @@ def measure_apart(name: str, engines: Sequence[str]) -> Iterator[Lateness | str]
 
 
 def is_late(late: Lateness | str) -> bool:
-    """Whether a run misses the aim."""
+    """Whether a run misses the goal."""
     return isinstance(late, str) or (late is not None and late.from_step > LATE_SECONDS)
 
 
 def measure_again(name: str, engines: Sequence[str]) -> dict[str, Lateness | str]:
-    """How late a run ends on each engine, the least of three counts where one misses the aim: other processes delay
+    """How late a run ends on each engine, the least of three counts where one misses the goal: other processes delay
     what they share a core with."""
     lates = dict(zip(engines, measure_apart(name, engines), strict=True))
     for _ in range(2):
@@ -203,7 +203,7 @@ def _seconds(late: Lateness | str) -> float:
 
 
 def summary(table: dict[str, dict[str, Lateness | str]]) -> Iterator[str]:
-    """A row for each engine: the latest run of all ops and recursions, and those that miss the aim."""
+    """A row for each engine: the latest run of all ops and recursions, and those that miss the goal."""
     yield "| engine | measured | ended before the limit | latest, from the first step | from the call | above 0.2 s |"
     yield "|---|---|---|---|---|---|"
     for engine in {engine: None for lates in table.values() for engine in lates}:

@@ -151,7 +151,7 @@ def test_promises(modules: dict[str, ModuleType]) -> None:
     assert texts["compiled / numba by hand, scalar loop, at most 1.1"] == ["1.25", "missed"]
     assert texts["compiled / JAX, scalar loop, at most 1"] == ["0.5", "met"]
     assert texts["compiled / XLA of TensorFlow, scalar loop, at most 1"] == ["", "not measured"]
-    begin = "fast, lifo: firings in the time of one firing of TensorFlow's executor, scalar; at least 12 (aim 20)"
+    begin = "fast, lifo: firings in the time of one firing of TensorFlow's executor, scalar; at least 12 (goal 20)"
     assert texts[f"{begin}; live ones only"] == ["13", "met"]
     assert texts[f"{begin}; dead ones counted"] == ["10", "missed"]
 

@@ -4,8 +4,8 @@ it has none.
     python tests/benchmarks/losses.py [--calls N]
 
 Both ways run in one process, in turn. A row has the time that the first hundred calls take, with watching, graphs and
-runs that are lost, and the least time of a call after the function was given up, as a multiple of Python's. The aim is
-at most 1.2 times. The exit status is 1 if a function is not given up, or misses the aim.
+runs that are lost, and the least time of a call after the function was given up, as a multiple of Python's. The goal is
+at most 1.2 times. The exit status is 1 if a function is not given up, or misses the goal.
 """
 
 from __future__ import annotations

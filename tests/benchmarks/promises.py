@@ -114,7 +114,7 @@ def _promises() -> Iterator[Promise]:
     for row in ("scalar", "nested"):
         for schedule in ("lifo", "waves"):
             system = f"fast, {schedule}"
-            text = f"{system}: firings in the time of one firing of TensorFlow's executor, {row}; at least 12 (aim 20)"
+            text = f"{system}: firings in the time of one firing of TensorFlow's executor, {row}; at least 12 (goal 20)"
             yield Promise(f"{text}; dead ones counted", 12, _against_executor(row, system, 1), is_least=True)
             yield Promise(f"{text}; live ones only", 12, _against_executor(row, system, 0), is_least=True)
     yield Promise("compiled / numba by hand, scalar loop, at most 1.1", 1.1, _ratio("scalar", "compiled", "numba"))

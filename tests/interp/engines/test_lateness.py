@@ -92,7 +92,7 @@ def test_a_cell_that_hangs_stops_nothing(monkeypatch: pytest.MonkeyPatch) -> Non
     assert list(measure_apart("sin", ["reference", "fast"])) == ["over 0.01 s"] * 2
 
 
-def test_the_summary_has_what_misses_the_aim() -> None:
+def test_the_summary_has_what_misses_the_goal() -> None:
     """It names the latest run of each engine, those above 0.2 s, and those that were not measured."""
     table = {"sin": {"fast": Late(0.5, 0.1)}, "cos": {"fast": Late(0.31, 0.3)}, "qr_q": {"fast": "over 60 s"}}
     *_, row = summary({**table, "sum": {"fast": None}})
