@@ -373,8 +373,9 @@ class StableHloComposer(NamedTuple):
 
 
 def neutral_element(combine: str, dtype: DType) -> Any:
-    """The number with which a reduction by this operation starts."""
+    """The neutral element of an operation, with which a reduction by it starts. On bools, products and minima are
+    conjunctions, sums and maxima disjunctions."""
     if dtype.kind == "b":
-        return combine == "and"
+        return combine in ("and", "multiply", "minimum")
     low, high = dtype.range if dtype.is_integer else (-math.inf, math.inf)
     return {"add": 0, "multiply": 1, "maximum": low, "minimum": high}[combine]

@@ -89,7 +89,7 @@ class ModelInterpreter:
         self.result_forms: dict[tuple[Any, ...], tuple[onnx.GraphProto, Any]] = {}
         """Graphs in nodes and the forms of their results, for this trace, by the identity of the graph and the forms of
         what it uses."""
-        self.active: list[onnx.FunctionProto] = []
+        self.call_stack: list[onnx.FunctionProto] = []
         """The functions and bodies of operators that are evaluated, the innermost last."""
 
     def evaluate_model(self, inputs: Mapping[str, Any]) -> list[Any]:
@@ -231,9 +231,9 @@ class ModelInterpreter:
         opsets = {"": onnx.defs.onnx_opset_version(), **self.opsets}
         opsets |= {normal_domain(opset.domain): opset.version for opset in function.opset_import}
         environment: Environment = ChainMap(values)
-        self.active.append(function)
+        self.call_stack.append(function)
         try:
-            if len(self.active) > MAX_DEPTH:
+            if len(self.call_stack) > MAX_DEPTH:
                 raise Malformed("functions nest too deep", required=f"{MAX_DEPTH} at most", got=function.name)
             self.evaluate_nodes(needed_nodes(function, len(node.output)), environment, opsets)
         except NeedsConstant as error:
@@ -242,7 +242,7 @@ class ModelInterpreter:
             names = {outer for inner, outer, operand in inputs if inner in needed and not is_static(operand)}
             raise NeedsConstant(names, error.operator) from None
         finally:
-            self.active.pop()
+            self.call_stack.pop()
         pairs = zip(function.output, node.output, strict=False)
         return [lookup(environment, inner) if outer else None for inner, outer in pairs]
 
@@ -254,7 +254,7 @@ class ModelInterpreter:
         attributes: Mapping[str, Any],
     ) -> Sequence[Any]:
         """The results of a call of a function of the model, which is a call of the program."""
-        if any(caller is function for caller in self.active):
+        if any(caller is function for caller in self.call_stack):
             raise Malformed(f"function {function.name} of the model calls itself", where=user_location())
         positions_present = [position for position, operand in enumerate(operands) if operand is not None]
         has_sequences = not all(is_single(operands[position]) for position in positions_present)

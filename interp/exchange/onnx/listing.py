@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import onnx
@@ -26,27 +26,27 @@ class ModelListing(Listing):
             self.lines.append("")
             self.add_header(function.name, function.input, "")
             self.add_nodes(function.node, "  ")
-            self.lines.append(f"  return {names(function.output)}")
+            self.lines.append(f"  return {join_names(function.output)}")
         super().__init__(self.lines, file, name, ".onnx")
 
     def add_header(self, name: str, inputs: Sequence[str], indent: str) -> None:
-        self.lines.append(f"{indent}{abbreviate_name(name)}({names(inputs)})")
+        self.lines.append(f"{indent}{abbreviate_name(name)}({join_names(inputs)})")
 
     def add_graph(self, graph: onnx.GraphProto, name: str, indent: str) -> None:
         self.add_header(name, [parameter.name for parameter in graph.input], indent)
         self.add_nodes(graph.node, f"{indent}  ")
-        self.lines.append(f"{indent}  return {names(result.name for result in graph.output)}")
+        self.lines.append(f"{indent}  return {join_names(result.name for result in graph.output)}")
 
     def add_nodes(self, nodes: Sequence[onnx.NodeProto], indent: str) -> None:
         for node in nodes:
             graphs = [attribute for attribute in node.attribute if attribute.type == onnx.AttributeProto.GRAPH]
             values = [
-                f"{abbreviate_name(attribute.name)}={describe(attribute)}"
+                f"{abbreviate_name(attribute.name)}={describe_attribute(attribute)}"
                 for attribute in node.attribute
                 if attribute not in graphs
             ]
             operands = ", ".join([*map(abbreviate_name, node.input), *values])
-            self.lines.append(f"{indent}{names(node.output)} = {abbreviate_name(node.op_type)}({operands})")
+            self.lines.append(f"{indent}{join_names(node.output)} = {abbreviate_name(node.op_type)}({operands})")
             self.places[id(node)] = len(self.lines), len(indent)
             self.messages.append(node)
             for attribute in graphs:
@@ -70,15 +70,16 @@ def node_scopes(node: onnx.NodeProto) -> list[str]:
     ['c = Add']
     """
     parts = [abbreviate_name(part) for part in node.name.split("/") if part]
-    return parts or [f"{names(node.output[:1])} = {abbreviate_name(node.op_type)}"]
+    return parts or [f"{join_names(node.output[:1])} = {abbreviate_name(node.op_type)}"]
 
 
-def names(values: Any) -> str:
+def join_names(values: Iterable[str]) -> str:
+    """Names as they stand in a line, separated by commas."""
     return ", ".join(map(abbreviate_name, values))
 
 
-def describe(attribute: onnx.AttributeProto) -> str:
-    """An attribute's value, in short."""
+def describe_attribute(attribute: onnx.AttributeProto) -> str:
+    """The value of an attribute, abbreviated."""
     kinds = onnx.AttributeProto
     match attribute.type:
         case kinds.TENSOR:

@@ -101,7 +101,7 @@ class ModuleInterpreter:
         self.used_values: set[int] = set()
         """The values that results depend on; operations that define no such value are skipped."""
         for body in bodies:
-            find_used(body, self.used_values)
+            collect_used(body, self.used_values)
         self.value_names = {
             number: name for body in bodies for number, name in zip(body.parameters, body.names, strict=True)
         }
@@ -217,7 +217,7 @@ class ModuleInterpreter:
                 return [check_type(row, value, type_) for value, type_ in zip(compute(*scalars), types, strict=True)]
             if all(shape_of(operand) == () for operand in array_operands):
                 sizes = tuple(int(size or 0) for size in shape or ())
-                return [Splat(value, sizes) for value in fold(lambda: compute(*scalars), scalars)]
+                return [Splat(value, sizes) for value in fold_constants(lambda: compute(*scalars), scalars)]
         arrays = operands if row.takes_splats else list(map(as_array, operands))
         if (
             row.takes_regions
@@ -227,7 +227,7 @@ class ModuleInterpreter:
         ):
             results = compute(*arrays)
         else:
-            results = fold(lambda: compute(*arrays), arrays)
+            results = fold_constants(lambda: compute(*arrays), arrays)
         return [check_type(row, value, type_) for value, type_ in zip(results, types, strict=True)]
 
     def row_keywords(
@@ -301,7 +301,7 @@ def find_row(operation: Operation) -> HloRow:
     return row
 
 
-def fold(compute: Any, operands: Sequence[Any]) -> Sequence[Any]:
+def fold_constants(compute: Any, operands: Sequence[Any]) -> Sequence[Any]:
     """The result of `compute`, computed at once if all operands are small constants."""
     if not operands or not all(map(is_small_constant, operands)):
         result: Sequence[Any] = compute()
@@ -310,13 +310,13 @@ def fold(compute: Any, operands: Sequence[Any]) -> Sequence[Any]:
         return list(map(np.asarray, compute()))
 
 
-def find_used(block: OperationBlock, used: set[int]) -> None:
+def collect_used(block: OperationBlock, used: set[int]) -> None:
     """Add the values that the results of a block depend on, including those in its regions."""
     used.update(block.results)
     for operation in reversed(block.operations[:-1]):
         if not used.isdisjoint(operation.results):
             for region in reversed(operation.regions):
-                find_used(region, used)
+                collect_used(region, used)
             used.update(operation.operands)
 
 
@@ -334,6 +334,7 @@ def check_type(row: HloRow, value: Any, type_: Type) -> Any:
 
 
 def size_of(type_: Type) -> int:
+    """The number of elements of arrays of a type whose sizes are all static."""
     return math.prod(size or 0 for size in type_.shape or ())
 
 

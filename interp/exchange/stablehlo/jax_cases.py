@@ -73,7 +73,7 @@ class JaxCases(Sequence[JaxCase]):
     def start(self) -> JaxCases:
         """Record the calls of functions that are passed to `jax.jit` from here on."""
         if self._jit is not None:
-            raise Usage("these cases are recorded already", hint="call stop() before start()")
+            raise Usage("these cases are being recorded already", hint="call stop() before start()")
         self._jit = jax.jit
         jax.jit = self.jit
         return self

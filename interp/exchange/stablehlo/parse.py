@@ -83,11 +83,11 @@ def parse(content: bytes) -> dict[str, Any]:
 def describe_module(module: Any, text: str | None) -> dict[str, Any]:
     """A module as JSON data: its text, with a line for each operation, and its functions. The text is the user's,
     unless its operations have locations that are not in it; then MLIR prints the module."""
-    operations = [operation for function in module.body.operations for operation in nested(function.operation)]
+    operations = [operation for function in module.body.operations for operation in walk_operations(function.operation)]
     if text is None or not all(is_in_text(line_of(operation), text.splitlines()) for operation in operations):
         text = module.operation.get_asm(large_elements_limit=LARGE_ELEMENTS)
         printed = ir.Module.parse(text, context=module.context)
-        twins = [twin for function in printed.body.operations for twin in nested(function.operation)]
+        twins = [twin for function in printed.body.operations for twin in walk_operations(function.operation)]
     else:
         twins = operations
     writer = ModuleWriter(text.splitlines())
@@ -102,7 +102,7 @@ def describe_module(module: Any, text: str | None) -> dict[str, Any]:
     return {"name": name, "lines": writer.lines, "functions": functions}
 
 
-def nested(operation: Any, depth: int = 0) -> Iterator[Any]:
+def walk_operations(operation: Any, depth: int = 0) -> Iterator[Any]:
     """An operation and those in its regions, in order."""
     if depth > MAX_DEPTH:
         raise ValueError(f"regions nest deeper than {MAX_DEPTH}")
@@ -110,7 +110,7 @@ def nested(operation: Any, depth: int = 0) -> Iterator[Any]:
     for region in operation.regions:
         for block in region.blocks:
             for inner in block.operations:
-                yield from nested(inner.operation, depth + 1)
+                yield from walk_operations(inner.operation, depth + 1)
 
 
 def line_of(operation: Any) -> tuple[int, int] | None:
@@ -201,7 +201,9 @@ class ModuleWriter:
         return {
             "name": operation.name,
             "operands": [self.values[operand] for operand in operation.operands],
-            "attributes": {name: attribute_value(operation.attributes[name]) for name in names(operation.attributes)},
+            "attributes": {
+                name: attribute_value(operation.attributes[name]) for name in attribute_names(operation.attributes)
+            },
             "regions": [self.block(list(region.blocks), list(region_twin.blocks)) for region, region_twin in regions],
             "results": list(map(self.new_value, operation.results)),
             "types": [tensor_type(result.type) for result in operation.results],
@@ -294,7 +296,7 @@ def common_length(first: list[Any], second: list[Any]) -> int:
     return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(first, second, strict=False)))
 
 
-def names(attributes: Any) -> list[str]:
+def attribute_names(attributes: Any) -> list[str]:
     """The names of attributes. The bindings iterate over names, or over attributes."""
     return [attribute if isinstance(attribute, str) else attribute.name for attribute in attributes]
 

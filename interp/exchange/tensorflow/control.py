@@ -190,7 +190,7 @@ class ControlAnalysis:
         message = f"Merge {merge.name} may get two live values or none: its inputs are not the two sides of a Switch"
         raise unsupported("construct", message)
 
-    def in_order(self, gates: Gates) -> list[Gate]:
+    def sort_gates(self, gates: Gates) -> list[Gate]:
         """Conditions in an order in which the predicate of each is live if those before hold."""
         return sorted(gates, key=lambda gate: (len(self.gates(gate.predicate)), gate))
 

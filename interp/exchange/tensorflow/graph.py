@@ -89,7 +89,7 @@ class ForeignGraph:
         return result
 
     @cached_property
-    def data_used(self) -> set[Endpoint]:
+    def used_endpoints(self) -> set[Endpoint]:
         """The outputs that a node takes or the graph returns."""
         return {endpoint for node in self.nodes.values() for endpoint in node.inputs} | set(self.results)
 

@@ -88,7 +88,7 @@ class GraphInterpreter:
         self.captured_constants = CapturedConstants()
         self.functions: dict[tuple[Any, ...], Function] = {}
         self.depth = 0
-        self.evaluated = 0
+        self.evaluation_count = 0
         """How many nodes the current trace has evaluated."""
         resources = [argument.node for argument in graph.arguments if argument.element == RESOURCE]
         self.captures = {
@@ -129,7 +129,7 @@ class GraphInterpreter:
             self.analyses[graph] = ControlAnalysis(graph)
         return self.analyses[graph]
 
-    def effectful(self, graph: ForeignGraph) -> set[str]:
+    def effectful_nodes(self, graph: ForeignGraph) -> set[str]:
         """The nodes of a graph that have effects, or depend on one that has."""
         if graph not in self.effects:
             followers: dict[str, list[str]] = {name: [] for name in graph.nodes}
@@ -166,7 +166,7 @@ class GraphInterpreter:
         names = unique_identifiers(each.node for each in arguments)
 
         def evaluate(*operands: Any) -> Any:
-            self.evaluated = 0
+            self.evaluation_count = 0
             values = {each.node: operand for each, operand in zip(arguments, operands, strict=True)}
             operands = tuple(values.get(each.node, self.captures.get(each.node)) for each in self.graph.arguments)
             return wrap(self.evaluate_graph(self.graph, operands))
@@ -194,11 +194,11 @@ class GraphInterpreter:
         handles = {k: each for k, each in enumerate(operands) if isinstance(each, VariableHandle)}
         key = (name, *((position, id(handle)) for position, handle in handles.items()))
         if key not in self.functions:
-            places = [position for position in range(len(operands)) if position not in handles]
-            names = unique_identifiers(graph.arguments[position].node for position in places)
+            array_positions = [position for position in range(len(operands)) if position not in handles]
+            names = unique_identifiers(graph.arguments[position].node for position in array_positions)
 
             def evaluate(*arguments: Any) -> Any:
-                values = {**handles, **dict(zip(places, arguments, strict=True))}
+                values = {**handles, **dict(zip(array_positions, arguments, strict=True))}
                 outputs = self.evaluate_graph(graph, [values[position] for position in range(len(operands))])
                 arrays = tuple(outputs[position] for position in results)
                 return arrays if len(arrays) > 1 else arrays[0]
@@ -225,9 +225,10 @@ class GraphInterpreter:
         return position >= 0 and graph.arguments[position].element == RESOURCE
 
     def evaluate_graph(
-        self, graph: ForeignGraph, operands: Sequence[Any], wanted: Collection[int] | None = None
+        self, graph: ForeignGraph, operands: Sequence[Any], needed: Collection[int] | None = None
     ) -> list[Any]:
-        """The results of a graph for the values of its parameters; None for those that are not wanted."""
+        """The results of a graph for the values of its parameters; None for those whose positions are not
+        in `needed`."""
         if len(operands) != len(graph.arguments):
             raise Malformed(f"function {graph.name} takes the wrong number of values", required=len(graph.arguments),
                             got=len(operands))  # fmt: skip
@@ -239,17 +240,18 @@ class GraphInterpreter:
         try:
             if self.depth > MAX_DEPTH:
                 raise unsupported("limit", "functions nest too deep", required=f"{MAX_DEPTH} at most", got=graph.name)
-            controls = self.effectful(graph).intersection(graph.control_results)
-            places = list(range(len(graph.results)) if wanted is None else wanted)
-            by_gates: dict[Gates, list[int]] = {}
-            for place in places:
-                by_gates.setdefault(self.result_gates(graph, graph.results[place]), []).append(place)
-            self.evaluate(scope, [*(graph.results[place].node for place in by_gates.get(frozenset(), ())), *controls])
+            controls = self.effectful_nodes(graph).intersection(graph.control_results)
+            positions_by_gates: dict[Gates, list[int]] = {}
+            for position in range(len(graph.results)) if needed is None else needed:
+                gates = self.result_gates(graph, graph.results[position])
+                positions_by_gates.setdefault(gates, []).append(position)
+            always_live = positions_by_gates.get(frozenset(), ())
+            self.evaluate(scope, [*(graph.results[position].node for position in always_live), *controls])
             results: list[Any] = [None] * len(graph.results)
-            for gates, members in by_gates.items():
-                live_values = self.evaluate_results(scope, self.analysis(graph).in_order(gates), members)
-                for place, value in zip(members, live_values, strict=True):
-                    results[place] = value
+            for gates, positions in positions_by_gates.items():
+                live_values = self.evaluate_results(scope, self.analysis(graph).sort_gates(gates), positions)
+                for position, value in zip(positions, live_values, strict=True):
+                    results[position] = value
             return results
         finally:
             self.depth -= 1
@@ -259,29 +261,29 @@ class GraphInterpreter:
         where it is evaluated."""
         analysis = self.analysis(graph)
         gates = analysis.gates(endpoint)
-        is_refused = endpoint.node in self.effectful(graph) or any(
+        is_refused = endpoint.node in self.effectful_nodes(graph) or any(
             each.predicate.node in analysis.frames for each in gates
         )
         return frozenset() if is_refused else gates
 
-    def evaluate_results(self, scope: GraphScope, gates: Sequence[Gate], places: Sequence[int]) -> list[Any]:
-        """The results of a graph at these places, live under these conditions, outermost first. Where one of them does
-        not hold, they trap, as TensorFlow's executor does when it must return a dead value."""
+    def evaluate_results(self, scope: GraphScope, gates: Sequence[Gate], positions: Sequence[int]) -> list[Any]:
+        """The results of a graph at these positions, live under these conditions, outermost first. Where one of them
+        does not hold, they trap, as TensorFlow's executor does when it must return a dead value."""
         graph, analysis = scope.graph, self.analysis(scope.graph)
-        endpoints = [graph.results[place] for place in places]
+        endpoints = [graph.results[position] for position in positions]
         if not gates:
             self.evaluate(scope, [endpoint.node for endpoint in endpoints])
             return [self.value(scope, endpoint) for endpoint in endpoints]
         gate, *others = gates
         self.evaluate(scope, [gate.predicate.node])
         switch, predicate = analysis.switch_of(endpoints[0], gate), self.value(scope, gate.predicate)
-        message = f"Retval[{places[0]}] does not have value: {describe_endpoint(endpoints[0])} is dead, because "
+        message = f"Retval[{positions[0]}] does not have value: {describe_endpoint(endpoints[0])} is dead, because "
         message += describe_dead_output(switch, gate)
         live_values: list[Any] = []
 
         def live() -> list[Any]:
             inner = scope.inner({}, {gate.predicate: gate.port})
-            live_values[:] = self.evaluate_results(inner, others, places)
+            live_values[:] = self.evaluate_results(inner, others, positions)
             return live_values
 
         def dead() -> list[Any]:
@@ -319,7 +321,7 @@ class GraphInterpreter:
 
     def controls(self, graph: ForeignGraph, names: Iterable[str]) -> list[str]:
         """The nodes, among these, that have effects or depend on one: only their order matters."""
-        effects = self.effectful(graph)
+        effects = self.effectful_nodes(graph)
         return [name for name in names if name in effects]
 
     def dependencies(self, scope: GraphScope, name: str) -> list[str]:
@@ -373,9 +375,9 @@ class GraphInterpreter:
 
     def evaluate_at(self, scope: GraphScope, node: ForeignNode) -> None:
         """Evaluate a node in its line of the listing."""
-        self.evaluated += 1
+        self.evaluation_count += 1
         limit = 4 * len(self.listing.places) + MAX_REPETITIONS
-        if self.evaluated > limit:
+        if self.evaluation_count > limit:
             message = "the functions of branches and loops repeat too many nodes"
             raise unsupported("limit", message, required=f"{limit:,} at most", got=scope.graph.name)
         evaluate = functools.partial(self.evaluate_node, scope, node)
@@ -431,8 +433,8 @@ class GraphInterpreter:
         ports = sorted({port for each in group.merges for port in group.sides[each]})
         if not ports or ports != list(range(len(ports))):
             raise unsupported("construct", f"Merge {name} does not take all outputs of a Switch")
-        used = [each for each in group.merges if graph.data_used & {Endpoint(each), Endpoint(each, 1)}]
-        if not used and self.effectful(graph).isdisjoint(group.merges):
+        used = [each for each in group.merges if graph.used_endpoints & {Endpoint(each), Endpoint(each, 1)}]
+        if not used and self.effectful_nodes(graph).isdisjoint(group.merges):
             return {each: (np.bool_(True), np.int32(0)) for each in group.merges}
         sides = [functools.partial(self.evaluate_side, scope, group, used, port) for port in ports]
         if is_constant(predicate):
@@ -442,7 +444,7 @@ class GraphInterpreter:
         outputs: dict[str, Sequence[Any]] = dict.fromkeys(group.merges, (DEAD, DEAD))
         values, indices = iter(results[: len(used)]), iter(results[len(used) :])
         for each in used:
-            outputs[each] = (next(values), next(indices) if Endpoint(each, 1) in graph.data_used else DEAD)
+            outputs[each] = (next(values), next(indices) if Endpoint(each, 1) in graph.used_endpoints else DEAD)
         return outputs
 
     def evaluate_side(self, scope: GraphScope, group: BranchGroup, used: Sequence[str], port: int) -> list[Any]:
@@ -460,7 +462,7 @@ class GraphInterpreter:
             if gate in analysis.node_gates(control)
         ]
         self.evaluate(inner, [*(inputs[each].node for each in used), *sources, *effects])
-        positions = [np.int32(group.sides[each][port]) for each in used if Endpoint(each, 1) in graph.data_used]
+        positions = [np.int32(group.sides[each][port]) for each in used if Endpoint(each, 1) in graph.used_endpoints]
         return [*(self.value(inner, inputs[each]) for each in used), *positions]
 
     def evaluate_frame(self, scope: GraphScope, frame: LoopFrame) -> dict[str, Sequence[Any]]:
@@ -567,7 +569,9 @@ class FrameEvaluation:
         graph, frame, nodes = self.graph, self.frame, self.graph.nodes
         start_inputs = [nodes[frame.enters[merge]].inputs[0] for merge in frame.merges]
         condition_input = nodes[frame.condition].inputs[0]
-        has_used_exit = [any(Endpoint(each) in graph.data_used for each in self.exits(merge)) for merge in frame.merges]
+        has_used_exit = [
+            any(Endpoint(each) in graph.used_endpoints for each in self.exits(merge)) for merge in frame.merges
+        ]
         first_enter = frame_enters(graph, frame)[0]
         return CarriedLoop(
             names=unique_identifiers(short_name(endpoint.node) for endpoint in start_inputs),
@@ -576,7 +580,7 @@ class FrameEvaluation:
             condition_sources=frame_sources(graph, frame, [condition_input.node]),
             invariants=[k for k, merge in enumerate(frame.merges) if is_passed_on(graph, frame, merge)],
             result_positions=[k for k, is_used in enumerate(has_used_exit) if is_used],
-            has_effects=not self.interpreter.effectful(graph).isdisjoint([frame.condition, *frame.next_values]),
+            has_effects=not self.interpreter.effectful_nodes(graph).isdisjoint([frame.condition, *frame.next_values]),
             parallel_iterations=first_enter.integer("parallel_iterations", DEFAULT_PARALLEL_ITERATIONS),
             test=self.test,
             advance=self.advance,
@@ -595,7 +599,7 @@ class FrameEvaluation:
         predicate = interpreter.value(inner, condition.inputs[0])
         return predicate if self.frame.body_port == 1 else tl.logical_not(predicate)
 
-    def advance(self, values: Sequence[Any], wanted: Collection[int]) -> list[Any]:
+    def advance(self, values: Sequence[Any], needed: Collection[int]) -> list[Any]:
         """The next values of the variables at these positions, for the values of all; None for the others."""
         frame, interpreter = self.frame, self.interpreter
         own = self.start_values(values)
@@ -608,8 +612,8 @@ class FrameEvaluation:
         controls = [
             each for merge in frame.merges for each in interpreter.controls(self.graph, frame.next_controls[merge])
         ]
-        interpreter.evaluate(inner, [*(following[k].node for k in wanted), *controls])
-        return [interpreter.value(inner, following[k]) if k in wanted else None for k in range(len(values))]
+        interpreter.evaluate(inner, [*(following[k].node for k in needed), *controls])
+        return [interpreter.value(inner, following[k]) if k in needed else None for k in range(len(values))]
 
     def start_values(self, values: Sequence[Any]) -> dict[str, Sequence[Any]]:
         """The outputs of the Enters and Merges at the start of an iteration."""
@@ -627,15 +631,15 @@ def frame_enters(graph: ForeignGraph, frame: LoopFrame) -> list[ForeignNode]:
 
 def frame_sources(graph: ForeignGraph, frame: LoopFrame, names: Sequence[str]) -> set[int]:
     """The positions of the loop variables on whose values in the same iteration nodes depend."""
-    places = {merge: position for position, merge in enumerate(frame.merges)}
+    positions = {merge: position for position, merge in enumerate(frame.merges)}
     reached, pending = set(names), list(names)
     while pending:
         current = pending.pop()
-        if current not in places:
+        if current not in positions:
             new = {endpoint.node for endpoint in graph.nodes[current].inputs} - reached
             reached |= new
             pending += new
-    return {places[name] for name in reached if name in places}
+    return {positions[name] for name in reached if name in positions}
 
 
 def is_passed_on(graph: ForeignGraph, frame: LoopFrame, merge: str) -> bool:

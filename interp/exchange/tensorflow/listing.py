@@ -33,7 +33,7 @@ class GraphListing(Listing):
         names = ", ".join(abbreviate_name(argument.node) for argument in graph.arguments)
         self.places[graph.name, ""] = len(self.lines) + 1, 0
         self.lines.append(f"{abbreviate_name(graph.name)}({names})")
-        for node in in_order(graph):
+        for node in sort_nodes(graph):
             self.lines.append(f"  {describe_node(node)}")
             self.places[graph.name, node.name] = len(self.lines), 2
         self.lines += [f"  return {', '.join(map(describe_endpoint, graph.results))}", ""]
@@ -43,7 +43,7 @@ class GraphListing(Listing):
         return self.places[graph.name, ""][0]
 
 
-def in_order(graph: ForeignGraph) -> list[ForeignNode]:
+def sort_nodes(graph: ForeignGraph) -> list[ForeignNode]:
     """The nodes on which results depend, each after the nodes that it depends on, except in loops."""
     order: dict[str, ForeignNode] = {}
     opened = {argument.node for argument in graph.arguments}
@@ -66,14 +66,17 @@ def describe_node(node: ForeignNode) -> str:
     """The line of a node."""
     operands = [*map(describe_endpoint, node.inputs), *(f"^{abbreviate_name(name)}" for name in node.controls)]
     operands += [
-        f"{name}={text}" for name in SHOWN_ATTRIBUTES if name in node.messages for text in describe(node.messages[name])
+        f"{name}={text}"
+        for name in SHOWN_ATTRIBUTES
+        if name in node.messages
+        for text in describe_attribute(node.messages[name])
     ]
     if "value" in node.messages:
         operands.append(describe_constant(node.messages["value"].tensor))
     return f"{abbreviate_name(node.name)} = {abbreviate_name(node.op)}({', '.join(operands)})"
 
 
-def describe(message: Message) -> Iterable[str]:
+def describe_attribute(message: Message) -> Iterable[str]:
     """An attribute in words, if it can be shown."""
     if "s" in message:
         yield abbreviate_name(message.s.decode(errors="replace"))

@@ -96,20 +96,22 @@ def starts_with_shapes(loop: CarriedLoop, carried: Sequence[int]) -> list[Any]:
         shapes = {k: tl.shape(results[k].array)[1:] for k in unknown if results[k].array is not None}
     region.reset(mark)
     for k, sizes in shapes.items():
-        known = [size if isinstance(size, int) else 1 for size in sizes]
-        starts[k] = replace(starts[k].with_sizes(known), is_open=not all(isinstance(size, int) for size in sizes))
+        static_sizes = [size if isinstance(size, int) else 1 for size in sizes]
+        starts[k] = replace(
+            starts[k].with_sizes(static_sizes), is_open=not all(isinstance(size, int) for size in sizes)
+        )
     return starts
 
 
 def evaluate_branches(predicate: Any, branches: Sequence[Callable[[], Sequence[Any]]]) -> list[Any]:
     """The results of the branch that a predicate chooses. Of two branches, it is the second if the predicate is true.
     Otherwise it is the one with this number, or the last if the number is out of range."""
-    likes: list[Any] = []
+    last_results: list[Any] = []
 
     def pack_results(branch: Callable[[], Sequence[Any]]) -> Callable[[], tuple[Any, ...]]:
         def run() -> tuple[Any, ...]:
             results = branch()
-            likes[:] = results
+            last_results[:] = results
             arrays = tuple(
                 pack(each, "a result of a branch") for each in results if not isinstance(each, VariableHandle)
             )
@@ -124,4 +126,4 @@ def evaluate_branches(predicate: Any, branches: Sequence[Callable[[], Sequence[A
         last = np.asarray(len(functions) - 1, np.int32)
         index = tl.astype(predicate, tl.int32)
         arrays = iter(tl.switch(tl.where(tl.less(index, np.int32(0)), last, index), functions))
-    return [each if isinstance(each, VariableHandle) else unpack(next(arrays), each) for each in likes]
+    return [each if isinstance(each, VariableHandle) else unpack(next(arrays), each) for each in last_results]

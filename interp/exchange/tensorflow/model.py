@@ -107,23 +107,24 @@ def import_concrete_function(function: Any) -> Function:
     full_name = function.name.decode() if isinstance(function.name, bytes) else function.name
     name = identifier(full_name.removeprefix("__inference_").rstrip("0123456789_"), "graph")
     graph = read_graph(message, name, inputs, outputs)
-    known = {id(variable.handle): variable for variable in function.graph.variables}
-    captured: dict[str, Any] = {}
+    variables = {id(variable.handle): variable for variable in function.graph.variables}
+    captures: dict[str, Any] = {}
     for value, placeholder in function.graph.captures:
         node = placeholder.name.partition(":")[0]
-        if id(value) in known:
-            captured[node] = copy_variable(known[id(value)].numpy(), known[id(value)].name)
+        if id(value) in variables:
+            variable = variables[id(value)]
+            captures[node] = copy_variable(variable.numpy(), variable.name)
         elif placeholder.dtype.name not in ("resource", "variant"):
-            captured[node] = np.asarray(value)
+            captures[node] = np.asarray(value)
         else:
-            captured[node] = None
+            captures[node] = None
     structure = function.structured_outputs
     positions = {output: position for position, output in enumerate(outputs)}
 
     def wrap(values: list[Any]) -> Any:
         return nest_result(structure, values, positions)
 
-    return make_entry(graph, read_library(message), captured, wrap)
+    return make_entry(graph, read_library(message), captures, wrap)
 
 
 def copy_variable(value: Any, name: str) -> Variable:

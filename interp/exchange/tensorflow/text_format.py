@@ -37,6 +37,7 @@ class TextReader:
         self.advance()
 
     def fail(self, required: str) -> NoReturn:
+        """Raise Malformed for the current token."""
         line = self.text.count("\n", 0, self.position) + 1
         got = self.token[:40] or "the end of the text"
         raise Malformed("this text of protobuf is damaged", where=f"line {line}", required=required, got=got)
@@ -44,13 +45,13 @@ class TextReader:
     def advance(self) -> str:
         """Go to the next token; returns the current one."""
         previous = self.token
-        found = TOKEN.match(self.text, self.position)
-        if found is None:
+        match = TOKEN.match(self.text, self.position)
+        if match is None:
             self.token = self.text[self.position : self.position + 40].strip()
             self.fail("a name, a number, a string or a brace")
-        self.position = found.end()
-        self.kind = found.lastgroup or ""
-        self.token = found[self.kind]
+        self.position = match.end()
+        self.kind = match.lastgroup or ""
+        self.token = match[self.kind]
         return previous
 
     def take(self, mark: str) -> bool:
@@ -101,7 +102,7 @@ class TextReader:
         closing = "}" if self.take("{") else ">" if self.take("<") else None
         if closing is not None:
             if field is None:
-                return self.skip_message(depth)
+                return self.skip_message()
             if field.is_map:
                 return self.entry(field, closing, depth + 1)
             if field.kind in SCALARS:
@@ -130,7 +131,7 @@ class TextReader:
                 value = content
         return key, value
 
-    def skip_message(self, depth: int) -> None:
+    def skip_message(self) -> None:
         """Skip the fields of an unknown message, up to the mark that closes it."""
         level = 1
         while level:
@@ -148,6 +149,7 @@ class TextReader:
         return b"".join(parts)
 
     def decode(self, content: bytes) -> str:
+        """The text of a string; raises Malformed if it is not UTF-8."""
         try:
             return content.decode()
         except UnicodeDecodeError:
@@ -177,9 +179,9 @@ class TextReader:
         return math.copysign(value, -1) if value == 0.0 and word.startswith("-") and kind != "int" else value
 
 
-def unescape(found: re.Match[bytes]) -> bytes:
+def unescape(match: re.Match[bytes]) -> bytes:
     """The byte that an escape sequence stands for."""
-    sequence = found[1]
+    sequence = match[1]
     if sequence[:1] == b"x" and len(sequence) > 1:
         return bytes([int(sequence[1:], 16)])
     if sequence[:1].isdigit():

@@ -49,7 +49,7 @@ def if_(condition: Any, *, then_branch: Body, else_branch: Body) -> Any:
     """A condition that is a constant chooses before the run."""
     if isinstance(condition, np.ndarray):
         return tuple((then_branch if bool(condition.reshape(())) else else_branch)())
-    then_forms, else_forms = trial(then_branch), trial(else_branch)
+    then_forms, else_forms = trace_forms(then_branch), trace_forms(else_branch)
     require(len(then_forms) == len(else_forms), "the branches of If have different numbers of results")
     pairs = list(zip(then_forms, else_forms, strict=True))
     if any(
@@ -93,7 +93,7 @@ def form_of(value: Any) -> ValueForm:
     return ValueForm(type_of(value))
 
 
-def trial(body: Body, *inputs: Any) -> list[ValueForm]:
+def trace_forms(body: Body, *inputs: Any) -> list[ValueForm]:
     """The forms of the results of a graph for inputs without constants. The graph is traced into a region that is
     dropped, once for each combination of forms of inputs and surrounding values, since graphs nest."""
     forms, key = body.importer.result_forms, body.key(inputs)
@@ -102,7 +102,7 @@ def trial(body: Body, *inputs: Any) -> list[ValueForm]:
         assert region is not None, "graphs are evaluated in a trace"
         mark = region.mark()
         with enter_region(open_subregion(region)):
-            forms[key] = body.graph, list(map(form_of, body(*map(symbolic, inputs))))
+            forms[key] = body.graph, list(map(form_of, body(*map(as_symbolic, inputs))))
         region.reset(mark)
     result: list[ValueForm] = forms[key][1]
     return result
@@ -194,7 +194,7 @@ def loop_types(body: Body, starts: Sequence[Any], condition: Any) -> tuple[list[
     ranks = [form_of(start).item_rank for start in starts]
     while True:
         values = [carry(start, rank) for start, rank in zip(starts, ranks, strict=True)]
-        forms = trial(body, np.int64(0), condition, *values)
+        forms = trace_forms(body, np.int64(0), condition, *values)
         wider = [max(rank, form.item_rank) for rank, form in zip(ranks, forms[1 : 1 + len(starts)], strict=True)]
         if wider == ranks:
             return ranks, element_forms(forms[1 + len(starts) :])
@@ -215,12 +215,12 @@ def element_forms(forms: Sequence[ValueForm]) -> list[ElementForm]:
     return [ElementForm(form.type, form.storage) for form in forms if form.type is not None]
 
 
-def symbolic(value: Any) -> Any:
+def as_symbolic(value: Any) -> Any:
     """A value that is not constant, although its start value is."""
     if isinstance(value, PackedSequence):
-        return PackedSequence(symbolic(value.elements), symbolic(value.shapes))
+        return PackedSequence(as_symbolic(value.elements), as_symbolic(value.shapes))
     if isinstance(value, StorageArray):
-        return StorageArray(symbolic(value.carrier), value.type)
+        return StorageArray(as_symbolic(value.carrier), value.type)
     return tl.identity(value) if isinstance(value, np.ndarray | np.generic) else value
 
 
@@ -272,7 +272,7 @@ def scan(
         return tuple(results[:state_count]), list(map(carrier_of, results[state_count:]))
 
     slices = [tl.take(array, np.int64(0), axis=axis) for array, axis in zip(arrays, axes, strict=True)]
-    collected = element_forms(trial(body, *states, *map(with_storage, slices, storages))[state_count:])
+    collected = element_forms(trace_forms(body, *states, *map(with_storage, slices, storages))[state_count:])
 
     def advance(k: Any, handles: tuple[Any, ...], *values: Any) -> Any:
         next_values, elements = step(k, values)

@@ -35,6 +35,7 @@ def case(index: Any, *, operation: OperationCall, regions: list[HloRegion]) -> A
 
 
 def branch_of(region: HloRegion) -> Callable[[], tuple[Any, ...]]:
+    """A function of a region's results, as arrays."""
     return lambda: tuple(map(as_array, region()))
 
 

@@ -13,7 +13,7 @@ from ..interpreter import OperationCall
 from ..operations import row, tl, unsupported
 from .common import scalar_like, sizes_of
 
-UNMOVED = frozenset({"Sharding", "SPMDFullToShardShape", "SPMDShardToFullShape", "annotate_device_placement"})
+SHARDING_CALLS = frozenset({"Sharding", "SPMDFullToShardShape", "SPMDShardToFullShape", "annotate_device_placement"})
 """Calls that only describe how values are distributed over devices."""
 
 
@@ -32,15 +32,15 @@ def solve(a: Any, b: Any, left_side: bool, lower: bool, unit_diagonal: bool, tra
     """x of `a @ x = b`, or of `x @ a = b`, for a triangular a or its transpose."""
     if left_side:
         return tl.linalg.triangular_solve(a, b, lower=lower, transpose_a=transpose, unit_diagonal=unit_diagonal)
-    turned = tl.matrix_transpose(b)
+    transposed = tl.matrix_transpose(b)
     options = {"lower": lower, "transpose_a": not transpose, "unit_diagonal": unit_diagonal}
-    return tl.matrix_transpose(tl.linalg.triangular_solve(a, turned, **options))
+    return tl.matrix_transpose(tl.linalg.triangular_solve(a, transposed, **options))
 
 
 @row("custom_call")
 def custom_call(*operands: Any, operation: OperationCall, call_target_name: str) -> Any:
     """A call of code outside the module; some targets are known by name."""
-    if call_target_name in UNMOVED:
+    if call_target_name in SHARDING_CALLS:
         return operands
     routine = re.fullmatch(r"lapack_[sd](potrf|trsm|getrf)_ffi", call_target_name)
     if routine is None:

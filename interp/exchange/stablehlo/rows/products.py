@@ -13,7 +13,7 @@ from .....core.types import Type
 from ..operations import require, row, tl, unsupported
 from .common import dimension_numbers, known_shape, move_axes, rank_of, scalar_like, sizes_of, to_dtype
 from .reductions import padding_pairs
-from .shapes import padded
+from .shapes import pad_array
 
 
 @row("dot_general")
@@ -49,6 +49,7 @@ def product(x: Any, y: Any, left: tuple[list[int], list[int]], right: tuple[list
 
 
 def as_shape(x: Any, shape: tuple[int, ...]) -> Any:
+    """An array in this shape; the array itself if it has it."""
     return x if sizes_of(x) == shape else tl.reshape(x, shape)
 
 
@@ -86,7 +87,7 @@ def convolution(
     if any(min(pair) < 0 for pair in pairs):
         edges = list(zip((0, 0), (0, 0), strict=True)) + pairs
         low, high = zip(*edges, strict=True)
-        x = padded(x, scalar_like(0, x), low, high, [0, 0, *(step - 1 for step in spread)])
+        x = pad_array(x, scalar_like(0, x), low, high, [0, 0, *(step - 1 for step in spread)])
         pairs, spread = [(0, 0)] * rank, [1] * rank
     sums = tl.conv(
         x,

@@ -9,12 +9,13 @@ from typing import Any
 import numpy as np
 
 from .....core.dtypes import DType
+from ...export.stablehlo import neutral_element
 from ..interpreter import HloRegion, OperationCall
 from ..module import OperationBlock, constant_elements
 from ..operations import row, tl, unsupported
 from .common import check_table_size, dtype_of, move_axes, rank_of, scalar_like, sizes_of
 from .regions import chooses_largest, single_operations
-from .shapes import padded
+from .shapes import pad_array
 
 Axes = tuple[int, ...]
 
@@ -39,7 +40,7 @@ REDUCTIONS: dict[str, Callable[[Any, Axes], Any]] = {
     "add": _sum, "multiply": _product, "maximum": _largest, "minimum": _smallest,
 }  # fmt: skip
 """The reductions whose region is one operation of numbers."""
-OF_BOOLS: dict[str, Callable[[Any, Axes], Any]] = {
+BOOL_REDUCTIONS: dict[str, Callable[[Any, Axes], Any]] = {
     "or": lambda x, axes: tl.any(x, axis=axes), "and": lambda x, axes: tl.all(x, axis=axes),
 }  # fmt: skip
 COMBINATIONS = {
@@ -53,17 +54,9 @@ CUMULATIVE = {
 
 def reduction_of(operation: str | None, dtype: DType) -> Callable[[Any, Axes], Any] | None:
     """The reduction by one operation; None where there is none for the dtype."""
-    if operation in OF_BOOLS:
-        return OF_BOOLS[operation] if dtype.kind == "b" else None
+    if operation in BOOL_REDUCTIONS:
+        return BOOL_REDUCTIONS[operation] if dtype.kind == "b" else None
     return REDUCTIONS.get(operation or "")
-
-
-def neutral_element(operation: str, dtype: DType) -> Any:
-    """The neutral element of an operation."""
-    if dtype.kind == "b":
-        return operation in ("and", "multiply", "minimum")
-    low, high = (-math.inf, math.inf) if dtype.kind == "f" else dtype.range
-    return {"add": 0, "multiply": 1, "maximum": low, "minimum": high}[operation]
 
 
 def combine_start(operation: str, start: Any, reduced: Any) -> Any:
@@ -88,7 +81,7 @@ def reduce(*operands: Any, operation: OperationCall, regions: list[HloRegion], d
     axes = tuple(dimensions)
     needs_values = operation.operation.results[0] in operation.interpreter.used_values
     return reduce_arrays(
-        arrays, starts, regions[0], axes, has_places=has_places(operation, axes), needs_values=needs_values
+        arrays, starts, regions[0], axes, has_positions=has_positions(operation, axes), needs_values=needs_values
     )
 
 
@@ -98,10 +91,10 @@ def reduce_arrays(
     region: HloRegion,
     axes: Axes,
     *,
-    has_places: bool = False,
+    has_positions: bool = False,
     needs_values: bool = True,
 ) -> list[Any]:
-    """Arrays reduced along axes. With `has_places`, the second array has the positions along the axis. Without
+    """Arrays reduced along axes. With `has_positions`, the second array has the positions along the axis. Without
     `needs_values`, the first result is unused and may be None."""
     sizes = sizes_of(arrays[0])
     kept_sizes = tuple(size for axis, size in enumerate(sizes) if axis not in axes)
@@ -115,31 +108,31 @@ def reduce_arrays(
         if all(reductions):
             rows = zip(names, reductions, arrays, starts, strict=True)
             return [combine_start(name, start, reduced(array, axes)) for name, reduced, array, start in rows if reduced]
-    if has_places and len(axes) == 1:
+    if has_positions and len(axes) == 1:
         largest = chooses_largest(region, dtype_of(arrays[0]), dtype_of(arrays[1]))
         if largest is not None:
-            return search(arrays, starts, region, axes[0], largest, needs_values)
+            return find_extremes(arrays, starts, region, axes[0], largest, needs_values)
     return reduce_in_loop(arrays, starts, region, axes)
 
 
-def has_places(call: OperationCall, axes: Axes) -> bool:
+def has_positions(call: OperationCall, axes: Axes) -> bool:
     """Whether the second operand of a reduction is an iota along its axis."""
     operation = call.operation
     if len(operation.operands) != 4 or len(axes) != 1:
         return False
-    wanted, along = operation.operands[1], axes[0]
+    value, along = operation.operands[1], axes[0]
     producers = call.interpreter.producers
-    while wanted in producers:
-        producer = producers[wanted]
+    while value in producers:
+        producer = producers[value]
         if producer.name == "stablehlo.iota":
             return bool(producer.attributes["iota_dimension"] == along)
         if producer.name != "stablehlo.broadcast_in_dim" or along not in producer.attributes["broadcast_dimensions"]:
             return False
-        wanted, along = producer.operands[0], producer.attributes["broadcast_dimensions"].index(along)
+        value, along = producer.operands[0], producer.attributes["broadcast_dimensions"].index(along)
     return False
 
 
-def search(
+def find_extremes(
     arrays: Sequence[Any], starts: Sequence[Any], region: HloRegion, axis: int, largest: bool, needs_values: bool
 ) -> list[Any]:
     """The largest or smallest element along an axis, and the number of its place: the first, and NaN before all."""
@@ -203,7 +196,7 @@ def reduce_window(
         fill = start
         if count == 1 and names is not None and names[0] in COMBINATIONS:
             fill = scalar_like(neutral_element(names[0], dtype_of(array)), array)
-        full = padded(array, fill, low, high, [step - 1 for step in spread])
+        full = pad_array(array, fill, low, high, [step - 1 for step in spread])
         counts = [
             max((size - ((width - 1) * gap + 1)) // step + 1, 0)
             for size, width, gap, step in zip(sizes_of(full), window_dimensions, dilations, strides, strict=True)
@@ -277,7 +270,7 @@ def select_and_scatter(
     least, most = (-math.inf, math.inf) if dtype.kind == "f" else dtype.range
     fill = scalar_like(least if selection == "GE" else most, x)
     low, high = zip(*pairs, strict=True)
-    full = padded(x, fill, low, high, [0] * rank)
+    full = pad_array(x, fill, low, high, [0] * rank)
     counts = sizes_of(source)
     check_table_size(*counts, *window)
     total = math.prod(sizes)

@@ -52,14 +52,14 @@ def depends_on_order(block: OperationBlock) -> bool:
     return True
 
 
-def samples(dtype: DType) -> list[Any]:
+def sample_numbers(dtype: DType) -> list[Any]:
     """Numbers of a dtype that occur in every order relative to each other, 0 and NaN."""
     if dtype.kind == "f":
         return [-math.inf, -2.0, -1.0, -0.0, 0.0, 1.0, 2.0, math.inf, math.nan]
     return [False, True] if dtype.kind == "b" else [0, 1, 2] if dtype.kind == "u" else [-2, -1, 0, 1, 2]
 
 
-def table(region: HloRegion, columns: list[np.ndarray[Any, Any]]) -> list[np.ndarray[Any, Any]]:
+def evaluate_rows(region: HloRegion, columns: list[np.ndarray[Any, Any]]) -> list[np.ndarray[Any, Any]]:
     """The results of a region for each row of columns of constants."""
     with suspend_tracing():
         return list(map(np.asarray, region.lift(*columns)))
@@ -70,10 +70,10 @@ def chooses_largest(region: HloRegion, dtype: DType, place_dtype: DType) -> bool
     the first of equals, and NaN before all; False for the smallest, None for another region."""
     if len(region.block.parameters) != 4 or not depends_on_order(region.block) or dtype.kind == "b":
         return None
-    rows = list(itertools.product(samples(dtype), samples(dtype), [(0, 1), (1, 2), (0, 2)]))
+    rows = list(itertools.product(sample_numbers(dtype), sample_numbers(dtype), [(0, 1), (1, 2), (0, 2)]))
     first, second = (np.array([row[k] for row in rows], dtype.numpy) for k in (0, 1))
     places = [np.array([row[2][k] for row in rows], place_dtype.numpy) for k in (0, 1)]
-    values, numbers = table(region, [first, places[0], second, places[1]])
+    values, numbers = evaluate_rows(region, [first, places[0], second, places[1]])
     for largest in (True, False):
         is_first = ((first >= second) if largest else (first <= second)) | np.isnan(first.astype(np.float64))
         selected = np.where(is_first, first, second)
@@ -91,10 +91,10 @@ def sorts_descending(region: HloRegion, dtype: DType) -> bool | None:
     used = {operand for operation in block.operations for operand in operation.operands}
     if not depends_on_order(block) or used & set(block.parameters[2:]):
         return None
-    rows = list(itertools.product(samples(dtype), samples(dtype)))
+    rows = list(itertools.product(sample_numbers(dtype), sample_numbers(dtype)))
     first, second = (np.array([row[k] for row in rows], dtype.numpy) for k in (0, 1))
     extra_operands = [np.zeros(len(rows), np.int32)] * (len(block.parameters) - 2)
-    (comes_first,) = table(region, [first, second, *extra_operands])
+    (comes_first,) = evaluate_rows(region, [first, second, *extra_operands])
     is_nan = np.isnan(first.astype(np.float64)), np.isnan(second.astype(np.float64))
     has_nan = is_nan[0] | is_nan[1]
     ascending = np.where(has_nan, ~is_nan[0] & is_nan[1], first < second)

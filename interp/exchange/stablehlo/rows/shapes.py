@@ -102,10 +102,10 @@ def pad(
     edge_padding_high: Sequence[int],
     interior_padding: Sequence[int],
 ) -> Any:
-    return padded(x, value, edge_padding_low, edge_padding_high, interior_padding)
+    return pad_array(x, value, edge_padding_low, edge_padding_high, interior_padding)
 
 
-def padded(x: Any, value: Any, low: Sequence[int], high: Sequence[int], interior: Sequence[int]) -> Any:
+def pad_array(x: Any, value: Any, low: Sequence[int], high: Sequence[int], interior: Sequence[int]) -> Any:
     """x with elements `value` between its own elements and at both ends of its axes; negative numbers at the ends
     remove elements."""
     sizes = sizes_of(x)

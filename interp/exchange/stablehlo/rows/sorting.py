@@ -27,11 +27,11 @@ def sort(*operands: Any, operation: OperationCall, regions: list[HloRegion], dim
     if descending is not None:
         order = tl.argsort(keys, axis=axis, descending=descending)
     else:
-        order = order_by(regions[0], operands, axis)
+        order = order_of(regions[0], operands, axis)
     return tuple(tl.take_along_axis(operand, order, axis=axis) for operand in operands)
 
 
-def order_by(comparator: HloRegion, operands: Any, axis: int) -> Any:
+def order_of(comparator: HloRegion, operands: Any, axis: int) -> Any:
     """The stable order of elements along an axis by a comparator, which is applied to all pairs."""
     sizes = sizes_of(operands[0])
     size = sizes[axis]

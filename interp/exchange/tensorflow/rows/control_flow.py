@@ -43,7 +43,7 @@ def choose(predicate: Any, names: Sequence[str], operands: Sequence[Any], node: 
             int(bool(predicate.reshape(()))) if node.node.op.endswith("If") else chosen_output(predicate, len(names))
         )
         return branches[number]()
-    if not graphs[0].results and not any(interpreter.effectful(graph) for graph in graphs):
+    if not graphs[0].results and not any(interpreter.effectful_nodes(graph) for graph in graphs):
         return []
     return evaluate_branches(scalar(predicate), branches)
 
@@ -66,8 +66,8 @@ def evaluate_while(
     def test(values: Sequence[Any]) -> Any:
         return scalar(interpreter.evaluate_graph(test_graph, values)[0])
 
-    def advance(values: Sequence[Any], wanted: Collection[int]) -> list[Any]:
-        return interpreter.evaluate_graph(body_graph, values, wanted)
+    def advance(values: Sequence[Any], needed: Collection[int]) -> list[Any]:
+        return interpreter.evaluate_graph(body_graph, values, needed)
 
     loop = CarriedLoop(
         names=names,
@@ -78,7 +78,7 @@ def evaluate_while(
             k for k in range(len(starts)) if interpreter.argument_position(body_graph, body_graph.results[k]) == k
         ],
         result_positions=used_outputs(node.graph, node.node),
-        has_effects=bool(interpreter.effectful(body_graph)) or bool(interpreter.effectful(test_graph)),
+        has_effects=bool(interpreter.effectful_nodes(body_graph)) or bool(interpreter.effectful_nodes(test_graph)),
         parallel_iterations=parallel_iterations,
         test=test,
         advance=advance,
@@ -94,7 +94,7 @@ def argument_positions(graph: ForeignGraph, names: Sequence[str]) -> set[int]:
 
 def used_outputs(graph: ForeignGraph, node: ForeignNode) -> list[int]:
     """The outputs of a node that others take."""
-    return [endpoint.port for endpoint in graph.data_used if endpoint.node == node.name]
+    return [endpoint.port for endpoint in graph.used_endpoints if endpoint.node == node.name]
 
 
 @operation(
@@ -109,13 +109,13 @@ def partitioned_call(*operands: Any, f: FunctionName, node: TensorFlowCall) -> A
 def reserve(shape: Any, count: Any, *, element_dtype: ElementType, node: TensorFlowCall) -> Any:
     """`count` elements, all zeros; EmptyTensorList has none, whatever its limit is."""
     number = np.asarray(0, np.int32) if node.node.op == "EmptyTensorList" else scalar(count)
-    sizes = known_elements(shape)
+    sizes = known_element_sizes(shape)
     if sizes is None:
         return TensorList(element_dtype.dtype, count=number)
     return TensorList(element_dtype.dtype, zeros(element_dtype.dtype, number, sizes))
 
 
-def known_elements(shape: Any) -> list[int] | None:
+def known_element_sizes(shape: Any) -> list[int] | None:
     """The sizes of the elements of a list, if all are known."""
     if not is_constant(shape) or shape.ndim == 0 or bool(np.any(shape < 0)):
         return None
@@ -138,7 +138,7 @@ def list_from_array(x: Any, shape: Any) -> Any:
 
 @operation("TensorListStack", takes_values=True, ignored=("num_elements",))
 def stack_list(items: Any, shape: Any, *, element_dtype: ElementType) -> Any:
-    sizes = known_elements(shape)
+    sizes = known_element_sizes(shape)
     return known_array(items if sizes is None else items.with_sizes(sizes))
 
 

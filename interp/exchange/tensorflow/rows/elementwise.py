@@ -223,17 +223,17 @@ def softsign(x: Any) -> Any:
 def zeros_like(x: Any) -> Any:
     """Zeros in the place of each element; of a list, in the place of those of its arrays."""
     if isinstance(x, TensorList):
-        return x if x.array is None else x.with_array(filled_like(x.array, 0))
+        return x if x.array is None else x.with_array(full_like(x.array, 0))
     require(is_array(x), "ZerosLike takes an array or a list of arrays")
-    return filled_like(x, 0)
+    return full_like(x, 0)
 
 
 @operation("OnesLike")
 def ones_like(x: Any) -> Any:
-    return filled_like(x, 1)
+    return full_like(x, 1)
 
 
-def filled_like(x: Any, value: float) -> Any:
+def full_like(x: Any, value: float) -> Any:
     """An array of one number, with the shape and dtype of x."""
     shape = type_of(x).shape
     if shape is not None and None not in shape:

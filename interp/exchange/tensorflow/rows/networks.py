@@ -78,7 +78,7 @@ def l2_loss(x: Any) -> Any:
     return tl.multiply(tl.sum(tl.square(x)), scalar_like(0.5, x))
 
 
-def channels_first(x: Any, data_format: str) -> Any:
+def to_channels_first(x: Any, data_format: str) -> Any:
     """An image with its channels before its sizes."""
     if data_format in ("NHWC", "NDHWC"):
         return tl.permute_dims(x, (0, rank_of(x) - 1, *range(1, rank_of(x) - 1)))
@@ -86,12 +86,12 @@ def channels_first(x: Any, data_format: str) -> Any:
     return x
 
 
-def as_format(x: Any, data_format: str) -> Any:
-    """The inverse of `channels_first`."""
+def from_channels_first(x: Any, data_format: str) -> Any:
+    """The inverse of `to_channels_first`."""
     return tl.permute_dims(x, (0, *range(2, rank_of(x)), 1)) if data_format in ("NHWC", "NDHWC") else x
 
 
-def spatial(values: Sequence[int], data_format: str) -> tuple[int, ...]:
+def spatial_entries(values: Sequence[int], data_format: str) -> tuple[int, ...]:
     """The entries for the spatial axes; those for batches and channels must be 1."""
     chosen = tuple(values[1:-1]) if data_format in ("NHWC", "NDHWC") else tuple(values[2:])
     if math.prod(values) != math.prod(chosen):
@@ -125,9 +125,9 @@ def conv(
     explicit_paddings: Sequence[int] = (),
 ) -> Any:  # fmt: skip
     form = data_format or ("NHWC" if rank_of(x) == 4 else "NDHWC")
-    image, steps = channels_first(x, form), spatial(strides, form)
+    image, steps = to_channels_first(x, form), spatial_entries(strides, form)
     kernel = tl.permute_dims(weights, (rank_of(weights) - 1, rank_of(weights) - 2, *range(rank_of(weights) - 2)))
-    spacings = spatial(dilations, form) if dilations else (1,) * len(steps)
+    spacings = spatial_entries(dilations, form) if dilations else (1,) * len(steps)
     return convolve(image, kernel, steps, spacings, padding, explicit_paddings, form, 1)
 
 
@@ -136,10 +136,10 @@ def depthwise_conv(
     x: Any, weights: Any, *, strides: Sequence[int], padding: str, data_format: str = "NHWC",
     dilations: Sequence[int] = (), explicit_paddings: Sequence[int] = (),
 ) -> Any:  # fmt: skip
-    image, steps = channels_first(x, data_format), spatial(strides, data_format)
+    image, steps = to_channels_first(x, data_format), spatial_entries(strides, data_format)
     height, width, channels, factor = known_sizes(weights)
     kernel = tl.reshape(tl.permute_dims(weights, (2, 3, 0, 1)), (channels * factor, 1, height, width))
-    spacings = spatial(dilations, data_format) if dilations else (1, 1)
+    spacings = spatial_entries(dilations, data_format) if dilations else (1, 1)
     return convolve(image, kernel, steps, spacings, padding, explicit_paddings, data_format, channels)
 
 
@@ -154,14 +154,18 @@ def convolve(
     if groups == 1 and depth is not None and own is not None and depth and own != depth:
         groups = own // depth
     result = tl.conv(image, kernel, strides=tuple(steps), padding=pairs, dilations=tuple(spacings), groups=groups)
-    return as_format(result, form)
+    return from_channels_first(result, form)
 
 
 def pooling_windows(
     x: Any, ksize: Sequence[int], strides: Sequence[int], padding: str, data_format: str, fill: Any
 ) -> Any:
     """The windows of an image with its channels first, each as one axis behind the others."""
-    image, sizes, steps = channels_first(x, data_format), spatial(ksize, data_format), spatial(strides, data_format)
+    image, sizes, steps = (
+        to_channels_first(x, data_format),
+        spatial_entries(ksize, data_format),
+        spatial_entries(strides, data_format),
+    )
     pairs = padding_of(padding, shape_of(image)[2:], sizes, steps, (), data_format)
     padded = tl.pad(image, ((0, 0), (0, 0), *pairs), value=fill)
     parts = tl.windows(padded, sizes, strides=steps)
@@ -176,7 +180,9 @@ def max_pool(
     form = data_format or ("NHWC" if rank_of(x) == 4 else "NDHWC")
     require(not explicit_paddings, "MaxPool with explicit padding is not imported")
     lowest = -np.inf if dtype_of(x).kind == "f" else dtype_of(x).range[0]
-    return as_format(tl.max(pooling_windows(x, ksize, strides, padding, form, scalar_like(lowest, x)), axis=-1), form)
+    return from_channels_first(
+        tl.max(pooling_windows(x, ksize, strides, padding, form, scalar_like(lowest, x)), axis=-1), form
+    )
 
 
 @operation("AvgPool", "AvgPool3D")
@@ -184,12 +190,12 @@ def avg_pool(x: Any, *, ksize: Sequence[int], strides: Sequence[int], padding: s
     """Padding is left out of the averages."""
     form = data_format or ("NHWC" if rank_of(x) == 4 else "NDHWC")
     sums = tl.sum(pooling_windows(x, ksize, strides, padding, form, scalar_like(0, x)), axis=-1)
-    sizes = known_sizes(channels_first(x, form), range(2, rank_of(x)))
-    windows, steps = spatial(ksize, form), spatial(strides, form)
+    sizes = known_sizes(to_channels_first(x, form), range(2, rank_of(x)))
+    windows, steps = spatial_entries(ksize, form), spatial_entries(strides, form)
     ones = np.pad(np.ones(sizes), padding_of(padding, sizes, windows, steps, (), form))
     view = np.lib.stride_tricks.sliding_window_view(ones, windows)[tuple(slice(None, None, step) for step in steps)]
     counts = view.sum(tuple(range(-len(windows), 0))).astype(dtype_of(x).numpy)
-    return as_format(tl.divide(sums, counts), form)
+    return from_channels_first(tl.divide(sums, counts), form)
 
 
 @operation(

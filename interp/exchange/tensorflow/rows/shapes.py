@@ -125,7 +125,7 @@ def split(axis: Any, x: Any, *, num_split: int) -> Any:
     (total,) = known_sizes(x, [position])
     check_room(num_split, 256)
     require(num_split > 0 and total % num_split == 0, "Split does not divide the axis into equal parts")
-    return parts_of(x, position, [total // num_split] * num_split)
+    return split_axis(x, position, [total // num_split] * num_split)
 
 
 @operation("SplitV", static=(1, 2))
@@ -137,11 +137,11 @@ def split_v(x: Any, sizes: Any, axis: Any, *, num_split: int) -> Any:
         widths[widths.index(-1)] = total - sum(width for width in widths if width != -1)
     require(len(widths) == num_split and sum(widths) == total and min(widths, default=0) >= 0,
             "SplitV does not divide the axis")  # fmt: skip
-    return parts_of(x, position, widths)
+    return split_axis(x, position, widths)
 
 
-def parts_of(x: Any, axis: int, widths: Sequence[int]) -> list[Any]:
-    """The parts of an array along an axis."""
+def split_axis(x: Any, axis: int, widths: Sequence[int]) -> list[Any]:
+    """The parts of an array along an axis, of these widths."""
     stops = itertools.accumulate(widths, initial=0)
     return [tl.index(x, (*[slice(None)] * axis, slice(a, b))) for a, b in itertools.pairwise(stops)]
 
@@ -172,7 +172,7 @@ def slice_key(x: Any, begin: Any, end: Any, strides: Any, masks: Sequence[int]) 
             key.append(start)
         else:
             key.append(slice(None if begin_mask & bit else start, None if end_mask & bit else stop, step))
-    return tuple(key) if Ellipsis in [each for each in key if each is Ellipsis] else (*key, Ellipsis)
+    return tuple(key) if any(entry is Ellipsis for entry in key) else (*key, Ellipsis)
 
 
 @operation("Slice", has_effect=True)
@@ -279,13 +279,13 @@ def pad(x: Any, widths: Any) -> Any:
 
 @operation("PadV2", static=(1,))
 def pad_v2(x: Any, widths: Any, value: Any) -> Any:
-    return tl.pad(x, pairs_of(widths), value=value)
+    return tl.pad(x, padding_pairs(widths), value=value)
 
 
 @operation("MirrorPad", static=(1,))
 def mirror_pad(x: Any, widths: Any, *, mode: str) -> Any:
     """REFLECT repeats no edge, SYMMETRIC does."""
-    pairs = pairs_of(widths)
+    pairs = padding_pairs(widths)
     for axis, (before, after) in enumerate(pairs):
         (count,) = known_sizes(x, [axis])
         edge = mode != "SYMMETRIC"
@@ -297,7 +297,7 @@ def mirror_pad(x: Any, widths: Any, *, mode: str) -> Any:
     return x
 
 
-def pairs_of(widths: Any) -> tuple[tuple[int, int], ...]:
+def padding_pairs(widths: Any) -> tuple[tuple[int, int], ...]:
     """The widths before and after each axis."""
     pairs = tuple((int(before), int(after)) for before, after in np.asarray(widths))
     check_room(*(width for pair in pairs for width in pair if width < 0))
