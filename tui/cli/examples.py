@@ -105,8 +105,8 @@ def write_pages(folder: Path) -> list[Path]:
 
 
 def exercise_page(start: RunRequest, about: str) -> PlayerPage:
-    """The page of an exercise, with a text about it: a page that computes, or, if its machine has not all ops, a
-    recorded run."""
+    """The page of an exercise, with a text about it: a live page, or, if its machine lacks an op, a recorded
+    run."""
     history, choice = start.history(World(print_to_stderr)), PlayerSelection(about=about)
     if unsupported_reason(history.graph) is None:
         return build_live_page(history.graph, history.arguments, choice=choice)

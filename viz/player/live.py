@@ -1,4 +1,4 @@
-"""The page that computes: the graph of a program, and a token machine in JavaScript that runs it in the browser.
+"""A live page: the graph of a program, and a token machine in JavaScript that runs it in the browser.
 
 The page has the columns of a run that has not begun; its scripts make the others. What the machine cannot run is
 refused here, before a page is written.

@@ -47,7 +47,7 @@ LIVE_MODULES = ("scalars", "keys", "machine")
 """The modules of the token machine, which also run under Node."""
 
 LIVE_SCRIPTS = (*SCRIPTS[:-1], "record", "live", SCRIPTS[-1])
-"""The scripts of a page that computes; they may `require` the modules."""
+"""The scripts of a live page; they may `require` the modules."""
 
 BLUE_LINE = "#3D9BDC"
 """The blue of thin lines on a dark background, where the palette's blue is hardly visible."""

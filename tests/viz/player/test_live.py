@@ -1,5 +1,5 @@
-"""The page that computes, in headless Chromium: it shows the runs of its own machine as the player shows recorded ones,
-and takes choices by hand."""
+"""Live pages, in headless Chromium: they show the runs of their own machine as the player shows recorded ones,
+and take choices by hand."""
 
 from __future__ import annotations
 
