@@ -7,7 +7,7 @@ D3  Gradients are of one float scalar, with respect to floats; an adjoint has th
 D4  Cells of floats are used along one thread of handles: after a put only the handle that the put returned is used, and
     a value is put before it is read.
 D5  A pullback that computes a value again gets the same value: it draws nothing, and in a trace it has no effects.
-D6  A gradient by rows is with respect to a table from which only rows are taken, along the first axis, and which no
+D6  A sparse gradient is with respect to a table from which only rows are taken, along the first axis, and which no
     loop changes.
 
 activity  which values need an adjoint; the parameters of functions with a custom gradient
