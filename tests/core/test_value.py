@@ -136,7 +136,6 @@ WORDS = ["a", "--1", "1_000", "0x10", "1.5", "1e5", "true", "٣", "³", "nan", "
 
 
 @pytest.mark.inner(first=10)
-@pytest.mark.inner(first=31)
 @pytest.mark.parametrize(
     "text", [*BAD, *WORDS, "[1, [2]]", "[" * 65 + "]" * 65, "[" * 100_000, "[" * 50_000 + "]" * 50_000]
 )
