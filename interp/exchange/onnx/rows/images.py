@@ -24,30 +24,28 @@ from .common import (
     to_dtype,
 )
 
-Weights = Callable[[float], list[float]]
 
-
-def source_position(mode: str, place: int, scale: float, size: int, wanted: float, roi: tuple[float, float]) -> float:
-    """The position, in an axis of `size` elements, of a place in the resized axis, of `wanted` elements."""
+def source_position(mode: str, place: int, scale: float, size: int, new_size: float, roi: tuple[float, float]) -> float:
+    """The position, in an axis of `size` elements, of element `place` of the resized axis of `new_size` elements."""
     match mode:
         case "half_pixel":
             return (place + 0.5) / scale - 0.5
         case "half_pixel_symmetric":
-            adjusted = int(wanted) / wanted
+            adjusted = int(new_size) / new_size
             return size / 2 * (1 - adjusted) + (place + 0.5) / scale - 0.5
         case "pytorch_half_pixel":
-            return 0.0 if int(wanted) <= 1 else (place + 0.5) / scale - 0.5
+            return 0.0 if int(new_size) <= 1 else (place + 0.5) / scale - 0.5
         case "align_corners":
-            return 0.0 if wanted == 1 else place * (size - 1) / (wanted - 1)
+            return 0.0 if new_size == 1 else place * (size - 1) / (new_size - 1)
         case "asymmetric":
             return place / scale
         case "tf_half_pixel_for_nn":
             return (place + 0.5) / scale
         case "tf_crop_and_resize":
             start, end = roi
-            if int(wanted) == 1:
+            if int(new_size) == 1:
                 return (end - start) * (size - 1) / 2
-            return start * (size - 1) + place * (end - start) * (size - 1) / (int(wanted) - 1)
+            return start * (size - 1) + place * (end - start) * (size - 1) / (int(new_size) - 1)
     raise unsupported("attribute", f"coordinate_transformation_mode {mode!r}")
 
 
@@ -74,15 +72,15 @@ def cubic_weight(distance: float, a: float) -> float:
 
 
 def resize_matrix(
-    size: int, wanted: float, scale: float, roi: tuple[float, float], *, mode: str, nearest_mode: str,
-    coordinates: str, cubic_a: float, exclude_outside: int, extrapolation: float, antialias: int,
+    size: int, new_size: float, scale: float, roi: tuple[float, float], *, mode: str, nearest_mode: str,
+    coordinates: str, cubic_a: float, exclude_outside: int, antialias: int,
 ) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:  # fmt: skip
     """The weights of the elements of an axis in those of the resized one, and which of these are extrapolated."""
-    count = int(wanted)
+    count = int(new_size)
     check_table_size(count, max(size, COST))
     matrix, is_outside = np.zeros((count, size)), np.zeros(count, bool)
     for place in range(count):
-        position = source_position(coordinates, place, scale, size, wanted, roi)
+        position = source_position(coordinates, place, scale, size, new_size, roi)
         if coordinates == "tf_crop_and_resize" and not 0 <= position <= size - 1:
             is_outside[place] = True
             continue
@@ -111,7 +109,7 @@ def fit_sizes(
     """The factors by which all axes are resized, and their sizes then, for the sizes that some axes shall get. Unless
     the policy is "stretch", all these have the same factor, the smallest or the largest."""
     require(all(shape[axis] for axis in resized_axes), "Resize gives no size to an axis without elements")
-    factors, wanted = [1.0] * len(shape), [float(size) for size in shape]
+    factors, new_sizes = [1.0] * len(shape), [float(size) for size in shape]
     targets = dict(zip(resized_axes, sizes, strict=True))
     ratios = [targets[axis] / shape[axis] for axis in resized_axes]
     if policy != "stretch":
@@ -119,8 +117,8 @@ def fit_sizes(
         targets = {axis: math.floor(ratio * shape[axis] + 0.5) for axis in resized_axes}
         ratios = [ratio] * len(resized_axes)
     for axis, ratio in zip(resized_axes, ratios, strict=True):
-        factors[axis], wanted[axis] = ratio, float(targets[axis])
-    return factors, wanted
+        factors[axis], new_sizes[axis] = ratio, float(targets[axis])
+    return factors, new_sizes
 
 
 @operator("Resize", version=10, static=(1,))
@@ -144,11 +142,11 @@ def resize(
     require(mode in ("nearest", "linear", "cubic"), "mode is none of nearest, linear and cubic")
     resized_axes = list(range(rank)) if axes is None else [axis_position(axis, rank) for axis in axes]
     if has_sizes:
-        factors, wanted = fit_sizes(shape, resized_axes, integers(sizes), keep_aspect_ratio_policy)
+        factors, new_sizes = fit_sizes(shape, resized_axes, integers(sizes), keep_aspect_ratio_policy)
     else:
-        factors, wanted = [1.0] * rank, [float(size) for size in shape]
+        factors, new_sizes = [1.0] * rank, [float(size) for size in shape]
         for axis, factor in zip(resized_axes, np.asarray(scales, np.float64).reshape(-1), strict=True):
-            factors[axis], wanted[axis] = float(factor), float(factor) * shape[axis]
+            factors[axis], new_sizes[axis] = float(factor), float(factor) * shape[axis]
     parts = [0.0] * rank + [1.0] * rank
     if roi is not None and roi.size:
         bounds = [float(bound) for bound in roi.reshape(-1)]
@@ -160,14 +158,14 @@ def resize(
     for axis in resized_axes:
         if (
             factors[axis] == 1.0
-            and wanted[axis] == shape[axis]
+            and new_sizes[axis] == shape[axis]
             and coordinate_transformation_mode != "tf_crop_and_resize"
         ):
             continue
         matrix, is_outside = resize_matrix(
-            shape[axis], wanted[axis], factors[axis], (parts[axis], parts[axis + rank]), mode=mode,
+            shape[axis], new_sizes[axis], factors[axis], (parts[axis], parts[axis + rank]), mode=mode,
             nearest_mode=nearest_mode, coordinates=coordinate_transformation_mode, cubic_a=cubic_coeff_a,
-            exclude_outside=exclude_outside, extrapolation=extrapolation_value, antialias=antialias,
+            exclude_outside=exclude_outside, antialias=antialias,
         )  # fmt: skip
         if mode == "nearest":
             result = tl.take(result, matrix.argmax(axis=1), axis=axis)
@@ -193,8 +191,9 @@ def upsample_by_attribute(x: Any, *, scales: Any, mode: str = "nearest") -> Any:
 
 
 def elements_at(x: Any, places: Sequence[Any], *, clamped: bool) -> Any:
-    """The elements of spatial arrays, with the axes (N, C, *spatial), at places (N, P) along each spatial axis, which
-    are integers as floats: (N, C, P). Elements outside are 0, or those at the edge if `clamped`."""
+    """The elements of spatial arrays, of shape (N, C, *spatial), at positions of shape (N, P) along each spatial axis,
+    which are integers as floats; the result has shape (N, C, P). Elements outside are 0, or those at the edge if
+    `clamped`."""
     batch, channels, *sizes = known_sizes(x)
     flat: Any = None
     inside: Any = None
@@ -218,6 +217,7 @@ Taps = Callable[[Any], list[tuple[Any, Any]]]
 
 
 def keep_place(place: Any, size: int) -> Any:
+    """A place as it is: the map for padding that needs none."""
     return place
 
 
@@ -229,10 +229,12 @@ def linear_taps(place: Any) -> list[tuple[Any, Any]]:
 
 
 def nearest_taps(place: Any) -> list[tuple[Any, Any]]:
+    """The nearest element, with the weight 1."""
     return [(tl.round(place), tl.add(tl.multiply(place, 0.0), 1.0))]
 
 
 def cubic_taps(place: Any) -> list[tuple[Any, Any]]:
+    """The four elements around a place, and their weights by cubic convolution (Keys, 1981) with a = -0.75."""
     a, low = -0.75, tl.floor(place)
     fraction = tl.subtract(place, low)
 
@@ -316,7 +318,7 @@ def roi_align(
     x: Any, rois: Any, batch_indices: Any, *, mode: str = "avg", output_height: int = 1, output_width: int = 1,
     sampling_ratio: int = 0, spatial_scale: float = 1.0,
 ) -> Any:  # fmt: skip
-    return regions(x, rois, batch_indices, mode, (output_height, output_width), sampling_ratio, spatial_scale, 0.0)
+    return pool_regions(x, rois, batch_indices, mode, (output_height, output_width), sampling_ratio, spatial_scale, 0.0)
 
 
 @operator("RoiAlign", version=16)
@@ -325,10 +327,12 @@ def roi_align_with_offset(
     output_height: int = 1, output_width: int = 1, sampling_ratio: int = 0, spatial_scale: float = 1.0,
 ) -> Any:  # fmt: skip
     offset = 0.5 if coordinate_transformation_mode == "half_pixel" else 0.0
-    return regions(x, rois, batch_indices, mode, (output_height, output_width), sampling_ratio, spatial_scale, offset)
+    return pool_regions(
+        x, rois, batch_indices, mode, (output_height, output_width), sampling_ratio, spatial_scale, offset
+    )
 
 
-def regions(
+def pool_regions(
     x: Any, rois: Any, batch_indices: Any, mode: str, shape: tuple[int, int], ratio: int, scale: float, offset: float
 ) -> Any:
     """Each region of an image in a grid of cells: the mean of the points in a cell, or the largest of their terms."""

@@ -46,6 +46,7 @@ def gemm(
 
 
 def scale_by(x: Any, factor: float) -> Any:
+    """An array times a number, in its dtype."""
     return tl.multiply(x, scalar_like(factor, x))
 
 
@@ -86,7 +87,7 @@ def extents(kernel: Sequence[int], dilations: Sequence[int]) -> list[int]:
 
 def add_bias(sums: Any, bias: Any) -> Any:
     """Sums plus a number for each channel."""
-    return sums if bias is None else tl.add(sums, tl.reshape(bias, (-1, *[1] * (rank_of(sums) - 2))))
+    return sums if bias is None else tl.add(sums, per_channel(bias, rank_of(sums)))
 
 
 def kernel_sizes(weights: Any, kernel_shape: Any) -> tuple[int, ...]:
@@ -123,14 +124,14 @@ def conv_transpose(
     extent = extents(kernel_sizes(weights, kernel_shape), spacings)
     if output_shape is not None or auto_pad in ("SAME_UPPER", "SAME_LOWER"):
         sizes = known_sizes(x, range(2, 2 + axes))
-        wanted = (
+        output_sizes = (
             list(output_shape)[-axes:]
             if output_shape is not None
             else [n * s for n, s in zip(sizes, steps, strict=True)]
         )
         padding = []
         for k in range(axes):
-            total = (sizes[k] - 1) * steps[k] + extra[k] + extent[k] - wanted[k]
+            total = (sizes[k] - 1) * steps[k] + extra[k] + extent[k] - output_sizes[k]
             if total < 0:
                 extra[k], total = extra[k] - total, 0
             half = total // 2
@@ -247,8 +248,8 @@ def global_lp_pool(x: Any, *, p: float = 2) -> Any:
 def max_unpool(
     x: Any, indices: Any, output_shape: Any = None, *, kernel_shape: Any, pads: Any = None, strides: Any = None
 ) -> Any:
-    """The elements at the places that MaxPool found, and zeros elsewhere. The places count in the smallest array that
-    has these windows."""
+    """The elements at the indices that MaxPool returned, and zeros elsewhere. The indices are those of the smallest
+    array that has these windows."""
     axes = len(kernel_shape)
     steps, widths = strides or [1] * axes, pads or [0] * (2 * axes)
     sizes = known_sizes(x)
@@ -259,9 +260,9 @@ def max_unpool(
     result = tl.reshape(tl.scatter(zeros, tl.reshape(x, (-1,)), tl.reshape(indices, (-1,))), tuple(inferred))
     if output_shape is None:
         return result
-    wanted = integers(output_shape)
+    output_sizes = integers(output_shape)
     return tl.pad(
-        result, tuple((0, size - inferred_size) for size, inferred_size in zip(wanted, inferred, strict=True))
+        result, tuple((0, size - inferred_size) for size, inferred_size in zip(output_sizes, inferred, strict=True))
     )
 
 

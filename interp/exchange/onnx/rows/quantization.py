@@ -10,7 +10,7 @@ from ..interpreter import dtype_of_element
 from ..operators import operator, tl
 from ..storage import StorageArray, StorageType, carrier_of, cast_to_storage, storage_of, storage_type
 from .common import axis_position, dtype_of, rank_of, scalar_like, shape_of, to_dtype
-from .networks import add_bias, conv
+from .networks import add_bias, conv, per_channel
 
 
 def spread_parameter(parameter: Any, x: Any, axis: int, block_size: int) -> Any:
@@ -37,13 +37,13 @@ def quantize(numbers: Any, zero: Any, type_: DType | StorageType, saturate: int 
     before they are counted."""
     is_float = isinstance(type_, StorageType) and not type_.is_integer
     rounded = numbers if is_float else tl.round(numbers)
-    counted = rounded if zero is None else tl.add(rounded, tl.astype(carrier_of(zero), dtype_of(rounded)))
+    shifted = rounded if zero is None else tl.add(rounded, tl.astype(carrier_of(zero), dtype_of(rounded)))
     if isinstance(type_, DType):
-        return tl.astype(counted, type_)
+        return tl.astype(shifted, type_)
     if is_float:
-        return cast_to_storage(counted, type_, saturate=bool(saturate))
-    least, greatest = (scalar_like(bound, counted) for bound in type_.range)
-    return StorageArray(tl.astype(tl.minimum(tl.maximum(counted, least), greatest), type_.carrier), type_)
+        return cast_to_storage(shifted, type_, saturate=bool(saturate))
+    least, greatest = (scalar_like(bound, shifted) for bound in type_.range)
+    return StorageArray(tl.astype(tl.minimum(tl.maximum(shifted, least), greatest), type_.carrier), type_)
 
 
 def wide_scale(scale: Any) -> Any:
@@ -72,8 +72,8 @@ def dequantize_linear(
 ) -> Any:
     scale, values = wide_scale(scale), carrier_of(x)
     dtype = dtype_of_element(output_dtype) if output_dtype else dtype_of(scale)
-    counted = tl.astype(difference(x, spread_parameter(carrier_of(zero), values, axis, block_size)), dtype_of(scale))
-    return to_dtype(tl.multiply(counted, spread_parameter(scale, values, axis, block_size)), dtype)
+    shifted = tl.astype(difference(x, spread_parameter(carrier_of(zero), values, axis, block_size)), dtype_of(scale))
+    return to_dtype(tl.multiply(shifted, spread_parameter(scale, values, axis, block_size)), dtype)
 
 
 def difference(x: Any, zero: Any) -> Any:
@@ -116,10 +116,6 @@ def q_linear_mat_mul(
 
 @operator("ConvInteger")
 def conv_integer(x: Any, weights: Any, x_zero: Any = None, weight_zero: Any = None, **options: Any) -> Any:
-    return _conv_integer(x, weights, x_zero, weight_zero, options)
-
-
-def _conv_integer(x: Any, weights: Any, x_zero: Any, weight_zero: Any, options: dict[str, Any]) -> Any:
     kernel_zero = weight_zero
     if weight_zero is not None and shape_of(weight_zero) not in ((), (1,)):
         kernel_zero = tl.reshape(weight_zero, (-1, *[1] * (rank_of(weights) - 1)))
@@ -131,8 +127,8 @@ def q_linear_conv(
     x: Any, x_scale: Any, x_zero: Any, weights: Any, weight_scale: Any, weight_zero: Any, scale: Any, zero: Any,
     bias: Any = None, **options: Any,
 ) -> Any:  # fmt: skip
-    sums = add_bias(_conv_integer(x, weights, x_zero, weight_zero, options), bias)
+    sums = add_bias(conv_integer(x, weights, x_zero, weight_zero, **options), bias)
     factor = tl.divide(tl.multiply(x_scale, weight_scale), scale)
     if shape_of(factor) not in ((), (1,)):
-        factor = tl.reshape(factor, (-1, *[1] * (rank_of(x) - 2)))
+        factor = per_channel(factor, rank_of(x))
     return quantize(tl.multiply(tl.astype(sums, dtype_of(factor)), factor), zero, dtype_of(zero))

@@ -87,16 +87,18 @@ def run_directions(
 
 
 def clip_to(x: Any, limit: float | None) -> Any:
+    """An array clipped to [-limit, limit]."""
     return x if limit is None else tl.minimum(tl.maximum(x, -limit), limit)
 
 
-def halves(bias: Any, number: int, size: int) -> tuple[Any, Any]:
+def split_bias(bias: Any, number: int, size: int) -> tuple[Any, Any]:
     """The biases of the inputs and of the state, for a direction."""
     row = tl.index(bias, number)
     return tl.index(row, slice(0, size)), tl.index(row, slice(size, None))
 
 
-def gates(x: Any, count: int, hidden: int) -> list[Any]:
+def split_columns(x: Any, count: int, hidden: int) -> list[Any]:
+    """The parts for `count` gates along the last axis."""
     return [tl.index(x, (..., slice(k * hidden, (k + 1) * hidden))) for k in range(count)]
 
 
@@ -112,7 +114,7 @@ def rnn(
     def cell(products: Any, state: tuple[Any, ...], number: int) -> tuple[Any, ...]:
         total = tl.add(products, tl.matmul(state[0], tl.matrix_transpose(tl.index(recurrence, number))))
         if bias is not None:
-            total = tl.add(total, tl.add(*halves(bias, number, size)))
+            total = tl.add(total, tl.add(*split_bias(bias, number, size)))
         return (functions[number](clip_to(total, clip)),)
 
     return tuple(run_directions(x, weights, lengths, [start], size, cell, direction, layout))
@@ -129,10 +131,10 @@ def gru(
 
     def cell(products: Any, state: tuple[Any, ...], number: int) -> tuple[Any, ...]:
         (h,) = state
-        input_bias, state_bias = (None, None) if bias is None else halves(bias, number, 3 * size)
-        inputs = gates(products if input_bias is None else tl.add(products, input_bias), 3, size)
-        matrices = [tl.matrix_transpose(weights) for weights in row_gates(tl.index(recurrence, number), 3, size)]
-        biases = [None] * 3 if state_bias is None else gates(state_bias, 3, size)
+        input_bias, state_bias = (None, None) if bias is None else split_bias(bias, number, 3 * size)
+        inputs = split_columns(products if input_bias is None else tl.add(products, input_bias), 3, size)
+        matrices = [tl.matrix_transpose(weights) for weights in split_rows(tl.index(recurrence, number), 3, size)]
+        biases = [None] * 3 if state_bias is None else split_columns(state_bias, 3, size)
 
         def recurrent(k: int, operand: Any) -> Any:
             product = tl.matmul(operand, matrices[k])
@@ -148,7 +150,8 @@ def gru(
     return tuple(run_directions(x, weights, lengths, [start], size, cell, direction, layout))
 
 
-def row_gates(matrix: Any, count: int, hidden: int) -> list[Any]:
+def split_rows(matrix: Any, count: int, hidden: int) -> list[Any]:
+    """The parts for `count` gates along the first axis."""
     return [tl.index(matrix, slice(k * hidden, (k + 1) * hidden)) for k in range(count)]
 
 
@@ -166,17 +169,17 @@ def lstm(
         h, c = state
         total = tl.add(products, tl.matmul(h, tl.matrix_transpose(tl.index(recurrence, number))))
         if bias is not None:
-            total = tl.add(total, tl.add(*halves(bias, number, 4 * size)))
-        inputs, outputs, forgets, fresh = gates(total, 4, size)
-        peeps = None if peepholes is None else gates(tl.index(peepholes, number), 3, size)
+            total = tl.add(total, tl.add(*split_bias(bias, number, 4 * size)))
+        inputs, outputs, forgets, fresh = split_columns(total, 4, size)
+        peeps = None if peepholes is None else split_columns(tl.index(peepholes, number), 3, size)
         inner, middle, outer = functions[3 * number : 3 * number + 3]
 
         def gate(value: Any, k: int, memory: Any) -> Any:
             return inner(clip_to(value if peeps is None else tl.add(value, tl.multiply(peeps[k], memory)), clip))
 
-        entering = gate(inputs, 0, c)
-        forgetting = tl.subtract(1.0, entering) if input_forget else gate(forgets, 2, c)
-        memory = tl.add(tl.multiply(forgetting, c), tl.multiply(entering, middle(clip_to(fresh, clip))))
+        input_gate = gate(inputs, 0, c)
+        forget_gate = tl.subtract(1.0, input_gate) if input_forget else gate(forgets, 2, c)
+        memory = tl.add(tl.multiply(forget_gate, c), tl.multiply(input_gate, middle(clip_to(fresh, clip))))
         return tl.multiply(gate(outputs, 1, memory), outer(memory)), memory
 
     return tuple(run_directions(x, weights, lengths, [start, start_cell], size, cell, direction, layout))

@@ -230,7 +230,7 @@ def gather_elements(x: Any, indices: Any, *, axis: int = 0) -> Any:
 
 
 def element_places(indices: Any, axis: int) -> list[Any]:
-    """The indices, along each axis, of elements whose place along one axis `indices` has."""
+    """The indices along each axis of elements whose index along one axis is in `indices`."""
     sizes, rank = tl.shape(indices), rank_of(indices)
     places = []
     for dimension in range(rank):
@@ -414,6 +414,7 @@ def unique(x: Any, *, axis: int | None = None, sorted: int = 1) -> Any:
 
 
 def reshape_flat(x: Any) -> Any:
+    """The elements of an array as a vector."""
     return x if rank_of(x) == 1 else tl.reshape(x, (-1,))
 
 
@@ -465,7 +466,7 @@ def space_to_depth(x: Any, *, blocksize: int, mode: str = "DCR") -> Any:
 
 @operator("ReverseSequence")
 def reverse_sequence(x: Any, lengths: Any, *, batch_axis: int = 1, time_axis: int = 0) -> Any:
-    """The first elements along the time axis in reverse, as many as the batch says."""
+    """The first elements of each sequence along the time axis reversed, as many as `lengths` has for it."""
     rank, count = rank_of(x), tl.shape(x)[time_axis]
     times = tl.reshape(tl.arange(count), tuple(-1 if k == time_axis else 1 for k in range(rank)))
     ends = tl.reshape(to_dtype(lengths, tl.int64), tuple(-1 if k == batch_axis else 1 for k in range(rank)))

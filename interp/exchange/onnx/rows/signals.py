@@ -10,7 +10,7 @@ from ..operators import operator, tl, unsupported
 from .common import COST, axis_position, check_table_size, dtype_of, known_sizes, rank_of, shape_of, to_dtype
 
 
-def transform(real: Any, imaginary: Any, length: int, *, inverse: bool, count: int) -> tuple[Any, Any]:
+def fourier_transform(real: Any, imaginary: Any, length: int, *, inverse: bool, count: int) -> tuple[Any, Any]:
     """The first `count` elements of the Fourier transforms along the last axis; `imaginary` is None for zeros."""
     check_table_size(length, count)
     angles = 2 * np.pi * np.outer(np.arange(length), np.arange(count)) / length
@@ -49,7 +49,7 @@ def dft(x: Any, length: Any = None, axis: Any = None, *, inverse: int = 0, onesi
     elif total > size:
         parts = [tl.pad(part, (*[(0, 0)] * (rank_of(part) - 1), (0, total - size))) for part in parts]
     count = total // 2 + 1 if onesided and not inverse else total
-    real, imaginary = transform(
+    real, imaginary = fourier_transform(
         parts[0], parts[1] if len(parts) > 1 else None, total, inverse=bool(inverse), count=count
     )
     if inverse and onesided:
@@ -76,7 +76,9 @@ def stft(signal: Any, step: Any, window: Any = None, length: Any = None, *, ones
     for k in range(shape_of(source)[-1] or 1):
         frames = tl.windows(tl.index(source, (..., k)), (size,), strides=(int(step),))
         parts.append(frames if window is None else tl.multiply(frames, to_dtype(window, dtype_of(signal))))
-    real, imaginary = transform(parts[0], parts[1] if len(parts) > 1 else None, size, inverse=False, count=count)
+    real, imaginary = fourier_transform(
+        parts[0], parts[1] if len(parts) > 1 else None, size, inverse=False, count=count
+    )
     return tl.stack([real, imaginary], axis=-1)
 
 
