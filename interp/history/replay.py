@@ -348,13 +348,6 @@ def read_schedule(cursor: JsonCursor) -> Pick | None:
         cursor.refuse(f"one of {', '.join(_LOGGED_SCHEDULES)}")
 
 
-def recorded_result(event: Event) -> Value:
-    """The result of an effect, from the event of its firing; raises CallbackError if it trapped."""
-    if event.trap is not None or not event.outputs:
-        raise CallbackError(event.trap or "this effect did not happen")
-    return event.outputs[0][1]
-
-
 class ReplayWorld(CallbackReplayWorld):
     """A world in which callbacks return given results, after a check of their types."""
 

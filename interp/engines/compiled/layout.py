@@ -137,7 +137,7 @@ def is_recursive_group(members: tuple[FunctionPhase, ...]) -> bool:
     return len(members) > 1 or members[0].key in phase_callees(members[0].function)[members[0].number]
 
 
-def is_recursive(program: Program) -> bool:
+def has_recursion(program: Program) -> bool:
     """Whether any function can call itself."""
     return any(map(is_recursive_group, strongly_connected_components(program)))
 

@@ -57,7 +57,7 @@ from . import call_buffer, codegen, watchdog
 from .call_buffer import CallBuffer, CallLayout, call_layout
 from .emitter import GeneratedModule
 from .fusion import FusedChain
-from .layout import is_recursive
+from .layout import has_recursion
 from .support import has_effects, is_of_scalars, unsupported_program
 from .thread import (
     CALLER_STACK_BYTES,
@@ -150,7 +150,7 @@ def compile_uncached(program: Program) -> CompiledProgram:
         entry,
         call_layout(parameters, len(program.main.results), module.max_operands),
         is_of_scalars(program),
-        is_recursive(program),
+        has_recursion(program),
         has_effects(program),
     )
 

@@ -17,20 +17,16 @@ from pathlib import Path
 from types import BuiltinFunctionType, FunctionType, ModuleType
 from typing import Any
 
-import numpy as np
-
 from ....core.ops import scalar_kernels
 from ....core.ops.scalar_kernels import div, floor
 from ...image import image
 from ...image import opcodes as opcode
-from ...image.image import WordArray
-from ...image.opcodes import first_trapping_opcode
 from ..fast import layout, opcode_source
 from ..fast.load import inline_constants, int_enums
 from ..jit import kernels
 from ..jit.cache import load_module
 from . import wave_kernels
-from .device import describe_device, is_simulated, launch, numba_cuda, simulator_warnings_off
+from .device import describe_device, is_simulated, numba_cuda
 
 HEADER = """\
 from math import inf, nan
@@ -44,18 +40,6 @@ def k_wrapping_{name}(a, b):
 """
     for name, operator in (("add", "+"), ("sub", "-"), ("mul", "*"))
 )
-_TABLE = f"""\
-@cuda.jit
-def table(codes, casts, a, b, c, out, trapped):
-    for i in range(cuda.grid(1), out.size, cuda.gridsize(1)):
-        trapped[i] = 0
-        if codes[i] >= {first_trapping_opcode()} and traps(codes[i], a[i], b[i]):
-            trapped[i] = 1
-        else:
-            out[i] = compute(codes[i], a[i], b[i], c[i])
-            if casts[i]:
-                out[i] = cast(casts[i], out[i])
-"""
 _CALL = re.compile(r"\bk\.(\w+)")
 
 
@@ -76,28 +60,6 @@ def device_functions() -> dict[str, Any]:
         for name, function in kernels.callable_functions().items()
         if name in called_names
     }
-
-
-def evaluate_opcodes(
-    codes: WordArray, casts: WordArray, a: WordArray, b: WordArray, c: WordArray
-) -> tuple[WordArray, WordArray]:
-    """Apply opcode codes[i] to the words a[i], b[i] and c[i], and the cast casts[i] to the result.
-
-    Returns the results and the traps, int64 arrays of the length of `codes`: 1 for a trap, whose result is 0.
-    """
-    out, trapped = np.zeros(len(codes), np.int64), np.zeros(len(codes), np.int64)
-    with simulator_warnings_off():
-        # Each thread computes many words, since starting one in the simulator is slow.
-        launch(compile_table(), max(1, min(len(codes), 64)), codes, casts, a, b, c, out, trapped)
-    return out, trapped
-
-
-@cache
-def compile_table() -> Any:
-    """The kernel `table`, compiled: it evaluates opcodes on arrays of words."""
-    module = dict(device_functions())
-    exec(compile(text() + _TABLE, "<table>", "exec"), module)
-    return module["table"]
 
 
 def mod(x: float, y: float) -> float:

@@ -338,7 +338,7 @@ UFUNC_OPS = tuple(row.name for row in OPS.values() if row.float_loop is not None
 
 
 def symbol_name(name: str) -> str:
-    """The symbol of a C function in compiled code: a name unknown to LLVM."""
+    """The symbol, in compiled code, of a function of the C library or of a SharedLibrary: a name unknown to LLVM."""
     return f"tagloom_{name}"
 
 

@@ -19,13 +19,9 @@ from ....core.files import remove_stale_files, write_atomically
 from ..interrupt import interrupt_at_once
 from . import intrinsics
 from .cache import module_folder
+from .kernels import symbol_name
 from .memory import kernel
 from .native import load_object, native_path, pack_object, unpack_object
-
-
-def symbol_name(name: str) -> str:
-    """The symbol of a function of a library."""
-    return f"tagloom_{name}"
 
 
 class SharedLibrary:

@@ -22,8 +22,8 @@ from tagloom.core.graph.graph import Graph, NodeOutput
 from tagloom.core.graph.lower import lower
 from tagloom.core.tag import Site
 from tagloom.core.value import is_same_value
-from tagloom.core.world import CallbackError, CallbackReplayWorld, World
-from tagloom.interp.history.replay import recorded_result
+from tagloom.core.world import CallbackError, World
+from tagloom.interp.history.replay import ReplayWorld
 from tagloom.interp.records.documents import to_outcome_record
 from tagloom.interp.records.event_log import event_line
 
@@ -137,18 +137,19 @@ def test_other_results_of_a_callback_are_accepted(tmp_path: Path) -> None:
 def test_a_recorded_world_answers_from_events() -> None:
     """A world that knows the events gives the same events again, without a function, and prints nothing."""
     kept = tl.run_graph(CALLS, [3], keep="events", world=RecordingWorld())
-    results: list[Any] = []
     calls = [event for event in kept.events if event.is_firing and CALLS.nodes[event.token.node].op == "callback"]
-    world = CallbackReplayWorld(lambda: recorded_result(calls[len(results)]))
+    world = ReplayWorld()
     for event in calls:
         assert event.inputs is not None
+        result = event.outputs[0][1]
+        world.set_result(result, None)
         value = world.call("whatever", event.inputs, CALLS.nodes[event.token.node].outputs[0].type)
-        assert is_same_value(value, recorded_result(event))
-        results.append(value)
+        assert is_same_value(value, result)
     world.print("nothing")
     trapped = tl.run_graph(CALLS, [-1], keep="events", world=RecordingWorld()).trap_events[0]
+    world.set_result(None, trapped.trap)
     with pytest.raises(CallbackError, match="callback half raised ValueError: too little"):
-        recorded_result(trapped)
+        world.call("half", (), CALLS.nodes[trapped.token.node].outputs[0].type)
 
 
 @pytest.mark.inner(first=1)

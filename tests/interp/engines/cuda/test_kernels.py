@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterator, Sequence
+from functools import cache
 from random import Random
 from typing import Any, NamedTuple
 
@@ -14,15 +15,51 @@ from support.generators.edges import EDGES
 from support.observe.kernel_tables import ELEMENTARY, KernelSignature, same, signatures
 from tagloom.core.graph.graph import GraphNode, NodeOutput
 from tagloom.core.ops.op import build_kernel, trap_message
-from tagloom.interp.engines.cuda.device import is_simulated
-from tagloom.interp.engines.cuda.kernels import evaluate_opcodes
-from tagloom.interp.image.image import decode_word, encode_word
-from tagloom.interp.image.opcodes import FIRST_KERNEL, cast_code, opcode_of, scalar_kernels
+from tagloom.interp.engines.cuda.device import is_simulated, launch, simulator_warnings_off
+from tagloom.interp.engines.cuda.kernels import device_functions, text
+from tagloom.interp.image.image import WordArray, decode_word, encode_word
+from tagloom.interp.image.opcodes import FIRST_KERNEL, cast_code, first_trapping_opcode, opcode_of, scalar_kernels
 
 ROWS = 200
 """How many rows of operands an op has on each dtype: the simulator makes some 30,000 a second."""
 ULPS = 1
 """How far a graphics processor's elementary functions may be from the C library's."""
+
+
+_TABLE = f"""\
+@cuda.jit
+def table(codes, casts, a, b, c, out, trapped):
+    for i in range(cuda.grid(1), out.size, cuda.gridsize(1)):
+        trapped[i] = 0
+        if codes[i] >= {first_trapping_opcode()} and traps(codes[i], a[i], b[i]):
+            trapped[i] = 1
+        else:
+            out[i] = compute(codes[i], a[i], b[i], c[i])
+            if casts[i]:
+                out[i] = cast(casts[i], out[i])
+"""
+
+
+def evaluate_opcodes(
+    codes: WordArray, casts: WordArray, a: WordArray, b: WordArray, c: WordArray
+) -> tuple[WordArray, WordArray]:
+    """Apply opcode codes[i] to the words a[i], b[i] and c[i], and the cast casts[i] to the result.
+
+    Returns the results and the traps, int64 arrays of the length of `codes`: 1 for a trap, whose result is 0.
+    """
+    out, trapped = np.zeros(len(codes), np.int64), np.zeros(len(codes), np.int64)
+    with simulator_warnings_off():
+        # Each thread computes many words, since starting one in the simulator is slow.
+        launch(compile_table(), max(1, min(len(codes), 64)), codes, casts, a, b, c, out, trapped)
+    return out, trapped
+
+
+@cache
+def compile_table() -> Any:
+    """The kernel `table`, compiled: it evaluates opcodes on arrays of words."""
+    module = dict(device_functions())
+    exec(compile(text() + _TABLE, "<table>", "exec"), module)
+    return module["table"]
 
 
 class Firing(NamedTuple):
