@@ -275,6 +275,7 @@ MIN_ROOM = 8
 
 MAX_INT_KEYS = 16
 """The largest number of ints that are keys of dicts which a graph reads under computed ints."""
+
 _SINGLE = NumberLayout | ReferenceLayout | ArrayLayout
 """Layouts with one value, which columns hold directly; for other layouts they hold lists of values."""
 
@@ -349,6 +350,8 @@ class FollowPlan(NamedTuple):
 
     add_row: Callable[[int], None]
     """Adds the index of an object to the rows of the class."""
+    read_attributes: Callable[[Any], dict[Any, Any]]
+    """Reads the attributes of an object that is no list or dict."""
     dicts: list[dict[Any, Any]]
     """The attributes of the objects, or the dicts themselves."""
     references: Sequence[tuple[FieldKey, str, frozenset[type], bool, Callable[[int], None]]]
@@ -576,15 +579,14 @@ class ObjectTable:
             self.keys.setdefault(key.owner, []).append(key)
         objects, classes, indices, get = self.objects, self.classes, self.indices, dict.get
         plans: dict[type, FollowPlan] = {}
-        read_attributes, is_pool, last_owner, count = _get_dict, False, None, len(objects)
+        is_pool, last_owner, count = False, None, len(objects)
         for position, instance in enumerate(objects):  # a worklist: the loop appends to it
             owner = classes[position]
             if owner is not last_owner:
                 last_owner, is_pool = owner, issubclass(owner, Pool)
-                read_attributes = _attribute_reader(owner)
                 if owner not in plans:
                     plans[owner] = self._plan(owner)
-                add_row, dicts, references, nested_keys, _ = plans[owner]
+                add_row, read_attributes, dicts, references, nested_keys, _ = plans[owner]
             add_row(position)
             if is_pool and issubclass(owner, ListPool):
                 self._follow_list(instance, owner)
@@ -592,7 +594,7 @@ class ObjectTable:
                 continue
             attributes = instance if is_pool else read_attributes(instance)
             if owner in self._numbered_pools:
-                self._check_int_keys(instance, self.keys[owner])
+                self._check_int_keys(instance, owner)
             dicts.append(attributes)
             for key, name, target_classes, is_optional, add in references:
                 value = get(attributes, name, UNASSIGNED)
@@ -630,7 +632,8 @@ class ObjectTable:
                 references.append((key, key.name, layout.classes, layout.is_optional, self.columns[key].append))
             else:
                 (columns if isinstance(layout, NumberLayout | ArrayLayout) else nested_keys).append(key)
-        return FollowPlan(self.rows.setdefault(owner, []).append, [], references, nested_keys, columns)
+        add_row, read_attributes = self.rows.setdefault(owner, []).append, _attribute_reader(owner)
+        return FollowPlan(add_row, read_attributes, [], references, nested_keys, columns)
 
     def _encode_column(self, key: FieldKey, dicts: Sequence[dict[Any, Any]]) -> None:
         """Append the numbers or arrays that objects have under a key, by the dicts of their attributes; dict's own
@@ -677,7 +680,7 @@ class ObjectTable:
 
     def _namespaces(self, owner: type, plan: FollowPlan) -> Sequence[dict[Any, Any]]:
         """The dicts that objects of a class have themselves."""
-        if issubclass(owner, Pool) or _attribute_reader(owner) is _get_dict:
+        if issubclass(owner, Pool) or plan.read_attributes is _get_dict:
             return plan.dicts
         return [self.objects[row].__dict__ for row in self.rows[owner]] if has_dict(owner) else []
 
@@ -699,12 +702,12 @@ class ObjectTable:
                     raise LayoutMiss(str(place), "a dict of its own", "shared with other attributes or variables")
                 seen_ids.add(namespace)
 
-    def _check_int_keys(self, instance: dict[Any, Any], keys: Sequence[FieldKey]) -> None:
+    def _check_int_keys(self, instance: dict[Any, Any], pool: type[Pool]) -> None:
         """Raises LayoutMiss if a dict has an int as a key that is no field, or a key that may be equal to an int."""
-        names = {key.name for key in keys}
+        names = {key.name for key in self.keys.get(pool, ())}
         for name in instance:
             if type(name) is not str and (type(name) is not int or name not in names):
-                raise LayoutMiss(f"a key of the dict of {keys[0]}", "a string or an int of earlier calls", repr(name))
+                raise LayoutMiss(f"a key of {pool.place}", "a string or an int of earlier calls", repr(name))
 
     def _follow_list(self, instance: list[Any], owner: type) -> None:
         start = self.cells.get(owner, 0)

@@ -61,7 +61,7 @@ class ListPool(Pool):
 
 
 class DictPool(Pool):
-    """The dicts of one place. Their keys are strings, and each key is a field, as an attribute of an object is."""
+    """The dicts of one place. Each key, a string or an int, is a field, as an attribute of an object is."""
 
     python_class = dict
 

@@ -6,18 +6,16 @@ import ast
 from typing import Any
 
 from .heap import PlaceKey
-from .layouts import MISSING, ConstantLayout, NotSpeculable, StaticObject
+from .layouts import MISSING, ConstantLayout, StaticObject
 from .staging import StagedValue, Staging
 
 
 def _position(staging: Staging, static: StaticObject, index: StagedValue, node: ast.AST) -> PlaceKey:
-    """The place of an item. A computed index moves the list into the table, and generation restarts."""
+    """The place of an item. A computed index or key moves the list or dict into the table, and generation restarts."""
     value: Any = index.layout.value if isinstance(index.layout, ConstantLayout) else None
-    if static.owner is list and type(value) is not int:
+    if type(value) not in ((int,) if static.owner is list else (str, int)):
         staging.make_general(static)
-    if static.owner is not list:
-        if type(value) is not str:
-            raise NotSpeculable("a key of a dict other than a constant string has no graph")
+    if static.owner is dict:
         return PlaceKey(static, value)
     if not -static.size <= value < static.size:
         reason = "Python raises IndexError where it is not"
@@ -38,7 +36,7 @@ def write_item(staging: Staging, static: StaticObject, index: StagedValue, value
 
 def contains_key(staging: Staging, static: StaticObject, item: StagedValue) -> bool:
     """Whether a static dict has a key."""
-    is_key = isinstance(item.layout, ConstantLayout) and type(item.layout.value) is str
+    is_key = isinstance(item.layout, ConstantLayout) and type(item.layout.value) in (str, int)
     if static.owner is not dict or not is_key:
         staging.make_general(static)
     layout = staging.read_place(static, item.layout.value).layout  # type: ignore[union-attr]

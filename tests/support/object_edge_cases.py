@@ -1272,6 +1272,26 @@ def slots_that_are_not_assigned(speculate):
 
 
 @edge_case
+def slots_that_classes_hide(speculate):
+    class Base:
+        __slots__ = "value"
+
+    class Derived(Base):
+        __slots__ = ("value",)
+
+    @speculate
+    def add(item, n):
+        item.value += n
+        return item.value
+
+    items = Base(), Derived()
+    for number, item in enumerate(items):
+        Base.value.__set__(item, 10)
+        item.value = number
+    return add, [(items[k % 2], k) for k in range(10)]
+
+
+@edge_case
 def slot_with_two_names(speculate):
     class Cell:
         __slots__ = ("first",)
@@ -1433,6 +1453,15 @@ def int_keys_that_others_add(speculate):
             yield table, 9 if k == 6 or k > 8 else k % 3
 
     return has, calls()
+
+
+@edge_case
+def int_keys_of_empty_dicts(speculate):
+    @speculate
+    def find(table, k):
+        return k in table, table.get(k, 5)
+
+    return find, [({}, 1 + k % 2) for k in range(6)] + [({"a": 1}, 1), ({1: 2}, 1), ({1: 2}, 3), ({1: 2, 3: 4}, 3)]
 
 
 ALL = {**SCENARIOS, **EDGE_CASES, **PROGRAMS, **STATEFUL_PROGRAMS, **EVERYDAY_PROGRAMS}

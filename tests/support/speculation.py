@@ -5,8 +5,8 @@ from __future__ import annotations
 import contextlib
 import copy
 import io
-from collections.abc import Callable, Sequence
-from types import CellType, FunctionType
+from collections.abc import Callable, Iterator, Sequence
+from types import CellType, FunctionType, MemberDescriptorType
 from typing import Any
 from unittest.mock import patch
 
@@ -117,6 +117,15 @@ def run_calls(
     return seen
 
 
+def values_in_slots(value: Any) -> Iterator[tuple[str, Any]]:
+    """The values that an object has in slots, also private ones and those that a class hides, with their names."""
+    for base in type(value).__mro__:
+        for name, slot in sorted(base.__dict__.items()):
+            if type(slot) is MemberDescriptorType:
+                with contextlib.suppress(AttributeError, TypeError):  # not assigned, or of a class that has no slot here
+                    yield name, slot.__get__(value)
+
+
 def describe_state(*roots: Any) -> list[Any]:
     """All that can be reached from objects, class attributes, cells and arrays of NumPy included; classes and
     functions by name, so that two sides that do not share them are equal."""
@@ -137,9 +146,7 @@ def describe_state(*roots: Any) -> list[Any]:
             return [(name, value.__dict__[name]) for name in names] if "<locals>" in value.__qualname__ else []
         if isinstance(value, FunctionType):
             return [value.__closure__, value.__defaults__]
-        slots = sorted({name for base in type(value).__mro__ for name in base.__dict__.get("__slots__", ())})
-        in_slots = [(name, getattr(value, name)) for name in slots if hasattr(value, name)]
-        return [type(value), *in_slots, *(vars(value).items() if hasattr(value, "__dict__") else ())]
+        return [type(value), *values_in_slots(value), *(vars(value).items() if hasattr(value, "__dict__") else ())]
 
     def describe_one(value: Any) -> Any:
         if isinstance(value, SpeculativeFunction):

@@ -163,6 +163,25 @@ class Switched:
         return loss
 
 
+class Slotted:
+    """Attributes in slots, and variables in a dict under ints, one of which is negative."""
+
+    __slots__ = ("optimizer", "steps", "weights")
+
+    def __init__(self):
+        self.weights = {0: tl.Variable(weights(3, 5, 7)), -1: tl.Variable(weights(5, 2, 8))}
+        self.optimizer, self.steps = tl.optimizers.SGD(rate=0.05), {1: 0}
+
+    def step(self, x, y):
+        with tl.Tape() as tape:
+            difference = tl.tanh(x @ self.weights[0]) @ self.weights[-1] - y
+            loss = tl.mean(difference * difference)
+        variables = [self.weights[0], self.weights[-1]]
+        self.optimizer.apply(tape.gradient(loss, variables), variables)
+        self.steps[1] += 1
+        return loss
+
+
 def make_layered(name, **options):
     """A function that makes a layered model with this optimizer."""
     return lambda: Layered(getattr(tl.optimizers, name)(**options))
@@ -172,6 +191,7 @@ MODELS = {
     "perceptron": Perceptron,
     "switched": Switched,
     "functional": Functional,
+    "slotted": Slotted,
     "adam": Layered,
     "sgd": make_layered("SGD", rate=0.05),
     "momentum": make_layered("Momentum", rate=0.02, nesterov=True),

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import tagloom as tl
 from support import trained_models
+from support.speculation import values_in_slots
 from support.trained_models import MODELS, batch
 from support.twins.broken_twin import broken
 from support.twins.training_twins import TWINS
@@ -24,9 +25,10 @@ def numbers(value: Any) -> Any:
         return {key: numbers(each) for key, each in value.items()}
     if isinstance(value, list):
         return [numbers(each) for each in value]
-    if not hasattr(value, "__dict__"):
+    attributes = {**dict(values_in_slots(value)), **getattr(value, "__dict__", {})}
+    if not attributes:
         return value
-    return {key: numbers(each) for key, each in vars(value).items() if key != "_names"}  # numbers of creation
+    return {key: numbers(each) for key, each in attributes.items() if key != "_names"}  # numbers of creation
 
 
 def leaves(state: Any, path: str = "") -> dict[str, Any]:
