@@ -1,6 +1,6 @@
 """The memory of tensors while a program is traced. PyTorch's tensors share memory with their views, and operators
 change them in place; values of tagloom never change. A storage holds the current value of a tensor, a view computes its
-own from that, and what is written to a view is written back to the storage."""
+own from that, and a write to a view is a write of the whole tensor to the storage."""
 
 from __future__ import annotations
 
@@ -62,8 +62,8 @@ def reshape_copies(source: TensorMeta, result: TensorMeta) -> bool | None:
 
 
 MAX_VIEWS = 100
-"""The most views of which each is one of that before."""
-MAX_PLACES = 2**26
+"""The maximal nesting of views of views."""
+MAX_VIEW_ELEMENTS = 2**26
 """The most elements of a tensor that is changed through a view."""
 
 
@@ -95,7 +95,7 @@ class TensorStorage:
 
 
 class TensorView:
-    """A view of another tensor: `compute` is its value, from that of the other one."""
+    """A view of another tensor: `compute` is the function from the value of that tensor to its own value."""
 
     def __init__(self, base: TensorStorage | TensorView, compute: Callable[[Any], Any], value: Any) -> None:
         self.base, self.compute, self.value = base, compute, value
@@ -113,53 +113,56 @@ class TensorView:
         return self.value
 
     def write(self, value: Any) -> None:
-        """Replace the elements of the other tensor at the places that this view shows."""
+        """Replace the elements of the base that this view shows."""
         base = self.base.read()
         self.base.write(insert_view(base, value, self.compute))
         self.value, self.version = value, self.root.version
 
 
 def insert_view(base: Any, value: Any, compute: Callable[[Any], Any]) -> Any:
-    """An array whose view by `compute` is `value`, and whose other elements are those of `base`. The places of the view
-    are those of the numbers that it shows of an array of numbers."""
+    """An array whose view by `compute` is `value`, and whose other elements are those of `base`. Raises Unsupported for
+    sizes that only the run knows, and for more than MAX_VIEW_ELEMENTS elements.
+
+    A view of an array of consecutive numbers shows which elements, counted in the flat array, the view has.
+    """
     shape = shape_of(base)
     if None in shape:
         raise unsupported("shape", "a view of a tensor whose sizes only the run knows is changed in place")
     sizes = tuple(size or 0 for size in shape)
-    if math.prod(sizes) > MAX_PLACES:
+    if math.prod(sizes) > MAX_VIEW_ELEMENTS:
         message = "a view of a tensor with so many elements is changed in place"
-        raise unsupported("limit", message, required=f"at most {MAX_PLACES:,} elements", got=sizes)
+        raise unsupported("limit", message, required=f"at most {MAX_VIEW_ELEMENTS:,} elements", got=sizes)
     numbers = np.arange(math.prod(sizes)).reshape(sizes)
     with suspend_tracing():
-        places = np.asarray(compute(numbers))
-    flat_places = places.reshape(-1)
-    if places.size == numbers.size and np.array_equal(np.sort(flat_places), numbers.reshape(-1)):
-        if np.array_equal(flat_places, numbers.reshape(-1)):
-            return value if places.shape == sizes else tl.reshape(value, sizes)
-        order = np.argsort(flat_places).reshape(sizes)
+        positions = np.asarray(compute(numbers))
+    flat_positions = positions.reshape(-1)
+    if positions.size == numbers.size and np.array_equal(np.sort(flat_positions), numbers.reshape(-1)):
+        if np.array_equal(flat_positions, numbers.reshape(-1)):
+            return value if positions.shape == sizes else tl.reshape(value, sizes)
+        order = np.argsort(flat_positions).reshape(sizes)
         return tl.take(tl.reshape(value, (-1,)), order, axis=0)
-    key = slice_of(places, sizes)
+    key = slice_of(positions, sizes)
     if key is not None:
         return tl.scatter_index(base, value, key)
-    flat = tl.scatter(tl.reshape(base, (-1,)), tl.reshape(value, (-1,)), flat_places)
+    flat = tl.scatter(tl.reshape(base, (-1,)), tl.reshape(value, (-1,)), flat_positions)
     return tl.reshape(flat, sizes)
 
 
-def slice_of(places: np.ndarray[Any, Any], sizes: tuple[int, ...]) -> tuple[Any, ...] | None:
-    """The key of Python that selects these places of an array, if there is one with integers and slices of step 1 whose
-    result has the shape of the places."""
-    if places.size == 0:
+def slice_of(positions: np.ndarray[Any, Any], sizes: tuple[int, ...]) -> tuple[Any, ...] | None:
+    """The key of Python that selects the elements at these flat positions of an array, if there is one with integers
+    and slices of step 1 whose result has the shape of the positions."""
+    if positions.size == 0:
         return None
-    grid = np.unravel_index(places.reshape(-1), sizes)
+    grid = np.unravel_index(positions.reshape(-1), sizes)
     key: list[Any] = []
     shape: list[int] = []
     for axis, numbers in enumerate(grid):
         first, last = int(numbers.min()), int(numbers.max())
-        missing = len(sizes) - axis - (places.ndim - len(shape))
+        missing = len(sizes) - axis - (positions.ndim - len(shape))
         if first == last and missing > 0:
             key.append(first)
         else:
             key.append(slice(first, last + 1))
             shape.append(last + 1 - first)
     everything = np.arange(math.prod(sizes)).reshape(sizes)[tuple(key)]
-    return tuple(key) if np.array_equal(everything, places) else None
+    return tuple(key) if np.array_equal(everything, positions) else None

@@ -31,10 +31,14 @@ def front_indexed_axes(x: Any, indices: list[Any]) -> tuple[list[int], list[Any]
     the result."""
     entries = split_masks(indices)
     entries += [None] * (rank_of(x) - len(entries))
-    places = [axis for axis, entry in enumerate(entries) if entry is not None]
+    positions = [axis for axis, entry in enumerate(entries) if entry is not None]
     others = [axis for axis, entry in enumerate(entries) if entry is None]
-    is_adjacent = places == list(range(places[0], places[0] + len(places))) if places else True
-    return [*places, *others], [entries[axis] for axis in places], places[0] if places and is_adjacent else 0
+    is_adjacent = positions == list(range(positions[0], positions[0] + len(positions))) if positions else True
+    return (
+        [*positions, *others],
+        [entries[axis] for axis in positions],
+        positions[0] if positions and is_adjacent else 0,
+    )
 
 
 @row("index", "_unsafe_index")
@@ -117,11 +121,11 @@ def take_along_dim(self: Any, indices: Any, dim: int | None = None) -> Any:
     axis, rank = axis_position(dim, rank_of(self)), rank_of(self)
     sizes = [tuple(1 if k == axis else size for k, size in enumerate(tl.shape(each))) for each in (self, indices)]
     common = tl.broadcast_shapes(*sizes)
-    x, places = (
+    x, positions = (
         tl.broadcast_to(each, tuple(tl.shape(each)[axis] if k == axis else common[k] for k in range(rank)))
         for each in (self, indices)
     )
-    return tl.take_along_axis(x, places, axis=axis)
+    return tl.take_along_axis(x, positions, axis=axis)
 
 
 def axis_scatter_operands(x: Any, dim: int, index: Any, updates: Any) -> tuple[Any, list[Any]]:
@@ -130,14 +134,14 @@ def axis_scatter_operands(x: Any, dim: int, index: Any, updates: Any) -> tuple[A
     sizes = known_sizes(index)
     check_room(*sizes)
     grid = np.indices(sizes)
-    places: list[Any] = [grid[k].reshape(-1) for k in range(len(sizes))]
-    places[axis] = reshape(index, (-1,))
+    positions: list[Any] = [grid[k].reshape(-1) for k in range(len(sizes))]
+    positions[axis] = reshape(index, (-1,))
     if rank_of(updates):
         updates = tl.index(updates, tuple(slice(0, size) for size in sizes))
         updates = reshape(updates, (-1,))
     else:
         updates = tl.broadcast_to(updates, (math.prod(sizes),))
-    return updates, places
+    return updates, positions
 
 
 REDUCTIONS = {"add": "scatter_add", "sum": "scatter_add", "multiply": "scatter_mul", "prod": "scatter_mul",
@@ -153,8 +157,8 @@ def scatter(self: Any, dim: int, index: Any, src: Any = None, value: Any = None,
     if rank_of(self) == 0:
         vector = reshape(self, (1,))
         return reshape(function(vector, reshape(updates, (-1,)), reshape(index, (-1,))), ())
-    flat, places = axis_scatter_operands(self, dim, index, updates)
-    return function(self, flat, *places)
+    flat, positions = axis_scatter_operands(self, dim, index, updates)
+    return function(self, flat, *positions)
 
 
 @row("scatter_add")
@@ -165,17 +169,17 @@ def scatter_add(self: Any, dim: int, index: Any, src: Any) -> Any:
 @row("scatter_reduce")
 def scatter_reduce(self: Any, dim: int, index: Any, src: Any, reduce: str, *, include_self: bool = True) -> Any:
     dtype = dtype_of(self)
-    flat, places = axis_scatter_operands(self, dim, index, to_dtype(src, dtype))
+    flat, positions = axis_scatter_operands(self, dim, index, to_dtype(src, dtype))
     base = self
-    count = tl.scatter_add(tl.zeros_like(base), tl.ones_like(flat), *places)
+    count = tl.scatter_add(tl.zeros_like(base), tl.ones_like(flat), *positions)
     if not include_self:
         lowest, highest = (-math.inf, math.inf) if dtype.kind == "f" else dtype.range
         start = {"sum": 0, "mean": 0, "prod": 1, "amax": lowest, "amin": highest}[reduce]
         base = tl.where(tl.greater(count, scalar_like(0, count)), to_dtype(start, dtype), base)
     if reduce != "mean":
         require(reduce in REDUCTIONS, "scatter_reduce reduces by sum, prod, mean, amax or amin")
-        return getattr(tl, REDUCTIONS[reduce])(base, flat, *places)
-    sums = tl.scatter_add(base, flat, *places)
+        return getattr(tl, REDUCTIONS[reduce])(base, flat, *positions)
+    sums = tl.scatter_add(base, flat, *positions)
     one = scalar_like(1, count)
     divisor = tl.add(count, one) if include_self else tl.maximum(count, one)
     return tl.divide(sums, divisor) if dtype.kind == "f" else tl.floor_divide(sums, divisor)
@@ -223,8 +227,8 @@ def masked_scatter(self: Any, mask: Any, source: Any) -> Any:
         require(tl.logical_not(tl.any(where)), "masked_scatter needs an element for each place")
         return self
     numbers = tl.cumulative_sum(tl.astype(reshape(where, (-1,)), tl.int64), axis=0)
-    places = tl.maximum(tl.subtract(numbers, np.int64(1)), np.int64(0))
-    values = reshape(tl.take(reshape(source, (-1,)), places, axis=0), tl.shape(self))
+    positions = tl.maximum(tl.subtract(numbers, np.int64(1)), np.int64(0))
+    values = reshape(tl.take(reshape(source, (-1,)), positions, axis=0), tl.shape(self))
     return tl.where(where, values, self)
 
 
@@ -271,17 +275,17 @@ def searchsorted(
         raise unsupported("shape", "a search in several sequences, or in one that is not sorted")
     side = side or ("right" if right else "left")
     values = to_dtype(self, dtype_of(sorted_sequence))
-    places = tl.searchsorted(sorted_sequence, reshape(values, (-1,)), side=side)
+    positions = tl.searchsorted(sorted_sequence, reshape(values, (-1,)), side=side)
     shape = tl.shape(values)
-    return to_dtype(reshape(places, shape), tl.int32 if out_int32 else tl.int64)
+    return to_dtype(reshape(positions, shape), tl.int32 if out_int32 else tl.int64)
 
 
 @row("topk")
 def topk(self: Any, k: int, dim: int = -1, largest: bool = True, sorted: bool = True) -> Any:
     axis = axis_position(dim, rank_of(self))
     order = tl.argsort(self, axis=axis, descending=largest)
-    places = part(order, axis, slice(0, k))
-    return tl.take_along_axis(self, places, axis=axis), places
+    positions = part(order, axis, slice(0, k))
+    return tl.take_along_axis(self, positions, axis=axis), positions
 
 
 @row("sort")

@@ -236,9 +236,9 @@ def nearest(x: Any, output_size: Any, scales: Any) -> Any:
     check_room(*sizes)
     for axis, (size, new_size) in enumerate(zip(known_sizes(x, range(2, rank_of(x))), sizes, strict=True)):
         step = np.float32(1 / scales[axis]) if scales and scales[axis] else np.float32(size / new_size)
-        places = np.minimum(np.floor(np.arange(new_size, dtype=np.float32) * step).astype(np.int64), size - 1)
-        if not np.array_equal(places, np.arange(size)):
-            x = tl.take(x, places, axis=2 + axis)
+        positions = np.minimum(np.floor(np.arange(new_size, dtype=np.float32) * step).astype(np.int64), size - 1)
+        if not np.array_equal(positions, np.arange(size)):
+            x = tl.take(x, positions, axis=2 + axis)
     return x
 
 
@@ -246,12 +246,12 @@ def linear_neighbours(size: int, new_size: int, align_corners: bool, scale: floa
     """For each new element of an axis, the indices of the elements before and after it, and its distance from the
     first, from 0 to 1."""
     if align_corners:
-        places = np.arange(new_size) * ((size - 1) / (new_size - 1) if new_size > 1 else 0.0)
+        positions = np.arange(new_size) * ((size - 1) / (new_size - 1) if new_size > 1 else 0.0)
     else:
         step = 1 / scale if scale else size / new_size
-        places = np.maximum((np.arange(new_size) + 0.5) * step - 0.5, 0)
-    lower = np.minimum(np.floor(places).astype(np.int64), size - 1)
-    return lower, np.minimum(lower + 1, size - 1), np.clip(places - lower, 0, 1)
+        positions = np.maximum((np.arange(new_size) + 0.5) * step - 0.5, 0)
+    lower = np.minimum(np.floor(positions).astype(np.int64), size - 1)
+    return lower, np.minimum(lower + 1, size - 1), np.clip(positions - lower, 0, 1)
 
 
 def interpolate(x: Any, output_size: Any, scales: Any, align_corners: bool) -> Any:
@@ -263,7 +263,10 @@ def interpolate(x: Any, output_size: Any, scales: Any, align_corners: bool) -> A
         fractions = fractions.reshape(-1, *[1] * (rank_of(x) - 3 - axis))
         parts = ((lower, 1 - fractions), (upper, fractions))
         x = tl.add(
-            *(tl.multiply(tl.take(x, places, axis=2 + axis), scalar_like(weights, x)) for places, weights in parts)
+            *(
+                tl.multiply(tl.take(x, positions, axis=2 + axis), scalar_like(weights, x))
+                for positions, weights in parts
+            )
         )
     return x
 

@@ -214,7 +214,7 @@ def attention(
     query: Any, key: Any, value: Any, attn_mask: Any = None, dropout_p: float = 0.0, is_causal: bool = False, *,
     scale: float | None = None, enable_gqa: bool = False,
 ) -> Any:  # fmt: skip
-    """A mask is of bools, or of numbers that are added to the scores. A row without allowed places gives zeros."""
+    """A mask is of bools, or of numbers that are added to the scores. A row without allowed positions gives zeros."""
     if dropout_p:
         raise unsupported("attribute", "attention with dropout", hint="call model.eval() before the export")
     if enable_gqa:
@@ -225,8 +225,8 @@ def attention(
     scores = tl.matmul(tl.multiply(query, factor), tl.matrix_transpose(key))
     allowed = None
     if is_causal:
-        places, others = tl.shape(scores)[-2:]
-        allowed = tl.greater_equal(tl.expand_dims(tl.arange(places), axis=1), tl.arange(others))
+        positions, others = tl.shape(scores)[-2:]
+        allowed = tl.greater_equal(tl.expand_dims(tl.arange(positions), axis=1), tl.arange(others))
     elif attn_mask is not None and dtype_of(attn_mask).kind == "b":
         allowed = attn_mask
     elif attn_mask is not None:

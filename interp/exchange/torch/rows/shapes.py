@@ -264,8 +264,8 @@ def diagonal_of(self: Any, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Any
     check_room(count)
     numbers = np.arange(count)
     flat = reshape(matrices, (*tl.shape(matrices)[:-2], rows * columns))
-    places = (numbers - min(offset, 0)) * columns + numbers + max(offset, 0)
-    return tl.take(flat, places, axis=rank - 2)
+    positions = (numbers - min(offset, 0)) * columns + numbers + max(offset, 0)
+    return tl.take(flat, positions, axis=rank - 2)
 
 
 @row("diag_embed")
@@ -276,8 +276,8 @@ def diag_embed(self: Any, offset: int = 0, dim1: int = -2, dim2: int = -1) -> An
     size = count + abs(offset)
     check_room(size, size)
     is_diagonal = np.eye(size, size, offset, dtype=bool)
-    places = np.clip(np.arange(size) - max(offset, 0), 0, max(count - 1, 0))
-    spread = tl.take(self, places, axis=rank - 2) if count else tl.broadcast_to(scalar_like(0, self), (size,))
+    positions = np.clip(np.arange(size) - max(offset, 0), 0, max(count - 1, 0))
+    spread = tl.take(self, positions, axis=rank - 2) if count else tl.broadcast_to(scalar_like(0, self), (size,))
     matrices = tl.where(is_diagonal, tl.expand_dims(spread, axis=rank - 2), scalar_like(0, self))
     return tl.moveaxis(matrices, (-2, -1), (first, second))
 
@@ -306,10 +306,10 @@ def strided_copies(source: TensorMeta, result: TensorMeta) -> bool:
 def as_strided(self: Any, size: list[int], stride: list[int], storage_offset: int | None = None) -> Any:
     """The elements of an array whose elements lie one after the other."""
     check_room(*size)
-    places = np.asarray(storage_offset or 0)
+    positions = np.asarray(storage_offset or 0)
     for count, width in zip(size, stride, strict=True):
-        places = places[..., None] + np.arange(count) * width
-    return tl.take(reshape(self, (-1,)), places, axis=0)
+        positions = positions[..., None] + np.arange(count) * width
+    return tl.take(reshape(self, (-1,)), positions, axis=0)
 
 
 # Joins and repetitions

@@ -379,7 +379,7 @@ def test_limits_of_views(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(tl.TagloomError, match="views of views"):
         for _ in range(storage.MAX_VIEWS + 1):
             memory = TensorView(memory, lambda x: x, memory.value)
-    monkeypatch.setattr(storage, "MAX_PLACES", 11)
+    monkeypatch.setattr(storage, "MAX_VIEW_ELEMENTS", 11)
     with pytest.raises(tl.TagloomError, match="so many elements"):
         storage.insert_view(np.zeros((3, 4)), np.zeros(4), lambda x: x[0])
 
