@@ -65,7 +65,7 @@ class NeedsConstant(Exception):
 class NodeCall:
     """A node under evaluation, for rows that need more than operands and attributes."""
 
-    importer: ModelInterpreter
+    interpreter: ModelInterpreter
     node: onnx.NodeProto
     version: int
 
@@ -309,7 +309,7 @@ class Body:
     """A graph that is an attribute. A call with the values of its inputs returns its results. It sees the values around
     it."""
 
-    importer: ModelInterpreter
+    interpreter: ModelInterpreter
     graph: onnx.GraphProto
     environment: Environment
     opsets: Mapping[str, int]
@@ -317,7 +317,7 @@ class Body:
     def __call__(self, *inputs: Any) -> list[Any]:
         names = [parameter.name for parameter in self.graph.input]
         environment = self.environment.new_child(dict(zip(names, inputs, strict=True)))
-        return self.importer.evaluate_graph(self.graph, environment, self.opsets)
+        return self.interpreter.evaluate_graph(self.graph, environment, self.opsets)
 
     def key(self, inputs: Sequence[Any]) -> tuple[Any, ...]:
         """A key that determines the forms of the results: the graph, and the forms of its inputs and of the surrounding
@@ -337,10 +337,10 @@ class Body:
         node = producers.get(current)
         if node is None or node.op_type != "Constant" or node.attribute[0].name != "value":
             return any(
-                initializer.name == current and bool(np.all(self.importer.constant(initializer)))
+                initializer.name == current and bool(np.all(self.interpreter.constant(initializer)))
                 for initializer in self.graph.initializer
             )
-        return bool(np.all(self.importer.constant(node.attribute[0].t)))
+        return bool(np.all(self.interpreter.constant(node.attribute[0].t)))
 
 
 def value_key(value: Any) -> Any:

@@ -96,7 +96,7 @@ def form_of(value: Any) -> ValueForm:
 def trace_forms(body: Body, *inputs: Any) -> list[ValueForm]:
     """The forms of the results of a graph for inputs without constants. The graph is traced into a region that is
     dropped, once for each combination of forms of inputs and surrounding values, since graphs nest."""
-    forms, key = body.importer.result_forms, body.key(inputs)
+    forms, key = body.interpreter.result_forms, body.key(inputs)
     if key not in forms:
         region = current_region()
         assert region is not None, "graphs are evaluated in a trace"
@@ -311,7 +311,7 @@ def sequence_map(sequence: Any, *others: Any, body: Body, call: NodeCall) -> Any
     if any(isinstance(operand, PackedSequence) for operand in operands):
         function = find_body(call.node, list(map(type_proto, operands)), call.version)
         assert function is not None, "SequenceMap has a body"
-        return tuple(call.importer.evaluate_function(function, operands, {"body": body}, call.node))
+        return tuple(call.interpreter.evaluate_function(function, operands, {"body": body}, call.node))
     rows = []
     for k in range(len(sequence.items)):
         rows.append(body(*(operand.items[k] if isinstance(operand, ItemSequence) else operand for operand in operands)))
