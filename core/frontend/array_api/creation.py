@@ -227,7 +227,7 @@ def iota(count: Any) -> Any:
     if type(count) is int:
         return number_range([0, count, 1])
     numbers = apply("arange", 0, count, 1)
-    return apply("reshape", numbers, count, shape=(None,)) if isinstance(count, Symbol) else numbers
+    return apply("broadcast_to", numbers, count, shape=(None,)) if isinstance(count, Symbol) else numbers
 
 
 def range_size(bounds: list[Any]) -> int:

@@ -16,11 +16,12 @@ import numpy as np
 from ... import dtypes
 from ...dtypes import DType
 from ...errors import Invalid
+from ..array_api.creation import iota
 from ..trace.captures import read_variable
 from ..trace.numbers import DTYPES, number_kind
 from ..trace.source_location import user_location
 from ..trace.stacked_items import has_stacked_items
-from ..trace.symbol import ARRAY_METHODS, Symbol, array_namespace, describe_call
+from ..trace.symbol import ARRAY_METHODS, METHOD_HINTS, Symbol, array_namespace, describe_call
 from . import library
 from .convert import convert
 from .ranges import SymbolicRange
@@ -207,10 +208,14 @@ def _select(condition: Any, x: Any, y: Any, /) -> Any:
 
 
 def _clip(a: Any, a_min: Any, a_max: Any) -> Any:
-    operand, low, high = _promote(a, a_min, a_max)
-    if _rank(low) or _rank(high) or operand.dtype.kind not in "if":
+    bounds = {"maximum": a_min, "minimum": a_max}
+    names = [name for name, bound in bounds.items() if bound is not None]
+    operand, *values = _promote(a, *(bounds[name] for name in names))
+    if not names or any(map(_rank, values)) or operand.dtype.kind not in "if":
         raise _NoCounterpart
-    return array_namespace().minimum(array_namespace().maximum(operand, low), high)
+    for name, value in zip(names, values, strict=True):
+        operand = getattr(array_namespace(), name)(operand, value)
+    return operand
 
 
 def _round(a: Any, decimals: Any = 0) -> Any:
@@ -342,8 +347,8 @@ def _append_items(arr: Any, values: Any, axis: Any = None) -> Any:
 
 
 def _join_columns(tup: Any) -> Any:
-    parts = _parts(tup)
-    return _concatenate(parts, axis=0 if max(map(_rank, parts)) <= 1 else 1)
+    parts = [part if _rank(part) else _ravel(part) for part in _parts(tup)]
+    return _concatenate(parts, axis=0 if _rank(parts[0]) == 1 else 1)
 
 
 def _join_rows(tup: Any) -> Any:
@@ -379,12 +384,11 @@ def _diff(a: Any, n: Any = 1, axis: Any = -1) -> Any:
 
 
 def _median(a: Any) -> Any:
-    """The mean of the two items in the middle of all; NaN where an item is NaN."""
+    """The mean of the one or two items in the middle of all; NaN where an item is NaN, or where there is none."""
     items, namespace = array_namespace().sort(_ravel(_to_real(a))), array_namespace()
     count = items.shape[0]
-    low, high = (namespace.take(items, position, axis=0) for position in ((count - 1) // 2, count // 2))
-    middle = namespace.where(count % 2 == 1, low, (low + high) / 2)
-    return namespace.where(namespace.isnan(items[-1]), items[-1], middle)
+    middle = namespace.mean(items[(count - 1) // 2 : count // 2 + 1])
+    return namespace.where(namespace.any(namespace.isnan(items)), np.nan, middle)
 
 
 def _trapezoid(y: Any, x: Any = None, dx: Any = 1.0) -> Any:
@@ -472,7 +476,7 @@ def _linspace(start: Any, stop: Any, num: Any = 50, endpoint: Any = True) -> Any
     if any(number_kind(bound) is None for bound in bounds) or number_kind(count) != "i" or type(endpoint) is not bool:
         raise _NoCounterpart
     low, high = (_cast(bound, float) for bound in bounds)
-    positions = namespace.arange(count)
+    positions = iota(count)
     numbers = namespace.astype(positions, dtypes.float64)
     divisor = namespace.astype(namespace.maximum(count - endpoint, 1), dtypes.float64)
     delta = high - low
@@ -610,8 +614,17 @@ def _as_dtype(a: Any, /, dtype: Any) -> Any:
     return array_namespace().astype(a, dtype) if isinstance(dtype, DType) else _cast(a, dtype)
 
 
+def _to_python(a: Any) -> Any:
+    """An array whose elements are numbers of Python: int64 instead of int8, since they do not wrap at 8 bits."""
+    dtype = _result_dtype([a])
+    if dtype == np.uint64:
+        raise _NoCounterpart
+    return _cast(a, {"b": bool, "f": float}.get(dtype.kind, int))
+
+
 def _to_lists(a: Any) -> Any:
-    return convert(library.to_lists)(a, _rank(a)) if _rank(a) else a  # type: ignore[arg-type]
+    numbers = _to_python(a)
+    return convert(library.to_lists)(numbers, _rank(a)) if _rank(a) else numbers  # type: ignore[arg-type]
 
 
 _METHODS: dict[str, Callable[..., Any]] = {
@@ -620,10 +633,10 @@ _METHODS: dict[str, Callable[..., Any]] = {
         "round", "squeeze", "std", "sum", "var",
     )},
     "astype": _as_dtype,
-    "clip": lambda a, min, max: _clip(a, min, max),
+    "clip": lambda a, min=None, max=None: _clip(a, min, max),
     "copy": lambda a: a,  # an array does not change
     "flatten": _ravel,
-    "item": lambda a: array_namespace().reshape(a, ()),
+    "item": lambda a: array_namespace().reshape(_to_python(a), ()),
     "reshape": _reshape_to,
     "tolist": _to_lists,
     "transpose": _permute,
@@ -645,7 +658,7 @@ def _call_method(array: Symbol, name: str, /, *arguments: Any, **keywords: Any) 
             rule="F1",
             where=user_location(),
             got=repr(array),
-            hint=describe_call(name),
+            hint=METHOD_HINTS.get(name) or describe_call(name),
             python=TypeError,
         )
     return result

@@ -134,6 +134,9 @@ def test_sizes_that_do_not_fit_trap(engine: str) -> None:
     for n in (-1, -(2**63)):
         with pytest.raises(ValueError, match="negative dimensions are not allowed"):
             assert creations.run(n, engine=engine).value
+    for create in (lambda n: tl.eye(n), lambda n: tl.linspace(0.0, 1.0, n), lambda n: np.linspace(0.0, 1.0, n)):
+        with pytest.raises(ValueError, match="negative dimensions are not allowed"):
+            assert tl.function(create).run(-1, engine=engine).value
     for n in (2**40, 2**62):
         assert type(creations.run(n, engine=engine).error).__name__ == "Exhausted"
     assert isinstance(shapes.run(X, 5, engine=engine).error, ValueError)

@@ -17,6 +17,8 @@ INTEGERS = np.array([3, -1, 4, 1, -5, 9, 2, 6, -2])
 BOOLS = np.array([True, False, True])
 MATRIX = np.array([[2.0, 1.0, 0.5], [0.25, 3.0, -1.0]])
 UNIT = np.array([0.1, 0.5, 0.9])
+SHORT = np.array([3, -1, 4], np.int32)
+SINGLE = np.array([0.5, 2.0], np.float32)
 OTHERS: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
     "where": (lambda x: np.where(x > 1, x, 0), (INTEGERS,)),
     "where of a kind": (lambda x: np.where(x > 1, x, 0.5), (INTEGERS,)),
@@ -76,12 +78,13 @@ OTHERS: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
     "median of an even number": (lambda a: np.median(a), (MATRIX,)),
     "median of integers": (lambda x: np.median(x[1:]), (INTEGERS,)),
     "median with NaN": (lambda x: np.median(x), (np.array([1.0, np.nan, 2.0]),)),
+    "median of float32": (lambda x: np.median(x), (SINGLE,)),
     "trapezoid": (lambda x, y: (np.trapezoid(y), np.trapezoid(y, x), np.trapezoid(y, dx=0.1)), (INTEGERS, FLOATS)),
     "isclose": (lambda x, y: np.isclose(x, y), (np.array([1.0, np.inf, 0.0]), np.array([1.000001, np.inf, np.nan]))),
     "allclose": (lambda x, y: np.allclose(x, y, atol=0.1), (FLOATS, FLOATS + 0.05)),
     "append": (lambda x, n: np.append(x, [n, 2]), (FLOATS, 7)),
     "append of rows": (lambda a: np.append(a, a, axis=0), (MATRIX,)),
-    "hstack": (lambda x, a: (np.hstack([x, x]), np.hstack([a, a])), (FLOATS, MATRIX)),
+    "hstack": (lambda x, a: (np.hstack([x, x]), np.hstack([x, 1]), np.hstack([a, a])), (FLOATS, MATRIX)),
     "vstack": (lambda x, a: (np.vstack([x, x]), np.vstack((a, x[:3]))), (FLOATS, MATRIX)),
     "repeat": (lambda x: (np.repeat(x, 2), np.repeat(x, 0)), (INTEGERS,)),
     "repeat of rows": (lambda a: np.repeat(a, 2, axis=0), (MATRIX,)),
@@ -100,8 +103,6 @@ OTHERS: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
 """Functions with parameters of their own, and arguments."""
 
 
-SHORT = np.array([3, -1, 4], np.int32)
-SINGLE = np.array([0.5, 2.0], np.float32)
 DTYPES: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
     "array of int32 and int": (lambda x: np.array([x[0], 1]), (SHORT,)),
     "array of float32 and float": (lambda x: np.array([x[0], 1.0]), (SINGLE,)),
@@ -196,9 +197,13 @@ METHODS: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
     "shapes": (lambda a: (a.reshape(3, 2), a.reshape((6,)), a.ravel(), a.flatten(), a.transpose(), a.T), (MATRIX,)),
     "axes": (lambda a: (a.reshape(2, 1, 3).transpose(1, 0, 2), a.reshape(1, -1).squeeze(axis=0)), (MATRIX,)),
     "astype": (lambda x: (x.astype(int), x.astype(np.float32), x.astype("int32")), (FLOATS,)),
-    "clip": (lambda x: (x.clip(0, 2), x.copy(), x.round(1), x.repeat(2)), (FLOATS,)),
+    "clip": (lambda x: (x.clip(0, 2), x.clip(0), x.clip(max=1), np.clip(x, None, 1)), (FLOATS,)),
+    "copies": (lambda x: (x.copy(), x.round(1), x.repeat(2)), (FLOATS,)),
     "item": (lambda x: (x[2].item(), x[:1].item(), x.sum().item()), (FLOATS,)),
     "tolist": (lambda x: x.tolist()[::-1], (INTEGERS,)),
+    "tolist of int8": (lambda x: [k + k for k in x.tolist()], (np.array([100, -3], np.int8),)),
+    "item of int16": (lambda x: x[0].item() * 1000, (np.array([100], np.int16),)),
+    "tolist of float32": (lambda x: [k / 7 for k in x.tolist()], (SINGLE,)),
     "tolist of rows": (lambda a: [sum(row) for row in a.tolist()], (MATRIX,)),
     "of a symbolic length": (lambda n: (np.arange(n).sum(), (np.arange(n) * 2).tolist()), (5,)),
     "in a loop": (lambda x, n: [x.sum() * k for k in range(n)], (FLOATS, 3)),
@@ -214,6 +219,11 @@ def test_methods_of_arrays(name: str) -> None:
     assert outcome(function, *arguments) == ""
 
 
+def test_the_median_of_no_items_is_nan() -> None:
+    """NumPy warns, too."""
+    assert np.isnan(tl.function(lambda n: np.median(np.arange(n)))(0))
+
+
 def test_every_function_has_a_case() -> None:
     """The table has no function that no test calls."""
     assert {name.partition(" ")[0] for name in OTHERS} >= WITH_PARAMETERS
@@ -226,6 +236,7 @@ def test_every_function_has_a_case() -> None:
         (lambda x: np.sum(x, dtype=np.float32), FLOATS, "np.sum"),
         (lambda x: x.sum(dtype=np.float32), FLOATS, r"x\.sum"),
         (lambda x: x.max(), BOOLS, r"x\.max"),
+        (lambda x: x.tolist(), np.array([1], np.uint64), r"x\.tolist"),
         (lambda x: np.sqrt(x), BOOLS, "np.sqrt"),
         (lambda n: np.empty(n), 3, "np.empty"),
         (lambda x: np.sqrt(x), np.array([4], np.int8), "np.sqrt"),
