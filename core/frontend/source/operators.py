@@ -14,7 +14,7 @@ import math
 import operator
 from abc import ABC, abstractmethod
 from collections import Counter, deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, MappingView, Sequence
 from types import FunctionType, MethodType
 from typing import Any, Literal, TypeAlias
 
@@ -59,7 +59,7 @@ TargetShape: TypeAlias = tuple[Any, ...]
 _ITERATORS = (enumerate, zip, map, filter, reversed)
 _SELF_MATCHING = (bool, bytearray, bytes, dict, float, frozenset, int, list, set, str, tuple)
 """The classes whose class pattern has one pattern by position: for the subject itself."""
-_COLLECTIONS = (list, tuple, dict, str, bytes, bytearray, set, frozenset, deque, range)
+_COLLECTIONS = (list, tuple, dict, MappingView, str, bytes, bytearray, set, frozenset, deque, range)
 """The classes of Python that are true if they have items."""
 _ORDER = ("<", "<=", ">", ">=")
 _FRAME_READERS: dict[Any, float] = {locals: math.inf, globals: math.inf, eval: 2, exec: 2, vars: 1, dir: 1}

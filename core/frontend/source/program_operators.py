@@ -25,7 +25,7 @@ from ..trace.program_builder import check_current, current_region, to_operand, u
 from ..trace.python_operations import perform
 from ..trace.source_location import user_location
 from ..trace.stacked_items import StackedItems, TracedSet, has_stacked_entries, has_stacked_items
-from ..trace.symbol import Symbol, array_namespace
+from ..trace.symbol import Symbol, array_namespace, python_class
 from . import (
     calls,
     handlers,
@@ -101,6 +101,7 @@ class ProgramOperators(Operators):
             hex: functools.partial(self._to_base, hex, "#x"),
             oct: functools.partial(self._to_base, oct, "#o"),
             format: self._format,
+            hasattr: self._hasattr,
             chr: self._chr,
             enumerate: functools.partial(sequences.enumerate_items, self),
             filter: convert(library.filter_items),  # type: ignore[arg-type]
@@ -301,6 +302,28 @@ class ProgramOperators(Operators):
         is_known = not methods.has_symbols(value) and not is_symbolic_text(value)
         return perform(format, value, specification) if is_known else self.field(value, "", specification)
 
+    def _hasattr(self, value: Any, name: Any) -> Any:
+        """`hasattr(value, name)`. Raises Invalid (F4) for a number where Python's class and NumPy's differ in it."""
+        value = read_variable(value)
+        if is_symbolic_text(value) or has_stacked_items(value):
+            return perform(hasattr, "" if is_symbolic_text(value) else value, name)
+        if not trees.is_symbolic(value):
+            return calls.call_opaque(hasattr, (value, name), {})
+        own, dtype = self.python_class(value), value._tagloom_value.type.dtype
+        examples = (
+            [np.empty(0)] if own is np.ndarray else [dtype.numpy.type(), *([own()] if number_kind(value) else [])]
+        )
+        first, *others = (perform(hasattr, example, name) for example in examples)
+        if others == [not first]:
+            raise Invalid(
+                f"whether a number has the attribute {name} depends on its class: NumPy's or Python's",
+                rule="F4",
+                where=user_location(),
+                got=repr(value),
+                hint="ask for its class by isinstance(x, float), or leave the test out",
+            )
+        return first
+
     def _isinstance(self, value: Any, classes: Any) -> bool:
         return super()._isinstance("" if is_symbolic_text(value) else value, classes)
 
@@ -311,10 +334,7 @@ class ProgramOperators(Operators):
         return set if is_set else super()._type(*arguments, **keywords)
 
     def python_class(self, value: Any) -> type:
-        type_ = read_variable(value)._tagloom_value.type
-        if not type_.is_scalar:
-            return np.ndarray
-        return {"b": bool, "i": int, "u": int, "f": float}.get(type_.dtype.kind, Symbol)
+        return python_class(read_variable(value)._tagloom_value.type)
 
     def condition(self, value: Any) -> Any:
         if tables.is_open_table(value):

@@ -17,6 +17,7 @@ from ... import dtypes
 from ...errors import Invalid, describe_class
 from ..trace.captures import read_variable
 from ..trace.program_builder import current_region
+from ..trace.python_operations import perform
 from ..trace.pytree import unflatten
 from ..trace.source_location import user_location
 from ..trace.stacked_items import (
@@ -599,7 +600,7 @@ def call_set_method(name: str, items: TracedSet, *arguments: Any) -> Any:
         if name == "add":
             _add(items, item)
         elif items.stacked is None and not is_symbolic_key(item):
-            getattr(set, name)(items, item)
+            perform(getattr(set, name), items, item)
         else:
             _remove(items, item, is_required=name == "remove")
         return None

@@ -384,7 +384,7 @@ class ArrayOperators:
             hint = METHOD_HINTS.get(name) or describe_call(name)
             is_number = isinstance(self, Symbol) and self._type.is_scalar
             message = f"{'numbers' if is_number else 'arrays'} have no attribute {name}"
-            is_of_python = isinstance(self, Symbol) and hasattr(_python_class(self._type), name)
+            is_of_python = isinstance(self, Symbol) and hasattr(python_class(self._type), name)
             error = NotImplementedError if is_of_python else AttributeError
             raise Usage(message, where=user_location(), hint=hint, python=error)
 
@@ -397,9 +397,10 @@ class ArrayOperators:
         return array_namespace().index(self, (key,) if type(key) is str else key)
 
 
-def _python_class(type_: Type) -> type:
+def python_class(type_: Type) -> type:
     """The class that values of a type have in Python."""
-    return {"b": bool, "f": float}.get(type_.dtype.kind, int) if type_.is_scalar else np.ndarray
+    classes = {"b": bool, "i": int, "u": int, "f": float}
+    return classes.get(type_.dtype.kind, Symbol) if type_.is_scalar else np.ndarray
 
 
 def check_device(device: Any) -> None:

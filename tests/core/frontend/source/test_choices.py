@@ -133,7 +133,7 @@ def truth_of_containers(n):
     queue.append(n)
     if n > 2 and counts:
         k += 2
-    if n > 3 and frozenset({1}) and not set():
+    if n > 3 and frozenset({1}) and not set() and counts.keys() and not {}.items():
         k += 4
     if n % 2 == 0 and queue:
         k += 8 * queue.popleft()

@@ -80,6 +80,13 @@ def a_removed_item(n):
     return len(items)
 
 
+def an_element_not_in_a_set(n):
+    elements = {1, 2}
+    if n > 2:
+        elements.remove(3)
+    return len(elements)
+
+
 def items_without_a_variable(n):
     if n > 2:
         _a, _b = [1]
@@ -117,8 +124,8 @@ def attribute_of_none(n):
 
 FAILURES: list[Callable[[Any], Any]] = [
     missing_index, missing_key, deleted_key, popped_key, popped_from_nothing, a_known_division, a_known_overflow,
-    a_cast_of_infinity, a_known_text, a_known_root, a_missing_item, a_removed_item, items_without_a_variable,
-    a_caught_text, an_unassigned_variable, an_unknown_name, none_plus_one, attribute_of_none,
+    a_cast_of_infinity, a_known_text, a_known_root, a_missing_item, a_removed_item, an_element_not_in_a_set,
+    items_without_a_variable, a_caught_text, an_unassigned_variable, an_unknown_name, none_plus_one, attribute_of_none,
 ]  # fmt: skip
 
 

@@ -8,6 +8,7 @@ import operator
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import pytest
 import tagloom as tl
 from hypothesis import assume, given
@@ -382,3 +383,26 @@ def test_round_gives_an_integer(value: Any) -> None:
 
     result = rounded(value)
     assert (result, type(result)) == (round(value), int)
+
+
+def flat(x, n):
+    items = []
+
+    def walk(part):
+        if hasattr(part, "__iter__"):
+            for each in part:
+                walk(each)
+        else:
+            items.append(part)
+
+    walk(x)
+    return items, hasattr(str(n), "upper"), hasattr(str(n), "sum"), hasattr([k * k for k in range(n)], "append")
+
+
+def test_hasattr_asks_the_class_that_a_value_has_in_python() -> None:
+    """`hasattr` of a symbolic value says what Python says, or is refused where numbers of Python and NumPy differ."""
+    assert list(disagreements(flat, [([1, [2, 3]], 4)], RUNS[:1], [[True, True]])) == []
+    of_sum = tl.function(lambda x: hasattr(x, "sum"))
+    assert of_sum(np.ones(2)) and of_sum(np.float32(2.0))
+    with pytest.raises(tl.Invalid, match="F4: whether a number has the attribute sum depends on its class"):
+        of_sum(2.5)
