@@ -14,7 +14,10 @@ from ..core.ops.type_rules import format_attribute
 from ..core.tag import ENVIRONMENT, Site
 
 _PRECEDENCES = {"+": 1, "-": 1, "*": 2, "/": 2, "//": 2, "%": 2, "@": 2, "**": 4}
-"""How tightly infix symbols bind; others bind less, and a sign before one operand has 3."""
+"""How tightly infix symbols bind; others bind less."""
+
+_SIGN_PRECEDENCE = 3
+"""The precedence of a sign before one operand."""
 
 _CALL_PRECEDENCE = 5
 """The precedence of calls, indexes and names, which need no parentheses."""
@@ -68,7 +71,7 @@ def precedence(op: str, operand_count: int) -> int:
     symbol = OPS[op].symbol if op in OPS else ""
     if not symbol or symbol.isidentifier() or op == "identity":
         return _CALL_PRECEDENCE
-    return _PRECEDENCES.get(symbol, 0) if operand_count > 1 else 3
+    return _PRECEDENCES.get(symbol, 0) if operand_count > 1 else _SIGN_PRECEDENCE
 
 
 def nested_operand(text: str, inner: int, outer: int, position: int) -> str:
@@ -114,8 +117,7 @@ class NodeLabels:
                 return f"reenter {self.fed_variable(number)}", ""
             case "back":
                 return f"back {self._operand(number, 0)}", node.name
-        operands = [self._operand(number, port) for port in range(len(node.ports) - node.has_trigger)]
-        return formula(node.op, operands, node.attributes), node.name
+        return self.expression(number, {}), node.name
 
     def expression(self, number: int, inner: Mapping[int, str]) -> str:
         """The formula of an op, in which some operands, by node, are formulas themselves."""
@@ -124,14 +126,15 @@ class NodeLabels:
         outer = precedence(node.op, count)
         for port in range(count):
             source = self._sources.get(Edge(number, port), (OutputRef(-1, 0),))[0].node
+            text, binding = self._operand(number, port), _CALL_PRECEDENCE
             if source in inner:
                 inner_node = self._graph.nodes[source]
-                inner_precedence = precedence(inner_node.op, len(inner_node.ports) - inner_node.has_trigger)
-                is_indexed = node.op == "index" and port == 0 and inner_precedence < _CALL_PRECEDENCE
-                text = nested_operand(inner[source], inner_precedence, outer, port)
-                operands.append(f"({text})" if is_indexed else text)
-            else:
-                operands.append(self._operand(number, port))
+                text = inner[source]
+                binding = precedence(inner_node.op, len(inner_node.ports) - inner_node.has_trigger)
+            elif port == 0 and node.ports[0] is not None and text.startswith("-"):
+                binding = _SIGN_PRECEDENCE
+            is_indexed = node.op == "index" and port == 0 and binding < _CALL_PRECEDENCE
+            operands.append(f"({text})" if is_indexed else nested_operand(text, binding, outer, port))
         return formula(node.op, operands, node.attributes)
 
     def fed_variable(self, number: int) -> str:

@@ -8,6 +8,7 @@ import re
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import tagloom as tl
 from hypothesis import HealthCheck, given, settings
@@ -17,7 +18,7 @@ from support.pictures.drawings import graphs, nested
 from tagloom.core.graph.graph import Graph
 from tagloom.interp.history.history import History
 from tagloom.tui.load import find_program, program_and_graph
-from tagloom.viz import collapse
+from tagloom.viz import collapse, labels
 from tagloom.viz.collapse import collapse_clusters, fold_bundles, fold_to_fit
 from tagloom.viz.graph_view import graph_view
 from tagloom.viz.pictures import trim_view
@@ -146,3 +147,55 @@ def test_every_folded_part_of_a_page_can_be_unfolded(name: str) -> None:
         assert {box: place for box, place in plan.drawn_boxes.items() if box not in changed}.items() <= (
             before.drawn_boxes.items()
         )
+
+
+FORMS = (
+    *(f"({{0}} {sign} {{1}})" for sign in "+-*/"),
+    *("({0} - 2.0)", "({0} ** 2.0)", "({0} / -1.5)", "(2.0 - {0})", "((-1.5) ** {0})", "(-{0})"),
+    *("max({0}, {1})", "where(({0} < {1}) == ({1} < {2}), {2}, {0})"),
+)
+"""Expressions of up to three operands."""
+
+
+def random_expression(dice: random.Random, depth: int) -> str:
+    """An expression in x and y."""
+    if depth == 0:
+        return dice.choice("xy")
+    return dice.choice(FORMS).format(*(random_expression(dice, dice.randrange(depth)) for _ in range(3)))
+
+
+FUNCTIONS = {"max": np.maximum, "where": np.where}
+
+
+def check_expressions(text: str) -> None:
+    """The titles of the ops of a folded graph, evaluated as Python, are the values of these ops in a run."""
+    function = tl.function(eval(f"lambda x, y: {text}", {"max": tl.maximum, "where": tl.where}))
+    graph = function.trace(0.75, -2.5).graph
+    outcome = function.run(0.75, -2.5, engine="reference", keep="events")
+    values = {node.name: np.asarray(*outcome.values(node.name).values())[()] for node in graph.nodes}
+    with np.errstate(all="ignore"):
+        for box in fold_bundles(graph_view(graph)).boxes.values():
+            if box.kind in ("arithmetic", "comparison", "logic"):
+                expression = re.sub(r"\b(\w+)\(", r"FUNCTIONS['\1'](", box.title)  # nodes have names of functions
+                value = eval(expression, {"FUNCTIONS": FUNCTIONS, **values})
+                np.testing.assert_allclose(value, values[box.subtitle], rtol=1e-9)
+
+
+@settings(max_examples=20)
+@given(st.integers(0, 2**32))
+def test_expressions_mean_what_they_compute(seed: int) -> None:
+    """The title of an expression is Python for what its ops compute: it has the parentheses that it needs."""
+    check_expressions(random_expression(random.Random(seed), 4))
+
+
+@pytest.mark.full
+@pytest.mark.parametrize(
+    ("name", "text"), [("nested_operand", "x - (y - x)"), ("precedence", "(-x) ** 2.0"), ("precedence", "(x + y) * x")]
+)
+def test_expressions_without_parentheses_are_caught(monkeypatch: pytest.MonkeyPatch, name: str, text: str) -> None:
+    """Operands that get no parentheses, or ops that all bind as tightly, change what an expression means."""
+    check_expressions(text)
+    twins = {"nested_operand": lambda text, *_: text, "precedence": lambda *_: labels._CALL_PRECEDENCE}
+    monkeypatch.setattr(labels, name, twins[name])
+    with pytest.raises(AssertionError):
+        check_expressions(text)
