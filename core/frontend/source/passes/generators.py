@@ -5,11 +5,11 @@ value, and returns whether it has.
 >>> import ast
 >>> text = "def evens(n):\\n  yield 0\\n  for k in range(n): yield 2 * k"
 >>> print(ast.unparse(hand_over_items(ast.parse(text).body[0], may_stop=True)))
-def evens(n, *, add_):
-    if add_(0):
+def evens(n, *, ag__add_item):
+    if ag__add_item(0):
         return True
     for k in range(n):
-        if add_(2 * k):
+        if ag__add_item(2 * k):
             return True
     return False
 """
