@@ -122,7 +122,7 @@ def values_in_slots(value: Any) -> Iterator[tuple[str, Any]]:
     for base in type(value).__mro__:
         for name, slot in sorted(base.__dict__.items()):
             if type(slot) is MemberDescriptorType:
-                with contextlib.suppress(AttributeError, TypeError):  # not assigned, or of a class that has no slot here
+                with contextlib.suppress(AttributeError, TypeError):  # no value, or no slot of this class
                     yield name, slot.__get__(value)
 
 
