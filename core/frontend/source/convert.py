@@ -72,7 +72,7 @@ def convert(function: FunctionType, operators: CellType = OPERATORS) -> Function
 
 
 def convert_generator(function: FunctionType, *, may_stop: bool) -> FunctionType | None:
-    """A generator function as one that hands over its items to its parameter `ag__add_item`; None for one that cannot be."""
+    """A generator function as one that hands over its items to a parameter (`ADD`); None for one that cannot be."""
     nested: dict[bool, FunctionType] | None = function.__dict__.get(HAND_OVER)
     if nested is not None:
         return nested[may_stop]
