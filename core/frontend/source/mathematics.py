@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -77,7 +78,7 @@ PYTHON_IMPLEMENTATIONS: dict[Callable[..., Any], Callable[..., Any]] = {
     math.perm: library.permutation_count,
 }
 """The functions of `math` on integers that are implemented in Python. Each takes as many arguments as its
-implementation has parameters."""
+implementation has parameters; gcd and lcm take any number."""
 FLOAT_IMPLEMENTATIONS: dict[Callable[..., Any], Callable[..., Any]] = {
     math.degrees: library.degrees,
     math.exp2: library.power_of_two,
@@ -91,9 +92,10 @@ FLOAT_IMPLEMENTATIONS: dict[Callable[..., Any], Callable[..., Any]] = {
 
 def _without_op(function: Callable[..., Any], count: int) -> Invalid:
     return Invalid(
-        f"math.{function.__name__} has no op for {count} symbolic number{'s' * (count > 1)}",
+        f"math.{function.__name__} has no op for symbolic numbers",
         rule="F4",
         where=user_location(),
+        got=f"{count} argument{'s' * (count > 1)}",
         hint=f"tl.callback(math.{function.__name__}, ..., returns=tl.float64) calls Python's function",
     )
 
@@ -166,6 +168,9 @@ def apply_math(function: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
     kinds = [number_kind(argument) for argument in arguments]
     if None in kinds:
         return NotImplemented
+    if function in (math.gcd, math.lcm) and len(arguments) != 2:  # that of one number is that of it and itself
+        first, *others = arguments
+        return functools.reduce(lambda left, right: apply_math(function, (left, right)), others or [first], first)
     takes_floats = function in FLOAT_IMPLEMENTATIONS
     implementation = (FLOAT_IMPLEMENTATIONS if takes_floats else PYTHON_IMPLEMENTATIONS).get(function)
     if implementation is not None:
