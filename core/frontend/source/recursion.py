@@ -12,7 +12,6 @@ from __future__ import annotations
 import functools
 import gc
 import inspect
-import itertools
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
@@ -70,8 +69,7 @@ from .writes import refuse_rebuilt
 MAX_RETRACES = 40
 """How often the outermost call of a recursive function is traced again, because its state has grown or changed."""
 GROWING_CALLS = 6
-"""How many calls, one in the other, may each get a list or string of another structure before its length is left to
-the run."""
+"""How many structures a list or string may have in calls, one in the other, before its length is left to the run."""
 
 
 class PythonCall(NamedTuple):
@@ -305,9 +303,9 @@ class Recursion:
         return self.call(region, function, converted, signature, arguments)
 
     def _open_growing(self, function: FunctionType, arguments: dict[str, Any]) -> None:
-        """Raises _StateChange where each of several calls, one in the other, gets a list or string of another length:
-        it becomes one of symbolic length."""
-        bodies = [body for body in self.bodies if body.function == function][-GROWING_CALLS:]
+        """Raises _StateChange where calls, one in the other, get lists or strings of several lengths: the parameter
+        becomes one of symbolic length."""
+        bodies = [body for body in self.bodies if body.function == function]
         if len(bodies) < GROWING_CALLS:
             return
         for name, value in arguments.items():
@@ -315,8 +313,7 @@ class Recursion:
             place = ArgumentPlace(function, name)
             if not is_growing or place.key in self.open_arguments:
                 continue
-            structures = [body.structures.get(name) for body in bodies]
-            if any(first == second for first, second in itertools.pairwise(structures)):
+            if len({body.structures.get(name) for body in bodies}) < GROWING_CALLS:
                 continue
             models = [prototype(bodies[-1].arguments[name]), prototype(value)]
             try:

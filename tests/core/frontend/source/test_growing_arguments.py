@@ -100,6 +100,15 @@ def beside_changed_state(n):
     return best[0]
 
 
+def dealt_in_turn(n):
+    def deal(k, mine, others):
+        if k == 0:
+            return mine, others
+        return deal(k - 1, others, [*mine, k])
+
+    return deal(n, [], [])
+
+
 GROWING: dict[Any, list[Any]] = {
     turned_by_recursion: [(6,), (1,), (0,)],
     numbers_of_a_higher_kind: [(9.0,), (0.5,)],
@@ -109,6 +118,7 @@ GROWING: dict[Any, list[Any]] = {
     path_to: [(3, 40), (1, 0)],
     pairs_beside_a_label: [(4,)],
     beside_changed_state: [(5,), (0,)],
+    dealt_in_turn: [(9,), (0,)],
 }
 
 
