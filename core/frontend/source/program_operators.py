@@ -730,8 +730,10 @@ class ProgramOperators(Operators):
         return super()._quantify(decisive, items)
 
     def _extremum(self, original: Any, symbol: str, *arguments: Any, key: Any = None, **default: Any) -> Any:
-        if len(arguments) == 1 and is_symbolic_text(arguments[0]) and key is None and not default:
-            return greatest_character(arguments[0], original is min)
+        if len(arguments) == 1 and is_symbolic_text(arguments[0]):
+            if key is None and not default:
+                return greatest_character(arguments[0], original is min)
+            arguments = (methods.create_list(self, *arguments),)
         if len(arguments) == 1 and has_stacked_items(arguments[0]):
             arguments = (sequences.push_all(arguments[0]),)
         if len(arguments) == 1 and isinstance(arguments[0], PushedItems):

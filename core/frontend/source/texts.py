@@ -119,7 +119,7 @@ def field(value: Any, conversion: str, specification: Any = "") -> Any:
     """`{value!conversion:specification}` in an f-string. Raises Invalid (F4) where a symbolic value has one."""
     parts = text_parts(value, is_quoted=conversion in ("r", "a"))
     if any(not isinstance(part, str) for part in parts):
-        if not specification:
+        if isinstance(specification, str) and not specification:
             return SymbolicText(parts)
         value = read_variable(value)
         padding = _PADDING.fullmatch(specification) if isinstance(specification, str) else None
@@ -131,7 +131,7 @@ def field(value: Any, conversion: str, specification: Any = "") -> Any:
                 "this format of a symbolic value is not supported",
                 rule="F4",
                 where=user_location(),
-                got=f"format {str(specification)!r}",
+                got=f"format {specification!r}",
                 hint="print the value as it is, or format the result of a run",
             )
         _check_format(value, specification)

@@ -475,9 +475,11 @@ class Symbol(ArrayOperators):
 
     def bit_length(self) -> Any:
         """The number of bits of an integer, without its sign, as of Python's int. Raises AttributeError for others."""
-        if not self._type.is_scalar or self._type.dtype.kind not in "iu":
+        if not self._type.is_scalar or self._type.dtype.kind not in "biu":
             fail_as_python(AttributeError(f"{self._type} has no attribute 'bit_length'"))
         namespace = array_namespace()
+        if self._type.dtype.kind == "b":
+            return namespace.astype(self, dtypes.int64)
         return namespace.sum(namespace.astype((abs(self) >> namespace.arange(64)) != 0, dtypes.int64))
 
     def __repr__(self) -> str:

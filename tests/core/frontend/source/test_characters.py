@@ -422,7 +422,7 @@ def other_bases(n):
 
 
 def extreme_characters(n):
-    return max(str(n)), min(str(n)), max(f"{n:08d}"), ord(max(hex(n)))
+    return max(str(n)), min(str(n)), max(f"{n:08d}"), ord(max(hex(n))), max(str(n), key=lambda c: -ord(c))
 
 
 FORMATS = (

@@ -103,7 +103,15 @@ def special_functions(x):
 
 
 def divisors(n, k):
-    return math.gcd(n, k, 6), math.gcd(12, 18, n), math.gcd(n), math.lcm(n, k, 4), math.lcm(k)
+    return (
+        (n > k).bit_length(),
+        n.bit_length(),
+        math.gcd(n, k, 6),
+        math.gcd(12, 18, n),
+        math.gcd(n),
+        math.lcm(n, k, 4),
+        math.lcm(k),
+    )
 
 
 def powers_of_floats(x, y):
