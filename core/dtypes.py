@@ -23,6 +23,24 @@ class DType(type):
     def __repr__(cls) -> str:
         return cls.__name__
 
+    def __eq__(cls, other: object) -> builtins.bool:
+        """Whether it is the same dtype; also of NumPy, as in `x.dtype == np.float64`, or one of Python's classes.
+
+        >>> float64 == np.float64, float32 == np.dtype("float32"), int64 == int, float64 == np.int64
+        (True, True, True, False)
+        """
+        if cls is other or type(other) is DType:
+            return cls is other
+        is_class = isinstance(other, type) and (issubclass(other, np.generic) or other in (builtins.bool, int, float))
+        return (is_class or isinstance(other, np.dtype)) and cls.numpy == other
+
+    __hash__ = type.__hash__
+
+    @property
+    def dtype(cls) -> np.dtype[np.generic]:
+        """The dtype of NumPy: what NumPy takes for this class."""
+        return cls.numpy
+
     @property
     def bits(cls) -> int:
         return 8 * cls.numpy.itemsize

@@ -206,6 +206,14 @@ METHODS: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
     "tolist of float32": (lambda x: [k / 7 for k in x.tolist()], (SINGLE,)),
     "tolist of rows": (lambda a: [sum(row) for row in a.tolist()], (MATRIX,)),
     "of a symbolic length": (lambda n: (np.arange(n).sum(), (np.arange(n) * 2).tolist()), (5,)),
+    "dtype": (
+        lambda x, a: (
+            [(y.dtype == np.float64, y.dtype != int, y.dtype in (np.float32, float)) for y in (x, a)],
+            (np.issubdtype(x.dtype, np.floating), np.int64 == a.dtype, np.dtype(int) == x.dtype),
+            np.zeros_like(a, dtype=x.dtype),
+        ),
+        (FLOATS, MATRIX),
+    ),
     "in a loop": (lambda x, n: [x.sum() * k for k in range(n)], (FLOATS, 3)),
 }
 """Methods of arrays, and arguments."""
