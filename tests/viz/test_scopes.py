@@ -141,6 +141,27 @@ def test_functions_of_tagloom_and_methods_are_scopes() -> None:
     assert scopes_of(graph_view(training_step.graph)) == [layer, ("Tape.gradient", []), ("Momentum.apply", [])]
 
 
+class Deleted:
+    """A layer whose methods delete their object."""
+
+    @tl.autograph.inline
+    def scale(self, x: Any) -> Any:
+        del self
+        return tl.abs(x) + 1.0
+
+    @tl.autograph.inline
+    def __call__(self, x: Any) -> Any:
+        del self
+        return tl.abs(x) + 1.0
+
+
+def test_a_method_that_deletes_its_object_has_its_own_name() -> None:
+    """Its class is not known any more."""
+    layer = Deleted()
+    traced = tl.function(lambda x: layer.scale(x) + layer(x)).trace(1.0)
+    assert scopes_of(graph_view(traced.graph)) == [("scale", []), ("__call__", [])]
+
+
 class Plain:
     """A layer whose method is a function of the program."""
 

@@ -214,11 +214,12 @@ def helper_name(frame: FrameType, caller: FrameType) -> str:
     """The name of the function of a frame. A method has the name of its object's class before it, unless its caller is
     a method of the same object; a call of a layer or another object has the name of the class alone."""
     name, variables = frame.f_code.co_name, frame.f_code.co_varnames[: frame.f_code.co_argcount]
-    if name == "__call__" and variables:
-        return type(frame.f_locals[variables[0]]).__name__
-    if variables[:1] != ("self",) or caller.f_locals.get("self") is frame.f_locals["self"]:
+    owner = frame.f_locals.get(variables[0]) if variables else None
+    if owner is None:  # also where the function has deleted it
         return name
-    return f"{type(frame.f_locals['self']).__name__}.{name}"
+    if name == "__call__":
+        return type(owner).__name__
+    return name if variables[0] != "self" or caller.f_locals.get("self") is owner else f"{type(owner).__name__}.{name}"
 
 
 def definition_location(code: CodeType) -> Location:
