@@ -272,6 +272,14 @@ class Characters(RunString, CodePoints):
         """`int(self)`."""
         return _apply(library.number_of_codes, self.codes)
 
+    def number_in_base(self, base: Any) -> Any:
+        """`int(self, base)`. Raises Invalid (F4) for a base that is symbolic or 0."""
+        if type(base) is not int or base == 0:
+            raise Invalid("int() of a symbolic string needs a known base", rule="F4", where=user_location())
+        perform(int, "0", base)  # which raises ValueError for others
+        letter = {number: ord(name) for name, number in _BASES.items() if name.islower()}.get(base, 0)
+        return _apply(library.number_in_base, self.codes, base, letter)
+
     def code(self) -> Any:
         """`ord(self)`."""
         return self._single_code("ord()", self)

@@ -417,6 +417,28 @@ def number_of_codes(codes):
     return sign * number
 
 
+def number_in_base(codes, base, letter):
+    """`int(text, base)`, of the code points of a text without spaces and underscores; `letter` is the code point of the
+    letter of the prefix of this base, or 0."""
+    number, sign, digits, may_be_prefix = 0, -1, 0, letter > 0
+    for position, code in enumerate(codes):
+        lower = code + 32 if 65 <= code <= 90 else code
+        digit = lower - 87 if 97 <= lower <= 122 else (code - 48 if code <= 57 else -1)
+        if position == 0 and (code == 45 or code == 43):
+            sign = 1 if code == 45 else -1
+        elif lower == letter and may_be_prefix and digits == 1 and number == 0:
+            digits, may_be_prefix = 0, False
+        elif digit < 0 or digit >= base:
+            check_literal(code)
+            raise ValueError("invalid literal for int()")
+        else:
+            number = number * base - digit
+            digits += 1
+    if digits == 0:
+        raise ValueError("invalid literal for int()")
+    return sign * number
+
+
 def check_literal(code):
     """Fails for a code point that Python may admit in the text of an integer, and that `number_of_codes` does not."""
     if code > 127 or code == 95 or code == 32 or (code >= 9 and code <= 13):

@@ -278,8 +278,10 @@ class ProgramOperators(Operators):
         return astype(rounded, dtypes.int64) if kind in "bf" else number
 
     def _cast(self, kind: type, *arguments: Any, **keywords: Any) -> Any:
-        if kind is int and len(arguments) == 1 and not keywords and is_symbolic_text(arguments[0]):
-            return as_characters(arguments[0]).number()
+        if kind is int and arguments and is_symbolic_text(arguments[0]):
+            bases = (*arguments[1:], *keywords.values())
+            text = as_characters(arguments[0])
+            return text.number_in_base(*bases) if bases else text.number()
         return super()._cast(kind, *arguments, **keywords)
 
     @staticmethod

@@ -421,6 +421,15 @@ def other_bases(n):
     return hex(n), oct(n), bin(n), hex(n)[2:].upper(), int(oct(n)[-1]), len(hex(n)), format(n, "x"), format(n)
 
 
+def numbers_in_bases(n):
+    text = hex(n)
+    return int(text, 16), int(text.upper(), base=16), int(f"{n:b}", 2), int(oct(n), 8), int(str(n), 36)
+
+
+def wrong_digits(n):
+    return int(str(n), 8)
+
+
 def extreme_characters(n):
     return max(str(n)), min(str(n)), max(f"{n:08d}"), ord(max(hex(n))), max(str(n), key=lambda c: -ord(c))
 
@@ -452,7 +461,7 @@ def formatted_integers(n):
     return [text[::-1] for text in texts]
 
 
-@pytest.mark.parametrize("function", (other_bases, extreme_characters))
+@pytest.mark.parametrize("function", (other_bases, extreme_characters, numbers_in_bases, wrong_digits))
 def test_bases_and_extreme_characters(function: Any) -> None:
     """`hex`, `oct`, `format`, and the greatest and least character, of positive and negative numbers."""
     assert not list(disagreements(function, [(0,), (255,), (-37,), (1000,)], RUNS[:1], [[True]]))
