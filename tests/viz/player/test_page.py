@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 import tagloom as tl
+from support.observe.lateness import is_soon
 from support.pictures.chromium import Tab
 from support.pictures.drawings import fib
 from tagloom.interp.outcome.worker_lanes import crossings
@@ -383,19 +384,23 @@ def test_a_long_run_is_shown_by_window(tab: Tab, tmp_path: Path) -> None:
 
 @pytest.mark.full
 def test_five_thousand_steps_are_smooth(tab: Tab, tmp_path: Path) -> None:
-    """Of 200 jumps in a page of 5,000 events, half take few milliseconds, and none takes long, on a busy machine
-    too."""
+    """Of 200 jumps in a page of 5,000 events, half take less than 50 ms, and all less than 500."""
     target = saved(fib.history(15), tmp_path / "page.html")
     tab.open(target)
-    times = tab.run(
-        """(() => { const slider = document.getElementById('slider'), times = [];
-        for (let i = 0; i < 200; i++) { slider.value = (i * 7919) % 5000; const begun = performance.now();
-            slider.dispatchEvent(new Event('input')); document.body.getBoundingClientRect();
-            times.push(performance.now() - begun); }
-        return times.sort((a, b) => a - b); })()"""
-    )
+
+    def slowest() -> float:
+        """The seconds of the slowest jump, or ten times those of the jump in the middle, if these are more."""
+        times = tab.run(
+            """(() => { const slider = document.getElementById('slider'), times = [];
+            for (let i = 0; i < 200; i++) { slider.value = (i * 7919) % 5000; const begun = performance.now();
+                slider.dispatchEvent(new Event('input')); document.body.getBoundingClientRect();
+                times.push(performance.now() - begun); }
+            return times.sort((a, b) => a - b); })()"""
+        )
+        return max(10 * times[100], times[-1]) / 1000
+
+    assert is_soon(slowest, 0.5)
     assert position(tab) == (199 * 7919) % 5000
-    assert times[100] < 50 and times[-1] < 500, (times[100], times[-1])
 
 
 @pytest.mark.full

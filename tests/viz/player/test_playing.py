@@ -9,6 +9,7 @@ from statistics import median
 import pytest
 import tagloom as tl
 from support.laws.frames import played
+from support.observe.lateness import is_soon
 from support.pictures.chromium import Tab
 from support.pictures.drawings import fib
 
@@ -104,13 +105,18 @@ STUTTER = f"{SLOW} requestAnimationFrame(slow); }}; requestAnimationFrame(slow);
 
 @pytest.mark.full
 def test_five_thousand_steps_play_smoothly(tab: Tab, long: Path) -> None:
-    """With motion and at the highest speed, event by event, half of the frames come within about a thirtieth of a
-    second, on a busy machine too, and all steps are taken in time; a page that stutters would be noticed."""
+    """With motion and at the highest speed, event by event, half of the frames come within a twentieth of a second, and
+    all steps are taken in time; a page that stutters would be noticed."""
     tab.prefer(reduced_motion="no-preference")
-    tab.open(long, "#step=2500")
-    actual = played(tab, 64, "event", 1.0)
-    assert median(actual.took) < 50, actual
-    assert actual.last - actual.first > 20 * sum(actual.took) / 1000, actual
+
+    def middle_frame() -> float:
+        """The seconds of the frame in the middle."""
+        tab.open(long, "#step=2500")
+        actual = played(tab, 64, "event", 1.0)
+        assert actual.last - actual.first > 20 * sum(actual.took) / 1000, actual
+        return median(actual.took) / 1000
+
+    assert is_soon(middle_frame, 0.05)
     tab.run(STUTTER)
     assert median(played(tab, 64, "event", 0.5).took) > 90
 
