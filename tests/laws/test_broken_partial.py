@@ -270,7 +270,7 @@ def test_broken_fetching_under_tags_is_caught(broken: Broken, monkeypatch: pytes
     assert wrong is not None
 
 
-@pytest.mark.full
+@pytest.mark.full(first=6)
 @pytest.mark.parametrize("broken", BROKEN, ids=lambda broken: broken.__name__)
 def test_a_broken_pruning_is_caught(broken: Broken, monkeypatch: pytest.MonkeyPatch) -> None:
     """Every twin is wrong on some small program."""

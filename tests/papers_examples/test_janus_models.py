@@ -29,7 +29,7 @@ def load(monkeypatch: pytest.MonkeyPatch, name: str) -> ModuleType:
 PROGRAMS = ("lenet", "resnet", "lstm", "language_model", "tree_lstm", "gan", "a3c", "ppo", "pix2pix")
 
 
-@pytest.mark.full
+@pytest.mark.full(first=4)
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_as_python(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     """After each step the losses, weights, slots, flags and counters are those of Python, and all steps after the

@@ -26,7 +26,7 @@ assert any("<iframe" in each.get("text/html", "") for each in shown), "no run is
 """
 
 
-@pytest.mark.full
+@pytest.mark.full(first=2)
 @pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: folder.name)
 def test_the_notebook_runs(folder: Path) -> None:
     """Each folder has a notebook that starts in its folder, shows a picture and plays a run."""

@@ -146,6 +146,7 @@ def violations(name: str, ids: Any, way: Callable[..., tl.Rows] = by_grad) -> li
     return texts if alike(total, dense) else [*texts, f"rows add up to {total}, and not to {dense}"]
 
 
+@pytest.mark.full(first=40)
 @pytest.mark.inner(first=1)
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("name", CASES)

@@ -329,6 +329,7 @@ BROKEN: tuple[Break, ...] = (
 )
 
 
+@pytest.mark.full(first=8)
 @pytest.mark.inner(first=5)
 @pytest.mark.parametrize("how", [pytest.param(how, id=how.__name__) for how in BROKEN])
 def test_the_laws_catch_a_wrong_answer(how: Break) -> None:

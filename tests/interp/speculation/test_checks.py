@@ -23,6 +23,7 @@ from tagloom.interp.speculation.explanation import Explanation
 SCHEMA = Path(__file__).resolve().parents[3] / "docs" / "schemas" / "explanation.json"
 
 
+@pytest.mark.full(first=20)
 @pytest.mark.parametrize(
     "name", [name if name in ("total", "double") else pytest.param(name, marks=pytest.mark.full) for name in SCENARIOS]
 )
@@ -94,7 +95,7 @@ def test_checked_calls_of_broken_code(name: str) -> None:
             speculated(*arguments)
 
 
-@pytest.mark.full
+@pytest.mark.heavy
 def test_checked_training() -> None:
     """Copies of a model have the slots of its optimizer, so a step runs in the graph, and agrees."""
     model = MODELS["adam"]()

@@ -33,7 +33,7 @@ def test_as_python(name: str, engine: str) -> None:
     assert speculated.builds <= speculated.build_bound
 
 
-@pytest.mark.full(first=20)
+@pytest.mark.full(first=12)
 @pytest.mark.parametrize("name", SCENARIOS)
 def test_with_each_assumption_broken(name: str) -> None:
     """Where any assertion fails, Python runs the call from its start, and nothing is left of the graph's run."""

@@ -115,7 +115,7 @@ def test_no_compiler(tagloom: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert tagloom("warm").err.startswith("nothing can be written into the cache folder")
 
 
-@pytest.mark.full
+@pytest.mark.heavy
 def test_as_a_process(folder: Path, tmp_path: Path) -> None:
     """In a process of its own the code is compiled, and a run loads it; Ctrl-C ends the command within 0.2 s."""
     environment = {name: value for name, value in os.environ.items() if name != "TAGLOOM_BACKGROUND"}

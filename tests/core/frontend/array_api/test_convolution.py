@@ -175,7 +175,7 @@ def test_sizes_that_types_leave_open(shape: Any, options: dict[str, Any]) -> Non
     np.testing.assert_array_equal(np.asarray(function.run(x, engine="fast").value), expected)
 
 
-@pytest.mark.full
+@pytest.mark.heavy
 def test_compiled_agrees() -> None:
     x, weights = integers(2, 4, 5), integers(2, 2, 3)
     function = tl.function(lambda a, b: tl.conv(a, b, groups=2, dilations=2, padding=1, input_dilations=2))

@@ -671,7 +671,7 @@ def parameters() -> list[Any]:
     return [pytest.param(case, id=case.function.__name__) for case in CASES]
 
 
-@pytest.mark.inner(first=1)
+@pytest.mark.full(first=13)
 @pytest.mark.parametrize("case", parameters())
 def test_recursions_change_state_as_python_does(case: Case) -> None:
     """Value, printed lines and exception are those of Python, on the reference under three schedules and on `fast`; the
