@@ -61,7 +61,7 @@ def split_float(x):
 
 def float_power(x, y):
     """`math.pow(x, y)`, of floats."""
-    if math.isinf(x) or math.isnan(x) or math.isinf(y) or math.isnan(y):
+    if not (math.isfinite(x) and math.isfinite(y)):
         return x**y
     if (x == 0 and y < 0) or (x < 0 and y % 1.0 != 0):
         raise ValueError("math domain error")

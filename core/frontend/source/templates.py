@@ -19,7 +19,7 @@ Filler: TypeAlias = ast.expr | str | Sequence[ast.stmt] | Sequence[str]
 
 
 GENERATED = "ag__"
-"""The operators in converted code, and what the names begin with that passes choose without a look at the user's."""
+"""The name of the operators in converted code, and the prefix of all names that passes choose."""
 
 
 def generated_name(kind: str, label: object) -> str:
@@ -32,7 +32,7 @@ def generated_name(kind: str, label: object) -> str:
 
 
 def is_generated(name: str) -> bool:
-    """Whether only converted code may have a name."""
+    """Whether a name is one that only converted code may have."""
     return name.startswith(GENERATED)
 
 
