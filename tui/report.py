@@ -45,8 +45,8 @@ def stats_report(outcome: Outcome, *, unicode: bool) -> str:
         on_cores = f" on {plural(outcome.cluster.workers, 'worker')}"
     rows = [
         ("ending", outcome.status),
-        ("firings (S1)", f"{stats.firings:,}"),
-        ("critical path (Sinf)", unclocked if stats.critical_path is None else plural(stats.critical_path, "wave")),
+        ("work", plural(stats.firings, "firing")),
+        ("span", unclocked if stats.critical_path is None else plural(stats.critical_path, "wave")),
         ("average parallelism", unclocked if stats.parallelism is None else f"{stats.parallelism:.2f}"),
         ("time by waves", unclocked if stats.profile is None else _describe_times(stats.profile)),
         ("largest store", plural(stats.largest_store, "token")),

@@ -75,7 +75,7 @@ def dependences(graph: Graph, events: Sequence[Event]) -> dict[int, Dependence]:
 def critical_path(graph: Graph, events: Sequence[Event]) -> tuple[CriticalFiring, ...]:
     """A longest chain of firings, from first to last, in which each firing uses a result of the previous one.
 
-    Its length is the largest depth, which is the span Sinf without cells and k-bounds. Among all such chains, its last
+    Its length is the largest depth, which is the span without cells and k-bounds. Among all such chains, its last
     firing comes first in program order, then the one before it, and so on: it is the same under every schedule, except
     for the numbers of the events. Empty if nothing fired.
     """
@@ -123,10 +123,10 @@ def times_on(graph: Graph, events: Sequence[Event], processors: float) -> dict[i
 def time_on(graph: Graph, events: Sequence[Event], processors: float) -> int:
     """T_p: the time of a run on `processors`, one unit per firing, scheduled as by `times_on`.
 
-    T_1 is S1, T_inf is Sinf, and max(Sinf, S1/p) <= T_p <= sum of ceil(P(t)/p) <= S1/p + Sinf, which is Brent's bound
-    (R. P. Brent, The parallel evaluation of general arithmetic expressions, JACM 1974), where Sinf and P(t) are those
-    of the depths. More processors may take longer, as in any list scheduling (R. L. Graham, Bounds on multiprocessing
-    timing anomalies, SIAM J. 1969).
+    On one processor it is the work, on unlimited ones the span. Between them, max(span, work/p) <= T_p <= sum of
+    ceil(P(t)/p) <= work/p + span, which is Brent's bound (R. P. Brent, The parallel evaluation of general arithmetic
+    expressions, JACM 1974), where the span and P(t) are those of the depths. More processors may take
+    longer, as in any list scheduling (R. L. Graham, Bounds on multiprocessing timing anomalies, SIAM J. 1969).
     """
     return max(times_on(graph, events, processors).values(), default=0)
 

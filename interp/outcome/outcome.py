@@ -126,7 +126,7 @@ class Outcome(SvgReprMixin, PlayerMixin):
 
     @property
     def firings(self) -> int:
-        """The work S1: the number of firings."""
+        """The work: the number of firings."""
         return self.stats.firings
 
     @property

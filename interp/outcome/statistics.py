@@ -20,10 +20,10 @@ from ..machine.state import State
 class Stats:
     """The statistics of a run.
 
-    firings              S1: nodes fired, routing ops included
+    firings              the work: nodes fired, routing ops included
     steps                tokens delivered
-    critical_path        Sinf: waves until the last firing; the longest chain of firings
-    parallelism          S1 / Sinf
+    critical_path        the span: waves until the last firing, the length of the longest chain of firings
+    parallelism          the average parallelism: work / span
     profile              P(t): firings in each wave
     waiting              W(t): tokens waiting at the end of each wave
     largest_store        the most tokens that waited at once, after any step

@@ -99,4 +99,4 @@ EXPECTED = [
 
 if __name__ == "__main__":
     print("not good: a loss of", float(main(NOT_GOOD)), "before training; the tables take a minute", flush=True)
-    print(*table(TreeLSTM(), "Sinf"), "", *LEARNING, learning(TreeLSTM()), sep="\n")
+    print(*table(TreeLSTM(), "span"), "", *LEARNING, learning(TreeLSTM()), sep="\n")

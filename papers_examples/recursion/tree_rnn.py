@@ -188,14 +188,14 @@ EXPECTED = [
     ),
 ]
 MEASURES = {
-    "Sinf": lambda out: out.stats.critical_path,
-    "S1": lambda out: out.firings,
+    "span": lambda out: out.stats.critical_path,
+    "work": lambda out: out.firings,
     "nodes": lambda out: len(out.graph.nodes),
 }
 
 
 def table(net, *measures):
-    """The README's tables: of the loss, and of loss and gradients, in each form. Except for Sinf, a chain has the
+    """The README's tables: of the loss, and of loss and gradients, in each form. Except for the span, a chain has the
     figures of a balanced tree with as many words."""
     kinds = [("a chain", 2**k, chain(2**k)) for k in (2, 3, 4)] + [("balanced", 2**k, balanced(k)) for k in (2, 3, 4)]
     outcomes = [
@@ -207,7 +207,7 @@ def table(net, *measures):
     for name in measures:
         if name != "nodes":
             rows += [*[""] * bool(rows), heading, "|---|---|---|---|---|---|---|"]
-        for kind, words, pairs in outcomes if name == "Sinf" else outcomes[3:]:
+        for kind, words, pairs in outcomes if name == "span" else outcomes[3:]:
             cells = [", ".join(f"{MEASURES[name](out):,}" for out in pair) for pair in pairs]
             rows.append(f"| {name} | {kind} | {words} | {' | '.join(cells)} |")
     return rows
@@ -231,4 +231,4 @@ def learning(net):
 
 if __name__ == "__main__":
     print("not good: a loss of", float(main(NOT_GOOD)), "before training; the tables take a minute", flush=True)
-    print(*table(TreeRNN(), "Sinf", "S1", "nodes"), "", *LEARNING, learning(TreeRNN()), sep="\n")
+    print(*table(TreeRNN(), "span", "work", "nodes"), "", *LEARNING, learning(TreeRNN()), sep="\n")

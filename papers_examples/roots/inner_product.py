@@ -118,10 +118,10 @@ def bounded(n: int) -> list[str]:
 
 
 OVERLAP_HEADING = [
-    "| n | S1 | S1, phases | Sinf | Sinf, filling | Sinf, phases | gets parked | parked, phases |",
+    "| n | work | work, phases | span | span, filling | span, phases | reads deferred | deferred, phases |",
     "|---|---|---|---|---|---|---|---|",
 ]
-BOUNDED_HEADING = ["| k | S1 | Sinf | S1/Sinf | largest P(t) | largest store |", "|---|---|---|---|---|---|"]
+BOUNDED_HEADING = ["| k | work | span | work/span | largest P(t) | largest store |", "|---|---|---|---|---|---|"]
 
 
 if __name__ == "__main__":

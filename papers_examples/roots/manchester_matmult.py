@@ -1,24 +1,24 @@
 """A product of matrices in cells, compared with figures of the Manchester machine.
 
 Three n x n matrices of cells. Loops over rows and columns fill a and b, and a third pair of loops starts all elements
-of c = a b, each a loop over n products; no loop waits for a whole matrix. S1 is 31 n^3 + 88 n^2 + 98 n + 59 firings,
-and Sinf 15 n + 10 waves: 5 waves for each row, column and product.
+of c = a b, each a loop over n products; no loop waits for a whole matrix. The work is 31 n^3 + 88 n^2 + 98 n + 59
+firings, and the span 15 n + 10 waves: 5 waves for each row, column and product.
 
-The published figures for their MATMULT are S1 = 100,288 and Sinf = 425, an average of 236.0. Ours are nearest for n =
-14: 103,743 firings in 220 waves, 471.6. We do not know the size of theirs, and the machines count different things: see
-manchester_sum.py.
+The published figures for MATMULT are a work of 100,288 and a span of 425, so an average parallelism of 236.0. Our work
+is nearest for n = 14: 103,743 firings in 220 waves, 471.6. We do not know the size of theirs, and the machines count
+different things: see manchester_sum.py.
 
     tagloom run papers_examples/roots/manchester_matmult.py 14 --stats
 
 The result is the last element of c, where a[i, j] = i + j and b[i, j] = i - j.
 
 Source: Gurd, Kirkham and Watson, "The Manchester prototype dataflow computer" (Communications of the ACM, 1985), from
-which are S1 and Sinf of MATMULT. The program is ours.
+which are the figures of MATMULT. The program is ours.
 """
 
 import tagloom as tl
 
-PUBLISHED = {"S1": 100_288, "Sinf": 425}
+PUBLISHED = {"work": 100_288, "span": 425}
 
 
 @tl.autograph.inline
@@ -71,7 +71,7 @@ def table(*sizes: int) -> list[str]:
     return rows
 
 
-HEADING = ["| n x n matrices | S1 | Sinf | S1/Sinf | largest store |", "|---|---|---|---|---|"]
+HEADING = ["| n x n matrices | work | span | work/span | largest store |", "|---|---|---|---|---|"]
 
 
 if __name__ == "__main__":

@@ -1,32 +1,33 @@
 """The sum of a range by double recursion, compared with figures of the Manchester machine.
 
 The sum of low .. high is that of the lower half plus that of the upper half, and the two are independent. So a sum is
-parallel: n numbers take 26 n - 11 firings (S1), and 2^d numbers a critical path of 9 d + 8 waves (Sinf). S1 / Sinf is
-the average parallelism.
+parallel: for n numbers the work is 26 n - 11 firings, and for 2^d numbers the span is 9 d + 8 waves. Work divided by
+span is the average parallelism.
 
-They published, for a sum that they call SUM/8, S1 = 123,472 and Sinf = 247: 499.9 on average. Our S1 is nearest for n =
-4,749: 123,463 firings, but in 122 waves, so 1,012.0. We do not know the size of SUM/8, so the two critical paths may be
-those of different problems. Also, the machines count different things. Our figures are measured; the facts about theirs
-are generally known, and were not read in its code:
+The published figures for a sum named SUM/8 are a work of 123,472 and a span of 247 (S1 and Sinf in the paper), so an
+average parallelism of 499.9. Our work is nearest for n = 4,749: 123,463 firings, but in 122 waves, so 1,012.0. We do
+not know the size of SUM/8, so the two spans may be those of different problems. Also, the machines count different
+things. Our figures are measured; the facts about the Manchester machine are generally known, and were not read in its
+code:
 
 - Their instructions have two inputs and two destinations at most, so that a value for many takes instructions that
-  duplicate it, one after another, and these count in S1 and in Sinf. Our edges are free. In the run for 4,749 it would
-  take 28,491 firings of such an instruction, 6 n - 3.
+  duplicate it, one after another, and these count in the work and in the span. Our edges are free. In the run for
+  4,749 it would take 28,491 firings of such an instruction, 6 n - 3.
 - A call there is several instructions that make a tag and set, read and restore its fields. Ours is one firing for an
   argument, and one for a result.
 - We count merges and switches like any other node: 6 each of the 26 firings that a number takes.
 
-One published size does not show growth; ours is stated above: S1 grows with n and Sinf with log n.
+One published size does not show growth; ours is stated above: the work grows with n, the span with log n.
 
     tagloom run papers_examples/roots/manchester_sum.py 4749 --stats
 
 Source: Gurd, Kirkham and Watson, "The Manchester prototype dataflow computer" (Communications of the ACM, 1985), from
-which are S1 and Sinf of SUM/8, and these measures themselves. The program is ours.
+which are the figures of SUM/8, and these measures themselves. The program is ours.
 """
 
 import tagloom as tl
 
-PUBLISHED = {"S1": 123_472, "Sinf": 247}
+PUBLISHED = {"work": 123_472, "span": 247}
 
 
 @tl.function
@@ -63,7 +64,7 @@ def table(*sizes: int) -> list[str]:
     return [row(n) for n in sizes]
 
 
-HEADING = ["| sum of n numbers | S1 | Sinf | S1/Sinf | largest store |", "|---|---|---|---|---|"]
+HEADING = ["| sum of n numbers | work | span | work/span | largest store |", "|---|---|---|---|---|"]
 
 
 if __name__ == "__main__":

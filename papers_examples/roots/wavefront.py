@@ -6,16 +6,16 @@ Loops start the elements, a loop over the columns in a loop over the rows, but t
 computation. An element waits for its neighbours and for nothing else, so an anti-diagonal, i + j = constant, can be
 computed at one time, and is: the critical path grows with n although the work grows with n^2.
 
-`main` starts the rows from above and the columns from the left. Its Sinf is 10 n + 14 for n >= 2: a row starts every 5
+`main` starts the rows from above and the columns from the left. Its span is 10 n + 14 for n >= 2: a row starts every 5
 waves, so does a column in it, and there are n of each. The values come just in time: only the get of the result is
 parked. `backward` starts both from the other end, where nothing is computed yet: every get of the run, all 2 (n-1)^2 +
 1, finds its cell empty and is parked. It gives the same values, and takes 20 n - 8 waves for n >= 2: 10 n to start all
 elements, and 10 n for the values to return, 5 waves from a diagonal to the next. A bound k < n on its loops deadlocks
-it. `flat` starts the elements by one loop over all n^2, in the order of `main`, and its Sinf is 5 n^2 + 17: the counter
+it. `flat` starts the elements by one loop over all n^2, in the order of `main`, and its span is 5 n^2 + 17: the counter
 of that loop is a chain as long as the work, whatever the cells permit.
 
 The profile of `main` is a triangle: each diagonal, which takes 5 waves, has 44 firings more than the one before, and
-after the middle 44 less. S1 is 44 n^2 + 12 n + 29, so the average parallelism, S1 / Sinf, grows as 4.4 n. For 12:
+after the middle 44 less. The work is 44 n^2 + 12 n + 29, so the average parallelism grows as 4.4 n. For 12:
 705432, in 6,509 firings and 134 waves; `flat` takes 737.
 
     tagloom run papers_examples/roots/wavefront.py 12 --stats
@@ -110,7 +110,7 @@ def table(*sizes: int) -> list[str]:
 
 
 HEADING = [
-    "| n | program | result | S1 | Sinf | S1/Sinf | largest P(t) | gets parked |",
+    "| n | program | result | work | span | work/span | largest P(t) | reads deferred |",
     "|---|---|---|---|---|---|---|---|",
 ]
 

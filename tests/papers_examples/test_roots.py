@@ -144,7 +144,7 @@ def test_the_readme_s_commands_print_its_results(tagloom: Any, run: str, result:
     """The command line prints the results of the README's first table, and `--stats` its measures."""
     code, stdout, stderr = tagloom("run", *run.split(), "--stats")
     assert stdout.splitlines()[0].split()[-1] == result, stderr
-    assert code == (result == "Deadlocked") and "critical path (Sinf)" in stdout
+    assert code == (result == "Deadlocked") and "span  " in stdout
 
 
 # bounded_deadlock
@@ -205,8 +205,8 @@ def plain_inner_product(n: int) -> float:
 @pytest.mark.inner(first=3)
 @pytest.mark.parametrize("n", [1, 2, 5, 10, 40])
 def test_producers_and_consumer_overlap(n: int) -> None:
-    """Sinf is 5 n + 36, and 10 n + 41 with a barrier; filling alone takes 5 n + 30. S1 is 104 n + 61, and 9 more with a
-    barrier."""
+    """The span is 5 n + 36, and 10 n + 41 with a barrier; filling alone takes 5 n + 30. The work is 104 n + 61, and 9
+    more with a barrier."""
     module = load("inner_product")
     both, apart, filling = (each.run(n, keep="events") for each in (module.main, module.phases, module.fill))
     assert both.value == apart.value == plain_inner_product(n)
@@ -319,7 +319,7 @@ def test_firings_of_the_double_recursion(n: int) -> None:
 
 @pytest.mark.full
 def test_the_critical_path_of_the_sum() -> None:
-    """Sinf is 9 d + 8 for 2^d numbers, and for numbers between powers at most that of the next one."""
+    """The span is 9 d + 8 for 2^d numbers, and for numbers between powers at most that of the next one."""
     main = load("manchester_sum").main
     spans = [0, *(main.run(n).stats.critical_path for n in range(1, 65))]
     assert [spans[2**d] for d in range(7)] == [9 * d + 8 for d in range(7)]
@@ -327,8 +327,8 @@ def test_the_critical_path_of_the_sum() -> None:
 
 
 def test_the_sizes_nearest_to_the_published_work() -> None:
-    """The S1 of 4,749 numbers and of 14 x 14 matrices is nearest to the published one."""
-    sum_, product = load("manchester_sum").PUBLISHED["S1"], load("manchester_matmult").PUBLISHED["S1"]
+    """The work of 4,749 numbers and of 14 x 14 matrices is nearest to the published one."""
+    sum_, product = load("manchester_sum").PUBLISHED["work"], load("manchester_matmult").PUBLISHED["work"]
     assert min(range(1, 10_000), key=lambda n: abs(26 * n - 11 - sum_)) == 4749
     assert min(range(1, 100), key=lambda n: abs(matmult_firings(n) - product)) == 14
     assert round(123_472 / 247, 1) == 499.9 and round(100_288 / 425, 1) == 236.0
@@ -340,7 +340,7 @@ def matmult_firings(n: int) -> int:
 
 @pytest.mark.parametrize("n", [1, 2, 3, 5])
 def test_work_and_span_of_the_product_of_matrices(n: int) -> None:
-    """S1 is cubic in n, and Sinf is linear: 15 n + 10."""
+    """The work is cubic in n, and the span is linear: 15 n + 10."""
     out = load("manchester_matmult").main.run(n)
     assert out.value == sum((n - 1 + k) * (k - (n - 1)) for k in range(n))
     assert (out.firings, out.stats.critical_path) == (matmult_firings(n), 15 * n + 10)

@@ -104,7 +104,7 @@ def test_gradients_agree_with_differences() -> None:
 
 @pytest.mark.full
 def test_spans_grow_with_depth_or_size() -> None:
-    """Sinf of the recursion grows by 12 for each level, and by 26 with gradients; that of the loop grows with the
+    """The span of the recursion grows by 12 for each level, and by 26 with gradients; that of the loop grows with the
     nodes."""
     net = TreeRNN()
 

@@ -256,7 +256,7 @@ def glossary_lines(width: int = 85) -> list[str]:
     """All terms with their definitions beside them, wrapped for a terminal of this many columns.
 
     >>> next(line for line in glossary_lines() if line.startswith("work "))
-    'work                the number of firings of a run: S1'
+    'work                the number of firings of a run'
     """
     return [
         line

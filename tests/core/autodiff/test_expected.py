@@ -280,7 +280,7 @@ def test_one_array_is_the_adjoint_of_cells() -> None:
 
 @pytest.mark.full
 def test_independent_calls_are_differentiated_in_parallel() -> None:
-    """Sinf of the gradient of a balanced tree grows with its depth, and not with its size."""
+    """The span of the gradient of a balanced tree grows with its depth, and not with its size."""
     derivative = tl.grad(tree, 1)
     actual = [derivative.run(depth, 0.7, engine="reference") for depth in (3, 4, 5, 6, 7)]
     assert [run.stats.critical_path for run in actual] == [9 + 16 * depth for depth in (3, 4, 5, 6, 7)]

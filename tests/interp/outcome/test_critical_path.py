@@ -61,7 +61,7 @@ def faults(made: list[Outcome]) -> set[str]:
             results.add("the firings of a depth are those of the wave")
         path = out.critical_path()
         if len(path) != waves.critical_path:
-            results.add("the path is Sinf long")
+            results.add("the path is as long as the span")
         if any(one.event not in depths[other.event].producers for one, other in pairwise(path)):
             results.add("each firing has an operand that the one before made")
         if without_events(path) != without_events(made[0].critical_path()):
@@ -93,8 +93,9 @@ def time_faults(out: Outcome, processors: int) -> set[str]:
 @settings(max_examples=15, deadline=None, suppress_health_check=_SLOW)
 @given(cases())
 def test_the_path_is_the_longest_and_the_same_under_every_schedule(case: Case) -> None:
-    """The depths of firings are the waves, whatever the schedule. The critical path has Sinf firings, each fed by the
-    one before, and is the same under every schedule but for the numbers of its events."""
+    """The depths of firings are the waves, whatever the schedule. The critical path has as many firings
+    as the span has waves, each fed by the one before, and is the same under every schedule but for the numbers of its
+    events."""
     result = runs(case)
     assume(result)
     assert faults(result) == set()
@@ -103,8 +104,8 @@ def test_the_path_is_the_longest_and_the_same_under_every_schedule(case: Case) -
 @settings(max_examples=15, deadline=None, suppress_health_check=_SLOW)
 @given(cases())
 def test_time_on_processors(case: Case) -> None:
-    """T_1 = S1 and T_inf = Sinf. Every T_p between keeps both bounds, comes from a greedy schedule, and does not depend
-    on the run's own schedule."""
+    """The time on one processor is the work, on any number the span. Every T_p between keeps both bounds, comes from a
+    greedy schedule, and does not depend on the run's own schedule."""
     result = runs(case)
     assume(result)
     for out in result[:2]:
@@ -140,7 +141,7 @@ def test_program_order_decides_between_equal_paths() -> None:
 @pytest.mark.inner(first=8)
 @pytest.mark.parametrize("numbers", [1, 2, 3, 4, 5, 8, 9, 31, 32, 33, 100])
 def test_a_sum_by_halves_follows_the_formula(numbers: int) -> None:
-    """Sinf of a sum of k numbers by halves is 6 + 10 ceil(log2 k), and S1 is 23 k - 15.
+    """The span of a sum of k numbers by halves is 6 + 10 ceil(log2 k), and the work is 23 k - 15.
 
     In the lowered body of `range_sum`, the entry merges of a and b fire in wave 1 of an activation, counted from the
     arrival of the later of them. Then come the size, its test, and both switches (2, 3, 4). The merge of the branches

@@ -80,8 +80,8 @@ def longest_path(out: Outcome) -> tuple[int, Counter[int]]:
 @settings(max_examples=20, deadline=None, suppress_health_check=_SLOW)
 @given(cases())
 def test_the_critical_path_is_the_longest_chain_of_firings(case: Case) -> None:
-    """Sinf is the longest path through the dependences of a run's firings, and P(t) is the number of firings that are t
-    deep in them; the dependences are the same under every schedule."""
+    """The span is the longest path through the dependences of a run's firings, and P(t) is the number of firings that
+    are t deep in them; the dependences are the same under every schedule."""
     graph = lower(case.program)
     waves = run_graph(graph, case.arguments, limits=LIMITS, keep="events")
     assume(waves.status != "Exhausted")

@@ -148,8 +148,8 @@ def test_stats_of_waves(tagloom: Any) -> None:
     assert (code, err, lines[0]) == (0, "", "89")
     assert lines[1:23] == [
         "ending                Returned",
-        "firings (S1)          1,591",
-        "critical path (Sinf)  78 waves",
+        "work                  1,591 firings",
+        "span                  78 waves",
         "average parallelism   20.40",
         "time by waves         811 on 2, 425 on 4, 237 on 8, 144 on 16 processors",
         "largest store         60 tokens",
