@@ -31,6 +31,7 @@ from ....core.frontend.trace.pytree import LEAF, TreeDef
 from ....core.frontend.trace.source_location import definition_location, unconverted_reason, user_location
 from ....core.ops.op import OPS
 from ....core.program.program import UniqueNames
+from ..functions import named_signature, unique_identifiers
 from ..operators import BackendOperators, Leaves, refuse
 from .continuations import gradient_definitions
 from .expressions import Definition, Expression, Identifier, read_expressions
@@ -553,13 +554,16 @@ def _parameter_names(bound: inspect.BoundArguments, tree: Tree) -> list[str]:
 
 
 class SexprProgram:
-    """A Python function as a program of S-expressions. `print` shows its text; a call runs it."""
+    """A Python function as a program of S-expressions. `print` shows its text; a call runs it, and raises Usage, which
+    is also a TypeError, if it does not fit the parameters."""
 
     def __init__(
         self, definitions: Sequence[Definition], main: str, signature: inspect.Signature | None = None
     ) -> None:
         self.definitions: dict[str, Definition] = {definition.name: definition for definition in definitions}
-        self.main, self.signature = main, signature
+        self.main = main
+        names = unique_identifiers(self.definitions[main].parameters)
+        self.signature = named_signature(names) if signature is None else signature
 
     @classmethod
     def parse(cls, text: str) -> SexprProgram:
@@ -571,11 +575,13 @@ class SexprProgram:
         return "\n\n".join(map(str, self.definitions.values()))
 
     def __call__(self, *arguments: Any, **keywords: Any) -> Any:
-        if self.signature is not None:
+        try:
             bound = self.signature.bind(*arguments, **keywords)
-            bound.apply_defaults()
-            return run(self.definitions, self.main, list(bound.arguments.values()))
-        return run(self.definitions, self.main, arguments, **keywords)
+        except TypeError as error:
+            required, python = f"{self.main}{self.signature}", TypeError
+            raise Usage(f"the call does not fit {self.main}", required=required, got=error, python=python) from None
+        bound.apply_defaults()
+        return run(self.definitions, self.main, list(bound.arguments.values()))
 
     def gradient(self, *positions: int) -> SexprProgram:
         """The program of the derivatives of the result, one float, by the arguments at these positions; by the first

@@ -169,6 +169,19 @@ def test_gradients_are_those_of_programs(function: Any, x: float) -> None:
     assert str(SexprProgram.parse(text)) == text
 
 
+@pytest.mark.parametrize("is_parsed", [False, True])
+def test_a_call_that_does_not_fit(is_parsed: bool) -> None:
+    """A program takes keywords, also one that was read from a text; an error of a call names its parameters."""
+    program = tl.autograph.to_sexpr(power)
+    program = SexprProgram.parse(str(program)) if is_parsed else program
+    names = list(program.signature.parameters)
+    assert float(program(**dict(zip(names, (2.0, 3), strict=True)))) == 8.0
+    for arguments, keywords in [((2.0,), {}), ((2.0, 3, 4), {}), ((2.0, 3), {"z": 1}), ((2.0,), {names[0]: 1.0})]:
+        with pytest.raises(tl.Usage, match="the call does not fit") as raised:
+            program(*arguments, **keywords)
+        assert isinstance(raised.value, TypeError) and f"({', '.join(names)})" in str(raised.value)
+
+
 @pytest.mark.full
 def test_calls_in_tail_position_and_deep_recursion_need_no_stack_of_python() -> None:
     def depth(n):  # type: ignore[no-untyped-def]
