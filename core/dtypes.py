@@ -182,6 +182,24 @@ BY_PYTHON: dict[type, DType] = {builtins.bool: bool, int: int64, float: float64}
 PYTHON_DTYPES = frozenset(BY_PYTHON.values())
 
 
+_NARROW_NAMES: dict[DType, tuple[str, ...]] = {
+    float16: (
+        *(f"float8_{name}" for name in ("e3m4", "e4m3", "e4m3b11fnuz", "e4m3fn", "e4m3fnuz", "e5m2", "e5m2fnuz")),
+        *("float6_e2m3fn", "float6_e3m2fn", "float4_e2m1fn"),
+    ),
+    bfloat16: ("float8_e8m0fnu",),
+    int8: ("int2", "int4"),
+    uint8: ("uint2", "uint4"),
+}
+CARRIERS: dict[np.dtype[np.generic], DType] = {
+    np.dtype(getattr(ml_dtypes, name)): carrier
+    for carrier, names in _NARROW_NAMES.items()
+    for name in names
+    if hasattr(ml_dtypes, name)
+}
+"""For each dtype of `ml_dtypes` of 8 bits or fewer, the smallest dtype that contains all its values."""
+
+
 class FloatFormat(NamedTuple):
     """The binary format of a float: the bits of its significand, the leading one included, and of its exponent."""
 

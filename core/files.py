@@ -16,6 +16,7 @@ from uuid import uuid4
 import numpy as np
 import numpy.typing as npt
 
+from .dtypes import bfloat16
 from .errors import TagloomError, Usage
 
 MAX_FILE_BYTES = 2**30
@@ -95,7 +96,8 @@ def bounded_lines(file: BinaryIO, path: str | os.PathLike[str], noun: str = "fil
 
 def read_array(path: str | os.PathLike[str]) -> npt.NDArray[Any]:
     """The array of a file that `numpy.save` wrote; raises Usage if it cannot be read, or is no such file. The size in
-    its header is compared with that of the file before memory is allocated."""
+    its header is compared with that of the file before memory is allocated. Raw elements of two bytes are bfloat16:
+    `numpy.save` does not write the names of dtypes of `ml_dtypes`, and no other one has two bytes."""
     message, required = "this array file cannot be read", "a file that numpy.save wrote"
     with path_errors(path, message), open(path, "rb") as file:
         try:
@@ -109,13 +111,16 @@ def read_array(path: str | os.PathLike[str]) -> npt.NDArray[Any]:
             if dtype.hasobject or size > remaining_size:
                 required = f"{size:,} bytes after the header" if not dtype.hasobject else "numbers, not objects"
                 raise Usage(message, required=required, got=f"{remaining_size:,} in {os.fspath(path)}")
+            if dtype.kind == "V" and (dtype.names or dtype.itemsize != bfloat16.numpy.itemsize):
+                hint = "numpy.save does not write which dtype of ml_dtypes an array has: save x.astype(np.float32)"
+                raise Usage(message, required="numbers of a dtype of NumPy, or bfloat16", got=dtype, hint=hint)
             file.seek(0)
             array = np.lib.format.read_array(file, allow_pickle=False)
         except (TagloomError, OSError):
             raise
         except Exception:  # NumPy's parser of headers raises what Python's tokenizer and compiler raise, and more
             raise Usage(message, required=required, got=os.fspath(path)) from None
-    return array
+    return array.view(bfloat16.numpy) if dtype.kind == "V" else array
 
 
 def write_file(path: str | os.PathLike[str], content: bytes, noun: str = "file") -> None:

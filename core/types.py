@@ -42,6 +42,24 @@ class Handle:
         return f"cells of node {self.node} under {self.tag}"
 
 
+@dataclass(frozen=True, slots=True)
+class Dead:
+    """The value of a dead token: output `port` of the node of number `node` sent it first, when that fired under `tag`.
+
+    Only graphs with dead tokens have them (S18).
+    """
+
+    node: int
+    port: int
+    tag: Tag
+
+    def __str__(self) -> str:
+        return f"dead, from output {self.port} of node {self.node} under {self.tag}"
+
+
+OPAQUE_CLASSES = (Handle, Dead)
+"""The classes of the values that are neither numbers nor arrays."""
+
 MAX_AXES = 64
 """The maximal number of axes of an array: NumPy's limit."""
 Shape: TypeAlias = tuple[int | None, ...] | None
@@ -154,6 +172,10 @@ def _unpickle_handle_dtype(element: Type) -> HandleType:
     return dtype
 
 
+DEAD_TYPE = Type(DType("dead", (), {"kind": "h", "numpy": np.dtype(object)}))
+"""The type of dead tokens. No port has it: a dead token comes instead of a value of the port's type."""
+
+
 @functools.cache
 def handle_type(element: Type) -> Type:
     """The type of a handle of cells whose elements have this type.
@@ -247,6 +269,8 @@ def type_of(value: object) -> Type:
     """
     if type(value) is Handle:
         return Type(value.dtype)
+    if type(value) is Dead:
+        return DEAD_TYPE
     if type(value) in dtypes.BY_PYTHON:
         dtype = dtypes.BY_PYTHON[type(value)]
         if dtype is dtypes.int64 and not -(2**63) <= value < 2**63:  # type: ignore[operator]
@@ -282,11 +306,13 @@ def type_of(value: object) -> Type:
 
 
 def _value_hint(value: object, dtype: np.dtype[np.generic]) -> str | None:
-    """A hint for a collection that is not a value, and for numbers of a dtype that only NumPy has."""
+    """A hint for a collection that is not a value, and for numbers of a dtype that only NumPy or `ml_dtypes` has."""
     if isinstance(value, dict):
         return "dict(x) is a plain dict of values"
     if isinstance(value, set | frozenset):
         return "sorted(x) is a list of the elements, in order"
+    if dtype in dtypes.CARRIERS:
+        return f"there is no {dtype.name}; x.astype(tl.{dtypes.CARRIERS[dtype]!r}) has the same values"
     if dtype.kind == "c":
         return "there are no complex dtypes; x.real and x.imag are floats"
     return f"there is no {dtype.name}; write x.astype(np.float32) or np.float64" if dtype.kind == "f" else None

@@ -21,22 +21,27 @@ import numpy.typing as npt
 from . import dtypes
 from .dtypes import DType
 from .errors import Usage
-from .types import Handle, Type, describe_integer, element_classes, ragged_array_error, type_of
+from .types import OPAQUE_CLASSES, Dead, Handle, Type, describe_integer, element_classes, ragged_array_error, type_of
 
-Value: TypeAlias = builtins.bool | int | float | np.generic | npt.NDArray[np.generic] | Handle
+Value: TypeAlias = builtins.bool | int | float | np.generic | npt.NDArray[np.generic] | Handle | Dead
 
 
 def admit(value: object, expected: Type | None = None) -> Value:
     """The value for a Python object, of type `expected` if given.
 
-    Python numbers and lists of them convert to the expected dtype: ints to any number, floats to any float. Arrays are
-    copied and made read-only, so that no token changes later.
+    Python numbers and lists of them convert to the expected dtype: ints to any number, floats to any float. Arrays of
+    `ml_dtypes` of 8 bits or fewer convert to the smallest dtype that contains all their values, if that is expected,
+    since an imported function has this for them. Arrays are copied and made read-only, so that no token changes later.
 
     Raises Usage where the object is not a value of the expected type.
 
     >>> from tagloom.core.dtypes import float64, int8
     >>> admit(3, Type(float64)), admit(3, Type(int8))
     (3.0, np.int8(3))
+    >>> import ml_dtypes
+    >>> from tagloom.core.dtypes import float16
+    >>> admit(np.array([1.5, -448], ml_dtypes.float8_e4m3fn), Type(float16, (2,)))
+    array([   1.5, -448. ], dtype=float16)
     """
     if expected is not None and expected.is_scalar and dtypes.BY_PYTHON.get(type(value)) is expected.dtype:
         type_of(value)  # raises Usage for an integer beyond int64
@@ -45,6 +50,8 @@ def admit(value: object, expected: Type | None = None) -> Value:
         array = _convert_numbers(value, expected.dtype)
         if expected.admits(Type(expected.dtype, array.shape)):
             return _normalize_array(array, expected.dtype)
+    if expected is not None and dtypes.CARRIERS.get(getattr(value, "dtype", None)) is expected.dtype:  # type: ignore[arg-type]
+        value = np.asarray(value).astype(expected.dtype.numpy)
     own_type = type_of(value)
     if expected is None or expected.admits(own_type):
         return normalize(value, own_type)
@@ -178,6 +185,8 @@ def fingerprint(value: object) -> tuple[str, tuple[int, ...], Any]:
     match value:
         case Handle():
             return repr(value.dtype), (value.node, value.size), value.tag
+        case Dead():
+            return "dead", (value.node, value.port), value.tag
         case builtins.bool():
             return "|b1", (), b"\1" if value else b"\0"
         case int():
@@ -204,7 +213,7 @@ def format_value(value: object) -> str:
     >>> format_value(np.uint8(7)), format_value(np.zeros((2, 0)))
     ('uint8(7)', 'float64[2, 0]([])')
     """
-    if isinstance(value, Handle):
+    if isinstance(value, OPAQUE_CLASSES):
         return str(value)
     array = np.asarray(value)
     numbers = format_numbers(array)
@@ -227,7 +236,7 @@ def abbreviate(value: object, max_elements: int = MAX_PRINTED_ELEMENTS) -> str:
     >>> abbreviate(3), abbreviate(np.arange(3)), abbreviate(np.arange(3000).reshape(3, 1000))
     ('3', '[0, 1, 2]', 'int64[3, 1000](0, 1, 2, ..., 2999)')
     """
-    if isinstance(value, Handle) or np.size(value) <= max_elements:  # type: ignore[arg-type]
+    if isinstance(value, OPAQUE_CLASSES) or np.size(value) <= max_elements:  # type: ignore[arg-type]
         return format_value(value)
     elements = np.asarray(value).flat  # makes no copy
     return f"{type_of(value)}({', '.join(map(format_element, elements[:3]))}, ..., {format_element(elements[-1])})"

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import math
+from pathlib import Path
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 import pytest
 import tagloom as tl
 from hypothesis import given
 from hypothesis import strategies as st
 from tagloom.core import dtypes
+from tagloom.core.files import read_array
 from tagloom.core.text.literals import parse_literal, parse_value
 from tagloom.core.types import Type, type_of
 from tagloom.core.value import Literal, admit, fingerprint, format_value, is_same_value, literal, normalize
@@ -328,3 +331,29 @@ def test_l7_a_literal_is_not_its_value() -> None:
     assert Literal(1.0, FLOAT) != Literal(1.0, Type(dtypes.float64, None))
     with pytest.raises(tl.Usage):
         literal(1.5, INT)
+
+
+def test_narrow_arrays_become_their_carriers() -> None:
+    """Each dtype of `ml_dtypes` of 8 bits or fewer converts to its carrier without a change of any value, where the
+    carrier is expected; elsewhere the error names the carrier."""
+    for narrow, carrier in dtypes.CARRIERS.items():
+        bits = ml_dtypes.finfo(narrow).bits if carrier.kind == "f" else ml_dtypes.iinfo(narrow).bits
+        array = np.arange(2**bits, dtype=np.uint8).view(narrow)
+        admitted = admit(array, Type(carrier, array.shape))
+        assert type_of(admitted).dtype is carrier
+        np.testing.assert_array_equal(np.asarray(admitted, np.float64), array.astype(np.float64))
+        assert admit(array[1], Type(carrier)) == array[1].astype(carrier.numpy)
+        for expected in (None, Type(dtypes.float64, array.shape)):
+            with pytest.raises(tl.Usage, match=rf"there is no {narrow.name}; x.astype\(tl.{carrier!r}\)"):
+                admit(array, expected)
+
+
+def test_array_files_of_narrow_floats(tmp_path: Path) -> None:
+    """A file of bfloat16 is read, though NumPy writes only its bytes; one of float8 is refused with a hint."""
+    numbers = np.array([1.5, -3e38], ml_dtypes.bfloat16)
+    np.save(tmp_path / "x.npy", numbers)
+    assert admit(read_array(tmp_path / "x.npy")).tolist() == numbers.tolist()  # type: ignore[union-attr]
+    for array in (np.array([1.5], ml_dtypes.float8_e5m2), np.zeros(2, "i1, u1")):
+        np.save(tmp_path / "y.npy", array)
+        with pytest.raises(tl.Usage, match="this array file cannot be read"):
+            read_array(tmp_path / "y.npy")
