@@ -16,22 +16,27 @@ import onnx
 from onnx.external_data_helper import ExternalDataInfo, load_external_data_for_tensor, uses_external_data
 
 MAX_BYTES = 8 * 2**30
-"""The most memory of this process."""
+"""The most memory of this process, for any model."""
+BASE_BYTES, BYTES_PER_BYTE = 2**30, 64
+"""The most memory of this process: the first for an empty model, and the second more for each byte of it."""
 MAX_SECONDS = 100
 """The most processor time of this process."""
 
 
-def limit_resources() -> None:
-    """Bound memory and processor time, where the system can."""
+def limit_resources(size: int) -> None:
+    """Bound processor time, and memory for a model of this many bytes, where the system can."""
     with suppress(ImportError, OSError, ValueError):
         import resource
 
-        resource.setrlimit(resource.RLIMIT_AS, (MAX_BYTES, MAX_BYTES))
+        most = min(BASE_BYTES + BYTES_PER_BYTE * size, MAX_BYTES)
+        resource.setrlimit(resource.RLIMIT_AS, (most, MAX_BYTES))
         resource.setrlimit(resource.RLIMIT_CPU, (MAX_SECONDS, MAX_SECONDS + 5))
 
 
 def load(path: Path) -> onnx.ModelProto:
     """The model of a file, with all its tensors. Raises ValueError for tensors outside the file's folder."""
+    sizes = {path: path.stat().st_size}
+    limit_resources(sum(sizes.values()))
     model = onnx.load(str(path), load_external_data=False)
     folder = path.resolve().parent
     for tensor in onnx.external_data_helper._get_all_tensors(model):
@@ -39,6 +44,8 @@ def load(path: Path) -> onnx.ModelProto:
             location = (folder / ExternalDataInfo(tensor).location).resolve()
             if not location.is_relative_to(folder) or not location.is_file():
                 raise ValueError(f"the data of tensor {tensor.name!r} is not in a file of the model's folder")
+            sizes[location] = location.stat().st_size
+            limit_resources(sum(sizes.values()))
             load_external_data_for_tensor(tensor, str(folder))
             tensor.data_location = onnx.TensorProto.DEFAULT
             del tensor.external_data[:]
@@ -48,7 +55,6 @@ def load(path: Path) -> onnx.ModelProto:
 
 def main() -> int:
     """Write the model that the first argument names; returns the exit code."""
-    limit_resources()
     try:
         content = load(Path(sys.argv[1])).SerializeToString()
     except BaseException as error:

@@ -23,7 +23,9 @@ from jaxlib.mlir._mlir_libs import _jax_mlir_ext
 from jaxlib.mlir.dialects import chlo, sdy, stablehlo
 
 MAX_BYTES = 8 * 2**30
-"""The most memory of this process."""
+"""The most memory of this process, for any module."""
+BASE_BYTES, BYTES_PER_BYTE = 2**30, 64
+"""The most memory of this process: the first for an empty module, and the second more for each byte of it."""
 MAX_SECONDS = 100
 """The most processor time of this process."""
 MAX_DEPTH = 60
@@ -45,12 +47,13 @@ BUFFER = "-"
 """The name that the parser gives to text without a file."""
 
 
-def limit_resources() -> None:
-    """Bound memory and processor time, where the system can."""
+def limit_resources(size: int) -> None:
+    """Bound processor time, and memory for a module of this many bytes, where the system can."""
     with suppress(ImportError, OSError, ValueError):
         import resource
 
-        resource.setrlimit(resource.RLIMIT_AS, (MAX_BYTES, MAX_BYTES))
+        most = min(BASE_BYTES + BYTES_PER_BYTE * size, MAX_BYTES)
+        resource.setrlimit(resource.RLIMIT_AS, (most, MAX_BYTES))
         resource.setrlimit(resource.RLIMIT_CPU, (MAX_SECONDS, MAX_SECONDS + 5))
 
 
@@ -362,9 +365,10 @@ def _single_bits(decimal: str) -> int:
 
 def main() -> int:
     """Write the module from standard input; returns the exit code."""
-    limit_resources()
+    content = sys.stdin.buffer.read()
+    limit_resources(len(content))
     try:
-        document = json.dumps(parse(sys.stdin.buffer.read()))
+        document = json.dumps(parse(content))
     except BaseException as error:
         lines = [line.strip() for line in str(error).splitlines() if line.strip()]
         details = next((line for line in lines if line.startswith("error:")), lines[0] if lines else "no message")

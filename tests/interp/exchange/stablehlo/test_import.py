@@ -513,7 +513,7 @@ def damage(text: str, dice: Random) -> str:
 PARSE_ALL = """
 import base64, json, sys
 from parse import limit_resources, parse
-limit_resources()
+limit_resources(0)
 for text in json.load(sys.stdin):
     try:
         print(json.dumps(parse(base64.b64decode(text))), flush=True)
