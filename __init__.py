@@ -209,7 +209,7 @@ from .interp.engines.reference import run_graph
 from .interp.exchange import autograph
 from .interp.exchange.onnx import from_onnx
 from .interp.exchange.stablehlo import from_jax, from_stablehlo, trace_all
-from .interp.exchange.tensorflow import from_tensorflow
+from .interp.exchange.tensorflow import executor_graph, from_tensorflow
 from .interp.exchange.torch import from_torch
 from .interp.function.function import Function, function
 from .interp.function.gradient import grad, hessian, jacobian, jvp, value_and_grad, vjp
@@ -331,6 +331,7 @@ __all__ = [
     "einsum",
     "empty",
     "empty_like",
+    "executor_graph",
     "expand_dims",
     "exponential",
     "eye",

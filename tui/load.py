@@ -38,7 +38,7 @@ from ..core.value import Value, admit
 from ..interp.engines.reference import combine_problems
 from ..interp.exchange.onnx import from_onnx
 from ..interp.exchange.stablehlo import from_stablehlo
-from ..interp.exchange.tensorflow import SUFFIXES, from_tensorflow, is_saved_model
+from ..interp.exchange.tensorflow import SUFFIXES, executor_graph, from_tensorflow, is_saved_model
 from ..interp.exchange.torch import SUFFIX as PYTORCH_SUFFIX
 from ..interp.exchange.torch import from_torch
 from ..interp.function.function import Function
@@ -49,6 +49,8 @@ from ..viz.source_lines import local_line
 
 Runnable: TypeAlias = Function | Program | Graph
 UNCHECKED_NOTE = "--unchecked applies only to graphs, and not to those that break V7 or V15, which have no meaning"
+EXECUTOR = "executor"
+"""The name, in a file with a graph of TensorFlow, of the graph with dead tokens, as TensorFlow's executor runs it."""
 IMPORTERS: Mapping[str, Callable[[Path], Function]] = {
     ".onnx": from_onnx,
     ".mlir": from_stablehlo,
@@ -80,6 +82,8 @@ def read_programs(target: str) -> tuple[Mapping[str, Runnable], str | None, str 
     with path_errors(path, "this file cannot be read"):
         is_there, is_folder, is_model = path.exists(), path.is_dir(), is_saved_model(path)
     if is_model or (is_there and not is_folder and path.suffix in SUFFIXES):
+        if name == EXECUTOR and not is_model:
+            return {EXECUTOR: executor_graph(path)}, name, None, path
         function = from_tensorflow(path)
         return {function.name: function}, name, None, path
     if is_folder:

@@ -12,7 +12,7 @@ import numpy as np
 from ..core.errors import plural
 from ..core.graph.graph import Graph
 from ..core.tag import ENVIRONMENT, ROOT, Site, Tag
-from ..core.types import Handle
+from ..core.types import OPAQUE_CLASSES
 from ..core.value import Value
 from ..interp.machine.event import Event
 from ..interp.queries.calls import Gate, PhaseGates, RootArgument, gate_order
@@ -120,7 +120,7 @@ def is_shown_as_type(value: Value) -> bool:
     >>> is_shown_as_type(np.zeros(9)), is_shown_as_type(np.zeros(2)), is_shown_as_type(3)
     (True, False, False)
     """
-    if isinstance(value, Handle) or not np.ndim(value):
+    if isinstance(value, OPAQUE_CLASSES) or not np.ndim(value):
         return False
     text = abbreviate_value(value)
     return not text.startswith("[") and "(" not in text
@@ -132,11 +132,11 @@ MAX_COMPARED_SIZE = 1024
 
 def is_array_among(value: Value, others: Iterable[Value]) -> bool:
     """Whether a value is an array, and one of the others."""
-    if isinstance(value, Handle) or not np.ndim(value):
+    if isinstance(value, OPAQUE_CLASSES) or not np.ndim(value):
         return False
     is_small = np.size(value) <= MAX_COMPARED_SIZE
     return any(
-        other is value or (is_small and not isinstance(other, Handle) and np.array_equal(value, other))
+        other is value or (is_small and not isinstance(other, OPAQUE_CLASSES) and np.array_equal(value, other))
         for other in others
     )
 

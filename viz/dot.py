@@ -291,7 +291,8 @@ def _badge_markup(badge: Badge, theme: Theme) -> str:
     look = BADGE_LOOKS[badge.mark]
     colour = theme.resolve_colour(look.colour)
     text = f"{look.glyph} {escape_markup(badge.text)}" if badge.text else look.glyph
-    border = f'border="1" cellpadding="2" style="rounded" color="{colour}" bgcolor="{colour}{theme.fill_opacity}"'
+    shape = "dashed" if badge.mark == "dead" else "rounded"
+    border = f'border="1" cellpadding="2" style="{shape}" color="{colour}" bgcolor="{colour}{theme.fill_opacity}"'
     pill = f"<td {border}><b>{text}</b></td>"
     beside = f'<font point-size="{SMALL_FONT_SIZE - 1}" color="{theme.muted}">{escape_markup(badge.detail)}</font>'
     detail = f"<td>{beside}</td>" if badge.detail else ""

@@ -27,6 +27,8 @@ from .view import Cluster, LinkKind, View
 
 _OUTPUT_LABELS = {
     "switch": ("T", "F"),
+    "dead_switch": ("F", "T"),
+    "live_merge": ("", "index"),
     "exit": ("", "trips"),
     "back": ("", "out"),
     **{row.name: ("", "") for row in EFFECT_OPS.values() if row.resource},
@@ -202,7 +204,7 @@ def link_kind(graph: Graph, source: OutputRef, edge: Edge) -> LinkKind:
         return "call"
     if resource_of(made_by) and source.output == 1:
         return "order"
-    return "predicate" if taker.op == "switch" and edge.port == 1 else "data"
+    return "predicate" if taker.op in ("switch", "dead_switch") and edge.port == 1 else "data"
 
 
 def output_label(graph: Graph, source: OutputRef) -> str:

@@ -98,7 +98,7 @@ class NodeLabels:
         """The two lines of a node's label; the second may be empty."""
         node = self._graph.nodes[number]
         match node.op:
-            case "merge":
+            case "merge" | "live_merge" | "dead_switch":
                 return short_name(node.name), node.op
             case "switch":
                 return self._operand(number, 0), node.op

@@ -1,8 +1,8 @@
 """The view of a graph at one moment of a run, with its tokens.
 
-A token that is in flight or waits for partners is drawn on the arrow that it arrives by. A deferred read at a cell and
-a token that a k-bound throttles are drawn beside their node. The last firing and the nodes that can fire next are
-marked.
+A token that is in flight or waits for partners is drawn on the arrow that it arrives by; a dead one with the output
+where it died. A deferred read at a cell and a token that a k-bound throttles are drawn beside their node. The last
+firing and the nodes that can fire next are marked.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import numpy as np
 
 from ..core.graph.graph import Graph
 from ..core.tag import ROOT, Tag
-from ..core.types import Handle
+from ..core.types import Dead, Handle
 from ..core.value import Value, format_value
 from ..interp.machine.event import Event, Token
 from ..interp.machine.state import State
@@ -100,6 +100,8 @@ def abbreviate_value(value: Value) -> str:
     """
     if isinstance(value, Handle):
         return f"cells[{value.size}]"
+    if isinstance(value, Dead):
+        return "dead"
     array = np.asarray(value)
     kind = f"{array.dtype}{list(array.shape)}"
     text = format_value(value) if array.size <= 4 else kind
@@ -168,7 +170,7 @@ def group_tokens(
         if top is not None and top not in tag.self_and_ancestors():
             continue
         arrows = ways.get((node, port))
-        if arrows is None or mark not in ("flight", "waiting"):
+        if arrows is None or mark not in ("flight", "waiting", "dead"):
             on_boxes.setdefault(f"n{node}", []).append(placed)
             continue
         way = arrows[0]
@@ -188,15 +190,28 @@ def placed_tokens(state: State, limit: int | None) -> Iterator[_PlacedToken]:
     for tag, record in islice(state.records.items(), limit):
         for node, operands in record.waiting_operands.items():
             for port, value in operands.items():
-                yield "waiting", Token(node, port, tag, value), -1, "", ""
+                yield place_token(state.graph, Token(node, port, tag, value), -1)
     for position, token in enumerate(islice(state.flight, limit)):
-        yield "flight", token, position, "", ""
+        yield place_token(state.graph, token, position)
     for handle, block in state.cells.blocks.items():
         for number, tokens in block.deferred_reads.items():
             where = f"parked at cell {number} of {describe_value(state.graph, handle)}"
             yield from (("deferred", token, -1, where, f"cell {number}") for token in tokens)
     for tag, entries in state.throttled_tokens.items():
         yield from (("throttled", token, -1, f"throttled until {tag} may begin", "") for _, token in entries)
+
+
+def place_token(graph: Graph, token: Token, position: int) -> _PlacedToken:
+    """A token in flight, at a position, or one that waits for partners."""
+    if isinstance(token.value, Dead):
+        return (
+            "dead",
+            token,
+            position,
+            "",
+            f"{graph.nodes[token.value.node].name.rpartition('.')[2]}:{token.value.port}",
+        )
+    return "flight" if position >= 0 else "waiting", token, position, "", ""
 
 
 def token_badges(
@@ -229,8 +244,8 @@ def token_badges(
 
 def describe_placed_token(graph: Graph, placed: _PlacedToken) -> str:
     """The tooltip of a token: its value, its tag and its state."""
-    mark, token, position, state, _ = placed
-    place = f"in flight, at position {position}" if mark == "flight" else state or "waits for partners"
+    _, token, position, state, _ = placed
+    place = f"in flight, at position {position}" if position >= 0 else state or "waits for partners"
     return f"{describe_value(graph, token.value)} under {token.tag}: {place}"
 
 

@@ -144,7 +144,7 @@ class _UnfoldedGraph:
             return "back"
         if op == "back" and self.events[sender].outputs[0][0] == 0:
             return "before"
-        return "predicate" if node.op == "switch" and port == 1 else "data"
+        return "predicate" if node.op in ("switch", "dead_switch") and port == 1 else "data"
 
     def find_or_add_cluster(self, tag: Tag) -> Cluster:
         """The cluster of an activation, inside the cluster of its parent."""

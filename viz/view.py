@@ -30,10 +30,10 @@ ClusterKind: TypeAlias = Literal["function", "loop", "part", "cond", "branch", "
 pullbacks; a scope is the call of a Python helper."""
 
 BadgeMark: TypeAlias = Literal[
-    "flight", "waiting", "deferred", "throttled", "fired", "ready", "trap", "open", "arrived", "more",
+    "flight", "waiting", "dead", "deferred", "throttled", "fired", "ready", "trap", "open", "arrived", "more",
 ]  # fmt: skip
-"""The kind of a badge. A token is in flight, is waiting for partners, is a deferred read at an empty cell, or is
-throttled by a k-bound; a box has just fired, can fire next, or trapped; an activation is open; a result has arrived;
+"""The kind of a badge. A token is in flight, is waiting for partners, is dead, is a deferred read at an empty cell, or
+is throttled by a k-bound; a box has just fired, can fire next, or trapped; an activation is open; a result has arrived;
 or there is more."""
 
 

@@ -18,6 +18,7 @@ from typing import Any, NamedTuple, TypeAlias
 from ...deprecation import renamed_attributes
 from ..display import SvgReprMixin
 from ..errors import Usage, require_class
+from ..ops.routing import DEAD_TOKEN_OPS
 from ..program.program import PHASE, Location, UniqueNames
 from ..tag import ENVIRONMENT, Site
 from ..types import Type
@@ -89,6 +90,11 @@ class Graph(SvgReprMixin):
     calls: tuple[tuple[Site, str], ...] = ()
     hidden_count: int = 0
     """The number of hidden arguments, which come first: triggers that the environment supplies itself."""
+
+    @property
+    def has_dead_tokens(self) -> bool:
+        """Whether nodes of the graph send dead tokens, as TensorFlow's executor does (S18)."""
+        return any(node.op in DEAD_TOKEN_OPS for node in self.nodes)
 
     def sources(self) -> dict[Edge, list[OutputRef]]:
         """For each port with edges, the outputs that feed it."""

@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from .. import dtypes
 from ..ops.effects import ALL_OPS
-from ..ops.routing import ROUTING_OPS
+from ..ops.routing import ALL_ROUTING_OPS
 from ..program.infer import DEFAULT_TYPE, HOLE, LatticeType, guess_type, infer_op_type, widen
 from ..types import Type
 from .graph import Edge, Graph, GraphNode, NodeOutput, OutputRef
@@ -20,7 +20,7 @@ from .graph import Edge, Graph, GraphNode, NodeOutput, OutputRef
 def count_outputs(op: str) -> int:
     """The number of outputs of a node of this op; a guess for an unknown op."""
     row = ALL_OPS.get(op)
-    return ROUTING_OPS[op].output_count if op in ROUTING_OPS else row.output_count if row else 1
+    return ALL_ROUTING_OPS[op].output_count if op in ALL_ROUTING_OPS else row.output_count if row else 1
 
 
 def infer_graph_types(graph: Graph) -> Graph:
@@ -126,9 +126,13 @@ class _GraphInference:
         width = len(node.outputs)
         if node.op == "merge":
             types = [self.join_types(ports)]
+        elif node.op == "live_merge":
+            types = [self.join_types(ports), Type(dtypes.int32)]
+        elif node.op in ("any_live", "trigger"):
+            types = [Type(dtypes.bool)]
         elif node.op == "exit":
             types = [*ports[:1], Type(dtypes.int64)]
-        elif node.op in ROUTING_OPS:
+        elif node.op in ALL_ROUTING_OPS:
             types = ports[:1] * width
         else:
             types = [infer_op_type(node.op, ports, node.attributes), Type(dtypes.bool)]

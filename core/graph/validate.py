@@ -9,7 +9,8 @@ V7   A node's op exists, and the node has the number of ports and outputs, and t
 V8   A port has exactly one source: an edge or a literal. A merge takes no literal, nor does the predicate of a switch.
      A node with nothing but literals, or with an effect, has a trigger, which takes a token; no other node has one.
 V9   Types agree along edges, and with the op. A hidden argument is one bool; no argument or result is a cell handle.
-Rules V10 to V14 and V16 are statements about control contexts, in `contexts`.
+Rules V10 to V14 and V16 are statements about control contexts, in `contexts`. A graph with dead tokens (S18) need not
+keep them, since every node of it gets tokens; its `exit` and `next_iteration` nodes may have a second port.
 V15  The results are `return` nodes to the environment.
 """
 
@@ -21,7 +22,7 @@ from .. import dtypes
 from ..errors import Invalid, plural
 from ..ops.effects import ALL_OPS, EFFECT_OPS, is_allowed_in, resource_of
 from ..ops.op import operand_count
-from ..ops.routing import ROUTING_OPS
+from ..ops.routing import ALL_ROUTING_OPS
 from ..program import hints
 from ..program.problems import check_attributes, check_iteration_bound, check_no_handles, check_phase_attribute, problem
 from ..program.program import PHASE
@@ -31,7 +32,7 @@ from ..value import Literal
 from .contexts import ControlContexts
 from .graph import Edge, Graph, GraphNode
 
-_BOOL = Type(dtypes.bool)
+_BOOL, _INDEX = Type(dtypes.bool), Type(dtypes.int32)
 
 
 def graph_problems(graph: Graph) -> list[Invalid]:
@@ -40,12 +41,15 @@ def graph_problems(graph: Graph) -> list[Invalid]:
     The shape of nodes is checked first; types and control contexts only where the shape is right.
     """
     checker = _GraphChecker(graph)
-    return checker.check_shape() or [*checker.check_types(), *ControlContexts(graph).problems]
+    return checker.check_shape() or [
+        *checker.check_types(),
+        *(() if graph.has_dead_tokens else ControlContexts(graph).problems),
+    ]
 
 
 def infer_contexts(graph: Graph) -> ControlContexts | None:
-    """The control contexts of a graph; None if it breaks a rule about shape or contexts."""
-    if _GraphChecker(graph).check_shape():
+    """The control contexts of a graph; None if it breaks a rule about shape or contexts, or has dead tokens."""
+    if graph.has_dead_tokens or _GraphChecker(graph).check_shape():
         return None
     contexts = ControlContexts(graph)
     return None if contexts.problems else contexts
@@ -53,7 +57,7 @@ def infer_contexts(graph: Graph) -> ControlContexts | None:
 
 class _GraphChecker:
     def __init__(self, graph: Graph) -> None:
-        self.graph = graph
+        self.graph, self.has_dead_tokens = graph, graph.has_dead_tokens
         self.sources = graph.sources()
         self.called_sites = {ENVIRONMENT, *(site for site, _ in graph.calls)}
 
@@ -74,13 +78,18 @@ class _GraphChecker:
                 hint="the first arguments are hidden, as many as `hidden` says",
             )
         for node in self.graph.nodes:
-            control, row = ROUTING_OPS.get(node.op), ALL_OPS.get(node.op) if is_allowed_in(node.op, "graph") else None
+            control, row = (
+                ALL_ROUTING_OPS.get(node.op),
+                ALL_OPS.get(node.op) if is_allowed_in(node.op, "graph") else None,
+            )
             if control is None and row is None:
                 message, hint = f"{node} has an op that does not exist", hints.suggest_op(node.op, None)
                 yield problem("V7", message, node.origin, required="an op", got=node.op, hint=hint)
                 continue
             ports = len(node.ports) - node.has_trigger
             arity = operand_count(row, dict(node.attributes)) if row else control.arity if control else None
+            if self.has_dead_tokens and node.op in ("exit", "next_iteration") and ports == 2:
+                arity = 2
             outputs = control.output_count if control else row.output_count if row else 1
             required_ports = "some ports" if arity is None else plural(arity, "port")
             if (arity is not None and ports != arity) or (control and not ports) or len(node.outputs) != outputs:
@@ -247,16 +256,20 @@ class _GraphChecker:
     def expected_output_types(self, node: GraphNode, ports: list[Type]) -> list[Type]:
         if node.op in ALL_OPS:
             return [ALL_OPS[node.op].type_rule(*ports, **dict(node.attributes)), _BOOL][: len(node.outputs)]
-        if node.op == "switch" and ports[1] != _BOOL:
+        if ports[1:] and (
+            (node.op == "switch" and ports[1] != _BOOL) or (node.op == "dead_switch" and not ports[1].admits(_BOOL))
+        ):
             raise Invalid("the predicate is not one bool", required="bool", got=ports[1])
+        if node.op in ("any_live", "trigger"):
+            return [_BOOL]
         if node.op == "exit":
             return [ports[0], Type(dtypes.int64)]
         if node.op == "reenter" and ports[1] != Type(dtypes.int64):
             raise Invalid("the trip count is not an int64", required="the trip count of an exit", got=ports[1])
-        if node.op == "merge":
+        if node.op in ("merge", "live_merge"):
             merge_type = node.outputs[0].type
             misfits = [type_ for type_ in ports if not merge_type.admits(type_)]
-            return [misfits[0] if misfits else merge_type]
+            return [misfits[0] if misfits else merge_type, _INDEX][: len(node.outputs)]
         return [ports[0]] * len(node.outputs)
 
     def port_type(self, number: int, port: int) -> Type:

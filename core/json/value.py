@@ -19,8 +19,8 @@ from ..dtypes import DType
 from ..errors import Usage
 from ..ops.type_rules import TYPE_ATTRIBUTES
 from ..program.program import DocumentLocation, Location
-from ..tag import ROOT, Site
-from ..types import MAX_AXES, Handle, HandleType, Shape, Type, check_element_type, handle_type, type_of
+from ..tag import ROOT, Site, Tag
+from ..types import MAX_AXES, Dead, Handle, HandleType, Shape, Type, check_element_type, handle_type, type_of
 from ..value import Literal, Value, normalize, round_floats
 from .cursor import JsonCursor, read_natural, validate_name, validate_text
 
@@ -49,13 +49,20 @@ def value_to_json(value: Value) -> JsonValue:
     if type(value) is bool:
         return {"dtype": "bool", "data": value}
     if isinstance(value, Handle):
-        path = [{**site_to_json(site), "iteration": k} for site, k in value.tag.path()]
-        return {**type_to_json(Type(value.dtype)), "data": {"node": value.node, "tag": path, "size": value.size}}
+        cells = {"node": value.node, "tag": _path_to_json(value.tag), "size": value.size}
+        return {**type_to_json(Type(value.dtype)), "data": cells}
+    if isinstance(value, Dead):
+        return {"dead": {"node": value.node, "output": value.port, "tag": _path_to_json(value.tag)}}
     array = np.asarray(value)
     data = _elements_to_json(array.reshape(-1))
     if array.ndim == 0:
         return {"dtype": array.dtype.name, "data": data[0]}
     return {"dtype": array.dtype.name, "shape": list(array.shape), "data": data}
+
+
+def _path_to_json(tag: Tag) -> JsonValue:
+    """A tag as the path of its steps, outermost first."""
+    return [{**site_to_json(site), "iteration": k} for site, k in tag.path()]
 
 
 def value_to_json_text(value: Value) -> str:
@@ -124,19 +131,32 @@ def read_value(cursor: JsonCursor) -> Value:
 
 
 def read_token_value(cursor: JsonCursor) -> Value:
-    """The value of a token, which may be a handle."""
+    """The value of a token, which may be a handle, or dead."""
+    if cursor.has_key("dead"):
+        return _read_dead(cursor)
     return _read_handle(cursor) if cursor.has_key("element") else read_value(cursor)
+
+
+def _read_dead(cursor: JsonCursor) -> Dead:
+    node, output, path = cursor.fields("dead")[0].fields("node", "output", "tag")
+    return Dead(node.integer(0), output.integer(0), _read_path(path))
 
 
 def _read_handle(cursor: JsonCursor) -> Handle:
     dtype, element, data = cursor.fields("dtype", "element", "data")
     dtype.one_of(("cells",))
     node, path, size = data.fields("node", "tag", "size")
+    tag = _read_path(path)
+    return Handle(node.integer(0), tag, size.integer(0), handle_type(_read_element_type(element)).dtype)
+
+
+def _read_path(cursor: JsonCursor) -> Tag:
+    """The tag of a path of steps, outermost first."""
     tag = ROOT
-    for step in path.entries():
+    for step in cursor.entries():
         *site_fields, iteration = step.fields("function", "name", "kind", "iteration")
         tag = tag.child(_read_site_fields(*site_fields), iteration.integer(0))
-    return Handle(node.integer(0), tag, size.integer(0), handle_type(_read_element_type(element)).dtype)
+    return tag
 
 
 def read_literal(cursor: JsonCursor) -> Literal:

@@ -40,3 +40,30 @@ _ROWS = (
 )
 ROUTING_OPS: dict[str, RoutingOp] = {row.name: row for row in _ROWS}
 """The routing ops by name."""
+
+_DEAD_TOKEN_ROWS = (
+    RoutingOp(
+        "dead_switch",
+        2,
+        2,
+        "same",
+        None,
+        "the value of port 0 to output 1 if port 1 is true, else to 0; a dead token to the other",
+    ),
+    RoutingOp(
+        "live_merge",
+        None,
+        2,
+        "same",
+        None,
+        "the live value among all ports, and the number of its port; dead if all are",
+    ),
+    RoutingOp("after", None, 1, "same", None, "the value of port 0 once all ports have a token; dead if any is"),
+    RoutingOp("any_live", None, 1, "same", None, "true if a port has a live token, else false; never dead"),
+    RoutingOp("trigger", None, 1, "same", None, "true once all ports have a token, even a dead one"),
+)
+DEAD_TOKEN_OPS: dict[str, RoutingOp] = {row.name: row for row in _DEAD_TOKEN_ROWS}
+"""The ops of graphs with dead tokens (S18), by name: the rules of TensorFlow's executor. Only the reference runs
+them."""
+ALL_ROUTING_OPS: dict[str, RoutingOp] = {**ROUTING_OPS, **DEAD_TOKEN_OPS}
+"""All ops that route tokens, by name."""

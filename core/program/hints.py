@@ -16,7 +16,7 @@ from ..dtypes import DType
 from ..errors import Invalid, Usage
 from ..ops.effects import ALL_OPS, OpRow, is_allowed_in
 from ..ops.op import Attributes, Op
-from ..ops.routing import ROUTING_OPS
+from ..ops.routing import ALL_ROUTING_OPS, ROUTING_OPS
 from ..ops.type_rules import TYPE_ATTRIBUTES, format_attribute
 from ..types import HandleType, Type
 from ..value import Literal, admit, format_value
@@ -35,6 +35,11 @@ _EXAMPLES = {
     "exit": "x = exit[f.loop] a",
     "reenter": "r = reenter[f.loop] a, x:1, phase=1",
     "back": "b = back[f.loop] a, phase=1",
+    "dead_switch": "s = dead_switch a, p",
+    "live_merge": "m = live_merge a, b",
+    "after": "y = after a, b",
+    "any_live": "p = any_live a, b",
+    "trigger": "p = trigger a, b",
     "pullback": "dx = pullback y dy",
     "print": 'p = print a, text="a is {}"',
     "callback": 'y = callback a, function="f", returns=float64',
@@ -113,7 +118,7 @@ def suggest_op(op: str, functions: Collection[str] | None) -> str:
         return (
             f"{op} is an op of programs; graphs have switch and merge, call and return, enter, exit, reenter and back"
         )
-    if functions is not None and op in ROUTING_OPS:
+    if functions is not None and op in ALL_ROUTING_OPS:
         return f"{op} is an op of graphs; programs have cond, while_loop, call and pullback"
     if op in ALL_OPS:
         return (

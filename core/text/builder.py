@@ -18,7 +18,7 @@ from ..errors import Malformed, plural
 from ..graph.graph import Edge, Graph, GraphNode, NodeOutput, OutputRef
 from ..graph.infer import count_outputs
 from ..ops.op import wrap
-from ..ops.routing import ROUTING_OPS
+from ..ops.routing import ALL_ROUTING_OPS
 from ..ops.type_rules import TYPE_ATTRIBUTES
 from ..program import hints
 from ..program.infer import HOLE
@@ -419,7 +419,7 @@ class _GraphSyntaxBuilder:
     def build_node(self, node: syntax.GraphNodeSyntax, lines: LocationResolver) -> GraphNode:
         function, name = read_qualified_name(node.name, self.name)
         types = [HOLE] * count_outputs(node.op.text) if node.types is None else list(map(read_type, node.types))
-        control = ROUTING_OPS.get(node.op.text)
+        control = ALL_ROUTING_OPS.get(node.op.text)
         site = ENVIRONMENT if node.op.text == "return" else None
         if node.site is not None:
             site = read_site(node.site, control.site_kind if control else None, self.name)

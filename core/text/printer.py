@@ -30,7 +30,7 @@ from ..dtypes import DType
 from ..errors import Usage
 from ..graph.graph import Edge, Graph, GraphNode, OutputRef, require_graph
 from ..graph.infer import nodes_needing_types
-from ..ops.routing import ROUTING_OPS
+from ..ops.routing import ALL_ROUTING_OPS
 from ..ops.type_rules import format_attribute
 from ..program.infer import infer_node_types
 from ..program.program import (
@@ -394,7 +394,7 @@ class _GraphPrinter:
         return " ".join(filter(None, [f"{format_name(node.op)}{self.format_site_brackets(node)}", arguments, *trigger]))
 
     def format_site_brackets(self, node: GraphNode) -> str:
-        kind = ROUTING_OPS[node.op].site_kind if node.op in ROUTING_OPS else None
+        kind = ALL_ROUTING_OPS[node.op].site_kind if node.op in ALL_ROUTING_OPS else None
         usual = ENVIRONMENT if node.op == "return" else None
         return "" if node.site == usual else f"[{self.format_site(node.site, kind)}]"
 

@@ -20,7 +20,7 @@ from ...core.errors import Invalid
 from ...core.graph.graph import GraphNode
 from ...core.ops.effects import EFFECT_OPS
 from ...core.ops.op import OPS, Op, fill_dynamic_sizes, trap_message
-from ...core.ops.routing import ROUTING_OPS
+from ...core.ops.routing import ALL_ROUTING_OPS
 from ...core.types import HandleType, Type, type_of
 from ...core.value import Value
 from .limits import LARGE_RESULT_BYTES, resident_memory
@@ -50,7 +50,7 @@ class OpAbandoned(Exception):
 def may_take_long(op: str, operands: Sequence[Value], result: Type) -> bool:
     """Whether an op on these operands, with a result of this type, may take longer than some milliseconds. A result's
     size that only the run computes, such as the size of `repeat`, is unknown, and does not count."""
-    if op in ROUTING_OPS:
+    if op in ALL_ROUTING_OPS:
         return False
     row, arrays = OPS.get(op), [operand for operand in operands if isinstance(operand, np.ndarray)]
     elements = sum(array.size for array in arrays)

@@ -16,6 +16,7 @@ from ...core.ops.effects import resource_of
 from ...core.types import type_of
 from ...core.value import Value, abbreviate, admit
 from ...core.world import CallbackReplayWorld, World
+from ..machine.dead_tokens import first_dead
 from ..machine.event import Event
 from ..machine.schedule import Pick, Script, continuation_of, resolve_schedule, schedule_name
 from ..machine.schedule import schedule as schedule_named
@@ -82,11 +83,12 @@ def step_within_limits(
 
 
 def operands_of_pure_firing(state: State, position: int) -> tuple[Value, ...] | None:
-    """The operands of the firing of an op without effects, if the token at `position` completes them; else None. Raises
-    Broken as `step` does."""
+    """The operands of the firing of an op without effects, if the token at `position` completes them and none is dead;
+    else None. Raises Broken as `step` does."""
     token = state.flight[position]
     rule = state.rules[token.node]
-    return None if rule.effect is not None else match_operands(state, rule, state.records[token.tag], token)
+    operands = None if rule.effect is not None else match_operands(state, rule, state.records[token.tag], token)
+    return None if operands is None or first_dead(operands) else operands
 
 
 def _check_effect_limits(state: State, position: int, limits: Limits) -> None:
@@ -184,13 +186,14 @@ def run_graph(
 
 
 def breaks_rules(graph: Graph, *, unchecked: bool) -> bool:
-    """Whether a graph breaks a rule. Raises Invalid if it breaks V7 or V15, and, unless `unchecked`, for any rule."""
+    """Whether a graph may break S4, because it breaks another rule or has dead tokens. Raises Invalid if it breaks V7
+    or V15, and, unless `unchecked`, for any rule."""
     require_graph(graph)
     problems = graph_problems(graph)
     fatal_problems = [problem for problem in problems if problem.rule in ("V7", "V15")]
     if fatal_problems or (problems and not unchecked):
         raise combine_problems(fatal_problems or problems)
-    return bool(problems)
+    return bool(problems) or graph.has_dead_tokens
 
 
 def default_structure(graph: Graph) -> TreeDef:

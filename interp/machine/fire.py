@@ -1,6 +1,6 @@
 """Firing rules: the action of each node when it fires, compiled once per graph from a table by op.
 
-The numbered rules continue those of `step`, which owns S1 to S4.
+The numbered rules continue those of `step`, which owns S1 to S4. S18 is in `dead_tokens`.
 
 S5  An ordinary node computes its op and sends the result under the same tag. If the op has no value for the operands,
     the node traps: it sends nothing, and the run continues.
@@ -24,15 +24,15 @@ from ...core.graph.graph import Edge, Graph, GraphNode
 from ...core.graph.nesting import adjoint_dependent_nodes
 from ...core.ops.effects import EFFECT_OPS, draw_trap_message, resource_of
 from ...core.ops.op import OPS, build_kernel, can_trap, dynamic_size_count, raise_column_error, trap_message
-from ...core.ops.routing import ROUTING_OPS
+from ...core.ops.routing import ALL_ROUTING_OPS, DEAD_TOKEN_OPS, ROUTING_OPS
 from ...core.program.infer import DEFAULT_TYPE
 from ...core.program.program import PARALLEL_ITERATIONS
 from ...core.tag import ROOT, Site, Tag
 from ...core.types import Type
 from ...core.value import Value
+from .dead_tokens import Compute, FindTrap, dead_token_behaviour
 from .effects import EffectRule, Outputs, draw_rule, effect_rule
 
-Compute: TypeAlias = Callable[[tuple[Value, ...], Tag], Outputs]
 FindChildTag: TypeAlias = Callable[[Tag, Site, int], Tag]
 """Returns the interned tag of a child activation; a state provides it."""
 Retag: TypeAlias = Callable[[FindChildTag, Tag, tuple[Value, ...]], Tag]
@@ -52,7 +52,7 @@ class FiringRule:
     compute: Compute
     """Computes the results of a firing from its operands and its tag. Never called with operands that trap, or for a
     node with an `effect`."""
-    find_trap: Callable[[tuple[Value, ...]], str | None] | None
+    find_trap: FindTrap
     """Returns why a firing on these operands traps, or None if it does not; None if the node never traps (S5)."""
     retag: Retag | None
     """Computes the tag of the results; None if it is the tag of the firing (S7 to S9, S17)."""
@@ -83,9 +83,12 @@ def build_rules(graph: Graph, seed: int = 0, bound: int | None = None) -> tuple[
     """The rule of every node, by number. `seed` seeds random numbers; `bound`, unless None, overrides the k-bounds of
     all loops."""
     results = {number: position for position, number in enumerate(graph.results)}
+    has_dead_tokens = graph.has_dead_tokens
     types, adjoint_nodes = port_types(graph), adjoint_dependent_nodes(graph)
     rules = (
-        build_rule(graph, number, types[number], results.get(number), seed, number not in adjoint_nodes)
+        build_rule(
+            graph, number, types[number], results.get(number), seed, number not in adjoint_nodes, has_dead_tokens
+        )
         for number in range(len(graph.nodes))
     )
     if bound is None:
@@ -113,11 +116,16 @@ def port_types(graph: Graph) -> list[list[Type]]:
     ]
 
 
-def build_rule(graph: Graph, number: int, ports: list[Type], result: int | None, seed: int, busy: bool) -> FiringRule:
+def build_rule(
+    graph: Graph, number: int, ports: list[Type], result: int | None, seed: int, busy: bool, has_dead_tokens: bool
+) -> FiringRule:
     """The rule of one node; `result` is its position among the results of the graph, or None, and `busy` says that its
     tokens count as busy."""
     node = graph.nodes[number]
-    compute, trap = build_compute(node, ports, seed)
+    behaviour = None if node.op in DEAD_TOKEN_OPS else build_compute(node, ports, seed)
+    compute, trap = (
+        dead_token_behaviour(graph, number, behaviour) if has_dead_tokens or behaviour is None else behaviour
+    )
     edges = [output.edges for output in node.outputs] if result is None else [(Edge(-1, result),)]
     routes = [build_routes(graph, targets) for targets in edges]
     return FiringRule(
@@ -154,7 +162,7 @@ def needs_limit_check(node: GraphNode) -> bool:
     is_of_arrays = any(not output.type.is_scalar for output in node.outputs) or (
         node.op in OPS and OPS[node.op].scalar is None
     )
-    return resource_of(node.op) is not None or (node.op not in _ROUTING and is_of_arrays)
+    return resource_of(node.op) is not None or (node.op not in ALL_ROUTING_OPS and is_of_arrays)
 
 
 def build_routes(graph: Graph, edges: Edges) -> dict[Site | None, Edges] | None:
@@ -170,9 +178,7 @@ def build_routes(graph: Graph, edges: Edges) -> dict[Site | None, Edges] | None:
     }
 
 
-def build_compute(
-    node: GraphNode, ports: list[Type], seed: int
-) -> tuple[Compute, Callable[[tuple[Value, ...]], str | None] | None]:
+def build_compute(node: GraphNode, ports: list[Type], seed: int) -> tuple[Compute, FindTrap]:
     """The function that a node computes, and one that returns the reason for a trap, or None; None if the node never
     traps."""
     if node.op in _ROUTING:
@@ -198,9 +204,7 @@ def build_compute(
     return fire, (lambda inputs: trap_message(row, inputs[:arity], node.attributes)) if can_trap(row, result) else None
 
 
-def build_effect_compute(
-    node: GraphNode, seed: int
-) -> tuple[Compute, Callable[[tuple[Value, ...]], str | None] | None]:
+def build_effect_compute(node: GraphNode, seed: int) -> tuple[Compute, FindTrap]:
     """The same for an effect op. Only draws of random numbers and `breakpoint` compute something."""
     row, arity = EFFECT_OPS[node.op], len(node.ports) - node.has_trigger
     if row.trap_reason is None and not dynamic_size_count(row, dict(node.attributes)):

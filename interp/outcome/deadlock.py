@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from ...core.frontend.trace.source_location import has_traced
 from ...core.graph.graph import Edge, Graph, GraphNode
-from ...core.ops.routing import ROUTING_OPS
+from ...core.ops.routing import ALL_ROUTING_OPS
 from ...core.tag import ROOT, Site, Tag
 from ...core.types import Handle
 from ..machine.event import CellAddress
@@ -100,7 +100,7 @@ class WaitingTokens:
 def sending_tag(node: GraphNode, tag: Tag) -> Tag | Site | None:
     """The tag under which a node fires to send a token under this tag; its site, if that is a tag of a call or loop
     below this one; None if it never sends under this tag."""
-    row = ROUTING_OPS.get(node.op)
+    row = ALL_ROUTING_OPS.get(node.op)
     match "same" if row is None else row.result_tag:
         case "same":
             return tag

@@ -16,7 +16,7 @@ from typing import NamedTuple, TypeAlias
 
 from ...core.graph.graph import Edge, Graph
 from ...core.graph.nesting import PhaseMap, primal_phase
-from ...core.ops.routing import ROUTING_OPS
+from ...core.ops.routing import ALL_ROUTING_OPS
 from ...core.program.program import ADJOINT_PREFIX, REVERSE_PREFIX, original_name
 from ...core.tag import Site, Tag
 from ...core.types import HandleType
@@ -123,7 +123,7 @@ class AdjointPartners:
     def output_tag(self, number: int, tag: Tag) -> Tag:
         """The tag of the tokens that a node other than `reenter` and `back` sends when it fires under this tag."""
         node = self.graph.nodes[number]
-        match ROUTING_OPS[node.op].result_tag if node.op in ROUTING_OPS else "same":
+        match ALL_ROUTING_OPS[node.op].result_tag if node.op in ALL_ROUTING_OPS else "same":
             case "child" if node.site is not None:
                 return tag.child(node.site)
             case "next" if tag.parent is not None:

@@ -21,7 +21,7 @@ import numpy as np
 
 from ...core.graph.graph import Graph
 from ...core.tag import Tag
-from ...core.types import Handle
+from ...core.types import OPAQUE_CLASSES, Handle
 from ...core.value import MAX_PRINTED_ELEMENTS, Value, abbreviate, format_numbers, is_same_value
 from ..machine.event import Event
 from ..outcome.outcome import abbreviate_value
@@ -283,7 +283,7 @@ def is_same_operand(first: Value, second: Value) -> bool:
     """Whether two values are the same, by their bits; False for handles."""
     if type(first) is int and type(second) is int:  # 0.1 us instead of 1, for most values of most runs
         return first == second
-    return not isinstance(first, Handle) and (first is second or is_same_value(first, second))
+    return not isinstance(first, OPAQUE_CLASSES) and (first is second or is_same_value(first, second))
 
 
 def are_same_cells(graph: Graph, first: Value, other_graph: Graph, second: Value) -> bool:
@@ -362,7 +362,7 @@ def describe_differing_elements(first: Value | None, second: Value | None) -> st
     >>> describe_differing_elements(zeros, others), describe_differing_elements(zeros[0], others[2])
     ('; 2 of 64 elements differ, first [2, 5]: 0.0, 1.5', '')
     """
-    if first is None or second is None or isinstance(first, Handle) or isinstance(second, Handle):
+    if first is None or second is None or isinstance(first, OPAQUE_CLASSES) or isinstance(second, OPAQUE_CLASSES):
         return ""
     one, other = np.asarray(first), np.asarray(second)
     if one.shape != other.shape or one.size <= MAX_PRINTED_ELEMENTS:

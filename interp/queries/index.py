@@ -15,7 +15,7 @@ from typing import Any, Protocol
 
 from ...core.errors import Usage
 from ...core.graph.graph import Edge, Graph, OutputRef
-from ...core.ops.routing import ROUTING_OPS
+from ...core.ops.routing import ALL_ROUTING_OPS
 from ...core.tag import ROOT, Site, Tag
 from ...core.value import Value
 from ..engines.interrupt import interrupt_between_steps
@@ -77,7 +77,7 @@ class EventIndex:
         """Events from this number on have not happened yet; infinite if all have."""
         self.sources = graph.sources()
         self.sends_to_other_tag = [
-            node.op in ROUTING_OPS and ROUTING_OPS[node.op].result_tag != "same" for node in graph.nodes
+            node.op in ALL_ROUTING_OPS and ALL_ROUTING_OPS[node.op].result_tag != "same" for node in graph.nodes
         ]
         """By node, whether it sends its tokens under another tag than the tag of its firing."""
         self._shared_segments: tuple[tuple[EventIndexSegment, int], ...] = ()

@@ -23,7 +23,7 @@ from typing import Literal as Word
 
 from ...core.errors import TagloomError, Usage
 from ...core.graph.graph import Edge, OutputRef
-from ...core.ops.routing import ROUTING_OPS
+from ...core.ops.routing import ALL_ROUTING_OPS
 from ...core.tag import ROOT, Site, Tag
 from ...core.types import Handle, type_of
 from ...core.value import Value
@@ -312,7 +312,7 @@ class _UpstreamSearch:
     def upstream_reasons(self, source: OutputRef, tag: Tag) -> Iterator[Reason]:
         """Why this output has sent no token to this tag; empty if it never does."""
         node, row = source.node, self.nodes[source.node]
-        match ROUTING_OPS[row.op].result_tag if row.op in ROUTING_OPS else "same":
+        match ALL_ROUTING_OPS[row.op].result_tag if row.op in ALL_ROUTING_OPS else "same":
             case "same":
                 yield self.absence_reason(node, tag)
             case "child" if tag.parent is not None and (tag.site, tag.iteration) == (row.site, 0):

@@ -22,7 +22,7 @@ from typing import NamedTuple, TypeAlias
 
 from ...core.graph.graph import Graph
 from ...core.tag import Site, Tag
-from ...core.types import Handle
+from ...core.types import OPAQUE_CLASSES, Handle
 from ...core.value import Value, abbreviate, fingerprint
 from ..outcome.deadlock import array_name
 from .calls import CallTree, CarriedVariable, FunctionCall, LoopRun, walk_calls
@@ -459,7 +459,7 @@ def _first_iteration(
     for number, (row, right) in enumerate(rows):
         for variable, correct in compared:
             a, b = row.get(variable.merge), right.get(correct.merge)
-            if a is None or b is None or isinstance(a, Handle):
+            if a is None or b is None or isinstance(a, OPAQUE_CLASSES):
                 continue
             if not is_close(a, b):
                 return LoopDifference(name, number, *_describe_rows(pairs, row, right))

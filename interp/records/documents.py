@@ -44,7 +44,7 @@ from ...core.json.value import (
 )
 from ...core.program.program import Location, Program
 from ...core.tag import ROOT, Site, Tag
-from ...core.types import Handle
+from ...core.types import OPAQUE_CLASSES
 from ...core.value import Literal, Value, literal
 from ..machine.event import CellAddress, Event
 from ..outcome.critical_path import times_by_waves
@@ -325,7 +325,7 @@ def outcome_form(outcome: OutcomeRecord) -> JsonValue:
 
 def untyped_json(value: Value) -> JsonValue:
     """A value as JSON without its type; infinities and NaN become strings."""
-    return str(value) if isinstance(value, Handle) else encode_nonfinite(np.asarray(value).tolist())
+    return str(value) if isinstance(value, OPAQUE_CLASSES) else encode_nonfinite(np.asarray(value).tolist())
 
 
 def encode_nonfinite(data: JsonValue) -> JsonValue:

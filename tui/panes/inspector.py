@@ -11,7 +11,7 @@ import numpy as np
 from ...core.errors import Usage, plural
 from ...core.graph.graph import Graph, GraphNode
 from ...core.tag import Tag
-from ...core.types import Handle
+from ...core.types import OPAQUE_CLASSES
 from ...core.value import Value, format_element, format_numbers, format_value
 from ...interp.outcome.outcome import describe_value
 from ...interp.queries.contexts import fires_under
@@ -116,7 +116,7 @@ def describe_port(session: Session, port: PortState) -> tuple[str, str]:
 
 def describe_operand(graph: Graph, value: Value) -> str:
     """A value at a port: a number with all its digits, an array with its first elements."""
-    if isinstance(value, Handle) or not np.ndim(value):
+    if isinstance(value, OPAQUE_CLASSES) or not np.ndim(value):
         return describe_value(graph, value)
     array = np.asarray(value)
     elements = ", ".join(describe_element(element, array.size) for element in array.flat[:MAX_ELEMENTS])
@@ -149,7 +149,7 @@ def firing_rows(session: Session, number: int) -> Iterator[PageRow]:
             node=str(graph.nodes[number]),
             tag=str(event.token.tag),
         )
-    if values and not isinstance(values[-1], Handle) and np.ndim(values[-1]):
+    if values and not isinstance(values[-1], OPAQUE_CLASSES) and np.ndim(values[-1]):
         yield from array_rows(np.asarray(values[-1]), session.focus.array_slice)
 
 
@@ -159,7 +159,7 @@ def sparkline(values: Sequence[Any]) -> str:
     >>> sparkline([1, 2, 3]), sparkline([1]), sparkline([2, 2])
     ('▁▅█', '', '▄▄')
     """
-    if len(values) < 2 or any(isinstance(value, Handle) or np.ndim(value) for value in values):
+    if len(values) < 2 or any(isinstance(value, OPAQUE_CLASSES) or np.ndim(value) for value in values):
         return ""
     numbers = np.asarray(values, dtype=np.float64)
     finite = numbers[np.isfinite(numbers)]

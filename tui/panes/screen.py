@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ...core.types import Handle
+from ...core.types import OPAQUE_CLASSES
 from ...core.value import Value, format_value
 from ...interp.history.history import History
 from ...viz.labels import abbreviate_list
@@ -286,7 +286,7 @@ def status_row(session: Session) -> PageRow:
 
 def describe_scalar(value: Value) -> str:
     """A scalar in full, an array abbreviated."""
-    is_array = not isinstance(value, Handle) and np.ndim(value) > 0
+    is_array = not isinstance(value, OPAQUE_CLASSES) and np.ndim(value) > 0
     return abbreviate_value(value) if is_array else format_value(value)
 
 

@@ -6,12 +6,13 @@ from __future__ import annotations
 from ...core.errors import plural
 from ...core.graph.graph import Graph
 from ...core.tag import ROOT, Tag
-from ...core.types import Handle
+from ...core.types import Dead, Handle
+from ...core.value import Value
 from ...interp.machine.cells import CellBlock, CellWrite
 from ...interp.machine.event import Token
 from ...interp.queries.why_not import could_fire
 from ...viz.state_view import abbreviate_tag, abbreviate_value
-from ...viz.style import BADGE_LOOKS, GREEN, GREY, ORANGE, PURPLE, SKY, VERMILLION, YELLOW
+from ...viz.style import BADGE_LOOKS, GREEN, GREY, ORANGE, PURPLE, VERMILLION, YELLOW
 from ..session import listing
 from ..session.activation_mark import ActivationMark, mark_activation
 from ..session.listing import ActivationEntry, ActivationTitles, OmittedActivations, WaitingNode, list_activations
@@ -58,16 +59,15 @@ def empty_flight_page(session: Session) -> PanePage:
 
 def flight_row(graph: Graph, at: int, token: Token, mark: ActivationMark, is_next: bool, is_ready: bool) -> PageRow:
     """The row of a token in flight."""
-    sign, name = (
-        BADGE_LOOKS["ready" if is_ready else "flight"],
-        str(graph.nodes[token.node]) if token.node >= 0 else "result",
-    )
+    is_dead = isinstance(token.value, Dead)
+    sign = BADGE_LOOKS["dead" if is_dead else "ready" if is_ready else "flight"]
+    name = str(graph.nodes[token.node]) if token.node >= 0 else "result"
     tag = str(token.tag)
     return build_row(
         (f"{at:3} ", GREY),
         (f"{sign.glyph} ", sign.colour),
         mark_span(mark),
-        PageSpan(f"{abbreviate_value(token.value):>5} ", "", True),
+        PageSpan(f"{abbreviate_value(token.value):>5} ", sign.colour if is_dead else "", True),
         f"→ {name}",
         (f".{token.port}" if token.node >= 0 else f" {token.port}", GREY),
         (f"  {abbreviate_tag(token.tag)}", GREY),
@@ -110,15 +110,16 @@ def waiting_row(graph: Graph, entry: WaitingNode) -> PageRow:
     node, pieces = graph.nodes[number], list[tuple[str, str]]()
     for port, literal in enumerate(node.ports):
         if literal is None:
-            operand = (
-                (f"{BADGE_LOOKS['waiting'].glyph}{abbreviate_value(operands[port])}", SKY)
-                if port in operands
-                else ("_", GREY)
-            )
-            pieces += [(f" {port}:", GREY), operand]
+            pieces += [(f" {port}:", GREY), operand_piece(operands[port]) if port in operands else ("_", GREY)]
     if node.has_trigger and len(node.ports) not in operands:
         pieces.append((" trigger:_", GREY))
     return build_row(f"  {node}", *pieces, command=f"select {node} {tag}", node=str(node), tag=tag)
+
+
+def operand_piece(value: Value) -> tuple[str, str]:
+    """The text of an operand that waits, and its colour."""
+    sign = BADGE_LOOKS["dead" if isinstance(value, Dead) else "waiting"]
+    return f"{sign.glyph}{abbreviate_value(value)}", sign.colour
 
 
 def throttled_row(graph: Graph, token: Token, mark: ActivationMark) -> PageRow:

@@ -17,7 +17,7 @@ import numpy as np
 from ...core.errors import TagloomError, plural
 from ...core.graph.graph import Graph
 from ...core.tag import ENVIRONMENT, ROOT, Site, Tag
-from ...core.types import Handle
+from ...core.types import OPAQUE_CLASSES, Handle
 from ...core.value import Value
 from ...interp.history.history import History
 from ...interp.machine.activation import ActivationRecord
@@ -440,7 +440,7 @@ class ActivationTitles:
         """The title in two parts: the second is the result of a call if it is a number, ` = 2`, else it is empty. Of
         several results it has only the first."""
         title, results = self.title(entry), self.results(entry)
-        is_number = bool(results) and not isinstance(results[0][1], Handle) and not np.ndim(results[0][1])
+        is_number = bool(results) and not isinstance(results[0][1], OPAQUE_CLASSES) and not np.ndim(results[0][1])
         if entry.tag.site.kind == "loop" or not is_number:
             return title, ""
         call, _, others = title.partition(" = ")

@@ -15,7 +15,7 @@ from ...core.errors import Usage
 from ...core.graph.graph import GraphNode
 from ...core.ops.effects import ALL_OPS, EFFECT_OPS
 from ...core.ops.indexing import parse_key
-from ...core.ops.routing import ROUTING_OPS
+from ...core.ops.routing import ALL_ROUTING_OPS
 from ...core.tag import ROOT, Tag
 from ...core.value import Value
 from ...interp.machine.event import Event
@@ -30,7 +30,7 @@ SCAN_LIMIT = 2000
 
 def op_summary(op: str) -> str:
     """What an op does, in one sentence."""
-    doc = ROUTING_OPS[op].doc if op in ROUTING_OPS else ALL_OPS[op].doc
+    doc = ALL_ROUTING_OPS[op].doc if op in ALL_ROUTING_OPS else ALL_OPS[op].doc
     return doc.partition(">>>")[0].split(". ")[0].strip().rstrip(".")
 
 
@@ -44,6 +44,11 @@ _EFFECTS_BY_OP = {
     "next_iteration": "sends it to the next iteration (S9)",
     "reenter": "sends it into the iteration of port 1 (S17)",
     "back": "sends it to the previous iteration, or out (S17)",
+    "dead_switch": "sends port 0 by its predicate, and a dead token to the other output (S18)",
+    "live_merge": "passes on the live one (S18)",
+    "after": "passes on port 0, or a dead token if any is dead (S18)",
+    "any_live": "says whether any is live (S18)",
+    "trigger": "sends true, whether they are dead or not (S18)",
     "cells": "makes empty cells (S13)",
     "store": "fills a cell (S13)",
     "get": "reads a cell, once it is full (S13)",

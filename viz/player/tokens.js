@@ -12,6 +12,8 @@ function svgElement(name, attributes, text) {
   return element;
 }
 
+const isDead = (token) => shortValue(run.tokens.value[token]) === "dead";
+
 const isShown = (token, filter) => filter < 0 || isWithin(run.tokens.tag[token], filter);
 
 // The spot of each token of a state: its arrow, or -1 for a corner of its box; the part of the arrow; its row in a
@@ -23,7 +25,7 @@ function tokenSpots(live, filter) {
     const arrow = PLACE_ON_ARROW[place] === undefined ? -1 : arrowOfToken(token);
     const key = arrow >= 0 ? `${arrow} ${PLACE_ON_ARROW[place]}` : boxOfToken(token);
     if (!byPlace.has(key)) byPlace.set(key, []);
-    byPlace.get(key).push({ token, arrow, part: PLACE_ON_ARROW[place], look: LOOKS[place] });
+    byPlace.get(key).push({ token, arrow, part: PLACE_ON_ARROW[place], look: isDead(token) ? "dead" : LOOKS[place] });
   }
   const stacks = [...byPlace.values()].map((stack) => {
     const most = stack[0].arrow < 0 ? 3 : stackLimits[stack[0].arrow];
@@ -64,7 +66,7 @@ function buildPill(spot) {
   const wide = pillWidth(spot), group = svgElement("g", { class: `token ${look}` });
   group.append(
     svgElement("title", {}, pillTitle(spot)),
-    svgElement("rect", { x: -wide / 2, y: -PILL_HEIGHT / 2 + 1, width: wide, height: PILL_HEIGHT - 2, rx: 6 }),
+    svgElement("rect", { x: -wide / 2, y: -PILL_HEIGHT / 2 + 1, width: wide, height: PILL_HEIGHT - 2, rx: look === "dead" ? 0 : 6 }),
     svgElement("text", { y: 3.2, "text-anchor": "middle" }, pillText(spot)),
     svgElement("text", { x: wide / 2 + 2, y: 3, class: "tag" }, label === "main" ? "" : label),
   );

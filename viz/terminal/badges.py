@@ -106,7 +106,8 @@ def badge_cells(badge: Badge, longest: int, element: str | int, with_owner: bool
     """The cells of a badge: its sign, its text, cut to `longest` characters, and the activation that it belongs to."""
     sign = BADGE_LOOKS[badge.mark]
     text = (abbreviate(to_single_width(badge.text), longest) if longest else "") + (badge.owner if with_owner else "")
-    cell = GridCell(colour=badge.colour or sign.colour, bold=not badge.is_dim, owners=(element,))
+    colour = sign.colour if badge.mark == "dead" else badge.colour or sign.colour
+    cell = GridCell(colour=colour, bold=not badge.is_dim, owners=(element,))
     first = cell._replace(glyph=sign.glyph, ascii=sign.ascii)
     return [first, *text_cells(text, cell)]
 

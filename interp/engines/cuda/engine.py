@@ -18,6 +18,8 @@ class CudaEngine:
     def unsupported(self, job: Job, options: RunOptions) -> str | None:
         from .wave import unsupported
 
+        if job.graph.has_dead_tokens:
+            return "only the reference has dead tokens"
         if job.is_ill_formed:
             return "the graph breaks rules"
         names = ("schedule", "until", "keep", "k")

@@ -58,6 +58,8 @@ class DistributedEngine:
     required_options: ClassVar = {"schedule": "waves", "until": "quiet"}
 
     def unsupported(self, job: Job, options: RunOptions) -> str | None:
+        if job.graph.has_dead_tokens:
+            return "only the reference has dead tokens"
         if job.is_ill_formed:
             return "the graph breaks rules"
         if loop_bounds(job.graph, options.k):

@@ -27,6 +27,8 @@ class FastEngine:
         reason = numba_unavailable()
         if reason is not None:
             return reason
+        if job.graph.has_dead_tokens:
+            return "only the reference has dead tokens"
         if job.is_ill_formed:
             return "the graph breaks rules"
         schedule = options.schedule

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from ....core.graph.graph import Graph
 from ...function.function import Function
 
 SUFFIXES = (".pb", ".pbtxt")
@@ -44,3 +45,24 @@ def from_tensorflow(
     from .model import import_graph  # here: most programs need no graphs
 
     return import_graph(source, inputs, outputs, signature)
+
+
+def executor_graph(
+    source: str | os.PathLike[str] | bytes | Any,
+    /,
+    *,
+    inputs: Sequence[str] | None = None,
+    outputs: Sequence[str] | None = None,
+) -> Graph:
+    """A graph of TensorFlow as its executor runs it: node by node, with dead tokens.
+
+    `source` is a GraphDef, the bytes of one, or the path of a `.pb` or `.pbtxt` file; `inputs` and `outputs` are as in
+    `from_tensorflow`. `tl.run_graph` and `tl.History` run the graph, on the reference. A race traps, and so does a
+    result that is dead.
+
+    Raises Usage if the source cannot be read, or has an op that tagloom lacks or that has effects; Malformed if the
+    graph is damaged.
+    """
+    from .model import import_executor_graph  # here: most programs need no graphs
+
+    return import_executor_graph(source, inputs, outputs)

@@ -14,10 +14,12 @@ import numpy as np
 from ....core.errors import Malformed, Usage
 from ....core.files import path_errors
 from ....core.frontend.eager.variable import Variable
+from ....core.graph.graph import Graph
 from ...function.function import Function
 from ..functions import identifier
 from . import MODEL_FILES, rows  # noqa: F401 - registers the ops
 from .checkpoint import read_checkpoint
+from .executor import executor_graph as build_executor_graph
 from .graph import ForeignGraph, GraphLibrary, read_graph, read_library
 from .interpreter import GraphInterpreter, short_name
 from .messages import Message
@@ -39,15 +41,20 @@ def import_graph(
             is_folder = path.is_dir()
         if is_folder:
             return import_saved_model(path, signature)
-        message = read_file_message(path, "GraphDef")
-        return import_graph_message(message, identifier(path.stem, "graph"), inputs, outputs)
-    if isinstance(source, bytes):
-        return import_graph_message(parse_message(source, "GraphDef"), "graph", inputs, outputs)
-    if hasattr(source, "SerializeToString") and hasattr(source, "node"):
-        message = parse_message(source.SerializeToString(), "GraphDef")
-        return import_graph_message(message, "graph", inputs, outputs)
     if hasattr(source, "graph") and hasattr(source, "captured_inputs"):
         return import_concrete_function(source)
+    return import_graph_message(*read_graph_source(source), inputs, outputs)
+
+
+def read_graph_source(source: Any) -> tuple[Message, str]:
+    """The GraphDef of a path, of bytes, or of an object of TensorFlow, and a name for its function."""
+    if isinstance(source, str | os.PathLike):
+        path = Path(source)
+        return read_file_message(path, "GraphDef"), identifier(path.stem, "graph")
+    if isinstance(source, bytes):
+        return parse_message(source, "GraphDef"), "graph"
+    if hasattr(source, "SerializeToString") and hasattr(source, "node"):
+        return parse_message(source.SerializeToString(), "GraphDef"), "graph"
     hint = "call its get_concrete_function" if hasattr(source, "get_concrete_function") else None
     required = "a path, bytes, a GraphDef or a concrete function"
     raise Usage("this is not a graph of TensorFlow", required=required, got=type(source).__name__, hint=hint,
@@ -75,12 +82,25 @@ def import_graph_message(
     message: Message, name: str, inputs: Sequence[str] | None, outputs: Sequence[str] | None
 ) -> Function:
     """The function of a GraphDef."""
+    return make_entry(read_graph_with_results(message, name, inputs, outputs), read_library(message), {}, flat_result)
+
+
+def read_graph_with_results(
+    message: Message, name: str, inputs: Sequence[str] | None, outputs: Sequence[str] | None
+) -> ForeignGraph:
+    """The graph of a GraphDef, which must return something."""
     if not message.node:
         raise Malformed("this is not a graph of TensorFlow", required="a GraphDef with nodes")
     graph = read_graph(message, name, inputs, outputs)
     if not graph.results:
         raise Usage("the graph has no results", hint="name the nodes that it returns: outputs=[...]")
-    return make_entry(graph, read_library(message), {}, flat_result)
+    return graph
+
+
+def import_executor_graph(source: Any, inputs: Sequence[str] | None, outputs: Sequence[str] | None) -> Graph:
+    """`executor_graph`, for any of its sources."""
+    message, name = read_graph_source(source)
+    return build_executor_graph(read_graph_with_results(message, name, inputs, outputs), read_library(message))
 
 
 def make_entry(
