@@ -22,7 +22,16 @@ from .effects import cells, collect, put
 from .trace.choice import Choice
 from .trace.control_flow import check_branch, convert_in_trace, open_subregion
 from .trace.program_builder import current_region, enter_region
-from .trace.pytree import TreeDef, array_treedef, count_item_axes, element_treedef, flatten, is_text_class, unflatten
+from .trace.pytree import (
+    TreeDef,
+    array_treedef,
+    count_item_axes,
+    element_treedef,
+    flatten,
+    is_text_class,
+    trim_lists,
+    unflatten,
+)
 from .trace.source_location import user_location
 
 ScanBody: TypeAlias = Callable[[tuple[Any, ...], tuple[Any, ...]], tuple[tuple[Any, ...], Any]]
@@ -156,7 +165,7 @@ def _leading_size(leaves: Sequence[Any], call: str) -> Any:
 
 
 def _element_at(leaves: Sequence[Any], structure: TreeDef, k: Any) -> Any:
-    return unflatten(element_treedef(structure), [apply("take", leaf, k, axis=0) for leaf in leaves])
+    return unflatten(*trim_lists(element_treedef(structure), [apply("take", leaf, k, axis=0) for leaf in leaves]))
 
 
 def _scan_arrays(

@@ -48,31 +48,33 @@ from .nested_lists import (
     note_taken_again,
     reachable_origins,
     valid_origins,
+    was_taken_from,
 )
 from .open_lists import (
     DifferentItems,
     as_position,
     assign_open_item,
     assign_open_slice,
-    column_positions,
     delete_open_item,
     delete_open_slice,
     get_open_item,
     item_count,
+    pad_lists,
+    rebuild_item,
     sort_open_items,
     stack_items,
     take_item,
     unify_structures,
+    with_lengths,
 )
 from .raising import raised, stage_assertion
 from .staging import stage_branch
 from .state import CONTAINERS, ItemsPlace, Variables, record_write, register_created
-from .tables import is_open_table, is_symbolic_key, may_grow, set_entry
+from .tables import is_open_table, is_symbolic_key, may_grow, set_entry, take_entry
 from .trees import (
     is_one_of_several,
     is_rebuilt,
     is_symbolic,
-    note_copied_records,
     note_rebuilt,
     split,
     static_objects,
@@ -147,21 +149,15 @@ def select(items: Sequence[Any], index: Any) -> Any:
     if not items:
         raise raised(IndexError("list index out of range"))
     try:
-        trees = [split(item) for item in unify_options(list(map(read_variable, items)))]
+        trees = pad_lists([split(item) for item in unify_options(list(map(read_variable, items)))], 0)
     except DifferentItems:
         _refuse("items of different structures are indexed by a symbolic value", "compare the index: if i == 0: ...")
-    rows = column_positions(trees[0].treedef)
-    columns = list(zip(*(tree.leaves for tree in trees), strict=True))
-    if any(len({to_operand(leaf).type.shape for leaf in columns[k]}) > 1 for k in rows):
-        return trees[0].rebuild(
-            [_select_row(leaves, index) if k in rows else _column(leaves)[index] for k, leaves in enumerate(columns)]
-        )
-    columns = list(map(_column, columns))
+    columns = [_column(leaves) for leaves in zip(*(tree.leaves for tree in trees), strict=True)]
     if not columns:  # equal objects
         columns = [array_namespace().zeros(len(items), dtype=dtypes.bool)]
         columns[0][index]
         return items[0]
-    return note_copied_records(trees[0].rebuild([column[index] for column in columns]))
+    return rebuild_item(trees[0].treedef, [column[index] for column in columns])
 
 
 def _select_list(container: list[Any], index: Any, key: Any = None) -> Any:
@@ -197,6 +193,19 @@ def _select_items(options: Sequence[Any], index: Any) -> Any:
 
 def _has_open_length(option: Any) -> bool:
     return has_stacked_items(option) and type(item_count(option)) is not int
+
+
+def call_on_origin(origin: ItemOrigin, call: Callable[[list[Any]], Any]) -> Any:
+    """What a method of a list returns that changes it where it comes from: an item in an array, or the one that is
+    chosen of several lists."""
+    if is_choice(origin):
+        return call_on_chosen(origin, call)
+    changed = register_created(list(origin.item))
+    result = call(changed)
+    _change_list(origin.item, changed)
+    if any(isinstance(getattr(item, "columns", item), CONTAINERS) for item in changed):
+        note_reordered(origin.item)
+    return result
 
 
 def call_on_chosen(origin: ItemOrigin, call: Callable[[list[Any]], Any]) -> Any:
@@ -240,20 +249,6 @@ def _column(leaves: Sequence[Any]) -> Any:
     if len(types) > 1:
         _refuse("items of different types are indexed by a symbolic value", "give them one dtype and shape")
     return array_namespace().stack(list(leaves))
-
-
-def _select_row(rows: Sequence[Any], index: Any) -> Any:
-    """The array of this number among several of different lengths."""
-    namespace = array_namespace()
-    lengths = [row.shape[0] for row in rows]
-    if not all(type(length) is int for length in lengths) or len({to_operand(row).type.dtype for row in rows}) > 1:
-        _refuse("items of different types are indexed by a symbolic value", "give them one dtype and shape")
-    most = max(lengths)
-    padded = [
-        namespace.concat([row, namespace.zeros((most - length, *row.shape[1:]), dtype=row.dtype)])
-        for row, length in zip(rows, lengths, strict=True)
-    ]
-    return namespace.stack(padded)[index][: namespace.asarray(np.array(lengths))[index]]
 
 
 def find_key(table: dict[Any, Any], key: Any) -> tuple[Any, Any]:
@@ -301,7 +296,8 @@ def set_item(value: Any, container: Any, key: Any) -> None:
     if has_stacked_items(container) and type(key) is not slice:
         note_assigned_list(container, key, value)
         announce_items(container)
-        replace_items(container, assign_open_item(list(container), key, value))
+        item = list(value) if was_taken_from(value, container) else value
+        replace_items(container, assign_open_item(list(container), key, item))
         note_assigned_origin(container, key, value)
         return
     is_searched = isinstance(container, dict) and (
@@ -341,8 +337,8 @@ def set_item(value: Any, container: Any, key: Any) -> None:
 def delete_item(container: Any, key: Any) -> None:
     """`del container[key]`, also of a list whose items are known only at run time, or at a symbolic index."""
     origin = item_origin(container) if type(container) is list else None
-    if origin is not None and is_choice(origin):
-        call_on_chosen(origin, lambda option: delete_item(option, key))
+    if origin is not None:
+        call_on_origin(origin, lambda option: delete_item(option, key))
         return
     is_open = type(container) in (list, deque) and (has_stacked_items(container) or is_symbolic_index(key))
     if is_open and type(key) is slice:
@@ -459,6 +455,8 @@ def _take_again(origin: ItemOrigin) -> list[Any]:
     """The items that a list has now where it comes from."""
     if is_choice(origin):
         return list(_select_items(origin.container, origin.index))
+    if isinstance(origin.container, dict):
+        return list(take_entry(origin.container, origin.index))
     return list(take_item(stack_items(origin.container), place_of(origin)))
 
 
@@ -484,7 +482,9 @@ def _can_stack(table: dict[Any, Any], value: Any) -> bool:
         unify_structures(values)
     except (DifferentItems, Invalid):
         return False
-    return all(split(each).leaves and not static_objects(each) and type(each) is not Choice for each in values)
+    return all(
+        split(with_lengths(each)).leaves and not static_objects(each) and type(each) is not Choice for each in values
+    )
 
 
 def _branch(test: Any, then: Callable[[], Any], otherwise: Callable[[], Any]) -> Any:

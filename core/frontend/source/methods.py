@@ -21,9 +21,9 @@ from ..trace.text import is_text
 from . import library
 from .characters import Characters, as_characters, as_text, is_symbolic_text, refuse_text, sort_characters
 from .convert import convert
-from .items import call_on_chosen, get_or_default, refresh_taken_items, sort_items, take_out
+from .items import call_on_origin, get_or_default, refresh_taken_items, sort_items, take_out
 from .mathematics import apply_math, check_power
-from .nested_lists import is_choice, item_origin, note_added_list, note_shared_lists
+from .nested_lists import item_origin, note_added_list, note_shared_lists
 from .open_lists import insert_open_item, stack_items, take_slice
 from .operators import Operators
 from .pushed_items import PushedItems
@@ -49,9 +49,9 @@ def call_symbolic(operators: Operators, function: Any, arguments: tuple[Any, ...
             return result
     name = getattr(function, "__name__", "")
     origin = item_origin(owner) if type(owner) is list and name in _CHANGES else None
-    if origin is not None and is_choice(origin):
+    if origin is not None:
         with refresh_taken_items():
-            return call_on_chosen(origin, lambda option: operators.call(getattr(option, name), *arguments, **keywords))
+            return call_on_origin(origin, lambda option: operators.call(getattr(option, name), *arguments, **keywords))
     method = _METHODS.get((type(owner), name))
     if method is not None:
         with refresh_taken_items():

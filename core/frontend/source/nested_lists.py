@@ -1,5 +1,5 @@
-"""Lists in lists: where a list comes from that was taken at an index that is known only at run time, and of which lists
-it is one.
+"""Lists in lists and dicts: where a list comes from that was taken at an index or key that is known only at run time,
+and of which lists it is one.
 
 Python has one object in both places, a trace has a copy. So a change of the copy is written where it comes from, and
 the copies of places that may be the same one are taken again. What is known about this is noted in
@@ -9,7 +9,7 @@ the copies of places that may be the same one are taken again. What is known abo
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from ..trace.aliases import RepeatedIndex
@@ -22,9 +22,11 @@ class ItemOrigin(NamedTuple):
     """Where a list comes from that is an item of another one."""
 
     item: list[Any]
-    container: list[Any] | tuple[list[Any], ...]
-    """The list with stacked items that it was taken from, or the lists of which it is one."""
+    container: Any
+    """The list with stacked items, or the dict with stacked entries, that it was taken from, or the tuple of lists of
+    which it is one."""
     index: Any
+    """Its index, or its key in a dict with stacked entries."""
     items: list[Any]
     """The items of the container when the item was taken: a negative index counts from their end."""
     contents: list[Any]
@@ -37,9 +39,9 @@ class ItemOrigin(NamedTuple):
     """The key of the dict whose values the lists are of which it is one."""
 
 
-def note_origin(item: list[Any], container: list[Any] | tuple[list[Any], ...], index: Any, key: Any = None) -> None:
-    """Note that a list is the item of another one at an index, or one of several lists, which may be those of a dict
-    with the one at this key."""
+def note_origin(item: list[Any], container: Any, index: Any, key: Any = None) -> None:
+    """Note that a list is the item of another one at an index, or the value of a dict, or one of several lists, which
+    may be those of a dict with the one at this key."""
     region = current_region()
     assert region is not None, "only a trace has symbolic lengths and indices"
     aliases = region.specialization.aliases
@@ -56,9 +58,14 @@ def note_taken_again(origin: ItemOrigin) -> None:
     origins[id(origin.item)] = origin._replace(contents=contents_of(origin.container))
 
 
-def contents_of(container: Sequence[Any]) -> list[Any]:
-    """The items of a list, and those of the lists in it."""
-    return [part for item in container for part in (item, *(item if type(item) is list else ()))]
+def items_of(container: Any) -> Collection[Any]:
+    """The items of a list, or the values of a dict."""
+    return container.values() if isinstance(container, dict) else container
+
+
+def contents_of(container: Any) -> list[Any]:
+    """The items of a list, or the values of a dict, and the items of the lists in it."""
+    return [part for item in items_of(container) for part in (item, *(item if type(item) is list else ()))]
 
 
 def item_origin(item: Any) -> ItemOrigin | None:
@@ -77,9 +84,17 @@ def is_taken_from(item: Any, container: Any, key: Any) -> bool:
     origin = item_origin(item) if type(item) is list else None
     if origin is None:
         return False
-    if isinstance(container, dict):
+    if isinstance(container, dict) and is_choice(origin):
         return _is_same(origin.key, key) and are_same(origin.container, list(container.values()))
-    return is_choice(origin) and _is_same(origin.index, key) and are_same(origin.container, container)
+    if not is_choice(origin):
+        return origin.container is container and _is_same(origin.index, key) and has_fixed_place(origin)
+    return _is_same(origin.index, key) and are_same(origin.container, container)
+
+
+def was_taken_from(item: Any, container: Any) -> bool:
+    """Whether a value is a list that was an item of this one when it was taken, and may have moved since."""
+    origin = current_aliases().item_origins.get(id(item)) if type(item) is list else None
+    return origin is not None and origin.container is container
 
 
 def is_valid(origin: ItemOrigin) -> bool:
@@ -104,18 +119,25 @@ def valid_origins() -> list[ItemOrigin]:
     return list(filter(is_valid, reachable_origins()))
 
 
-def find_taken_item(container: list[Any], index: Any) -> list[Any] | None:
-    """The list that was taken from this one at an index before: in Python, it is the same object."""
+def find_taken_item(container: Any, index: Any) -> list[Any] | None:
+    """The list that was taken from this list or dict at an index or key before: in Python, it is the same object."""
     for origin in valid_origins():
-        if _is_same(origin.index, index) and are_same(origin.container, container) and has_fixed_place(origin):
+        if _is_same(origin.index, index) and _is_from(origin, container) and has_fixed_place(origin):
             return origin.item
     return None
+
+
+def _is_from(origin: ItemOrigin, container: Any) -> bool:
+    if isinstance(container, dict) or isinstance(origin.container, dict):
+        return origin.container is container
+    return are_same(origin.container, container)
 
 
 def has_fixed_place(origin: ItemOrigin) -> bool:
     """Whether the index of an item is still its index although items may have been appended: it counts from the start,
     or there are as many items as before."""
-    if is_choice(origin) or (type(origin.index) is int and origin.index >= 0):
+    is_keyed = is_choice(origin) or isinstance(origin.container, dict)
+    if is_keyed or (type(origin.index) is int and origin.index >= 0):
         return True
     return len(origin.container) == len(origin.items) and all(
         new is old or (type(new) is type(old) is StackedItems and _have_one_length(new, old))
@@ -140,28 +162,28 @@ def are_same(first: Sequence[Any], second: Sequence[Any]) -> bool:
     return len(first) == len(second) and all(map(operator.is_, first, second))
 
 
-def note_shared_lists(*containers: Sequence[Any]) -> None:
-    """Note that these lists have items in common, or may have one twice, and so have all lists with their stacked
-    items, such as a sum of lists that Python computes."""
-    stacked = [item for container in containers for item in container if type(item) is StackedItems]
+def note_shared_lists(*containers: Any) -> None:
+    """Note that these lists and dicts have items in common, or may have one twice, and so have all lists with their
+    stacked items, such as a sum of lists that Python computes."""
+    stacked = [item for container in containers for item in items_of(container) if type(item) is StackedItems]
     current_aliases().shared_lists.update((id(each), each) for each in (*containers, *stacked))
 
 
-def note_snapshot(items: list[Any]) -> None:
-    """Note that a list has the items that another one has at this moment."""
+def note_snapshot(items: Any) -> None:
+    """Note that a list or dict has the items that another one has at this moment."""
     current_aliases().shared_lists[id(items)] = items
 
 
-def note_remaining_share(container: list[Any]) -> None:
-    """Note, before items of a list move or are replaced, that it still shares the others."""
+def note_remaining_share(container: Any) -> None:
+    """Note, before items of a list or dict move or are replaced, that it still shares the others."""
     shared = current_aliases().shared_lists
-    if any(id(item) in shared for item in container):
+    if any(id(item) in shared for item in items_of(container)):
         note_snapshot(container)
 
 
-def note_added_list(container: list[Any], item: Any) -> None:
-    """Note that a list gets an item, which is shared if it is a list that is an item already. A loop is traced more
-    than once, so that a list from before the loop that each trip adds is one."""
+def note_added_list(container: Any, item: Any) -> None:
+    """Note that a list or dict gets an item, which is shared if it is a list that is an item already. A loop is traced
+    more than once, so that a list from before the loop that each trip adds is one."""
     if type(item) is not list:
         return
     aliases = current_aliases()
@@ -173,9 +195,9 @@ def note_added_list(container: list[Any], item: Any) -> None:
     aliases.added_lists[id(item)] = item
 
 
-def note_assigned_list(container: list[Any], index: Any, item: Any) -> None:
-    """Note that a list gets an item at an index. An item of the same list is then in two places, until the other place
-    gets another one, as in `x[i], x[j] = x[j], x[i]`."""
+def note_assigned_list(container: Any, index: Any, item: Any) -> None:
+    """Note that a list or dict gets an item at an index or key. An item of the same list is then in two places, until
+    the other place gets another one, as in `x[i], x[j] = x[j], x[i]`."""
     aliases = current_aliases()
     _forget_repeated(container, index)
     origin = aliases.item_origins.get(id(item))
@@ -188,7 +210,7 @@ def note_assigned_list(container: list[Any], index: Any, item: Any) -> None:
         aliases.repeated_indices.setdefault(id(container), []).append(repeated)
 
 
-def _forget_repeated(container: list[Any], index: Any) -> None:
+def _forget_repeated(container: Any, index: Any) -> None:
     """Forget that the item at an index is in another place, too: it is about to be replaced."""
     repeated = current_aliases().repeated_indices
     noted = repeated.pop(id(container), [])
@@ -203,9 +225,9 @@ def can_forget(repeated: RepeatedIndex) -> bool:
     return current_region() in (repeated.region, *repeated.region.enclosing_regions())
 
 
-def note_assigned_origin(container: list[Any], index: Any, item: Any) -> None:
-    """Note, once a list has an item at an index, that the item, if it is a new list, is the one there: a change of it
-    is one of the list at that place."""
+def note_assigned_origin(container: Any, index: Any, item: Any) -> None:
+    """Note, once a list or dict has an item at an index or key, that the item, if it is a new list, is the one there: a
+    change of it is one of the list at that place."""
     aliases = current_aliases()
     is_noted = id(item) in aliases.item_origins or id(container) in aliases.shared_lists
     if current_region() is not None and type(item) is list and not is_noted:
@@ -218,16 +240,17 @@ def _is_from_here(row: list[Any]) -> bool:
     return journal is None or id(row) in journal.created_objects
 
 
-def note_stacked_lists(identity: int, items: Sequence[Any]) -> None:
-    """Note the lists that are items of a list, given by its identity, before an array holds them."""
-    lists = {id(item): item for item in items if type(item) is list}
+def note_stacked_lists(identity: int, content: Any) -> None:
+    """Note the lists in the content of a list or dict, given by its identity, before an array holds them."""
+    lists = {id(item): item for item in items_of(content) if type(item) is list}
     if lists:
         current_aliases().stacked_lists.setdefault(identity, {}).update(lists)
 
 
-def former_items(container: Sequence[Any]) -> list[list[Any]]:
-    """The lists that were items of a list of symbolic length, and are not any more: arrays may have copies of them."""
-    items = set(map(id, container))
+def former_items(container: Any) -> list[list[Any]]:
+    """The lists that were items of a list of symbolic length, or values of a dict, and are not any more: arrays may
+    have copies of them."""
+    items = set(map(id, items_of(container)))
     stacked = current_aliases().stacked_lists.get(id(container), {})
     return [item for identity, item in stacked.items() if identity not in items]
 
@@ -237,9 +260,9 @@ def note_outdated(lists: Iterable[list[Any]]) -> None:
     current_aliases().outdated_lists.update((id(each), each) for each in lists)
 
 
-def has_shared_lists(container: Sequence[Any]) -> bool:
-    """Whether an item of a list may be one of another list, too, or be in two places."""
-    aliases, items = current_aliases(), set(map(id, container))
+def has_shared_lists(container: Any) -> bool:
+    """Whether an item of a list or dict may be one of another list, too, or be in two places."""
+    aliases, items = current_aliases(), set(map(id, items_of(container)))
     return (
         len(container) != len(items)
         or any(identity in aliases.item_origins for identity in items)

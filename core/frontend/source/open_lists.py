@@ -8,9 +8,11 @@ list stays the same object, and everything that refers to it sees its new items.
 
 from __future__ import annotations
 
+import functools
 import operator
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
+from dataclasses import replace
 from itertools import groupby
 from types import CellType
 from typing import Any, NoReturn
@@ -25,7 +27,7 @@ from ..trace.choice import Choice
 from ..trace.numbers import DTYPES, higher_kind, number_kind, to_kind
 from ..trace.program_builder import to_operand, unwrap_weak
 from ..trace.python_operations import fail_as_python, perform
-from ..trace.pytree import TreeDef, unflatten
+from ..trace.pytree import LEAF, TreeDef, count_item_axes, trim_lists, unflatten
 from ..trace.source_location import user_location
 from ..trace.stacked_items import (
     DICT_CLASSES,
@@ -36,6 +38,7 @@ from ..trace.stacked_items import (
     dict_like,
     has_stacked_entries,
     has_stacked_items,
+    is_stacked_array,
 )
 from ..trace.symbol import Symbol, array_namespace
 from ..trace.text import AS_CHARACTERS, TEXTS, CodePoints, Text, is_text
@@ -92,8 +95,7 @@ def unify_structures(values: Sequence[Any], scopes: Sequence[Scope] | None = Non
     if kind is list:
         return _unify_lists(values, scopes, depth)
     if kind is StackedItems:
-        columns = unify_structures([value.columns for value in values], scopes, depth + 1)
-        return list(map(StackedItems, columns))
+        return _unify_stacked(values, scopes, depth)
     if kind is TracedSet or (
         kind in DICT_CLASSES and any(has_stacked_entries(v) or list(v) != list(values[0]) for v in values)
     ):
@@ -146,6 +148,93 @@ def _unify_lists(values: Sequence[list[Any]], scopes: Sequence[Scope], depth: in
         raise DifferentItems
     filled = [empty_items(model) if column is None else column for column in stacked]
     return [[column] for column in unify_structures(filled, scopes, depth)]
+
+
+def _unify_stacked(values: Sequence[StackedItems], scopes: Sequence[Scope], depth: int) -> list[StackedItems]:
+    """Stacked items with one structure; if some have lengths, all have them."""
+    model = next(value.columns for value in values if _has_columns(value))
+    columns, lengths = list[Any](), list[Any]()
+    for value, scope in zip(values, scopes, strict=True):
+        with scope():
+            own = value.columns if _has_columns(value) else _empty_columns(model, value.lengths, depth)
+            columns.append(own)
+            lengths.append(_full_lengths(split(own).leaves[0], depth) if value.lengths is None else value.lengths)
+    if all(value.lengths is None for value in values):
+        lengths = [None] * len(values)
+    return list(map(StackedItems, unify_structures(columns, scopes, depth + 1), lengths))
+
+
+def _has_columns(stacked: StackedItems) -> bool:
+    """Whether lists have not been empty all the time."""
+    return type(stacked.columns) is not tuple or bool(stacked.columns)
+
+
+def _empty_columns(model: Any, lengths: Any, depth: int) -> Any:
+    """Columns like these, of lists that are all empty: as many as there are lengths."""
+    tree, sizes = split(model), (*lengths.shape, 0) if depth else (0,)
+    leaves = list[Any]()
+    for leaf in tree.leaves:
+        type_ = to_operand(unwrap_weak(leaf)).type
+        if type_.dtype.kind not in "biuf" or type_.shape is None:
+            raise DifferentItems
+        inner = [size or 0 for size in type_.shape[depth + 1 :]]
+        leaves.append(array_namespace().zeros((*sizes, *inner), dtype=type_.dtype))
+    return unflatten(tree.treedef, leaves)
+
+
+def _full_lengths(column: Any, depth: int) -> Any:
+    """The lengths of lists that all have as many items: those along this axis of a column."""
+    sizes = column.shape
+    return array_namespace().broadcast_to(sizes[depth], sizes[:depth]) if depth else sizes[0]
+
+
+def pad_lists(trees: Sequence[Tree], depth: int) -> list[Tree]:
+    """These pieces of one structure, with equal sizes along the axes of the lists in them: shorter ones are filled up
+    with zeros, and have lengths. The leaves have `depth` axes of the lists around."""
+    structure, leaves = trees[0].treedef, [list[Any]() for _ in trees]
+    if structure.container is None:
+        return list(trees)
+    is_stacked, children, position = structure.container is StackedItems, [], 0
+    for key, part in structure.children:
+        end = position + part.size
+        parts = [Tree(tree.leaves[position:end], part) for tree in trees]
+        parts = pad_lists(parts, depth + 1 if is_stacked and key == "columns" else depth)
+        children.append((key, parts[0].treedef))
+        for own, padded in zip(leaves, parts, strict=True):
+            own += padded.leaves
+        position = end
+    padded_structure = replace(structure, children=tuple(children))
+    if is_stacked and children[0][1].size:
+        return _pad_rows([Tree(own, padded_structure) for own in leaves], depth)
+    return [Tree(own, padded_structure) for own in leaves]
+
+
+def _pad_rows(trees: Sequence[Tree], depth: int) -> list[Tree]:
+    """Stacked items, filled up along this axis to the largest size."""
+    structure, sizes = trees[0].treedef, [tree.leaves[0].shape[depth] for tree in trees]
+    if all(type(size) is int and size == sizes[0] for size in sizes) or len(trees) == 1:
+        return list(trees)
+    has_own_lengths = len(structure.children) > 1
+    if not has_own_lengths:
+        structure = replace(structure, children=(*structure.children, ("lengths", LEAF)))
+    is_known, namespace = all(type(size) is int for size in sizes), array_namespace()
+    capacity = max(sizes) if is_known else functools.reduce(namespace.maximum, sizes)
+    padded = list[Tree]()
+    for tree, size in zip(trees, sizes, strict=True):
+        columns, lengths = tree.leaves[:-1], tree.leaves[-1]
+        if not has_own_lengths:
+            columns, lengths = tree.leaves, _full_lengths(tree.leaves[0], depth)
+        if not (is_known and size == capacity):
+            columns = [_fill_up(column, depth, capacity - size) for column in columns]
+        padded.append(Tree([*columns, lengths], structure))
+    return padded
+
+
+def _fill_up(column: Any, axis: int, count: Any) -> Any:
+    """A column with so many zeros more along an axis."""
+    namespace, sizes = array_namespace(), column.shape
+    zeros = namespace.zeros((*sizes[:axis], count, *sizes[axis + 1 :]), dtype=column.dtype)
+    return namespace.concat([column, zeros], axis=axis)
 
 
 def have_one_structure(trees: Sequence[Tree]) -> bool:
@@ -311,20 +400,34 @@ def stack_items(container: Sequence[Any], depth: int = 0) -> StackedItems:
     for is_stacked, run in groupby(container, lambda item: type(item) is StackedItems):
         part = list(run)
         pieces += [item.columns for item in part] if is_stacked else [_stack_known(part, depth)]
+    if len(pieces) == 1:
+        return StackedItems(pieces[0], container[0].lengths if is_stacked else None)
+    if any(type(item) is StackedItems and item.lengths is not None for item in container):
+        raise refuse_items()  # the items of the next piece would come after zeros
     try:
-        trees = [split(piece) for piece in unify_structures(pieces, depth=depth + 1)]
+        trees = unify_columns(pieces, depth + 1)
     except DifferentItems:
         raise refuse_items() from None
-    if len(trees) == 1:
-        return StackedItems(pieces[0])
-    columns = [join_columns(leaves, depth) for leaves in zip(*(tree.leaves for tree in trees), strict=True)]
-    return StackedItems(unflatten(trees[0].treedef, columns))
+    return StackedItems(join_trees(trees, depth))
+
+
+def unify_columns(pieces: Sequence[Any], depth: int) -> list[Tree]:
+    """Columns that can be joined, with `depth` axes of items: they have one structure, and lists of one size. Raises
+    DifferentItems where that cannot be."""
+    return pad_lists([split(piece) for piece in unify_structures(pieces, depth=depth)], depth)
+
+
+def join_trees(trees: Sequence[Tree], axis: int) -> Any:
+    """The columns of several pieces, one after the other along an axis."""
+    structure = trees[0].treedef
+    rows = zip(*(tree.leaves for tree in trees), count_item_axes(structure, axis + 1), strict=True)
+    return unflatten(structure, [join_columns(columns, axis, item_axes) for *columns, item_axes in rows])
 
 
 def _stack_known(items: Sequence[Any], depth: int) -> Any:
     values = list(map(read_variable, items))
     try:
-        trees = [split(value) for value in _unify_items(list(map(number_words, values)), depth)]
+        trees = pad_lists([split(value) for value in _unify_items([_to_item(v, depth) for v in values], depth)], depth)
     except DifferentItems:
         raise refuse_items() from None
     if not trees[0].leaves:
@@ -341,6 +444,24 @@ def _unify_items(values: Sequence[Any], depth: int) -> list[Any]:
         if depth:
             raise
         return UNIFY_CHOICES.cell_contents(values)  # type: ignore[no-any-return]
+
+
+def _to_item(value: Any, depth: int) -> Any:
+    return number_words(value if depth else with_lengths(value))
+
+
+def with_lengths(value: Any) -> Any:
+    """An item in which each list of symbolic length has its items in one piece, whose length may differ from item to
+    item, and each empty list has the length 0."""
+    if type(value) in (list, tuple) and has_stacked_items(value):
+        return type(value)([stack_items(value)])
+    if type(value) is list and not value:
+        return [StackedItems((), 0)]
+    if type(value) in (list, tuple):
+        return type(value)(map(with_lengths, value))
+    if type(value) in DICT_CLASSES and not has_stacked_entries(value):
+        return dict_like(value, {key: with_lengths(part) for key, part in value.items()})
+    return value
 
 
 def number_words(value: Any) -> Any:
@@ -374,29 +495,33 @@ def _stack_leaves(leaves: Sequence[Any], depth: int) -> Any:
     return array_namespace().stack(list(leaves), axis=depth)
 
 
-def join_columns(columns: Sequence[Any], depth: int) -> Any:
+def join_columns(columns: Sequence[Any], axis: int, item_axes: int) -> Any:
+    """Columns one after the other along an axis. As many axes as `item_axes` are those of lists, and have equal sizes
+    but for this one. Raises Invalid (F4) where the dtypes or the other axes differ."""
     namespace, kinds = array_namespace(), [leaf_kind(column) for column in columns]
     columns = [lift(column, *kinds) for column in columns]
     types = [to_operand(column).type for column in columns]
     if len({type_.dtype for type_ in types}) > 1 or len({len(type_.shape or ()) for type_ in types}) > 1:
         raise refuse_items()
-    inner = [type_.shape[1:] for type_ in types if type_.shape is not None]
-    if depth == 0 and any(None in sizes or sizes != inner[0] for sizes in inner):
+    inner = [type_.shape[item_axes:] for type_ in types if type_.shape is not None]
+    if any(None in sizes or sizes != inner[0] for sizes in inner):
         # no items have no sizes yet: they take those of the others
         model = columns[-1]
-        sizes = [model.shape[axis] for axis in range(1, len(inner[0]) + 1)]
+        sizes = model.shape[item_axes:]
         for column in columns[:-1]:
-            _require_sizes(column, sizes)
-        columns = [*(namespace.reshape(column, (column.shape[0], *sizes)) for column in columns[:-1]), model]
-    return namespace.concat(list(columns), axis=depth)
+            _require_sizes(column, sizes, item_axes)
+        columns = [*(namespace.reshape(column, (*column.shape[:item_axes], *sizes)) for column in columns[:-1]), model]
+    return namespace.concat(list(columns), axis=axis)
 
 
-def _require_sizes(column: Any, sizes: Sequence[Any]) -> None:
+def _require_sizes(column: Any, sizes: Sequence[Any], item_axes: int) -> None:
     """Stage the assertion that the items of a column have these sizes, or that it has no items."""
-    for axis, size in enumerate(sizes, start=1):
-        is_fit = (column.shape[axis] == size) | (column.shape[0] == 0)
+    for axis, size in enumerate(sizes, start=item_axes):
+        is_fit = column.shape[axis] == size
+        for outer in range(item_axes):
+            is_fit = is_fit | (column.shape[outer] == 0)
         if isinstance(is_fit, Symbol):
-            words = "the lists in a list whose length is known only at run time must have one length"
+            words = "the arrays in a list whose length is known only at run time must have one shape"
             stage_assertion(is_fit, NotImplementedError(words))
         elif not is_fit:
             raise refuse_items()
@@ -415,8 +540,14 @@ def refuse_items() -> Invalid:
 
 def take_item(stacked: StackedItems, index: Any) -> Any:
     """One of the items. An index out of range is a trap: an IndexError."""
-    tree = split(stacked.columns)
-    return note_copied_records(tree.rebuild([array_namespace().take(leaf, index, axis=0) for leaf in tree.leaves]))
+    tree, namespace = split(stacked.columns), array_namespace()
+    return rebuild_item(tree.treedef, [namespace.take(leaf, index, axis=0) for leaf in tree.leaves])
+
+
+def rebuild_item(structure: TreeDef, leaves: Sequence[Any]) -> Any:
+    """An item of a list, with these leaves, in which each list has as many items as its length says."""
+    structure, leaves = trim_lists(structure, leaves)
+    return note_copied_records(Tree([], structure).rebuild(list(leaves)))
 
 
 def take_slice(stacked: StackedItems, index: slice) -> StackedItems:
@@ -544,7 +675,7 @@ def assign_open_item(container: list[Any], index: Any, value: Any) -> list[Any]:
     stacked = stack_items(container)
     try:
         row_columns = stack_items([value])
-        columns = [split(parts) for parts in unify_structures([stacked.columns, row_columns.columns], depth=1)]
+        columns = unify_columns([stacked.columns, row_columns.columns], 1)
     except DifferentItems:
         raise refuse_items() from None
     namespace, leaves = array_namespace(), list[Any]()
@@ -670,7 +801,15 @@ REPEAT_ITEMS.cell_contents = repeat_items
 
 
 def _sort_columns(columns: Any) -> Any:
-    """Columns of sort keys, in which a column of words is one of their ranks. Raises Invalid (F4) for other strings."""
+    """Columns of sort keys, in which a column of words is one of their ranks. Raises Invalid (F4) for other strings,
+    and for lists of symbolic length."""
+    if is_stacked_array(columns):
+        raise Invalid(
+            "lists are sorted whose length is known only at run time",
+            rule="F4",
+            where=user_location(),
+            hint="sort by a number: sorted(x, key=len)",
+        )
     if type(columns) is tuple:
         return tuple(map(_sort_columns, columns))
     if type(columns) is Choice and all(type(option) is str for option in columns.options):

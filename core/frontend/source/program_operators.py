@@ -376,9 +376,9 @@ class ProgramOperators(Operators):
         """Perform `changed += operand` or `changed *= operand` of a list that is one of several, or that the run
         repeats. Returns whether it is such a list."""
         origin = nested_lists.item_origin(changed)
-        if origin is not None and nested_lists.is_choice(origin):
+        if origin is not None:
             with items.refresh_taken_items():
-                items.call_on_chosen(origin, lambda option: self.augment(symbol, option, operand))
+                items.call_on_origin(origin, lambda option: self.augment(symbol, option, operand))
             return True
         repeated = self._repeat_items(changed, operand) if symbol == "*" else NotImplemented
         if repeated is NotImplemented:

@@ -407,8 +407,9 @@ class _Merger:
             self.older_lists[key] = else_value, then_value
         else:
             note_copied([then_value, else_value], shared)
-        if key[0] is ItemsPlace and type(then_value) is type(else_value) is list:
-            note_stacked_lists(key[1], [*then_value, *else_value])
+        if key[0] is ItemsPlace and type(then_value) is type(else_value) and type(then_value) in (list, *DICT_CLASSES):
+            for value in (then_value, else_value):
+                note_stacked_lists(key[1], value)
         self.options[key] = then_value, else_value
         then_value, else_value = then.view(then_value, shared), otherwise.view(else_value, shared)
         scopes = [functools.partial(enter_region, branch) for branch in self.branches]
@@ -700,7 +701,7 @@ class _LoopState:
         """Make the content of a place loop variables, if it is a value."""
         if isinstance(content, MaybeUnassigned):
             content = content.value
-        if isinstance(place, ItemsPlace) and type(content) is list:
+        if isinstance(place, ItemsPlace) and type(content) in (list, *DICT_CLASSES):
             note_stacked_lists(id(place.container), content)
         tree = None if is_unassigned(content) else split(content)
         if tree is None or not tree.leaves:
@@ -989,6 +990,7 @@ class _StagedLoop:
             raise unassigned_variable(carried.place.label, reason, self.location)
         note_rebuilt(content)  # the next trip and what follows the loop have copies of its lists
         tree = split(content)
+        unified = content
         if tree.treedef != carried.tree.treedef:
             start = unflatten(carried.tree.treedef, self.variable_leaves[carried.place.key])
             try:
@@ -999,7 +1001,7 @@ class _StagedLoop:
                     carried.place.label, carried.tree.treedef, tree.treedef, self.location
                 ) from None
         if tree.treedef != carried.tree.treedef:
-            raise _StructureChange(carried.place, prototype(content))
+            raise _StructureChange(carried.place, prototype(unified))
         if not tree.treedef.has_order_of(carried.tree.treedef):
             raise changed_order(carried.place.label, carried.tree.treedef, tree.treedef, self.location)
         return [self._convert_number(carried, position, leaf) for position, leaf in enumerate(tree.leaves)]

@@ -18,7 +18,7 @@ from ...errors import Invalid, describe_class
 from ..trace.captures import read_variable
 from ..trace.program_builder import current_region
 from ..trace.python_operations import perform
-from ..trace.pytree import unflatten
+from ..trace.pytree import count_item_axes, unflatten
 from ..trace.source_location import user_location
 from ..trace.stacked_items import (
     ENTRIES,
@@ -32,6 +32,15 @@ from ..trace.symbol import array_namespace
 from ..trace.unusable import UnusableValue
 from . import library
 from .convert import convert
+from .nested_lists import (
+    find_taken_item,
+    note_added_list,
+    note_assigned_list,
+    note_assigned_origin,
+    note_origin,
+    note_shared_lists,
+    note_stacked_lists,
+)
 from .open_lists import (
     DifferentItems,
     has_values_as_keys,
@@ -45,6 +54,7 @@ from .open_lists import (
     stack_table,
     take_item,
     take_slice,
+    unify_columns,
     unify_structures,
 )
 from .raising import raised, stage_assertion
@@ -123,11 +133,15 @@ class LiveEntries(CountedRange):
         return number < self.count
 
     def item(self, position: Any) -> Any:
-        """The key, value or item at a position now. A list in it is a copy, which code may not change."""
+        """The key, value or item at a position now."""
         rows = self.view.rows()
         if rows is None:
             _refuse_changed_loop()
-        return note_rebuilt(take_item(rows, position))
+        item = note_rebuilt(take_item(rows, position))
+        row = item[1] if self.view.part == "items" else item
+        if self.view.part != "keys" and type(row) is list:
+            note_origin(row, self.view.table, take_item(_keys(stack_table(self.view.table)), position))  # type: ignore[arg-type]
+        return item
 
 
 def is_dict_or_view(iterable: Any) -> bool:
@@ -176,18 +190,9 @@ def rows_of(table: Any) -> list[Any]:
     if stacked is None:
         return register_created([])  # type: ignore[no-any-return]
     rows = _keys(stacked) if isinstance(table, dict) else stacked
-    if type(table) is TableView and _has_containers(rows.columns):
-        raise Invalid(
-            f"{table.part}() of a dict whose keys are known only at run time has lists or dicts",
-            rule="F4",
-            where=user_location(),
-            hint="write a loop: for key, value in x.items()",
-        )
+    if type(table) is TableView:
+        note_shared_lists(table.table, [rows])  # a value may be a list
     return register_created([rows])  # type: ignore[no-any-return]
-
-
-def _has_containers(columns: Any) -> bool:
-    return type(columns) in (list, dict) or (type(columns) is tuple and any(map(_has_containers, columns)))
 
 
 def _keys(entries: StackedItems) -> StackedItems:
@@ -268,7 +273,7 @@ def _append(entries: StackedItems, row: Any, place: _KeyPosition, *, replaces: b
     `replaces`, its value replaces that of the entry."""
     namespace, new = array_namespace(), stack_items([row])
     try:
-        own, added = (split(part) for part in unify_structures([entries.columns, new.columns], depth=1))
+        own, added = unify_columns([entries.columns, new.columns], 1)
     except DifferentItems:
         raise Invalid(
             "the entries of a dict or set whose keys are known only at run time differ in structure or dtype",
@@ -279,8 +284,9 @@ def _append(entries: StackedItems, row: Any, place: _KeyPosition, *, replaces: b
         ) from None
     key_leaves = len(split(entries.columns[0]).leaves) if replaces else 0
     end, leaves = namespace.where(place.is_there, place.count, place.count + 1), list[Any]()
-    for number, (column, addition) in enumerate(zip(own.leaves, added.leaves, strict=True)):
-        joined = join_columns([column, addition], 0)
+    rows = zip(own.leaves, added.leaves, count_item_axes(own.treedef, 1), strict=True)
+    for number, (column, addition, item_axes) in enumerate(rows):
+        joined = join_columns([column, addition], 0, item_axes)
         if replaces and number >= key_leaves:
             kinds = leaf_kind(joined), leaf_kind(addition)
             joined = namespace.scatter(joined, lift(addition, *kinds)[0], place.position)
@@ -316,7 +322,22 @@ def get_entry(table: dict[Any, Any], key: Any) -> Any:
     if isinstance(table, defaultdict) and table.default_factory is not None:
         factory = table.default_factory
         return set_default(table, key, compute=convert(factory) if type(factory) is FunctionType else factory)
-    return get_entry_or(table, key, fail=_fail(key))
+    taken = find_taken_item(table, key)
+    return _note_value(table, key, get_entry_or(table, key, fail=_fail(key))) if taken is None else taken
+
+
+def _note_value(table: dict[Any, Any], key: Any, value: Any) -> Any:
+    """Note that a value, if it is a list, is that of a table at a key; returns it."""
+    if type(value) is list and has_stacked_entries(table):
+        note_origin(value, table, key)
+    return value
+
+
+def take_entry(table: dict[Any, Any], key: Any) -> Any:
+    """`table[key]`, of a key that is there."""
+    entries = stack_table(table)
+    assert entries is not None, "it has the key"
+    return take_item(_values(entries), _find(_keys(entries), key).position)
 
 
 def get_entry_or(table: dict[Any, Any], key: Any, default: Any = None, fail: Callable[[], Any] | None = None) -> Any:
@@ -330,6 +351,8 @@ def get_entry_or(table: dict[Any, Any], key: Any, default: Any = None, fail: Cal
 
 def set_entry(table: dict[Any, Any], key: Any, value: Any) -> None:
     """`table[key] = value`."""
+    note_assigned_list(table, key, value)
+    note_stacked_lists(id(table), [*table.values(), value])
     announce_items(table)
     _check_kinds(table, key)
     entries = stack_table(table)
@@ -337,21 +360,28 @@ def set_entry(table: dict[Any, Any], key: Any, value: Any) -> None:
         _set_entries(table, stack_items([(key, value)]))
     else:
         _set_entries(table, _append(entries, (key, value), _find(_keys(entries), key), replaces=True))
+    note_assigned_origin(table, key, value)
 
 
 def set_default(table: dict[Any, Any], key: Any, value: Any = None, compute: Callable[[], Any] | None = None) -> Any:
     """`table.setdefault(key, value)`; with `compute`, its result is the value where the key is not there."""
+    taken = find_taken_item(table, key)
+    if taken is not None:
+        return taken
+    if compute is None:
+        note_added_list(table, value)
+    note_stacked_lists(id(table), [*table.values(), value])
     announce_items(table)
     _check_kinds(table, key)
     entries, otherwise = stack_table(table), compute or (lambda: value)
     if entries is None:
         value = otherwise()
         _set_entries(table, stack_items([(key, value)]))
-        return value
+        return _note_value(table, key, value)
     place = _find(_keys(entries), key)
     result = _branch(place.is_there, lambda: take_item(_values(entries), place.position), otherwise)
     _set_entries(table, _append(entries, (key, result if compute else value), place, replaces=False))
-    return result
+    return _note_value(table, key, result)
 
 
 def delete_entry(table: dict[Any, Any], key: Any) -> None:
@@ -403,6 +433,7 @@ def call_dict_method(name: str, table: dict[Any, Any], arguments: tuple[Any, ...
     takes_key = name in ("get", "pop", "setdefault") and len(key) == 1 and not keywords
     if takes_key and (is_open or (is_symbolic_key(key[0]) and may_grow(table, key[0]))):
         if name == "get":
+            note_shared_lists(table)  # what it returns may be a list of the table, or the default
             return get_entry_or(table, *arguments)
         if name == "setdefault":
             return set_default(table, *arguments)
@@ -411,6 +442,10 @@ def call_dict_method(name: str, table: dict[Any, Any], arguments: tuple[Any, ...
         if not (is_open or is_open_table(key[0]) or type(key[0]) in (list, tuple)):
             return NotImplemented
         return convert(library.update_table)(table, pairs_of(key[0]))  # type: ignore[arg-type]
+    if is_open and name == "copy":
+        result = register_created(perform(table.copy))
+        note_shared_lists(table, result)
+        return result
     if is_open and name in ("keys", "values", "items") and not arguments:
         return TableView(table, name)
     return NotImplemented

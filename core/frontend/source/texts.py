@@ -57,7 +57,7 @@ def _quote_text(text: Any) -> tuple[Any, ...]:
 def _is_like_array(value: Any) -> bool:
     """Whether the text of a list is that of an array: it has numbers in it, and lists of them."""
     if type(value) is StackedItems:
-        return _is_like_array(value.columns)
+        return value.lengths is None and _is_like_array(value.columns)
     return is_symbolic(value) or (type(value) is list and all(map(_is_like_array, value)))
 
 
@@ -65,8 +65,11 @@ def _joined_items(container: Any) -> tuple[Any, ...]:
     """What the text of a list, tuple or dict of symbolic length consists of: the code points between its brackets."""
 
     def codes_of(*parts: Any) -> list[Any]:
-        texts = [part for value in parts for part in (": ", *text_parts(value, is_quoted=True))]
+        texts = [part for value in parts for part in (": ", *parts_of(value))]
         return as_characters(SymbolicText(tuple(texts[1:]))).codes
+
+    def parts_of(value: Any) -> tuple[Any, ...]:
+        return _joined_items(value) if has_stacked_items(value) else text_parts(value, is_quoted=True)
 
     opening, closing = _BRACKETS[type(container).__name__]
     is_table = has_stacked_entries(container)

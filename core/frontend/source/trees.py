@@ -153,9 +153,11 @@ def _register(state: Any, shared: Collection[int], containers: dict[int, Any]) -
         seen.add(id(part))
         if type(part) in (list, *DICT_CLASSES, TracedSet):
             containers[id(part)] = part
-            options = getattr(aliases.item_origins.get(id(part)), "container", None)
-            if type(options) is tuple:  # it is one of these, and so may be what is made from it
-                aliases.copied_containers.update((id(option), option) for option in options)
+            source = getattr(aliases.item_origins.get(id(part)), "container", None)
+            if type(source) is tuple:  # it is one of these, and so may be what is made from it
+                aliases.copied_containers.update((id(option), option) for option in source)
+            elif source is not None:  # an item of this may be an item or a variable elsewhere, too
+                aliases.shared_lists[id(source)] = source
         if type(part) in (list, tuple):
             pending += part
         elif type(part) in DICT_CLASSES:

@@ -15,7 +15,7 @@ from ..trace.program_builder import current_aliases
 from ..trace.python_operations import perform
 from ..trace.pytree import is_record
 from ..trace.source_location import user_location
-from ..trace.stacked_items import StackedItems, has_stacked_items
+from ..trace.stacked_items import DICT_CLASSES, has_stacked_items
 from .nested_lists import note_remaining_share, note_stacked_lists
 from .state import CONTAINERS, AttributePlace, ItemsPlace, active_journal, record_write
 from .trees import is_one_of_several
@@ -105,7 +105,7 @@ def refuse_rebuilt(container: Any, hint: str) -> NoReturn:
 def announce_items(container: Any) -> None:
     """Announce a change of items, which may move them. Raises Invalid (F4) where it could not be undone, or where the
     container may be one of several."""
-    if type(container) is list:
+    if type(container) in (list, *DICT_CLASSES):
         note_remaining_share(container)
         aliases = current_aliases()
         aliases.reordered_lists[id(container)] = container
@@ -125,7 +125,7 @@ def note_in_place(container: Any) -> None:
 
 def note_row_write(container: Any) -> None:
     """Note that an item of a list has changed, which is a list that an array holds."""
-    if any(type(item) is StackedItems for item in container):
+    if has_stacked_items(container):
         current_aliases().has_row_writes = True
 
 

@@ -431,7 +431,45 @@ def _part_as_string(part: Any) -> str:
 def _rows(stacked: StackedItems) -> list[Any]:
     columns, structure = flatten(stacked.columns, by_reference=True, words_are_static=True, is_leaf=None)
     rows = zip(*map(_column_items, columns), strict=True)
-    return [unflatten(structure, row) for row in rows]
+    return [unflatten(*trim_lists(structure, row)) for row in rows]
+
+
+def trim_lists(structure: TreeDef, leaves: Sequence[Any]) -> tuple[TreeDef, Sequence[Any]]:
+    """The structure and leaves of an item of a list, in which each list has as many items as its length says.
+
+    >>> columns, lengths = np.array([[5, 0], [6, 7]]), np.array([1, 2])
+    >>> leaves, structure = flatten([StackedItems(columns, lengths)])
+    >>> [trim_lists(structure, row)[1] for row in zip(*leaves)]
+    [[array([5])], [array([6, 7])]]
+    """
+    if not has_lengths(structure):
+        return structure, leaves
+    if structure.container is StackedItems:
+        if len(structure.children) == 1:  # the lists in it are cut when they are taken
+            return structure, leaves
+        *columns, length = leaves
+        return replace(structure, children=structure.children[:1]), [column[:length] for column in columns]
+    children, trimmed = list[tuple[TreeKey, TreeDef]](), list[Any]()
+    for (key, part), own_leaves in zip(structure.children, _leaves_of_parts(structure, leaves), strict=True):
+        part, own_leaves = trim_lists(part, own_leaves)
+        if part.size or part.container is not StackedItems:  # a list without columns is empty
+            children.append((key, part))
+            trimmed += own_leaves
+    return replace(structure, children=tuple(children)), trimmed
+
+
+def has_lengths(structure: TreeDef) -> bool:
+    """Whether stacked items in a value of this structure have lengths."""
+    is_stacked = structure.container is StackedItems and len(structure.children) > 1
+    return is_stacked or any(has_lengths(part) for _, part in structure.children)
+
+
+def _leaves_of_parts(structure: TreeDef, leaves: Sequence[Any]) -> Iterator[Sequence[Any]]:
+    """The leaves of each part of a container."""
+    position = 0
+    for _, part in structure.children:
+        yield leaves[position : position + part.size]
+        position += part.size
 
 
 def _column_items(column: Any) -> Any:
@@ -565,8 +603,12 @@ def count_item_axes(structure: TreeDef, count: int = 0) -> list[int]:
     """
     if structure.container is None:
         return [count]
-    count += structure.container is StackedItems
-    return [axes for _, part in structure.children for axes in count_item_axes(part, count)]
+    is_stacked = structure.container is StackedItems
+    return [
+        axes
+        for key, part in structure.children
+        for axes in count_item_axes(part, count + (is_stacked and key == "columns"))
+    ]
 
 
 def path_step(structure: TreeDef, key: TreeKey) -> str:
@@ -691,7 +733,7 @@ def _flatten_into(value: Any, like: TreeDef | None, leaves: list[Any], depth: in
         options = by_reference, True, None, False
     elif kind is StackedItems and holds_numbers:
         options = by_reference, words_are_static, is_number_list, False
-    elif kind not in (tuple, list, *DICT_CLASSES, TracedSet):
+    elif kind not in (tuple, list, *DICT_CLASSES, TracedSet, StackedItems):
         check_rebuildable(kind, tuple(str(key) for key, _ in parts))
     like_parts = dict(like.children) if like is not None and like.container is kind else {}
     inner = tuple((key, _flatten_into(part, like_parts.get(key), leaves, depth + 1, options)) for key, part in parts)
@@ -788,7 +830,11 @@ def _is_symbolic(value: Any) -> bool:
 
 def is_held_list(structure: TreeDef) -> bool:
     """Whether this is the structure of a list all of whose items arrays hold."""
-    return structure.container is list and [part.container for _, part in structure.children] == [StackedItems]
+    return (
+        structure.container is list
+        and [part.container for _, part in structure.children] == [StackedItems]
+        and len(structure.children[0][1].children) == 1
+    )
 
 
 def is_word(value: Any) -> bool:
@@ -817,6 +863,9 @@ def parts_of(value: Any, kind: Any) -> list[tuple[TreeKey, Any]] | None:
         return [(str(k), part) for k, part in enumerate(value.parts)]
     if issubclass(kind, CodePoints):
         return [("codes", value.codes)]
+    if kind is StackedItems:
+        lengths = [] if value.lengths is None else [("lengths", value.lengths)]
+        return [("columns", value.columns), *lengths]
     if kind is Choice:
         return [("number", value.number), *((str(k), option) for k, option in enumerate(value.options))]
     if is_named_tuple(kind):
@@ -958,7 +1007,8 @@ def _label_items(structure: TreeDef, leaves: Iterator[Any], path: tuple[str, ...
         is_stacked = part.container is StackedItems
         item = part.children[0][1] if is_stacked else part
         for k in range(len(own[0]) if is_stacked else 1):
-            rows += _label_subtree(item, iter([leaf[k] for leaf in own] if is_stacked else own), (*path, str(position)))
+            row = trim_lists(item, [leaf[k] for leaf in own]) if is_stacked else (item, own)
+            rows += _label_subtree(row[0], iter(row[1]), (*path, str(position)))
             position += 1
     return rows
 

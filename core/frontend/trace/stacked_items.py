@@ -28,9 +28,15 @@ class StackedItems(UnusableValue):
     `[*stacked, x]`, as a Python list, is a list with these items and then x. So Python's own `append`, `extend`, `+`
     and `copy` of lists are right; all else that looks at items of a list must know about stacked ones, and Python's own
     use of them as an item raises Invalid (F4).
+
+    Lists of different lengths that are items of one list are rows of one length, filled up with zeros; `lengths` says
+    how many items each one has, and is None if all have as many. It is an array with an axis for each list around. So
+    an item of any list is one row of each array, and a list that is no item of another one needs no lengths. Lists that
+    have been empty so far have no columns, `()`, but lengths.
     """
 
     columns: Any
+    lengths: Any = None
 
     def fail(self, *arguments: object, **options: object) -> NoReturn:
         """Raise the error of a use as an item."""
@@ -51,6 +57,9 @@ def item_length(columns: Any) -> Any:
         if isinstance(columns, Choice | Text | CodePoints):
             columns = _first_column(columns)
             continue
+        if type(columns) is StackedItems and columns.lengths is not None:
+            columns = columns.lengths
+            break
         parts = columns.columns if type(columns) is StackedItems else columns
         columns = (
             next(iter(parts.values() if type(parts) in DICT_CLASSES else parts), None)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from support.generators.python_programs import PythonProgram
 
@@ -87,6 +87,50 @@ _CHANGING = (
     "rows[0].sort()",
 )
 """Statements that change a list which may be an item of another one."""
+_LENGTHENING = (
+    "rows[{k}].append({e})",
+    "rows[i].append({e})",
+    "rows[{k}] += [{e}, t]",
+    "rows[{k}].extend(new)",
+    "rows[{k}].insert(0, {e})",
+    "rows[{k}] = rows[{k}] + [{e}]",
+    "b[{k}].append({e})",
+    "b[{k}] += [{e}]",
+    "new.append({e})",
+    "new += [{e}, {e}]",
+    "new = new + [{e}]",
+    "more[0].append({e})",
+    "for r in rows: r.append({e})",
+    "for j in range(n): rows[j % 2].append(j)",
+    "for j in range(len(b)): b[j].append(j)",
+    "if p > 1: rows[0].append({e})",
+    "if p > 1: new.append({e})",
+)
+"""Statements that make a list longer which may be an item of another one."""
+_SHORTENING = (
+    "t += rows[{k}].pop()",
+    "rows[i].pop()",
+    "b[{k}].pop(0)",
+    "del rows[{k}][0]",
+    "rows[{k}].clear()",
+    "new.clear()",
+    "rows[{k}] = []",
+    "rows[{k}] = rows[{k}][1:]",
+    "rows.append([])",
+    "rows.append(new[:])",
+    "rows.append(rows[{k}] + new)",
+    "b = [r + [t] for r in rows]",
+    "b = [r[:p] for r in rows]",
+    "b = [[] for _ in rows]",
+    "b = rows + [r + [{e}] for r in rows]",
+    "t += len(rows[{k}]) + len(b)",
+    "t += sum(rows[{k}])",
+    "t += sum(len(r) for r in rows)",
+    "for r in rows: t = (t + sum(r) * len(r)) % 97",
+    "t += rows[{k}] == b[{k}]",
+    "t += new in rows",
+)
+"""Statements that make a list shorter or empty, or read lists of different lengths."""
 _FUNCTIONS = """\
 def glue(one, other):
     return one + other
@@ -106,7 +150,7 @@ def take_all(items):
 def table(n, start):
     result = []
     for k in range(n):
-        result.append([k, start - k])
+        result.append(ROW)
     return result
 
 
@@ -114,7 +158,21 @@ def table(n, start):
 
 
 def write_row_program(draw: Draw) -> PythonProgram:
-    """A function `f(n, p, i)` that shares, moves and changes the items of lists."""
+    """A function `f(n, p, i)` that shares, moves and changes the items of lists, which are rows of one length."""
+    orders = ((_SHARING, _CHANGING), (_SHARING, _MOVING, _CHANGING), (_SHARING, _SHARING, _CHANGING))
+    kinds = [*orders[draw(0, 2)], *((_SHARING, _MOVING, _CHANGING)[draw(0, 2)] for _ in range(draw(0, 2)))]
+    return _write_program(draw, kinds, "[k, start - k]")
+
+
+def write_ragged_program(draw: Draw) -> PythonProgram:
+    """A function as of `write_row_program`, whose rows differ in length, and change it."""
+    families = (_SHARING, _MOVING, _CHANGING, _LENGTHENING, _LENGTHENING, _SHORTENING)
+    kinds = [families[draw(0, 5)] for _ in range(draw(1, 4))]
+    return _write_program(draw, [*kinds, _LENGTHENING], "[k, start - k, k * k][: 1 + (k + start) % 3]")
+
+
+def _write_program(draw: Draw, kinds: Sequence[tuple[str, ...]], row: str) -> PythonProgram:
+    """A function with a statement of each of these kinds; `row` is an item of its lists."""
 
     def statement(kinds: tuple[str, ...]) -> str:
         text = kinds[draw(0, len(kinds) - 1)]
@@ -122,9 +180,7 @@ def write_row_program(draw: Draw) -> PythonProgram:
             text = text.replace("{e}", ("7", "n", "p + 1", "t", "-2")[draw(0, 4)], 1)
         return text.replace("{k}", ("0", "1", "-1", "i")[draw(0, 3)])
 
-    orders = ((_SHARING, _CHANGING), (_SHARING, _MOVING, _CHANGING), (_SHARING, _SHARING, _CHANGING))
-    kinds = [*orders[draw(0, 2)], *((_SHARING, _MOVING, _CHANGING)[draw(0, 2)] for _ in range(draw(0, 2)))]
     lines = ["rows, more, b, new, t, x = table(n, 5), table(n, 9), [[3, 4]], [1, 2], 0, 0", *map(statement, kinds)]
     body = "\n".join(f"    {line}" for line in [*lines, "return rows, more, b, new, t"])
-    text = f"{_FUNCTIONS}def f(n, p, i):\n{body}\n"
+    text = f"{_FUNCTIONS.replace('ROW', row)}def f(n, p, i):\n{body}\n"
     return PythonProgram(text, ((4, 1, 2), (3, 2, 0)))

@@ -11,7 +11,7 @@ import tagloom as tl
 from pytest import MonkeyPatch
 from support.laws.python_laws import RUNS, disagreements
 from support.twins.broken_twin import broken
-from tagloom.core.frontend.source import items, methods, program_operators, staging, trees
+from tagloom.core.frontend.source import items, program_operators, staging, trees
 
 
 def older_name_grows(n):
@@ -474,7 +474,7 @@ def test_changes_that_are_refused(function: Any) -> None:
 
 TWINS: dict[str, tuple[Callable[[MonkeyPatch], None], Callable[..., Any]]] = {
     "the first list is always the one": (
-        lambda patch: patch.setattr(methods, "call_on_chosen", lambda origin, call: call(origin.container[0])),
+        lambda patch: patch.setattr(items, "call_on_chosen", lambda origin, call: call(origin.container[0])),
         partition,
     ),
     "other names of a list keep its old items": (

@@ -11,10 +11,9 @@ import tagloom as tl
 from pytest import MonkeyPatch
 from support.laws.python_laws import RUNS, disagreements
 from support.twins.broken_twin import broken
-from tagloom.core.frontend.source import choices, library, open_lists
+from tagloom.core.frontend.source import choices, library
 from tagloom.core.frontend.source.open_lists import DifferentItems
 from tagloom.core.frontend.trace import pytree
-from tagloom.core.frontend.trace.choice import Choice
 
 
 def one_or_many(n):
@@ -437,14 +436,13 @@ def fails(function: Callable[..., Any]) -> bool:
         return True
 
 
-def test_lists_of_strings_of_several_lengths_trap() -> None:
-    """A recursive function cannot return a list with strings of several lengths: the run says so."""
+def triangle(k: Any) -> Any:
+    return ["*"] if k == 0 else triangle(k - 1) + ["*" * (k + 1)]
 
-    def triangle(k: Any) -> Any:
-        return ["*"] if k == 0 else triangle(k - 1) + ["*" * (k + 1)]
 
-    with pytest.raises(tl.Trap, match="must have one length"):
-        tl.function(lambda n: triangle(n))(3)
+def test_lists_of_strings_of_several_lengths() -> None:
+    """A recursive function returns a list with strings of several lengths."""
+    assert not list(disagreements(triangle, [(3,), (0,)], RUNS[:1], [[True]]))
 
 
 def gray(n: Any) -> Any:
@@ -505,7 +503,6 @@ def test_words_of_several_lengths_beside_an_empty_one_are_options() -> None:
     ("module", "attribute", "fault"),
     [
         (choices, "_columns_of_strings", lambda values, scopes, depth: fail(DifferentItems)),
-        (open_lists, "number_words", lambda value: Choice(0, (value,)) if type(value) is str else value),
     ],
 )
 def test_words_without_their_code_points_are_caught(module: Any, attribute: str, fault: Any) -> None:

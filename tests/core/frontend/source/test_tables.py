@@ -272,12 +272,26 @@ def sets_of_calls(n):
     return sorted(found), sorted(own), alias == own
 
 
+def lists_as_values(n):
+    groups = {}
+    for i in range(n):
+        groups.setdefault(i % 2, []).append(i)
+    return groups
+
+
+def changed_value_in_a_loop(n):
+    found = {1: [0, 0], n: [1, 1]}
+    for row in found.values():
+        row[0] = 9
+    return found[1]
+
+
 FUNCTIONS: list[Function] = [
     changed_in_its_loop, removed_in_its_loop, changed_before_a_break, live_views, other_keys, key_without_a_hash,
     frozen_sets, factory_with_an_effect, counter_without_the_key, unions_of_a_defaultdict,
     counts, until_seen, defaults, pair_with_sum, displays, beside_known_keys, removals, missing_key, missing_item,
     order_by_the_arm, pairs_as_keys, set_operations, loops, new_in_each_trip, under_a_condition, of_an_object, copies,
-    reassigned, sets_of_calls,
+    reassigned, sets_of_calls, lists_as_values, changed_value_in_a_loop,
 ]  # fmt: skip
 INPUTS = [(5,), (2,), (0,)]
 
@@ -308,13 +322,6 @@ def loop_over_a_set(n):
 
 def item_of_a_set(n):
     return {n, 3}.pop()
-
-
-def lists_as_values(n):
-    groups = {}
-    for i in range(n):
-        groups.setdefault(i % 2, []).append(i)
-    return groups
 
 
 def words_and_numbers(n):
@@ -376,13 +383,6 @@ def known_dict_in_its_loop(n):
     return len(found)
 
 
-def changed_value_in_a_loop(n):
-    found = {1: [0, 0], n: [1, 1]}
-    for row in found.values():
-        row[0] = 9
-    return found[1]
-
-
 def iterator(n):
     return next(iter({n: 1}))
 
@@ -395,11 +395,9 @@ REFUSED: dict[Function, str] = {
     equal_counters: "whose keys are known only at run time",
     ordered: "at a symbolic key",
     known_dict_in_its_loop: "to the dict that it goes through",
-    changed_value_in_a_loop: "it may be one of several",
     iterator: "takes no dict or set",
     loop_over_a_set: "a set whose items are known only at run time",
     item_of_a_set: "known only at run time",
-    lists_as_values: "this list comes from a symbolic branch or loop",
     words_and_numbers: "keys of several kinds",
     as_it_is: "takes no dict or set whose keys are known only at run time",
 }

@@ -210,7 +210,7 @@ def longest_increasing(xs):
     return max(lengths)
 
 
-@everyday((6, [0, 0, 1, 3], [1, 2, 3, 4], 0), (3, [0], [1], 2), refusal="F4: the items of a list")
+@everyday((6, [0, 0, 1, 3], [1, 2, 3, 4], 0), (3, [0], [1], 2))
 def reachable(n, sources, targets, start):
     neighbours = [[] for _ in range(n)]
     for s, t in zip(sources, targets):
@@ -272,7 +272,7 @@ def flood(rows, columns, r, c):
     return fill(r, c)
 
 
-@everyday((3,), (0,), (2,), refusal="F4: the items of a list")
+@everyday((3,), (0,), (2,))
 def subsets(n):
     if n == 0:
         return [[]]

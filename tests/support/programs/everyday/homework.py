@@ -102,7 +102,7 @@ def stack_underflow(n):
     return len(s)
 
 
-@everyday((3,), (5,), (0,), gap="the lists in a list whose length is known only at run time must have one length")
+@everyday((3,), (5,), (0,))
 def pascal_triangle(n):
     rows = []
     row = [1]

@@ -343,7 +343,7 @@ def remainders(n):
     return groups
 
 
-@everyday((8,), (2,), refusal="F4: this list comes from a symbolic branch or loop")
+@everyday((8,), (2,))
 def grouped_by_setdefault(n):
     groups = {}
     for k in range(n):
@@ -351,7 +351,7 @@ def grouped_by_setdefault(n):
     return groups
 
 
-@everyday((8,), (2,), refusal="F4: this list comes from a symbolic branch or loop")
+@everyday((8,), (2,))
 def grouped_by_default(n):
     groups = defaultdict(list)
     for k in range(n):

@@ -1058,7 +1058,7 @@ def permutation_count(n):
     return count
 
 
-@everyday((2, 1), (0, 0), (1, 3), refusal="F4: this list comes from a symbolic branch or loop")
+@everyday((2, 1), (0, 0), (1, 3))
 def groups_by_rest(a, b):
     groups = defaultdict(list)
     for x in (a, b, 5, 8):
