@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 
 FOLDER = Path(__file__).parent / "documents"
 NAMES = sorted(path for path in FOLDER.glob("*/*.tl"))
-RUNS = {"fib": (4,), "total": (3,), "slope": (2.0,), "quotient": (0,)}
+RUNS = {"fib": (4,), "total": (3,), "slope": (2.0,), "quotient": (0,), "chain": (6,)}
 
 each_program = pytest.mark.parametrize("path", NAMES, ids=lambda path: f"{path.parent.name}-{path.stem}")
 
@@ -52,7 +52,33 @@ def test_outcomes_and_logs(path: Path) -> None:
 
 @each_program
 def test_the_command_checks_a_log(path: Path) -> None:
-    assert CliRunner().invoke(app, ["check", str(path.with_suffix(".jsonl"))]).exit_code == 0
+    """`tagloom check` accepts the log as lines, and as columns if there are any."""
+    for log in (path.with_suffix(".jsonl"), path.with_suffix(".npz")):
+        assert not log.exists() or CliRunner().invoke(app, ["check", str(log)]).exit_code == 0
+
+
+def test_old_keys() -> None:
+    """The old keys `parked` and `held` are read as `deferred` and `throttled`, in logs of both kinds and in
+    outcomes."""
+    (path,) = (path for path in NAMES if path.stem == "chain")
+    text = path.with_suffix(".jsonl").read_text(encoding="ascii")
+    assert (text.count('"parked":'), text.count('"held":')) == (6, 6)
+    columns = tl.read_events(path.with_suffix(".npz"))
+    assert list(map(str, columns.events)) == list(map(str, tl.read_events(path.with_suffix(".jsonl")).events))
+    residue = tl.to_json(tl.read_json(path.with_suffix(".outcome.json")))["residue"]
+    assert {key for row in residue for entry in row[4:] for key in entry} == {"deferred", "throttled"}
+
+
+@pytest.mark.parametrize("change", ["both", "false"])
+def test_wrong_old_keys_are_refused(change: str, tmp_path: Path) -> None:
+    """An old key beside its new one is refused, and so is one that says what the machine does not do."""
+    (path,) = (path for path in NAMES if path.stem == "chain")
+    text = path.with_suffix(".jsonl").read_text(encoding="ascii")
+    line = {"both": '"held":true,"throttled":true', "false": '"held":false'}[change]
+    log = tmp_path / "run.jsonl"
+    log.write_text(text.replace('"held":true', line, 1), encoding="ascii")
+    with pytest.raises({"both": tl.Malformed, "false": tl.Disagreement}[change]):
+        tl.read_events(log)
 
 
 @pytest.mark.parametrize("folder", sorted(FOLDER.iterdir()), ids=lambda folder: folder.name)

@@ -41,7 +41,7 @@ def test_there_are_seven_steps() -> None:
 
 
 def test_the_pictures_agree_with_the_text() -> None:
-    """The pictures show what the text describes: tokens in flight, waiting, parked and throttled."""
+    """The pictures show what the text describes: tokens in flight, waiting, deferred and throttled."""
     signs = {"token": "\u25cf", "waits": "\u25cb", "tags": "fib", "deadlock": "\u25a1"}
     for name, sign in signs.items():
         assert any(sign in each for each in said((PICTURES / f"{name}.svg").read_bytes())), name

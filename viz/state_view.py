@@ -195,7 +195,7 @@ def placed_tokens(state: State, limit: int | None) -> Iterator[_PlacedToken]:
         yield place_token(state.graph, token, position)
     for handle, block in state.cells.blocks.items():
         for number, tokens in block.deferred_reads.items():
-            where = f"parked at cell {number} of {describe_value(state.graph, handle)}"
+            where = f"deferred at cell {number} of {describe_value(state.graph, handle)}"
             yield from (("deferred", token, -1, where, f"cell {number}") for token in tokens)
     for tag, entries in state.throttled_tokens.items():
         yield from (("throttled", token, -1, f"throttled until {tag} may begin", "") for _, token in entries)

@@ -163,10 +163,10 @@ _NAME_ROWS = (
         _is_lost,
     ),
     value_row(
-        "parked",
+        "deferred",
         "truth",
         "whether the token is a deferred read: it waits at an empty cell until a store fills it",
-        "parked",
+        "deferred",
         lambda state, event: event.deferred_at is not None,
     ),
     value_row(
@@ -177,10 +177,10 @@ _NAME_ROWS = (
         lambda s, e: len(e.woken),
     ),
     value_row(
-        "held",
+        "throttled",
         "truth",
         "whether the tokens that were sent are throttled by the k-bound of a loop",
-        "held",
+        "throttled",
         lambda state, event: event.is_throttled,
     ),
     value_row("tag", "tag", "the tag of the token", "tag matches 'main/**/fib'", lambda state, event: event.token.tag),
@@ -239,6 +239,8 @@ _NAME_ROWS = (
 )
 NAMES: dict[str, ExpressionName] = {row.name: row for row in _NAME_ROWS}
 """The names that expressions may use, in the order of help."""
+NEW_NAMES = {"parked": "deferred", "held": "throttled"}
+"""Old name -> new name: the parser takes old names for the new ones, with a DeprecationWarning."""
 
 
 def item_evaluator(name: str, index: int) -> Evaluator:

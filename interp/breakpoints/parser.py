@@ -13,6 +13,8 @@ from lark.parsers.lalr_interactive_parser import InteractiveParser
 
 from ...core.text.fault import START, SourcePosition, SyntaxFault, quote_input
 from ...core.text.parser import load_grammar, token_position, unexpected_text
+from ...deprecation import warn_renamed
+from .names import NEW_NAMES
 from .syntax import (
     MAX_DEPTH,
     MAX_LENGTH,
@@ -156,7 +158,10 @@ class ExpressionTransformer(Transformer[Token, Any]):
         return BooleanLiteral(children[0] == "true", position=token_position(children[0]))
 
     def name(self, children: list[Token]) -> NameReference:
-        return NameReference(".".join(children), position=token_position(children[0]))
+        name = ".".join(children)
+        if name in NEW_NAMES:
+            warn_renamed(f"`{name}` in conditions", f"`{NEW_NAMES[name]}`")
+        return NameReference(NEW_NAMES.get(name, name), position=token_position(children[0]))
 
     def item(self, children: list[Token]) -> IndexedName:
         *words, index = children

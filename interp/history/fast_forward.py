@@ -272,7 +272,7 @@ def is_interrupt(error: TagloomError | None) -> bool:
 
 NODE_NAMES = {"node", "function", "op", "site", "line", "fired"}
 """The names whose values depend only on the node, and on whether it fires."""
-TOKEN_NAMES = {"parked", "woken", "held", "lost", "store", "flight"}
+TOKEN_NAMES = {"deferred", "woken", "throttled", "lost", "store", "flight"}
 """The names for the effect of an event on tokens, which the fast machine does not know in advance."""
 COMPARISON_SIGNS = {
     "==": StopOperator.EQUAL,

@@ -50,6 +50,7 @@ from ..records.event_log import (
     read_position,
 )
 from ..records.event_sink import log_lines
+from ..records.old_keys import with_new_keys
 
 _LOGGED_SCHEDULES = (*(name for name in SCHEDULE_NAMES if not name.startswith(BY_HAND)), BY_HAND)
 """The schedules that a log may name; for a schedule by hand, the log itself has the positions."""
@@ -207,6 +208,7 @@ class Replay:
 
     def check_event(self, cursor: JsonCursor, where: str) -> Event:
         """The event of a line; raises Disagreement if the machine makes another."""
+        cursor = with_new_keys(cursor)
         position = read_position(cursor)
         if position >= len(self.state.flight):
             raise_disagreement(where, "position", f"below {len(self.state.flight)}, the tokens in flight", position)

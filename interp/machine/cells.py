@@ -2,7 +2,7 @@
 
 S13 `cells` makes n empty cells and a handle to them: its node and tag. `store` fills a cell; it has no output. `get`
     fires once its cell is full, and `collect` once all its cells are. Until then the read is deferred: the token that
-    came last is parked at the first empty cell, and the store that fills that cell sends it again, to the end of the
+    came last waits at the first empty cell, and the store that fills that cell sends it again, to the end of the
     flight. A second store to a cell is a trap of the cell, which names all its stores; the cell keeps the value that
     came first.
 """

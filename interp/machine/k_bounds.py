@@ -1,10 +1,10 @@
 """k-bounds: limits on how many iterations of a loop run at once.
 
 S16 If a loop has a bound k, the tokens that a `next_iteration` of its first phase sends into iteration j are throttled
-    while iteration j-k is busy: while a token is in flight or waits under its tag or below it. Deferred reads count;
-    tokens throttled at the entry of iteration j-k itself, and tokens bound for nodes of the reverse pass, do not. The
-    event after which iteration j-k is no longer busy releases the throttled tokens to the end of the flight; under
-    `waves`, the event that ends the wave does.
+    while iteration j-k is busy: they are not in flight. An iteration is busy while a token is in flight or waits under
+    its tag or below it. Deferred reads count; tokens throttled at the entry of the iteration itself, and tokens bound
+    for nodes of the reverse pass, do not. The event after which iteration j-k is no longer busy releases the throttled
+    tokens to the end of the flight; under `waves`, the event that ends the wave does.
 """
 
 from __future__ import annotations

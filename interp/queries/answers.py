@@ -219,7 +219,7 @@ class DeferredRead(NamedTuple):
     def describe(self, graph: Graph) -> str:
         """The reason in words."""
         cell = describe_cell(graph, self.cell)
-        return f"the token from {self.origin.short_description} is parked at {cell}, which no store has filled"
+        return f"the token from {self.origin.short_description} is deferred at {cell}, which no store has filled"
 
 
 class UnfilledCell(NamedTuple):

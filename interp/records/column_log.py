@@ -40,6 +40,7 @@ from ..machine.event import Event, Token
 from ..outcome.worker_lanes import WorkerLanes
 from .documents import OutcomeRecord
 from .event_log import RecentTexts, TagNumbers, TagRow, compact_json, lanes_line, outcome_line, tag_line, unwritable_log
+from .old_keys import NEW_KEYS
 
 Column: TypeAlias = npt.NDArray[np.int64]
 FORMAT = 1
@@ -56,12 +57,12 @@ TABLES = {
     "closed": ("tag",),
     "fired": ("node",),
     "woken": TOKEN,
-    "parked": (*VALUE, "number"),
+    "deferred": (*VALUE, "number"),
     "released": ("step", *TOKEN),
 }
 """The columns of each table, except its counts."""
 COUNTS = {
-    "events": ("tags", "inputs", "outputs", "traps", "sent", "closed", "woken", "parked", "released"),
+    "events": ("tags", "inputs", "outputs", "traps", "sent", "closed", "woken", "deferred", "released"),
     "closed": ("fired",),
 }
 """The child tables of a table: for each, it has a column that counts the child rows of its own rows."""
@@ -116,7 +117,7 @@ class ColumnLogWriter:
             rows["closed"].extend((numbers[tag], len(nodes)))
             rows["fired"].extend(sorted(nodes))
         if event.deferred_at is not None:
-            rows["parked"].extend((*self.value_row(event.deferred_at.handle), event.deferred_at.number))
+            rows["deferred"].extend((*self.value_row(event.deferred_at.handle), event.deferred_at.number))
         for token in event.sent:
             rows["sent"].extend(self.token_row(token))
         for token in event.woken:
@@ -289,7 +290,7 @@ class _ColumnArchive:
 
     def __init__(self, archive: zipfile.ZipFile) -> None:
         self._archive = archive
-        self.infos = {info.filename: info for info in archive.infolist()}
+        self.infos = {member_name(info.filename): info for info in archive.infolist()}
         """The members not read yet."""
         self._page, self._page_bytes = "", 0
 
@@ -374,24 +375,24 @@ class PageReader:
 
     def lines(self) -> Iterator[str]:
         """The lines of the events, and of the tags that they open."""
-        tags, inputs, outputs, traps, sent, closed, woken, parked, released = (
+        tags, inputs, outputs, traps, sent, closed, woken, deferred, released = (
             self._stream(table, render)
             for table, render in zip(
                 COUNTS["events"],
                 (
                     self._tag_lines, self._values, self._outputs, self._traps, self._tokens, self._closed_activations(),
-                    self._tokens, self._parked, self._released,
+                    self._tokens, self._deferred_reads, self._released,
                 ),
                 strict=True,
             )
         )  # fmt: skip
         for row in self._stream("events", self._event_rows):
             token, position, flags, *counts = row
-            n_tags, n_inputs, n_outputs, n_traps, n_sent, n_closed, n_woken, n_parked, n_released = counts
+            n_tags, n_inputs, n_outputs, n_traps, n_sent, n_closed, n_woken, n_deferred, n_released = counts
             yield from islice(tags, n_tags)
             line = f'{{"deliver":{token},"position":{position}'
-            if n_parked:
-                line += f',"parked":{join_texts(parked, n_parked)}'
+            if n_deferred:
+                line += f',"deferred":{join_texts(deferred, n_deferred)}'
             if n_inputs or flags & FIRED:
                 line += f',"inputs":[{join_texts(inputs, n_inputs)}],"outputs":[{join_texts(outputs, n_outputs)}]'
             elif n_outputs:
@@ -405,7 +406,7 @@ class PageReader:
             if n_woken:
                 line += f',"woken":[{join_texts(woken, n_woken)}]'
             if flags & THROTTLED:
-                line += ',"held":true'
+                line += ',"throttled":true'
             if n_released:
                 line += f',"released":[{join_texts(released, n_released)}]'
             yield line + "}\n"
@@ -464,7 +465,7 @@ class PageReader:
     def _traps(self, begin: int, block: Mapping[str, Any]) -> list[str]:
         return [self._text(number) for number in block["text"].tolist()]
 
-    def _parked(self, begin: int, block: Mapping[str, Any]) -> list[str]:
+    def _deferred_reads(self, begin: int, block: Mapping[str, Any]) -> list[str]:
         rows = zip(self._values(begin, block), block["number"].tolist(), strict=True)
         return [f"[{value},{number}]" for value, number in rows]
 
@@ -480,6 +481,16 @@ class PageReader:
             return [f"[{tag},[{join_texts(nodes, count)}]]" for tag, count in rows]
 
         return render
+
+
+def member_name(name: str) -> str:
+    """The name of a member of an archive, with new keys for old ones.
+
+    >>> member_name("0/parked/number.npy"), member_name("0/events/parked.npy")
+    ('0/deferred/number.npy', '0/events/deferred.npy')
+    """
+    path, dot, suffix = name.rpartition(".")
+    return "/".join(NEW_KEYS.get(part, part) for part in path.split("/")) + dot + suffix
 
 
 def join_texts(texts: Iterator[str], count: int) -> str:

@@ -51,6 +51,7 @@ from ..outcome.critical_path import times_by_waves
 from ..outcome.outcome import Outcome
 from ..outcome.residue import ResidueToken
 from ..outcome.statistics import SiteShare, firings_by_function, firings_by_op, shares_by_site, unique_site_names
+from .old_keys import with_new_keys
 
 MAX_LATE_RESIDUE = 1000
 """The most tokens of the residue in the record of a run that must end soon. To order and write one takes 50 us."""
@@ -363,10 +364,10 @@ def residue_form(token: ResidueRecord, tag: JsonValue) -> list[JsonValue]:
     row = [node, port, tag, value_to_json(value.value)]
     match blocked_on:
         case CellRecord(handle, number):
-            return [*row, {"parked": [value_to_json(handle.value), number]}]
+            return [*row, {"deferred": [value_to_json(handle.value), number]}]
         case None:
             return row
-    return [*row, {"held": blocked_on}]
+    return [*row, {"throttled": blocked_on}]
 
 
 def error_form(error: ErrorRecord) -> JsonValue:
@@ -456,9 +457,10 @@ def read_residue_token(cursor: JsonCursor, tags: list[Tag]) -> ResidueRecord:
 
 def read_blocked_on(cursor: JsonCursor) -> CellRecord | int:
     """The cell, or the bound, that a token waits for."""
-    if cursor.has_key("held"):
-        return cursor.fields("held")[0].integer(1)
-    handle, number = cursor.fields("parked")[0].fixed_list("handle", "number")
+    cursor = with_new_keys(cursor)
+    if cursor.has_key("throttled"):
+        return cursor.fields("throttled")[0].integer(1)
+    handle, number = cursor.fields("deferred")[0].fixed_list("handle", "number")
     return CellRecord(read_token_literal(handle), read_natural(number))
 
 

@@ -178,7 +178,7 @@ def event_line(event: Event, numbers: dict[Tag, int], array_texts: RecentTexts |
     line = f'{{"deliver":{token_json(token, numbers, to_text)},"position":{position}'
     if inputs is None:
         if deferred_at is not None:
-            line += f',"parked":[{value_to_json_text(deferred_at.handle)},{deferred_at.number}]'
+            line += f',"deferred":[{value_to_json_text(deferred_at.handle)},{deferred_at.number}]'
         return f"{line}{released_field(released, numbers, to_text)}}}\n" if released else line + "}\n"
     pairs = ",".join([f"[{output},{to_text(value)}]" for output, value in outputs])
     line += f',"inputs":[{",".join(map(to_text, inputs))}],"outputs":[{pairs}]'
@@ -192,7 +192,7 @@ def event_line(event: Event, numbers: dict[Tag, int], array_texts: RecentTexts |
     if woken:
         line += f',"woken":[{",".join([token_json(token, numbers, to_text) for token in woken])}]'
     if is_throttled:
-        line += ',"held":true'
+        line += ',"throttled":true'
     return f"{line}{released_field(released, numbers, to_text)}}}\n" if released else line + "}\n"
 
 
@@ -365,9 +365,9 @@ def event_fields(event: Event, numbers: dict[Tag, int]) -> dict[str, Any]:
         "outputs": [[output, value_to_json(value)] for output, value in event.outputs] if is_firing else None,
         "sent": [token_form(token, numbers) for token in event.sent] or None,
         "closed": [[numbers.get(tag, _UNDECLARED), sorted(nodes)] for tag, nodes in event.closed] or None,
-        "parked": event.deferred_at and cell_form(event.deferred_at),
+        "deferred": event.deferred_at and cell_form(event.deferred_at),
         "woken": [token_form(token, numbers) for token in event.woken] or None,
-        "held": event.is_throttled or None,
+        "throttled": event.is_throttled or None,
         "released": [[step, token_form(token, numbers)] for step, token in event.released] or None,
     }
 
@@ -429,13 +429,13 @@ _FIELD_READERS: dict[str, Any] = {
     "trap": JsonCursor.text,
     "sent": lambda cursor: cursor.map_entries(read_token),
     "closed": lambda cursor: cursor.map_entries(read_closed_activation),
-    "parked": read_cell_address,
+    "deferred": read_cell_address,
     "woken": lambda cursor: cursor.map_entries(read_token),
-    "held": JsonCursor.boolean,
+    "throttled": JsonCursor.boolean,
     "released": lambda cursor: cursor.map_entries(read_released_token),
 }
 _FIELD_DEFAULTS: dict[str, Any] = {
     "inputs": None, "outputs": None, "trap": None, "sent": (), "closed": (),
-    "parked": None, "woken": (), "held": False, "released": (),
+    "deferred": None, "woken": (), "throttled": False, "released": (),
 }  # fmt: skip
 """The meaning of a missing key."""

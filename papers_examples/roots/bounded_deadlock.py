@@ -3,7 +3,7 @@
     a[n] = 1; for j in 1 .. n-1: a[j] = 2 * a[j + 1]
 
 Each iteration reads the cell that the next one fills, so the last iteration is the first that can finish. A loop
-without a bound starts them all: n - 1 gets are parked, one after another, until the last finds a[n] and the values
+without a bound starts them all: n - 1 gets are deferred, one after another, until the last finds a[n] and the values
 return to a[1] = 2^(n-1). With a bound k, iteration k waits for the end of iteration 0, which waits for iteration 1, and
 so on up to iteration n - 2, the last: if that has not started, nothing can happen any more. So the run deadlocks
 exactly if k < n - 1. With arrays that are written in order, the same loop would read missing values; here it waits.
@@ -74,7 +74,7 @@ def table() -> list[str]:
 
 
 HEADING = [
-    "| k | ending | result | firings | gets parked at the end | tokens throttled at the end |",
+    "| k | ending | result | firings | reads deferred at the end | tokens throttled at the end |",
     "|---|---|---|---|---|---|",
 ]
 

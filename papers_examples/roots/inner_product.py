@@ -1,13 +1,13 @@
 """An inner product that begins before its vectors are complete: producers and a consumer overlap.
 
 Two loops fill two vectors of cells, x[i] = e^(i/n) and y[i] = e^(-i/n), each by nine terms of the series; a third loop
-adds up x[i] * y[i]. All three start at once. A get of an empty cell is parked, and continues after the put: no loop
+adds up x[i] * y[i]. All three start at once. A get of an empty cell is deferred, and continues after the put: no loop
 waits for a whole vector, and only the data determine the order. `main` does so. `phases` is the same program with a
 barrier: its consumer starts when both vectors are full.
 
 The critical path of `main` is 5 n + 36 waves, that of `phases` 10 n + 41: the sum of filling, 5 n + 30, and of adding
 up. Each loop needs five waves from one iteration to the next. The overlap almost halves the time, with the same firings
-except the 9 of the barrier. In `main` all 2 n gets are parked, since the consumer is always ahead of the series; in
+except the 9 of the barrier. In `main` all 2 n gets are deferred, since the consumer is always ahead of the series; in
 `phases` only the two of the barrier are.
 
 Elements are independent, so iterations overlap too, as far as a bound k permits: the table in the README shows loop
@@ -92,7 +92,7 @@ EXPECTED = [
 ]
 
 
-def parked(out: tl.Outcome) -> int:
+def deferred_reads(out: tl.Outcome) -> int:
     """The number of gets that came before their put."""
     return sum(event.deferred_at is not None for event in out.events)
 
@@ -103,7 +103,8 @@ def overlap(*sizes: int) -> list[str]:
     for n in sizes:
         both, apart, filling = (each.run(n, keep="events") for each in (main, phases, fill))
         spans = " | ".join(f"{out.stats.critical_path:,}" for out in (both, filling, apart))
-        rows.append(f"| {n} | {both.firings:,} | {apart.firings:,} | {spans} | {parked(both)} | {parked(apart)} |")
+        reads = " | ".join(f"{deferred_reads(out)}" for out in (both, apart))
+        rows.append(f"| {n} | {both.firings:,} | {apart.firings:,} | {spans} | {reads} |")
     return rows
 
 

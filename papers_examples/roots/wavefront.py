@@ -8,11 +8,11 @@ computed at one time, and is: the critical path grows with n although the work g
 
 `main` starts the rows from above and the columns from the left. Its span is 10 n + 14 for n >= 2: a row starts every 5
 waves, so does a column in it, and there are n of each. The values come just in time: only the get of the result is
-parked. `backward` starts both from the other end, where nothing is computed yet: every get of the run, all 2 (n-1)^2 +
-1, finds its cell empty and is parked. It gives the same values, and takes 20 n - 8 waves for n >= 2: 10 n to start all
-elements, and 10 n for the values to return, 5 waves from a diagonal to the next. A bound k < n on its loops deadlocks
-it. `flat` starts the elements by one loop over all n^2, in the order of `main`, and its span is 5 n^2 + 17: the counter
-of that loop is a chain as long as the work, whatever the cells permit.
+deferred. `backward` starts both from the other end, where nothing is computed yet: every get of the run, all 2 (n-1)^2
++ 1, finds its cell empty and is deferred. It gives the same values, and takes 20 n - 8 waves for n >= 2: 10 n to start
+all elements, and 10 n for the values to return, 5 waves from a diagonal to the next. A bound k < n on its loops
+deadlocks it. `flat` starts the elements by one loop over all n^2, in the order of `main`, and its span is 5 n^2 + 17:
+the counter of that loop is a chain as long as the work, whatever the cells permit.
 
 The profile of `main` is a triangle: each diagonal, which takes 5 waves, has 44 firings more than the one before, and
 after the middle 44 less. The work is 44 n^2 + 12 n + 29, so the average parallelism grows as 4.4 n. For 12:
@@ -92,7 +92,7 @@ EXPECTED = [
 ]
 
 
-def parked(out: tl.Outcome) -> int:
+def deferred_reads(out: tl.Outcome) -> int:
     """The number of gets that came before their put."""
     return sum(event.deferred_at is not None for event in out.events)
 
@@ -105,7 +105,7 @@ def table(*sizes: int) -> list[str]:
             out = program.run(n, keep="events")
             stats = out.stats
             row = f"| {n} | `{program.name}` | {out.value:,} | {stats.firings:,} | {stats.critical_path:,}"
-            rows.append(f"{row} | {stats.parallelism:.1f} | {max(stats.profile)} | {parked(out)} |")
+            rows.append(f"{row} | {stats.parallelism:.1f} | {max(stats.profile)} | {deferred_reads(out)} |")
     return rows
 
 

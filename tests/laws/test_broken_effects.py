@@ -59,7 +59,7 @@ def trap_on_an_empty_cell(patch: MonkeyPatch) -> None:
     )
 
 
-def lose_a_parked_get(patch: MonkeyPatch) -> None:
+def lose_a_deferred_get(patch: MonkeyPatch) -> None:
     """S13: a store wakes only the first of the deferred gets."""
     _after(patch, "store", lambda act, blocks, inputs: act._replace(woken_tokens=act.woken_tokens[:1]))
 
@@ -165,7 +165,7 @@ def draw_without_the_seed(patch: MonkeyPatch) -> None:
     _keyed(patch, lambda seed, name, tag: draw_key(0, name, tag.key))
 
 
-def forget_parked_gets(patch: MonkeyPatch) -> None:
+def forget_deferred_gets(patch: MonkeyPatch) -> None:
     """S16: an iteration with nothing but deferred gets is not busy."""
     apply = state.State.apply
 
@@ -302,7 +302,7 @@ FREE, EARLY = act_cases(bounded=False), act_cases(early=True, bounded=False)
 TWICE = act_cases(twice=True, bounded=False)
 CAUGHT = (
     BrokenMachine(trap_on_an_empty_cell, acting, EARLY),
-    BrokenMachine(lose_a_parked_get, acting, st.just(Case(getting_twice.program, [3]))),
+    BrokenMachine(lose_a_deferred_get, acting, st.just(Case(getting_twice.program, [3]))),
     BrokenMachine(overwrite, putting_twice, TWICE),
     BrokenMachine(report_by_arrival, putting_twice, TWICE),
     BrokenMachine(forget_the_condition, acting, st.just(Case(printing_in_a_condition.program, [2]))),
@@ -310,7 +310,7 @@ CAUGHT = (
     BrokenMachine(draw_without_the_iteration, acting, st.just(Case(drawing_in_a_loop.program, [3]))),
     BrokenMachine(draw_without_the_parent, acting, FREE),
     BrokenMachine(draw_without_the_seed, acting, st.just(Case(drawing.program, [3]))),
-    BrokenMachine(forget_parked_gets, bounding, st.just(Case(getting_before_the_put.program, [4]))),
+    BrokenMachine(forget_deferred_gets, bounding, st.just(Case(getting_before_the_put.program, [4]))),
     BrokenMachine(release_one_iteration_early, bounding, EARLY),
     BrokenMachine(throttle_nothing, bounding, EARLY),
     BrokenMachine(forget_tokens_throttled_in_inner_loops, bounding, EARLY),

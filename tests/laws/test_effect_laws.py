@@ -79,7 +79,7 @@ def distribution(count: int) -> Counter[str]:
         result.update({done.outcome.status, *(node.op for node in nodes)})
         result.update(["evaluated"] * (evaluate(case.program, case.arguments, world=Witness()).status == "Returned"))
         result.update(["bounds"] * any(PARALLEL_ITERATIONS in dict(node.attributes) for node in nodes))
-        result.update(["parks"] * any(event.deferred_at is not None for event in done.outcome.events))
+        result.update(["defers"] * any(event.deferred_at is not None for event in done.outcome.events))
         result.update(["printed"] * bool(done.world.lines))
         result.update(["called Python"] * bool(done.world.calls))
 
@@ -89,13 +89,13 @@ def distribution(count: int) -> Counter[str]:
 
 @pytest.mark.full
 def test_generated_programs_have_all_effects() -> None:
-    """Most generated programs return and some trap; many of them park gets, print, call Python, draw and have
+    """Most generated programs return and some trap; many of them defer gets, print, call Python, draw and have
     bounds."""
     actual = distribution(100)
     assert actual["Returned"] > 0.7
     assert actual["evaluated"] > 0.6
     assert min(actual[share] for share in ("Trapped", "uniform", "normal", "integers", "permutation", "collect")) > 0
-    assert min(actual[share] for share in ("parks", "printed", "called Python", "bounds", "get")) > 0.1
+    assert min(actual[share] for share in ("defers", "printed", "called Python", "bounds", "get")) > 0.1
 
 
 if __name__ == "__main__":

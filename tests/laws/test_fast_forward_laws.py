@@ -28,7 +28,7 @@ RUNS: dict[str, tuple[Graph, list[Any]]] = {
     "mixed": (mixed.graph, [3, 100, 0.1, True, [0.5, -1.0, 3.0]]),
     "chain": (chain.graph, [6]),
 }
-"""Calls; loops, a trap and an array; cells with parked readers, and a bound."""
+"""Calls; loops, a trap and an array; cells with deferred reads, and a bound."""
 
 
 @pytest.mark.full(first=6)
@@ -93,7 +93,7 @@ def miscount_waves(patch: MonkeyPatch) -> None:
     patch.setattr(run, "export_meter", short)
 
 
-def lose_parked_readers(patch: MonkeyPatch) -> None:
+def lose_deferred_reads(patch: MonkeyPatch) -> None:
     """Deferred reads of empty cells are not imported."""
     to_state = handover.export_state
 
@@ -176,7 +176,7 @@ def forget_hits_on_the_way(patch: MonkeyPatch) -> None:
 WRONG: tuple[Callable[[MonkeyPatch], None], ...] = (
     begin_one_late,
     miscount_waves,
-    lose_parked_readers,
+    lose_deferred_reads,
     reveal_to_the_wrong_place,
     treat_unknown_firings_as_none,
     forget_tokens_of_the_base,

@@ -165,8 +165,8 @@ def test_the_readme_has_the_text_of_the_deadlock(tagloom: Any) -> None:
 
 @pytest.mark.parametrize("n", [2, 3, 6, 12])
 def test_it_deadlocks_exactly_below_n_minus_1(n: int) -> None:
-    """The run takes 15 n + 5 firings, or 12 k + 8 if it deadlocks. Then k + 1 gets are parked: those of the bound, and
-    that of the result."""
+    """The run takes 15 n + 5 firings, or 12 k + 8 if it deadlocks. Then k + 1 gets are deferred: those of the bound,
+    and that of the result."""
     main = load("bounded_deadlock").main
     assert (main.run(n).value, main.run(n).firings) == (2 ** (n - 1), 15 * n + 5)
     for k in range(1, n + 2):
@@ -212,7 +212,7 @@ def test_producers_and_consumer_overlap(n: int) -> None:
     assert both.value == apart.value == plain_inner_product(n)
     assert [out.stats.critical_path for out in (both, apart, filling)] == [5 * n + 36, 10 * n + 41, 5 * n + 30]
     assert (both.firings, apart.firings) == (104 * n + 61, 104 * n + 70)
-    assert (module.parked(both), module.parked(apart)) == (2 * n, 2)
+    assert (module.deferred_reads(both), module.deferred_reads(apart)) == (2 * n, 2)
     assert len(both.critical_path()) == both.time_on(math.inf) == both.stats.critical_path
 
 
@@ -248,7 +248,7 @@ def test_work_and_span_of_a_wavefront(n: int) -> None:
     assert [out.stats.critical_path for out in (main, backward, flat)] == [10 * n + 14, 20 * n - 8, 5 * n * n + 17]
     gets = 2 * (n - 1) ** 2 + 1
     assert [firings_by_op(out)["get"] for out in (main, backward, flat)] == [gets] * 3
-    assert [module.parked(out) for out in (main, backward, flat)] == [1, gets, 1]
+    assert [module.deferred_reads(out) for out in (main, backward, flat)] == [1, gets, 1]
 
 
 @pytest.mark.inner(first=2)

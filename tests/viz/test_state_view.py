@@ -67,8 +67,8 @@ def _place(history: History, token: Token) -> tuple[int, int, str]:
 @settings(max_examples=40, suppress_health_check=list(HealthCheck))
 @given(runs())
 def test_every_token_is_drawn_where_it_is(history: History) -> None:
-    """Tokens in flight, waiting, parked and throttled, results, and nodes that can fire are on the view, once each; the
-    rest is the view of the graph alone."""
+    """Tokens in flight, waiting, deferred and throttled, results, and nodes that can fire are on the view, once each;
+    the rest is the view of the graph alone."""
     assert list(moment_violations(history)) == []
 
 

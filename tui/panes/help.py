@@ -25,7 +25,7 @@ PANE_HELP: Mapping[str, str] = {
 travel.
 
 ● in flight         ○ waits for partners   ▷ can fire next
-□ parked at a cell  ‖ throttled            ▶ has just fired
+□ deferred at a cell ‖ throttled           ▶ has just fired
 ✗ trapped           + more
 
 The arrow keys, dragging and the wheel pan it. < and > zoom; . turns following the run on or off. A click on a node
@@ -76,8 +76,8 @@ a slice; [ chooses the slice. Watches are at the end.""",
 
 ! lists only the events that satisfy a condition: ! op == 'add' and value > 3. / finds nodes by a part
 of their name or formula, and events by a condition.""",
-    "cells": """The write-once cells: the value of each, the node that put it there, and the reads parked at
-empty ones.""",
+    "cells": """The write-once cells: the value of each, the node that put it there, and the reads
+deferred at empty ones.""",
     "answers": """The commands and their answers. Enter on a line that names an event goes there.
 
 y (why) shows the firings behind a firing, without nodes that only pass a value on, and counts the levels below; a

@@ -53,7 +53,7 @@ def empty_flight_page(session: Session) -> PanePage:
     if state.waiting_count:
         rows.append(build_row((f"4 shows {plural(state.waiting_count, 'token')} left waiting", GREY)))
     if state.cells.deferred_count:
-        rows.append(build_row((f"8 shows {plural(state.cells.deferred_count, 'read')} left parked", GREY)))
+        rows.append(build_row((f"8 shows {plural(state.cells.deferred_count, 'deferred read')}", GREY)))
     return PanePage(rows)
 
 
@@ -138,7 +138,7 @@ def throttled_row(graph: Graph, token: Token, mark: ActivationMark) -> PageRow:
 def cells_page(session: Session) -> PanePage:
     """The arrays of cells: the content of each cell, and the deferred reads at it."""
     graph, blocks, root = session.history.graph, session.history.state.cells.blocks, session.root_tag
-    entries, remaining, arrays, parked = listing.list_cells(session, MAX_TOKENS)
+    entries, remaining, arrays, deferred = listing.list_cells(session, MAX_TOKENS)
     if not entries:
         return empty_page(
             "the program has created no cells" if root is None else f"no cells are created or used under {root}"
@@ -152,7 +152,7 @@ def cells_page(session: Session) -> PanePage:
     rest = [f"and {remaining:,} more"] if remaining else []
     return PanePage(
         list_rows(len(rows), rows.__getitem__, *rest),
-        plural(arrays, "array") + (f" · {parked:,} parked" if parked else ""),
+        plural(arrays, "array") + (f" · {deferred:,} deferred" if deferred else ""),
     )
 
 
@@ -166,9 +166,9 @@ def cell_row(graph: Graph, number: int, content: CellWrite | Token, mark: Activa
     node, tag = str(graph.nodes[content.node]), str(content.tag)
     about = {"command": f"select {node} {tag}", "node": node, "tag": tag}
     if isinstance(content, Token):
-        parked = (f"{BADGE_LOOKS['deferred'].glyph} {node}", YELLOW)
+        deferred = (f"{BADGE_LOOKS['deferred'].glyph} {node}", YELLOW)
         tag_span = (f"  {abbreviate_tag(content.tag)}", GREY)
-        return build_row((f"  [{number}] ", ORANGE), mark_span(mark), parked, tag_span, tail_count=1, **about)
+        return build_row((f"  [{number}] ", ORANGE), mark_span(mark), deferred, tag_span, tail_count=1, **about)
     value = PageSpan(f"  [{number}] {abbreviate_value(content.inputs[2])}", "", True)
     return build_row(value, "  ", mark_span(mark, 0), (f"by {node}", GREY), **about)
 

@@ -91,7 +91,7 @@ def source_location(session: Session, node: int | None) -> Location | None:
     "state",
     "[TAG]",
     key="p",
-    help="the tokens in flight, waiting and held back, and the cells; with TAG, what waits under it",
+    help="the tokens in flight, waiting and throttled, and the cells; with TAG, what waits under it",
 )
 def state(session: Session, words: CommandArguments) -> CommandResult:
     text = words.optional_word()
@@ -107,7 +107,7 @@ def state(session: Session, words: CommandArguments) -> CommandResult:
     throttled = [token for entries in here.throttled_tokens.values() for _, token in entries]
     parts = (("in flight", here.flight, len(here.flight)), ("waiting", waiting_tokens(here), here.waiting_count))
     lines, data = list[str](), dict[str, Any]()
-    for name, tokens, count in (*parts, ("held", throttled, len(throttled))):
+    for name, tokens, count in (*parts, ("throttled", throttled, len(throttled))):
         first = list(islice(tokens, MAX_ROWS))
         data[name.replace(" ", "_")] = {"count": count, "tokens": [token_data(graph, token) for token in first]}
         lines += [f"{name}:", *describe_tokens(graph, first, count)] if count else []
@@ -125,15 +125,15 @@ def cells_data(graph: Graph, state: State) -> Iterator[dict[str, Any]]:
             "cells": describe_value(graph, handle),
             "size": handle.size,
             "full": {str(at): describe_value(graph, puts[0].inputs[2]) for at, puts in sorted(block.writes.items())},
-            "parked": {str(at): len(tokens) for at, tokens in sorted(block.deferred_reads.items())},
+            "deferred": {str(at): len(tokens) for at, tokens in sorted(block.deferred_reads.items())},
         }
 
 
 def describe_cells(row: dict[str, Any]) -> str:
     """A line for an array of cells, from its data."""
     full = [f"{at}: {value}" for at, value in row["full"].items()]
-    parked = [f"{count} parked at {at}" for at, count in row["parked"].items()]
-    contents = ", ".join([*truncate_lines(full, 8, "full"), *truncate_lines(parked, 8)]) or "empty"
+    deferred = [f"{count} deferred at {at}" for at, count in row["deferred"].items()]
+    contents = ", ".join([*truncate_lines(full, 8, "full"), *truncate_lines(deferred, 8)]) or "empty"
     return f"{row['cells']}, {plural(row['size'], 'cell')}: {contents}"
 
 
@@ -172,7 +172,7 @@ def inspect(session: Session, words: CommandArguments) -> CommandResult:
         "node": str(node),
         "op": node.op,
         "tag": str(tag),
-        "held": {str(port.number): describe_value(graph, port.value) for port in states if port.status == "waiting"},
+        "waiting": {str(port.number): describe_value(graph, port.value) for port in states if port.status == "waiting"},
         "ports": [
             {"port": port.number, "has": port.status, "value": format_port_value(graph, port)} for port in states
         ],

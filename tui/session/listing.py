@@ -45,7 +45,7 @@ def describe_event(history: History, number: int, event: Event) -> str:
     graph, place = history.graph, describe_place(history.lanes, number)
     if event.is_firing:
         return str(FiringOrigin(number, graph, event, place=place))
-    waits = "waits" if event.deferred_at is None else f"is parked at {describe_cell(graph, event.deferred_at)}"
+    waits = "waits" if event.deferred_at is None else f"is deferred at {describe_cell(graph, event.deferred_at)}"
     token = event.token
     port = f"port {token.port} of {graph.nodes[token.node]}"
     came = f"{abbreviate_for_text(graph, token.value)} came to {port} under {token.tag}{place}"
@@ -292,7 +292,7 @@ class CellListing(NamedTuple):
     remaining_count: int
     """The number of lines that are not listed."""
     array_count: int
-    parked_count: int
+    deferred_count: int
     """The number of deferred reads at these arrays."""
 
 
@@ -307,9 +307,9 @@ def list_cells(session: Session, most: int) -> CellListing:
             count += len(block.writes) + sum(map(len, block.deferred_reads.values()))
         return CellListing(shown_entries, count - len(shown_entries), len(heap.blocks), heap.deferred_count)
     entries = list(cell_entries(heap.blocks, root))
-    parked = sum(isinstance(entry, CellEntry) and isinstance(entry.content, Token) for entry in entries)
+    deferred = sum(isinstance(entry, CellEntry) and isinstance(entry.content, Token) for entry in entries)
     arrays = sum(isinstance(entry, Handle) for entry in entries)
-    return CellListing(entries[:most], max(len(entries) - most, 0), arrays, parked)
+    return CellListing(entries[:most], max(len(entries) - most, 0), arrays, deferred)
 
 
 def cell_entries(blocks: Mapping[Handle, CellBlock], root: Tag | None) -> Iterator[Handle | CellEntry]:

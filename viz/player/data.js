@@ -100,7 +100,7 @@ function describeEvent(event) {
   switch (kind[event]) {
     case TOKEN_IS_EDITED: return `By hand: ${texts[event]}.`;
     case TOKEN_WAITS: return `${operands} arrives at port ${port[event]} of ${name} ${under} and waits.`;
-    case READ_IS_DEFERRED: return `${operands} arrives at ${name} ${under} and is parked: its cell is empty.`;
+    case READ_IS_DEFERRED: return `${operands} arrives at ${name} ${under} and is deferred: its cell is empty.`;
     case NODE_TRAPS: return `${name} ${under} traps on ${operands}: ${texts[event]}.`;
   }
   const results = resultsOf(event).join(", ") || "nothing";
@@ -114,10 +114,10 @@ function describeEvents(events, position, filter) {
   if (!events.length) return `Nothing happens under ${tagPath(filter)}.`;
   if (events.length === 1) return describeEvent(events[0]);
   const eventsOfKind = (kind) => events.filter((event) => run.events.kind[event] === kind);
-  const waiting = eventsOfKind(TOKEN_WAITS).length, parked = eventsOfKind(READ_IS_DEFERRED).length;
+  const waiting = eventsOfKind(TOKEN_WAITS).length, deferred = eventsOfKind(READ_IS_DEFERRED).length;
   const sentences = [...eventsOfKind(TOKEN_IS_EDITED).map(describeEvent), ...eventsOfKind(NODE_TRAPS).map(describeEvent), describeFirings(eventsOfKind(NODE_FIRES), events)];
   if (waiting) sentences.push(`${plural(waiting, "token")} wait${waiting === 1 ? "s" : ""}.`);
-  if (parked) sentences.push(`${plural(parked, "token")} ${parked === 1 ? "is" : "are"} parked.`);
+  if (deferred) sentences.push(`${plural(deferred, "read")} ${deferred === 1 ? "is" : "are"} deferred.`);
   return sentences.filter(Boolean).join(" ");
 }
 
@@ -136,7 +136,7 @@ function describeFirings(firings, events) {
 function describeStart(filter) {
   const count = new Map(), first = run.events.number[0];
   for (const [token, place] of stateAt(0)) {
-    const state = isInFlight(place) ? "in flight" : { [WAITING]: "waiting", [DEFERRED]: "parked", [THROTTLED]: "throttled" }[place];
+    const state = isInFlight(place) ? "in flight" : { [WAITING]: "waiting", [DEFERRED]: "deferred", [THROTTLED]: "throttled" }[place];
     if (state && isShown(token, filter)) count.set(state, (count.get(state) || 0) + 1);
   }
   const others = [...count].filter(([state]) => state !== "in flight").map(([state, tokens]) => `, ${tokens.toLocaleString("en")} ${state}`);

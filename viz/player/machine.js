@@ -130,11 +130,11 @@ function chooser(schedule) {
   throw new Error(`no schedule is called ${schedule}: there are fifo, lifo, waves and random:SEED`);
 }
 
-// What the delivery of a token does. `inputs` are the operands of a firing, null if none fires; `parked` is the empty
-// cell of a read. `apply` fills in what is consumed, sent, woken, held back, released and closed.
+// What the delivery of a token does. `inputs` are the operands of a firing, null if none fires; `deferredAt` is the
+// empty cell of a read. `apply` fills in what is consumed, sent, woken, throttled, released and closed.
 const newEvent = (token, position, endsWave) => ({
-  token, position, endsWave, inputs: null, outputs: [], sends: [], trap: null, line: null, parked: null,
-  consumed: [], sent: [], woken: [], isHeld: false, released: [], closed: [],
+  token, position, endsWave, inputs: null, outputs: [], sends: [], trap: null, line: null, deferredAt: null,
+  consumed: [], sent: [], woken: [], isThrottled: false, released: [], closed: [],
 });
 
 class Machine {
@@ -142,7 +142,7 @@ class Machine {
   constructor(graph, values, { seed = 0n, bound = null, isClocked = false, limits = {} } = {}) {
     Object.assign(this, { graph, seed, isClocked, limits, flight: [], frames: [], handles: [], results: [], traps: [], printed: [] });
     Object.assign(this, { firings: 0, steps: 0, tokenCount: 0, openFrames: 0, deepest: 0, largestStore: 0, profile: [0], waits: [] });
-    Object.assign(this, { stored: 0, parked: 0, held: 0, throttled: new Map() });
+    Object.assign(this, { stored: 0, deferredCount: 0, throttledCount: 0, throttled: new Map() });
     const loops = graph.nodes.filter((node) => node.op === "next_iteration" && !node.phase);
     this.bounds = new Map(loops.map(({ site }) => [site, bound ?? site.bound]).filter(([, limit]) => limit !== null));
     this.firingsOf = graph.nodes.map(() => 0);
@@ -165,8 +165,8 @@ class Machine {
     const event = newEvent(token, position, this.due === 1);
     const operands = this.match(node, token);
     if (!operands) return event;
-    event.parked = this.emptyCell(node, operands);
-    if (event.parked) return event;
+    event.deferredAt = this.emptyCell(node, operands);
+    if (event.deferredAt) return event;
     event.inputs = operands;
     event.target = this.destination(node, frame, operands);
     try {
@@ -254,7 +254,7 @@ class Machine {
     return { dtype: "cells", element: node.attributes.element, node: node.number, frame, size: data, cells: {}, reads: {} };
   }
 
-  // S13: the empty cell at which a get is parked, or null.
+  // S13: the empty cell at which a get is deferred, or null.
   emptyCell(node, [handle, index]) {
     if (node.op !== "get" || !handle.cells) return null;
     const { data } = index;
@@ -263,7 +263,7 @@ class Machine {
 
   // S12: a limit ends the run before the firing.
   checkLimits(node, { sends, target: { base, into } }) {
-    const alive = this.flight.length + this.stored + this.parked + this.held - node.tokensNeeded + sends.filter((send) => send.node >= 0).length;
+    const alive = this.flight.length + this.stored + this.deferredCount + this.throttledCount - node.tokensNeeded + sends.filter((send) => send.node >= 0).length;
     this.checkLimit("firings", this.firings + 1, "firings");
     this.checkLimit("depth", sends.length ? base.depth + (into ? 1 : 0) : 0, "nested calls and loops");
     this.checkLimit("tokens", alive, "tokens at once");
@@ -280,7 +280,7 @@ class Machine {
     const { token, position, inputs } = event, { frame } = token;
     this.flight.splice(position, 1);
     this.steps += 1;
-    if (event.parked) this.park(event.parked, token);
+    if (event.deferredAt) this.defer(event.deferredAt, token);
     else if (!inputs) this.wait(token);
     else this.fire(event, this.graph.nodes[token.node]);
     this.release(event);
@@ -301,9 +301,9 @@ class Machine {
     this.stored += 1;
   }
 
-  park({ handle, number }, token) {
+  defer({ handle, number }, token) {
     (handle.reads[number] = handle.reads[number] || []).push(token);
-    this.parked += 1;
+    this.deferredCount += 1;
   }
 
   fire(event, node) {
@@ -319,7 +319,7 @@ class Machine {
     this.profile[this.profile.length - 1] += 1;
     if (event.trap !== null) this.traps.push(event);
     if (event.line !== null) this.printed.push(event.line);
-    event.isHeld = this.isThrottled(node, frame);
+    event.isThrottled = this.isThrottled(node, frame);
     this.send(event, node);
     if (node.op === "cells" && event.outputs.length) this.handles.push(event.outputs[0][1]);
     if (node.op === "store") this.store(event, ...event.inputs);
@@ -333,9 +333,9 @@ class Machine {
     event.sent = event.sends.map(({ node: to, port, value, output }) => this.token(to, port, target, value, [node.number, output]));
     if (event.sent[0].node < 0) return void event.sent.forEach(({ port, value }) => { this.results[port] = value; });
     target.alive += event.sent.length;
-    if (event.isHeld) {
+    if (event.isThrottled) {
       this.throttled.set(target, [...(this.throttled.get(target) || []), ...event.sent.map((token) => [this.steps, token])]);
-      this.held += event.sent.length;
+      this.throttledCount += event.sent.length;
       this.addBusy(target.parent, event.sent.length);
     } else {
       this.flight.push(...event.sent);
@@ -366,7 +366,7 @@ class Machine {
     return this.openFrame(frame);
   }
 
-  // S13: a store fills its cell, and the reads parked there fly again.
+  // S13: a store fills its cell, and the reads deferred there fly again.
   store(event, handle, index) {
     const { data } = index, number = Number(data);
     if (data < 0n || data >= handle.size) return;
@@ -375,7 +375,7 @@ class Machine {
     handle.cells[number] = { writes: [write] };
     event.woken = handle.reads[number] || [];
     delete handle.reads[number];
-    this.parked -= event.woken.length;
+    this.deferredCount -= event.woken.length;
     this.flight.push(...event.woken);
   }
 
@@ -406,7 +406,7 @@ class Machine {
     for (const [, token] of event.released) {
       this.throttled.delete(token.frame);
       this.flight.push(token);
-      this.held -= 1;
+      this.throttledCount -= 1;
       this.addBusy(token.frame, 1);
       this.addBusy(token.frame.parent, -1);
     }
@@ -533,17 +533,17 @@ function trapsInOrder(machine) {
   return traps.sort(programOrder);
 }
 
-// What is left over, in program order: tokens that wait, are parked, or are throttled.
+// What is left over, in program order: tokens that wait, are deferred, or are throttled.
 function residue(machine) {
   const left = machine.waitingTokens().map((token) => ({ ...token, blocked: null }));
   for (const handle of machine.handles) {
     for (const number in handle.reads) {
-      const blocked = { parked: [writeCarried(handle), Number(number)] };
+      const blocked = { deferred: [writeCarried(handle), Number(number)] };
       left.push(...handle.reads[number].map((token) => ({ ...token, blocked })));
     }
   }
   for (const [frame, entries] of machine.throttled) {
-    left.push(...entries.map(([, token]) => ({ ...token, blocked: { held: machine.bounds.get(frame.site) } })));
+    left.push(...entries.map(([, token]) => ({ ...token, blocked: { throttled: machine.bounds.get(frame.site) } })));
   }
   return left.sort((a, b) => programOrder(a, b) || a.port - b.port);
 }
@@ -618,7 +618,7 @@ class Log {
 
   add(event) {
     const sent = event.sent.map((token) => this.token(token)), line = { deliver: this.token(event.token), position: event.position };
-    if (event.parked) line.parked = [writeCarried(event.parked.handle), event.parked.number];
+    if (event.deferredAt) line.deferred = [writeCarried(event.deferredAt.handle), event.deferredAt.number];
     if (event.inputs) {
       line.inputs = event.inputs.map(writeCarried);
       line.outputs = event.outputs.map(([output, value]) => [output, writeCarried(value)]);
@@ -627,7 +627,7 @@ class Log {
     if (sent.length) line.sent = sent;
     if (event.closed.length) line.closed = event.closed.map(([frame, nodes]) => [this.tag(frame), nodes]);
     if (event.woken.length) line.woken = event.woken.map((token) => this.token(token));
-    if (event.isHeld) line.held = true;
+    if (event.isThrottled) line.throttled = true;
     if (event.released.length) line.released = event.released.map(([step, token]) => [step, this.token(token)]);
     this.lines.push(writeJson(line));
     for (const [frame] of event.closed) this.numbers.delete(frame);

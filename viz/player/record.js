@@ -104,7 +104,7 @@ class Recorder {
   add(event) {
     const { token } = event, node = this.machine.graph.nodes[token.node], position = this.events.length + 1;
     const moves = [], isPartner = (other) => other.node === token.node && other.frame === token.frame;
-    if (event.parked) moves.push(this.move(token, DEFERRED));
+    if (event.deferredAt) moves.push(this.move(token, DEFERRED));
     else if (!event.inputs) moves.push(this.move(token, WAITING), ...this.refresh(isPartner));
     else {
       moves.push(...event.consumed.map((each) => each.number).sort((a, b) => a - b).map((number) => this.move(this.tokens[number], CONSUMED)));
@@ -118,7 +118,7 @@ class Recorder {
     this.recordCells(event, node, position);
     if (event.line !== null) this.printed.push([position, event.line]);
     const operands = event.inputs ? event.inputs.slice(0, event.inputs.length - node.isTriggered) : [token.value];
-    const kind = event.parked ? READ_IS_DEFERRED : !event.inputs ? TOKEN_WAITS : event.trap === null ? NODE_FIRES : NODE_TRAPS;
+    const kind = event.deferredAt ? READ_IS_DEFERRED : !event.inputs ? TOKEN_WAITS : event.trap === null ? NODE_FIRES : NODE_TRAPS;
     this.push(moves, { token, kind, operands, results: event.outputs.map(([, value]) => value), text: event.trap ?? event.line ?? undefined });
     this.wave += event.endsWave;
   }
@@ -156,7 +156,7 @@ class Recorder {
       this.cells.arrays.push([position, node.name, handle.frame.number, Number(handle.size)]);
     }
     const access = [node.number, event.token.frame.number];
-    if (event.parked) this.cells.changes.push([position, DEFERRED_READ, this.arrayNumbers.get(event.parked.handle), event.parked.number, -1, ...access]);
+    if (event.deferredAt) this.cells.changes.push([position, DEFERRED_READ, this.arrayNumbers.get(event.deferredAt.handle), event.deferredAt.number, -1, ...access]);
     else if (event.inputs && node.op === "store" && event.trap === null) {
       const [handle, index, value] = event.inputs;
       this.cells.changes.push([position, STORE, this.arrayNumbers.get(handle), Number(index.data), this.value(value), ...access]);

@@ -398,13 +398,13 @@ class PageColumns:
 
     def host_rows(self, notes: Sequence[HostFiringNote]) -> dict[str, list[tuple[int, tuple[int, ...]]]]:
         """The rows of traps, deferred reads and woken tokens, each with the number of its host firing."""
-        rows: dict[str, list[tuple[int, tuple[int, ...]]]] = {"traps": [], "parked": [], "woken": []}
+        rows: dict[str, list[tuple[int, tuple[int, ...]]]] = {"traps": [], "deferred": [], "woken": []}
         log, tags = self._log, iter(self._items.woken_tags)
         for number, note in enumerate(notes):
             if note.trap is not None:
                 rows["traps"].append((number, (log.text(compact_json(note.trap)),)))
             if note.deferred_at is not None:
-                rows["parked"].append((number, (*log.value_row(note.deferred_at.handle), note.deferred_at.number)))
+                rows["deferred"].append((number, (*log.value_row(note.deferred_at.handle), note.deferred_at.number)))
             for token in note.woken_tokens:
                 row = (token.node, token.port, next(tags), *log.value_row(token.value))
                 rows["woken"].append((number, row))

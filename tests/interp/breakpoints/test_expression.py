@@ -217,6 +217,14 @@ def test_any_text_is_an_expression_or_a_mistake(text: str) -> None:
                     assert isinstance(result.describe_value(moment.state, moment.event), str)
 
 
+def test_old_names() -> None:
+    """The old names of two expressions warn, and mean the same; texts and names of nodes are not changed."""
+    with pytest.warns(DeprecationWarning, match="`parked` in conditions is now `deferred`"):
+        renamed = compile_condition("parked or held and trap != 'held'", FIB)
+    assert str(renamed) == "deferred or throttled and trap != 'held'"
+    assert renamed == compile_condition("deferred or throttled and trap != 'held'", FIB)
+
+
 @pytest.mark.parametrize("text", ["(" * 5000, "not " * 2000, "-" * 9000, "1+" * 2499 + "1", "fired or " * 900 + "lost"])
 def test_large_texts_are_read_or_refused(text: str) -> None:
     """A long text is read, a deep one is refused, and neither exhausts Python's stack."""

@@ -60,7 +60,7 @@ def test_a_token_too_many_breaks_the_run() -> None:
 def test_an_injected_token_keeps_its_iteration_busy() -> None:
     """An injected token keeps its iteration busy, so that throttled tokens keep waiting."""
     history = chain.history(4)
-    history.forward_to("held")
+    history.forward_to("throttled")
     tag = next(tag for tag in history.state.records if tag.site.kind == "loop")
     token = next(event.token for event in history if event.token.tag == tag and type(event.token.value) is int)
     before = history.state.records[tag].busy_count

@@ -98,8 +98,8 @@ def test_s13_a_wrong_index_or_count_traps(function: tl.Function, n: int, i: int,
     assert (out.status, out.traps[0].message, out.results) == ("Trapped", message, (None,))
 
 
-def test_s13_a_get_of_an_empty_cell_stays_parked() -> None:
-    """S13: a get of a cell that is never put stays parked, and the deadlock names the cell."""
+def test_s13_a_get_of_an_empty_cell_stays_deferred() -> None:
+    """S13: a get of a cell that is never put stays deferred, and the deadlock names the cell."""
     out = made.run(3, 2)
     assert (out.status, len(out.residue)) == ("Deadlocked", 2)
     assert [w.blocked_on for w in out.residue if w.blocked_on is not None] == [CellAddress(out.residue[0].value, 2)]
@@ -110,7 +110,7 @@ def test_s13_a_get_of_an_empty_cell_stays_parked() -> None:
 
 
 def test_s13_a_put_that_traps_fills_nothing() -> None:
-    """S13: a put that traps fills no cell, and the get of another cell stays parked; the run reports the trap."""
+    """S13: a put that traps fills no cell, and the get of another cell stays deferred; the run reports the trap."""
     out = stored.run(2, 2)
     assert len([w for w in out.residue if w.blocked_on is not None]) == 1
 
@@ -146,9 +146,9 @@ def test_zeros_of_cells(sizes: tuple[int, ...]) -> None:
         assert (zeros.shape, zeros.dtype, zeros.any()) == ((n, *sizes), np.int8, False)
 
 
-def test_s13_a_collect_parks_at_the_first_empty_cell() -> None:
-    """S13: a collect parks at the first empty cell. Cells that are filled from the last to the first wake it once;
-    cells that are filled from the first to the last wake it at each cell."""
+def test_s13_a_collect_is_deferred_at_the_first_empty_cell() -> None:
+    """S13: a collect is deferred at the first empty cell. Cells that are filled from the last to the first wake it
+    once; cells that are filled from the first to the last wake it at each cell."""
 
     @tl.function
     def forth(n: tl.int64) -> tl.Array[tl.int64, None]:
@@ -161,11 +161,11 @@ def test_s13_a_collect_parks_at_the_first_empty_cell() -> None:
         tl.while_loop(lambda i: i < n, body, 0)
         return tl.collect(a)
 
-    def parked(out: Outcome) -> list[int]:
+    def deferred(out: Outcome) -> list[int]:
         return [event.deferred_at.number for event in out.events if event.deferred_at is not None]
 
-    assert parked(collected.run(4, keep="events")) == [0]
-    assert parked(forth.run(4, keep="events")) == [0, 1, 2, 3]
+    assert deferred(collected.run(4, keep="events")) == [0]
+    assert deferred(forth.run(4, keep="events")) == [0, 1, 2, 3]
 
 
 def test_s13_a_collect_stacks_arrays() -> None:
@@ -182,8 +182,8 @@ def test_s13_a_collect_stacks_arrays() -> None:
     assert none.run(0).value.shape == (0, 0, 3)
 
 
-def test_s13_gets_wake_in_the_order_in_which_they_parked() -> None:
-    """S13: a put sends the parked gets to the end of the flight, in the order in which they parked."""
+def test_s13_gets_wake_in_the_order_in_which_they_deferred() -> None:
+    """S13: a put sends the deferred gets to the end of the flight, in the order in which they were deferred."""
     out = waiting.run(0, keep="events")
     names = [out.graph.nodes[event.token.node].name for event in out.events if event.deferred_at is not None]
     assert names == ["get", "get_2", "get_1"]
@@ -290,8 +290,8 @@ def test_s13_a_handle_refers_to_the_same_cells_everywhere() -> None:
         assert [travel.run(n, schedule=schedule).value for n in (2, 3)] == [502, 13]
 
 
-def test_s13_parking_can_be_undone_and_redone() -> None:
-    """S13: parking, waking and firing of a get are undone and redone step by step, by a script too."""
+def test_s13_deferring_can_be_undone_and_redone() -> None:
+    """S13: deferring, waking and firing of a get are undone and redone step by step, by a script too."""
     out = waiting.run(0, keep="events")
     state, seen = State(out.graph, [0], is_clocked=True), []
     for event in out.events:
@@ -305,8 +305,8 @@ def test_s13_parking_can_be_undone_and_redone() -> None:
     assert event_lines(again) == event_lines(out)
 
 
-def test_s12_parked_tokens_are_live() -> None:
-    """S12: a parked get is a live token, and the limit on tokens is exact."""
+def test_s12_deferred_tokens_are_live() -> None:
+    """S12: a deferred get is a live token, and the limit on tokens is exact."""
     state = State(made.graph, [3, 2])
     while state.flight:
         state.apply(step(state, 0))

@@ -112,7 +112,8 @@ def test_s16_throttled_tokens_keep_the_outer_iteration_busy() -> None:
 @pytest.mark.full
 @pytest.mark.parametrize("function", [slow, tree, nested, ahead])
 def test_laws_of_bounds(function: tl.Function) -> None:
-    """S16: the laws hold on a loop that runs ahead, a loop in a recursion, loops in loops, and one with parked gets."""
+    """S16: the laws hold on a loop that runs ahead, a loop in a recursion, loops in loops, and one with deferred
+    gets."""
     assert list(bound_violations(Case(function.program, [4]))) == []
 
 

@@ -214,7 +214,7 @@ CELLS = """func main(n: int64) -> int64 {
 
 @pytest.mark.full
 def test_cells_have_one_ending_unless_put_twice() -> None:
-    """A get that comes first is parked, and all schedules end alike. Of two puts to a cell, the first one decides the
+    """A get that comes first is deferred, and all schedules end alike. Of two puts to a cell, the first one decides the
     ending, and every ending has a trap for the other."""
     once, twice = (tl.lower(tl.parse_program(CELLS.replace("AT", at))) for at in "10")
     outcomes, fewer = explore(once, [3]), explore(once, [3], choices=every_firing)

@@ -191,8 +191,8 @@ CELLS = """func main(n: int64, x: int64) -> int64 {
 
 
 def test_reading_a_cell_depends_on_filling_it() -> None:
-    """A get depends on the put of its cell; whether it was parked is up to the schedule. If a cell is read in the wave
-    that fills it, there are fewer waves than firings in the chain, and never more."""
+    """A get depends on the put of its cell; whether it was deferred is up to the schedule. If a cell is read in the
+    wave that fills it, there are fewer waves than firings in the chain, and never more."""
     graph = tl.lower(tl.parse_program(CELLS))
     runs = [run_graph(graph, [1, 2], schedule=name, keep="events") for name in ("waves", "fifo", "lifo", "random:4")]
     assert len({str(without_events(run.critical_path())) for run in runs}) == 1

@@ -1,4 +1,4 @@
-"""Why a node has not fired when a token is parked at a cell, or throttled by a bound: the claims and their text."""
+"""Why a node has not fired when a token is deferred at a cell, or throttled by a bound: the claims and their text."""
 
 from __future__ import annotations
 
@@ -131,10 +131,10 @@ def history_at_its_end(function: tl.Function, *arguments: object) -> tl.History:
 
 
 def at_first_park(function: tl.Function, *arguments: object) -> tl.History:
-    """Where a token has been parked, with others in flight."""
+    """Where a token has been deferred, with others in flight."""
     history = history_at_its_end(function, *arguments)
     history.jump(0)
-    history.forward_to("parked")
+    history.forward_to("deferred")
     assert history.state.flight
     return history
 
@@ -147,7 +147,7 @@ def answer_lines(history: tl.History, node: str = "return") -> list[str]:
 @pytest.mark.full
 @pytest.mark.parametrize("schedule", ["fifo", "lifo"])
 def test_claims_about_leftover_tokens_are_true(schedule: str) -> None:
-    """Claims about parked and throttled tokens agree with the events, at every few events of a run, and come true."""
+    """Claims about deferred and throttled tokens agree with the events, at every few events of a run, and come true."""
     dice = random.Random(schedule)
     for function in (swap, late, guess, half_full, gathered, ahead, counted, hidden, nested):
         state, index = new_run(function.graph, [3])
@@ -188,7 +188,7 @@ def test_a_store_that_knows_its_cell() -> None:
     lines = answer_lines(history)
     cell = "cell 0 of late.cells, made under main"
     assert lines[4].startswith("port 0 of late.get under main: the token from late.cells at event ")
-    assert lines[4].endswith(f" is parked at {cell}, which no store has filled")
+    assert lines[4].endswith(f" is deferred at {cell}, which no store has filled")
     assert lines[5] == f"{cell}: waits for late.put under main"
     assert lines[-1] == "hint: it may still fire"
 
@@ -273,7 +273,7 @@ def test_a_collect_waits_for_every_cell() -> None:
 
 def test_a_bound_that_holds_back() -> None:
     """The text names the throttled tag, the busy iteration and the bound, and the cell at which that iteration is
-    parked."""
+    deferred."""
     history = history_at_its_end(ahead, 6)
     answer = history.ask.why_not("return")
     assert answer.verdict == "never"
@@ -282,7 +282,7 @@ def test_a_bound_that_holds_back() -> None:
     bound = "iteration 0 is still busy, and the bound of ahead.loop is 2"
     assert lines[-5].endswith(f"is throttled under main/loop[2]: {bound}")
     assert lines[-4].startswith("main/loop[0] is busy: the token from ahead.add_1 at event ")
-    assert lines[-4].endswith("is parked at cell 2 of ahead.cells, made under main, which no store has filled")
+    assert lines[-4].endswith("is deferred at cell 2 of ahead.cells, made under main, which no store has filled")
     assert lines[-3].startswith(
         "cell 2 of ahead.cells, made under main: no store of such cells has been sent its index ("
     )

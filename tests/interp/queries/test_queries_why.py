@@ -239,11 +239,11 @@ def test_a_search_that_was_cut() -> None:
 
 
 def test_a_get_of_a_cell_that_nothing_fills() -> None:
-    """The get has all its tokens and is parked; the answer names the cell, and says that no store is left for it."""
+    """The get has all its tokens and is deferred; the answer names the cell, and says that no store is left for it."""
     reply = answer_lines(half_full.graph, 5)
     assert without_locations(reply[4:]) == [
         "  port 1 of half_full.add under main: waits for half_full.get_1 under main",
-        "  port 0 of half_full.get_1 under main: the token from half_full.cells at event 2 is parked at cell 1 of "
+        "  port 0 of half_full.get_1 under main: the token from half_full.cells at event 2 is deferred at cell 1 of "
         "half_full.cells, made under main, which no store has filled",
         "  cell 1 of half_full.cells, made under main: there is no store that could fill it",
         "  hint: it never will",

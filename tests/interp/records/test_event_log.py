@@ -483,7 +483,7 @@ def test_tokens_picked_by_hand(tmp_path: Path) -> None:
         tl.read_events(path)
 
 
-@pytest.mark.parametrize("key", ["trap", "sent", "closed", "parked", "woken", "held", "released"])
+@pytest.mark.parametrize("key", ["trap", "sent", "closed", "deferred", "woken", "throttled", "released"])
 def test_absent_fields_have_no_key(tmp_path: Path, key: str) -> None:
     """Absent fields of an event have no key; null is rejected."""
     path = tmp_path / "run.jsonl"

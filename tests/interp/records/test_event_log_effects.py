@@ -165,9 +165,9 @@ def test_options_are_in_the_first_line(k: int | None, schedule: str, tmp_path: P
     assert list(map(bits, log.events)) == list(map(bits, kept.events)) and log.outcome == to_outcome_record(kept)
     assert lines[0]["seed"] == "18446744073709551615" and lines[0]["bound"] == k
     assert any(event.woken for event in kept.events) and any(event.deferred_at for event in kept.events)
-    held = any(event.is_throttled for event in kept.events)
-    assert held or k != 1
-    for change in ({"seed": 3}, {"bound": 9})[: 1 + held]:
+    throttled = any(event.is_throttled for event in kept.events)
+    assert throttled or k != 1
+    for change in ({"seed": 3}, {"bound": 9})[: 1 + throttled]:
         write(path, [lines[0] | change, *lines[1:]])
         with pytest.raises(tl.Disagreement):
             tl.read_events(path)
@@ -190,18 +190,18 @@ def changed(lines: list[Any], key: str, change: Any) -> tuple[int, list[Any]]:
 
 
 STAYS: list[tuple[str, Any, str]] = [
-    ("parked", lambda cell: [cell[0], cell[1] + 1], "Disagreement"),
-    ("parked", lambda cell: [cell[0] | {"data": cell[0]["data"] | {"node": 0}}, cell[1]], "Disagreement"),
-    ("parked", lambda cell: [cell[0] | {"data": cell[0]["data"] | {"size": 9}}, cell[1]], "Disagreement"),
-    ("parked", lambda cell: [cell[0] | {"element": {"dtype": "bool", "shape": []}}, cell[1]], "Disagreement"),
-    ("parked", lambda cell: cell[0], "Malformed"),
-    ("parked", lambda cell: [cell[1], cell[1]], "Malformed"),
-    ("parked", lambda cell: None, "Malformed"),
+    ("deferred", lambda cell: [cell[0], cell[1] + 1], "Disagreement"),
+    ("deferred", lambda cell: [cell[0] | {"data": cell[0]["data"] | {"node": 0}}, cell[1]], "Disagreement"),
+    ("deferred", lambda cell: [cell[0] | {"data": cell[0]["data"] | {"size": 9}}, cell[1]], "Disagreement"),
+    ("deferred", lambda cell: [cell[0] | {"element": {"dtype": "bool", "shape": []}}, cell[1]], "Disagreement"),
+    ("deferred", lambda cell: cell[0], "Malformed"),
+    ("deferred", lambda cell: [cell[1], cell[1]], "Malformed"),
+    ("deferred", lambda cell: None, "Malformed"),
     ("woken", lambda tokens: [], "Disagreement"),
     ("woken", lambda tokens: tokens * 2, "Disagreement"),
     ("woken", lambda tokens: [3], "Malformed"),
-    ("held", lambda held: False, "Disagreement"),
-    ("held", lambda held: 1, "Malformed"),
+    ("throttled", lambda throttled: False, "Disagreement"),
+    ("throttled", lambda throttled: 1, "Malformed"),
     ("released", lambda tokens: [[step + 1, token] for step, token in tokens], "Disagreement"),
     ("released", lambda tokens: [token for _, token in tokens], "Malformed"),
 ]
@@ -209,8 +209,8 @@ STAYS: list[tuple[str, Any, str]] = [
 
 @pytest.mark.inner(first=4)
 @pytest.mark.parametrize(("key", "change", "error"), STAYS)
-def test_parked_and_throttled_tokens_are_checked(key: str, change: Any, error: str, tmp_path: Path) -> None:
-    """S13, S16: the tokens that are parked, woken, throttled and released are those of the machine, with their
+def test_deferred_and_throttled_tokens_are_checked(key: str, change: Any, error: str, tmp_path: Path) -> None:
+    """S13, S16: the tokens that are deferred, woken, throttled and released are those of the machine, with their
     handles."""
     path = tmp_path / "run.jsonl"
     _, lines = run(lower(FILL), [4], path)
@@ -272,13 +272,14 @@ def test_the_clock_may_end_a_run_anywhere(tmp_path: Path) -> None:
 
 
 def test_absent_effects_take_no_room() -> None:
-    """A line has no empty keys, so events without parked or throttled tokens need no room for them, and little time."""
+    """A line has no empty keys, so events without deferred or throttled tokens need no room for them, and little
+    time."""
     for event in tl.run_graph(lower(FILL), [3], keep="events").events:
         line = json.loads(event_line(event, _Numbers()))
-        assert ("parked" in line, "woken" in line) == (event.deferred_at is not None, bool(event.woken))
-        assert ("held" in line, "released" in line) == (event.is_throttled, bool(event.released))
-        assert set(line) <= {"deliver", "position", "inputs", "outputs", "trap", "sent", "closed", "parked", "woken",
-                             "held", "released"}  # fmt: skip
+        assert ("deferred" in line, "woken" in line) == (event.deferred_at is not None, bool(event.woken))
+        assert ("throttled" in line, "released" in line) == (event.is_throttled, bool(event.released))
+        assert set(line) <= {"deliver", "position", "inputs", "outputs", "trap", "sent", "closed", "deferred", "woken",
+                             "throttled", "released"}  # fmt: skip
 
 
 class _Numbers(dict[Any, int]):

@@ -147,9 +147,23 @@ def _change(dice: random.Random, place: Place, others: list[Place]) -> None:
         case 3 if isinstance(at, list):
             at.insert(key, copy.deepcopy(at[key]))
         case 3 | 4 if isinstance(at, dict):
-            at[dice.choice(["new", "dtype", "shape", "literal", "inputs", "element", "parked", "held", "a.b"])] = (
-                copy.deepcopy(dice.choice(STRANGE))
-            )
+            at[
+                dice.choice(
+                    [
+                        "new",
+                        "dtype",
+                        "shape",
+                        "literal",
+                        "inputs",
+                        "element",
+                        "deferred",
+                        "throttled",
+                        "parked",
+                        "held",
+                        "a.b",
+                    ]
+                )
+            ] = copy.deepcopy(dice.choice(STRANGE))
         case 4 if isinstance(at, list):
             at.append(copy.deepcopy(dice.choice(STRANGE)))
         case 5 if type(at[key]) is int:

@@ -204,10 +204,10 @@ def bounded(
     if surplus:
         yield f"{where} there are more firings: {surplus}"
     if unbounded_run.outcome.status == "Returned":
-        parked = any(not isinstance(w.blocked_on, int | None) for w in outcome.residue)
-        if outcome.status != "Returned" and not (outcome.status == "Deadlocked" and parked):
+        deferred = any(not isinstance(w.blocked_on, int | None) for w in outcome.residue)
+        if outcome.status != "Returned" and not (outcome.status == "Deadlocked" and deferred):
             yield f"{where} a run that returned is {outcome.status}: {outcome.error}"
-        if outcome.status == "Returned" and firings(outcome) != counts and not parked:
+        if outcome.status == "Returned" and firings(outcome) != counts and not deferred:
             yield f"{where} there are fewer firings"
     if not unbounded_run.outcome.traps:
         for value, unbounded in zip(outcome.results, unbounded_run.outcome.results, strict=True):
@@ -238,7 +238,7 @@ def keeping(graph: Graph, case: Case, outcome: Outcome, k: int | None, name: str
             busy = busy_tags(state)
             for tag in state.throttled_tokens:
                 if earlier(tag, bounds) not in busy:
-                    yield f"after step {number}, under {name}, k = {k}: tokens are held for {tag} without a reason"
+                    yield f"after step {number}, under {name}, k = {k}: tokens are throttled for {tag} without a reason"
                     return
 
 
@@ -251,14 +251,14 @@ def earlier(tag: Tag, bounds: Any) -> Tag | None:
 
 
 def busy_tags(state: State) -> set[Tag]:
-    """The tags at or below which a token is in flight, waits, or is parked."""
+    """The tags at or below which a token is in flight, waits, or is deferred."""
     tags = {token.tag for token in state.flight}
     tags |= {tag for tag, record in state.records.items() if record.waiting_operands}
     tags |= {
         token.tag
         for block in state.cells.blocks.values()
-        for parked in block.deferred_reads.values()
-        for token in parked
+        for deferred in block.deferred_reads.values()
+        for token in deferred
     }
     results: set[Tag] = set()
     for tag in tags:

@@ -412,11 +412,11 @@ def _one(answer: WhyNotAnswer, at: int, state: State, index: EventIndex, future:
         yield from _reasons_hold(None, place.tag, waits.requirements[0].reasons, state, future)
         return
     if isinstance(place, DeferredRead):
-        yield from _parked_holds(place, waits, state, future)
+        yield from _deferred_holds(place, waits, state, future)
         yield from _stores_are_so(place, waits, state, index)
         return
     if isinstance(place, ThrottledToken):
-        yield from _held_holds(place, waits, state, future)
+        yield from _throttled_holds(place, waits, state, future)
         return
     node, tag = place
     if index.firing_event(node, tag) is not None or any(
@@ -443,7 +443,7 @@ def _one(answer: WhyNotAnswer, at: int, state: State, index: EventIndex, future:
             yield from _reasons_hold((node, need.port, tag), tag, need.reasons, state, future)
 
 
-def _parked_holds(place: DeferredRead, waits: Any, state: State, future: Future) -> Iterator[str]:
+def _deferred_holds(place: DeferredRead, waits: Any, state: State, future: Future) -> Iterator[str]:
     """A deferred read: its cells are empty, and whichever node fills them later is among those that the answer
     names."""
     for need in waits.requirements:
@@ -514,7 +514,7 @@ def quiescence_violations(state: State, index: EventIndex) -> Iterator[str]:
         yield f"that it is quiet is said with {len(state.flight)} tokens in flight"
 
 
-def _held_holds(place: ThrottledToken, waits: Any, state: State, future: Future) -> Iterator[str]:
+def _throttled_holds(place: ThrottledToken, waits: Any, state: State, future: Future) -> Iterator[str]:
     """A throttled token: the earlier iteration is busy, for the reasons given; the token is released only if that
     iteration can end."""
     record = state.records.get(place.busy_iteration)
@@ -522,7 +522,7 @@ def _held_holds(place: ThrottledToken, waits: Any, state: State, future: Future)
     if over != (waits.requirements[0].reasons == (EndOfWave(),)):
         yield f"that {place.busy_iteration} is busy is {not over}"
     if not waits.is_live and place.tag in future.released:
-        yield f"what was held under {place.tag} was let go"
+        yield f"what was throttled under {place.tag} was let go"
     reasons = [reason for need in waits.requirements for reason in need.reasons]
     inside = {tag for tag in state.records if place.busy_iteration in (tag, *_above(tag))}
     waiting = {UnfiredNode(node, tag) for tag in inside for node in state.records[tag].waiting_operands}
@@ -531,16 +531,16 @@ def _held_holds(place: ThrottledToken, waits: Any, state: State, future: Future)
     flying = [at for at, token in enumerate(state.flight) if token.tag in inside]
     if flying != sorted(reason.position for reason in reasons if isinstance(reason, InFlightToken)):
         yield f"what flies in {place.busy_iteration} is at {flying}"
-    held = {
+    throttled = {
         tag
         for tag, entries in state.throttled_tokens.items()
         if entries and tag in inside and tag != place.busy_iteration
     }
-    if held != {reason.tag for reason in reasons if isinstance(reason, ThrottledToken)}:
-        yield f"{held} are held back in {place.busy_iteration}"
-    parked = {cell for cell in _cells(state) if any(token.tag in inside for token in _parked(state, cell))}
-    if parked != {reason.cell for reason in reasons if isinstance(reason, DeferredRead)}:
-        yield f"what is parked in {place.busy_iteration} is at {parked}"
+    if throttled != {reason.tag for reason in reasons if isinstance(reason, ThrottledToken)}:
+        yield f"{throttled} are throttled in {place.busy_iteration}"
+    deferred = {cell for cell in _cells(state) if any(token.tag in inside for token in _deferred_reads(state, cell))}
+    if deferred != {reason.cell for reason in reasons if isinstance(reason, DeferredRead)}:
+        yield f"what is deferred in {place.busy_iteration} is at {deferred}"
 
 
 def _cells(state: State) -> Iterator[CellAddress]:
@@ -562,9 +562,9 @@ def _reasons_hold(token: Any, tag: Tag, reasons: Sequence[Any], state: State, fu
             case InFlightToken(position, _) if state.flight[position][:3] != token:
                 yield f"{reason} is not that token"
             case ThrottledToken() if not any(held[:3] == token for _, held in state.throttled_tokens.get(tag, ())):
-                yield f"{reason}, and is not held"
-            case DeferredRead(cell, _) if token not in [at[:3] for at in _parked(state, cell)]:
-                yield f"{reason}, and is not parked there"
+                yield f"{reason}, and is not throttled"
+            case DeferredRead(cell, _) if token not in [at[:3] for at in _deferred_reads(state, cell)]:
+                yield f"{reason}, and is not deferred there"
             case TrappedFiring(firing) if not firing.event.trap or firing.event.sent:
                 yield f"{reason} did not trap"
             case RoutedAway(firing, FiringOrigin() as from_) if (firing.event.token.node, 1, firing.tag) not in [
@@ -582,6 +582,6 @@ def _reasons_hold(token: Any, tag: Tag, reasons: Sequence[Any], state: State, fu
         yield "there is no reason"
 
 
-def _parked(state: State, cell: Any) -> Sequence[Any]:
+def _deferred_reads(state: State, cell: Any) -> Sequence[Any]:
     block = state.cells.blocks[cell.handle]
     return () if cell.number in block.writes else block.deferred_reads.get(cell.number, ())

@@ -9,12 +9,12 @@ from tagloom.interp.machine.event import Event, Token
 
 
 def bits(event: Event) -> Any:
-    token, position, inputs, outputs, sent, trap, closed, ends_wave, parked, woken, held, released = event
+    token, position, inputs, outputs, sent, trap, closed, ends_wave, deferred_at, woken, is_throttled, released = event
     operands = None if inputs is None else [fingerprint(value) for value in inputs]
     results = [(output, fingerprint(value)) for output, value in outputs]
-    cell = parked and (fingerprint(parked.handle), parked.number)
+    cell = deferred_at and (fingerprint(deferred_at.handle), deferred_at.number)
     freed = [(step, _token(each)) for step, each in released]
-    moved = list(map(_token, sent)), list(map(_token, woken)), held, freed
+    moved = list(map(_token, sent)), list(map(_token, woken)), is_throttled, freed
     return _token(token), position, operands, results, *moved, trap, closed, ends_wave, cell
 
 

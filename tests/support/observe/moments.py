@@ -124,9 +124,9 @@ def _names(graph: Graph, event: Event, state: Any) -> dict[str, Any]:
         "trap": event.trap or "",
         "lost": (event.inputs is None and not state.flight)
         or (len(results) > 0 and len(event.sent) == 0 and not event.trap),
-        "parked": event.deferred_at is not None,
+        "deferred": event.deferred_at is not None,
         "woken": len(event.woken),
-        "held": event.is_throttled,
+        "throttled": event.is_throttled,
         "tag.depth": len(token.tag.path()),
         "depth": len(token.tag.path()),
         "tag.iteration": token.tag.path()[-1][1] if token.tag.path() else 0,

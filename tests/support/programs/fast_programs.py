@@ -48,7 +48,7 @@ def triangle(n: tl.int64) -> tl.int64:
 
 
 @tl.function
-def parking(n: tl.int64) -> tl.int64:
+def deferring(n: tl.int64) -> tl.int64:
     """A loop with deferred gets, which also traps and prints."""
     cells = tl.cells(n, tl.int64)
 

@@ -202,7 +202,7 @@ def test_runs_that_deadlock_or_break(tagloom: Any, folder: Path) -> None:
     """A run is drawn however it ended, with its ending; an invalid graph needs --unchecked."""
     assert tagloom("show", "acts.py:chain", "10", "-o", "run.dot").code == 0
     text = (folder / "run.dot").read_text()
-    assert "Deadlocked" in text and "throttled by a bound" in text and "parked at an empty cell" in text
+    assert "Deadlocked" in text and "throttled by a bound" in text and "deferred at an empty cell" in text
     assert "\u25a1 cell " in text
     assert tagloom("show", "graphs.py:race", "1", "-o", "run.dot").code == 2
     assert tagloom("show", "graphs.py:race", "1", "--unchecked", "-o", "run.dot").code == 0

@@ -68,7 +68,7 @@ def test_flight_and_store(folder: Path) -> None:
 
 
 def test_the_pane_of_cells(folder: Path) -> None:
-    """An array of cells shows which are full, who put them, and which reads are parked."""
+    """An array of cells shows which are full, who put them, and which reads are deferred."""
     session = session_after("acts.py:chain", "4", do="goto 40")
     reply = cells_page(session).text()
     assert "full" in reply and "□" in reply and "[" in reply
@@ -505,7 +505,10 @@ def test_the_status_has_the_ending(folder: Path) -> None:
     assert "✓ 5 over" in status_row(session_after("fib.py:fib", "4", do="run")).text
     stuck = session_after(str(ROOT / DEADLOCK), "10", do="run")
     assert "deadlocked" in status_row(stuck).text
-    assert "15 tokens left waiting" in flight_page(stuck).text() and "6 reads left parked" in flight_page(stuck).text()
+    assert (
+        "15 tokens left waiting" in flight_page(stuck).text()
+        and "8 shows 6 deferred reads" in flight_page(stuck).text()
+    )
 
 
 def test_inner_loops_are_folded_first(folder: Path) -> None:

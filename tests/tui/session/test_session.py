@@ -238,7 +238,7 @@ def test_queries(folder: Path) -> None:
     run_commands(session, "start")
     assert "`why-not add main` says why" in refusal_of(session, "why add main")
     assert run_commands(session, "why-not add main")["verdict"] == "pending"
-    assert run_commands(session, "goto 20", "inspect cond.switch_n main/fib_1")["held"] == {"0": "2"}
+    assert run_commands(session, "goto 20", "inspect cond.switch_n main/fib_1")["waiting"] == {"0": "2"}
     assert run_commands(session, "state")["waiting"]["count"] == len(
         run_commands(session, "state main/fib_1")["waiting"]
     )

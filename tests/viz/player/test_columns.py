@@ -119,22 +119,22 @@ def test_a_window_is_that_part_of_the_run(history: tl.History, data: Any) -> Non
 
 
 def test_the_cells_are_those_of_the_history() -> None:
-    """At every step the page has the machine's cells and parked reads."""
+    """At every step the page has the machine's cells and deferred reads."""
     history = chain.history(5)
     history.run()
     told = form_of(history)["cells"]
     assert [name for _, name, *_ in told["arrays"]] == ["chain.cells"]
     for position in range(len(history) + 1):
         blocks = history.jump(position).cells.blocks
-        puts, parked = dict[int, str](), Counter[int]()
+        puts, deferred = dict[int, str](), Counter[int]()
         for at, did, _, cell, value, *_ in told["changes"]:
             if at <= position and did:
-                parked[cell] += 1
+                deferred[cell] += 1
             elif at <= position:
-                puts[cell], parked[cell] = value, 0
+                puts[cell], deferred[cell] = value, 0
         full = {cell for block in blocks.values() for cell in block.writes}
         readers = {cell: len(tokens) for block in blocks.values() for cell, tokens in block.deferred_reads.items()}
-        assert (set(puts), +parked) == (full, readers)
+        assert (set(puts), +deferred) == (full, readers)
 
 
 def test_an_activation_is_its_tokens() -> None:

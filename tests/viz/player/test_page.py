@@ -245,7 +245,7 @@ def test_a_run_that_a_limit_ends(tab: Tab, tmp_path: Path) -> None:
 
 @pytest.mark.full
 def test_the_counts_of_tokens(tab: Tab, tmp_path: Path) -> None:
-    """At its beginning, a page has the numbers of tokens that are in flight, waiting, parked or throttled."""
+    """At its beginning, a page has the numbers of tokens that are in flight, waiting, deferred or throttled."""
     history = fib.history(6)
     target = saved(history, tmp_path / "page.html", first=40, max_events=30)
     state = history.jump(40)

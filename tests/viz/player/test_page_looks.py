@@ -114,7 +114,7 @@ CELLS = "[...document.querySelectorAll('#cells li')].map(each => each.className 
 
 @pytest.mark.full
 def test_the_pane_of_cells(tab: Tab, page: Path, cells: Path) -> None:
-    """At each step, a cell shows its value and its parked reads; without cells there is no pane."""
+    """At each step, a cell shows its value and its deferred reads; without cells there is no pane."""
     tab.open(page)
     assert tab.run("document.getElementById('cells-pane').hidden")
     tab.open(cells)

@@ -80,7 +80,7 @@ def violations(history: History) -> Iterator[str]:
 @settings(max_examples=60, suppress_health_check=list(HealthCheck))
 @given(runs())
 def test_a_recording_is_the_history(history: History) -> None:
-    """After every event the recording has the flight in order, the waiting, parked and throttled tokens, the results,
+    """After every event the recording has the flight in order, the waiting, deferred and throttled tokens, the results,
     and the nodes that could fire."""
     assert list(violations(history)) == []
 

@@ -15,7 +15,7 @@ import pytest
 import tagloom as tl
 from support.generators.effect_programs import Witness
 from support.laws.fast_laws import RunOptionsSample, differences, start_fast_run
-from support.programs.fast_programs import endless, flood, parking, printing, triangle
+from support.programs.fast_programs import deferring, endless, flood, printing, triangle
 from tagloom.interp.engines.fast import store
 from tagloom.interp.engines.fast.lazy_sequences import IntegerSeries
 from tagloom.interp.engines.limits import Limits, resident_memory
@@ -36,7 +36,7 @@ def limit_of(outcome: tl.Outcome) -> str:
 
 @pytest.mark.full
 @pytest.mark.parametrize("limit", ["firings", "tokens", "depth"])
-@pytest.mark.parametrize(("function", "argument"), [(fib, 3), (parking, 4)], ids=["fib", "parking"])
+@pytest.mark.parametrize(("function", "argument"), [(fib, 3), (deferring, 4)], ids=["fib", "deferring"])
 def test_every_value_of_a_limit(function: tl.Function, argument: int, limit: str) -> None:
     """S12: a run ends at the same step as on the reference for every value of a limit, from 0 to the first without
     effect."""
@@ -48,8 +48,8 @@ def test_every_value_of_a_limit(function: tl.Function, argument: int, limit: str
             assert list(differences(function.graph, [argument], asked)) == []
 
 
-def test_a_get_parks_at_the_limit_on_firings() -> None:
-    """S12: after the last allowed firing, tokens may still wait and park; the next firing exceeds the limit."""
+def test_a_get_is_deferred_at_the_limit_on_firings() -> None:
+    """S12: after the last allowed firing, tokens may still wait and be deferred; the next firing exceeds the limit."""
 
     @tl.function
     def early(n: tl.int64) -> tl.int64:

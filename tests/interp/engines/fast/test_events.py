@@ -66,7 +66,7 @@ def fading_any(a: tl.Array[tl.float64, None], n: tl.int64) -> tl.float64:
 
 
 @tl.function
-def parking(n: tl.int64) -> tl.int64:
+def deferring(n: tl.int64) -> tl.int64:
     """A loop with deferred gets, which also traps and draws."""
     cells = tl.cells(n, tl.int64)
 
@@ -89,7 +89,7 @@ def asking(n: tl.int64) -> tl.int64:
     return tl.while_loop(lambda i, s: i < n, lambda i, s: (i + 1, s * 0 + ask(i)), 1, 0, parallel_iterations=2)[1]
 
 
-PROGRAMS = [(fib, 9), (cascade, 15), (arrays, 20), (parking, 12), (asking, 24)]
+PROGRAMS = [(fib, 9), (cascade, 15), (arrays, 20), (deferring, 12), (asking, 24)]
 
 
 def lines_of(events: Sequence[Event]) -> list[Any]:
@@ -124,7 +124,7 @@ def test_kept_events_are_the_reference_s(function: Any, argument: int, name: str
 
 
 @pytest.mark.full
-@pytest.mark.parametrize("function", [fib, parking, asking])
+@pytest.mark.parametrize("function", [fib, deferring, asking])
 def test_auto_hands_its_events_over(function: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The fast machine's events, wherever they are kept, follow those of the reference."""
     monkeypatch.setattr(auto, "WARMUP_FIRINGS", 70)

@@ -302,7 +302,7 @@ def result_types(graph: Graph) -> list[Type]:
 
 
 def test_waiting_arrays_can_be_inspected() -> None:
-    """An array that waits for a partner that never comes can be inspected, and so can a parked one."""
+    """An array that waits for a partner that never comes can be inspected, and so can a deferred one."""
 
     @tl.function
     def stuck(x: tl.Array[tl.float64, 3]) -> tl.Array[tl.float64, 3]:
