@@ -1,7 +1,7 @@
 """The text of a foreign program: the source that the debugger shows, and to which errors point.
 
-Nodes are evaluated in Python frames whose positions are in this text, so traced nodes get their places in the program,
-with foreign names as scopes.
+Nodes are evaluated in Python frames whose positions are in this text. So a traced node has its position in the foreign
+program, and foreign names as scopes.
 """
 
 from __future__ import annotations
@@ -44,9 +44,9 @@ class Listing:
         end = max(len(self.lines[line - 1].encode()), column + 1)
         return call_code(self.file, SourceSpan(line, column, line, end), name)
 
-    def call_at(self, place: tuple[int, int], scopes: Sequence[str], action: Callable[[], Any]) -> Any:
+    def call_at(self, position: tuple[int, int], scopes: Sequence[str], action: Callable[[], Any]) -> Any:
         """Call an action from a position (line, column) in these scopes, at least one; returns its result."""
-        line, column = place
+        line, column = position
         codes = [self.code(1, 0, name) for name in ("<model>", *scopes[:-1])]
         return call_in_frames([*codes, self.code(line, column, scopes[-1])], action)
 
@@ -87,12 +87,12 @@ def free_file(name: str, suffix: str, text: list[str]) -> str:
 
 @lru_cache(maxsize=4096)
 def call_code(file: str, span: SourceSpan, name: str) -> CodeType:
-    """The code of `evaluate()` at a place in a file, in a function of this name."""
-    place = {
+    """The code of `evaluate()` at a position in a file, in a function of this name."""
+    position = {
         "lineno": span.line,
         "col_offset": span.column,
         "end_lineno": span.end_line,
         "end_col_offset": span.end_column,
     }
-    call = ast.Call(ast.Name("evaluate", ast.Load(), **place), [], [], **place)
+    call = ast.Call(ast.Name("evaluate", ast.Load(), **position), [], [], **position)
     return compile(ast.Expression(call), file, "eval").replace(co_name=name, co_qualname=name)

@@ -1,5 +1,5 @@
-"""Shared parts of the importers of foreign programs: the functions from which imported programs are composed, and the
-errors for features that tagloom lacks."""
+"""Refusals of programs that cannot be imported, exported or run elsewhere: their kinds, the errors of importers, and the
+functions from which imported programs are composed."""
 
 from __future__ import annotations
 
@@ -11,10 +11,13 @@ import numpy as np
 from ...core.errors import Malformed, Usage
 from ...core.frontend.trace.source_location import user_location
 from ...core.frontend.trace.symbol import array_namespace
-from .export.walker import REFUSAL_KINDS
 
 tl: Any = array_namespace()
 """The functions from which rows are composed."""
+REFUSAL_KINDS = ("construct", "op", "dtype", "shape", "attribute", "kernel", "limit", "trap", "invalid")
+"""What is not supported: a construct (recursion, effects), an op, a dtype for it, shapes that are known at run time
+only, a value of an attribute, an implementation of a pair of op and dtype, a size or number above a limit, or a way to
+trap; or the program breaks a rule."""
 
 
 class Unsupported(Usage):

@@ -19,7 +19,7 @@ from ...core.ops.op import OPS
 from ...core.program.program import Program
 from ...core.types import Type, type_of
 from ...core.value import Value
-from ..exchange.export.walker import REFUSAL_KINDS
+from ..exchange.refusals import REFUSAL_KINDS
 
 T = TypeVar("T")
 """The type of an entry of a list."""

@@ -16,16 +16,12 @@ from ....core.ops.type_rules import promote_operands
 from ....core.program.program import FunctionDef, Node, Operand, Program, Region, Var, callees
 from ....core.types import HandleType, Type
 from ....core.value import Literal
+from ..refusals import REFUSAL_KINDS
 
 V = TypeVar("V")
 """The form of a value in a target: an expression, or a name."""
 Part = TypeVar("Part")
 """What a target writes: a line, or a node."""
-
-REFUSAL_KINDS = ("construct", "op", "dtype", "shape", "attribute", "kernel", "limit", "trap", "invalid")
-"""A feature that a target or a backend lacks: a construct (recursion, effects), an op, a dtype for it, shapes that are
-known at run time only, a value of an attribute, an implementation of a pair of op and dtype, room, or a way to trap; or
-the program breaks a rule."""
 
 
 class Refusal(Exception):

@@ -541,7 +541,7 @@ EXTERNAL_DATA_HINT = "from_onnx reads other files of a model if it gets the path
 
 
 def read_sparse_tensor(sparse: onnx.SparseTensorProto) -> Any:
-    """A sparse tensor as an array; raises Unsupported for a large one, Malformed for places outside it."""
+    """A sparse tensor as an array; raises Unsupported for a large one, Malformed for indices outside it."""
     if any(size < 0 for size in sparse.dims):
         raise Malformed(f"tensor {sparse.values.name} has a negative size", got=list(sparse.dims))
     if math.prod(sparse.dims) > 2**24:

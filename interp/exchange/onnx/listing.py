@@ -17,7 +17,7 @@ class ModelListing(Listing):
         """`file` is the path of the model, if it has one; a model without a file gets one of this name, with a number
         if another has that."""
         self.lines: list[str] = []
-        self.places: dict[int, tuple[int, int]] = {}
+        self.positions: dict[int, tuple[int, int]] = {}
         """The line and the column of each node, by the identity of its message."""
         self.messages: list[onnx.NodeProto | onnx.GraphProto] = []
         """The nodes and their graphs: protobuf makes other objects for them when nobody refers to these."""
@@ -47,7 +47,7 @@ class ModelListing(Listing):
             ]
             operands = ", ".join([*map(abbreviate_name, node.input), *values])
             self.lines.append(f"{indent}{join_names(node.output)} = {abbreviate_name(node.op_type)}({operands})")
-            self.places[id(node)] = len(self.lines), len(indent)
+            self.positions[id(node)] = len(self.lines), len(indent)
             self.messages.append(node)
             for attribute in graphs:
                 self.messages.append(attribute.g)
@@ -56,9 +56,9 @@ class ModelListing(Listing):
     def call_in_line(self, node: onnx.NodeProto, scopes: Sequence[str], action: Callable[[], Any]) -> Any:
         """Call an action from the line of a node, in scopes; returns its result. A node without a line, of the body of
         an operator, is in the current line."""
-        if id(node) not in self.places:
+        if id(node) not in self.positions:
             return action()
-        return self.call_at(self.places[id(node)], scopes, action)
+        return self.call_at(self.positions[id(node)], scopes, action)
 
 
 def node_scopes(node: onnx.NodeProto) -> list[str]:

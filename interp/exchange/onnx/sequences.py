@@ -102,17 +102,17 @@ def insert(sequence: ItemSequence | PackedSequence, item: Any, position: Any = N
     """The sequence with one more item, by default at the end."""
     if isinstance(sequence, ItemSequence) and (position is None or isinstance(position, np.ndarray)):
         count = len(sequence.items)
-        place = count if position is None else position_of(count, int(position), end=1)
-        return ItemSequence((*sequence.items[:place], item, *sequence.items[place:]), type_of(item).dtype)
+        index = count if position is None else position_of(count, int(position), end=1)
+        return ItemSequence((*sequence.items[:index], item, *sequence.items[index:]), type_of(item).dtype)
     rank = len(shape_of(item))
     packed = pack(sequence, rank)
     flat, row = tl.reshape(item, (-1,)), size_row(item, packed.rank)
     if position is None:
         return PackedSequence(tl.concat([packed.elements, flat]), tl.concat([packed.shapes, row]))
-    place = position_of(packed.length, position, end=1)
-    start = packed.starts[place]
+    index = position_of(packed.length, position, end=1)
+    start = packed.starts[index]
     elements = tl.concat([packed.elements[:start], flat, packed.elements[start:]])
-    return PackedSequence(elements, tl.concat([packed.shapes[:place], row, packed.shapes[place:]]))
+    return PackedSequence(elements, tl.concat([packed.shapes[:index], row, packed.shapes[index:]]))
 
 
 def erase(sequence: ItemSequence | PackedSequence, position: Any = None) -> ItemSequence | PackedSequence:
@@ -122,10 +122,10 @@ def erase(sequence: ItemSequence | PackedSequence, position: Any = None) -> Item
         del items[position_of(len(items), -1 if position is None else int(position))]
         return ItemSequence(tuple(items), sequence.dtype)
     packed = pack(sequence)
-    place = position_of(packed.length, np.int64(-1) if position is None else position)
+    index = position_of(packed.length, np.int64(-1) if position is None else position)
     starts = packed.starts
-    elements = tl.concat([packed.elements[: starts[place]], packed.elements[starts[place + 1] :]])
-    return PackedSequence(elements, tl.concat([packed.shapes[:place], packed.shapes[place + 1 :]]))
+    elements = tl.concat([packed.elements[: starts[index]], packed.elements[starts[index + 1] :]])
+    return PackedSequence(elements, tl.concat([packed.shapes[:index], packed.shapes[index + 1 :]]))
 
 
 def item_at(sequence: ItemSequence | PackedSequence, position: Any) -> Any:
@@ -133,11 +133,11 @@ def item_at(sequence: ItemSequence | PackedSequence, position: Any) -> Any:
     if isinstance(sequence, ItemSequence) and isinstance(position, np.ndarray):
         return sequence.items[position_of(len(sequence.items), int(position))]
     packed = pack(sequence)
-    place = position_of(packed.length, position)
-    starts, row = packed.starts, packed.shapes[place]
+    index = position_of(packed.length, position)
+    starts, row = packed.starts, packed.shapes[index]
     if packed.rank:
         tl.assert_(tl.all(row >= 0), "the items of a sequence have different numbers of axes")
-    part = packed.elements[starts[place] : starts[place + 1]]
+    part = packed.elements[starts[index] : starts[index + 1]]
     return tl.reshape(part, tuple(row[axis] for axis in range(packed.rank)))
 
 

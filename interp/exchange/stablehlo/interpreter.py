@@ -120,9 +120,9 @@ class ModuleInterpreter:
     def signature_of(self, name: str) -> tuple[list[Type], list[Type]]:
         """The types of the parameters and of the results of a function of the module; an error names its line."""
         module_function, body = self.body_of(name)
-        place = module_function.place.line, module_function.place.column
+        location = module_function.location.line, module_function.location.column
         return self.listing.call_at(  # type: ignore[no-any-return]
-            place,
+            location,
             ["func"],
             lambda: ([type_.type for type_ in body.types], [type_.type for type_ in module_function.results]),
         )
@@ -149,7 +149,7 @@ class ModuleInterpreter:
         """A function of this name, with parameters of these types, whose result is that of `evaluate` for the name of a
         function of the module and the arguments. It is defined where `definition` is, or else in the module's text."""
         module_function, body = self.body_of(name)
-        definition = definition or self.listing.definition(module_function.place.line)
+        definition = definition or self.listing.definition(module_function.location.line)
         python = DerivedFunction(own_name, definition, lambda *arguments: evaluate(name, *arguments))
         parameters = list(zip(names or unique_identifiers(body.names), types, strict=True))
         spec = function_spec(python, parameters, result)
@@ -167,9 +167,9 @@ class ModuleInterpreter:
             raise unsupported("construct", f"function {name!r} of the module has no results")
         environment: Environment = ChainMap(dict(zip(body.parameters, arguments, strict=True)))
         results = self.evaluate_block(body, environment)
-        place = body.operations[-1].place
+        location = body.operations[-1].location
         return self.listing.call_at(  # type: ignore[no-any-return]
-            (place.line, place.column), ["return"], lambda: list(map(as_array, results))
+            (location.line, location.column), ["return"], lambda: list(map(as_array, results))
         )
 
     def evaluate_block(self, block: OperationBlock, environment: Environment) -> list[Any]:
@@ -185,16 +185,16 @@ class ModuleInterpreter:
     def operation_frames(self, operation: Operation) -> list[CodeType]:
         """The frames in which an operation is evaluated, outermost first: those of the Python functions that traced it
         and one for each part of its name. They are in its lines of Python, or in the module's text."""
-        place, names = operation.place, operation_names(operation)
-        functions = [frame.function for frame in place.frames]
-        if self.has_python_lines and place.caller is not None:
-            frames = [place.caller._replace(function="<model>"), *place.frames]
+        location, names = operation.location, operation_names(operation)
+        functions = [frame.function for frame in location.frames]
+        if self.has_python_lines and location.caller is not None:
+            frames = [location.caller._replace(function="<model>"), *location.frames]
             last = frames[-1]
             if linecache.getline(last.file, last.span.line):
                 frames += [last._replace(function=name) for name in names]
                 return [call_code(frame.file, frame.span, abbreviate_name(frame.function)) for frame in frames]
         outer = [self.listing.code(1, 0, abbreviate_name(name)) for name in ("<model>", *functions, *names[:-1])]
-        return [*outer, self.listing.code(place.line, place.column, abbreviate_name(names[-1]))]
+        return [*outer, self.listing.code(location.line, location.column, abbreviate_name(names[-1]))]
 
     def evaluate_operation(self, operation: Operation, environment: Environment) -> Sequence[Any]:
         """The results of an operation, of the types that it declares."""
@@ -341,12 +341,12 @@ def size_of(type_: Type) -> int:
 def operation_names(operation: Operation) -> list[str]:
     """The parts of the name that JAX gives to an operation, or else its own name.
 
-    >>> from tagloom.interp.exchange.stablehlo.module import SourcePlace
-    >>> place = SourcePlace(1, 0, "jit(f)/while/body/layer/tanh")
-    >>> operation_names(Operation("stablehlo.tanh", (), {}, (), (), (), place))
+    >>> from tagloom.interp.exchange.stablehlo.module import HloLocation
+    >>> location = HloLocation(1, 0, "jit(f)/while/body/layer/tanh")
+    >>> operation_names(Operation("stablehlo.tanh", (), {}, (), (), (), location))
     ['layer', 'tanh']
     """
-    parts = [part for part in operation.place.origin.split("/") if part and not STRUCTURE.fullmatch(part)]
+    parts = [part for part in operation.location.origin.split("/") if part and not STRUCTURE.fullmatch(part)]
     name = operation.name.rpartition(".")[2]
     if operation.regions and operation.name in STRUCTURED:
         parts.append(f"<{name}>")  # no scope: what is in its regions has its own

@@ -52,7 +52,7 @@ class PythonFrame(NamedTuple):
     span: SourceSpan
 
 
-class SourcePlace(NamedTuple):
+class HloLocation(NamedTuple):
     """The position of an operation in the text of the module: its line from 1, its column from 0; the name that the
     system which wrote the module gave it; the frames of the Python functions in which it was traced, outermost first;
     and the frame that called the first of these, or has traced the operation if there are none."""
@@ -74,7 +74,7 @@ class Operation:
     regions: tuple[OperationBlock, ...]
     results: tuple[int, ...]
     types: tuple[ForeignType, ...]
-    place: SourcePlace
+    location: HloLocation
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -106,7 +106,7 @@ class ModuleFunction:
     is_public: bool
     body: OperationBlock | None
     results: tuple[ForeignType, ...]
-    place: SourcePlace
+    location: HloLocation
 
 
 class ForeignModule(NamedTuple):
@@ -126,9 +126,9 @@ def read_module(document: Mapping[str, Any]) -> ForeignModule:
 
 
 def _read_function(document: Mapping[str, Any]) -> ModuleFunction:
-    place = SourcePlace(document["line"], document["column"])
+    location = HloLocation(document["line"], document["column"])
     body = None if document["body"] is None else _read_block(document["body"])
-    return ModuleFunction(document["name"], document["is_public"], body, _read_types(document["results"]), place)
+    return ModuleFunction(document["name"], document["is_public"], body, _read_types(document["results"]), location)
 
 
 def _read_block(document: Mapping[str, Any]) -> OperationBlock:
@@ -146,7 +146,7 @@ def _read_operation(document: Mapping[str, Any]) -> Operation:
         tuple(map(_read_block, document["regions"])),
         tuple(document["results"]),
         _read_types(document["types"]),
-        SourcePlace(
+        HloLocation(
             document["line"],
             document["column"],
             document["origin"],

@@ -122,13 +122,17 @@ def line_of(operation: Any) -> tuple[int, int] | None:
     return (int(match[2]), int(match[3])) if match and match[1] == BUFFER else None
 
 
-def is_in_text(place: tuple[int, int] | None, lines: list[str]) -> bool:
+def is_in_text(position: tuple[int, int] | None, lines: list[str]) -> bool:
     """Whether a text has this line and column. A text may say others of its operations, by `loc`.
 
-    >>> [is_in_text(place, ["module {", "}"]) for place in (None, (2, 1), (0, 1), (1, 0), (3, 1))]
+    >>> [is_in_text(position, ["module {", "}"]) for position in (None, (2, 1), (0, 1), (1, 0), (3, 1))]
     [False, True, False, False, False]
     """
-    return place is not None and 1 <= place[0] <= len(lines) and 1 <= place[1] <= len(lines[place[0] - 1].encode()) + 1
+    return (
+        position is not None
+        and 1 <= position[0] <= len(lines)
+        and 1 <= position[1] <= len(lines[position[0] - 1].encode()) + 1
+    )
 
 
 class ModuleWriter:

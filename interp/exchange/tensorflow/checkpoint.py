@@ -55,8 +55,8 @@ def table_entries(content: bytes) -> Iterator[tuple[bytes, bytes]]:
     _, position = read_varint(footer, position)
     offset, position = read_varint(footer, position)
     size, position = read_varint(footer, position)
-    for _, place in block_entries(content, offset, size):
-        view = memoryview(place)
+    for _, block_handle in block_entries(content, offset, size):
+        view = memoryview(block_handle)
         first, position = read_varint(view, 0)
         length, _ = read_varint(view, position)
         yield from block_entries(content, first, length)
@@ -86,7 +86,7 @@ def read_entry(prefix: Path, shard_count: int, entry: Message) -> Any:
     dtype = DTYPES[entry.dtype].numpy
     shape = read_shape(entry.shape)
     if shape is None or None in shape or not 0 <= entry.shard_id < max(shard_count, 1):
-        raise Malformed("this index of a checkpoint is damaged", got="an array without a place")
+        raise Malformed("this index of a checkpoint is damaged", got="an array without a position")
     sizes = tuple(size or 0 for size in shape)
     path = prefix.with_name(f"{prefix.name}.data-{entry.shard_id:05d}-of-{shard_count:05d}")
     with path_errors(path, "this checkpoint cannot be read"):

@@ -298,8 +298,8 @@ class GraphInterpreter:
                 raise Malformed(message, where=user_location())
             return live()
 
-        place = self.listing.places[graph.name, switch.name]
-        return self.listing.call_at(place, [f"<{switch.op}>"], choose)  # type: ignore[no-any-return]
+        position = self.listing.positions[graph.name, switch.name]
+        return self.listing.call_at(position, [f"<{switch.op}>"], choose)  # type: ignore[no-any-return]
 
     def evaluate(self, scope: GraphScope, names: Sequence[str]) -> None:
         """Evaluate nodes, and before them those on which they depend."""
@@ -376,13 +376,13 @@ class GraphInterpreter:
     def evaluate_at(self, scope: GraphScope, node: ForeignNode) -> None:
         """Evaluate a node in its line of the listing."""
         self.evaluation_count += 1
-        limit = 4 * len(self.listing.places) + MAX_REPETITIONS
+        limit = 4 * len(self.listing.positions) + MAX_REPETITIONS
         if self.evaluation_count > limit:
             message = "the functions of branches and loops repeat too many nodes"
             raise unsupported("limit", message, required=f"{limit:,} at most", got=scope.graph.name)
         evaluate = functools.partial(self.evaluate_node, scope, node)
-        place = self.listing.places.get((scope.graph.name, node.name))
-        results = evaluate() if place is None else self.listing.call_at(place, node_scopes(node), evaluate)
+        position = self.listing.positions.get((scope.graph.name, node.name))
+        results = evaluate() if position is None else self.listing.call_at(position, node_scopes(node), evaluate)
         scope.values.update(results)
 
     def evaluate_node(self, scope: GraphScope, node: ForeignNode) -> dict[str, Sequence[Any]]:

@@ -23,7 +23,7 @@ class GraphListing(Listing):
 
     def __init__(self, graphs: Sequence[ForeignGraph], name: str) -> None:
         self.lines: list[str] = []
-        self.places: dict[tuple[str, str], tuple[int, int]] = {}
+        self.positions: dict[tuple[str, str], tuple[int, int]] = {}
         """The line and the column of a node, by the name of its graph and its own."""
         for graph in graphs:
             self.add_graph(graph)
@@ -31,16 +31,16 @@ class GraphListing(Listing):
 
     def add_graph(self, graph: ForeignGraph) -> None:
         names = ", ".join(abbreviate_name(argument.node) for argument in graph.arguments)
-        self.places[graph.name, ""] = len(self.lines) + 1, 0
+        self.positions[graph.name, ""] = len(self.lines) + 1, 0
         self.lines.append(f"{abbreviate_name(graph.name)}({names})")
         for node in sort_nodes(graph):
             self.lines.append(f"  {describe_node(node)}")
-            self.places[graph.name, node.name] = len(self.lines), 2
+            self.positions[graph.name, node.name] = len(self.lines), 2
         self.lines += [f"  return {', '.join(map(describe_endpoint, graph.results))}", ""]
 
     def line_of(self, graph: ForeignGraph) -> int:
         """The line where a graph begins."""
-        return self.places[graph.name, ""][0]
+        return self.positions[graph.name, ""][0]
 
 
 def sort_nodes(graph: ForeignGraph) -> list[ForeignNode]:

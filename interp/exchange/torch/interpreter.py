@@ -170,7 +170,7 @@ class ExportedInterpreter:
         outputs = self.program.outputs
         if len(outputs) != len(results):
             raise Malformed("the program has another number of results", required=len(outputs), got=len(results))
-        place = self.listing.result_places[self.program.graph]
+        position = self.listing.result_positions[self.program.graph]
         values = [each.read() if isinstance(each, TensorStorage | TensorView) else each for each in results]
 
         def assign() -> Any:
@@ -195,7 +195,7 @@ class ExportedInterpreter:
                                 required=self.program.result_spec.size, got=len(user_values))  # fmt: skip
             return unflatten(self.program.result_spec, user_values)
 
-        return self.listing.call_at(place, ["return"], assign)
+        return self.listing.call_at(position, ["return"], assign)
 
     def assign(self, target: str, value: Any) -> None:
         """Assign a variable of the module."""
@@ -215,7 +215,7 @@ class ExportedInterpreter:
         scope = ExportedScope(graph, dict(zip(names, memories, strict=True)), modules)
         for node in graph.nodes:
             evaluate = functools.partial(self.evaluate_node, node, scope)
-            self.listing.call_at(self.listing.places[node], node_scopes(node, modules), evaluate)
+            self.listing.call_at(self.listing.positions[node], node_scopes(node, modules), evaluate)
         return [self.memory(scope, each) if isinstance(each, ValueName) else each for each in graph.results]
 
     def memory(self, scope: ExportedScope, name: ValueName) -> Memory:

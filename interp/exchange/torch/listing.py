@@ -31,8 +31,8 @@ class ProgramListing(Listing):
 
     def __init__(self, program: ExportedProgramData, name: str) -> None:
         self.lines: list[str] = []
-        self.places: dict[ExportedNode, tuple[int, int]] = {}
-        self.result_places: dict[ExportedGraph, tuple[int, int]] = {}
+        self.positions: dict[ExportedNode, tuple[int, int]] = {}
+        self.result_positions: dict[ExportedGraph, tuple[int, int]] = {}
         self.names = {each.name: each.target for each in program.inputs if isinstance(each.target, str) and each.target}
         """The names of parameters and buffers in the module, by their names in the graph."""
         arguments = [each.name for each in program.inputs if each.kind == "user_input"]
@@ -43,14 +43,14 @@ class ProgramListing(Listing):
     def add_graph(self, graph: ExportedGraph, column: int) -> None:
         indent = " " * column
         for node in graph.nodes:
-            self.places[node] = len(self.lines) + 1, column
+            self.positions[node] = len(self.lines) + 1, column
             origin = f"  # {abbreviate_name(node.line)}" if node.line else ""
             self.lines.append(f"{indent}{self.describe_node(node)}{origin}")
             for inner in node.graphs:
                 parameters = ", ".join(self.describe(parameter) for parameter in inner.parameters)
                 self.lines.append(f"{indent}  {graph_name(inner)}({parameters}):")
                 self.add_graph(inner, column + 4)
-        self.result_places[graph] = len(self.lines) + 1, column
+        self.result_positions[graph] = len(self.lines) + 1, column
         self.lines.append(f"{indent}return {', '.join(map(self.describe, graph.results))}")
 
     def describe_node(self, node: ExportedNode) -> str:

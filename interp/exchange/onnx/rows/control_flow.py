@@ -263,8 +263,8 @@ def scan(
         require(count == other_count, "the arrays that Scan takes slices of have different lengths")
 
     def elements_at(k: Any) -> list[Any]:
-        places = [tl.subtract(count - 1, k) if backward else k for backward in backwards]
-        slices = [tl.take(*operands[:2], axis=operands[2]) for operands in zip(arrays, places, axes, strict=True)]
+        positions = [tl.subtract(count - 1, k) if backward else k for backward in backwards]
+        slices = [tl.take(*operands[:2], axis=operands[2]) for operands in zip(arrays, positions, axes, strict=True)]
         return list(map(with_storage, slices, storages))
 
     def step(k: Any, values: Sequence[Any]) -> tuple[tuple[Any, ...], list[Any]]:
@@ -277,8 +277,8 @@ def scan(
     def advance(k: Any, handles: tuple[Any, ...], *values: Any) -> Any:
         next_values, elements = step(k, values)
         output_backwards = scan_output_directions or [0] * output_count
-        places = [tl.subtract(count - 1, k) if backward else k for backward in output_backwards]
-        filled = tuple(tl.put(*write) for write in zip(handles, places, elements, strict=True))
+        positions = [tl.subtract(count - 1, k) if backward else k for backward in output_backwards]
+        filled = tuple(tl.put(*write) for write in zip(handles, positions, elements, strict=True))
         return k + 1, filled, *next_values
 
     handles = tuple(tl.cells(count, each.type) for each in collected)

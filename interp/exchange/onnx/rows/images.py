@@ -25,31 +25,31 @@ from .common import (
 )
 
 
-def source_position(mode: str, place: int, scale: float, size: int, new_size: float, roi: tuple[float, float]) -> float:
-    """The position, in an axis of `size` elements, of element `place` of the resized axis of `new_size` elements."""
+def source_position(mode: str, index: int, scale: float, size: int, new_size: float, roi: tuple[float, float]) -> float:
+    """The position, in an axis of `size` elements, of element `index` of the resized axis of `new_size` elements."""
     match mode:
         case "half_pixel":
-            return (place + 0.5) / scale - 0.5
+            return (index + 0.5) / scale - 0.5
         case "half_pixel_symmetric":
             adjusted = int(new_size) / new_size
-            return size / 2 * (1 - adjusted) + (place + 0.5) / scale - 0.5
+            return size / 2 * (1 - adjusted) + (index + 0.5) / scale - 0.5
         case "pytorch_half_pixel":
-            return 0.0 if int(new_size) <= 1 else (place + 0.5) / scale - 0.5
+            return 0.0 if int(new_size) <= 1 else (index + 0.5) / scale - 0.5
         case "align_corners":
-            return 0.0 if new_size == 1 else place * (size - 1) / (new_size - 1)
+            return 0.0 if new_size == 1 else index * (size - 1) / (new_size - 1)
         case "asymmetric":
-            return place / scale
+            return index / scale
         case "tf_half_pixel_for_nn":
-            return (place + 0.5) / scale
+            return (index + 0.5) / scale
         case "tf_crop_and_resize":
             start, end = roi
             if int(new_size) == 1:
                 return (end - start) * (size - 1) / 2
-            return start * (size - 1) + place * (end - start) * (size - 1) / (int(new_size) - 1)
+            return start * (size - 1) + index * (end - start) * (size - 1) / (int(new_size) - 1)
     raise unsupported("attribute", f"coordinate_transformation_mode {mode!r}")
 
 
-def nearest_place(mode: str, position: float) -> int:
+def nearest_index(mode: str, position: float) -> int:
     """The element nearest to a position."""
     match mode:
         case "round_prefer_floor":
@@ -79,13 +79,13 @@ def resize_matrix(
     count = int(new_size)
     check_table_size(count, max(size, COST))
     matrix, is_outside = np.zeros((count, size)), np.zeros(count, bool)
-    for place in range(count):
-        position = source_position(coordinates, place, scale, size, new_size, roi)
+    for index in range(count):
+        position = source_position(coordinates, index, scale, size, new_size, roi)
         if coordinates == "tf_crop_and_resize" and not 0 <= position <= size - 1:
-            is_outside[place] = True
+            is_outside[index] = True
             continue
         if mode == "nearest":
-            matrix[place, min(max(nearest_place(nearest_mode, position), 0), size - 1)] = 1
+            matrix[index, min(max(nearest_index(nearest_mode, position), 0), size - 1)] = 1
             continue
         stretch = min(scale, 1.0) if antialias else 1.0
         reach = (1 if mode == "linear" else 2) / stretch
@@ -99,7 +99,7 @@ def resize_matrix(
         if exclude_outside or antialias:
             weights = [weight / sum(weights) for weight in weights]
         for tap, weight in zip(taps, weights, strict=True):
-            matrix[place, min(max(tap, 0), size - 1)] += weight
+            matrix[index, min(max(tap, 0), size - 1)] += weight
     return matrix, is_outside
 
 
@@ -190,17 +190,17 @@ def upsample_by_attribute(x: Any, *, scales: Any, mode: str = "nearest") -> Any:
     return resize_by_scales(x, np.array(scales), mode=mode)
 
 
-def elements_at(x: Any, places: Sequence[Any], *, clamped: bool) -> Any:
+def elements_at(x: Any, coordinates: Sequence[Any], *, clamped: bool) -> Any:
     """The elements of spatial arrays, of shape (N, C, *spatial), at positions of shape (N, P) along each spatial axis,
     which are integers as floats; the result has shape (N, C, P). Elements outside are 0, or those at the edge if
     `clamped`."""
     batch, channels, *sizes = known_sizes(x)
     flat: Any = None
     inside: Any = None
-    for place, size in zip(places, sizes, strict=True):
-        fits = tl.logical_and(tl.greater_equal(place, 0.0), tl.less_equal(place, float(size - 1)))
+    for coordinate, size in zip(coordinates, sizes, strict=True):
+        fits = tl.logical_and(tl.greater_equal(coordinate, 0.0), tl.less_equal(coordinate, float(size - 1)))
         inside = fits if inside is None else tl.logical_and(inside, fits)
-        number = tl.astype(tl.minimum(tl.maximum(place, 0.0), float(size - 1)), tl.int64)
+        number = tl.astype(tl.minimum(tl.maximum(coordinate, 0.0), float(size - 1)), tl.int64)
         flat = number if flat is None else tl.add(tl.multiply(flat, size), number)
     count = tl.shape(flat)[1]
     indices = tl.broadcast_to(tl.expand_dims(flat, axis=1), (batch, channels, count))
@@ -208,35 +208,35 @@ def elements_at(x: Any, places: Sequence[Any], *, clamped: bool) -> Any:
     return elements if clamped else tl.where(tl.expand_dims(inside, axis=1), elements, scalar_like(0, x))
 
 
-def bilinear_at(x: Any, *places: Any) -> Any:
-    """Spatial arrays, interpolated linearly at places (N, P) along each spatial axis; 0 outside."""
-    return interpolate(x, places, linear_taps, keep_place)
+def bilinear_at(x: Any, *coordinates: Any) -> Any:
+    """Spatial arrays, interpolated linearly at coordinates (N, P) along each spatial axis; 0 outside."""
+    return interpolate(x, coordinates, linear_taps, keep_coordinate)
 
 
 Taps = Callable[[Any], list[tuple[Any, Any]]]
 
 
-def keep_place(place: Any, size: int) -> Any:
-    """A place as it is: the map for padding that needs none."""
-    return place
+def keep_coordinate(coordinate: Any, size: int) -> Any:
+    """A coordinate as it is: the map for padding that needs none."""
+    return coordinate
 
 
-def linear_taps(place: Any) -> list[tuple[Any, Any]]:
-    """The elements around a place, and their weights."""
-    low = tl.floor(place)
-    fraction = tl.subtract(place, low)
+def linear_taps(coordinate: Any) -> list[tuple[Any, Any]]:
+    """The elements around a coordinate, and their weights."""
+    low = tl.floor(coordinate)
+    fraction = tl.subtract(coordinate, low)
     return [(low, tl.subtract(1.0, fraction)), (tl.add(low, 1.0), fraction)]
 
 
-def nearest_taps(place: Any) -> list[tuple[Any, Any]]:
+def nearest_taps(coordinate: Any) -> list[tuple[Any, Any]]:
     """The nearest element, with the weight 1."""
-    return [(tl.round(place), tl.add(tl.multiply(place, 0.0), 1.0))]
+    return [(tl.round(coordinate), tl.add(tl.multiply(coordinate, 0.0), 1.0))]
 
 
-def cubic_taps(place: Any) -> list[tuple[Any, Any]]:
-    """The four elements around a place, and their weights by cubic convolution (Keys, 1981) with a = -0.75."""
-    a, low = -0.75, tl.floor(place)
-    fraction = tl.subtract(place, low)
+def cubic_taps(coordinate: Any) -> list[tuple[Any, Any]]:
+    """The four elements around a coordinate, and their weights by cubic convolution (Keys, 1981) with a = -0.75."""
+    a, low = -0.75, tl.floor(coordinate)
+    fraction = tl.subtract(coordinate, low)
 
     def inner_weight(t: Any) -> Any:
         return tl.add(tl.multiply(tl.multiply(tl.subtract(tl.multiply(t, a + 2), a + 3), t), t), 1.0)
@@ -255,12 +255,14 @@ def cubic_taps(place: Any) -> list[tuple[Any, Any]]:
 
 
 def interpolate(
-    x: Any, places: Sequence[Any], taps: Taps, fold: Callable[[Any, int], Any], *, clamped: bool = False
+    x: Any, coordinates: Sequence[Any], taps: Taps, fold: Callable[[Any, int], Any], *, clamped: bool = False
 ) -> Any:
-    """The sums of elements at the taps of places, times their weights; `fold` maps the place of a tap into an axis."""
+    """The sums of elements at the taps of coordinates, times their weights; `fold` maps the index of a tap into an
+    axis."""
     sizes = known_sizes(x)[2:]
     per_axis = [
-        [(fold(tap, size), weight) for tap, weight in taps(place)] for place, size in zip(places, sizes, strict=True)
+        [(fold(tap, size), weight) for tap, weight in taps(coordinate)]
+        for coordinate, size in zip(coordinates, sizes, strict=True)
     ]
     total: Any = None
     for corner in itertools.product(*per_axis):
@@ -278,14 +280,14 @@ def grid_sample(x: Any, grid: Any, *, align_corners: int = 0, mode: str = "linea
     """x at the points of a grid, whose coordinates run from -1 to 1, the last axis first."""
     batch, channels, *sizes = known_sizes(x)
     points = known_sizes(grid)[1:-1]
-    places = []
+    coordinates = []
     for axis, size in enumerate(sizes):
         unit = tl.reshape(tl.index(grid, (..., len(sizes) - 1 - axis)), (batch, math.prod(points)))
         unit = to_dtype(unit, dtype_of(x))
         if align_corners:
-            places.append(tl.multiply(tl.add(unit, 1.0), (size - 1) / 2))
+            coordinates.append(tl.multiply(tl.add(unit, 1.0), (size - 1) / 2))
         else:
-            places.append(tl.divide(tl.subtract(tl.multiply(tl.add(unit, 1.0), float(size)), 1.0), 2.0))
+            coordinates.append(tl.divide(tl.subtract(tl.multiply(tl.add(unit, 1.0), float(size)), 1.0), 2.0))
     taps = {
         "linear": linear_taps,
         "bilinear": linear_taps,
@@ -294,22 +296,23 @@ def grid_sample(x: Any, grid: Any, *, align_corners: int = 0, mode: str = "linea
         "bicubic": cubic_taps,
     }[mode]
 
-    def reflect(place: Any, size: int) -> Any:
+    def reflect(coordinate: Any, size: int) -> Any:
         low, span = (0.0, float(size - 1)) if align_corners else (-0.5, float(size))
         if span == 0:
-            return tl.multiply(place, 0.0)
-        offset = tl.remainder(tl.subtract(place, low), 2 * span)
+            return tl.multiply(coordinate, 0.0)
+        offset = tl.remainder(tl.subtract(coordinate, low), 2 * span)
         return tl.add(tl.minimum(offset, tl.subtract(2 * span, offset)), low)
 
-    fold = reflect if padding_mode == "reflection" else keep_place
+    fold = reflect if padding_mode == "reflection" else keep_coordinate
     if padding_mode == "border" and taps is not cubic_taps:
-        places = [
-            tl.minimum(tl.maximum(place, 0.0), float(size - 1)) for place, size in zip(places, sizes, strict=True)
+        coordinates = [
+            tl.minimum(tl.maximum(coordinate, 0.0), float(size - 1))
+            for coordinate, size in zip(coordinates, sizes, strict=True)
         ]
     if padding_mode == "reflection" and taps is linear_taps:
-        places = [reflect(place, size) for place, size in zip(places, sizes, strict=True)]
-        fold = keep_place
-    result = interpolate(x, places, taps, fold, clamped=padding_mode != "zeros")
+        coordinates = [reflect(coordinate, size) for coordinate, size in zip(coordinates, sizes, strict=True)]
+        fold = keep_coordinate
+    result = interpolate(x, coordinates, taps, fold, clamped=padding_mode != "zeros")
     return tl.reshape(result, (batch, channels, *points))
 
 
@@ -341,7 +344,7 @@ def pool_regions(
     count = known_sizes(rois, [0])[0]
     _, channels, *sizes = known_sizes(x)
     images = tl.take(x, to_dtype(batch_indices, tl.int64), axis=0)
-    places = []
+    coordinates = []
     for axis, (size, cells) in enumerate(zip(sizes, shape, strict=True)):
         start = tl.subtract(tl.multiply(tl.index(rois, (slice(None), 1 - axis)), scale), offset)
         end = tl.subtract(tl.multiply(tl.index(rois, (slice(None), 3 - axis)), scale), offset)
@@ -349,12 +352,12 @@ def pool_regions(
         length = length if offset else tl.maximum(length, 1.0)
         check_table_size(cells, ratio)
         steps = ((np.arange(cells * ratio) + 0.5) / (cells * ratio)).astype(dtype_of(x).numpy)
-        place = tl.add(tl.expand_dims(start, axis=1), tl.multiply(tl.expand_dims(length, axis=1), steps))
-        is_outside = tl.logical_or(tl.less(place, -1.0), tl.greater(place, float(size)))
-        clamped = tl.minimum(tl.maximum(place, 0.0), float(size - 1))
-        places.append((clamped, is_outside))
+        coordinate = tl.add(tl.expand_dims(start, axis=1), tl.multiply(tl.expand_dims(length, axis=1), steps))
+        is_outside = tl.logical_or(tl.less(coordinate, -1.0), tl.greater(coordinate, float(size)))
+        clamped = tl.minimum(tl.maximum(coordinate, 0.0), float(size - 1))
+        coordinates.append((clamped, is_outside))
     rows, columns = shape[0] * ratio, shape[1] * ratio
-    (y, y_outside), (z, z_outside) = places
+    (y, y_outside), (z, z_outside) = coordinates
     grid = (count, rows, columns)
     vertical = tl.reshape(tl.broadcast_to(tl.expand_dims(y, axis=2), grid), (count, rows * columns))
     horizontal = tl.reshape(tl.broadcast_to(tl.expand_dims(z, axis=1), grid), (count, rows * columns))

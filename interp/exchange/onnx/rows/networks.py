@@ -192,11 +192,11 @@ def max_pool(
         numbers = numbers + np.arange(sizes[2 + axis]).reshape([-1 if k == axis else 1 for k in range(axes)]) * stride
         stride *= sizes[2 + axis]
     planes = np.arange(sizes[0] * sizes[1]).reshape(sizes[0], sizes[1], *[1] * axes) * math.prod(sizes[2:])
-    places, _ = pool_windows(
+    positions, _ = pool_windows(
         np.broadcast_to(numbers + planes, sizes), kernel_shape, pads=pads, strides=strides, fill=np.int64(-1), **options
     )
-    flat_places = tl.reshape(places, tl.shape(flat))
-    return largest, tl.squeeze(tl.take_along_axis(flat_places, tl.argmax(flat, axis=-1, keepdims=True), axis=-1), -1)
+    flat_positions = tl.reshape(positions, tl.shape(flat))
+    return largest, tl.squeeze(tl.take_along_axis(flat_positions, tl.argmax(flat, axis=-1, keepdims=True), axis=-1), -1)
 
 
 @operator("AveragePool")
@@ -277,7 +277,7 @@ def batch_normalization(
     training_mode: int = 0, is_test: int = 0, spatial: int = 1, consumed_inputs: Any = None, output_count: int,
 ) -> Any:  # fmt: skip
     if not spatial:
-        raise unsupported("attribute", "BatchNormalization with statistics for each place (spatial=0)")
+        raise unsupported("attribute", "BatchNormalization with statistics for each position (spatial=0)")
     rank, dtype = rank_of(x), dtype_of(x)
     used_mean, used_variance = mean, variance
     if training_mode:
@@ -361,7 +361,7 @@ def dropout(x: Any, ratio: Any = None, training: Any = None, *, seed: int | None
 def col2im(
     x: Any, image_shape: Any, block_shape: Any, *, dilations: Any = None, pads: Any = None, strides: Any = None
 ) -> Any:
-    """The sums of blocks, each at its place in an image."""
+    """The sums of blocks, each at its position in an image."""
     image, block = integers(image_shape), integers(block_shape)
     axes = len(image)
     steps, spacings, widths = strides or [1] * axes, dilations or [1] * axes, pads or [0] * (2 * axes)
@@ -373,8 +373,8 @@ def col2im(
     channels = columns // math.prod(block)
     corners = np.array(list(itertools.product(*(range(count) for count in counts)))) * np.array(steps)
     offsets = np.array(list(itertools.product(*(range(size) for size in block)))) * np.array(spacings)
-    places = offsets[:, None, :] + corners[None, :, :]
-    numbers = np.ravel_multi_index(tuple(np.moveaxis(places, -1, 0)), tuple(padded)).reshape(-1)
+    positions = offsets[:, None, :] + corners[None, :, :]
+    numbers = np.ravel_multi_index(tuple(np.moveaxis(positions, -1, 0)), tuple(padded)).reshape(-1)
     parts = tl.reshape(x, (batch * channels, math.prod(block) * total))
     zeros = tl.broadcast_to(scalar_like(0, x), (math.prod(padded), batch * channels))
     sums = tl.scatter_add(zeros, tl.matrix_transpose(parts), numbers)
@@ -406,11 +406,11 @@ def deform_conv(
         for tap_offset, window_start in zip(grid, starts, strict=True)
     ]
     offsets = tl.reshape(offset, (batch, offset_group, rows * columns, 2, out_height, out_width))
-    places = [tl.add(tl.index(offsets, (slice(None), slice(None), slice(None), k)), base[k]) for k in range(2)]
+    coordinates = [tl.add(tl.index(offsets, (slice(None), slice(None), slice(None), k)), base[k]) for k in range(2)]
     shape = (batch * offset_group, rows * columns * out_height * out_width)
     parts = bilinear_at(
         tl.reshape(x, (batch * offset_group, channels // offset_group, height, width)),
-        *(tl.reshape(place, shape) for place in places),
+        *(tl.reshape(coordinate, shape) for coordinate in coordinates),
     )
     parts = tl.reshape(parts, (batch, offset_group, channels // offset_group, rows * columns, out_height, out_width))
     if mask is not None:

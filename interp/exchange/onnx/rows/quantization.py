@@ -14,8 +14,8 @@ from .networks import add_bias, conv, per_channel
 
 
 def spread_parameter(parameter: Any, x: Any, axis: int, block_size: int) -> Any:
-    """A scale or a zero point in a shape that broadcasts with x: one for all, for each place along an axis, or for each
-    block along it."""
+    """A scale or a zero point in a shape that broadcasts with x: one for all, for each position along an axis, or for
+    each block along it."""
     if parameter is None or not shape_of(parameter) or shape_of(parameter) == (1,):
         return parameter if parameter is None else tl.reshape(parameter, ())
     position = axis_position(axis, rank_of(x))

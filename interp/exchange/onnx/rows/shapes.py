@@ -207,7 +207,7 @@ def gather(x: Any, indices: Any, *, axis: int = 0) -> Any:
     """Negative indices count from the end."""
     if isinstance(x, SizeVector):
         if isinstance(indices, np.ndarray) and indices.ndim < 2:
-            sizes = [x.parts[place] for place in integers(indices)]
+            sizes = [x.parts[index] for index in integers(indices)]
             return vector(sizes) if indices.ndim else size_scalar(sizes[0])
         x = x.as_array()
     return tl.take(x, to_dtype(indices, tl.int64), axis=axis_position(axis, rank_of(x)))
@@ -225,37 +225,37 @@ def is_array(x: Any) -> bool:
 @operator("GatherElements")
 def gather_elements(x: Any, indices: Any, *, axis: int = 0) -> Any:
     """The indices may have smaller sizes than x along the other axes."""
-    places = element_places(indices, axis_position(axis, rank_of(x)))
-    return tl.gather(x, *places)
+    coordinates = element_coordinates(indices, axis_position(axis, rank_of(x)))
+    return tl.gather(x, *coordinates)
 
 
-def element_places(indices: Any, axis: int) -> list[Any]:
+def element_coordinates(indices: Any, axis: int) -> list[Any]:
     """The indices along each axis of elements whose index along one axis is in `indices`."""
     sizes, rank = tl.shape(indices), rank_of(indices)
-    places = []
+    coordinates = []
     for dimension in range(rank):
         if dimension == axis:
-            places.append(to_dtype(indices, tl.int64))
+            coordinates.append(to_dtype(indices, tl.int64))
         else:
             numbers = tl.reshape(tl.arange(sizes[dimension]), tuple(-1 if k == dimension else 1 for k in range(rank)))
-            places.append(tl.broadcast_to(numbers, tuple(sizes)))
-    return places
+            coordinates.append(tl.broadcast_to(numbers, tuple(sizes)))
+    return coordinates
 
 
 @operator("GatherND")
 def gather_nd(x: Any, indices: Any, *, batch_dims: int = 0) -> Any:
-    """The last axis of the indices has places along the first axes of x, behind those that both share."""
+    """The last axis of the indices has coordinates along the first axes of x, behind those that both share."""
     depth = shape_of(indices)[-1]
     if depth is None:
         raise unsupported("shape", "the number of indices of GatherND is not known")
     rank = rank_of(indices) - 1
     sizes = tl.shape(x)
-    places = []
+    coordinates = []
     for axis in range(batch_dims):
-        places.append(tl.reshape(tl.arange(sizes[axis]), tuple(-1 if k == axis else 1 for k in range(rank))))
+        coordinates.append(tl.reshape(tl.arange(sizes[axis]), tuple(-1 if k == axis else 1 for k in range(rank))))
     for k in range(depth):
-        places.append(to_dtype(tl.index(indices, (..., k)), tl.int64))
-    return tl.gather(x, *tl.broadcast_arrays(*places)) if batch_dims else tl.gather(x, *places)
+        coordinates.append(to_dtype(tl.index(indices, (..., k)), tl.int64))
+    return tl.gather(x, *tl.broadcast_arrays(*coordinates)) if batch_dims else tl.gather(x, *coordinates)
 
 
 SCATTERS = {
@@ -269,8 +269,8 @@ SCATTERS = {
 
 @operator("Scatter", "ScatterElements")
 def scatter_elements(x: Any, indices: Any, updates: Any, *, axis: int = 0, reduction: str = "none") -> Any:
-    places = element_places(indices, axis_position(axis, rank_of(x)))
-    flat = [tl.reshape(index, (-1,)) for index in places]
+    coordinates = element_coordinates(indices, axis_position(axis, rank_of(x)))
+    flat = [tl.reshape(index, (-1,)) for index in coordinates]
     return SCATTERS[reduction](x, tl.reshape(updates, (-1,)), *flat)
 
 
@@ -281,8 +281,8 @@ def scatter_nd(x: Any, indices: Any, updates: Any, *, reduction: str = "none") -
         raise unsupported("shape", "the number of indices of ScatterND is not known")
     sizes = tl.shape(x)
     slice_sizes = tuple(sizes[depth:])
-    places = [tl.reshape(to_dtype(tl.index(indices, (..., k)), tl.int64), (-1,)) for k in range(depth)]
-    return SCATTERS[reduction](x, tl.reshape(updates, (-1, *slice_sizes)), *places)
+    coordinates = [tl.reshape(to_dtype(tl.index(indices, (..., k)), tl.int64), (-1,)) for k in range(depth)]
+    return SCATTERS[reduction](x, tl.reshape(updates, (-1, *slice_sizes)), *coordinates)
 
 
 @operator("TensorScatter")
@@ -291,14 +291,14 @@ def tensor_scatter(past: Any, update: Any, starts: Any = None, *, axis: int = -2
     position = axis_position(axis, rank_of(past))
     sizes, limit = tl.shape(update), tl.shape(past)[position]
     first = tl.zeros(sizes[0], dtype=tl.int64) if starts is None else starts
-    places = []
+    coordinates = []
     for dimension in range(position + 1):
         shape = tuple(-1 if k == dimension else 1 for k in range(position + 1))
-        places.append(tl.reshape(tl.arange(sizes[dimension]), shape))
-    places[-1] = tl.add(places[-1], tl.reshape(first, (-1, *[1] * position)))
+        coordinates.append(tl.reshape(tl.arange(sizes[dimension]), shape))
+    coordinates[-1] = tl.add(coordinates[-1], tl.reshape(first, (-1, *[1] * position)))
     if mode == "circular":
-        places[-1] = tl.remainder(places[-1], limit)
-    flat = [tl.reshape(index, (-1,)) for index in tl.broadcast_arrays(*places)]
+        coordinates[-1] = tl.remainder(coordinates[-1], limit)
+    flat = [tl.reshape(index, (-1,)) for index in tl.broadcast_arrays(*coordinates)]
     return tl.scatter(past, tl.reshape(update, (-1, *sizes[position + 1 :])), *flat)
 
 
@@ -470,5 +470,5 @@ def reverse_sequence(x: Any, lengths: Any, *, batch_axis: int = 1, time_axis: in
     rank, count = rank_of(x), tl.shape(x)[time_axis]
     times = tl.reshape(tl.arange(count), tuple(-1 if k == time_axis else 1 for k in range(rank)))
     ends = tl.reshape(to_dtype(lengths, tl.int64), tuple(-1 if k == batch_axis else 1 for k in range(rank)))
-    places = tl.where(tl.less(times, ends), tl.subtract(tl.subtract(ends, 1), times), times)
-    return tl.take_along_axis(x, tl.broadcast_to(places, tl.shape(x)), axis=time_axis)
+    positions = tl.where(tl.less(times, ends), tl.subtract(tl.subtract(ends, 1), times), times)
+    return tl.take_along_axis(x, tl.broadcast_to(positions, tl.shape(x)), axis=time_axis)

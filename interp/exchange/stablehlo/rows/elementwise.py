@@ -241,7 +241,7 @@ def popcnt(x: Any) -> Any:
     bits, counts = dtype_of(x).bits, x if dtype_of(x).kind == "u" else tl.bitcast(x, unsigned_of(x))
     width = 1
     while width < bits:
-        mask = sum(1 << place for place in range(bits) if place // width % 2 == 0)
+        mask = sum(1 << bit for bit in range(bits) if bit // width % 2 == 0)
         low = tl.bitwise_and(counts, scalar_like(mask, counts))
         high = tl.bitwise_and(tl.bitwise_right_shift(counts, scalar_like(width, counts)), scalar_like(mask, counts))
         counts, width = tl.add(low, high), 2 * width

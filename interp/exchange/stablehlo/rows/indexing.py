@@ -1,4 +1,4 @@
-"""Operations that read elements at computed places, or write them there."""
+"""Operations that read elements at computed positions, or write them there."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ def dynamic_slice(x: Any, *starts: Any, slice_sizes: Sequence[int]) -> Any:
     for axis, (start, size, total) in enumerate(zip(starts, slice_sizes, sizes_of(x), strict=True)):
         if size < total:
             first = clamp_start(start, total - size)
-            x = tl.take(x, places_from(first, size), axis=axis)
+            x = tl.take(x, positions_from(first, size), axis=axis)
     return x
 
 
-def places_from(first: Any, size: int) -> Any:
-    """The numbers of `size` consecutive places from `first` on."""
+def positions_from(first: Any, size: int) -> Any:
+    """`size` consecutive positions from `first` on."""
     if isinstance(first, np.ndarray):
         return np.arange(int(first), int(first) + size)
     return tl.reshape(first, (1,)) if size == 1 else tl.add(first, np.arange(size))
@@ -63,24 +63,24 @@ def gather(x: Any, starts: Any, *, dimension_numbers: str, slice_sizes: Sequence
     whole = [axis for axis in range(rank) if axis not in indexed]
     ranges = [axis for axis in indexed if axis not in collapsed]
     batch_rank = len(index.batch_sizes)
-    places = []
+    positions = []
     for axis in indexed:
         first = clamp_start(index.start(axis), sizes[axis] - slice_sizes[axis])
-        places.append(spread_range(first, batch_rank, ranges, axis, slice_sizes[axis]))
+        positions.append(spread_range(first, batch_rank, ranges, axis, slice_sizes[axis]))
     x = move_axes(x, [*indexed, *whole])
-    if not places:
+    if not positions:
         parts = tl.broadcast_to(x, (*index.batch_sizes, *sizes_of(x)))
     else:
         full = (*index.batch_sizes, *(slice_sizes[axis] for axis in ranges))
-        places[0] = places[0] if shape_of(places[0]) == full else tl.broadcast_to(places[0], full)
-        parts = tl.gather(x, *places)
+        positions[0] = positions[0] if shape_of(positions[0]) == full else tl.broadcast_to(positions[0], full)
+        parts = tl.gather(x, *positions)
     offsets = numbers.get("offset_dims", [])
     kept_axes = [axis for axis in range(rank) if axis not in collapsed]
     slice_axes = [*ranges, *whole]
     order, batch = [], iter(range(batch_rank))
-    for place in range(batch_rank + len(offsets)):
+    for position in range(batch_rank + len(offsets)):
         order.append(
-            batch_rank + slice_axes.index(kept_axes[offsets.index(place)]) if place in offsets else next(batch)
+            batch_rank + slice_axes.index(kept_axes[offsets.index(position)]) if position in offsets else next(batch)
         )
     return move_axes(parts, order)
 
@@ -90,7 +90,7 @@ def read_numbers(attribute: str) -> dict[str, list[int]]:
 
 
 class StartIndices:
-    """The starts of slices: an array with a vector of indices for each place of its other axes."""
+    """The starts of slices: an array with a vector of indices for each position of its other axes."""
 
     def __init__(self, starts: Any, numbers: dict[str, list[int]], axes: str, own_batch: str, other_batch: str) -> None:
         self.starts, rank = starts, rank_of(starts)
@@ -106,21 +106,21 @@ class StartIndices:
         return axis in self.axes or axis in self.batch_axes
 
     def start(self, axis: int) -> Any:
-        """The start of slices along an axis: one number, or one for each place."""
+        """The start of slices along an axis: one number, or one for each position."""
         if axis in self.axes:
             if not self.has_vector:
                 return self.starts
             part: Any = (*[slice(None)] * self.vector_axis, self.axes.index(axis))
             return np.asarray(self.starts[part]) if isinstance(self.starts, np.ndarray) else tl.index(self.starts, part)
         if axis in self.batch_axes:
-            place = self.index_axes.index(self.batch_axes[axis])
-            shape = [size if k == place else 1 for k, size in enumerate(self.batch_sizes)]
-            return np.broadcast_to(np.arange(self.batch_sizes[place]).reshape(shape), self.batch_sizes).copy()
+            position = self.index_axes.index(self.batch_axes[axis])
+            shape = [size if k == position else 1 for k, size in enumerate(self.batch_sizes)]
+            return np.broadcast_to(np.arange(self.batch_sizes[position]).reshape(shape), self.batch_sizes).copy()
         return np.zeros((), np.int64)
 
 
 def spread_range(first: Any, batch_rank: int, ranges: Sequence[int], axis: int, size: int) -> Any:
-    """The places of slices along an axis, from `first` on, along a separate axis behind those of the batch."""
+    """The positions of slices along an axis, from `first` on, along a separate axis behind those of the batch."""
     extra = len(ranges)
     if rank_of(first) and extra:
         shape = (*sizes_of(first), *[1] * extra)
@@ -164,7 +164,7 @@ def scatter(
     window_axes = numbers.get("update_window_dims", [])
     window_operand_axes = [axis for axis in range(rank) if axis not in inserted]
     update_sizes = sizes_of(updates)
-    window = {axis: update_sizes[place] for axis, place in zip(window_operand_axes, window_axes, strict=True)}
+    window = {axis: update_sizes[position] for axis, position in zip(window_operand_axes, window_axes, strict=True)}
     if 0 in sizes or 0 in update_sizes:
         return x
     indexed = [axis for axis in range(rank) if axis in inserted or index.has(axis) or window[axis] < sizes[axis]]
@@ -174,15 +174,15 @@ def scatter(
     updates = move_axes(
         updates, [*batch_axes, *(window_axes[window_operand_axes.index(axis)] for axis in (*ranges, *whole))]
     )
-    if not indexed:  # one window that is all of x, at each place
+    if not indexed:  # one window that is all of x, at each position
         indexed, ranges, whole = [0], [0], whole[1:]
     firsts = {axis: index.start(axis) for axis in indexed}
     inside = [is_inside(firsts[axis], sizes[axis] - window.get(axis, 1)) for axis in indexed]
     checks = [check for check in inside if check is not None]
-    places = []
+    positions = []
     for axis in indexed:
         first = clamp_start(firsts[axis], sizes[axis] - window.get(axis, 1))
-        places.append(spread_range(first, len(index.batch_sizes), ranges, axis, window.get(axis, 1)))
+        positions.append(spread_range(first, len(index.batch_sizes), ranges, axis, window.get(axis, 1)))
     order = [*indexed, *whole]
     moved = move_axes(x, order)
     full = (*index.batch_sizes, *(window[axis] for axis in ranges))
@@ -192,11 +192,11 @@ def scatter(
             is_whole = tl.logical_and(is_whole, check)
         if rank_of(is_whole) and ranges:
             is_whole = tl.reshape(is_whole, (*index.batch_sizes, *[1] * len(ranges)))
-        places[0] = tl.where(is_whole, places[0], np.int64(sizes[indexed[0]]))
+        positions[0] = tl.where(is_whole, positions[0], np.int64(sizes[indexed[0]]))
         moved = tl.concat([moved, tl.index(moved, slice(0, 1))], axis=0)
-    if shape_of(places[0]) != full:
-        places[0] = tl.broadcast_to(places[0], full)
-    result = getattr(tl, function)(moved, updates, *places)
+    if shape_of(positions[0]) != full:
+        positions[0] = tl.broadcast_to(positions[0], full)
+    result = getattr(tl, function)(moved, updates, *positions)
     if checks:
         result = tl.index(result, slice(None, sizes[indexed[0]]))
     return tl.reshape(result, ()) if is_scalar else move_axes(result, [order.index(axis) for axis in range(rank)])

@@ -135,13 +135,13 @@ def has_positions(call: OperationCall, axes: Axes) -> bool:
 def find_extremes(
     arrays: Sequence[Any], starts: Sequence[Any], region: HloRegion, axis: int, largest: bool, needs_values: bool
 ) -> list[Any]:
-    """The largest or smallest element along an axis, and the number of its place: the first, and NaN before all."""
-    places = (tl.argmax if largest else tl.argmin)(arrays[0], axis=axis)
+    """The largest or smallest element along an axis, and its index: the first such element, and NaN before all."""
+    indices = (tl.argmax if largest else tl.argmin)(arrays[0], axis=axis)
     least = -math.inf if largest else math.inf
     dtype = dtype_of(arrays[0])
     if dtype.is_integer:
         least = dtype.range[0] if largest else dtype.range[1]
-    numbers = tl.astype(places, dtype_of(arrays[1]))
+    numbers = tl.astype(indices, dtype_of(arrays[1]))
     is_constant = all(isinstance(start, np.ndarray) for start in starts)
     is_neutral = is_constant and starts[0] == least and starts[1] == 0
     values = (tl.max if largest else tl.min)(arrays[0], axis=axis) if needs_values or not is_neutral else None
@@ -228,7 +228,7 @@ def cumulative(
     if len(wide) != 1 or operation not in CUMULATIVE or dtype.kind == "b":
         return None
     (axis,), size = wide, sizes_of(x)[wide[0]]
-    is_unpadded_elsewhere = all(pair == (0, 0) for place, pair in enumerate(pairs) if place != axis)
+    is_unpadded_elsewhere = all(pair == (0, 0) for k, pair in enumerate(pairs) if k != axis)
     neutral = np.asarray(neutral_element(operation, dtype), dtype.numpy)
     is_neutral = isinstance(start, np.ndarray) and start.size == 1 and bool(start.reshape(()) == neutral)
     if not (
@@ -279,9 +279,9 @@ def select_and_scatter(
     shape = (*counts, math.prod(window))
     parts = tl.reshape(tl.windows(full, window, strides=strides), shape)
     selected = (tl.argmax if selection == "GE" else tl.argmin)(parts, axis=-1, keepdims=True)
-    places = tl.squeeze(tl.take_along_axis(np.ascontiguousarray(view).reshape(shape), selected, axis=-1), -1)
+    positions = tl.squeeze(tl.take_along_axis(np.ascontiguousarray(view).reshape(shape), selected, axis=-1), -1)
     zeros = tl.broadcast_to(scalar_like(0, source), (total + 1,))
-    sums = tl.scatter_add(zeros, tl.reshape(source, (-1,)), tl.reshape(places, (-1,)))
+    sums = tl.scatter_add(zeros, tl.reshape(source, (-1,)), tl.reshape(positions, (-1,)))
     result = tl.reshape(tl.index(sums, slice(None, total)), sizes)
     return combine_start("add", start, result)
 

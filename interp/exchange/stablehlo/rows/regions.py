@@ -27,11 +27,11 @@ def single_operations(block: OperationBlock) -> list[str] | None:
     count = len(block.results)
     producers = {operation.results[0]: operation for operation in block.operations if len(operation.results) == 1}
     names = []
-    for place, result in enumerate(block.results):
+    for index, result in enumerate(block.results):
         producer = producers.get(result)
         if producer is None or len(block.parameters) != 2 * count:
             return None
-        if set(producer.operands) != {block.parameters[place], block.parameters[count + place]}:
+        if set(producer.operands) != {block.parameters[index], block.parameters[count + index]}:
             return None
         names.append(producer.name.removeprefix("stablehlo."))
     return names if len(block.operations) == count + 1 else None
@@ -65,20 +65,20 @@ def evaluate_rows(region: HloRegion, columns: list[np.ndarray[Any, Any]]) -> lis
         return list(map(np.asarray, region.lift(*columns)))
 
 
-def chooses_largest(region: HloRegion, dtype: DType, place_dtype: DType) -> bool | None:
-    """Whether a region of (value, place, value, place), the first place before the second, chooses the largest value,
+def chooses_largest(region: HloRegion, dtype: DType, index_dtype: DType) -> bool | None:
+    """Whether a region of (value, index, value, index), the first index before the second, chooses the largest value,
     the first of equals, and NaN before all; False for the smallest, None for another region."""
     if len(region.block.parameters) != 4 or not depends_on_order(region.block) or dtype.kind == "b":
         return None
     rows = list(itertools.product(sample_numbers(dtype), sample_numbers(dtype), [(0, 1), (1, 2), (0, 2)]))
     first, second = (np.array([row[k] for row in rows], dtype.numpy) for k in (0, 1))
-    places = [np.array([row[2][k] for row in rows], place_dtype.numpy) for k in (0, 1)]
-    values, numbers = evaluate_rows(region, [first, places[0], second, places[1]])
+    indices = [np.array([row[2][k] for row in rows], index_dtype.numpy) for k in (0, 1)]
+    values, numbers = evaluate_rows(region, [first, indices[0], second, indices[1]])
     for largest in (True, False):
         is_first = ((first >= second) if largest else (first <= second)) | np.isnan(first.astype(np.float64))
         selected = np.where(is_first, first, second)
         if np.array_equal(values, selected, equal_nan=dtype.kind == "f") and np.array_equal(
-            numbers, np.where(is_first, places[0], places[1])
+            numbers, np.where(is_first, indices[0], indices[1])
         ):
             return largest
     return None

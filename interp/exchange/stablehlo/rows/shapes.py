@@ -23,7 +23,7 @@ def constant(*, operation: OperationCall) -> Any:
 
 @row("iota")
 def iota(*, result: Type, iota_dimension: int) -> Any:
-    """The numbers of the places along an axis."""
+    """The numbers of the positions along an axis."""
     shape = known_shape(result)
     sizes = [size if axis == iota_dimension else 1 for axis, size in enumerate(shape)]
     if result.dtype.kind == "b" or int(np.prod(shape)) <= SMALL:

@@ -15,7 +15,7 @@ from .regions import sorts_descending
 
 @row("sort")
 def sort(*operands: Any, operation: OperationCall, regions: list[HloRegion], dimension: int = -1) -> Any:
-    """A comparator that orders numbers by size becomes a sort of tagloom. For any other comparator, the place of an
+    """A comparator that orders numbers by size becomes a sort of tagloom. For any other comparator, the rank of an
     element is the number of elements that come before it."""
     axis, first = dimension % rank_of(operands[0]), operands[0]
     if sizes_of(first)[axis] < 2:
@@ -37,7 +37,7 @@ def order_of(comparator: HloRegion, operands: Any, axis: int) -> Any:
     size = sizes[axis]
     check_table_size(*sizes, size)
     moved = [tl.moveaxis(operand, axis, -1) for operand in operands]
-    shape = (*(length for place, length in enumerate(sizes) if place != axis), size, size)
+    shape = (*(length for k, length in enumerate(sizes) if k != axis), size, size)
     columns = [tl.broadcast_to(tl.expand_dims(array, axis=-1), shape) for array in moved]
     rows = [tl.broadcast_to(tl.expand_dims(array, axis=-2), shape) for array in moved]
     pairs = [array for pair in zip(columns, rows, strict=True) for array in pair]
@@ -45,8 +45,8 @@ def order_of(comparator: HloRegion, operands: Any, axis: int) -> Any:
     is_behind = tl.permute_dims(is_before, (*range(len(shape) - 2), len(shape) - 1, len(shape) - 2))
     is_earlier = np.tri(size, k=-1, dtype=np.bool_)  # of two equal elements
     precedes = tl.logical_or(is_behind, tl.logical_and(tl.logical_not(is_before), is_earlier))
-    places = tl.sum(tl.astype(precedes, tl.int64), axis=-1)
-    return tl.moveaxis(tl.argsort(places, axis=-1), -1, axis)
+    ranks = tl.sum(tl.astype(precedes, tl.int64), axis=-1)
+    return tl.moveaxis(tl.argsort(ranks, axis=-1), -1, axis)
 
 
 @row("top_k", dialect="chlo")

@@ -155,8 +155,8 @@ def gather_items(items: Any, indices: Any, shape: Any, *, element_dtype: Element
 @operation("TensorListSetItem", takes_values=True, ignored=("resize_if_index_out_of_bounds",))
 def set_item(items: Any, index: Any, element: Any) -> Any:
     require(isinstance(items, TensorList), "this is not a list of arrays")
-    place = tl.reshape(as_index(index), (1,))
-    return items.with_array(tl.scatter(items.array_for(element), tl.expand_dims(element, axis=0), place))
+    position = tl.reshape(as_index(index), (1,))
+    return items.with_array(tl.scatter(items.array_for(element), tl.expand_dims(element, axis=0), position))
 
 
 @operation("TensorListLength", takes_values=True)

@@ -93,7 +93,7 @@ def approximate_equal(x: Any, y: Any, *, tolerance: float = 1e-5) -> Any:
 
 @operation("AddN", "AccumulateNV2", takes_values=True)
 def add_n(*operands: Any) -> Any:
-    """The sum of arrays; or a list of the sums of the arrays that lists have in one place."""
+    """The sum of arrays; or a list of the sums of the arrays that lists have at one index."""
     lists = [each for each in operands if isinstance(each, TensorList)]
     if not lists:
         require(all(map(is_array, operands)), "AddN takes arrays or lists of arrays")

@@ -43,7 +43,7 @@ def gather_v2(x: Any, indices: Any, axis: Any, *, batch_dims: int = 0) -> Any:
         return tl.take(x, as_index(indices), axis=position)
     if position != count:
         raise unsupported("attribute", "GatherV2 with batch_dims and an axis that is not the first after them")
-    return tl.gather(x, *batch_places(indices, count, rank_of(indices)), as_index(indices))
+    return tl.gather(x, *batch_positions(indices, count, rank_of(indices)), as_index(indices))
 
 
 @operation("Gather")
@@ -51,7 +51,7 @@ def gather(x: Any, indices: Any) -> Any:
     return tl.take(x, as_index(indices), axis=0)
 
 
-def batch_places(indices: Any, count: int, rank: int) -> list[Any]:
+def batch_positions(indices: Any, count: int, rank: int) -> list[Any]:
     """The indices along the first `count` axes, of shapes that broadcast with `indices`, of `rank` axes."""
     sizes = known_sizes(indices, range(count))
     return [np.arange(size).reshape([-1 if k == axis else 1 for k in range(rank)]) for axis, size in enumerate(sizes)]
@@ -65,10 +65,10 @@ def split_last_axis(indices: Any) -> list[Any]:
 
 @operation("GatherNd", ignored=("bad_indices_policy",))
 def gather_nd(x: Any, indices: Any) -> Any:
-    places = split_last_axis(indices)
-    if not places:
+    positions = split_last_axis(indices)
+    if not positions:
         return tl.broadcast_to(x, (*tl.shape(indices)[:-1], *tl.shape(x)))
-    return tl.gather(x, *places)
+    return tl.gather(x, *positions)
 
 
 @operation("ScatterNd", ignored=("bad_indices_policy",))
@@ -81,12 +81,12 @@ def scatter_nd(indices: Any, updates: Any, sizes: Any) -> Any:
 
 
 def scatter(function: Any, x: Any, indices: Any, updates: Any) -> Any:
-    """An array with updates at the places that `indices` has along its last axis."""
-    places = split_last_axis(indices)
-    if not places:
+    """An array with updates at the positions that `indices` has along its last axis."""
+    positions = split_last_axis(indices)
+    if not positions:
         raise unsupported("shape", "a scatter without indices")
-    rest = tuple(tl.shape(x)[len(places) :])
-    flat = [tl.reshape(place, (-1,)) for place in places]
+    rest = tuple(tl.shape(x)[len(positions) :])
+    flat = [tl.reshape(position, (-1,)) for position in positions]
     count = tl.shape(flat[0])[0]
     return function(x, tl.reshape(updates, (count, *rest)), *flat)
 
@@ -126,7 +126,7 @@ def strided_slice_grad(
     sizes: Any, begin: Any, end: Any, strides: Any, dy: Any, *, begin_mask: int = 0, end_mask: int = 0,
     ellipsis_mask: int = 0, new_axis_mask: int = 0, shrink_axis_mask: int = 0,
 ) -> Any:  # fmt: skip
-    """Zeros, except the gradient at the places of a slice."""
+    """Zeros, except the gradient at the positions of a slice."""
     target = elements(sizes)
     check_room(*target)
     masks = begin_mask, end_mask, ellipsis_mask, new_axis_mask, shrink_axis_mask
@@ -140,16 +140,16 @@ def one_hot(indices: Any, depth: Any, on: Any, off: Any, *, axis: int = -1) -> A
         raise unsupported("shape", "the depth of OneHot must be a constant")
     count = integer(depth)
     check_room(count)
-    places = tl.expand_dims(indices, axis=axis_position(axis, rank_of(indices) + 1))
-    rank = rank_of(places)
-    places = to_dtype(places, tl.int64)
+    positions = tl.expand_dims(indices, axis=axis_position(axis, rank_of(indices) + 1))
+    rank = rank_of(positions)
+    positions = to_dtype(positions, tl.int64)
     numbers = np.arange(count)
     numbers = numbers.reshape([-1 if k == axis_position(axis, rank) else 1 for k in range(rank)])
-    return tl.where(tl.equal(places, numbers), scalar(on), scalar(off))
+    return tl.where(tl.equal(positions, numbers), scalar(on), scalar(off))
 
 
 @operation("Where")
-def true_places(x: Any) -> Any:
+def true_positions(x: Any) -> Any:
     condition = x if dtype_of(x).kind == "b" else tl.not_equal(x, scalar_like(0, x))
     return tl.stack(list(tl.nonzero(condition)), axis=1)
 
@@ -167,8 +167,8 @@ def top_k_by_attribute(x: Any, *, k: int, sorted: bool = True) -> Any:
 def largest_elements(x: Any, count: int, dtype: DType) -> list[Any]:
     """The largest elements along the last axis, and their positions."""
     order = tl.argsort(x, axis=-1, descending=True, stable=True)
-    places = tl.index(order, (..., slice(0, count)))
-    return [tl.take_along_axis(x, places, axis=-1), to_dtype(places, dtype)]
+    positions = tl.index(order, (..., slice(0, count)))
+    return [tl.take_along_axis(x, positions, axis=-1), to_dtype(positions, dtype)]
 
 
 @operation("Unique", outputs=("y", "idx"))
@@ -193,10 +193,10 @@ def register_segment(name: str, function: str, start: str) -> None:
         first = {"zero": 0, "one": 1, "lowest": low, "highest": high}[start]
         rest = tuple(tl.shape(x)[rank:])
         ids = tl.reshape(to_dtype(segments, tl.int64), (-1,))
-        places = tl.add(tl.maximum(ids, np.int64(-1)), np.int64(1))
+        positions = tl.add(tl.maximum(ids, np.int64(-1)), np.int64(1))
         base = tl.full((number + 1, *rest), scalar_like(first, x))
-        rows = tl.reshape(x, (tl.shape(places)[0], *rest))
-        return tl.index(getattr(tl, function)(base, rows, places), slice(1, None))
+        rows = tl.reshape(x, (tl.shape(positions)[0], *rest))
+        return tl.index(getattr(tl, function)(base, rows, positions), slice(1, None))
 
 
 for _name, _function, _start in (
@@ -232,5 +232,5 @@ def reverse_sequence(x: Any, lengths: Any, *, seq_dim: int, batch_dim: int = 0) 
     else:
         tl.assert_(tl.all(tl.less_equal(lengths, scalar_like(count, lengths))), "a sequence is longer than the array")
     last = tl.reshape(to_dtype(lengths, tl.int64), tuple(-1 if k == batch else 1 for k in range(rank)))
-    places = tl.where(tl.less(numbers, last), tl.subtract(tl.subtract(last, np.int64(1)), numbers), numbers)
-    return tl.take_along_axis(x, tl.broadcast_to(places, tuple(tl.shape(x))), axis=along)
+    positions = tl.where(tl.less(numbers, last), tl.subtract(tl.subtract(last, np.int64(1)), numbers), numbers)
+    return tl.take_along_axis(x, tl.broadcast_to(positions, tuple(tl.shape(x))), axis=along)

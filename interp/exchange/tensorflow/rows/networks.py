@@ -65,8 +65,8 @@ def softmax_cross_entropy(logits: Any, labels: Any) -> Any:
 def sparse_softmax_cross_entropy(logits: Any, labels: Any) -> Any:
     (classes,) = known_sizes(logits, [rank_of(logits) - 1])
     hot = tl.equal(tl.expand_dims(labels, axis=-1), np.arange(classes, dtype=dtype_of(labels).numpy))
-    places = tl.expand_dims(as_index(labels), axis=-1)
-    chosen = tl.take_along_axis(tl.log_softmax(logits, axis=-1), places, axis=-1)
+    positions = tl.expand_dims(as_index(labels), axis=-1)
+    chosen = tl.take_along_axis(tl.log_softmax(logits, axis=-1), positions, axis=-1)
     return [
         tl.negative(tl.squeeze(chosen, -1)),
         tl.subtract(tl.softmax(logits, axis=-1), to_dtype(hot, dtype_of(logits))),

@@ -290,10 +290,10 @@ def mirror_pad(x: Any, widths: Any, *, mode: str) -> Any:
         (count,) = known_sizes(x, [axis])
         edge = mode != "SYMMETRIC"
         require(max(before, after) <= count - edge, "MirrorPad is wider than the array")
-        places = np.concatenate([
+        positions = np.concatenate([
             np.arange(before)[::-1] + edge, np.arange(count), count - 1 - edge - np.arange(after),
         ]).astype(np.int64)  # fmt: skip
-        x = tl.take(x, places, axis=axis)
+        x = tl.take(x, positions, axis=axis)
     return x
 
 
@@ -333,8 +333,8 @@ def matrix_diag(x: Any) -> Any:
 @operation("MatrixDiagPart", "DiagPart")
 def matrix_diag_part(x: Any) -> Any:
     count = min(known_sizes(x)[-2:])
-    places = np.arange(count)
-    return tl.index(x, (..., places, places))
+    positions = np.arange(count)
+    return tl.index(x, (..., positions, positions))
 
 
 @operation("MatrixBandPart", static=(1, 2))

@@ -16,7 +16,7 @@ from .indexing import as_index, scatter
 from .shapes import INT32
 
 PLACE = ("container", "shared_name", "allowed_devices", "debug_name")
-"""Attributes that determine the place of a variable."""
+"""Attributes that determine where a variable is stored."""
 
 
 @operation("VarHandleOp", takes_values=True, ignored=PLACE)

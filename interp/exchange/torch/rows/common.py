@@ -94,7 +94,7 @@ def common_dtype(*values: Any) -> DType:
 
 
 def kind_order(dtype: DType) -> int:
-    """The place of a dtype among bool, integer and float."""
+    """The rank of a dtype among bool, integer and float."""
     return "bif".find(dtype.kind.replace("u", "i"))
 
 

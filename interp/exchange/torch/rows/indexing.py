@@ -224,7 +224,9 @@ def masked_select(self: Any, mask: Any) -> Any:
 def masked_scatter(self: Any, mask: Any, source: Any) -> Any:
     where = tl.broadcast_to(mask, tl.shape(self))
     if 0 in shape_of(source):
-        require(tl.logical_not(tl.any(where)), "masked_scatter needs an element for each place")
+        require(
+            tl.logical_not(tl.any(where)), "masked_scatter needs an element for each position that the mask selects"
+        )
         return self
     numbers = tl.cumulative_sum(tl.astype(reshape(where, (-1,)), tl.int64), axis=0)
     positions = tl.maximum(tl.subtract(numbers, np.int64(1)), np.int64(0))

@@ -267,12 +267,12 @@ def median(self: Any, dim: int | None = None, keepdim: bool = False) -> Any:
     values, order = sort(self, axis)
     position = (known_sizes(self, [axis])[0] - 1) // 2
     entry = slice(position, position + 1) if keepdim else position
-    middle, place = part(values, axis, entry), part(order, axis, entry)
+    middle, index = part(values, axis, entry), part(order, axis, entry)
     if dtype_of(self).kind != "f":
-        return middle, place
+        return middle, index
     has_nan = tl.any(tl.isnan(self), axis=axis, keepdims=keepdim)
     first = tl.argmax(tl.astype(tl.isnan(self), tl.int8), axis=axis, keepdims=keepdim)
-    return tl.where(has_nan, scalar_like(math.nan, self), middle), tl.where(has_nan, first, place)
+    return tl.where(has_nan, scalar_like(math.nan, self), middle), tl.where(has_nan, first, index)
 
 
 @row("diff")
