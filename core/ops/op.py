@@ -516,10 +516,15 @@ def _array_kernel(
     casts = list(map(float64_cast if is_wide else numpy_cast, operands))
     if fills_new_array and len({type_.dtype for type_ in operands}) == 1 and not is_wide:
         casts = [None] * len(operands)  # NumPy gives Python numbers the dtype of the array operand
-    numpy_dtype, array, number = result.dtype.numpy, np.ndarray, _scalar_constructor(result.dtype)
     if fills_new_array and result.shape:
-        return build_elementwise(column, casts, numpy_dtype)
-    computed, is_array = compose_casts(casts, column), bool(result.shape)
+        return build_elementwise(column, casts, result.dtype.numpy)
+    return _normalizing_kernel(row, compose_casts(casts, column), len(operands), result, may_alias=may_alias)
+
+
+def _normalizing_kernel(row: Op, computed: Callable[..., Any], arity: int, result: Type, *, may_alias: bool) -> Kernel:
+    """The kernel that brings what NumPy computes into the canonical form of values, in a form for each case."""
+    numpy_dtype, array, number = result.dtype.numpy, np.ndarray, _scalar_constructor(result.dtype)
+    is_array = bool(result.shape)
 
     def normalize_result(output: Any, operands: tuple[Value, ...]) -> Value:
         """The result of a column in the canonical form of values."""
@@ -571,8 +576,8 @@ def _array_kernel(
         return output if flags.c_contiguous and not flags.writeable else normalize_result(output, (x,))
 
     if not row.is_data_movement:
-        return compute_number if result.is_scalar and len(operands) == 1 else compute
-    return compute_view if may_alias and is_array and len(operands) == 1 else compute_data_movement
+        return compute_number if result.is_scalar and arity == 1 else compute
+    return compute_view if may_alias and is_array and arity == 1 else compute_data_movement
 
 
 def _has_narrow_floats(operands: Sequence[Type], result: Type) -> bool:

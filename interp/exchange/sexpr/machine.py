@@ -10,7 +10,7 @@ from __future__ import annotations
 import builtins
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -72,80 +72,95 @@ def primal(value: Any) -> Any:
     return value.value if isinstance(value, Dual) else value
 
 
+Continuation: TypeAlias = tuple[Expression, Environment]
+"""An expression to evaluate next, and its environment."""
+Step: TypeAlias = tuple[Any, Continuation | None]
+"""The result of a step: a value, or, in its place, a continuation."""
+
+
 def run(definitions: Mapping[str, Definition], name: str, arguments: Sequence[Any]) -> Any:
     """Call a function of a program; raises Usage if the program is not well-formed, and the errors of its ops."""
     stack: list[Any] = []
-    expression, environment = _enter(_callee(definitions, None, name), arguments, name)
+    step: Step = None, _enter(_callee(definitions, None, name), arguments, name)
     while True:
-        # Go down to an expression that has a value at once.
-        while True:
-            if not isinstance(expression, tuple):
-                value = environment.lookup(expression) if isinstance(expression, Identifier) else expression
-                break
-            form = str(expression[0])
-            if form == "let*":
-                if expression[1]:
-                    stack.append(("let*", expression, environment, 0))
-                    expression = expression[1][0][1]
-                else:
-                    expression = expression[2]
-                continue
-            if form == "if":
-                stack.append(("if", expression, environment))
-                expression = expression[1]
-                continue
-            if form == "begin":
-                stack.append(("begin", expression, environment, 1))
-                expression = expression[1]
-                continue
-            if form == "lambda":
-                value = Closure(expression[1], expression[2], environment)
-                break
-            operands = _operands(form, expression)
-            values = list[Any]()
-            waiting = _evaluate_atoms(operands, values, environment)
-            if waiting is not None:
-                stack.append(("apply", expression, environment, values))
-                expression = waiting
-                continue
-            value, entered = _apply(definitions, expression, values, environment)
-            if entered is None:
-                break
-            expression, environment = entered
-        # Hand the value to what waits for it.
-        while stack:
-            kind, expression, environment, *state = stack.pop()
-            if kind == "let*":
-                position = state[0]
-                environment.variables[expression[1][position][0]] = value
-                if position + 1 < len(expression[1]):
-                    stack.append(("let*", expression, environment, position + 1))
-                    expression = expression[1][position + 1][1]
-                else:
-                    expression = expression[2]
-                break
-            if kind == "if":
-                expression = expression[2] if bool(primal(value)) else expression[3]
-                break
-            if kind == "begin":
-                position = state[0] + 1
-                if position < len(expression) - 1:
-                    stack.append(("begin", expression, environment, position))
-                expression = expression[position]
-                break
-            (values,) = state
-            values.append(value)
-            waiting = _evaluate_atoms(_operands(str(expression[0]), expression), values, environment)
-            if waiting is not None:
-                stack.append(("apply", expression, environment, values))
-                expression = waiting
-                break
-            value, entered = _apply(definitions, expression, values, environment)
-            if entered is not None:
-                expression, environment = entered
-                break
+        value, continuation = step
+        if continuation is not None:
+            step = _evaluate(definitions, stack, *continuation)
+        elif stack:
+            step = _resume(definitions, stack, value)
         else:
             return value
+
+
+def _evaluate(
+    definitions: Mapping[str, Definition], stack: list[Any], expression: Expression, environment: Environment
+) -> Step:
+    """The value of an expression; or its first part that has to be evaluated, when the expression waits on the
+    stack."""
+    if isinstance(expression, Identifier):
+        return environment.lookup(expression), None
+    if not isinstance(expression, tuple):
+        return expression, None
+    match str(expression[0]):
+        case "let*":
+            return None, _bind(stack, expression, environment, 0)
+        case "if":
+            stack.append(("if", expression, environment))
+            return None, (expression[1], environment)
+        case "begin":
+            return None, _begin(stack, expression, environment, 1)
+        case "lambda":
+            return Closure(expression[1], expression[2], environment), None
+    return _evaluate_operands(definitions, stack, expression, environment, [])
+
+
+def _resume(definitions: Mapping[str, Definition], stack: list[Any], value: Any) -> Step:
+    """Hand a value to the expression on top of the stack, which waits for it."""
+    form, expression, environment, *state = stack.pop()
+    match form:
+        case "let*":
+            (position,) = state
+            environment.variables[expression[1][position][0]] = value
+            return None, _bind(stack, expression, environment, position + 1)
+        case "if":
+            return None, (expression[2] if bool(primal(value)) else expression[3], environment)
+        case "begin":
+            (position,) = state
+            return None, _begin(stack, expression, environment, position + 1)
+    (values,) = state
+    values.append(value)
+    return _evaluate_operands(definitions, stack, expression, environment, values)
+
+
+def _bind(stack: list[Any], expression: tuple[Any, ...], environment: Environment, position: int) -> Continuation:
+    """Continue a `let*` at a variable, by its position, or at the body behind the last one."""
+    if position == len(expression[1]):
+        return expression[2], environment
+    stack.append(("let*", expression, environment, position))
+    return expression[1][position][1], environment
+
+
+def _begin(stack: list[Any], expression: tuple[Any, ...], environment: Environment, position: int) -> Continuation:
+    """Continue a `begin` at a part, by its position; the last one is in tail position."""
+    if position < len(expression) - 1:
+        stack.append(("begin", expression, environment, position))
+    return expression[position], environment
+
+
+def _evaluate_operands(
+    definitions: Mapping[str, Definition],
+    stack: list[Any],
+    expression: tuple[Any, ...],
+    environment: Environment,
+    values: list[Any],
+) -> Step:
+    """Continue a form whose first operands have these values: at its next operand that is not an atom, or, after all,
+    by applying it."""
+    operand = _evaluate_atoms(_operands(str(expression[0]), expression), values, environment)
+    if operand is None:
+        return _apply(definitions, expression, values, environment)
+    stack.append(("apply", expression, environment, values))
+    return None, (operand, environment)
 
 
 def _operands(form: str, expression: tuple[Any, ...]) -> Sequence[Expression]:
@@ -196,7 +211,7 @@ def _callee(definitions: Mapping[str, Definition], environment: Environment | No
     return Closure(definitions[name].parameters, definitions[name].body, None)
 
 
-def _enter(closure: Closure, arguments: Sequence[Any], name: str) -> tuple[Expression, Environment]:
+def _enter(closure: Closure, arguments: Sequence[Any], name: str) -> Continuation:
     if len(arguments) != len(closure.parameters):
         raise Usage(f"{name} takes {len(closure.parameters)} arguments", got=len(arguments), python=TypeError)
     variables = dict(zip(closure.parameters, arguments, strict=True))
@@ -205,9 +220,8 @@ def _enter(closure: Closure, arguments: Sequence[Any], name: str) -> tuple[Expre
 
 def _apply(
     definitions: Mapping[str, Definition], expression: tuple[Any, ...], values: list[Any], environment: Environment
-) -> tuple[Any, tuple[Expression, Environment] | None]:
-    """The value of a form whose operands have these values, or the expression to evaluate for it, with its
-    environment."""
+) -> Step:
+    """The value of a form whose operands have these values, or the expression to evaluate for it."""
     form = str(expression[0])
     match form:
         case "call":

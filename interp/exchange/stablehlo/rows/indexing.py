@@ -147,59 +147,74 @@ def scatter(
     *operands: Any, regions: list[HloRegion], scatter_dimension_numbers: str, unique_indices: bool = False
 ) -> Any:
     """Windows of the updates put into x, or combined with what is there. A window that is not all in x is dropped, as
-    in XLA: it goes to a row behind the last one, which is cut off."""
+    in XLA."""
     if len(operands) != 3:
         raise unsupported("op", "scatter of several arrays at once is not imported")
     x, starts, updates = operands
     function = update_function(regions[0].block)
     numbers = dimension_numbers(scatter_dimension_numbers)
+    if rank_of(x) == 0:  # a vector of one element
+        return tl.reshape(scatter_windows(function, tl.reshape(x, (1,)), starts, updates, numbers, {0}), ())
     inserted = {*numbers.get("inserted_window_dims", []), *numbers.get("input_batching_dims", [])}
-    is_scalar = rank_of(x) == 0
-    if is_scalar:  # a vector of one element
-        x, inserted = tl.reshape(x, (1,)), {0}
-    sizes, rank = sizes_of(x), rank_of(x)
+    return scatter_windows(function, x, starts, updates, numbers, inserted)
+
+
+def scatter_windows(
+    function: str, x: Any, starts: Any, updates: Any, numbers: dict[str, list[int]], inserted: set[int]
+) -> Any:
+    """A scatter into an array of at least one axis; along the axes in `inserted` a window has one element.
+
+    The axes of x are split into those with indices, of which `ranges` are axes of the window, and those that the window
+    covers as a whole. A window that is not all in x goes to a row behind the last one, which is cut off.
+    """
+    sizes, update_sizes = sizes_of(x), sizes_of(updates)
+    if 0 in sizes or 0 in update_sizes:
+        return x
     index = StartIndices(
         starts, numbers, "scatter_dims_to_operand_dims", "scatter_indices_batching_dims", "input_batching_dims"
     )
-    window_axes = numbers.get("update_window_dims", [])
-    window_operand_axes = [axis for axis in range(rank) if axis not in inserted]
-    update_sizes = sizes_of(updates)
-    window = {axis: update_sizes[position] for axis, position in zip(window_operand_axes, window_axes, strict=True)}
-    if 0 in sizes or 0 in update_sizes:
-        return x
-    indexed = [axis for axis in range(rank) if axis in inserted or index.has(axis) or window[axis] < sizes[axis]]
-    whole = [axis for axis in range(rank) if axis not in indexed]
+    axes, window_axes = range(len(sizes)), numbers.get("update_window_dims", [])
+    update_axes = dict(zip([axis for axis in axes if axis not in inserted], window_axes, strict=True))
+    window = {axis: update_sizes[update_axis] for axis, update_axis in update_axes.items()}
+    indexed = [axis for axis in axes if axis in inserted or index.has(axis) or window[axis] < sizes[axis]]
+    whole = [axis for axis in axes if axis not in indexed]
     ranges = [axis for axis in indexed if axis not in inserted]
-    batch_axes = [axis for axis in range(rank_of(updates)) if axis not in window_axes]
-    updates = move_axes(
-        updates, [*batch_axes, *(window_axes[window_operand_axes.index(axis)] for axis in (*ranges, *whole))]
-    )
+    batch_axes = [axis for axis in range(len(update_sizes)) if axis not in window_axes]
+    updates = move_axes(updates, [*batch_axes, *(update_axes[axis] for axis in (*ranges, *whole))])
     if not indexed:  # one window that is all of x, at each position
         indexed, ranges, whole = [0], [0], whole[1:]
-    firsts = {axis: index.start(axis) for axis in indexed}
-    inside = [is_inside(firsts[axis], sizes[axis] - window.get(axis, 1)) for axis in indexed]
-    checks = [check for check in inside if check is not None]
-    positions = []
-    for axis in indexed:
-        first = clamp_start(firsts[axis], sizes[axis] - window.get(axis, 1))
-        positions.append(spread_range(first, len(index.batch_sizes), ranges, axis, window.get(axis, 1)))
     order = [*indexed, *whole]
-    moved = move_axes(x, order)
-    full = (*index.batch_sizes, *(window[axis] for axis in ranges))
-    if checks:
-        is_whole = checks[0]
-        for check in checks[1:]:
-            is_whole = tl.logical_and(is_whole, check)
-        if rank_of(is_whole) and ranges:
-            is_whole = tl.reshape(is_whole, (*index.batch_sizes, *[1] * len(ranges)))
+    rows = move_axes(x, order)
+    positions, is_whole = window_positions(index, sizes, window, indexed, ranges)
+    if is_whole is not None:
         positions[0] = tl.where(is_whole, positions[0], np.int64(sizes[indexed[0]]))
-        moved = tl.concat([moved, tl.index(moved, slice(0, 1))], axis=0)
+        rows = tl.concat([rows, tl.index(rows, slice(0, 1))], axis=0)
+    full = (*index.batch_sizes, *(window[axis] for axis in ranges))
     if shape_of(positions[0]) != full:
         positions[0] = tl.broadcast_to(positions[0], full)
-    result = getattr(tl, function)(moved, updates, *positions)
-    if checks:
+    result = getattr(tl, function)(rows, updates, *positions)
+    if is_whole is not None:
         result = tl.index(result, slice(None, sizes[indexed[0]]))
-    return tl.reshape(result, ()) if is_scalar else move_axes(result, [order.index(axis) for axis in range(rank)])
+    return move_axes(result, [order.index(axis) for axis in axes])
+
+
+def window_positions(
+    index: StartIndices, sizes: Sequence[int], window: dict[int, int], indexed: list[int], ranges: list[int]
+) -> tuple[list[Any], Any | None]:
+    """The positions of the elements of windows along each indexed axis, moved into the array; and whether each window
+    is all in the array as it is, None if all are known to be."""
+    positions, is_whole = [], None
+    for axis in indexed:
+        first, limit = index.start(axis), sizes[axis] - window.get(axis, 1)
+        positions.append(
+            spread_range(clamp_start(first, limit), len(index.batch_sizes), ranges, axis, window.get(axis, 1))
+        )
+        check = is_inside(first, limit)
+        if check is not None:
+            is_whole = check if is_whole is None else tl.logical_and(is_whole, check)
+    if is_whole is not None and rank_of(is_whole) and ranges:
+        is_whole = tl.reshape(is_whole, (*index.batch_sizes, *[1] * len(ranges)))
+    return positions, is_whole
 
 
 def is_inside(first: Any, limit: int) -> Any | None:
