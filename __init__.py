@@ -11,7 +11,10 @@ fib.run(10, schedule="random:7").firings  # 1591, under every schedule
 fib.debug(5)                         # step through it, forwards and backwards
 """
 
+from importlib import import_module as _import_module
 from math import e, inf, nan, pi
+from typing import TYPE_CHECKING as _TYPE_CHECKING
+from typing import Any as _Any
 
 from . import command_process as _command_process  # noqa: F401 - first: Ctrl-C ends the imports below
 from . import deprecation as _deprecation
@@ -199,11 +202,8 @@ from .core.frontend.trace.pytree import Static
 from .core.graph.graph import Graph, GraphBuilder
 from .core.graph.lower import lower
 from .core.program.program import Program
-from .core.text import Document, parse, parse_graph, parse_program, print_document, print_graph, print_program
 from .core.types import Array, Cells, Type
 from .core.world import World
-from .interp.breakpoints.breakpoint import Breakpoints, breakpoint_on
-from .interp.checkpoint.checkpoint import Checkpoint, CheckpointManager
 from .interp.engines.limits import Limits
 from .interp.engines.reference import run_graph
 from .interp.exchange import autograph
@@ -214,31 +214,78 @@ from .interp.exchange.torch import from_torch
 from .interp.function.function import Function, function
 from .interp.function.gradient import grad, hessian, jacobian, jvp, value_and_grad, vjp
 from .interp.function.vectorize import vmap
-from .interp.history.history import History
-from .interp.history.replay import EventLog, read_events
 from .interp.machine.schedule import Script, read_script, write_script
 from .interp.outcome.outcome import Outcome
-from .interp.queues.queue import FIFOQueue, QueueClosed, QueueTimeout, ShuffleQueue, feeding
-from .interp.records.documents import OutcomeRecord, from_json, read_json, to_json, write_json
 from .interp.speculation import testing
 from .interp.speculation.speculate import speculate
-from .interp.training import optimizers
-from .interp.training.embedding import Candidates, Embedding, log_uniform_candidates, sampled_softmax
-from .interp.training.metrics import read_metrics
-from .interp.training.parameter_servers.messages import TrainingReport
-from .interp.training.parameter_servers.train import train
-from .tui.cli.debug_here import debug_run as _debug_run
-from .tui.cli.progress import progress
-from .tui.run_start import load_run
-from .viz import notebook as _notebook
-from .viz.curves import curve
-from .viz.notebook import picture, widget
+
+if _TYPE_CHECKING:  # the names that `_ON_FIRST_USE` imports
+    from .core.text import Document, parse, parse_graph, parse_program, print_document, print_graph, print_program
+    from .interp.breakpoints.breakpoint import Breakpoints, breakpoint_on
+    from .interp.checkpoint.checkpoint import Checkpoint, CheckpointManager
+    from .interp.history.history import History
+    from .interp.history.replay import EventLog, read_events
+    from .interp.queues.queue import FIFOQueue, QueueClosed, QueueTimeout, ShuffleQueue, feeding
+    from .interp.records.documents import OutcomeRecord, from_json, read_json, to_json, write_json
+    from .interp.training import optimizers
+    from .interp.training.embedding import Candidates, Embedding, log_uniform_candidates, sampled_softmax
+    from .interp.training.metrics import read_metrics
+    from .interp.training.parameter_servers.messages import TrainingReport
+    from .interp.training.parameter_servers.train import train
+    from .tui.cli.progress import progress
+    from .tui.run_start import load_run
+    from .viz.curves import curve
+    from .viz.notebook import picture, widget
 
 __version__ = "0.1.0"
 __array_api_version__ = "2024.12"
 newaxis = None
-_display.hooks.render_svg, _display.hooks.open_player = _notebook.display, _notebook.play
-_display.hooks.open_debugger = _debug_run
+
+
+_ON_FIRST_USE = {
+    "core.text": "Document parse parse_graph parse_program print_document print_graph print_program",
+    "interp.breakpoints.breakpoint": "Breakpoints breakpoint_on",
+    "interp.checkpoint.checkpoint": "Checkpoint CheckpointManager",
+    "interp.history.history": "History",
+    "interp.history.replay": "EventLog read_events",
+    "interp.queues.queue": "FIFOQueue QueueClosed QueueTimeout ShuffleQueue feeding",
+    "interp.records.documents": "OutcomeRecord from_json read_json to_json write_json",
+    "interp.training": "optimizers",
+    "interp.training.embedding": "Candidates Embedding log_uniform_candidates sampled_softmax",
+    "interp.training.metrics": "read_metrics",
+    "interp.training.parameter_servers.messages": "TrainingReport",
+    "interp.training.parameter_servers.train": "train",
+    "tui.cli.progress": "progress",
+    "tui.run_start": "load_run",
+    "viz.curves": "curve",
+    "viz.notebook": "picture widget",
+}
+"""The modules that most programs do not need, and the names of this package that they define: `import tagloom` imports
+neither, which makes it twice as fast."""
+_MODULES = {name: module for module, names in _ON_FIRST_USE.items() for name in names.split()}
+
+if not _TYPE_CHECKING:
+
+    def __getattr__(name: str) -> _Any:
+        if name not in _MODULES:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        module = _import_module(f".{_MODULES[name]}", __name__)
+        value = globals()[name] = getattr(module, name)
+        return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_MODULES})
+
+
+def _hook(module: str, name: str) -> _Any:
+    """A function of a module that is imported when the function is called."""
+    return lambda *arguments, **options: getattr(_import_module(module, __name__), name)(*arguments, **options)
+
+
+_display.hooks.render_svg = _hook(".viz.notebook", "display")
+_display.hooks.open_player = _hook(".viz.notebook", "play")
+_display.hooks.open_debugger = _hook(".tui.cli.debug_here", "debug_run")
 TagloomError.find_called_function = staticmethod(_find_called_function)
 _deprecation.install()
 

@@ -9,9 +9,11 @@ import sys
 import tomllib
 from collections.abc import Iterator
 from functools import cache
+from importlib import import_module
 from pathlib import Path
 
 import pytest
+import tagloom
 from structure import Name, bare_names, figures, names, names_of, repeated_classes
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -120,16 +122,34 @@ def test_listed_packages_are_the_tree() -> None:
 
 @pytest.mark.full
 def test_import_is_light(tmp_path: Path) -> None:
-    """`import tagloom` loads nothing that only pictures, the terminal, fast engines or conversion need."""
-    code = (
-        "import sys, tagloom; print(*sorted({name.partition('.')[0] for name in sys.modules}))\n"
-        "print([name for name in sys.modules if name.startswith('tagloom.core.frontend.source')])"
-    )
-    ran = python(tmp_path, code)
+    """`import tagloom` loads nothing that only histories, pictures, the terminal, fast engines or conversion need."""
+    ran = python(tmp_path, "import sys, tagloom; print(*sys.modules)")
     assert ran.returncode == 0, ran.stderr
-    assert "[]" in ran.stdout, "the converter of Python is loaded"
+    loaded = set(ran.stdout.split())
     heavy = {"click", "graphviz", "lark", "numba", "pygraphviz", "rich", "safetensors", "scipy", "textual", "typer"}
-    assert not heavy & set(ran.stdout.split())
+    assert not heavy & {name.partition(".")[0] for name in loaded}
+    parts = ("core.frontend.source", "interp.history", "interp.queries", "interp.image", "viz", "tui")
+    unneeded = (*(f"tagloom.{part}" for part in parts), *(f"tagloom.{module}" for module in tagloom._ON_FIRST_USE))
+    assert [name for name in loaded if name.startswith(tuple(unneeded))] == []
+
+
+def test_names_that_are_imported_on_first_use() -> None:
+    """Each name of `_ON_FIRST_USE` is in `__all__`, in `dir`, and in the imports for type checkers, and is the object
+    of its module; a name that is in no module is an AttributeError."""
+    for_checkers = {
+        alias.name: (node.module or "")
+        for block in ast.parse((ROOT / "__init__.py").read_text(encoding="utf-8")).body
+        if isinstance(block, ast.If) and isinstance(block.test, ast.Name) and block.test.id == "_TYPE_CHECKING"
+        for node in block.body
+        if isinstance(node, ast.ImportFrom)
+        for alias in node.names
+    }
+    listed = {name: module for module, names in tagloom._ON_FIRST_USE.items() for name in names.split()}
+    assert listed == for_checkers and listed.keys() <= set(tagloom.__all__) & set(dir(tagloom))
+    for name, module in listed.items():
+        assert getattr(tagloom, name) is getattr(import_module(f"tagloom.{module}"), name)
+    with pytest.raises(AttributeError, match="module 'tagloom' has no attribute 'histories'"):
+        tagloom.histories  # noqa: B018
 
 
 @pytest.mark.full

@@ -13,7 +13,7 @@ import os
 from collections.abc import Sequence
 from functools import cache
 from importlib import import_module
-from importlib.metadata import EntryPoint, entry_points
+from typing import TYPE_CHECKING
 
 from ...core.errors import Usage
 from ...core.value import abbreviate
@@ -21,6 +21,9 @@ from ..machine.schedule import FIXED_SCHEDULES, resolve_schedule, schedule
 from ..machine.state import check_seed
 from ..outcome.outcome import Outcome
 from .protocol import Engine, Job, RunOptions, check_until
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
 
 GROUP = "tagloom.engines"
 """The entry-point group of engines."""
@@ -41,6 +44,8 @@ _BUILT_IN = {
 @cache
 def third_party_engines() -> dict[str, EntryPoint]:
     """The entry points of other packages, by name. The names of this package's engines cannot be overridden."""
+    from importlib.metadata import entry_points  # here: most runs need no other engines, and this takes 40 ms
+
     return {point.name: point for point in entry_points(group=GROUP) if point.name not in _BUILT_IN}
 
 

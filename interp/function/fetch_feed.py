@@ -16,7 +16,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, Protocol, TypeAlias
 
-from ...core.errors import Deadlock, Exhausted, Usage
+from ...core.errors import Deadlock, Usage
 from ...core.frontend.eager.array import results_like
 from ...core.frontend.trace.captures import Resource
 from ...core.frontend.trace.pytree import TreeDef, flatten, unflatten
@@ -40,7 +40,7 @@ from ..history.advance import WHAT_IF
 from ..history.history import History
 from ..machine.event import Event
 from ..machine.state import State
-from ..outcome.outcome import Outcome, build_outcome
+from ..outcome.outcome import Outcome, build_outcome, value_or_raise
 from ..outcome.program_order import program_order
 from ..queries.ask import parse_tag
 from ..queries.contexts import check_node_tag, enclosing_context, node_contexts
@@ -237,15 +237,6 @@ class PartialProgram:
         leaves, structure = flatten(results)
         missing = tuple(position for position, leaf in enumerate(leaves) if leaf is None)
         return replace(outcome, results=tuple(leaves), structure=structure, missing=missing)
-
-
-def value_or_raise(outcome: Outcome) -> Any:
-    """The value of an outcome; raises its error if the run did not return, and KeyboardInterrupt if Ctrl-C ended it."""
-    if isinstance(outcome.error, Exhausted) and outcome.error.limit == "interrupt":
-        raise KeyboardInterrupt from outcome.error
-    if outcome.error is not None:
-        raise outcome.error
-    return outcome.value
 
 
 def build_pruned_program(

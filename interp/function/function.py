@@ -9,7 +9,7 @@ from dataclasses import replace
 from functools import partial
 from threading import RLock
 from types import MethodType
-from typing import Any, overload
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
@@ -46,10 +46,9 @@ from ...core.world import World, resolve_world
 from ..engines.limits import Limits
 from ..engines.protocol import Job, RunOptions, Until
 from ..engines.registry import run
-from ..history.history import History
 from ..lru_cache import LRUCache
 from ..machine.schedule import Script
-from ..outcome.outcome import Outcome
+from ..outcome.outcome import Outcome, value_or_raise
 from ..records.event_sink import KeepOption
 from .argument_changes import (
     ArgumentValues,
@@ -59,8 +58,11 @@ from .argument_changes import (
     refuse_change,
     refuse_shared_change,
 )
-from .fetch_feed import PartialProgram, PrunedProgram, value_or_raise
 from .trace_cache import DEFAULT_CAPACITY, CallReplay, TraceCache, TracedProgram, call_world, snapshot_leaf
+
+if TYPE_CHECKING:
+    from ..history.history import History
+    from .fetch_feed import PartialProgram, PrunedProgram
 
 LIMIT_OPTIONS = {
     "max_firings": "firings", "max_tokens": "tokens", "max_depth": "depth", "max_bytes": "bytes", "timeout": "seconds",
@@ -300,6 +302,8 @@ class Function(SvgReprMixin):
 
     def history_of_arguments(self, arguments: Sequence[Any], options: RunOptions) -> History:
         """`history`, with one argument for each declared parameter, as `FunctionSpec.bind` returns them."""
+        from ..history.history import History  # here: import tagloom needs no histories
+
         traced_program, leaves = self._resolve_call("history", arguments)
         return History(
             traced_program.graph,
@@ -374,6 +378,8 @@ class Function(SvgReprMixin):
 
         Raises Usage if `fetch` is not a nest of names, or `feed` not a dict.
         """
+        from .fetch_feed import PartialProgram  # here: import tagloom needs no parts of programs
+
         return PartialProgram(self.name, self._resolve_partial_call, fetch, feed, self._get_or_prune)
 
     def _get_or_prune(self, key: object, prune: Callable[[], PrunedProgram]) -> PrunedProgram:

@@ -183,6 +183,15 @@ class Outcome(SvgReprMixin, PlayerMixin):
         return time_on(self.graph, self._all_events, processors)
 
 
+def value_or_raise(outcome: Outcome) -> Any:
+    """The value of an outcome; raises its error if the run did not return, and KeyboardInterrupt if Ctrl-C ended it."""
+    if isinstance(outcome.error, Exhausted) and outcome.error.limit == "interrupt":
+        raise KeyboardInterrupt from outcome.error
+    if outcome.error is not None:
+        raise outcome.error
+    return outcome.value
+
+
 def value_outcome(
     graph: Graph,
     structure: TreeDef,

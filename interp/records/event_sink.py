@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from ...core.errors import Usage
 from ...core.files import bounded_lines, path_errors
@@ -20,9 +20,9 @@ from ...core.graph.graph import Graph
 from ...core.value import Value
 from ..machine.event import Event
 from ..outcome.outcome import Outcome
-from .column_log import column_log_lines, create_column_log
-from .documents import final_record
-from .event_log import LogWriter, create_json_log, header_line, unwritable_log
+
+if TYPE_CHECKING:
+    from .event_log import LogWriter
 
 KeepOption: TypeAlias = str | os.PathLike[str] | int | None
 JSON_SUFFIX, COLUMN_SUFFIX = ".jsonl", ".npz"
@@ -59,6 +59,8 @@ class EventSink:
     def finish(self, outcome: Outcome) -> Outcome:
         """Write the last line of a log; returns the outcome."""
         if self.log is not None:
+            from .documents import final_record
+
             self.log.write_outcome(final_record(outcome))
         return outcome
 
@@ -107,6 +109,9 @@ def create_log(
     exception. So a killed process leaves an earlier log of that name intact, and its own part under the other name. A
     log that could not be written is removed. Pipes and devices are written directly.
     """
+    from .column_log import create_column_log  # here: most runs write no log
+    from .event_log import create_json_log, header_line
+
     create = create_column_log if path.suffix == COLUMN_SUFFIX else create_json_log
     with path_errors(path, "this log cannot be written"):
         partial = partial_path(path)
@@ -152,12 +157,16 @@ def log_lines(path: Path) -> Iterator[bytes]:
             file.seek(0)
             yield from bounded_lines(file, path, "log")
             return
+    from .column_log import column_log_lines
+
     yield from column_log_lines(path)
 
 
 def convert_log(source: Path, target: Path) -> None:
     """Write a log of either kind as JSON lines; raises Usage and Malformed as `log_lines` does, and Usage where the
     target cannot be written."""
+    from .event_log import unwritable_log
+
     lines = log_lines(source)
     first = next(lines, b"")
     try:

@@ -2,3 +2,5 @@
 
 All but the metrics use public ops only, so that they work eagerly and while tracing, on every engine.
 """
+
+from . import optimizers as optimizers

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from ...core.errors import Usage
 from ...core.world import World
-from ...interp.history.history import History
+
+if TYPE_CHECKING:
+    from ...interp.history.history import History
 
 
 def debug_run(begin: Callable[[World], History], at: int = 0) -> None:

@@ -15,7 +15,7 @@ from onnx import helper
 from onnx.backend.base import Backend, BackendRep
 from onnx.backend.test.runner import BackendIsNotSupposedToImplementIt
 
-from ...function.fetch_feed import value_or_raise
+from ...outcome.outcome import value_or_raise
 from ..refusals import Unsupported
 from .interpreter import declared_type
 from .model import ImportedModel

@@ -16,7 +16,7 @@ from ...engines.distributed.messages import TagNames, WorkerFailure, read_data, 
 from ...engines.protocol import Job, RunOptions
 from ...engines.reference import default_structure
 from ...engines.registry import run
-from ...function.fetch_feed import value_or_raise
+from ...outcome.outcome import value_or_raise
 from ...records.documents import TagTable
 
 _ERRORS = {kind.__name__: kind for kind in (Trap, Exhausted, Deadlock, Usage, Invalid)}
