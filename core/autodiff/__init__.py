@@ -1,6 +1,7 @@
 """Differentiation: pullbacks of plain functions become those of split functions (docs/gradients.md).
 
-D1  Whatever is differentiated has a rule: each op on the way from an argument to a result, or a custom gradient.
+D1  Each op on the way from an argument to a result has a gradient rule, or belongs to a function with a custom
+    gradient.
 D2  Orders are finite: a function that takes the gradient of another is not called by that other, and a function is
     differentiated at most six times.
 D3  Gradients are of one float scalar, with respect to floats; an adjoint has the nesting and the types of the result.
