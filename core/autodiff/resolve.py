@@ -188,7 +188,7 @@ def _check_recomputation(program: Program, callee: str, node: Node) -> None:
             f"a pullback recomputes {callee}, which {verb} ({effect.name})",
             rule="D5",
             where=node.location or node.name,
-            hint="pull back once, next to the call; tl.value_and_grad does both",
+            hint="use the pullback once, in the region of the call, as tl.value_and_grad does",
         )
 
 

@@ -214,7 +214,7 @@ class _GraphChecker:
                 self.graph.nodes[miscounted_returns[0]].origin,
                 required=self.node_names(returns),
                 got=self.node_names(self.graph.results),
-                hint="name each once, after `return` or `results`",
+                hint="name each result once, after `return` or `results`",
             )
 
     def node_names(self, numbers: Sequence[int]) -> list[str]:

@@ -192,7 +192,7 @@ class _Origins:
             f"{self.name} moves or replaces lists in its arguments, and the place of a list is known only at run time",
             rule="F4",
             where=self.location,
-            hint="the caller's lists would not be those that Python leaves: copy them, "
+            hint="in Python the caller's lists would end up different: copy them, "
             "rows = [list(row) for row in rows], and return the copy",
         )
 

@@ -676,7 +676,7 @@ def function(
                 raise Invalid(
                     f"{python.name} is already a tagloom function, whose options do not change",
                     where=user_location(),
-                    hint="give the options where it becomes one",
+                    hint="pass the options to the first tl.function",
                 )
             return python
         if isinstance(python, classmethod):

@@ -235,7 +235,9 @@ class FunctionSpec:
                     where=user_location(),
                     required=required,
                     got=got,
-                    hint="an array is a list" if declared.treedef == LEAF and structure.container is tuple else None,
+                    hint="pass a list for an array, not a tuple"
+                    if declared.treedef == LEAF and structure.container is tuple
+                    else None,
                 )
         return flattened
 

@@ -96,7 +96,7 @@ def read_archive(content: bytes, where: str | None) -> ExportedArchive:
     names = [name for name in contents if name.startswith("models/") and name.endswith(".json")]
     if OLD_MODEL in contents or (len(names) == 1 and weights_entry(names[0]) not in contents):
         raise Usage("this file is of an earlier version of PyTorch", where=where, required="a file of PyTorch 2.13",
-                    hint="load it there, and save it with torch.export.save of a later one")  # fmt: skip
+                    hint="load it with that version, and save it with torch.export.save of a later one")  # fmt: skip
     if len(names) != 1:
         raise Usage("this file is not one exported program", where=where, required="one models/NAME.json",
                     got=", ".join(names[:10]) or "none", hint="torch.export.save writes one program")  # fmt: skip

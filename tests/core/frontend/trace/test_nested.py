@@ -348,7 +348,7 @@ def test_a_tuple_is_no_array() -> None:
     def doubled(a: tl.Array[tl.int64, 2]):  # type: ignore[no-untyped-def]
         return a + a
 
-    with pytest.raises(tl.Usage, match="hint: an array is a list"):
+    with pytest.raises(tl.Usage, match="hint: pass a list for an array, not a tuple"):
         doubled((1, 2))
 
 
