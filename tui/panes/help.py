@@ -25,7 +25,7 @@ PANE_HELP: Mapping[str, str] = {
 travel.
 
 ● in flight         ○ waits for partners   ▷ can fire next
-□ deferred at a cell ‖ throttled           ▶ has just fired
+□ deferred read     ‖ throttled            ▶ has just fired
 ✗ trapped           + more
 
 The arrow keys, dragging and the wheel pan it. < and > zoom; . turns following the run on or off. A click on a node
