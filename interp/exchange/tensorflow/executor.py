@@ -150,8 +150,8 @@ class _ExecutorGraphBuilder:
     # Nodes
 
     def add_node(self, node: ForeignNode) -> None:
-        place = self.interpreter.listing.places[self.graph.name, node.name]
-        self.location = self.interpreter.listing.call_at(place, [node.name], user_location)
+        position = self.interpreter.listing.positions[self.graph.name, node.name]
+        self.location = self.interpreter.listing.call_at(position, [node.name], user_location)
         name, self.frame_paths[node.name] = node_name(node.name), self.find_frame_path(node)
         match node.op:
             case "Merge":
