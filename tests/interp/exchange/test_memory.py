@@ -31,7 +31,7 @@ check = getattr(module, "check_damaged_bytes", None) or module.check_damaged
 def peaks():
     return [1024 * resource.getrusage(who).ru_maxrss for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
 
-check(20, 0)
+check(60, 1)
 before = peaks()
 check(int(sys.argv[3]), int(sys.argv[4]))
 print(json.dumps([before, peaks()]))

@@ -152,11 +152,16 @@ def gather_items(items: Any, indices: Any, shape: Any, *, element_dtype: Element
     return tl.take(known_array(items), as_index(indices), axis=0)
 
 
-@operation("TensorListSetItem", takes_values=True, ignored=("resize_if_index_out_of_bounds",))
-def set_item(items: Any, index: Any, element: Any) -> Any:
+@operation("TensorListSetItem", takes_values=True)
+def set_item(items: Any, index: Any, element: Any, *, resize_if_index_out_of_bounds: bool = False) -> Any:
+    """A list that is resized has zeros between its old end and the new element."""
     require(isinstance(items, TensorList), "this is not a list of arrays")
-    position = tl.reshape(as_index(index), (1,))
-    return items.with_array(tl.scatter(items.array_for(element), tl.expand_dims(element, axis=0), position))
+    position, array = tl.reshape(as_index(index), ()), items.array_for(element)
+    if resize_if_index_out_of_bounds:
+        length = tl.asarray(tl.shape(array)[0], dtype=tl.int64)
+        missing = tl.maximum(tl.subtract(tl.add(tl.astype(position, tl.int64), 1), length), 0)
+        array = tl.concat([array, tl.full((missing, *tl.shape(element)), np.zeros((), items.dtype.numpy))])
+    return items.with_array(tl.scatter(array, tl.expand_dims(element, axis=0), tl.reshape(position, (1,))))
 
 
 @operation("TensorListLength", takes_values=True)

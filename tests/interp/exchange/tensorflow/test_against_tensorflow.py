@@ -223,7 +223,15 @@ def collected(tf: Any, n: Any) -> Any:
     return array.stack(), array.size()
 
 
+def grown(tf: Any, n: Any) -> Any:
+    """The list has a gap at its beginning, of zeros."""
+    array = tf.TensorArray(tf.int32, size=1, dynamic_size=True, element_shape=[2])
+    _, array = tf.while_loop(lambda i, a: i < n, lambda i, a: (i + 1, a.write(i, [i, i * i])), (2, array))
+    return array.stack(), array.size()
+
+
 case("loops in loops", loop_of_loops, np.int32(5))
+case("lists of arrays that grow", grown, np.int32(5))
 case("lists of arrays", collected, np.int32(4))
 case(
     "switch_case",
