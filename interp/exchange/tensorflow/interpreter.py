@@ -204,7 +204,7 @@ class GraphInterpreter:
                 return arrays if len(arrays) > 1 else arrays[0]
 
             self.functions[key] = self.make_function(
-                identifier(name, "function"), graph, evaluate, [(each, None) for each in names]
+                identifier(user_function_name(name), "function"), graph, evaluate, [(each, None) for each in names]
             )
         arrays = [operand for position, operand in enumerate(operands) if position not in handles]
         returned = self.functions[key](*arrays)
@@ -684,6 +684,16 @@ def chosen_output(value: Any, count: int) -> int:
     """The output of a Switch that a constant chooses; a number that is out of range chooses the last."""
     number = int(np.asarray(value).reshape(()))
     return number if 0 <= number < count else count - 1
+
+
+def user_function_name(name: str) -> str:
+    """The name of a function without what TensorFlow adds to that of the user's function.
+
+    >>> user_function_name("__inference_search_442"), user_function_name("double")
+    ('search', 'double')
+    """
+    plain_name = name.removeprefix("__inference_").removeprefix("__forward_")
+    return plain_name if plain_name == name else plain_name.rstrip("0123456789").rstrip("_")
 
 
 def short_name(name: str) -> str:

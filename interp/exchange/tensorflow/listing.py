@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 
 from ....core.errors import TagloomError
@@ -14,6 +15,8 @@ STRUCTURED = frozenset(
     {"Case", "Exit", "If", "LoopCond", "Merge", "StatelessCase", "StatelessIf", "StatelessWhile", "While"}
 )
 """The ops on whose lines whole loops and conditionals are evaluated, with all their nodes."""
+UNNAMED_SCOPE = re.compile(r"_*\d+|(while|cond)(_\d+)?")
+"""A part of a node's name that TensorFlow gives to copies of a function, and to what is in a loop or a conditional."""
 SHOWN_ATTRIBUTES = ("frame_name", "cond", "body", "then_branch", "else_branch", "f", "dtype", "Tout", "DstT")
 """The attributes that a line shows."""
 
@@ -103,9 +106,10 @@ def describe_endpoint(endpoint: Endpoint) -> str:
 
 
 def node_scopes(node: ForeignNode) -> list[str]:
-    """The scopes of a node: the parts of its name, without those that only number the copies of a function. A loop or a
-    conditional has none, since the names of the nodes in it begin with its own."""
+    """The scopes of a node: the parts of its name, without those that only number the copies of a function, or say that
+    it is in a loop or a conditional. A loop or a conditional has none, since the names of the nodes in it begin with
+    its own."""
     if node.op in STRUCTURED:
         return [f"<{node.op}>"]
-    parts = [abbreviate_name(part) for part in node.name.split("/") if part and not part.lstrip("_").isdigit()]
+    parts = [abbreviate_name(part) for part in node.name.split("/") if part and not UNNAMED_SCOPE.fullmatch(part)]
     return parts or [abbreviate_name(node.name)]

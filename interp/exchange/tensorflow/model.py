@@ -21,7 +21,7 @@ from . import MODEL_FILES, rows  # noqa: F401 - registers the ops
 from .checkpoint import read_checkpoint
 from .executor import executor_graph as build_executor_graph
 from .graph import ForeignGraph, GraphLibrary, read_graph, read_library
-from .interpreter import GraphInterpreter, short_name
+from .interpreter import GraphInterpreter, short_name, user_function_name
 from .messages import Message
 from .saved_model import choose_meta_graph, choose_signature, variable_keys
 from .text_format import parse_text
@@ -125,7 +125,7 @@ def import_concrete_function(function: Any) -> Function:
     inputs = [tensor.name for tensor in function.inputs]
     outputs = [tensor.name for tensor in function.outputs]
     full_name = function.name.decode() if isinstance(function.name, bytes) else function.name
-    name = identifier(full_name.removeprefix("__inference_").rstrip("0123456789_"), "graph")
+    name = identifier(user_function_name(full_name), "graph")
     graph = read_graph(message, name, inputs, outputs)
     variables = {id(variable.handle): variable for variable in function.graph.variables}
     captures: dict[str, Any] = {}

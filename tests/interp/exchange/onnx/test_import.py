@@ -22,6 +22,7 @@ onnx = pytest.importorskip("onnx")
 
 from onnx import helper  # noqa: E402
 from support.programs import onnx_models as models  # noqa: E402
+from support.programs.detector import MOST_BOXES, SIZE, detector  # noqa: E402
 from support.programs.onnx_models import BOOL, FLOAT, INT64, model, value  # noqa: E402
 
 SAMPLE = ("loop", "scan", "if_", "sequence_map", "gather", "slice", "softmax", "reshape")
@@ -626,5 +627,18 @@ def test_the_model_of_the_docs() -> None:
 
     docs = Path(__file__).resolve().parents[4] / "docs"
     assert (docs / "models" / "greedy_decoding.onnx").read_bytes() == models.greedy_decoder().SerializeToString()
+    assert (docs / "models" / "detector.onnx").read_bytes() == detector().SerializeToString()
     tokens = reference_results(models.greedy_decoder(), start=np.array([0]), limit=np.int64(10))[0].tolist()
     assert f"greedy_decoding.onnx [0] 10\n{tokens}\n" in (docs / "foreign.md").read_text()
+
+
+def test_a_detector() -> None:
+    """The boxes that remain, and their scores, are those of ONNX's own evaluator, which does not stack what a Loop
+    collects but joins it; the loop ends before its limit."""
+    image = np.random.RandomState(5).rand(1, 1, SIZE, SIZE).astype(np.float32)
+    expected = reference_results(detector(), image=image)
+    outcome = tl.from_onnx(detector()).run(image, engine="reference")
+    for required, got in zip(expected, outcome.value, strict=True):
+        assert got.shape[1] == 1
+        np.testing.assert_allclose(got[:, 0], required.reshape(got[:, 0].shape), rtol=1e-4, atol=1e-5)
+    assert 1 < len(expected[0]) < MOST_BOXES

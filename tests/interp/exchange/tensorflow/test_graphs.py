@@ -16,6 +16,7 @@ import pytest
 import tagloom as tl
 from attack.command_line import run_words
 from support.programs.tensorflow_graphs import FRAMES, FUNCTIONS, SAVED_MODEL
+from tagloom.core.value import format_value
 from tagloom.interp.exchange.tensorflow import interpreter
 from tagloom.interp.exchange.tensorflow.control import BranchGroup, ControlAnalysis
 from tagloom.interp.exchange.tensorflow.messages import SCALARS, Message
@@ -135,6 +136,17 @@ def test_a_saved_model() -> None:
     assert function.run(np.array([1, 2], np.float32)).value.tolist() == [6.0, 9.0]
     with pytest.raises(tl.Usage, match="does not have this signature"):
         tl.from_tensorflow(SAVED_MODEL, signature="other")
+
+
+def test_the_beam_search_of_the_docs() -> None:
+    """The SavedModel of the page returns what the page says, which is what TensorFlow computes."""
+    docs = Path(__file__).parents[4] / "docs"
+    value = tl.from_tensorflow(docs / "models" / "beam_search").run(np.int32(0), np.int32(8)).value
+    page = (docs / "foreign.md").read_text(encoding="utf-8").partition("beam_search 0 8\n")[2].splitlines()
+    assert page[0] == f"parents: {format_value(value['parents'])}"
+    assert page[2] == f"words: {format_value(value['words'])}"
+    assert value["words"].tolist() == [[1, 2, 3], [2, 1, 3], [3, 3, 2]]
+    np.testing.assert_allclose(value["scores"], [-4.1998324, -4.3161917, -4.365652], rtol=1e-6)
 
 
 def test_text_and_bytes_say_the_same() -> None:
