@@ -387,23 +387,28 @@ def emit_take(emitter: FunctionEmitter, node: Node, inputs: Sequence[TypedExpres
 
 
 def emit_scatter(emitter: FunctionEmitter, node: Node, inputs: Sequence[TypedExpression]) -> str | None:
-    """Emit scatter of one row: a scalar index along the first axis."""
+    """Emit scatter of one row or element: scalar indices along the first axes."""
     x, values, *indices = inputs
-    is_of_row = len(indices) == 1 and indices[0].type.is_scalar and indices[0].type.dtype is dtypes.int64
-    if not is_of_row or values.type.dtype is not x.type.dtype:
+    are_scalars = all(index.type.is_scalar and index.type.dtype is dtypes.int64 for index in indices)
+    if not are_scalars or values.type.dtype is not x.type.dtype:
         return None
-    index, (count, *row_sizes) = indices[0].text, x.sizes
-    row = emitter.assign(f"{index} + ({count} if {index} < 0 else 0)")
-    emitter.emit_trap(node, inputs, f"uint64({row}) >= uint64({count})")
+    rows = []
+    for index, size in zip(indices, x.sizes, strict=False):
+        rows.append(emitter.assign(f"{index.text} + ({size} if {index.text} < 0 else 0)"))
+        emitter.emit_trap(node, inputs, f"uint64({rows[-1]}) >= uint64({size})")
+    row_sizes, strides = x.sizes[len(rows) :], contiguous_strides(x.sizes)
     if not emit_fit_check(emitter, node, inputs, values.sizes, row_sizes):
         return None
     array = emit_writable(emitter, x)
     if row_sizes:
-        operand, strides = _as_array(emitter, values), contiguous_strides(x.sizes)
+        operand, offset = (
+            _as_array(emitter, values),
+            " + ".join(f"{row} * {stride}" for row, stride in zip(rows, strides, strict=False)),
+        )
         source = StridedView(row_sizes, broadcast_strides(operand, len(row_sizes)))
-        emit_strided_copy(emitter, array, operand, source, StridedView(row_sizes, strides[1:], f"{row} * {strides[0]}"))
+        emit_strided_copy(emitter, array, operand, source, StridedView(row_sizes, strides[len(rows) :], offset))
     else:
-        emitter.emit(f"{array}[uint64({row})] = {values.text}")
+        emitter.emit(f"{array}[{', '.join(f'uint64({row})' for row in rows)}] = {values.text}")
     return array
 
 

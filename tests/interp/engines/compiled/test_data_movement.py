@@ -20,6 +20,13 @@ from tagloom.interp.engines.compiled.run import run_compiled
 from tagloom.interp.engines.reference import run_graph
 
 KEPT = [{"axis": axis, "keepdims": keep} for axis in ((1,), (0, 2), (0, 1, 2)) for keep in (False, True)]
+SEVERAL_INDICES = (
+    ((4, 3), (), -1, 1),
+    ((4, 3, 2), (), 0, -1),
+    ((4, 3, 2), (2,), 3, 0),
+    ((4, 3, 2), (), -4, 2, 1),
+)
+"""The shapes of an array and of values, and the indices at which `scatter` puts them."""
 MORE = [
     *(GradientCase("take", ((3, 4), at), {"axis": axis}) for at in (-1, [[0, 2], [-3, 1]]) for axis in (0, 1)),
     *(GradientCase(op, ((2, 3, 2),), each) for op in ("max", "min", "sum") for each in KEPT),
@@ -31,6 +38,7 @@ MORE = [
     GradientCase("permute_dims", ([list(range(at, at + 19)) for at in range(20)],), {"axes": (1, 0)}),
     *(GradientCase("size", ((2, 3),), {"axis": axis}) for axis in (None, 0, -1)),
     *(GradientCase("scatter", ((4, *row), values, -1)) for row in ((), (3,), (2, 3)) for values in ((), row)),
+    *(GradientCase("scatter", (shape, values, *at)) for shape, values, *at in SEVERAL_INDICES),
 ]
 RULES = {op: [case for case in (*CASES, *MORE) if case.op == op] for op in data_movement.MOVE_EMITTERS}
 LEFT = {
@@ -141,6 +149,10 @@ TRAPS: dict[str, tuple[str, list[Any]]] = {
         [np.arange(3.0), np.array([0, 3])],
     ),
     "scatter": ("x: float64[?], i: int64) -> float64[?] {\n y = scatter x, 1.0, i", [np.arange(3.0), 3]),
+    "scatter of an element": (
+        "x: float64[?, 2], i: int64) -> float64[?, 2] {\n y = scatter x, 1.0, 0, i",
+        [np.ones((3, 2)), -3],
+    ),
     "scatter_add": (
         "x: float64[3], i: int64[1]) -> float64[3] {\n y = scatter_add x, [1.0], i",
         [np.arange(3.0), np.array([-4])],
