@@ -116,7 +116,7 @@ def sum_like(x: Any, y: Any, /) -> Any:
 
 def getitem(x: Any, key: Any) -> Any:
     """`x[key]`: one node for the static part of the key, and a node for each index that is computed at run time."""
-    entries = list(key) if isinstance(key, tuple) else [key]
+    entries = list(map(stack_indices, key if isinstance(key, tuple) else [key]))
     for entry in entries:
         if isinstance(entry, list):
             check_list(entry)
@@ -130,6 +130,13 @@ def getitem(x: Any, key: Any) -> Any:
     if is_single or all(rank_of(entry.value) == 0 for entry in dynamic):
         return index_axis_by_axis(x, entries, bounds)
     return index_by_gather(x, entries, bounds)
+
+
+def stack_indices(entry: Any) -> Any:
+    """A list of indices of which some are symbolic as an array; anything else unchanged."""
+    if type(entry) is list and any(isinstance(part, Symbol) for part in entry):
+        return apply("concat", *(apply("reshape", part, shape=(1,)) for part in entry), axis=0)
+    return entry
 
 
 class DynamicIndex:

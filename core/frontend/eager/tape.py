@@ -11,7 +11,7 @@ from ...autodiff.rows import Rows, add_rows, empty_rows, row_use_error, to_dense
 from ...errors import Invalid, Usage, plural
 from ...types import Type
 from ...value import literal
-from ..trace.captures import Resource, read_variable
+from ..trace.captures import DeferredValue, Resource, read_variable
 from ..trace.program_builder import NoTypeYet, current_region, to_operand, weak_value_of
 from ..trace.pytree import flatten, flatten_like, leaf_paths, unflatten
 from ..trace.source_location import user_location
@@ -294,7 +294,7 @@ class Tape:
     def _identity_key(value: Any) -> Any:
         """The identity of a value; for a symbol, its function and name, which do not change when the function is traced
         again."""
-        if type(value) is not Symbol:
+        if not isinstance(value, Symbol) or isinstance(value, DeferredValue):
             return id(value)
         symbolic = value._tagloom_value
         return id(symbolic.region.specialization), symbolic.name

@@ -58,7 +58,7 @@ from .state import (
     staging_depth,
 )
 from .texts import field, text_parts
-from .trees import is_one_of_several, is_symbolic
+from .trees import is_one_of_several, is_symbolic, note_shared_result
 from .tries import catching_try
 from .user_code import is_convertible
 from .writes import announce_attribute, announce_items, announce_items_in_place
@@ -91,7 +91,8 @@ def call_function(function: FunctionType, arguments: tuple[Any, ...], keywords: 
         return register_created(perform(converted, *arguments, **keywords))
     outer = running_call(region, code)
     if outer is not None and outer.depth < staging_depth():
-        return call_recursively(region, function, converted, outer, arguments, keywords)
+        result = call_recursively(region, function, converted, outer, arguments, keywords)
+        return note_shared_result(result, (*arguments, *keywords.values()))
     with_callees = False
     if outer is None and may_be_function(region, code):
         mark = region.mark()

@@ -19,15 +19,16 @@ from ..eager.gradients import trace_pullback
 from ..eager.recording import recording_tapes
 from ..trace.annotation import DerivedFunction, FunctionSpec
 from ..trace.captures import VariableBase
-from ..trace.program_builder import NoTypeYet, RegionBuilder, current_region
+from ..trace.mutable_arrays import has_other_names
+from ..trace.program_builder import NoTypeYet, RegionBuilder, RetraceRequest, current_region
 from ..trace.pytree import LEAF, StaticLeaf, expose_static_leaves, leaf_names, read_variables, unflatten
 from ..trace.source_location import is_marked_inline
 from ..trace.stacked_items import DICT_CLASSES, TracedSet
 from ..trace.symbol import Symbol
 from .nested_lists import has_shared_lists
 from .recursion import PythonCall, Recursion
-from .state import Journal, NotIsolated, RetraceRequest, open_journal, register_containers, staging_depth
-from .trees import Tree, is_one_of_several, is_symbolic, split
+from .state import Journal, NotIsolated, open_journal, register_containers, staging_depth
+from .trees import Tree, is_array, is_one_of_several, is_symbolic, split
 
 MAX_NESTED_CALLS = 32
 """The most calls inside one another that are functions of the program; deeper ones run in their callers."""
@@ -137,7 +138,8 @@ class _TracedFunctionCall:
             except Exception:  # it is raised again in the caller
                 journal.undo()
                 raise NotIsolated(is_lasting=False) from None
-        if journal.originals or journal.lasting_effect is not None or not is_whole:
+        may_share = any(map(has_other_names, self.operands)) and any(map(is_array, self.result.leaves))
+        if journal.originals or journal.lasting_effect is not None or not is_whole or may_share:
             journal.undo()
             raise NotIsolated(is_lasting=True)
         if not (region.nodes or region.store):

@@ -18,6 +18,7 @@ import numpy as np
 
 from ... import dtypes
 from ...errors import Invalid, describe_class
+from ...types import HandleType
 from ..trace.captures import read_variable
 from ..trace.choice import Choice
 from ..trace.numbers import DTYPES, higher_kind, number_kind, to_kind
@@ -25,7 +26,8 @@ from ..trace.program_builder import to_operand
 from ..trace.python_operations import perform
 from ..trace.source_location import user_location
 from ..trace.stacked_items import has_stacked_items
-from ..trace.symbol import array_namespace
+from ..trace.symbol import Symbol, array_namespace
+from .array_writes import change_known_array, set_elements
 from .choices import unify_options
 from .nested_lists import (
     ItemOrigin,
@@ -282,6 +284,11 @@ def set_item(value: Any, container: Any, key: Any) -> None:
     among those of a dict is a trap: a NotImplementedError. Raises Invalid (F4) for a long list and an empty dict."""
     if is_taken_from(value, container, key):  # as `x[i] += [y]` assigns it
         return
+    if isinstance(container, Symbol) and not isinstance(container.dtype, HandleType):
+        set_elements(container, key, value)
+        return
+    if isinstance(container, np.ndarray):
+        change_known_array(container, key, value)
     origin = item_origin(container)
     if origin is not None and is_choice(origin) and not _have_one_count(origin.container):
         call_on_chosen(origin, lambda option: set_item(value, option, key))

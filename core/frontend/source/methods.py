@@ -16,7 +16,7 @@ from ..trace.captures import read_variable
 from ..trace.program_builder import current_region
 from ..trace.python_operations import perform
 from ..trace.source_location import user_location
-from ..trace.stacked_items import StackedItems, has_stacked_items
+from ..trace.stacked_items import has_stacked_items
 from ..trace.text import is_text
 from . import library
 from .characters import Characters, as_characters, as_text, is_symbolic_text, refuse_text, sort_characters
@@ -31,7 +31,7 @@ from .sequences import collect_items, is_counted, push_all
 from .state import register_created
 from .tables import call_dict_method, is_open_table
 from .texts import format_fields, join_strings
-from .trees import is_symbolic
+from .trees import has_symbols, is_symbolic
 from .writes import announce_items
 
 _PACKAGE = __name__.partition(".")[0]
@@ -134,14 +134,6 @@ def _sort_in_place(operators: Operators, items: list[Any], *, key: Any = None, r
     ordered = sort(operators, list(items), key=key, reverse=reverse)
     announce_items(items)
     items[:] = ordered
-
-
-def has_symbols(value: Any) -> bool:
-    """Whether a value, or one in a list or tuple, is known only at run time."""
-    value = read_variable(value)
-    if type(value) in (list, tuple):
-        return any(map(has_symbols, value))
-    return type(value) is StackedItems or is_symbolic(value)
 
 
 def _in_python(function: Any) -> Callable[..., Any]:

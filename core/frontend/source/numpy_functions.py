@@ -23,6 +23,7 @@ from ..trace.source_location import user_location
 from ..trace.stacked_items import has_stacked_items
 from ..trace.symbol import ARRAY_METHODS, METHOD_HINTS, Symbol, array_namespace, describe_call
 from . import library
+from .array_writes import note_result, set_elements
 from .convert import convert
 from .ranges import SymbolicRange
 
@@ -342,6 +343,15 @@ def _stack(arrays: Any, axis: Any = 0) -> Any:
     return array_namespace().stack(_parts(arrays), axis=axis)
 
 
+def _pad(array: Any, pad_width: Any, mode: Any = "constant", constant_values: Any = 0) -> Any:
+    if mode != "constant" or number_kind(constant_values) is None:
+        raise _NoCounterpart
+    operand = _to_operand(array)
+    widths = np.broadcast_to(np.asarray(pad_width, dtype=int), (_rank(operand), 2)).tolist()
+    value = _cast(constant_values, _result_dtype([operand]))
+    return array_namespace().pad(operand, list(map(tuple, widths)), value=value)
+
+
 def _append_items(arr: Any, values: Any, axis: Any = None) -> Any:
     return _concatenate([_ravel(arr), _ravel(values)] if axis is None else [arr, values], axis=axis or 0)
 
@@ -546,6 +556,7 @@ FUNCTIONS: dict[Any, Callable[..., Any]] = {
     np.isclose: _are_close,
     np.allclose: _are_all_close,
     np.append: _append_items,
+    np.pad: _pad,
     np.hstack: _join_columns,
     np.vstack: _join_rows,
     np.repeat: _repeat,
@@ -554,6 +565,7 @@ FUNCTIONS: dict[Any, Callable[..., Any]] = {
     np.concatenate: _concatenate,
     np.stack: _stack,
     **dict.fromkeys((np.array, np.asarray), _array_of),
+    np.copy: lambda a: _to_operand(a),
     np.zeros: _zeros,
     np.ones: _ones,
     np.eye: _eye,
@@ -634,10 +646,12 @@ _METHODS: dict[str, Callable[..., Any]] = {
     )},
     "astype": _as_dtype,
     "clip": lambda a, min=None, max=None: _clip(a, min, max),
-    "copy": lambda a: a,  # an array does not change
+    "copy": lambda a: a,
+    "fill": lambda a, value: set_elements(a, ..., value),
     "flatten": _ravel,
     "item": lambda a: array_namespace().reshape(_to_python(a), ()),
     "reshape": _reshape_to,
+    "sort": lambda a, axis=-1: set_elements(a, ..., _sort(a, axis)),
     "tolist": _to_lists,
     "transpose": _permute,
 }  # fmt: skip
@@ -652,16 +666,16 @@ def find_method(array: Symbol, name: str) -> Callable[..., Any] | None:
 def _call_method(array: Symbol, name: str, /, *arguments: Any, **keywords: Any) -> Any:
     """Call a method of an array. Raises Invalid (F1) where tagloom does not compute what NumPy does."""
     result = _apply(_METHODS[name], f"x.{name}", (array, *arguments), keywords)
-    if result is NotImplemented:
-        raise Invalid(
-            f"x.{name} needs concrete values, and x is symbolic while tagloom traces the function",
-            rule="F1",
-            where=user_location(),
-            got=repr(array),
-            hint=METHOD_HINTS.get(name) or describe_call(name),
-            python=TypeError,
-        )
-    return result
+    if result is not NotImplemented:
+        return note_result(name, result, [array])
+    raise Invalid(
+        f"x.{name} needs concrete values, and x is symbolic while tagloom traces the function",
+        rule="F1",
+        where=user_location(),
+        got=repr(array),
+        hint=METHOD_HINTS.get(name) or describe_call(name),
+        python=TypeError,
+    )
 
 
 ARRAY_METHODS.cell_contents = find_method

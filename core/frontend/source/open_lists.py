@@ -25,7 +25,7 @@ from ...types import Type
 from ..trace.captures import read_variable
 from ..trace.choice import Choice
 from ..trace.numbers import DTYPES, higher_kind, number_kind, to_kind
-from ..trace.program_builder import to_operand, unwrap_weak
+from ..trace.program_builder import current_aliases, to_operand, unwrap_weak
 from ..trace.python_operations import fail_as_python, perform
 from ..trace.pytree import LEAF, TreeDef, count_item_axes, trim_lists, unflatten
 from ..trace.source_location import user_location
@@ -547,7 +547,8 @@ def take_item(stacked: StackedItems, index: Any) -> Any:
 def rebuild_item(structure: TreeDef, leaves: Sequence[Any]) -> Any:
     """An item of a list, with these leaves, in which each list has as many items as its length says."""
     structure, leaves = trim_lists(structure, leaves)
-    return note_copied_records(Tree([], structure).rebuild(list(leaves)))
+    copied = range(len(leaves)) if current_aliases().copied_arrays else ()  # the item may be one of these arrays
+    return note_copied_records(Tree([], structure, frozenset(copied)).rebuild(list(leaves)))
 
 
 def take_slice(stacked: StackedItems, index: slice) -> StackedItems:

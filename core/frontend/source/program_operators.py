@@ -20,6 +20,7 @@ from ..eager.apply import apply
 from ..sizes import static_integer
 from ..trace.captures import read_variable
 from ..trace.choice import Choice
+from ..trace.mutable_arrays import has_other_names
 from ..trace.numbers import number_kind
 from ..trace.program_builder import check_current, current_region, to_operand, unwrap_weak
 from ..trace.python_operations import perform
@@ -27,6 +28,7 @@ from ..trace.source_location import user_location
 from ..trace.stacked_items import StackedItems, TracedSet, has_stacked_entries, has_stacked_items
 from ..trace.symbol import Symbol, array_namespace, python_class
 from . import (
+    array_writes,
     calls,
     handlers,
     items,
@@ -126,7 +128,7 @@ class ProgramOperators(Operators):
 
     def _call_counterpart(self, function: Any, counterpart: Any, *arguments: Any, **keywords: Any) -> Any:
         """Call a function of a library by its counterpart in Python, which is converted, if a value is symbolic."""
-        is_known = not any(map(methods.has_symbols, arguments))
+        is_known = not any(map(trees.has_symbols, arguments))
         if current_region() is None or is_known or keywords.keys() - {"lo", "hi"}:
             return calls.call_opaque(function, arguments, keywords)
         return self._library_call(counterpart, *arguments, **keywords)
@@ -301,7 +303,7 @@ class ProgramOperators(Operators):
         return perform(function, number) if codes is None else Characters(codes)
 
     def _format(self, value: Any, specification: Any = "") -> Any:
-        is_known = not methods.has_symbols(value) and not is_symbolic_text(value)
+        is_known = not trees.has_symbols(value) and not is_symbolic_text(value)
         return perform(format, value, specification) if is_known else self.field(value, "", specification)
 
     def _hasattr(self, value: Any, name: Any) -> Any:
@@ -370,6 +372,10 @@ class ProgramOperators(Operators):
             return left
         if has_stacked_items(right):
             nested_lists.note_shared_lists(left, right)
+        if has_other_names(left):
+            return array_writes.augment_array(functools.partial(self.binary, symbol), left, right)
+        if isinstance(left, np.ndarray):
+            array_writes.change_known_array(left, right)
         return super().augment(symbol, left, right)
 
     def _change_list(self, symbol: str, changed: list[Any], operand: Any) -> bool:
@@ -399,7 +405,7 @@ class ProgramOperators(Operators):
             register_created(result)
         if type(result) is list and has_stacked_items(result):
             nested_lists.note_shared_lists(result, *(each for each in (left, right) if type(each) is list))
-        return result
+        return array_writes.note_known_result(array_writes.as_mutable(result), (left, right))
 
     def _repeat_items(self, left: Any, right: Any) -> Any:
         """`left * right` of a list and a number, of which the run knows one; NotImplemented for other operands."""
@@ -454,17 +460,19 @@ class ProgramOperators(Operators):
         if methods.package_of(function) == "numpy" and current_region() is not None:
             return self._call_numpy(function, arguments, keywords)
         result = super().call(function, *arguments, **keywords)
+        if type(result) is np.ndarray:  # of a method of an array
+            return array_writes.note_known_result(result, (getattr(function, "__self__", None), *arguments))
         return register_created(result) if function is iter and result is not arguments[0] else result
 
     def _call_numpy(self, function: Any, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
         """Call a function of NumPy. Raises Invalid (F1) where it needs the value of a symbolic argument."""
         operands = *arguments, *keywords.values()
-        has_symbols = any(isinstance(operand, SymbolicRange) or methods.has_symbols(operand) for operand in operands)
+        has_symbols = any(isinstance(operand, SymbolicRange) or trees.has_symbols(operand) for operand in operands)
         if not has_symbols or any(type(operand) is Choice for operand in operands):
-            return super().call(function, *arguments, **keywords)
+            return array_writes.note_known_result(super().call(function, *arguments, **keywords), operands)
         result = numpy_functions.apply_numpy(function, arguments, keywords)
         if result is not NotImplemented:
-            return result
+            return array_writes.note_result(function.__name__, result, operands)
         try:
             return super().call(function, *arguments, **keywords)
         except TypeError as error:

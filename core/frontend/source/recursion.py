@@ -26,6 +26,7 @@ from ..trace.numbers import DTYPES
 from ..trace.program_builder import (
     EMPTY_TYPE,
     RegionBuilder,
+    RetraceRequest,
     current_region,
     normalize_result,
     to_operand,
@@ -55,7 +56,6 @@ from .state import (
     ItemsPlace,
     Journal,
     Place,
-    RetraceRequest,
     is_unassigned,
     open_journal,
     record_write,
@@ -63,7 +63,7 @@ from .state import (
     staging_depth,
 )
 from .state_errors import changed_order
-from .trees import is_one_of_several, is_symbolic, note_copied, note_rebuilt, split, static_objects
+from .trees import is_one_of_several, is_symbolic, note_copied, note_rebuilt, split, static_objects, structure_of
 from .writes import refuse_rebuilt
 
 MAX_RETRACES = 40
@@ -236,7 +236,7 @@ class _RunningBody(NamedTuple):
         """Raises _StateChange where a call passes on a list whose length the body has changed."""
         for name, value in arguments.items():
             is_passed_on = function == self.function and value is self.arguments.get(name)
-            if is_passed_on and isinstance(value, CONTAINERS) and split(value).treedef != self.structures[name]:
+            if is_passed_on and isinstance(value, CONTAINERS) and structure_of(value) != self.structures[name]:
                 raise _ArgumentChange(ItemsPlace(value), function, name)
 
 
@@ -442,7 +442,7 @@ class Recursion:
             shared = {name: self.shared_arguments[function, name] for name in fixed}
             ordered = {name: arguments[name] if name in arguments else shared[name] for name in signature.parameters}
             call = inspect.BoundArguments(signature, ordered)
-            structures = {name: split(value).treedef for name, value in arguments.items()}
+            structures = {name: structure_of(value) for name, value in arguments.items()}
             with self.enter(_RunningBody(function, arguments, structures)), open_journal(0) as journal:
                 try:
                     for part in state:

@@ -38,6 +38,7 @@ from ..trace.control_flow import (
     trace_loop,
     unify_results,
 )
+from ..trace.mutable_arrays import has_other_names
 from ..trace.numbers import higher_kind, number_kind, to_kind, unify_numbers
 from ..trace.program_builder import (
     NoTypeYet,
@@ -423,7 +424,8 @@ class _Merger:
             raise different_structures(label, trees[0].treedef, trees[1].treedef, then.location, otherwise.location)
         if not trees[0].treedef.has_order_of(trees[1].treedef):
             raise different_orders(label, trees[0].treedef, trees[1].treedef, then.location, otherwise.location)
-        self.pieces[key] = Tree(self._pair_leaves(key, label, trees, (then, otherwise)), trees[0].treedef)
+        leaves = self._pair_leaves(key, label, trees, (then, otherwise))
+        self.pieces[key] = Tree(leaves, trees[0].treedef, trees[0].copied_arrays | trees[1].copied_arrays)
 
     def _fill(
         self, key: tuple[Any, ...], label: str, then_value: Any, else_value: Any, then: Arm, otherwise: Arm
@@ -493,7 +495,7 @@ class _Merger:
                     if position in columns:
                         leaf = lift(leaf, *map(leaf_kind, pair))
                     converted.append(leaf if kind is None else to_kind(leaf, kind))
-        return Tree(leaves[0], then_tree.treedef), Tree(leaves[1], else_tree.treedef)
+        return then_tree._replace(leaves=leaves[0]), else_tree._replace(leaves=leaves[1])
 
     def add_unreached(
         self,
@@ -529,7 +531,7 @@ class _Merger:
                     pair.append(operand if is_typed else unreached_operand(arm.failure, operand.type))  # type: ignore[union-attr]
             weak_value = None if unwrap_weak(leaf) is leaf else weak_number(unwrap_weak(leaf))
             leaves.append(self._select_pair((pair[0], pair[1]), weak_value, names[position]))
-        self.pieces[key] = Tree(leaves, tree.treedef)
+        self.pieces[key] = tree._replace(leaves=leaves)
 
     def emit(
         self, predicate: TracedOperand, branches: tuple[RegionBuilder, RegionBuilder]
@@ -672,6 +674,15 @@ class _NumberWidening(BaseException):
         self.key, self.position, self.kind = key, position, kind
 
 
+class _ArrayCopy(BaseException):
+    """Raised where a trip gives a loop variable an array that changes in place: the loop is traced again, and its loop
+    variable is a copy of such an array from the start."""
+
+    def __init__(self, key: tuple[Any, ...], positions: frozenset[int]) -> None:
+        super().__init__()
+        self.key, self.positions = key, positions
+
+
 class _LoopState:
     """The places that a loop changes, with their contents at its start. Tracing the loop finds further places, numbers
     of a higher kind, and other structures; then the loop is traced again."""
@@ -716,7 +727,7 @@ class _LoopState:
     def grow(self, growth: _StateGrowth) -> None:
         """Add places. Raises Invalid (F4) where there are too many."""
         for place, content in growth.starts:
-            if self.constants.pop(place.key, None) is not None:
+            if self.constants.pop(place.key, None) is not None and not has_other_names(content):
                 self.unassigned_keys.add(place.key)
             self.add(place, content)
         self.growths += 1
@@ -734,7 +745,13 @@ class _LoopState:
         leaves = list(carried.tree.leaves)
         leaf = leaves[widening.position]
         leaves[widening.position] = lift(leaf, leaf_kind(leaf), widening.kind)
-        self.carried_places[widening.key] = carried._replace(tree=Tree(leaves, carried.tree.treedef))
+        self.carried_places[widening.key] = carried._replace(tree=carried.tree._replace(leaves=leaves))
+
+    def note_copies(self, copy: _ArrayCopy) -> None:
+        """Let leaves of a loop variable be copies of arrays that change in place."""
+        carried = self.carried_places[copy.key]
+        copied = carried.tree.copied_arrays | copy.positions
+        self.carried_places[copy.key] = carried._replace(tree=carried.tree._replace(copied_arrays=copied))
 
     def change_structure(self, change: _StructureChange, function: Specialization) -> None:
         """Let a place start with another structure. Raises Invalid (F4) where loops of the function do so too often."""
@@ -770,7 +787,8 @@ def stage_loop(
     start = variables.read()
     state = _LoopState(user_location())
     for variable in variables.live.values():
-        if type(start[variable.label]) in (list, dict, TracedSet):  # one object, if no trip assigns another
+        is_object = type(start[variable.label]) in (list, dict, TracedSet) or has_other_names(start[variable.label])
+        if is_object:  # one object, if no trip assigns another
             state.constants[variable.key] = variable
         else:
             state.add(variable, variable.read())
@@ -796,6 +814,9 @@ def stage_loop(
         except _StructureChange as change:
             region.rewind(snapshot)
             state.change_structure(change, region.specialization)
+        except _ArrayCopy as copy:
+            region.rewind(snapshot)
+            state.note_copies(copy)
         except _StateGrowth as growth:
             region.rewind(snapshot)
             state.grow(growth)
@@ -1004,6 +1025,8 @@ class _StagedLoop:
             raise _StructureChange(carried.place, prototype(unified))
         if not tree.treedef.has_order_of(carried.tree.treedef):
             raise changed_order(carried.place.label, carried.tree.treedef, tree.treedef, self.location)
+        if tree.copied_arrays - carried.tree.copied_arrays:
+            raise _ArrayCopy(carried.place.key, tree.copied_arrays)
         return [self._convert_number(carried, position, leaf) for position, leaf in enumerate(tree.leaves)]
 
     def _convert_number(self, carried: CarriedPlace, position: int, leaf: Any) -> Any:
@@ -1068,6 +1091,8 @@ class _StagedLoop:
         if name not in self.variables.live or place.key in self.state.carried_places:
             return
         content, before = place.read(), self.start[name]
+        if has_other_names(before) and content is not before:
+            raise _StateGrowth([(place, before)])
         if is_unassigned(before):
             start = zeros_like(content.value if isinstance(content, MaybeUnassigned) else content)
             if not is_unassigned(start) and split(start).leaves:

@@ -18,8 +18,10 @@ from types import CellType
 from typing import Any, NoReturn, Protocol
 
 from ...errors import Invalid, describe_class
+from ..trace.program_builder import RetraceRequest, Specialization, TracedValue, current_region
 from ..trace.source_location import user_location
 from ..trace.stacked_items import DICT_CLASSES, TracedSet
+from ..trace.symbol import Symbol
 from ..trace.unusable import UnusableValue
 
 
@@ -216,6 +218,27 @@ class ItemsPlace:
             items.update(content)
 
 
+@dataclass(frozen=True, eq=False)
+class ElementsPlace:
+    """The elements of an array that code under trace changes in place."""
+
+    array: Symbol
+
+    @property
+    def key(self) -> tuple[Any, ...]:
+        return ElementsPlace, id(self.array)
+
+    @property
+    def label(self) -> str:
+        return "array"
+
+    def read(self) -> Any:
+        return Symbol(self.array._tagloom_value)
+
+    def write(self, content: Any) -> None:
+        self.array._tagloom_value = content._tagloom_value
+
+
 CONTAINERS = (list, dict, set, deque, bytearray)
 """The classes whose items are a place."""
 
@@ -234,6 +257,8 @@ class Journal:
     """The number of staged branches and loops around the code."""
     is_call: bool = False
     """Whether the code is a call that may still be traced in its caller instead."""
+    function: Specialization | None = None
+    """The function under trace."""
 
     def record(self, place: Place) -> None:
         """Keep the content of a place before a write."""
@@ -267,6 +292,14 @@ active_journal: Callable[[], Journal | None] = _JOURNAL.get
 """The journal of the innermost branch or loop under trace, or None."""
 
 
+def is_outside(value: TracedValue) -> bool:
+    """Whether a value is of another function than that under trace, and a change of what has it would be lost: no
+    journal passes it on, since `tl.grad` or the like traces the function."""
+    region, journal = current_region(), active_journal()
+    function = None if region is None else region.specialization
+    return value.region.specialization is not function and (journal is None or journal.function is not function)
+
+
 def staging_depth() -> int:
     """The number of staged branches and loops around the code under trace."""
     journal = active_journal()
@@ -285,13 +318,6 @@ class NotIsolated(BaseException):
         self.is_lasting = is_lasting
 
 
-class RetraceRequest(BaseException):
-    """Raised where what is under trace must be traced again. All changes that Python code has made in it are undone.
-
-    It derives from BaseException, so that `except Exception` in user code does not catch it.
-    """
-
-
 def record_lasting_effect(effect: str) -> None:
     """Announce an effect that cannot be undone, in words, to the active journal, if there is one."""
     journal = active_journal()
@@ -308,7 +334,9 @@ def open_journal(levels: int = 1, *, is_call: bool = False) -> Iterator[Journal]
     code that may not be staged; `is_call` is for a call that may be traced in its caller instead."""
     outer = active_journal()
     is_part_of_call = levels == 0 and outer is not None and outer.is_call
-    journal = Journal(depth=staging_depth() + levels, is_call=is_call or is_part_of_call)
+    region = current_region()
+    function = None if region is None else region.specialization
+    journal = Journal(depth=staging_depth() + levels, is_call=is_call or is_part_of_call, function=function)
     token = _JOURNAL.set(journal)
     try:
         yield journal
@@ -340,7 +368,8 @@ def record_write(place: Place) -> None:
 
 def _owner(place: Place) -> Any:
     """The object of which a place is a part, or the cell of a variable; None for a global variable."""
-    return getattr(place, "instance", getattr(place, "container", getattr(place, "cell", None)))
+    attributes = ("instance", "container", "cell", "array")
+    return next((getattr(place, name) for name in attributes if hasattr(place, name)), None)
 
 
 def register_created(instance: Any) -> Any:

@@ -6,14 +6,15 @@ any Python object, which is part of the structure. Objects are compared by ident
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from ...types import Type
-from ..trace.captures import VariableBase
+from ..trace.captures import VariableBase, read_variable
 from ..trace.choice import Choice
+from ..trace.mutable_arrays import PossibleView, has_other_names, owner_of
 from ..trace.program_builder import TracedValue, current_aliases, to_operand, unwrap_weak
 from ..trace.pytree import (
     StaticLeaf,
@@ -25,7 +26,9 @@ from ..trace.pytree import (
     is_static,
     unflatten,
 )
-from ..trace.stacked_items import DICT_CLASSES, EntriesKey, TracedSet
+from ..trace.source_location import user_location
+from ..trace.stacked_items import DICT_CLASSES, EntriesKey, StackedItems, TracedSet
+from ..trace.symbol import Symbol
 from .state import UNBOUND, Undefined, is_unassigned
 
 
@@ -34,10 +37,14 @@ class Tree(NamedTuple):
 
     leaves: list[Any]
     treedef: TreeDef
+    copied_arrays: frozenset[int] = frozenset()
+    """The positions of leaves that are copies of arrays which change in place."""
 
     def rebuild(self, leaves: list[Any]) -> Any:
         """The state with these leaves. The lists and dicts in it that are not leaves are new, so that code which
-        changes them is refused (`is_one_of_several`): the program may have chosen between several."""
+        changes them is refused (`is_one_of_several`): the program may have chosen between several. Nor can the arrays
+        change that are copies."""
+        leaves = [as_copy(leaf) if position in self.copied_arrays else leaf for position, leaf in enumerate(leaves)]
         return note_rebuilt(unflatten(self.treedef, leaves), [id(leaf) for leaf in leaves])
 
 
@@ -46,24 +53,74 @@ def is_symbolic(value: Any) -> bool:
     return isinstance(getattr(value, "_tagloom_value", None), TracedValue)
 
 
+def has_symbols(value: Any) -> bool:
+    """Whether a value, or one in a list, tuple or slice, is known only when the program runs."""
+    value = read_variable(value)
+    if type(value) is slice:
+        value = value.start, value.stop, value.step
+    if type(value) in (list, tuple):
+        return any(map(has_symbols, value))
+    return type(value) is StackedItems or is_symbolic(value)
+
+
 def split(state: Any, shared: Collection[int] = ()) -> Tree:
-    """The leaves and the structure of a piece of state; raises Invalid as `flatten` does. Containers with these
-    identities are leaves.
+    """The leaves and the structure of a piece of state, of which a copy is made; raises Invalid as `flatten` does.
+    Containers with these identities are leaves.
 
     >>> tree = split([1, ("a", 2.5)])
     >>> tree.leaves, tree.rebuild([3, 4.5])
     ([1, 2.5], [3, ('a', 4.5)])
     """
+    tree = _flatten_state(state, shared)
+    note_copied_arrays(tree.leaves)
+    copied = frozenset(position for position, leaf in enumerate(tree.leaves) if has_other_names(leaf))
+    return tree._replace(copied_arrays=copied)
 
+
+def as_copy(leaf: Any) -> Any:
+    """A leaf of state, which may be a copy of an array, as one that cannot change."""
+    return PossibleView(leaf._tagloom_value) if type(leaf) is Symbol and is_array(leaf) else leaf
+
+
+def structure_of(state: Any) -> TreeDef:
+    """The structure of a piece of state."""
+    return _flatten_state(state).treedef
+
+
+def _flatten_state(state: Any, shared: Collection[int] = ()) -> Tree:
     def is_leaf(part: Any) -> bool:
         return id(part) in shared or _has_other_keys(part)
 
     return Tree(*flatten(state, by_reference=True, words_are_static=True, is_leaf=is_leaf))
 
 
+def note_copied_arrays(leaves: Iterable[Any]) -> None:
+    """Note the arrays among these values of which a copy is made. A change of such an array is refused from here on,
+    since the copy would not see it."""
+    for leaf in leaves:
+        owner = owner_of(leaf)
+        if owner is not None:
+            current_aliases().copied_arrays[id(owner)] = owner, user_location()
+
+
+def note_shared_result(result: Any, arguments: Sequence[Any]) -> Any:
+    """The result of a call of the program; if it has arrays, they may be those of the arguments."""
+    if any(map(is_array, _flatten_state(result).leaves)):
+        note_copied_arrays(_flatten_state(list(arguments)).leaves)
+    return result
+
+
+def is_array(leaf: Any) -> bool:
+    """Whether a leaf of state is a symbolic array of numbers."""
+    if not is_symbolic(leaf):
+        return False
+    type_ = leaf._tagloom_value.type
+    return not type_.is_scalar and type_.dtype.kind in "biuf"
+
+
 def static_objects(state: Any) -> list[Any]:
     """The objects in a piece of state that are part of its structure."""
-    return [leaf.value for leaf in expose_static_leaves(split(state).treedef)[1] if isinstance(leaf, StaticLeaf)]
+    return [leaf.value for leaf in expose_static_leaves(structure_of(state))[1] if isinstance(leaf, StaticLeaf)]
 
 
 def shared_containers(first_state: Any, second_state: Any) -> set[int]:
@@ -185,7 +242,7 @@ def is_same(first: Any, second: Any) -> bool:
     """
     if first is second:
         return True
-    if type(first) is not type(second) or isinstance(first, Undefined):
+    if type(first) is not type(second) or isinstance(first, Undefined) or has_other_names(first):
         return False
     value = getattr(first, "_tagloom_value", None)
     if isinstance(value, TracedValue):

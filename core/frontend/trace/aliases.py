@@ -58,6 +58,9 @@ class Aliases:
     """The lists whose items were moved or replaced, or may have been."""
     reordering_counts: Counter[int] = field(default_factory=Counter)
     """How often items of a list were moved or replaced, or may have been."""
+    copied_arrays: dict[int, Any] = field(default_factory=dict)
+    """The arrays that change in place of which a branch, a loop or a list of symbolic length has a copy, with the
+    location."""
     has_row_writes: bool = False
     """Whether a list was changed that an array holds as a row."""
 

@@ -18,6 +18,7 @@ So the result types of a function depend on the function and its callees, not on
 from __future__ import annotations
 
 import math
+import weakref
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
@@ -154,6 +155,10 @@ class ProgramBuilder:
         """The code of Python functions whose calls cannot be calls of the program."""
         self.advanced_iterators: dict[int, Any] = {}
         """The iterators whose positions are known only at run time, by identity."""
+        self.symbolic_arrays: set[str] = set()
+        """The lines that create arrays of NumPy whose elements the program changes."""
+        self.known_arrays: dict[int, tuple[weakref.ref[Any], str]] = {}
+        """The arrays of NumPy that functions have created while they were traced, by identity, with their lines."""
         self.nesting_depth = 0
         self.nesting_errors: list[Invalid] = []
         """One for each time that local functions have nested too deep."""
@@ -286,19 +291,32 @@ class ProgramBuilder:
         is_last = function.has_rows_of_their_own or not any(holds_rows(t.treedef) for t in function.argument_types)
         try:
             try:
-                self._trace_body(function)
+                self._trace_with_arrays(function)
             except TagloomError:
                 if is_last:
                     raise
                 function.aliases.has_row_writes = True
             if function.aliases.has_row_writes and not is_last:
                 function.has_rows_of_their_own, function.signature = True, signature
-                self._trace_body(function)
+                self._trace_with_arrays(function)
         except BaseException:
             function.is_invalidated = True  # its body is that of an earlier trace
             raise
         finally:
             function.is_under_trace = False
+
+    def _trace_with_arrays(self, function: Specialization) -> None:
+        """Trace the body; again for each line whose arrays of NumPy turn out to be values of the program."""
+        lines = set[str]()
+        while True:
+            try:
+                self._trace_body(function)
+                return
+            except ChangedArray as request:
+                if request.location in lines:  # its caller has created the array
+                    raise
+                lines.add(request.location)
+                self.symbolic_arrays.add(request.location)
 
     def _trace_body(self, function: Specialization) -> None:
         previous_callees = tuple(function.callee_signatures or ())
@@ -1466,6 +1484,22 @@ class NoTypeYet(BaseException):
 
     It derives from BaseException, so that `except Exception` in user code does not catch it.
     """
+
+
+class RetraceRequest(BaseException):
+    """Raised where what is under trace must be traced again. All changes that Python code has made in it are undone.
+
+    It derives from BaseException, so that `except Exception` in user code does not catch it.
+    """
+
+
+class ChangedArray(RetraceRequest):
+    """Raised where an array of NumPy, which was known so far, gets a symbolic element. Then the array becomes a value
+    of the program on the line that creates it, and the function is traced again."""
+
+    def __init__(self, location: str) -> None:
+        super().__init__()
+        self.location = location
 
 
 def emit_program(specializations: Sequence[Specialization], callbacks: dict[str, Callable[..., Any]]) -> Program:

@@ -428,6 +428,11 @@ def _concrete_value_error(symbol: Symbol, construct: str, hint: str) -> Invalid:
     )
 
 
+def _python_number(operand: Any) -> Any:
+    """A scalar of NumPy as the number of Python that has its dtype; anything else unchanged."""
+    return operand.item() if isinstance(operand, np.bool_ | np.int64 | np.float64) else operand
+
+
 _UFUNC_METHODS = {
     "add.reduce": "sum",
     "multiply.reduce": "prod",
@@ -499,7 +504,9 @@ class Symbol(ArrayOperators):
     def __array_ufunc__(self, function: np.ufunc, method: str, *operands: object, **options: object) -> Any:
         """Apply the op for an operator with a NumPy array on its left; refuse any other NumPy function."""
         if function in UFUNC_OPS and method == "__call__" and not options:
-            return getattr(array_namespace(), self.resolve_op(UFUNC_OPS[function]))(*operands)
+            op = UFUNC_OPS[function]
+            left, right = convert_operands(op, *map(_python_number, operands))
+            return getattr(array_namespace(), (left if isinstance(left, Symbol) else right).resolve_op(op))(left, right)
         name = f"{function.__name__}.{method}" if method != "__call__" else function.__name__
         hint = describe_call(_UFUNC_METHODS.get(name, name))
         if method == "outer" and (op := UFUNC_OPS.get(function, function.__name__)) in OPS:

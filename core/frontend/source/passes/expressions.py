@@ -64,7 +64,8 @@ def convert_expressions(node: FunctionNode, classes: OperatorClasses = NO_CLASSE
     parameters = frozenset(
         parameter.arg for parameter in [*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs]
     )
-    return _Expressions(classes, _sequence_names(node), _container_names(node), parameters).visit(node)  # type: ignore[no-any-return]
+    names = _sequence_names(node), _container_names(node), _changed_names(node)
+    return _Expressions(classes, *names, parameters).visit(node)  # type: ignore[no-any-return]
 
 
 class _Expressions(NodeTransformer):
@@ -73,10 +74,11 @@ class _Expressions(NodeTransformer):
         classes: OperatorClasses,
         sequence_names: frozenset[str],
         container_names: frozenset[str],
+        changed_names: frozenset[str],
         parameters: frozenset[str],
     ) -> None:
         self.classes, self.parameters = classes, parameters
-        self.sequence_names, self.container_names = sequence_names, container_names
+        self.sequence_names, self.container_names, self.changed_names = sequence_names, container_names, changed_names
         self.first_parameters: list[str | None] = []
         self.setters: list[dict[str, ast.AST] | None] = []
         """For each function around, the names that need a function to be assigned; None for a lambda."""
@@ -277,6 +279,11 @@ class _Expressions(NodeTransformer):
 
     def visit_Assign(self, node: ast.Assign) -> Any:
         self.generic_visit(node)
+        is_changed = any(isinstance(target, ast.Name) and target.id in self.changed_names for target in node.targets)
+        if is_changed and isinstance(node.value, ast.BinOp):  # a new array, whose elements can be assigned
+            symbol = ast.Constant(AUGMENTED_SYMBOLS[type(node.value.op)])
+            operands = {"left": node.value.left, "right": node.value.right}
+            node.value = expression("ag__.binary(symbol, left, right)", node.value, symbol=symbol, **operands)
         whole = next((target for target in node.targets if isinstance(target, ast.Name)), None)
         if whole is None or len(node.targets) == 1:
             return self._unpack(node)
@@ -488,6 +495,13 @@ def _container_names(node: FunctionNode) -> frozenset[str]:
         elif isinstance(part, ast.Call) and isinstance(part.func, ast.Name) and part.func.id in _OF_CONTAINERS:
             uses += part.args
     return frozenset(use.id for use in uses if isinstance(use, ast.Name))
+
+
+def _changed_names(node: FunctionNode) -> frozenset[str]:
+    """The variables whose items a function assigns, which is converted already."""
+    calls = [part for part in walk_nodes([node]) if isinstance(part, ast.Call) and len(part.args) == 3]
+    owners = [call.args[1] for call in calls if isinstance(call.func, ast.Attribute) and call.func.attr == "set_item"]
+    return frozenset(owner.id for owner in owners if isinstance(owner, ast.Name))
 
 
 def _walrus_names(nodes: list[ast.expr]) -> list[str]:

@@ -40,6 +40,8 @@ OTHERS: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
     "squeeze": (lambda x: np.squeeze(x, axis=0), (np.ones((1, 3)),)),
     "flip": (lambda x: np.flip(x), (MATRIX,)),
     "sort": (lambda x: np.sort(x), (FLOATS,)),
+    "pad": (lambda x: np.pad(x, 1), (MATRIX,)),
+    "pad by widths": (lambda x: np.pad(x, ((0, 1), (2, 0)), constant_values=0.5), (MATRIX,)),
     "concatenate": (lambda x, y: np.concatenate([x, y, [1, 2]]), (FLOATS, INTEGERS)),
     "stack": (lambda x: np.stack([x, 2 * x]), (UNIT,)),
     "array": (lambda x, y: np.array([x, y, 1]), (3, 0.5)),
@@ -146,7 +148,7 @@ REFUSE_INTEGERS = {"floor", "ceil", "trunc", "rint", "round", "floor_divide", "r
 WITH_PARAMETERS = {"where", "clip", "reshape", "expand_dims", "squeeze", "concatenate", "stack", "zeros", "ones",
                    "eye", "identity", "full", "arange", "dot", "matmul", "inner", "vdot", "outer", "diff", "median",
                    "isclose", "allclose", "append", "hstack", "vstack", "repeat", "roll", "tile", "full_like",
-                   "linspace", "trapezoid"}  # fmt: skip
+                   "linspace", "pad", "trapezoid"}  # fmt: skip
 UNIFORM = {
     function.__name__: function
     for function in numpy_functions.FUNCTIONS

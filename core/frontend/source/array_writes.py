@@ -1,0 +1,211 @@
+"""Assignments to elements of arrays: `x[i] = v`, `x[mask] += v`, as NumPy performs them.
+
+Only an array that the function has created itself can change: by a function of NumPy, or by `x.copy()`. Of a change of
+an argument the caller would not know.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable, Iterable
+from typing import Any, NoReturn
+
+import numpy as np
+
+from ...errors import Invalid
+from ..array_api.indexing import DynamicIndex, expand_ellipsis, getitem, normalize_entry, stack_indices
+from ..eager.apply import apply
+from ..eager.recording import recording_tapes
+from ..trace.captures import read_variable
+from ..trace.mutable_arrays import ArrayView, MutableArray, PossibleView, has_other_names, note_possible_view, owner_of
+from ..trace.numbers import number_kind
+from ..trace.program_builder import ChangedArray, current_aliases, current_region
+from ..trace.python_operations import fail_as_python
+from ..trace.source_location import user_location
+from ..trace.symbol import Symbol, array_namespace
+from .state import ElementsPlace, is_outside, record_write, register_created, staging_depth
+from .trees import has_symbols, is_array
+
+_COPY_HINT = "change a copy, x = x.copy(), or write x = tl.scatter(x, value, i)"
+
+
+def as_mutable(result: Any) -> Any:
+    """The result of a function of NumPy that is a new array: one whose elements can be assigned. Anything else is
+    unchanged."""
+    if type(result) is not Symbol or not is_array(result):
+        return result
+    result.__class__ = MutableArray  # the same object, which tapes may know
+    return register_created(result)
+
+
+VIEWS = frozenset(
+    (
+        *("array_split", "asarray", "atleast_1d", "atleast_2d", "atleast_3d", "broadcast_to", "diag", "diagonal"),
+        *("dsplit", "expand_dims", "flip", "fliplr", "flipud", "hsplit", "imag", "matrix_transpose", "moveaxis"),
+        *("permute_dims", "ravel", "real", "reshape", "rollaxis", "rot90", "split", "squeeze", "swapaxes"),
+        *("transpose", "view", "vsplit"),
+    )
+)
+"""The functions and methods of NumPy that may return a part of their argument, which shares its elements."""
+
+
+def note_result(name: str, result: Any, operands: Iterable[Any]) -> Any:
+    """The result of a function or method of NumPy that has this name: a new array, or one that may share the elements
+    of an operand."""
+    parts = [part for operand in operands for part in (operand if type(operand) in (list, tuple) else [operand])]
+    if name in VIEWS:
+        for part in parts:
+            result = note_possible_view(result, part)
+        return result
+    if isinstance(result, Symbol) and any(result is part for part in parts):
+        result = Symbol(result._tagloom_value)
+    return as_mutable(result)
+
+
+def note_known_result(result: Any, operands: Iterable[Any]) -> Any:
+    """The result of a function of NumPy whose operands are all known while tracing. Notes where a new array was
+    created; it is one of the program if code that follows makes it hold symbolic values."""
+    region = current_region()
+    is_new = type(result) is np.ndarray and result.base is None and not any(result is each for each in operands)
+    if region is None or not is_new or result.dtype.kind not in "biuf" or result.ndim == 0:
+        return result
+    builder, location = region.specialization.program_builder, str(user_location())
+    if location in builder.symbolic_arrays:
+        return as_mutable(apply("identity", result))
+    builder.known_arrays[id(result)] = weakref.ref(result), location
+    return result
+
+
+def change_known_array(array: np.ndarray[Any, Any], *operands: Any) -> None:
+    """Announce a change of an array of NumPy, with these as elements, operands or indices.
+
+    If it will hold what only the program knows, the function is traced again, with this array, or that of which it is a
+    part, as a value of the program. Raises Invalid (F4) for an array that the function has not created, or of which
+    the trace has copies."""
+    region = current_region()
+    if region is None:
+        return
+    if not (staging_depth() or any(map(has_symbols, operands))):
+        check_not_copied(array)
+        return
+    owner = owner_of(array)
+    reference, location = region.specialization.program_builder.known_arrays.get(id(owner), (None, ""))
+    if reference is None or reference() is not owner:
+        _refuse("an array is changed, by what only the run knows, that the function has not created", array)
+    raise ChangedArray(location)
+
+
+def set_elements(array: Symbol, key: Any, value: Any) -> None:
+    """`array[key] = value`. Raises Invalid (F4) for an array that may have other names which the trace does not know;
+    IndexError and the like as NumPy does."""
+    if isinstance(value, ArrayView) and value.base is array and value.key is key:  # as `x[i] += 1` assigns it
+        return
+    _check_mutable(array)
+    _replace(array, _with_elements(Symbol(array._tagloom_value), key, value))
+
+
+def augment_array(operate: Callable[..., Any], array: Symbol, operand: Any) -> Any:
+    """`array += operand`, or another augmented assignment, which `operate` computes: it changes the array itself, and
+    returns it. Raises TypeError where the result has a dtype of a higher kind, as NumPy does."""
+    _check_mutable(array)
+    dtype = array.dtype
+    result = operate(Symbol(array._tagloom_value), operand)
+    if "biuf".index(result.dtype.kind) > "biuf".index(dtype.kind):
+        fail_as_python(TypeError(f"cannot cast {result.dtype} to {dtype}, the dtype of the array that is changed"))
+    _replace(array, _with_elements(Symbol(array._tagloom_value), ..., result))
+    return array
+
+
+def _replace(array: Symbol, changed: Any) -> None:
+    """Give an array the elements of this one."""
+    while isinstance(array, ArrayView):
+        base, key = array.base, array.key
+        array, changed = base, _with_elements(Symbol(base._tagloom_value), key, changed)
+    record_write(ElementsPlace(array))
+    array._tagloom_value = changed._tagloom_value
+
+
+def _check_mutable(array: Symbol) -> None:
+    if isinstance(array, PossibleView):
+        _refuse("an array is changed that may share its elements with another one", array)
+    if not has_other_names(array):
+        _refuse("an array is changed that the function has not created", array)
+    if is_outside(owner_of(array)._tagloom_value):
+        _refuse("an array is changed that another function of the program has created", array)
+    if recording_tapes():
+        _refuse("an array is changed while a tape records", array)
+    check_not_copied(array)
+
+
+def check_not_copied(array: Any) -> None:
+    """Raises Invalid (F4) for a change of an array, symbolic or of NumPy, of which the trace has copies: they would not
+    see it."""
+    copied = current_aliases().copied_arrays.get(id(owner_of(array)))
+    if copied is not None:
+        _refuse(f"an array is changed of which a branch, a loop or a list has a copy, made at {copied[1]}", array)
+
+
+def _refuse(message: str, array: Any) -> NoReturn:
+    raise Invalid(
+        message, rule="F4", where=user_location(), got=repr(array), hint=_COPY_HINT, python=NotImplementedError
+    )
+
+
+# The new value
+
+
+def _with_elements(array: Symbol, key: Any, value: Any) -> Any:
+    """The value of an array after `array[key] = value`."""
+    namespace = array_namespace()
+    value = _to_dtype(value, array)
+    key = tuple(map(_index_entry, key)) if isinstance(key, tuple) else _index_entry(key)
+    entries = list(key) if isinstance(key, tuple) else [key]
+    if len(entries) == 1 and _is_mask(entries[0]) and _rank(value) == 0 and _rank(entries[0]) == array.ndim:
+        return namespace.where(namespace.asarray(entries[0]), value, array)
+    if not any(map(_is_mask, entries)):
+        bounds: list[Any] = []
+        parts = [normalize_entry(entry, bounds) for entry in expand_ellipsis(array, entries)]
+        count = sum(isinstance(part, DynamicIndex) or type(part) is int for part in parts)
+        leading, trailing = parts[:count], parts[count:]
+        is_leading = all(isinstance(part, DynamicIndex) or type(part) is int for part in leading)
+        if count and is_leading and all(part == slice(None) for part in trailing):
+            indices = [part.value if isinstance(part, DynamicIndex) else part for part in leading]
+            return namespace.scatter(array, value, *indices)
+        if not any(isinstance(part, DynamicIndex) for part in parts):
+            return namespace.scatter_index(array, value, key)
+    sizes = namespace.shape(array)
+    count = 1
+    for size in sizes:
+        count = count * size
+    positions = getitem(namespace.reshape(namespace.arange(count), sizes), key)
+    flat = namespace.scatter(namespace.reshape(array, (count,)), value, positions)
+    return namespace.reshape(flat, sizes)
+
+
+def _index_entry(entry: Any) -> Any:
+    return stack_indices(read_variable(entry))
+
+
+def _rank(value: Any) -> int | None:
+    return 0 if number_kind(value) is not None else value.ndim
+
+
+def _is_mask(entry: Any) -> bool:
+    if isinstance(entry, Symbol):
+        return entry.dtype.kind == "b"
+    return isinstance(entry, list | np.ndarray | bool | np.bool_) and np.asarray(entry).dtype == bool
+
+
+def _to_dtype(value: Any, array: Symbol) -> Any:
+    """What is assigned, in the dtype of an array: NumPy drops the fractions of a float that an array of integers
+    gets."""
+    namespace, dtype = array_namespace(), array.dtype
+    value = read_variable(value)
+    if isinstance(value, Symbol):
+        return value if value.dtype is dtype else namespace.astype(value, dtype)
+    if isinstance(value, list | tuple):
+        value = namespace.asarray(value)
+        return _to_dtype(value, array) if isinstance(value, Symbol) else namespace.astype(value, dtype)
+    element = np.zeros(np.shape(value), dtype.numpy)
+    element[...] = value  # raises what NumPy raises
+    return namespace.asarray(element)

@@ -1,0 +1,158 @@
+"""Arrays whose elements change in place, as NumPy's do.
+
+A value of a program never changes. A `MutableArray` stands for the value that an array of NumPy has at this point of
+the trace; an assignment to its elements gives it another value. All names of the array are this one object, so each of
+them sees the change.
+
+Other arrays share its elements. An `ArrayView` is its part at a basic index: it takes its value from the array where it
+is used. A `PossibleView` is a part or a copy, which NumPy decides by the layout in memory: it must not be used after a
+change.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ...errors import Invalid
+from ...types import Type
+from .program_builder import TracedValue, current_region
+from .source_location import user_location
+from .symbol import Symbol, array_namespace
+
+
+class MutableArray(Symbol):
+    """An array that code under trace has created, and may change."""
+
+    __slots__ = ()
+
+    def __getitem__(self, key: Any) -> Any:
+        return take_part(self, key)
+
+    @property
+    def T(self) -> Any:  # noqa: N802 - the standard's name
+        """The transpose of a matrix, as a possible view."""
+        return note_possible_view(super().T, self)
+
+    @property
+    def mT(self) -> Any:  # noqa: N802 - the standard's name
+        """The array with its last two axes swapped, as a possible view."""
+        return note_possible_view(super().mT, self)
+
+
+class ArrayView(MutableArray):
+    """The part of an array at a basic index: what is assigned to its elements is assigned to those of the array."""
+
+    __slots__ = ("_parts", "base", "key")
+
+    def __init__(self, base: MutableArray, key: Any, part: TracedValue) -> None:
+        self.base, self.key = base, key
+        self._parts = [(base._tagloom_value, part)]
+        """The values of the array so far, each with that of the part."""
+
+    @property
+    def _tagloom_value(self) -> TracedValue:  # type: ignore[override]
+        region, whole = current_region(), self.base._tagloom_value
+        if region is None:
+            return self._parts[-1][1]
+        reachable = [region, *region.enclosing_regions()]
+        for source, part in self._parts:
+            is_there = any(part.region is each and each.values.get(part.name) is part for each in reachable)
+            if source is whole and is_there:
+                return part
+        self._parts.append((whole, array_namespace().index(Symbol(whole), self.key)._tagloom_value))
+        return self._parts[-1][1]
+
+    @property
+    def _type(self) -> Type:
+        return self._parts[0][1].type
+
+
+class PossibleView(Symbol):
+    """An array that may share the elements of others: the reshaped form of one, or one of several. It cannot change. If
+    it may be a part of an array, it must not be used after that array has changed."""
+
+    __slots__ = ("_value", "_whole", "base")
+
+    def __init__(self, value: TracedValue, base: MutableArray | None = None) -> None:
+        self._value, self.base = value, base
+        self._whole = None if base is None else base._tagloom_value
+
+    @property
+    def _tagloom_value(self) -> TracedValue:  # type: ignore[override]
+        if current_region() is not None and self.base is not None and self.base._tagloom_value is not self._whole:
+            raise Invalid(
+                "an array is used that may share its elements with another one, which has changed since",
+                rule="F4",
+                where=user_location(),
+                got=self._value.type,
+                hint="make a copy before the change: y = y.copy()",
+            )
+        return self._value
+
+    @property
+    def _type(self) -> Type:
+        return self._value.type
+
+    def __getitem__(self, key: Any) -> Any:
+        result = Symbol.__getitem__(self, key)
+        return note_possible_view(result, self) if _is_basic_key(key) else result
+
+    @property
+    def T(self) -> Any:  # noqa: N802 - the standard's name
+        """The transpose of a matrix, as a possible view."""
+        return note_possible_view(super().T, self)
+
+    @property
+    def mT(self) -> Any:  # noqa: N802 - the standard's name
+        """The array with its last two axes swapped, as a possible view."""
+        return note_possible_view(super().mT, self)
+
+
+def take_part(array: MutableArray, key: Any) -> Any:
+    """`array[key]`: a view for a basic index, an element, or a new array."""
+    result = Symbol.__getitem__(array, key)
+    if result._type.is_scalar or not _is_basic_key(key):
+        return result
+    return ArrayView(array, key, result._tagloom_value)
+
+
+def _is_basic_key(key: Any) -> bool:
+    return all(map(_is_basic, key if type(key) is tuple else (key,)))
+
+
+def _is_basic(entry: Any) -> bool:
+    is_integer = isinstance(entry, int | np.integer) and not isinstance(entry, bool)
+    return entry is None or entry is ... or is_integer or type(entry) is slice or _is_number(entry)
+
+
+def _is_number(entry: Any) -> bool:
+    return isinstance(entry, Symbol) and entry._type.is_scalar
+
+
+def note_possible_view(result: Any, array: Any) -> Any:
+    """The result of an operation that NumPy may perform without copying the elements of an array."""
+    if not has_other_names(array) or type(result) is not Symbol or result._type.is_scalar:
+        return result
+    return PossibleView(result._tagloom_value, shared_base(array))
+
+
+def has_other_names(array: Any) -> bool:
+    """Whether the elements of an array are those of an array that changes in place, as far as the trace knows."""
+    return isinstance(array, MutableArray | PossibleView)
+
+
+def shared_base(array: Any) -> MutableArray | None:
+    """The array whose elements this one has or may have; None if it has its own, which never change, or may be one of
+    several."""
+    while isinstance(array, ArrayView | PossibleView):
+        array = array.base
+    return array if isinstance(array, MutableArray) else None
+
+
+def owner_of(array: Any) -> Any:
+    """The array that has the elements of this one, also of a concrete array of NumPy; None if they never change."""
+    while isinstance(array, np.ndarray) and isinstance(array.base, np.ndarray):
+        array = array.base
+    return array if isinstance(array, np.ndarray) else shared_base(array)
