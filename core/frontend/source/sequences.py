@@ -23,7 +23,7 @@ from .calls import announce_iteration, check_iterators
 from .characters import as_characters, is_symbolic_text
 from .classes import user_method
 from .convert import convert
-from .nested_lists import note_added_list, note_snapshot
+from .nested_lists import note_added_list, note_shared_lists, note_snapshot
 from .operators import Operators
 from .pushed_items import PushedItems, SingleUse
 from .raising import raised, stage_assertion
@@ -283,7 +283,10 @@ def sum_items(binary: Callable[[str, Any, Any], Any], iterable: Any, /, start: A
     if isinstance(iterable, list | tuple) and any(user_method(item, "__add__") for item in iterable):
         return functools.reduce(functools.partial(binary, "+"), iterable, start)
     if not isinstance(iterable, PushedItems):
-        return perform(sum, iterable, start)
+        result = perform(sum, iterable, start)
+        if has_stacked_items(result):
+            note_shared_lists(result, start, *iterable)
+        return result
     total = register_created(_Total(start))
     iterable.push(lambda item: set_attribute(total.value + item, total, "value"))
     return total.value

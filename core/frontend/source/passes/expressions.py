@@ -195,8 +195,8 @@ class _Expressions(NodeTransformer):
         if is_format:
             return expression("ag__.format_percent(text, values)", node, text=node.left, values=node.right)  # type: ignore[no-any-return]
         operands = node.left, node.right
-        are_names = all(isinstance(operand, ast.Name) for operand in operands)
-        if (isinstance(node.op, ast.Add) and are_names) or (
+        are_variables = all(map(_may_be_variable, operands)) and not all(_is_call_of(each, "call") for each in operands)
+        if (isinstance(node.op, ast.Add) and are_variables) or (
             isinstance(node.op, ast.Add | ast.Mult) and any(map(self._may_be_list, operands))
         ):
             symbol = ast.Constant(AUGMENTED_SYMBOLS[type(node.op)])
@@ -445,8 +445,21 @@ def _operands(node: ast.Compare) -> list[ast.expr]:
     return [node.left, *node.comparators]
 
 
+def _may_be_variable(node: ast.expr) -> bool:
+    """Whether an expression, already converted, is a variable, an attribute, or what a call returns: it may be a list
+    that has another name."""
+    return isinstance(node, ast.Name | ast.Attribute) or _is_call_of(node, "present", "load", "call")
+
+
+def _is_call_of(node: ast.expr, *operators: str) -> bool:
+    """Whether an expression calls one of these operators."""
+    return isinstance(node, ast.Call) and _is_operator(node.func) and node.func.attr in operators  # type: ignore[attr-defined]
+
+
 def _is_new_list(node: ast.expr) -> bool:
-    """Whether an expression, already converted, is a display of a list."""
+    """Whether an expression, already converted, is a display of a list, or a list comprehension."""
+    if _is_call_of(node, "list_comprehension"):
+        return True
     if isinstance(node, ast.Call) and _is_operator(node.func) and len(node.args) == 1:
         node = node.args[0]
     return isinstance(node, ast.List)

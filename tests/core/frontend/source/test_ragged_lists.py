@@ -213,9 +213,31 @@ def row_that_grows_in_the_list(n):
     return rows
 
 
+def sum_with_a_comprehension(n):
+    rows = [[k] * k for k in range(n)]
+    both = rows + [row + [0] for row in rows]
+    for row in rows:
+        row.append(5)
+    return both
+
+
+def sum_with_a_call(n):
+    rows = [[k] * k for k in range(n)]
+    both = rows + buckets(n, 2)[0]
+    rows[1].append(5)
+    return both
+
+
+def sum_of_lists(n):
+    rows = [[k] * k for k in range(n)]
+    twice = sum([rows, rows], [])  # noqa: RUF017 - code as users write it
+    rows[1].append(5)
+    return twice
+
+
 REFUSED = (
-    one_list_many_times, value_of_two_keys, value_or_default, copied_table, row_of_a_loop, row_of_an_arm,
-    row_in_another_list, row_that_grows_in_the_list,
+    sum_with_a_comprehension, sum_with_a_call, sum_of_lists, one_list_many_times, value_of_two_keys, value_or_default,
+    copied_table, row_of_a_loop, row_of_an_arm, row_in_another_list, row_that_grows_in_the_list,
 )  # fmt: skip
 
 
@@ -229,9 +251,9 @@ def test_lists_with_names_that_are_not_known(function: Any) -> None:
 
 
 @pytest.mark.full
-@pytest.mark.parametrize("seed", (0, 7, 12))
+@pytest.mark.parametrize("seed", (0, 7, 151))
 def test_ragged_programs(seed: int, tmp_path: Path) -> None:
-    """Programs of these seeds agree with Python, or are refused."""
+    """Programs of these seeds agree with Python, or are refused. One of them gave a wrong result once."""
     check(seed, tmp_path)
 
 
