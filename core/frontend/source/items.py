@@ -432,12 +432,13 @@ def _write_in_array(items: list[Any], origin: ItemOrigin) -> None:
         )
     places = [each for each in reachable_origins() if each.container is container and each.item is not origin.item]
     others = list(filter(is_valid, places))
-    counts = origin.region.specialization.aliases.reordering_counts
-    was_reordered, count = is_reordered(container), counts[id(container)]
+    aliases = origin.region.specialization.aliases
+    was_reordered, count = is_reordered(container), aliases.reordering_counts[id(container)]
     set_item(items, container, index)
+    aliases.item_origins.pop(id(items), None)  # code under trace has no such list
     if not was_reordered:
         note_in_place(container)
-    counts[id(container)] = count
+    aliases.reordering_counts[id(container)] = count
     note_row_write(container)
     current = {id(each.item) for each in (origin, *others)}
     copied = [item for item in former_items(container) if id(item) not in current and is_one_of_several(item)]

@@ -209,6 +209,7 @@ class _Expressions(NodeTransformer):
 
     def _may_be_list(self, operand: ast.expr) -> bool:
         """Whether an operand, already converted, is a display of a list, or a variable that may be one."""
+        operand = operand.args[0] if isinstance(operand, ast.Call) and _is_call_of(operand, "present") else operand
         return _is_new_list(operand) or (isinstance(operand, ast.Name) and operand.id in self.container_names)
 
     def _binary(self, node: ast.expr, symbol: str, left: ast.expr, right: ast.expr) -> ast.expr:
@@ -503,6 +504,8 @@ def _container_names(node: FunctionNode) -> frozenset[str]:
             uses.append(part.value)
         elif isinstance(part, ast.For | ast.comprehension):
             uses.append(part.iter)
+        elif isinstance(part, ast.Call) and _is_call_of(part, "for_stmt", "list_comprehension", "generator"):
+            uses.append(part.args[0])
         elif isinstance(part, ast.Call) and isinstance(part.func, ast.Attribute):
             uses.append(part.func.value)
         elif isinstance(part, ast.Call) and isinstance(part.func, ast.Name) and part.func.id in _OF_CONTAINERS:

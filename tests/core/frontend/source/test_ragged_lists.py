@@ -116,6 +116,14 @@ def rows_by_two_names(n, k):
     return rows, first, second
 
 
+def last_rows(n, k):
+    rows = [[x] * k for x in range(n)]
+    last = rows[-1].pop()
+    rows.pop(0)
+    rows[-1] += [last, 7]
+    return rows
+
+
 def values_by_two_names(n, k):
     table, xs = {}, [n]
     table[k] = xs
@@ -133,7 +141,7 @@ def rows_in_text(n, k):
 
 AGREEING = (
     pascal, buckets, groups, breadth_first, rows_by_two_names, values_by_two_names, subsets, permutations, paths,
-    groups_by_tests, rows_in_text,
+    groups_by_tests, rows_in_text, last_rows,
 )  # fmt: skip
 INPUTS = [(4, 2), (2, 1)]
 
@@ -235,9 +243,17 @@ def sum_of_lists(n):
     return twice
 
 
+def product(n):
+    rows = [[k] * k for k in range(n)]
+    same = rows * 1
+    for row in rows:
+        row.append(5)
+    return same
+
+
 REFUSED = (
-    sum_with_a_comprehension, sum_with_a_call, sum_of_lists, one_list_many_times, value_of_two_keys, value_or_default,
-    copied_table, row_of_a_loop, row_of_an_arm, row_in_another_list, row_that_grows_in_the_list,
+    product, sum_with_a_comprehension, sum_with_a_call, sum_of_lists, one_list_many_times, value_of_two_keys,
+    value_or_default, copied_table, row_of_a_loop, row_of_an_arm, row_in_another_list, row_that_grows_in_the_list,
 )  # fmt: skip
 
 
