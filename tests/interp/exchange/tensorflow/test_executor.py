@@ -17,8 +17,8 @@ import numpy as np
 import pytest
 import tagloom as tl
 from attack.command_line import run_words
-from interp.exchange.tensorflow.test_graphs import SMALL, GatedGraph, encoded
 from support.generators.frame_graphs import FrameGraph
+from support.generators.gated_graphs import SMALL, GatedGraph, encoded
 from support.programs.tensorflow_graphs import FRAMES
 from tagloom.core.graph.validate import graph_problems
 from tagloom.core.types import Dead
