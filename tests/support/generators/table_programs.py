@@ -76,3 +76,65 @@ def write_table_program(draw: Draw) -> PythonProgram:
     body += [*block(2, "        "), "    return d, e, list(q.items()), sorted(s), sorted(p), t, len(d)"]
     text = "\n".join(["def f(n, m):", *body, ""])
     return PythonProgram(text, ((2, 1), (0, 3), (4, 2)))
+
+
+_GROUPINGS = (
+    "d[{k}].append({e})",
+    "d[{k}] = [{e}]",
+    "d[{k}] = xs",
+    "xs.append({e})",
+    "xs = d[{k}]",
+    "ys = d[{k}]",
+    "ys.append({e})",
+    "d[{k}] += [{e}]",
+    "d[{k}] = d[{k}] + xs",
+    "t += len(d[{k}])",
+    "for r in d.values(): r.append({e})",
+    "for k, r in d.items(): t += k * len(r)",
+    "for k, r in d.items(): ys = r",
+    "d.setdefault({k}, []).append({e})",
+    "xs = d.setdefault({k}, [1])",
+    "d.setdefault({k}, xs)",
+    "xs = d.get({k}, [])",
+    "if {k} in d: del d[{k}]",
+    "if {k} in d: d[{k}].clear()",
+    "xs = d.pop({k}, [])",
+    "rows = list(d.values())",
+    "rows.append(xs)",
+    "if p > 1: d[{k}].append({e})",
+    "if p > 1: xs = d[{k}]",
+    "for j in range(n): d[j % 2].append(j)",
+    "for j in range(n): xs = d[j]",
+    "e = dict(d)",
+    "e = d.copy()",
+    "e = d",
+    "e[{k}] = [{e}]",
+    "t += sum(sum(r) for r in d.values())",
+    "d = {{k: r + [t] for k, r in d.items()}}",
+    "d[{k}], d[{j}] = d[{j}], d[{k}]",
+    "d[{k}] = d[{j}]",
+    "if d[{k}] == xs: t += 1",
+    "d.update({{{k}: xs}})",
+    "xs = [1, 2]",
+    "if len(rows) > 0: rows[0].append({e})",
+)
+"""Statements on the dicts `d` and `e`, whose values are lists, the lists `xs` and `ys`, the list of lists `rows` and
+the number `t`."""
+
+
+def write_group_program(draw: Draw) -> PythonProgram:
+    """A function `f(n, p, i)` of dicts whose values are lists that grow, and may have other names."""
+
+    def statement() -> str:
+        text = _GROUPINGS[draw(0, len(_GROUPINGS) - 1)]
+        keys = "0", "1", "p", "n", "i"
+        return text.format(e=("7", "n", "p + 1", "t")[draw(0, 3)], k=keys[draw(0, 4)], j=keys[draw(0, 4)])
+
+    lines = [
+        "d, e, xs, ys, rows, t = defaultdict(list), {}, [3], [4], [], 0",
+        "for j in range(n + 2): d[j % 3].append(j)",
+        *(statement() for _ in range(draw(2, 5))),
+        "return dict(d), dict(e), xs, ys, rows, t",
+    ]
+    body = "\n".join(f"    {line}" for line in lines)
+    return PythonProgram(f"from collections import defaultdict\n\n\ndef f(n, p, i):\n{body}\n", ((4, 1, 2), (3, 2, 0)))

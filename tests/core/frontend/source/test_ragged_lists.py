@@ -13,6 +13,7 @@ import tagloom as tl
 from pytest import MonkeyPatch
 from support.generators.python_programs import load_program
 from support.generators.row_programs import write_ragged_program
+from support.generators.table_programs import write_group_program
 from support.laws.python_laws import RUNS, agrees_or_is_refused, disagreements
 from support.twins.broken_twin import broken
 from tagloom.core.frontend.source import items, open_lists, tables
@@ -274,15 +275,23 @@ def test_ragged_programs(seed: int, tmp_path: Path) -> None:
 
 
 @pytest.mark.heavy
+@pytest.mark.parametrize("write", (write_ragged_program, write_group_program))
 @pytest.mark.parametrize("first", range(0, SEEDS, 50))
-def test_many_ragged_programs(first: int, tmp_path: Path) -> None:
+def test_many_ragged_programs(first: int, write: Any, tmp_path: Path) -> None:
     """50 programs agree, or are refused; at least half are converted."""
-    assert sum(check(seed, tmp_path) for seed in range(first, first + 50)) >= 50 // 2
+    assert sum(check(seed, tmp_path, write) for seed in range(first, first + 50)) >= 50 // 2
 
 
-def check(seed: int, folder: Path) -> bool:
+@pytest.mark.full
+@pytest.mark.parametrize("seed", (0, 1, 2))
+def test_group_programs(seed: int, tmp_path: Path) -> None:
+    """Programs of these seeds, on dicts of lists, agree with Python, or are refused."""
+    check(seed, tmp_path, write_group_program)
+
+
+def check(seed: int, folder: Path, write: Any = write_ragged_program) -> bool:
     """Check the law on a program; whether it is converted."""
-    program = write_ragged_program(random.Random(seed).randint)
+    program = write(random.Random(seed).randint)
     return agrees_or_is_refused(program.text, load_program(program, folder), program.inputs, masks=[[True] * 3])
 
 
