@@ -418,7 +418,7 @@ def collatz_table(limit):
     return best, lengths[best]
 
 
-@everyday((5,), (8,), gap="the lists in a list whose length is known only at run time must have one length")
+@everyday((5,), (8,))
 def text_triangle(n):
     lines = []
     for k in range(1, n + 1):
