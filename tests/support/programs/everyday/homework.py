@@ -263,7 +263,7 @@ def parentheses(n):
     return out
 
 
-@everyday((3,), (2,), (1,), refusal="F4: the items of a list whose length is known only at run time differ")
+@everyday((3,), (2,), (1,))
 def subsets_by_recursion(n):
     out = []
 
@@ -278,7 +278,7 @@ def subsets_by_recursion(n):
     return out
 
 
-@everyday((12,), (5,), refusal="F4: this list comes from a symbolic branch or loop")
+@everyday((12,), (5,))
 def group_by_remainder(n):
     groups = defaultdict(list)
     for k in range(n):
@@ -286,7 +286,7 @@ def group_by_remainder(n):
     return dict(groups)
 
 
-@everyday((12,), (5,), refusal="F4: this list comes from a symbolic branch or loop")
+@everyday((12,), (5,))
 def group_by_setdefault(n):
     groups = {}
     for k in range(n):

@@ -194,7 +194,7 @@ def mode_of(xs: list[int]) -> int | None:
     return best
 
 
-@everyday(([4, 1, 4, 9], 4), ([2], 3), ([1, 1], 1), refusal="F4: this list comes from")
+@everyday(([4, 1, 4, 9], 4), ([2], 3), ([1, 1], 1))
 def positions_by_value(xs: list[int], key: int) -> list[int]:
     places = defaultdict(list)
     for i, x in enumerate(xs):
@@ -874,7 +874,7 @@ def run_lengths(xs: list[int]) -> list[tuple[int, int]]:
     return runs
 
 
-@everyday(([1, 1, 2, 3, 3, 3],), ([],), ([4],), refusal="F4: this list comes from")
+@everyday(([1, 1, 2, 3, 3, 3],), ([],), ([4],))
 def run_lists(xs: list[int]) -> list[list[int]]:
     runs: list[list[int]] = []
     for x in xs:
