@@ -114,7 +114,8 @@ function addListeners() {
 
 function fillControls() {
   for (const speed of SPEEDS) byId("speed").append(new Option(`${speed}×`, speed));
-  for (const look of ["flight", "waiting", "deferred", "throttled", "ready", "trap", "arrived"]) {
+  const dead = run.values.some(([text]) => text === "dead") ? ["dead"] : [];
+  for (const look of ["flight", "waiting", ...dead, "deferred", "throttled", "ready", "trap", "arrived"]) {
     const entry = document.createElement("span"), sign = document.createElement("b");
     sign.className = `mark ${look}`;
     sign.textContent = run.badges[look][0];
