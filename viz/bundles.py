@@ -9,23 +9,28 @@ nothing here changes the graph.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections import deque
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from itertools import chain
 
 from ..core.graph.graph import Edge, Graph, OutputRef
 from ..core.tag import ENVIRONMENT, Site
-from .labels import NodeLabels, abbreviate_list, phase_title, short_name
+from .labels import MAX_EXPRESSION_LENGTH, NodeLabels, abbreviate_list, phase_title, short_name
 from .style import kind_of
 from .view import Box, BoxKind, Bundle, View
 
 MAX_NAMES_LENGTH = 20
 """The most characters of the names in the title of a bundle; the others are counted."""
 
-MAX_EXPRESSION_LENGTH = 40
-"""The most characters of an expression; operands that would make it longer are boxes of their own."""
+BLOCK_SIZES = (3, 6, 12, 24)
+"""The most boxes in a block of each granularity, the boxes of bundles counted as one each."""
 
 _EXPRESSION_KINDS: tuple[BoxKind, ...] = ("arithmetic", "comparison", "logic")
 """The kinds of the boxes that expressions consist of."""
+
+
+_ENTERING_OPS = ("call", "enter", "reenter")
+"""The ops that send values into activations."""
 
 
 def is_expression(bundle: Bundle) -> bool:
@@ -36,6 +41,12 @@ def is_expression(bundle: Bundle) -> bool:
 def find_bundles(view: View, graph: Graph) -> tuple[Bundle, ...]:
     """The bundles of a graph, valid or not, by the clusters of its view. No two have a box in common."""
     return tuple(_BundleFinder(view, graph).find_all(view))
+
+
+def find_blocks(view: View, graph: Graph) -> tuple[tuple[Bundle, ...], ...]:
+    """The blocks of a view that has its bundles, for each of BLOCK_SIZES."""
+    finder = _BlockFinder(view, graph)
+    return tuple(tuple(finder.find_blocks(size)) for size in BLOCK_SIZES)
 
 
 class _BundleFinder:
@@ -270,6 +281,112 @@ class _BundleFinder:
 
     def is_op(self, number: int, op: str) -> bool:
         return 0 <= number < len(self.graph.nodes) and self.graph.nodes[number].op == op
+
+
+class _BlockFinder:
+    """Joins ops and conds with the ops that use their results, as long as no other box of their cluster does."""
+
+    def __init__(self, view: View, graph: Graph) -> None:
+        self.graph, self.labels, self.sources = graph, NodeLabels(graph), graph.sources()
+        self.cluster_of = {
+            int(name[1:]): cluster.name for cluster in view.root.walk() for name in cluster.boxes if name[0] == "n"
+        }
+        boxes = view.boxes
+        entering = [output for _, output in graph.arguments]
+        entering += [output for node in graph.nodes if node.op in _ENTERING_OPS for output in node.outputs]
+        entry_nodes = {edge.node for output in entering for edge in output.edges}
+        bundled = [
+            ([int(name[1:]) for name in bundle.members], bundle.box.kind)
+            for bundle in view.bundles
+            if bundle.members[0][0] == "n"
+        ]
+        in_bundles = {number for numbers, _ in bundled for number in numbers}
+        single = [([number], boxes[f"n{number}"].kind) for number in self.cluster_of if number not in in_bundles]
+        self.units = [
+            (tuple(numbers), kind)
+            for numbers, kind in sorted((*bundled, *single), key=lambda unit: max(unit[0]))
+            if kind in (*_EXPRESSION_KINDS, "literal", "switch")
+            or (kind == "merge" and entry_nodes.isdisjoint(numbers))
+        ]
+        """The nodes and the kind of each box that may be in a block."""
+        self.unit_of = {number: place for place, (numbers, _) in enumerate(self.units) for number in numbers}
+
+    def find_blocks(self, size: int) -> Iterator[Bundle]:
+        """The blocks of at most so many boxes."""
+        group_of = {place: [place] for place in range(len(self.units))}
+        """The boxes that are joined with each box, which are the same list for all of them."""
+        for place, (_, kind) in enumerate(self.units):
+            if kind not in ("literal", "switch"):
+                self.absorb(place, group_of, size)
+        for group in {id(group): group for group in group_of.values()}.values():
+            if len(group) > 1:
+                yield self.block(group)
+
+    def absorb(self, place: int, group_of: dict[int, list[int]], size: int) -> None:
+        """Join a box with those that send it results, and these with theirs, nearest first."""
+        group = group_of[place]
+        waiting = deque([place])
+        while waiting:
+            for operand in self.operand_units(waiting.popleft()):
+                joined = group_of[operand]
+                if joined is not group and len(group) + len(joined) <= size and self.can_absorb(group, joined):
+                    waiting += joined
+                    group += joined
+                    group_of |= dict.fromkeys(joined, group)
+
+    def operand_units(self, place: int) -> list[int]:
+        """The boxes that send results to one."""
+        numbers, _ = self.units[place]
+        ports = [Edge(number, port) for number in numbers for port in range(len(self.graph.nodes[number].ports))]
+        sources = [source.node for port in ports for source in self.sources.get(port, ())]
+        return list(dict.fromkeys(self.unit_of[node] for node in sources if node in self.unit_of))
+
+    def can_absorb(self, group: Sequence[int], joined: Sequence[int]) -> bool:
+        """Whether all results of `joined` go to the group, but for those that clusters behind it use, too. A switch
+        stays with the merge of its cond."""
+        (sink, *_), sink_kind = self.units[group[0]]
+        if sink_kind != "merge" and any(self.units[place][1] in ("switch", "merge") for place in joined):
+            return False
+        last = max(self.units[group[0]][0])
+        for place in joined:
+            for number in self.units[place][0]:
+                if self.cluster_of[number] != self.cluster_of[sink]:
+                    return False
+                for consumer in self.consumers(number):
+                    unit = self.unit_of.get(consumer)
+                    is_inside = unit is not None and (unit in group or unit in joined)
+                    is_behind = self.cluster_of[consumer] != self.cluster_of[sink] and consumer > last
+                    if not is_inside and not is_behind:
+                        return False
+        return True
+
+    def consumers(self, number: int) -> Iterator[int]:
+        return (edge.node for output in self.graph.nodes[number].outputs for edge in output.edges)
+
+    def block(self, group: Sequence[int]) -> Bundle:
+        """The bundle of boxes, the first of which has the result."""
+        members = sorted(number for place in group for number in self.units[place][0])
+        numbers, kind = self.units[group[0]]
+        title, subtitle = self.title(numbers, kind, members)
+        names = ", ".join(str(self.graph.nodes[number]) for number in members)
+        first = self.graph.nodes[members[0]]
+        box = Box(f"b{members[0]}", kind, title, subtitle, f"{title}: {names}")
+        return Bundle(box, tuple(f"n{number}" for number in members), f"{first}+{len(members) - 1}")
+
+    def title(self, numbers: Sequence[int], kind: BoxKind, members: Collection[int]) -> tuple[str, str]:
+        """The two lines of a block that ends in these nodes: the formula of its result, or the predicate of a cond."""
+        name = abbreviate_names(short_name(self.graph.nodes[number].name) for number in numbers)
+        if kind != "merge":
+            return self.labels.nested_expression(max(numbers), {*members}, MAX_EXPRESSION_LENGTH), short_name(
+                self.graph.nodes[max(numbers)].name
+            )
+        predicates = [
+            source
+            for number in members
+            if self.graph.nodes[number].op == "switch"
+            for source in self.sources.get(Edge(number, 1), ())
+        ]
+        return (f"if {self.labels.predicate_formula(predicates[0])}" if predicates else name), name
 
 
 def call_title(site: Site, callee: str, phase: int) -> str:

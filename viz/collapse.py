@@ -198,6 +198,15 @@ def node_order(box: str) -> float:
     return int(box[1:]) if box[1:].isdigit() else math.inf
 
 
+def select_blocks(view: View, granularity: int) -> View:
+    """The view with its blocks of a granularity among its bundles, in place of the bundles in them; 0 is none."""
+    if not granularity:
+        return view
+    blocks = view.blocks[granularity - 1]
+    members = {name for block in blocks for name in block.members}
+    return replace(view, bundles=(*(bundle for bundle in view.bundles if bundle.members[0] not in members), *blocks))
+
+
 def fold_bundles(view: View, unfolded: Collection[str] = ()) -> View:
     """The view with each of its bundles drawn as one box, except those whose subjects are in `unfolded`."""
     boxes = view.boxes

@@ -53,6 +53,9 @@ MARGIN, FLAT_MARGIN = "0.08,0.04", "0.08,0"
 """The room in inches between the text of a box and its shape. Graphviz draws a slanted or round shape higher than its
 text, so its text needs no margin above and below."""
 
+ROW_DISTANCE, DENSE_ROW_DISTANCE = "0.24", "0.11"
+"""The inches between rows of boxes."""
+
 _TABLE = '<table border="0" cellborder="0" cellspacing="0" cellpadding="1">'
 
 
@@ -136,7 +139,7 @@ def default_attributes(view: View, theme: Theme) -> dict[str, dict[str, str]]:
         "compound": "true",
         "newrank": "true",
         "nodesep": "0.3",
-        "ranksep": "0.24",
+        "ranksep": DENSE_ROW_DISTANCE if view.is_dense else ROW_DISTANCE,
     }
     if theme.background != LIGHT.background:
         graph_attributes["bgcolor"] = theme.background

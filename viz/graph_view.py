@@ -19,7 +19,7 @@ from ..core.program.program import UniqueNames
 from ..core.tag import ENVIRONMENT, Site
 from ..interp.queries.adjoints import AdjointPartners
 from .branches import Branch, BranchFinder
-from .bundles import find_bundles
+from .bundles import find_blocks, find_bundles
 from .labels import NodeLabels, cluster_title, phase_title
 from .scopes import NameScope, find_scopes
 from .style import kind_of
@@ -57,6 +57,7 @@ def graph_view(graph: Graph) -> View:
         view.add_arrow(f"n{number}", f"r{position}", "data", tooltip=f"result {position}")
     _keep_returns_below_calls(view, graph)
     view.bundles = find_bundles(view, graph)
+    view.blocks = find_blocks(view, graph)
     return view
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections import deque
+from collections.abc import Iterable, Mapping, Sequence, Set
 from itertools import accumulate, chain, zip_longest
 from typing import Any
 
@@ -24,6 +25,12 @@ _CALL_PRECEDENCE = 5
 
 MAX_LIST_LENGTH = 64
 """The most characters of a list of values, such as the arguments of a call; the others are counted."""
+
+MAX_EXPRESSION_LENGTH = 40
+"""The most characters of an expression; operands that would make it longer are boxes of their own."""
+
+OMISSION = "\u2026"
+"""What stands in a formula for an operand that would make it too long."""
 
 MAX_LITERAL_LENGTH = 24
 """The most characters of a literal in a formula; of a longer one, an array, the type is shown."""
@@ -58,8 +65,20 @@ def formula(op: str, operands: Sequence[str], attributes: Sequence[tuple[str, An
     if op == "identity" and len(operands) == 1:
         return operands[0]
     if not symbol or symbol.isidentifier():
-        return f"{symbol or op}({', '.join([*operands, *(format_attribute(value) for _, value in attributes)])})"
+        return f"{symbol or op}({', '.join([*operands, *map(format_attribute, set_attributes(attributes))])})"
     return f" {symbol} ".join(operands) if len(operands) > 1 else f"{symbol}{''.join(operands)}"
+
+
+def set_attributes(attributes: Sequence[tuple[str, Any]]) -> list[Any]:
+    """The values of attributes, without those at the end that are not set.
+
+    >>> set_attributes([("axis", 0), ("keepdims", False)]), set_attributes([("axis", None), ("keepdims", False)])
+    ([0], [])
+    """
+    values = [value for _, value in attributes]
+    while values and (values[-1] is None or values[-1] is False):
+        values.pop()
+    return values
 
 
 def precedence(op: str, operand_count: int) -> int:
@@ -130,12 +149,28 @@ class NodeLabels:
             if source in inner:
                 inner_node = self._graph.nodes[source]
                 text = inner[source]
-                binding = precedence(inner_node.op, len(inner_node.ports) - inner_node.has_trigger)
+                if text != OMISSION:
+                    binding = precedence(inner_node.op, len(inner_node.ports) - inner_node.has_trigger)
             elif port == 0 and node.ports[0] is not None and text.startswith("-"):
                 binding = _SIGN_PRECEDENCE
             is_indexed = node.op == "index" and port == 0 and binding < _CALL_PRECEDENCE
             operands.append(f"({text})" if is_indexed else nested_operand(text, binding, outer, port))
         return formula(node.op, operands, node.attributes)
+
+    def nested_expression(self, number: int, members: Set[int], max_length: int) -> str:
+        """The formula of an op, in which operands that are ops among `members` are formulas themselves; where they
+        would make it longer than `max_length`, the longest ones are omitted, as \u2026."""
+        node, inner = self._graph.nodes[number], dict[int, str]()
+        for port in range(len(node.ports) - node.has_trigger):
+            source = self._sources.get(Edge(number, port), (OutputRef(-1, 0),))[0].node
+            if source in members and self._graph.nodes[source].op in OPS:
+                inner[source] = self.nested_expression(source, members - {number}, max_length)
+        while True:
+            text = self.expression(number, inner)
+            longest = max(inner, key=lambda source: len(inner[source]), default=None)
+            if longest is None or len(text) <= max_length or inner[longest] == OMISSION:
+                return text
+            inner[longest] = OMISSION
 
     def fed_variable(self, number: int) -> str:
         """The parameter or loop variable that a node feeds, with the literal that it feeds, if any."""
@@ -159,9 +194,25 @@ class NodeLabels:
         return " | ".join(map(self.value_name, self._sources.get(Edge(number, port), ()))) or "?"
 
     def predicate_formula(self, source: OutputRef) -> str:
-        """The formula of a predicate, such as `n <= 1`; its name if it comes from a routing node or an argument."""
-        is_op = source.node >= 0 and self._graph.nodes[source.node].op in OPS
-        return self.label_lines(source.node)[0] if is_op else self.value_name(source)
+        """The formula of a predicate, such as `n <= 1`, with the formulas of operands that only it uses; its name if it
+        comes from a routing node or an argument."""
+        if source.node < 0 or self._graph.nodes[source.node].op not in OPS:
+            return self.value_name(source)
+        return self.nested_expression(source.node, self.operands_used_once(source.node), MAX_EXPRESSION_LENGTH)
+
+    def operands_used_once(self, number: int) -> set[int]:
+        """The ops whose results only one op takes, which is this one or among them: the nearest, as many as a formula
+        can have."""
+        operands, waiting = set[int](), deque([number])
+        while waiting and len(operands) < MAX_EXPRESSION_LENGTH:
+            consumer = waiting.popleft()
+            for port in range(len(self._graph.nodes[consumer].ports)):
+                for source in self._sources.get(Edge(consumer, port), ()):
+                    edges = [edge for output in self._graph.nodes[source.node].outputs for edge in output.edges]
+                    if source.node >= 0 and len(edges) == 1 and source.node not in operands:
+                        operands.add(source.node)
+                        waiting.append(source.node)
+        return operands
 
     def value_name(self, source: OutputRef) -> str:
         """The name of a value; the outputs of a switch, an enter and a back have the name of their input."""

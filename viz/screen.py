@@ -13,8 +13,10 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from collections.abc import Collection, Sequence
+from collections import deque
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
+from itertools import chain
 from operator import itemgetter
 from typing import NamedTuple
 
@@ -22,15 +24,15 @@ from ..core.errors import plural
 from .bundles import is_expression
 from .collapse import (
     ClusterSizes,
-    clusters_by_depth,
     collapse_clusters,
     find_clusters,
     fold_bundles,
     remove_branch_frames,
+    select_blocks,
 )
 from .size_estimate import PictureSize, estimate_size
 from .style import SMALL_FONT_SIZE
-from .view import Cluster, View
+from .view import Cluster, ClusterKind, View
 
 SCREEN = PictureSize(1600.0, 1000.0)
 """The size in points for which pictures are folded. When a screen of 1,600 x 1,000 pixels shows all of such a picture,
@@ -64,9 +66,12 @@ class Folding(NamedTuple):
     """The names of the clusters that are drawn as one box each."""
     has_branches: bool = True
     """Whether the branches of conds have frames."""
+    granularity: int = 0
+    """The granularity of the blocks of ops that are drawn as one box each; 0 if there are none."""
 
     def apply(self, view: View) -> View:
         """The view, folded."""
+        view = select_blocks(view, self.granularity)
         if not self.has_branches:
             view = remove_branch_frames(view)
         bundled = fold_bundles(view, self.unfolded) if self.is_bundled else view
@@ -84,7 +89,9 @@ def fit_screen(view: View, screen: PictureSize = SCREEN) -> View:
     folded = folding.apply(view)
     result = arrange_functions(folded, screen)
     if folding.is_bundled:
-        result.caption = "; ".join(filter(None, [view.caption, *folding_notes(view, result)]))
+        result.caption = "; ".join(
+            filter(None, [view.caption, *folding_notes(select_blocks(view, folding.granularity), result)])
+        )
     return result
 
 
@@ -95,24 +102,38 @@ def choose_folding(view: View, screen: PictureSize = SCREEN) -> Folding:
         for chosen in (folding, folding._replace(has_branches=False)):
             if is_within(chosen.apply(view), screen):
                 has_expressions = chosen.is_bundled and not chosen.unfolded
-                return unfold_expressions(view, chosen, expressions, screen) if has_expressions else chosen
-    return Folding(True, (), tuple(fold_until_within(fold_bundles(view), screen)))
+                return unfold_bundles(view, chosen, expressions, screen) if has_expressions else chosen
+    folding = fold_clusters(view, Folding(True), screen)
+    for granularity in range(1, len(view.blocks) + 1):
+        if is_within(folding.apply(view), screen):
+            break
+        coarser = fold_clusters(view, Folding(True, granularity=granularity), screen)
+        blocks = [block.subject for block in view.blocks[granularity - 1]]
+        if len(coarser.apply(view).boxes) >= LEAST_BOXES:
+            folding = unfold_bundles(view, coarser, blocks, screen)
+    return folding
 
 
-def unfold_expressions(view: View, folding: Folding, expressions: Sequence[str], screen: PictureSize) -> Folding:
+def fold_clusters(view: View, folding: Folding, screen: PictureSize) -> Folding:
+    """A folding with clusters that are folded for a screen, too."""
+    return folding._replace(clusters=tuple(fold_until_within(folding.apply(view), screen)))
+
+
+def unfold_bundles(view: View, folding: Folding, subjects: Sequence[str], screen: PictureSize) -> Folding:
     """A folding that fits a screen, with as many of these bundles drawn in full as fit."""
 
     def exceeds(count: int) -> bool:
-        return not is_within(folding._replace(unfolded=tuple(expressions[:count])).apply(view), screen)
+        return not is_within(folding._replace(unfolded=tuple(subjects[:count])).apply(view), screen)
 
-    count = bisect_left(range(1, len(expressions) + 1), True, key=exceeds)
-    return folding._replace(unfolded=tuple(expressions[:count]))
+    count = bisect_left(range(1, len(subjects) + 1), True, key=exceeds)
+    return folding._replace(unfolded=tuple(subjects[:count]))
 
 
 def adjust_folding(view: View, folding: Folding, folded: Collection[str], unfolded: Collection[str]) -> Folding:
     """A folding in which the functions, loops, helpers and bundles of some names are folded or unfolded. All others are
     unchanged. The clusters inside one that is unfolded stay folded, so that one level is opened at a time."""
-    bundles = [bundle.subject for bundle in view.bundles if bundle.subject in unfolded]
+    subjects = {bundle.subject for bundle in chain(view.bundles, *view.blocks)}
+    bundles = [name for name in unfolded if name in subjects]
     unfolded_clusters = find_clusters(view, [name for name in unfolded if name not in bundles])
     clusters = unfold_clusters(view, folding.clusters, unfolded_clusters)
     own = sorted(find_clusters(view, folded))
@@ -157,34 +178,60 @@ def fold_until_within(view: View, screen: PictureSize) -> Sequence[str]:
             sizes.fold([cluster])
             order[cluster.name] = None
     names = list(order)
+    if not fits(names):
+        return names
     folded = dict.fromkeys(names[: bisect_left(range(len(names)), True, key=lambda count: fits(names[:count]))])
-    if not fits(list(folded)):
-        return list(folded)
-    for name in list(folded):
+    for name in reversed(list(folded)):
         others = [folded_name for folded_name in folded if folded_name != name]
         if any(outer in folded for outer in sizes.clusters_around(name)) or fits(others):
             del folded[name]
     return list(folded)
 
 
+FOLDED_FIRST: Mapping[ClusterKind, int] = {"scope": 0, "pullback": 1, "function": 2}
+"""The order in which clusters of one depth are folded; those of other kinds, loops and branches, are last."""
+
+
 def interest_order(view: View) -> list[Cluster]:
-    """The clusters of a view, in the order in which they are folded for a screen: clusters of less interest first, in
-    each kind the innermost and largest first, and functions in reverse order of appearance. The outermost cluster of a
-    part, and the function that is called first, stay."""
-    by_depth = [cluster for depth, cluster in clusters_by_depth(view.root, ()) if depth > 1]
+    """The clusters of a view, in the order in which they are folded for a screen: the deepest first, by nesting and by
+    calls; at each depth by kind, and then the largest first. The function that is called first, and the outermost
+    cluster of a part that is no function, stay."""
     functions = [cluster for cluster in view.root.clusters if cluster.kind == "function"]
-    return [
-        *(cluster for cluster in by_depth if cluster.kind == "scope"),
-        *(cluster for cluster in by_depth if cluster.kind == "pullback"),
-        *reversed(functions[1:]),
-        *(cluster for cluster in by_depth if cluster.kind not in ("scope", "pullback", "function")),
-    ]
+    staying = {cluster.name for cluster in view.root.clusters if cluster.kind != "function" or cluster is functions[0]}
+    depths = call_depths(view)
+    return sorted(
+        (cluster for cluster in view.root.walk() if cluster is not view.root and cluster.name not in staying),
+        key=lambda cluster: (-depths[cluster.name], FOLDED_FIRST.get(cluster.kind, 3), -len(cluster.boxes)),
+    )
+
+
+def call_depths(view: View) -> dict[str, int]:
+    """The depth of each cluster: 1 for the function that is called first, and for what it does not reach. A cluster
+    in another one, and a function that is called there, is one deeper, by the shortest way."""
+    home_of = {name: cluster for cluster in view.root.walk() for name in cluster.boxes}
+    part_of = {inner.name: cluster for cluster in view.root.clusters for inner in cluster.walk()}
+    inner = {cluster.name: list(cluster.clusters) for cluster in view.root.walk()}
+    for arrow in view.arrows:
+        caller, callee = home_of[arrow.tail], home_of[arrow.head]
+        is_call = arrow.link == "call" and caller.boxes[arrow.tail].kind == "call"
+        if is_call and part_of.get(caller.name) is not part_of.get(callee.name):
+            inner[caller.name].append(part_of[callee.name])
+    depths = dict[str, int]()
+    for cluster in view.root.clusters:
+        waiting = deque([(cluster, 1)])
+        while waiting:
+            reached, depth = waiting.popleft()
+            if reached.name not in depths:
+                depths[reached.name] = depth
+                waiting += [(each, depth + 1) for each in inner[reached.name]]
+    return depths
 
 
 def arrange_functions(view: View, screen: PictureSize) -> View:
     """The view with functions one above the other, as calls lead, or side by side, whichever fits a screen better. If
-    neither fits, and it helps, long titles are wrapped."""
-    return best_arrangement(view, screen)[1]
+    neither fits, and it helps, long titles are wrapped; if that is not enough, rows are closer."""
+    size, arrangement = best_arrangement(view, screen)
+    return arrangement if size <= 1 else replace(arrangement, is_dense=True)
 
 
 def is_within(view: View, screen: PictureSize) -> bool:
@@ -193,7 +240,8 @@ def is_within(view: View, screen: PictureSize) -> bool:
 
 
 def best_arrangement(view: View, screen: PictureSize) -> tuple[float, View]:
-    """The view as `arrange_functions` returns it, and how many times larger than the screen its picture is."""
+    """The view as `arrange_functions` returns it, but for the distance of its rows, and how many times larger than the
+    screen its picture is."""
     side_by_side = replace(
         view, arrows=[arrow._replace(is_unconstrained=True) if arrow.link == "call" else arrow for arrow in view.arrows]
     )

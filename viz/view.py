@@ -205,6 +205,9 @@ class View:
     side_constraints: SideConstraints = NO_SIDE_CONSTRAINTS
     bundles: tuple[Bundle, ...] = ()
     """The boxes that large views draw as one; they have no box in common."""
+    blocks: tuple[tuple[Bundle, ...], ...] = ()
+    """Larger bundles of ops, for views that are too large otherwise, from the finest to the coarsest. Each consists of
+    boxes and of whole bundles; those of one granularity have no box in common."""
     places: dict[str, str] = field(default_factory=dict)
     """For each box that was folded, the box that is drawn for it."""
     is_static: bool = False
@@ -213,6 +216,8 @@ class View:
     """Whether it shows a moment of a run, in which tokens need room beside boxes and arrows."""
     title_width: int = MAX_LINE_LENGTH
     """The most characters of a line in the title of a box; a longer title is wrapped."""
+    is_dense: bool = False
+    """Whether rows of boxes are close to one another."""
     badge_room: dict[str | int, BadgeRoom] = field(default_factory=dict)
     """The room that the layout keeps for the badges of a box, by name, or of an arrow, by number."""
     caption_room: CaptionRoom | None = None

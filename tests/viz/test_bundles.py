@@ -5,6 +5,8 @@ from __future__ import annotations
 
 import random
 import re
+from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,8 +20,8 @@ from support.pictures.drawings import graphs, nested
 from tagloom.core.graph.graph import Graph
 from tagloom.interp.history.history import History
 from tagloom.tui.load import find_program, program_and_graph
-from tagloom.viz import collapse, labels
-from tagloom.viz.collapse import collapse_clusters, fold_bundles, fold_to_fit
+from tagloom.viz import bundles, collapse, labels
+from tagloom.viz.collapse import collapse_clusters, fold_bundles, fold_to_fit, select_blocks
 from tagloom.viz.graph_view import graph_view
 from tagloom.viz.pictures import trim_view
 from tagloom.viz.player.graph_layout import plan_views
@@ -69,6 +71,48 @@ def test_graphs_that_break_rules_have_bundles(graph: Graph) -> None:
         for bundle in whole.bundles:
             assert len(cluster.boxes.keys() & set(bundle.members)) in (0, len(bundle.members))
     assert list(place_violations(whole, fold_bundles(whole))) == []
+    for granularity, size in enumerate(bundles.BLOCK_SIZES, 1):
+        assert list(block_violations(graph, select_blocks(whole, granularity), size)) == []
+
+
+def block_violations(graph: Graph, selected: View, size: int) -> Iterator[str]:
+    """Blocks are disjoint, have at most `size` boxes of the bundled view, and lose nothing. What is in one sends its
+    results only into it, or on to other clusters, and its title names no op that it contains."""
+    yield from place_violations(selected, fold_bundles(selected))
+    bundled = fold_bundles(replace(selected, bundles=graph_view(graph).bundles))
+    home = {name: cluster.name for cluster in selected.root.walk() for name in cluster.boxes}
+    blocks = [bundle for bundle in selected.bundles if bundle.box.name[0] == "b"]
+    members = [name for bundle in selected.bundles for name in bundle.members]
+    if len(set(members)) < len(members) or len({bundle.subject for bundle in selected.bundles}) < len(selected.bundles):
+        yield "two bundles have a box or a name in common"
+    for block in blocks:
+        if not 1 < len({bundled.place_of(name) for name in block.members}) <= size:
+            yield f"{block.subject} has {block.members}"
+        ends = {name for name in block.members if bundled.place_of(name) == bundled.place_of(block.members[-1])}
+        for arrow in selected.arrows:
+            is_leaving = arrow.tail in block.members and arrow.head not in block.members
+            if is_leaving and arrow.tail not in ends and home[arrow.tail] == home.get(arrow.head):
+                yield f"{arrow.tail} of {block.subject} sends its result to {arrow.head}"
+        inner = [labels.short_name(graph.nodes[int(name[1:])].name) for name in block.members if name not in ends]
+        yield from (f"{block.box.title} names {name}" for name in inner if is_named(name, block.box.title))
+
+
+def is_named(name: str, title: str) -> bool:
+    """Whether a formula has the name of a value, not of a function."""
+    return re.search(rf"(?<![\w.]){re.escape(name)}(?![\w(])", title) is not None
+
+
+@pytest.mark.parametrize("twin", ["size", "consumers"])
+def test_blocks_that_break_rules_are_caught(twin: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Blocks of any size, and blocks that absorb a value that others use, too, are caught."""
+    finder: Any = bundles._BlockFinder
+    if twin == "size":
+        sound: Any = finder.find_blocks
+        monkeypatch.setattr(finder, "find_blocks", lambda self, size: sound(self, 9 * size))
+    else:
+        monkeypatch.setattr(finder, "can_absorb", lambda self, group, joined: True)
+    graph = network("recursion/tree_lstm.py")
+    assert list(block_violations(graph, select_blocks(graph_view(graph), 1), bundles.BLOCK_SIZES[0]))
 
 
 @pytest.mark.parametrize("twin", ["count", "badges"])

@@ -85,7 +85,6 @@ def wide_view(title: str) -> View:
 
 
 @pytest.mark.full
-@pytest.mark.full
 @pytest.mark.parametrize(("title", "width"), [("gradient_of_weights_1 - float32(0.1)", 20), ("rate * x", 48)])
 def test_long_titles_are_wrapped_in_wide_pictures(title: str, width: int) -> None:
     """If a picture is too wide with its titles in one line, long titles take several lines, and nothing is folded."""

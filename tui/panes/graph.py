@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from ...core.graph.graph import Graph
 from ...core.tag import Tag
-from ...viz.collapse import folding_order
+from ...viz.collapse import folding_order, select_blocks
 from ...viz.graph_view import graph_view
 from ...viz.screen import (
     SCREEN,
@@ -143,7 +143,8 @@ def lay_out_graph(request: LayoutRequest) -> GraphLayout:
     folded_subjects = tuple(
         cluster.subject for cluster in view.root.walk() if cluster.subject and cluster.name in boxes
     )
-    commands = {name: f"select {node}" for name, node in nodes.items()} | dict(fold_commands(view, boxes))
+    unfoldable = select_blocks(view, folding.granularity)
+    commands = {name: f"select {node}" for name, node in nodes.items()} | dict(fold_commands(unfoldable, boxes))
     positions = cell_positions(drawing.base_rows)
     return GraphLayout(request, view, folding, drawn.places, drawing, positions, folded_subjects, nodes, commands)
 

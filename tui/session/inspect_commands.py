@@ -420,7 +420,7 @@ def resolve_names(session: Session, name: str | None) -> list[str]:
     """The full names of the functions, loops and bundles with this name; of all functions and loops, if the name is
     None."""
     view = graph_view(session.history.graph)
-    if name is not None and any(name == bundle.subject for bundle in view.bundles):
+    if name is not None and any(name == bundle.subject for bundle in chain(view.bundles, *view.blocks)):
         return [name]
     clusters = None if name is None else find_clusters(view, [name])
     return [

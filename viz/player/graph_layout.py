@@ -18,7 +18,7 @@ from typing import NamedTuple
 from xml.etree import ElementTree
 
 from ...core.graph.graph import Graph
-from ..collapse import MAX_BOXES, arrow_image, merge_key
+from ..collapse import MAX_BOXES, arrow_image, merge_key, select_blocks
 from ..dot import to_dot
 from ..frame_titles import clear_titles
 from ..graph_view import graph_view
@@ -125,6 +125,8 @@ def unfolded_plans(full_view: View, view: View, *, full: bool) -> Iterator[Playe
     unfolded, and nothing else: outer parts first, at most MAX_PLANS with that of the view, and none with more than
     MAX_BOXES boxes."""
     boxes = view.boxes
+    granularities = [at for at, blocks in enumerate(full_view.blocks, 1) if any(b.box.name in boxes for b in blocks)]
+    full_view = select_blocks(full_view, next(iter(granularities), 0))
     shown = [bundle for bundle in full_view.bundles if any(name in boxes for name in bundle.members)]
     is_bundled = not full and len(shown) < len(full_view.bundles)
     folded = [cluster.name for cluster in full_view.root.walk() if cluster.name in boxes]
