@@ -1,14 +1,14 @@
-"""The titles of frames in Graphviz's SVG, where no arrow crosses them.
+"""The titles of frames in Graphviz's pictures, where no arrow crosses them.
 
 Graphviz places the title of a frame at its upper left corner, and routes arrows across it. The space above the boxes
 in a frame is as wide as the frame, so a title moves to the right until no arrow crosses it. If arrows are everywhere,
-the title interrupts them. Boxes and arrows stay.
+the title interrupts them in SVG. Boxes and arrows stay.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from html import unescape
 from itertools import pairwise
 from typing import NamedTuple, TypeAlias
@@ -34,7 +34,9 @@ TITLE_MARGIN = 4.0
 _BACKGROUND = re.compile(r'<polygon fill="([^"]*)" stroke="none"')
 _CLUSTER = re.compile(r'<g id="clust\d+" class="(cluster[^"]*)".*?</g>\s*</g>', re.DOTALL)
 _EDGE = re.compile(r'<g id="edge\d+" class="edge.*?<path [^>]*?\bd="([^"]*)"', re.DOTALL)
+_NAME = re.compile(r"<title>(.*?)</title>")
 _OUTLINE = re.compile(r'\b(?:points|d)="([^"]*)"')
+_SECOND_MENTION = re.compile(r"^\s*\w+ -> \w+;\n", re.MULTILINE)
 _TITLE = re.compile(r'(<text [^>]*?\bx=")([-\d.]+)(" y="([-\d.]+)"[^>]*?font-size="([\d.]+)"[^>]*>)(.*?)</text>')
 
 Interval: TypeAlias = tuple[float, float]
@@ -62,7 +64,7 @@ def clear_titles(svg: str) -> str:
         title = find_title(cluster[0])
         if title is None or not crossing_count(title, arrows):
             return cluster[0]
-        place = min(title_places(title, arrows), key=lambda place: crossing_count(place, arrows), default=title)
+        place = best_place(title, arrows)
         moved = _TITLE.sub(lambda text: f"{text[1]}{place.start:.2f}{text[3]}{text[6]}</text>", cluster[0], count=1)
         if not crossing_count(place, arrows):
             return moved
@@ -74,6 +76,33 @@ def clear_titles(svg: str) -> str:
     cleared = _CLUSTER.sub(clear, svg)
     end = cleared.rindex("</g>")
     return f"{cleared[:end]}{''.join(titles)}{cleared[end:]}"
+
+
+def best_place(title: FrameTitle, arrows: Sequence[Polyline]) -> FrameTitle:
+    """The first place of a title where the fewest arrows cross it."""
+    return min(title_places(title, arrows), key=lambda place: crossing_count(place, arrows), default=title)
+
+
+def title_shifts(svg: str) -> dict[str, float]:
+    """How far titles move to the right in an SVG of Graphviz, in points, by the name of the cluster. Titles that stay
+    are left out."""
+    arrows, shifts = arrow_lines(svg), dict[str, float]()
+    for cluster in _CLUSTER.finditer(svg):
+        title, name = find_title(cluster[0]), _NAME.search(cluster[0])
+        if title is not None and name is not None and crossing_count(title, arrows):
+            shifts[unescape(name[1])] = best_place(title, arrows).start - title.start
+    return {name: shift for name, shift in shifts.items() if shift}
+
+
+def shift_titles(layout: str, shifts: Mapping[str, float]) -> str:
+    """DOT source with coordinates, in which the titles of clusters are further to the right. Edges that are mentioned
+    again without attributes, in a second subgraph, are left out, since a reader would take them for other edges."""
+    layout = _SECOND_MENTION.sub("", layout)
+    for name, shift in shifts.items():
+        place = re.search(rf'subgraph {re.escape(name)} \{{.*?\blp="([-\d.]+)', layout, re.DOTALL)
+        assert place is not None
+        layout = f"{layout[: place.start(1)]}{float(place[1]) + shift:.2f}{layout[place.end(1) :]}"
+    return layout
 
 
 def arrow_lines(svg: str) -> list[Polyline]:

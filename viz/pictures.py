@@ -24,12 +24,12 @@ from .collapse import (
     fold_to_fit,
 )
 from .dot import to_dot
-from .frame_titles import clear_titles
+from .frame_titles import clear_titles, shift_titles, title_shifts
 from .graph_view import graph_view
 from .labels import abbreviate_list
 from .operand_order import order_operands
 from .program_view import program_view
-from .render import FORMATS, ProgressCallback, render
+from .render import FORMATS, LAYOUT_FORMAT, ProgressCallback, render
 from .screen import fit_screen, shrink_svg
 from .state_view import state_view
 from .style import LIGHT, Theme
@@ -172,8 +172,14 @@ def render_picture(
     source = to_dot(order_operands(trim_view(subject, only, fold, most, full=full)), theme)
     if format == "dot":
         return source.encode()
-    picture = render(source, format, progress=progress)
-    return shrink_svg(clear_titles(picture.decode()).encode()) if format == "svg" else picture
+    svg = render(source, "svg", progress=progress).decode()
+    if format == "svg":
+        return shrink_svg(clear_titles(svg).encode())
+    shifts = title_shifts(svg)
+    if not shifts:
+        return render(source, format, progress=progress)
+    layout = render(source, LAYOUT_FORMAT, progress=progress).decode()
+    return render(shift_titles(layout, shifts), format, engine="nop2", progress=progress)
 
 
 def trim_view(

@@ -25,11 +25,14 @@ FORMATS = ("svg", "png", "pdf")
 COORDINATE_FORMAT = "json0"
 """The format of a layout without a picture: coordinates as JSON."""
 
+LAYOUT_FORMAT = "dot"
+"""The format of a layout as DOT source with coordinates, which the engine `nop2` draws."""
+
 _LAYOUT = """
 import sys
 from pygraphviz import AGraph
 
-sources, (form, label) = sys.stdin.buffer.read().decode().split("\\0"), sys.argv[1:]
+sources, (form, label, engine) = sys.stdin.buffer.read().decode().split("\\0"), sys.argv[1:]
 if form in ("png", "pdf") and b"/FontName" not in AGraph(string="graph { a }").draw(format="pdf", prog="dot"):
     sys.exit("no font")
 for number, source in enumerate(sources):
@@ -39,12 +42,13 @@ for number, source in enumerate(sources):
     for edge in picture.edges() if label == "xlabel" else ():
         if edge.attr["constraint"] == "false" and edge.attr["label"]:
             edge.attr["xlabel"], edge.attr["label"] = "<" + edge.attr["label"] + ">", ""
-    sys.stdout.buffer.write(b"\\0" * bool(number) + picture.draw(format=form, prog="dot"))
+    sys.stdout.buffer.write(b"\\0" * bool(number) + picture.draw(format=form, prog=engine))
     sys.stdout.buffer.flush()
 """
 """The script of the layout process; zero bytes separate several graphs, and their pictures. Without a font Graphviz
 draws boxes instead of letters and reports nothing. Its second argument is the attribute for the text of arrows that do
-not order their boxes: `label`, for which the layout makes room, or `xlabel`, which is placed after the layout."""
+not order their boxes: `label`, for which the layout makes room, or `xlabel`, which is placed after it. The third
+is the engine."""
 
 
 ProgressCallback: TypeAlias = Callable[[float], object]
@@ -54,17 +58,20 @@ ProgressCallback: TypeAlias = Callable[[float], object]
 _PROGRESS_INTERVAL = 0.5
 
 
-def render(dot: str, format: str, *, timeout: float = 120, progress: ProgressCallback | None = None) -> bytes:
-    """Render DOT source as svg, png (144 dots per inch) or pdf, or as coordinates (COORDINATE_FORMAT).
+def render(
+    dot: str, format: str, *, engine: str = "dot", timeout: float = 120, progress: ProgressCallback | None = None
+) -> bytes:
+    """Render DOT source as svg, png (144 dots per inch) or pdf, or as coordinates (COORDINATE_FORMAT, LAYOUT_FORMAT).
+    The engine `dot` lays the graph out; `nop2` draws it at the coordinates in the source.
 
     The layout is killed after `timeout` seconds, and on Ctrl-C; until then `progress` is called every half second.
     Raises Usage for another format, for invalid DOT, for a layout that fails or takes too long, if pygraphviz is not
     installed, and for png and pdf if no font is installed. An svg uses the fonts of the program that displays it.
     """
-    if format not in (*FORMATS, COORDINATE_FORMAT):
+    if format not in (*FORMATS, COORDINATE_FORMAT, LAYOUT_FORMAT):
         raise Usage("there is no picture format of this name", required=", ".join(FORMATS), got=repr(format))
     with ExitStack() as stack:
-        return start_layout(stack, [dot], format).await_pictures(timeout, progress)[0]
+        return start_layout(stack, [dot], format, engine=engine).await_pictures(timeout, progress)[0]
 
 
 def render_svgs(sources: Sequence[str], *, timeout: float = 120, progress: ProgressCallback | None = None) -> list[str]:
@@ -125,12 +132,14 @@ class _Layout(NamedTuple):
         )
 
 
-def start_layout(stack: ExitStack, sources: Sequence[str], format: str, label: str = "label") -> _Layout:
+def start_layout(
+    stack: ExitStack, sources: Sequence[str], format: str, label: str = "label", engine: str = "dot"
+) -> _Layout:
     """Start the layout of DOT sources in a process, which ends with `stack`."""
     source, pictures, errors = (stack.enter_context(TemporaryFile()) for _ in range(3))  # noqa: SIM115 - `stack` closes
     source.write("\0".join(sources).encode())
     source.seek(0)
-    command = [sys.executable, "-P", "-c", _LAYOUT, format, label]
+    command = [sys.executable, "-P", "-c", _LAYOUT, format, label, engine]
     process = stack.enter_context(ChildProcess(command, stdin=source, stdout=pictures, stderr=errors))
     return _Layout(stack, sources, format, label, process, pictures, errors)
 

@@ -9,9 +9,19 @@ import pytest
 import tagloom as tl
 from support.pictures.drawings import fib
 from tagloom.viz import pictures
-from tagloom.viz.frame_titles import arrow_lines, clear_titles, crossing_count, frame_titles
+from tagloom.viz.dot import to_dot
+from tagloom.viz.frame_titles import (
+    arrow_lines,
+    clear_titles,
+    crossing_count,
+    frame_titles,
+    shift_titles,
+    title_shifts,
+)
 from tagloom.viz.graph_view import graph_view
+from tagloom.viz.operand_order import order_operands
 from tagloom.viz.pictures import render_picture
+from tagloom.viz.render import LAYOUT_FORMAT, render
 
 PICTURES = [
     path
@@ -39,6 +49,24 @@ def test_titles_where_graphviz_places_them_are_caught(monkeypatch: pytest.Monkey
     assert crossed_titles(render_picture(graph_view(fib.graph), "svg").decode()) == []
     monkeypatch.setattr(pictures, "clear_titles", lambda svg: svg)
     assert crossed_titles(render_picture(graph_view(fib.graph), "svg").decode())
+
+
+@pytest.mark.full
+def test_titles_of_other_formats_are_where_they_are_in_svg() -> None:
+    """PNG and PDF are drawn from a layout with the titles moved: drawn as SVG, it has no crossed title, and the same
+    boxes and arrows."""
+    source = to_dot(order_operands(graph_view(fib.graph)))
+    svg = render(source, "svg").decode()
+    shifts = title_shifts(svg)
+    assert shifts and crossed_titles(svg)
+    layout = render(source, LAYOUT_FORMAT).decode()
+    moved = render(shift_titles(layout, shifts), "svg", engine="nop2").decode()
+    assert crossed_titles(moved) == []
+    edges, edges_before = (sorted(re.findall(r"<title>.*?&#45;&gt;.*?</title>", text)) for text in (moved, svg))
+    assert edges == edges_before
+    before, after = ({title.start for title in frame_titles(text)} for text in (svg, moved))
+    assert len(before - after) == len(shifts)
+    assert render_picture(graph_view(fib.graph), "png") != render(source, "png")
 
 
 def svg_of(width: int, *arrows: str) -> str:
