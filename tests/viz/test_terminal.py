@@ -12,10 +12,10 @@ import tagloom as tl
 from hypothesis import given, settings
 from support.generators.generator import Case, cases
 from support.laws.cell_laws import violations
-from support.pictures.drawings import FUNCTIONS, graphs, race
+from support.pictures.drawings import FUNCTIONS, graphs, nested, race
 from tagloom.core.graph.lower import lower
 from tagloom.interp.history.history import History
-from tagloom.viz.collapse import remove_branch_frames
+from tagloom.viz.collapse import fold_bundles, remove_branch_frames
 from tagloom.viz.graph_view import graph_view
 from tagloom.viz.pictures import run_picture
 from tagloom.viz.program_view import program_view
@@ -186,6 +186,14 @@ def test_tokens_stand_at_their_places() -> None:
         for thing, what in things:
             signs = {drawing.rows[row][column].glyph for row, column in where[thing]}
             assert not what.badges or BADGE_LOOKS[what.badges[0].mark].glyph in signs, (thing, what.badges)
+
+
+def test_boxes_at_the_right_edge_have_room_for_badges() -> None:
+    """A drawing that is narrower than its pane has a blank column behind boxes that would touch its edge."""
+    view = fold_bundles(graph_view(nested.graph))
+    for width in (60, 120):
+        rows = draw_cells(view, width=width, height=60).base_rows
+        assert len(rows[0]) == width or all(row[-1] == GridCell() for row in rows)
 
 
 @pytest.mark.parametrize(

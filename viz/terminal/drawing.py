@@ -15,7 +15,7 @@ from ..view import BoxKind, LinkKind, View
 from .badges import CellPositions, cell_positions, draw_badges
 from .box_rows import BOX_DELIMITERS, BoxStyle
 from .compress import compress_grid
-from .grid import HEADS, LEFT, RIGHT, STROKES, GridCell, text_cells, to_text
+from .grid import BLANK, HEADS, LEFT, RIGHT, STROKES, Grid, GridCell, text_cells, to_text
 from .paint import Canvas, paint, plan_drawing
 
 
@@ -119,8 +119,16 @@ def draw_with_style(view: View, style: BoxStyle, width: int, height: int) -> Dra
     paint(canvas, plan)
     grid = compress_grid(canvas.grid(), width, height)
     fits = len(grid) <= height and len(grid[0] if grid else ()) <= width
-    bare = tuple(map(tuple, grid))
+    bare = tuple(map(tuple, add_margin(grid, width)))
     return Drawing(draw_badges(bare, view), build_legend(view, style, width), fits, bare)
+
+
+def add_margin(grid: Grid, width: int) -> Grid:
+    """The grid with a blank column at the right, where the badge of a box has room, unless none of its rows ends in a
+    box, or the column would make it too wide."""
+    if not grid or len(grid[0]) == width or all(row[-1] == BLANK for row in grid):
+        return grid
+    return [[*row, BLANK] for row in grid]
 
 
 # The legend: the meaning of the signs in a drawing
