@@ -110,7 +110,10 @@ class Optimizer:
             with init_scope():
                 slots = {
                     name: Variable(
-                        value, dtype=slot_type(value, variable), name=f"{variable.name}_{name}", trainable=False
+                        value,
+                        dtype=slot_type(value, variable),
+                        name=f"{variable._resource.label}_{name}",
+                        trainable=False,
                     )
                     for name, value in self.initial_slots(widen(variable.value)).items()
                 }

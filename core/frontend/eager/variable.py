@@ -32,8 +32,12 @@ from ..trace.program_builder import (
 )
 from ..trace.source_location import entered_scopes, user_location
 from ..trace.symbol import ELEMENT_METHODS, ArrayOperators, Symbol
+from ..trace.variable_names import assignment_target
 from .array import ConcreteArray
 from .recording import read_and_record, record_assignment, recording_tapes
+
+DEFAULT_NAME = "variable"
+"""The name of variables that get none."""
 
 
 class Variable(ArrayOperators, VariableBase):
@@ -46,6 +50,9 @@ class Variable(ArrayOperators, VariableBase):
 
     Tapes watch it if it is `trainable` and of floats; `tl.grad(f, w)` is the gradient with respect to it.
 
+    In programs and pictures it has its `name`. Without one it has the name that it is assigned to, if that is known:
+    `self.weight = Variable(...)` is `weight`.
+
     Raises Usage where the first value is symbolic or does not fit, Invalid (V4) where an assigned value does not fit.
 
     >>> count = Variable(0, name="count")
@@ -56,7 +63,7 @@ class Variable(ArrayOperators, VariableBase):
 
     __slots__ = ("__weakref__", "_resource")
 
-    def __init__(self, value: Any, *, dtype: Any = None, name: str = "variable", trainable: bool = True) -> None:
+    def __init__(self, value: Any, *, dtype: Any = None, name: str = DEFAULT_NAME, trainable: bool = True) -> None:
         region = current_region()
         with suspend_tracing():
             array = _initial_array(value() if callable(value) else value, dtype)
@@ -65,7 +72,8 @@ class Variable(ArrayOperators, VariableBase):
             raise Usage("the name of a variable is not an identifier", where=user_location(), got=repr(name))
         device = scope_device(entry for _, entry in entered_scopes())
         is_trainable = trainable and type_.dtype.kind == "f"
-        self._resource = Resource(name, type_, array, is_trainable, is_new=True, device=device)
+        label = assignment_target() or name if name == DEFAULT_NAME else name
+        self._resource = Resource(name, type_, array, is_trainable, is_new=True, device=device, label=label)
         region = region or suspended_region()
         if region is not None:
             region.specialization.program_builder.register_variable(self._resource)
@@ -158,7 +166,9 @@ class Variable(ArrayOperators, VariableBase):
     def __deepcopy__(self, memo: dict[int, Any]) -> Variable:
         """A new variable with the same value, type and name."""
         type_, value = self._resource.type, self._resource.value
-        return Variable(value, dtype=type_, name=self.name, trainable=self.trainable)
+        copied = Variable(value, dtype=type_, name=self.name, trainable=self.trainable)
+        copied._resource.label = self._resource.label
+        return copied
 
     def __copy__(self) -> Variable:
         return self.__deepcopy__({})

@@ -48,8 +48,13 @@ class Resource:
     """The `Specialization` that computes it, if it is a symbolic value that a nested function closes over."""
     device: DeviceName | None = None
     """The device, or a part of its name, of the `with tl.device(...)` around the creation of a variable."""
+    label: str = ""
+    """The name that it has in programs; without one, `name`."""
     creation_order: int = field(default_factory=lambda: next(_CREATION_COUNTER))
     """The number of resources created before; resources are sorted by it."""
+
+    def __post_init__(self) -> None:
+        self.label = self.label or self.name
 
     def apply_pending_restore(self) -> None:
         """On first use, take the value that a checkpoint restored before the variable existed."""

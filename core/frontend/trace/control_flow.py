@@ -238,7 +238,7 @@ def emit_cond(
     )
     inputs = [region.as_operand(value) for value in (predicate, *captured)]
     types = [then_value.type.join(else_value.type) or then_value.type for then_value, else_value in pairs]
-    names = [*names, *(region.names.fresh_name(variable.name) for variable in assigned)]
+    names = [*names, *(region.names.fresh_name(variable.label) for variable in assigned)]
     results = region.emit_node("cond", inputs, types, names, regions)
     region.store.update(zip(assigned, results[count:], strict=True))
     return results[:count]
@@ -538,7 +538,7 @@ def trace_loop_regions(
     condition_region, body_region, location = open_subregion(region), open_subregion(region), user_location()
     count = len(parameters)
     outer = [condition_region.add_parameter(inner, type_, location, weak) for inner, type_, weak in parameters]
-    outer += [condition_region.add_parameter(variable.name, variable.type, location) for variable in assigned]
+    outer += [condition_region.add_parameter(variable.label, variable.type, location) for variable in assigned]
     inner = [TracedValue(body_region, value.name, value.type, location, value.weak_value) for value in outer]
     condition_region.store.update(zip(assigned, outer[count:], strict=True))
     body_region.store.update(zip(assigned, inner[count:], strict=True))

@@ -955,7 +955,7 @@ class ResultSignature:
         names = UniqueNames()
         return replace(
             self.tree_type.treedef,
-            assigned_names=tuple(names.fresh_name(variable.name) for variable in self.assigned_variables),
+            assigned_names=tuple(names.fresh_name(variable.label) for variable in self.assigned_variables),
         )
 
     @classmethod
@@ -1125,7 +1125,7 @@ class Specialization:
     def capture(self, resource: Resource, region: RegionBuilder) -> TracedValue:
         """The parameter for a captured resource; `region` is the function's outermost region."""
         if resource not in self.captures:
-            name = region.names.fresh_name(resource.name)
+            name = region.names.fresh_name(resource.label)
             weak = None if resource.owner is None else resource.stored_value.weak_value
             self.captures[resource] = TracedValue(region, name, resource.type, self.location, weak)
         return self.captures[resource]

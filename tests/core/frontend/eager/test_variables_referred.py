@@ -182,7 +182,37 @@ def test_update_hints_and_unique_names() -> None:
         one.assign_add(10)
         two.assign_add(10)
 
-    assert tl.function(both).run().variables == {"variable": 11, "variable_1": 12}
+    assert tl.function(both).run().variables == {"one": 11, "two": 12}
+
+
+class Layer:
+    """A layer whose variables get no names."""
+
+    def __init__(self) -> None:
+        self.weight = tl.Variable(2.0)
+        self.parts: dict[str, Any] = {}
+        self.parts["bias"] = new_variable(3.0)
+        self.rows = [tl.Variable(5.0)]
+        self.named = tl.Variable(7.0, name="scale")
+
+
+def new_variable(value: float) -> Any:
+    return tl.Variable(value)
+
+
+def test_variables_have_the_names_that_they_are_assigned_to() -> None:
+    """A variable without a name has, in programs, that of the attribute, the key, the list or the variable that it is
+    assigned to, also by a helper; its `name`, which checkpoints use, is still the default."""
+    layer, second = Layer(), tl.Variable(11.0)
+    first = third = new_variable(13.0)
+
+    def total() -> Any:
+        parts = layer.weight * layer.parts["bias"] * layer.rows[0] * layer.named
+        return parts * second * first * third
+
+    names = [name for name, _ in tl.function(total).graph.arguments]
+    assert names == ["weight", "bias", "rows", "scale", "second", "first"]
+    assert (layer.weight.name, layer.named.name) == ("variable", "scale")
 
 
 def test_init_scope_creates_variables_once() -> None:
