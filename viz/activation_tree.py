@@ -90,6 +90,12 @@ class Gates(PhaseGates):
             )
 
 
+def without_captures(graph: Graph, inputs: Iterable[tuple[Gate, Value]]) -> list[tuple[Gate, Value]]:
+    """The inputs of an activation without the values that the function of the run captures."""
+    count = len(graph.arguments) - graph.hidden_count - graph.capture_count
+    return [(gate, value) for gate, value in inputs if not isinstance(gate, RootArgument) or gate.position < count]
+
+
 def argument_texts(arguments: Iterable[Value], outer: Collection[Value]) -> Iterator[str]:
     """The arguments of a call as texts, with `\u2026` in place of arrays that the caller got, too, such as
     weights that a recursion passes on.
@@ -184,8 +190,8 @@ class ActivationTree:
         self.closed.update(closed.tag for closed in event.closed)
 
     def title(self, tag: Tag) -> str:
-        """A call as `fib(3) = 2`, without arrays that the activation around it got, too; an iteration as
-        `loop[2]: i = 2, s = 1`, without arrays of which only the type would be visible."""
+        """A call as `fib(3) = 2`, without arrays that the activation around it got, too, and without what the function
+        captures; an iteration as `loop[2]: i = 2, s = 1`, without arrays of which only the type would be visible."""
         if tag.site.kind == "loop":
             return f"{tag.last_step}: {abbreviate_list(variable_texts(self.graph, self.parameter_inputs(tag)))}"
         return describe_call(
@@ -231,7 +237,9 @@ class ActivationTree:
 
     def _describe_phases(self, tag: Tag, max_length: int, outer: Collection[Value]) -> Iterator[tuple[str, str]]:
         outputs = sorted(self.returns.get(tag, {}).items())
-        return self.gates.describe_phases(self.parameter_inputs(tag), outputs, max_length, outer)
+        inputs = self.parameter_inputs(tag)
+        shown = inputs if max_length == sys.maxsize else without_captures(self.graph, inputs)
+        return self.gates.describe_phases(shown, outputs, max_length, outer)
 
     def describe_firings(self, tag: Tag) -> str:
         firings = plural(self.firings[tag], "firing")

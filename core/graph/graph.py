@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple, TypeAlias
 
 from ...deprecation import renamed_attributes
@@ -90,6 +90,9 @@ class Graph(SvgReprMixin):
     calls: tuple[tuple[Site, str], ...] = ()
     hidden_count: int = 0
     """The number of hidden arguments, which come first: triggers that the environment supplies itself."""
+    capture_count: int = field(default=0, compare=False)
+    """The number of arguments that a traced function captures, such as weights, which come last. Documents do not have
+    it."""
 
     @property
     def has_dead_tokens(self) -> bool:

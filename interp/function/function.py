@@ -560,7 +560,7 @@ class Function(SvgReprMixin):
         problems = program_problems(program)
         if problems:
             raise problems[0]
-        graph = lower(program)
+        graph = replace(lower(program), capture_count=len(signature.captures))
         problems = graph_problems(graph)
         if problems:
             raise Crash("lowering made a graph that breaks the rules", where=self.name) from problems[0]

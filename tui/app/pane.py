@@ -46,8 +46,9 @@ class Pane(ScrollView, can_focus=True):
         self.styles.offset = (area.x, area.y)
         self.styles.width, self.styles.height = area.width, area.height
         room = area.width - 6
-        long = next((long for long in (20, 3, 0) if title_length(area, long) <= room), 0)
-        self.border_title = "  ".join(title_markup(pane, pane == area.front, long) for pane in area.panes)
+        fitting = (form for form in TITLE_FORMS if title_length(area, *form) <= room)
+        long, gap = next(fitting, TITLE_FORMS[-1])
+        self.border_title = gap.join(title_markup(pane, pane == area.front, long) for pane in area.panes)
 
     def set_subtitle(self, subtitle: str) -> None:
         """Set the text in the lower border, and repaint only that line: setting `border_subtitle` repaints the whole
@@ -116,9 +117,14 @@ class Pane(ScrollView, can_focus=True):
             self.refresh(*changed_rows)
 
 
-def title_length(area: PaneArea, long: int) -> int:
+TITLE_FORMS = ((20, "  "), (3, "  "), (3, " "), (0, " "))
+"""The most characters of the names of panes behind the front one, and the gaps between names, by preference."""
+
+
+def title_length(area: PaneArea, long: int, gap: str) -> int:
     """The columns of the titles in a border; titles of panes behind the front one are cut to `long` characters."""
-    return sum(2 + len(pane if pane == area.front else pane[:long]) + 2 for pane in area.panes)
+    names = [f"{key_of(pane)} {pane if pane == area.front else pane[:long]}".strip() for pane in area.panes]
+    return len(gap.join(names))
 
 
 def title_markup(pane: str, is_front: bool, long: int) -> str:

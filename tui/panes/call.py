@@ -27,7 +27,8 @@ def call_page(session: Session) -> PanePage:
     """The frame of the current call."""
     frame, graph = find_call_frame(session), session.history.graph
     tag, variables, outer = frame.call
-    labels, arguments = NodeLabels(graph), ", ".join(argument_texts((value for _, value in variables), outer))
+    own = variables[: len(variables) - frame.capture_count]
+    labels, arguments = NodeLabels(graph), ", ".join(argument_texts((value for _, value in own), outer))
     mark = mark_activation(session, tag)._replace(is_current=True)
     where = (f"  {abbreviate_tag(tag)}", GREY)
     title = PageSpan(f"{frame.function}({arguments})", "", True)

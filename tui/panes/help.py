@@ -105,25 +105,24 @@ SCREEN_KEYS = (
 DAILY_KEYS = (
     ("s S", "step"),
     ("o f", "over"),
-    ("c", "go on"),
+    ("c $", "run"),
     ("b", "break"),
     ("y ?", "why"),
     ("/", "find"),
+    ("F2", "pane"),
     ("^p", "all"),
     ("F1", "help"),
     ("q", "quit"),
 )
-"""The twelve keys of the daily work. They fit 80 columns, and are always shown."""
+"""The keys of the daily work: twelve, and two that save many others. They fit 80 columns, and are always shown."""
 
 KEY_HINTS = (
     (":", "command"),
     (LEADER_KEY, "more"),
     ("u", "undo"),
     (".", "follow"),
-    ("$", "end"),
     ("1-0", "panes"),
     ("V", "call"),
-    ("F2", "one pane"),
     ("F3", "light or dark"),
     ("d", "deliver"),
 )
@@ -149,12 +148,13 @@ PANE_KEY_HINTS: Mapping[str, tuple[tuple[str, str], ...]] = {
 
 
 def key_hints(pane: str, width: int) -> PageRow:
-    """The key hints for a focused pane, in at most `width` columns."""
+    """The key hints for a focused pane, in at most `width` columns. They are closer where the daily keys need it."""
     own, room, spans = PANE_KEY_HINTS.get(pane, ()), width, list[PageSpan]()
     keys = {key for key, _ in own}
     others = () if pane == "line" else tuple(hint for hint in KEY_HINTS if hint[0] not in keys)
+    daily_columns = sum(len(key) + len(word) + 3 for key, word in DAILY_KEYS) - 1
     for key, word in (*(() if pane == "line" else DAILY_KEYS), *own, *others):
-        gap = "  " if spans else " "
+        gap = "  " if spans and (pane == "line" or daily_columns <= width) else " "
         columns = len(gap) + len(key) + 1 + len(word)
         if columns <= room:
             spans += [PageSpan(f"{gap}{key} ", SKY, True), PageSpan(word, GREY)]
@@ -188,8 +188,8 @@ def key_at(row: PageRow, column: int) -> str:
     """The key hint at a column, for clicks. A click on a pair of keys means the first, unless it is on the second.
 
     >>> hints = key_hints("graph", 80)
-    >>> hints.text[:28], [key_at(hints, column) for column in (1, 3, 6, 12, 14, 21, 90)]
-    (' s S step  o f over  c go on', ['s', 'S', 's', 'o', 'o', 'c', ''])
+    >>> hints.text[:26], [key_at(hints, column) for column in (1, 3, 6, 10, 12, 20, 90)]
+    (' s S step o f over c $ run', ['s', 'S', 's', 'o', 'f', 'c', ''])
     >>> hints = key_hints("timeline", 200)
     >>> [key_at(hints, hints.text.index(word)) for word in ("Right", "Left", "one event")]
     ['Right', 'Left', 'Right']

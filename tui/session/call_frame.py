@@ -43,6 +43,8 @@ class CallFrame(NamedTuple):
     """The values in the order in which they came."""
     results: list[Value]
     is_open: bool
+    capture_count: int
+    """How many of the call's arguments, the last ones, are captured by the function of the run."""
 
 
 def find_call_frame(session: Session) -> CallFrame:
@@ -87,4 +89,5 @@ def find_call_frame(session: Session) -> CallFrame:
         sorted(values, key=lambda value: value.event),
         [value for node, (at, value) in returned_values if at <= position and not graph.nodes[node].phase],
         call in history.state.records,
+        graph.capture_count if call.site == ENVIRONMENT else 0,
     )

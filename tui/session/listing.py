@@ -31,7 +31,7 @@ from ...interp.outcome.residue import collect_residue
 from ...interp.outcome.worker_lanes import describe_place
 from ...interp.queries.answers import FiringOrigin
 from ...interp.queries.calls import Gate
-from ...viz.activation_tree import Gates, describe_call, parameter_gates, variable_texts
+from ...viz.activation_tree import Gates, describe_call, parameter_gates, variable_texts, without_captures
 from ...viz.state_view import abbreviate_value
 from .run_index import is_under
 from .session import Session
@@ -422,8 +422,8 @@ class ActivationTitles:
         self.callees: dict[Site, str] = {**dict(graph.calls), ENVIRONMENT: graph.name}
 
     def title(self, entry: ActivationEntry) -> str:
-        """A call as `fib(3) = 2`, without arrays that the activation around it got, too; an iteration as
-        `loop[2]: i = 2, s = 1`, without arrays of which only the type would be visible."""
+        """A call as `fib(3) = 2`, without arrays that the activation around it got, too, and without what the function
+        captures; an iteration as `loop[2]: i = 2, s = 1`, without arrays of which only the type would be visible."""
         arguments = self.arguments(entry)
         unknown = UNKNOWN_MARK if entry.opened_before_base else ""
         if entry.tag.site.kind == "loop":
@@ -431,7 +431,7 @@ class ActivationTitles:
             return f"{entry.tag.last_step}: {variables or unknown}"
         outer = [value for _, value in entry.outer_arguments.values()]
         (first_arguments, first_results), *others = self.gates.describe_phases(
-            arguments, self.results(entry), outer=outer
+            without_captures(self.graph, arguments), self.results(entry), outer=outer
         )
         phases = [(first_arguments or unknown, first_results), *others]
         return describe_call(self.callees.get(entry.tag.site, "?"), phases)

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import tagloom as tl
 from hypothesis import given
 from hypothesis import strategies as some
 from onscreen import DEADLOCK, ROOT
@@ -34,9 +35,10 @@ from tagloom.tui.session import listing
 from tagloom.tui.session.activation_mark import mark_activation
 from tagloom.tui.session.commands import COMMANDS, new_session
 from tagloom.tui.session.session import Session
+from tagloom.viz.activation_tree import activation_tree_view
 from tagloom.viz.collapse import folding_order
 from tagloom.viz.graph_view import graph_view
-from tagloom.viz.pictures import trim_view
+from tagloom.viz.pictures import moment_view, trim_view
 from tagloom.viz.screen import LEAST_BOXES
 from tagloom.viz.state_view import overlay_state, state_view
 from tagloom.viz.style import ACTIVATION_COLOURS, DARK, FADED_ACTIVATION_COLOURS, LIGHT, PALETTE
@@ -391,6 +393,26 @@ def test_arrays_that_calls_pass_on_are_not_repeated(folder: Path) -> None:
     session.execute("tag-back main/walk/walk"), session.execute("tag-back main/walk/walk")
     rows = [row.text for row in call_page(session).rows]
     assert rows[:3] == ["#3 walk(…, -1)  walk/walk", "  left, right, values as in #2 ", "  i = -1"]
+
+
+def test_captured_arrays_are_not_among_the_arguments_of_a_call() -> None:
+    """The title of the outermost call leaves out what its function captures, such as weights, in the tree of tags, in
+    the call, in the player's list and in captions; the rows of the call have it."""
+    weight = tl.Variable([[1.0, 2.0], [3.0, 4.0]])
+
+    @tl.function
+    def layer(x: tl.Array[tl.float64, 2]) -> tl.Array[tl.float64, 2]:
+        return x @ weight
+
+    session, history = new_session(), layer.history([1.0, 1.0])
+    session.add_run(history)
+    assert session.execute("run").ok
+    session.run.index.catch_up(history)
+    assert call_page(session).rows[0].text.startswith("#1 layer([1.0, 1.0])  ")
+    assert [row.text.strip() for row in call_page(session).rows[1:3]] == ["x = [1.0, 1.0]", "weight = float64[2, 2]"]
+    tree = activation_tree_view(history.graph, history.arguments, history[:])
+    titles = [tags_page(session).rows[0].text, next(iter(tree.boxes.values())).title, moment_view(history).caption]
+    assert all("layer([1.0, 1.0])" in title for title in titles), titles
 
 
 def test_rows_of_arrays() -> None:
