@@ -16,7 +16,8 @@ from __future__ import annotations
 
 import html
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from functools import lru_cache
 from itertools import pairwise
 from textwrap import wrap
 from typing import Any
@@ -120,7 +121,8 @@ def printable(text: str, longest: int = MAX_LINE_LENGTH) -> str:
     return escape_line(cut.replace("\t", " ")) or " "
 
 
-def wrap_title(title: str, width: int) -> list[str]:
+@lru_cache(maxsize=4096)
+def wrap_title(title: str, width: int) -> Sequence[str]:
     """The lines of a title, which is broken only where it has a space; a count at its end stays in one line.
 
     >>> wrap_title("float32(0.1) * permute_dims_20", 20), wrap_title("fib + fib_1", 20)

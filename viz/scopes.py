@@ -1,6 +1,6 @@
 """Name scopes: the nodes that one call of a Python helper made, when a function was traced.
 
-Two calls are distinguished by the instruction that made them, and by the nodes traced between them. Graphs that were
+Each call has a number, so two of them are distinct, even if one instruction made both. Graphs that were
 read from documents have no scopes.
 """
 

@@ -109,8 +109,9 @@ def choose_folding(view: View, screen: PictureSize = SCREEN) -> Folding:
             break
         coarser = fold_clusters(view, Folding(True, granularity=granularity), screen)
         blocks = [block.subject for block in view.blocks[granularity - 1]]
-        if len(coarser.apply(view).boxes) >= LEAST_BOXES:
-            folding = unfold_bundles(view, coarser, blocks, screen)
+        drawn = coarser.apply(view)
+        if len(drawn.boxes) >= LEAST_BOXES:
+            folding = unfold_bundles(view, coarser, blocks, screen) if is_within(drawn, screen) else coarser
     return folding
 
 
@@ -236,22 +237,28 @@ def arrange_functions(view: View, screen: PictureSize) -> View:
 
 def is_within(view: View, screen: PictureSize) -> bool:
     """Whether a picture of the view, arranged for the screen, is likely to fit it."""
-    return best_arrangement(view, screen)[0] <= 1
+    return any(excess(arrangement, screen) <= 1 for arrangement in arrangements(view))
 
 
 def best_arrangement(view: View, screen: PictureSize) -> tuple[float, View]:
     """The view as `arrange_functions` returns it, but for the distance of its rows, and how many times larger than the
     screen its picture is."""
+    every = arrangements(view)
+    wide, narrow = every[:2], every[2:]
+    best = min(((excess(arrangement, screen), arrangement) for arrangement in wide), key=itemgetter(0))
+    rest = [(excess(arrangement, screen), arrangement) for arrangement in narrow] if best[0] > 1 else []
+    return min([best, *rest], key=itemgetter(0))
+
+
+def arrangements(view: View) -> list[View]:
+    """The view with functions one above the other, and side by side; if it has long titles, the same with those
+    wrapped."""
     side_by_side = replace(
         view, arrows=[arrow._replace(is_unconstrained=True) if arrow.link == "call" else arrow for arrow in view.arrows]
     )
-    arrangements = [(excess(drawing, screen), drawing) for drawing in (view, side_by_side)]
-    if min(arrangements, key=itemgetter(0))[0] > 1 and any(
-        len(box.title) > NARROW_TITLE for box in view.boxes.values()
-    ):
-        narrow = (replace(drawing, title_width=NARROW_TITLE) for _, drawing in arrangements)
-        arrangements += [(excess(drawing, screen), drawing) for drawing in narrow]
-    return min(arrangements, key=itemgetter(0))
+    wide = [view, side_by_side]
+    has_long_titles = any(len(box.title) > NARROW_TITLE for box in view.boxes.values())
+    return [*wide, *(replace(drawing, title_width=NARROW_TITLE) for drawing in wide if has_long_titles)]
 
 
 def excess(view: View, screen: PictureSize) -> float:

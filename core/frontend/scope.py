@@ -6,7 +6,7 @@ from ..errors import Usage
 from ..program.device import FIRST_DEVICE, DeviceName, parse_device
 from ..program.program import ScopeEntry
 from .trace.captures import VariableBase
-from .trace.source_location import entered_scopes, user_frame, user_location
+from .trace.source_location import SCOPE_NUMBERS, entered_scopes, user_frame, user_location
 
 
 class NamedScope:
@@ -18,7 +18,7 @@ class NamedScope:
     def __enter__(self) -> None:
         frame = user_frame()
         assert frame is not None
-        entry = ScopeEntry(self.name, frame.f_code, frame.f_lasti, self.device, self.variable)
+        entry = ScopeEntry(self.name, frame.f_code, frame.f_lasti, self.device, self.variable, next(SCOPE_NUMBERS))
         entered_scopes().append((frame, entry))
 
     def __exit__(self, *exception: object) -> None:

@@ -83,13 +83,15 @@ class SourceSpan(NamedTuple):
 class ScopeEntry(NamedTuple):
     """A call of a Python helper while a function was traced: the helper's name, and the instruction that called it. Or
     a `with` statement: the name of its scope, and of the device, if it has one; and the number of the variable with
-    which its nodes are colocated, if there is one."""
+    which its nodes are colocated, if there is one. Each call, and each time that a statement runs, has another
+    number."""
 
     name: str
     code: CodeType
     instruction: int
     device: DeviceName | None = None
     variable: int | None = None
+    number: int = 0
 
     @property
     def location(self) -> Location:

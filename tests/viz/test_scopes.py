@@ -3,9 +3,12 @@ fold them first."""
 
 from __future__ import annotations
 
+import gc
+import weakref
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import tagloom as tl
 from support.laws.view_laws import place_violations
@@ -71,10 +74,45 @@ def test_each_call_of_a_helper_is_a_scope() -> None:
     assert any(box.title == "Layer" for box in trim_view(view, fold=("Layer",)).boxes.values())
 
 
+@tl.function
+def repeated(x: tl.float64) -> tl.float64:
+    for layer in (FIRST, SECOND, FIRST):
+        x = layer(x)
+    for _ in range(3):
+        x = tl.relu(x)
+    for number in range(2):
+        with tl.scope(f"part_{number // 2}"):
+            x = x * x + 1.0
+    return x
+
+
+def test_calls_by_one_instruction_are_several_scopes() -> None:
+    """Calls of helpers, layers, functions of tagloom and scopes in a loop of Python are a scope each, although one
+    instruction makes them, and nothing is traced in between."""
+    layer = ("Layer", [("sigmoid", [])])
+    assert scopes_of(graph_view(repeated.graph)) == [*[layer] * 3, *[("relu", [])] * 3, *[("part_0", [])] * 2]
+
+
+def test_tracing_refers_to_no_frame_of_the_user() -> None:
+    """Once a function is traced, nothing refers to the frames of its helpers, nor to their local variables."""
+    values = list[Any]()
+
+    def helper(x: Any) -> Any:
+        held = np.zeros(3)
+        values.append(weakref.ref(held))
+        return x * 2.0 + float(held[0])
+
+    graph = tl.function(lambda x: tl.autograph.inline(helper)(x) + 1.0).trace(1.0).graph
+    gc.collect()
+    assert len(graph.nodes) > 2 and values and all(reference() is None for reference in values)
+
+
 def test_scopes_that_ignore_the_call_are_caught(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without the instruction of the call, two calls of a helper in a row are one scope."""
+    """Without the instruction and the number of the call, two calls of a helper in a row are one scope."""
     sound = scopes.node_scopes
-    monkeypatch.setattr(scopes, "node_scopes", lambda node: tuple(e._replace(instruction=0) for e in sound(node)))
+    monkeypatch.setattr(
+        scopes, "node_scopes", lambda node: tuple(e._replace(instruction=0, number=0) for e in sound(node))
+    )
     assert len(scopes_of(graph_view(model.graph))) < 4
 
 

@@ -12,6 +12,7 @@ from ...core.graph.graph import Graph
 from ...interp.breakpoints.expression import compile_condition
 from ...interp.machine.event import Event
 from ...viz.labels import NodeLabels, short_name
+from ...viz.scopes import node_scopes
 from .command import CommandArguments, CommandGroup, CommandResult, parse_number
 from .listing import abbreviate_outputs, describe_event, describe_outputs, event_data
 from .run import BreakpointSpec, compile_breakpoint
@@ -252,7 +253,7 @@ def describe_bookmark(mark: Bookmark) -> str:
     "search",
     "TEXT|CONDITION",
     key="/",
-    help="nodes whose name, op or formula has TEXT, the first one is shown; then events for which it holds",
+    help="nodes whose name, op, formula or helper has TEXT, the first one is shown; then events for which it holds",
 )
 def search(session: Session, words: CommandArguments) -> CommandResult:
     if not words.text:
@@ -269,7 +270,7 @@ def search(session: Session, words: CommandArguments) -> CommandResult:
     except (Malformed, Usage) as error:
         if found:
             return CommandResult(lines, data)
-        message = f"no node has {words.text[:40]!r} in its name, op or formula; as a condition: {error.message}"
+        message = f"no node has {words.text[:40]!r} in its name, op, formula or helper; as a condition: {error.message}"
         raise Usage(message, required=error.required, got=error.got, hint=error.hint, excerpt=error.excerpt) from None
     matches, more = list[int](), 0
     for state, event in history.events(history.base, len(history)):
@@ -288,12 +289,13 @@ def search(session: Session, words: CommandArguments) -> CommandResult:
 
 
 def find_nodes(graph: Graph, text: str) -> list[int]:
-    """The nodes whose name, op or formula contains a text, in any case and without regard to spaces: first those whose
-    name it is, then those whose name begins with it."""
+    """The nodes whose name, op, formula or helpers contain a text, in any case and without regard to spaces: first
+    those whose name it is, then those whose name begins with it."""
     word, labels = "".join(text.lower().split()), NodeLabels(graph)
     ranked = list[tuple[int, int]]()
     for number, node in enumerate(graph.nodes):
-        short, texts = short_name(node.name).lower(), (str(node), node.op, *labels.label_lines(number))
+        short, helpers = short_name(node.name).lower(), (scope.name for scope in node_scopes(node))
+        texts = (str(node), node.op, *labels.label_lines(number), *helpers)
         if any(word in "".join(text.lower().split()) for text in texts):
             ranked.append((0 if short == word else 1 if short.startswith(word) else 2, number))
     return [number for _, number in sorted(ranked)]

@@ -71,7 +71,7 @@ from .pytree import (
     separate_rows,
     unflatten,
 )
-from .source_location import definition_location, traced_user_location, user_location, user_name_of
+from .source_location import definition_location, forget_calls, traced_user_location, user_location, user_name_of
 from .stacked_items import DICT_CLASSES, StackedItems, is_stacked_array, stack_as_array
 from .text import AS_CHARACTERS, CodePoints
 from .unusable import UnusableValue
@@ -181,7 +181,7 @@ class ProgramBuilder:
         Raises Invalid or Usage where the function cannot be traced, and any exception that the user's code raises.
         """
         try:
-            with refuse_deep_recursion(function_spec):
+            with refuse_deep_recursion(function_spec), forget_calls():
                 return self._build_program(function_spec, argument_types)
         except KeyboardInterrupt as interrupt:
             location = definition_location(function_spec.python_function.__code__)

@@ -9,9 +9,11 @@ import sys
 import sysconfig
 import threading
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from functools import lru_cache
+from itertools import chain, count
 from pathlib import Path
-from types import CodeType, FrameType, TracebackType
+from types import CodeType, FrameType, ModuleType, TracebackType
 
 import numpy as np
 
@@ -136,12 +138,16 @@ def _traceback(error: BaseException) -> Iterator[TracebackType]:
 
 
 def user_name_of(value: object) -> str | None:
-    """The name of a value in the user code that is running: a local variable, or a global that the code uses."""
+    """The name of a value in the user code that is running: a local variable, a global that the code uses, or an
+    attribute of one of them."""
     frame = user_frame()
     if frame is None:
         return None
     global_items = ((name, frame.f_globals[name]) for name in frame.f_code.co_names if name in frame.f_globals)
-    return next((name for name, local_value in (*frame.f_locals.items(), *global_items) if local_value is value), None)
+    items = (*frame.f_locals.items(), *global_items)
+    attributes = (getattr(owner, "__dict__", None) for _, owner in items if not isinstance(owner, ModuleType | type))
+    named = chain(items, *(owned.items() for owned in attributes if type(owned) is dict))
+    return next((name for name, named_value in named if named_value is value), None)
 
 
 _OPERATION_PATHS = tuple(
@@ -166,9 +172,7 @@ def traced_user_location() -> Location | None:
     if frame is None:
         return None
     _traced_files.add(frame.f_code.co_filename)
-    scopes = call_scopes(frame)
-    if operation is not None:
-        scopes = (*scopes, ScopeEntry(helper_name(operation, frame), frame.f_code, frame.f_lasti))
+    scopes = call_scopes(frame, operation)
     return TracedLocation(frame.f_code.co_filename, frame.f_lineno, frame.f_code, frame.f_lasti, scopes)
 
 
@@ -179,27 +183,72 @@ _REGION_FUNCTIONS = ("trace_into_region", "trace_arm", "if_stmt", "while_stmt", 
 """The functions that call the body of a branch or a loop, which is not a helper."""
 
 
-def call_scopes(frame: FrameType | None) -> tuple[ScopeEntry, ...]:
-    """The calls of helpers between the body of the function that is traced and a frame, and the scopes that these have
-    entered, outermost first. Bodies of branches and loops, lambdas and comprehensions are not helpers."""
+def call_scopes(frame: FrameType | None, operation: FrameType | None = None) -> tuple[ScopeEntry, ...]:
+    """The calls of helpers between the body of the function that is traced and a frame, the scopes that these have
+    entered, and the operation of tagloom that the frame calls, outermost first. Bodies of branches and loops, lambdas
+    and comprehensions are not helpers."""
     entries: list[ScopeEntry] = []
-    helper: FrameType | None = None
-    is_region = False
+    calls: list[tuple[int, FrameType]] = []
+    """The helpers, each with the position of its entry."""
+    helper, is_region = operation, False
     scopes = entered_scopes()
     while frame is not None and frame.f_code.co_name != _TRACING_FUNCTION:
         if is_internal_file(frame.f_code.co_filename):
             is_region = is_region or frame.f_code.co_name in _REGION_FUNCTIONS
         else:
             if helper is not None and not is_region and not helper.f_code.co_name.startswith("<"):
+                calls.append((len(entries), helper))
                 entries.append(ScopeEntry(helper_name(helper, frame), frame.f_code, frame.f_lasti))
             entries += [entry for place, entry in reversed(scopes) if place is frame]
             helper, is_region = frame, False
         frame = frame.f_back
-    return () if frame is None else tuple(reversed(entries))
+    if frame is None:
+        return ()
+    for (position, _), number in zip(calls, number_calls(frame, [helper for _, helper in calls]), strict=True):
+        entries[position] = entries[position]._replace(number=number)
+    return tuple(reversed(entries))
+
+
+SCOPE_NUMBERS = count(1)
+"""The numbers of calls of helpers, and of scopes that are entered."""
+
+
+def number_calls(tracer: FrameType, helpers: Sequence[FrameType]) -> list[int]:
+    """The numbers of calls by their frames, which a tracer has called. A frame keeps its number as long as every node
+    that this tracer adds is traced in it."""
+    traces = known_calls()
+    place = next((place for place, (frame, _) in enumerate(traces) if frame is tracer), len(traces))
+    del traces[place + 1 :]
+    if place == len(traces):
+        traces.append((tracer, []))
+    known = traces[place][1]
+    numbers = [next((number for frame, number in known if frame is helper), 0) for helper in helpers]
+    known[:] = [(helper, number or next(SCOPE_NUMBERS)) for helper, number in zip(helpers, numbers, strict=True)]
+    return [number for _, number in known]
+
+
+def known_calls() -> list[tuple[FrameType, list[tuple[FrameType, int]]]]:
+    """The frames of tracers in this thread, outermost first, each with those of the helpers around its latest node, and
+    their numbers. The frames are referred to, so that no other frame takes their place in memory."""
+    calls: list[tuple[FrameType, list[tuple[FrameType, int]]]] | None = getattr(_scopes, "calls", None)
+    if calls is None:
+        calls = _scopes.calls = []
+    return calls
+
+
+@contextmanager
+def forget_calls() -> Iterator[None]:
+    """A context in which functions are traced; frames that it has added to the known calls are forgotten at its end."""
+    calls = known_calls()
+    outer_count = len(calls)
+    try:
+        yield
+    finally:
+        del calls[outer_count:]
 
 
 _scopes = threading.local()
-"""The scopes that each thread has entered."""
+"""The scopes that each thread has entered, and the calls of helpers that it is in."""
 
 
 def entered_scopes() -> list[tuple[FrameType | None, ScopeEntry]]:

@@ -441,7 +441,7 @@ def test_search_finds_nodes_first(folder: Path) -> None:
     for text in ("zzz", "node == 'add"):
         refusal = session.execute(f"search {text}")
         assert refusal.data["error"] == "Usage"
-        assert refusal.text[0].startswith(f"no node has {text!r} in its name, op or formula; as a condition: ")
+        assert refusal.text[0].startswith(f"no node has {text!r} in its name, op, formula or helper; as a condition: ")
 
 
 def test_a_found_node_is_inspected_until_the_run_moves(folder: Path) -> None:

@@ -215,6 +215,23 @@ def test_variables_have_the_names_that_they_are_assigned_to() -> None:
     assert (layer.weight.name, layer.named.name) == ("variable", "scale")
 
 
+class Mean:
+    """An object that holds an array which is no variable."""
+
+    def __init__(self) -> None:
+        self.running = tl.asarray([1.0, 2.0])
+
+    def apply(self, x: Any) -> Any:
+        return x - self.running
+
+
+def test_captured_arrays_have_the_names_of_their_attributes() -> None:
+    """An array that a function captures has, in programs, the name of the variable or the attribute that holds it."""
+    mean, scale = Mean(), tl.asarray([3.0, 4.0])
+    graph = tl.function(lambda x: mean.apply(x) * scale).trace(tl.asarray([5.0, 6.0])).graph
+    assert [name for name, _ in graph.arguments] == ["x", "running", "scale"]
+
+
 def test_init_scope_creates_variables_once() -> None:
     """Under `tl.init_scope()` too, variables are created in the first trace only."""
 
