@@ -3,8 +3,8 @@
 The size of a picture is estimated and not measured, because a layout takes Graphviz up to a second. Functions stand one
 above the other, or side by side, whichever fits the screen better; if neither fits, long titles are wrapped. If that is
 not enough, branches lose their frames, or bundles are drawn as one box each, first those of routing nodes, then
-expressions; then clusters are folded: calls of Python helpers, reverse passes, called functions, and at last loops and
-branches. What still fits afterwards is unfolded again.
+expressions; then clusters are folded, the deepest first; and at last ops are joined in blocks. What still fits
+afterwards is unfolded again.
 
 The size that an SVG names is then exact: a picture whose letters stay legible is as large as the screen at most.
 """

@@ -117,7 +117,7 @@ class Pane(ScrollView, can_focus=True):
             self.refresh(*changed_rows)
 
 
-TITLE_FORMS = ((20, "  "), (3, "  "), (3, " "), (0, " "))
+TITLE_FORMS = ((20, "  "), (3, "  "), (3, " "), (2, " "), (0, " "))
 """The most characters of the names of panes behind the front one, and the gaps between names, by preference."""
 
 
