@@ -24,6 +24,7 @@ from tagloom.tui.session import query_commands as asking
 from tagloom.tui.session.command import LEADER_KEY
 from tagloom.tui.session.commands import COMMANDS, new_session
 from tagloom.tui.session.loop_end import describe_loop_end
+from tagloom.tui.session.mark_commands import find_nodes
 from tagloom.tui.session.run import SessionRun
 from tagloom.tui.session.session import Session, completions
 
@@ -426,8 +427,8 @@ def test_search(folder: Path) -> None:
 
 
 def test_search_finds_nodes_first(folder: Path) -> None:
-    """A text finds the nodes with it in their name, op or formula, in any case: first those of that name, then those
-    whose name begins with it, before events. A text that is neither in a node nor a condition is refused."""
+    """A text finds the nodes with it in their name, op, formula or helper, in any case: first those of that name, then
+    those whose name begins with it, before events. A text that is neither in a node nor a condition is refused."""
     session = session_of("fib.py:fib", "4")
     session.execute("run")
     assert run_commands(session, "search ADD")["nodes"] == ["fib.add"]
@@ -442,6 +443,12 @@ def test_search_finds_nodes_first(folder: Path) -> None:
         refusal = session.execute(f"search {text}")
         assert refusal.data["error"] == "Usage"
         assert refusal.text[0].startswith(f"no node has {text!r} in its name, op, formula or helper; as a condition: ")
+
+
+def test_search_finds_the_nodes_of_a_helper() -> None:
+    """A text that is in the name of a helper, or of a function of tagloom, finds the nodes of its calls."""
+    graph = tl.function(lambda x: tl.relu(x) * 2.0).trace(1.0).graph
+    assert [graph.nodes[number].op for number in find_nodes(graph, "relu")] == ["less_equal", "where"]
 
 
 def test_a_found_node_is_inspected_until_the_run_moves(folder: Path) -> None:
