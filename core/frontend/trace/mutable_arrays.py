@@ -53,15 +53,15 @@ class ArrayView(MutableArray):
 
     @property
     def _tagloom_value(self) -> TracedValue:  # type: ignore[override]
-        region, whole = current_region(), self.base._tagloom_value
+        region, base_value = current_region(), self.base._tagloom_value
         if region is None:
             return self._parts[-1][1]
         reachable = [region, *region.enclosing_regions()]
         for source, part in self._parts:
             is_there = any(part.region is each and each.values.get(part.name) is part for each in reachable)
-            if source is whole and is_there:
+            if source is base_value and is_there:
                 return part
-        self._parts.append((whole, array_namespace().index(Symbol(whole), self.key)._tagloom_value))
+        self._parts.append((base_value, array_namespace().index(Symbol(base_value), self.key)._tagloom_value))
         return self._parts[-1][1]
 
     @property
@@ -73,15 +73,15 @@ class PossibleView(Symbol):
     """An array that may share the elements of others: the reshaped form of one, or one of several. It cannot change. If
     it may be a part of an array, it must not be used after that array has changed."""
 
-    __slots__ = ("_value", "_whole", "base")
+    __slots__ = ("_base_value", "_value", "base")
 
     def __init__(self, value: TracedValue, base: MutableArray | None = None) -> None:
         self._value, self.base = value, base
-        self._whole = None if base is None else base._tagloom_value
+        self._base_value = None if base is None else base._tagloom_value
 
     @property
     def _tagloom_value(self) -> TracedValue:  # type: ignore[override]
-        if current_region() is not None and self.base is not None and self.base._tagloom_value is not self._whole:
+        if current_region() is not None and self.base is not None and self.base._tagloom_value is not self._base_value:
             raise Invalid(
                 "an array is used that may share its elements with another one, which has changed since",
                 rule="F4",
