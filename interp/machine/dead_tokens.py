@@ -1,12 +1,13 @@
-"""Dead tokens: how the nodes of a graph fire that follows the rules of TensorFlow's executor.
+"""Dead tokens: an extension of the machine, for graphs that follow the rules of TensorFlow's executor.
 
 S18 In a graph with dead tokens, `dead_switch` sends its value to output 1 if the predicate is true, else to output 0,
     and a dead token to the other; both are dead if the predicate is. `live_merge` passes on the live token, and the
-    number of its port; it traps if there are two. `any_live` says whether a port has a live token, and `trigger` sends
-    true. `next_iteration` passes on its token, dead or live, if its second port says that another iteration follows.
-    `exit` passes on a live token, and a dead one if its second port says that no other iteration follows. `merge` and
-    `enter` pass on what comes. `return` traps on a dead token: the result does not have a value. Any other node with a
-    dead operand sends dead tokens from all its outputs, and neither computes nor traps.
+    number of its port; both outputs are dead if no port has a live token, and it traps if two have. `after` passes on
+    the token of port 0, or a dead one if any port has one. `any_live` says whether a port has a live token, and
+    `trigger` sends true. `next_iteration` passes on its token, dead or live, if its second port says that another
+    iteration follows. `exit` passes on a live token, and a dead one if its second port says that no other iteration
+    follows. `merge` and `enter` pass on what comes. `return` traps on a dead token: the result does not have a value.
+    Any other node with a dead operand sends dead tokens from all its outputs, and neither computes nor traps.
 
 A dead token names the output that sent it first, and the tag of that firing.
 """

@@ -1,6 +1,6 @@
 """Firing rules: the action of each node when it fires, compiled once per graph from a table by op.
 
-The numbered rules continue those of `step`, which owns S1 to S4. S18 is in `dead_tokens`.
+The numbered rules continue those of `step`, which owns S1 to S4. `dead_tokens` changes them for the graphs of S18.
 
 S5  An ordinary node computes its op and sends the result under the same tag. If the op has no value for the operands,
     the node traps: it sends nothing, and the run continues.

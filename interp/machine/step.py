@@ -7,6 +7,7 @@ S3  A firing sends its results at once, in the order of outputs, then of edges, 
 S4  A node fires at most once under a tag, and no port gets a second token under it.
 
 Rules S5 to S10 and S17 are in `fire`, S11 in `state`, S13 in `cells`, S14 and S15 in `effects`, S16 in `k_bounds`.
+S18, in `dead_tokens`, extends them for graphs of TensorFlow's executor.
 """
 
 from __future__ import annotations

@@ -25,7 +25,7 @@ from ...core.program.validate import program_problems
 from ...core.text import parse
 from ...core.transform import prune
 from ...interp.engines.reference import run_graph
-from ...interp.machine import cells, effects, fire, k_bounds, state, step
+from ...interp.machine import cells, dead_tokens, effects, fire, k_bounds, state, step
 from ...interp.outcome import outcome
 from ...interp.records.documents import error_text
 from .terminal import print_text
@@ -43,6 +43,7 @@ _RULE_MODULES = (
     cells,
     effects,
     k_bounds,
+    dead_tokens,
     frontend,
     autodiff,
     prune,

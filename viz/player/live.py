@@ -32,6 +32,8 @@ LIVE_EFFECTS = frozenset({"cells", "store", "get", "print", "breakpoint", "unifo
 def unsupported_reason(graph: Graph) -> str | None:
     """Why the machine in the page cannot run this graph; None if it can. It knows the ops that have a scalar column,
     those that route tokens, and LIVE_EFFECTS, on scalars."""
+    if graph.has_dead_tokens:
+        return "its machine has no dead tokens, which this graph sends"
     for node in graph.nodes:
         if node.op == "callback":
             return f"{node} calls a Python function, and the page has no Python"

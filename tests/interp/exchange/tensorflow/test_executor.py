@@ -25,6 +25,7 @@ from tagloom.core.types import Dead
 from tagloom.interp.engines.registry import find_engine
 from tagloom.interp.exchange.tensorflow.text_format import parse_text
 from tagloom.interp.machine import dead_tokens
+from tagloom.viz.player.live import unsupported_reason
 
 MODELS = Path(__file__).parents[4] / "docs" / "models"
 ROOT = MODELS / "root.pbtxt"
@@ -213,7 +214,7 @@ def test_random_frames_in_a_session(worker: subprocess.Popen[str]) -> None:
 
 @pytest.mark.parametrize("engine", ["fast", "distributed", "cuda"])
 def test_other_engines_refuse(engine: str) -> None:
-    """Only the reference has dead tokens, and `auto` takes it."""
+    """Only the reference has dead tokens, and `auto` takes it; nor has the machine of live pages any."""
     from tagloom.interp.engines.protocol import Job, RunOptions
     from tagloom.interp.engines.reference import default_structure
     from tagloom.interp.engines.registry import run
@@ -224,6 +225,7 @@ def test_other_engines_refuse(engine: str) -> None:
         with pytest.raises(tl.Usage, match="only the reference has dead tokens"):
             run(job, [np.float32(1)], RunOptions(), engine)
     assert run(job, [np.float32(1)], RunOptions(), "auto").engine == "reference"
+    assert unsupported_reason(graph) == "its machine has no dead tokens, which this graph sends"
 
 
 def test_a_log_has_dead_tokens(tmp_path: Path) -> None:
