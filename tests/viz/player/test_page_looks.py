@@ -10,13 +10,14 @@ from support.pictures.chromium import Tab
 from support.pictures.drawings import fib
 from tagloom.papers_examples.recursion.ackermann import ack
 from tagloom.tui.run_start import RunRequest, StartOptions
+from tagloom.viz.player.page import PlayerSelection, page_of_outcome
 
 EXAMPLES = Path(tl.__file__).parent / "papers_examples"
 
 
 @pytest.fixture(scope="module")
 def wide(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A graph much wider than a screen: many sums of an argument that comes in at one of them."""
+    """A graph much wider than a screen, not folded: many sums of an argument that comes in at one of them."""
 
     @tl.function
     def main(n: tl.int64) -> tl.int64:
@@ -26,7 +27,7 @@ def wide(tmp_path_factory: pytest.TempPathFactory) -> Path:
         return terms[0]
 
     target = tmp_path_factory.mktemp("pages") / "wide.html"
-    main.run(5, keep="events").player().save(target)
+    page_of_outcome(main.run(5, keep="events"), PlayerSelection(full=True)).save(target)
     return target
 
 
