@@ -117,8 +117,8 @@ MAX_CAPTION_LENGTH = 200
 
 def describe_run(history: History) -> str:
     """The function and the arguments of a run, such as `fib(3)`, without what it captures."""
-    arguments = history.arguments[: len(history.arguments) - history.graph.capture_count]
-    return f"{history.graph.name}({abbreviate_list(map(abbreviate, arguments), MAX_CAPTION_LENGTH)})"
+    arguments = map(abbreviate, history.graph.without_captures(history.arguments))
+    return f"{history.graph.name}({abbreviate_list(arguments, MAX_CAPTION_LENGTH)})"
 
 
 PICTURES: Mapping[str, RunPicture] = {

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 from ...deprecation import renamed_attributes
 from ..display import SvgReprMixin
@@ -23,6 +23,8 @@ from ..program.program import PHASE, Location, UniqueNames
 from ..tag import ENVIRONMENT, Site
 from ..types import Type
 from ..value import Literal, literal
+
+T = TypeVar("T")
 
 
 class Edge(NamedTuple):
@@ -93,6 +95,10 @@ class Graph(SvgReprMixin):
     capture_count: int = field(default=0, compare=False)
     """The number of arguments that a traced function captures, such as weights, which come last. Documents do not have
     it."""
+
+    def without_captures(self, arguments: Sequence[T]) -> Sequence[T]:
+        """The visible arguments of a run without those that the function captures."""
+        return arguments[: len(arguments) - self.capture_count]
 
     @property
     def has_dead_tokens(self) -> bool:

@@ -235,8 +235,8 @@ def describe_difference(
 
 
 def describe_call(history: History) -> str:
-    """The function and its arguments, such as `fib(3)`."""
-    return f"{history.graph.name}({', '.join(map(abbreviate, history.arguments))})"
+    """The function and its arguments, such as `fib(3)`, without what it captures."""
+    return f"{history.graph.name}({', '.join(map(abbreviate, history.graph.without_captures(history.arguments)))})"
 
 
 def describe_ending(outcome: Outcome, limits: Limits) -> str:

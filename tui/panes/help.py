@@ -26,7 +26,7 @@ travel.
 
 ● in flight         ○ waits for partners   ▷ can fire next
 □ deferred read     ‖ throttled            ▶ has just fired
-✗ trapped           + more
+✗ trapped           † dead                 + more
 
 The arrow keys, dragging and the wheel pan it. < and > zoom; . turns following the run on or off. A click on a node
 selects it for the inspector; a click on a frame folds the function or loop, and a click on the fold or on a bundle

@@ -212,9 +212,10 @@ def build_page(
 
 
 def describe_start(graph: Graph, arguments: Sequence[Value]) -> tuple[str, str]:
-    """The call of the entry, such as `fib(5)`: with as many arguments as fit in a title, and with all."""
+    """The call of the entry, such as `fib(5)`: with as many arguments as fit in a title, without what it captures, and
+    with all."""
     texts = [abbreviate_value(argument) for argument in arguments]
-    return f"{graph.name}({abbreviate_list(texts)})", f"{graph.name}({', '.join(texts)})"
+    return f"{graph.name}({abbreviate_list(graph.without_captures(texts))})", f"{graph.name}({', '.join(texts)})"
 
 
 def summarize(outcome: Outcome, arguments: Sequence[Value]) -> PlayerSummary:

@@ -39,6 +39,7 @@ from tagloom.viz.activation_tree import activation_tree_view
 from tagloom.viz.collapse import folding_order
 from tagloom.viz.graph_view import graph_view
 from tagloom.viz.pictures import moment_view, trim_view
+from tagloom.viz.player.page import describe_start
 from tagloom.viz.screen import LEAST_BOXES
 from tagloom.viz.state_view import overlay_state, state_view
 from tagloom.viz.style import ACTIVATION_COLOURS, DARK, FADED_ACTIVATION_COLOURS, LIGHT, PALETTE
@@ -397,7 +398,7 @@ def test_arrays_that_calls_pass_on_are_not_repeated(folder: Path) -> None:
 
 def test_captured_arrays_are_not_among_the_arguments_of_a_call() -> None:
     """The title of the outermost call leaves out what its function captures, such as weights, in the tree of tags, in
-    the call, in the player's list and in captions; the rows of the call have it."""
+    the call, in the player's list and title and in captions; the rows of the call have it."""
     weight = tl.Variable([[1.0, 2.0], [3.0, 4.0]])
 
     @tl.function
@@ -411,7 +412,10 @@ def test_captured_arrays_are_not_among_the_arguments_of_a_call() -> None:
     assert call_page(session).rows[0].text.startswith("#1 layer([1.0, 1.0])  ")
     assert [row.text.strip() for row in call_page(session).rows[1:3]] == ["x = [1.0, 1.0]", "weight = float64[2, 2]"]
     tree = activation_tree_view(history.graph, history.arguments, history[:])
-    titles = [tags_page(session).rows[0].text, next(iter(tree.boxes.values())).title, moment_view(history).caption]
+    start, full_start = describe_start(history.graph, history.arguments)
+    assert full_start == "layer([1.0, 1.0], float64[2, 2])"
+    titles = [start, tags_page(session).rows[0].text, next(iter(tree.boxes.values())).title]
+    titles.append(moment_view(history).caption)
     assert all("layer([1.0, 1.0])" in title for title in titles), titles
 
 
