@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -39,7 +40,8 @@ def main() -> None:
         tab.screenshot(PICTURES / "player_live.png")
         log, workers = Path(folder) / "run.jsonl", ("--engine", "distributed", "--workers", "3")
         tagloom = sys.executable, "-m", "tagloom"
-        subprocess.run([*tagloom, "run", FIB, "9", *workers, "--keep", log], check=True, cwd=ROOT)
+        program = shutil.copy(FIB, folder)  # a page of a log has sources only from the log's folder
+        subprocess.run([*tagloom, "run", program, "9", *workers, "--keep", log], check=True, cwd=ROOT)
         subprocess.run([*tagloom, "play", log, "-o", page], check=True, cwd=ROOT)
         tab.open(page, f"#step={STEP_ON_WORKERS}")
         tab.screenshot(PICTURES / "player_workers.png")
