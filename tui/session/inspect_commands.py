@@ -30,6 +30,7 @@ from ...interp.queries.contexts import fires_under
 from ...interp.records.documents import error_text
 from ...viz.collapse import find_clusters
 from ...viz.graph_view import graph_view
+from ...viz.labels import abbreviate_list
 from ...viz.source_lines import MISSING_SOURCE, expression_columns, local_line, local_lines, underline
 from ..report import stats_report
 from .command import CommandArguments, CommandGroup, CommandResult, truncate_lines, with_omitted_count
@@ -391,13 +392,15 @@ def fold(session: Session, words: CommandArguments) -> CommandResult:
     "unfold",
     "[NAME]",
     key="_",
-    help="draw a folded function or loop in full; without NAME, all of them",
+    help="draw a folded function or loop in full; without NAME all of them, the second time those that fit",
     reverse="fold",
 )
 def unfold(session: Session, words: CommandArguments) -> CommandResult:
-    names = resolve_names(session, words.optional_word())
+    name = words.optional_word()
     words.expect_end()
-    focus = session.focus
+    names, focus = resolve_names(session, name), session.focus
+    if name is None and {*names} <= {*focus.unfolded_names}:
+        return set_folding(session, (), ())
     others = tuple(name for name in focus.unfolded_names if name not in names)
     return set_folding(session, tuple(name for name in focus.folded_names if name not in names), (*others, *names))
 
@@ -433,7 +436,9 @@ def resolve_names(session: Session, name: str | None) -> list[str]:
 def set_folding(session: Session, folded: tuple[str, ...], unfolded: tuple[str, ...]) -> CommandResult:
     """Set which functions and loops are drawn as one box, and which in full."""
     session.focus = replace(session.focus, folded_names=folded, unfolded_names=unfolded)
-    return CommandResult([f"folded: {', '.join(folded)}" if folded else "nothing is folded"], {"folded": list(folded)})
+    kind, names = ("folded", folded) if folded else ("unfolded", unfolded)
+    text = f"{kind}: {abbreviate_list(names)}" if names else "folded to fit"
+    return CommandResult([text], {"folded": list(folded)})
 
 
 @focus_commands.register(

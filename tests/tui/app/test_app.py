@@ -242,7 +242,7 @@ def test_folding(folder: Path) -> None:
 @pytest.mark.full
 def test_a_large_graph_is_folded(folder: Path) -> None:
     """A graph that is too large for a screen is folded, in a pane of any size. A click on a box, or `unfold`, opens
-    it. A firing inside lights the box."""
+    it; `_` opens all, and folds them again. A firing inside lights the box."""
 
     async def script(screen: Screen) -> None:
         graph = screen.app.panes()["graph"]
@@ -257,6 +257,12 @@ def test_a_large_graph_is_folded(folder: Path) -> None:
         await screen.do("fold element")
         assert screen.app.session.focus.folded_names == ("element",) and not screen.app.session.focus.unfolded_names
         assert screen.text("graph") == before
+        await screen.press("underscore")
+        await screen.still()
+        assert "folded" not in str(graph.border_subtitle) and len(screen.text("graph")) > len(before)
+        await screen.press("underscore")
+        await screen.still()
+        assert screen.text("graph") == before and "folded to fit" in screen.line("last-event")
 
     shown(script, str(ROOT / "papers_examples/roots/wavefront.py"), "3", size=(66, 24))
 
