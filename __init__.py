@@ -219,7 +219,7 @@ from .interp.outcome.outcome import Outcome
 from .interp.speculation import testing
 from .interp.speculation.speculate import speculate
 
-if _TYPE_CHECKING:  # the names that `_ON_FIRST_USE` imports
+if _TYPE_CHECKING:  # the names that `_LAZY_IMPORTS` imports
     from .core.text import Document, parse, parse_graph, parse_program, print_document, print_graph, print_program
     from .interp.breakpoints.breakpoint import Breakpoints, breakpoint_on
     from .interp.checkpoint.checkpoint import Checkpoint, CheckpointManager
@@ -242,7 +242,7 @@ __array_api_version__ = "2024.12"
 newaxis = None
 
 
-_ON_FIRST_USE = {
+_LAZY_IMPORTS = {
     "core.text": "Document parse parse_graph parse_program print_document print_graph print_program",
     "interp.breakpoints.breakpoint": "Breakpoints breakpoint_on",
     "interp.checkpoint.checkpoint": "Checkpoint CheckpointManager",
@@ -262,7 +262,7 @@ _ON_FIRST_USE = {
 }
 """The modules that most programs do not need, and the names of this package that they define: `import tagloom` imports
 neither, which makes it twice as fast."""
-_MODULES = {name: module for module, names in _ON_FIRST_USE.items() for name in names.split()}
+_MODULES = {name: module for module, names in _LAZY_IMPORTS.items() for name in names.split()}
 
 if not _TYPE_CHECKING:
 

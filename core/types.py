@@ -43,10 +43,10 @@ class Handle:
 
 
 @dataclass(frozen=True, slots=True)
-class Dead:
-    """The value of a dead token: output `port` of the node of number `node` sent it first, when that fired under `tag`.
+class DeadTokenValue:
+    """The value of a dead token: node number `node` sent it first, from output `port`, when it fired under `tag`.
 
-    Only graphs with dead tokens have them (S18).
+    Only graphs with dead tokens (S18) have such values.
     """
 
     node: int
@@ -57,7 +57,7 @@ class Dead:
         return f"dead, from output {self.port} of node {self.node} under {self.tag}"
 
 
-OPAQUE_CLASSES = (Handle, Dead)
+OPAQUE_CLASSES = (Handle, DeadTokenValue)
 """The classes of the values that are neither numbers nor arrays."""
 
 MAX_AXES = 64
@@ -269,7 +269,7 @@ def type_of(value: object) -> Type:
     """
     if type(value) is Handle:
         return Type(value.dtype)
-    if type(value) is Dead:
+    if type(value) is DeadTokenValue:
         return DEAD_TYPE
     if type(value) in dtypes.BY_PYTHON:
         dtype = dtypes.BY_PYTHON[type(value)]

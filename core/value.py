@@ -21,9 +21,18 @@ import numpy.typing as npt
 from . import dtypes
 from .dtypes import DType
 from .errors import Usage
-from .types import OPAQUE_CLASSES, Dead, Handle, Type, describe_integer, element_classes, ragged_array_error, type_of
+from .types import (
+    OPAQUE_CLASSES,
+    DeadTokenValue,
+    Handle,
+    Type,
+    describe_integer,
+    element_classes,
+    ragged_array_error,
+    type_of,
+)
 
-Value: TypeAlias = builtins.bool | int | float | np.generic | npt.NDArray[np.generic] | Handle | Dead
+Value: TypeAlias = builtins.bool | int | float | np.generic | npt.NDArray[np.generic] | Handle | DeadTokenValue
 
 
 def admit(value: object, expected: Type | None = None) -> Value:
@@ -185,7 +194,7 @@ def fingerprint(value: object) -> tuple[str, tuple[int, ...], Any]:
     match value:
         case Handle():
             return repr(value.dtype), (value.node, value.size), value.tag
-        case Dead():
+        case DeadTokenValue():
             return "dead", (value.node, value.port), value.tag
         case builtins.bool():
             return "|b1", (), b"\1" if value else b"\0"

@@ -129,12 +129,12 @@ def test_import_is_light(tmp_path: Path) -> None:
     heavy = {"click", "graphviz", "lark", "numba", "pygraphviz", "rich", "safetensors", "scipy", "textual", "typer"}
     assert not heavy & {name.partition(".")[0] for name in loaded}
     parts = ("core.frontend.source", "interp.history", "interp.queries", "interp.image", "viz", "tui")
-    unneeded = (*(f"tagloom.{part}" for part in parts), *(f"tagloom.{module}" for module in tagloom._ON_FIRST_USE))
+    unneeded = (*(f"tagloom.{part}" for part in parts), *(f"tagloom.{module}" for module in tagloom._LAZY_IMPORTS))
     assert [name for name in loaded if name.startswith(tuple(unneeded))] == []
 
 
 def test_names_that_are_imported_on_first_use() -> None:
-    """Each name of `_ON_FIRST_USE` is in `__all__`, in `dir`, and in the imports for type checkers, and is the object
+    """Each name of `_LAZY_IMPORTS` is in `__all__`, in `dir`, and in the imports for type checkers, and is the object
     of its module; a name that is in no module is an AttributeError."""
     for_checkers = {
         alias.name: (node.module or "")
@@ -144,7 +144,7 @@ def test_names_that_are_imported_on_first_use() -> None:
         if isinstance(node, ast.ImportFrom)
         for alias in node.names
     }
-    listed = {name: module for module, names in tagloom._ON_FIRST_USE.items() for name in names.split()}
+    listed = {name: module for module, names in tagloom._LAZY_IMPORTS.items() for name in names.split()}
     assert listed == for_checkers and listed.keys() <= set(tagloom.__all__) & set(dir(tagloom))
     for name, module in listed.items():
         assert getattr(tagloom, name) is getattr(import_module(f"tagloom.{module}"), name)

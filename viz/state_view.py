@@ -16,7 +16,7 @@ import numpy as np
 
 from ..core.graph.graph import Graph
 from ..core.tag import ROOT, Tag
-from ..core.types import Dead, Handle
+from ..core.types import DeadTokenValue, Handle
 from ..core.value import Value, format_value
 from ..interp.machine.event import Event, Token
 from ..interp.machine.state import State
@@ -100,7 +100,7 @@ def abbreviate_value(value: Value) -> str:
     """
     if isinstance(value, Handle):
         return f"cells[{value.size}]"
-    if isinstance(value, Dead):
+    if isinstance(value, DeadTokenValue):
         return "dead"
     array = np.asarray(value)
     kind = f"{array.dtype}{list(array.shape)}"
@@ -203,7 +203,7 @@ def placed_tokens(state: State, limit: int | None) -> Iterator[_PlacedToken]:
 
 def place_token(graph: Graph, token: Token, position: int) -> _PlacedToken:
     """A token in flight, at a position, or one that waits for partners."""
-    if isinstance(token.value, Dead):
+    if isinstance(token.value, DeadTokenValue):
         return (
             "dead",
             token,

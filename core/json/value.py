@@ -20,7 +20,7 @@ from ..errors import Usage
 from ..ops.type_rules import TYPE_ATTRIBUTES
 from ..program.program import DocumentLocation, Location
 from ..tag import ROOT, Site, Tag
-from ..types import MAX_AXES, Dead, Handle, HandleType, Shape, Type, check_element_type, handle_type, type_of
+from ..types import MAX_AXES, DeadTokenValue, Handle, HandleType, Shape, Type, check_element_type, handle_type, type_of
 from ..value import Literal, Value, normalize, round_floats
 from .cursor import JsonCursor, read_natural, validate_name, validate_text
 
@@ -51,7 +51,7 @@ def value_to_json(value: Value) -> JsonValue:
     if isinstance(value, Handle):
         cells = {"node": value.node, "tag": _path_to_json(value.tag), "size": value.size}
         return {**type_to_json(Type(value.dtype)), "data": cells}
-    if isinstance(value, Dead):
+    if isinstance(value, DeadTokenValue):
         return {"dead": {"node": value.node, "output": value.port, "tag": _path_to_json(value.tag)}}
     array = np.asarray(value)
     data = _elements_to_json(array.reshape(-1))
@@ -137,9 +137,9 @@ def read_token_value(cursor: JsonCursor) -> Value:
     return _read_handle(cursor) if cursor.has_key("element") else read_value(cursor)
 
 
-def _read_dead(cursor: JsonCursor) -> Dead:
+def _read_dead(cursor: JsonCursor) -> DeadTokenValue:
     node, output, path = cursor.fields("dead")[0].fields("node", "output", "tag")
-    return Dead(node.integer(0), output.integer(0), _read_path(path))
+    return DeadTokenValue(node.integer(0), output.integer(0), _read_path(path))
 
 
 def _read_handle(cursor: JsonCursor) -> Handle:

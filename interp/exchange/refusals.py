@@ -1,5 +1,5 @@
-"""Refusals of programs that cannot be imported, exported or run elsewhere: their kinds, and the errors of importers.
-And the functions from which imported programs are composed."""
+"""Refusals of programs that cannot be imported, exported or run elsewhere: their kinds, the errors of importers, and
+`tl`, the functions from which imported programs are composed."""
 
 from __future__ import annotations
 

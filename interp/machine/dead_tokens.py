@@ -21,7 +21,7 @@ import numpy as np
 
 from ...core.graph.graph import Edge, Graph
 from ...core.tag import Tag
-from ...core.types import Dead
+from ...core.types import DeadTokenValue
 from ...core.value import Value, abbreviate
 from .effects import Outputs
 
@@ -42,14 +42,14 @@ def dead_token_behaviour(graph: Graph, number: int, ordinary: Behaviour | None) 
         case "after":
             return lambda inputs, tag: ((0, first_dead(inputs) or inputs[0]),), None
         case "any_live":
-            return lambda inputs, tag: ((0, not all(isinstance(each, Dead) for each in inputs)),), None
+            return lambda inputs, tag: ((0, not all(isinstance(each, DeadTokenValue) for each in inputs)),), None
         case "trigger":
             return lambda inputs, tag: ((0, True),), None
     assert ordinary is not None
     compute, find_trap = ordinary
     match node.op:
         case "next_iteration":
-            return next_outputs, None
+            return next_iteration_outputs, None
         case "exit":
             return lambda inputs, tag: () if is_dropped(inputs) else compute(inputs, tag), None
         case "merge" | "enter":
@@ -59,9 +59,9 @@ def dead_token_behaviour(graph: Graph, number: int, ordinary: Behaviour | None) 
     return propagate_dead(compute, find_trap, len(node.outputs))
 
 
-def first_dead(inputs: tuple[Value, ...]) -> Dead | None:
+def first_dead(inputs: tuple[Value, ...]) -> DeadTokenValue | None:
     """The first dead operand."""
-    return next((each for each in inputs if isinstance(each, Dead)), None)
+    return next((each for each in inputs if isinstance(each, DeadTokenValue)), None)
 
 
 def propagate_dead(compute: Compute, find_trap: FindTrap, output_count: int) -> Behaviour:
@@ -78,10 +78,10 @@ def propagate_dead(compute: Compute, find_trap: FindTrap, output_count: int) -> 
 
 def switch_outputs(number: int, inputs: tuple[Value, ...], tag: Tag) -> Outputs:
     value, predicate = inputs[:2]
-    if isinstance(predicate, Dead):
+    if isinstance(predicate, DeadTokenValue):
         return (0, predicate), (1, predicate)
     chosen = int(bool(predicate))
-    other = value if isinstance(value, Dead) else Dead(number, 1 - chosen, tag)
+    other = value if isinstance(value, DeadTokenValue) else DeadTokenValue(number, 1 - chosen, tag)
     return (chosen, value), (1 - chosen, other)
 
 
@@ -92,23 +92,23 @@ def describe_bad_predicate(inputs: tuple[Value, ...]) -> str | None:
 
 def merge_outputs(inputs: tuple[Value, ...], tag: Tag) -> Outputs:
     for port, value in enumerate(inputs):
-        if not isinstance(value, Dead):
+        if not isinstance(value, DeadTokenValue):
             return (0, value), (1, np.int32(port))
     return (0, inputs[0]), (1, inputs[0])
 
 
-def next_outputs(inputs: tuple[Value, ...], tag: Tag) -> Outputs:
+def next_iteration_outputs(inputs: tuple[Value, ...], tag: Tag) -> Outputs:
     return ((0, inputs[0]),) if inputs[1] else ()
 
 
 def is_dropped(inputs: tuple[Value, ...]) -> bool:
-    """Whether an `exit` drops its value."""
-    return isinstance(inputs[0], Dead) and len(inputs) > 1 and bool(inputs[1])
+    """Whether an `exit` drops its value: it is dead, and another iteration follows."""
+    return isinstance(inputs[0], DeadTokenValue) and len(inputs) > 1 and bool(inputs[1])
 
 
 def describe_race(graph: Graph, number: int, inputs: tuple[Value, ...]) -> str | None:
     """Why a `live_merge` traps: it has two live operands."""
-    live = [(port, value) for port, value in enumerate(inputs) if not isinstance(value, Dead)]
+    live = [(port, value) for port, value in enumerate(inputs) if not isinstance(value, DeadTokenValue)]
     if len(live) < 2:
         return None
     values = " and ".join(
@@ -132,7 +132,7 @@ def describe_missing_result(graph: Graph, number: int, inputs: tuple[Value, ...]
     return f"Retval[{graph.results.index(number)}] does not have value: {describe_death(graph, dead)}"
 
 
-def describe_death(graph: Graph, dead: Dead) -> str:
+def describe_death(graph: Graph, dead: DeadTokenValue) -> str:
     """Where a dead token died, and why, in words."""
     node = graph.nodes[dead.node]
     predicate = ("true", "false")[dead.port]

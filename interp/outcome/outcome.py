@@ -24,7 +24,7 @@ from ...core.graph.graph import Edge, Graph
 from ...core.ops import effects
 from ...core.ops.op import describe_trapping_element
 from ...core.tag import Site, Tag
-from ...core.types import OPAQUE_CLASSES, Dead, Handle
+from ...core.types import OPAQUE_CLASSES, DeadTokenValue, Handle
 from ...core.value import Value, abbreviate, format_value
 from ..machine.cells import CellWrite
 from ..machine.event import CellAddress, Event, Token
@@ -456,7 +456,7 @@ def limit_exceeded(quantity: str, limit: str, number: float) -> Exhausted:
 
 def describe_value(graph: Graph, value: Value) -> str:
     """A value as a literal; for a handle, the node that made the cells and its tag; for a dead token, where it died."""
-    if isinstance(value, Dead):
+    if isinstance(value, DeadTokenValue):
         return f"dead, from {graph.nodes[value.node]}:{value.port} under {value.tag}"
     return f"{graph.nodes[value.node]} under {value.tag}" if isinstance(value, Handle) else format_value(value)
 

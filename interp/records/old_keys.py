@@ -1,4 +1,4 @@
-"""Old keys of outcomes and event logs: readers take them for the new ones, until the next minor version."""
+"""Old keys of outcomes and event logs, which readers accept for the new ones until the next minor version."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ NEW_KEYS = {"parked": "deferred", "held": "throttled"}
 
 
 def with_new_keys(cursor: JsonCursor) -> JsonCursor:
-    """The same object with new keys for the old ones; an old key beside its new one stays, to be refused as unknown.
+    """The same object with new keys for the old ones. If it has both, the old key stays, and is refused as unknown.
 
     >>> with_new_keys(JsonCursor({"position": 0, "held": True})).data
     {'position': 0, 'throttled': True}

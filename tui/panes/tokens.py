@@ -6,7 +6,7 @@ from __future__ import annotations
 from ...core.errors import plural
 from ...core.graph.graph import Graph
 from ...core.tag import ROOT, Tag
-from ...core.types import Dead, Handle
+from ...core.types import DeadTokenValue, Handle
 from ...core.value import Value
 from ...interp.machine.cells import CellBlock, CellWrite
 from ...interp.machine.event import Token
@@ -59,7 +59,7 @@ def empty_flight_page(session: Session) -> PanePage:
 
 def flight_row(graph: Graph, at: int, token: Token, mark: ActivationMark, is_next: bool, is_ready: bool) -> PageRow:
     """The row of a token in flight."""
-    is_dead = isinstance(token.value, Dead)
+    is_dead = isinstance(token.value, DeadTokenValue)
     sign = BADGE_LOOKS["dead" if is_dead else "ready" if is_ready else "flight"]
     name = str(graph.nodes[token.node]) if token.node >= 0 else "result"
     tag = str(token.tag)
@@ -118,7 +118,7 @@ def waiting_row(graph: Graph, entry: WaitingNode) -> PageRow:
 
 def operand_piece(value: Value) -> tuple[str, str]:
     """The text of an operand that waits, and its colour."""
-    sign = BADGE_LOOKS["dead" if isinstance(value, Dead) else "waiting"]
+    sign = BADGE_LOOKS["dead" if isinstance(value, DeadTokenValue) else "waiting"]
     return f"{sign.glyph}{abbreviate_value(value)}", sign.colour
 
 

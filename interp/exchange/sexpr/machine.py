@@ -95,8 +95,7 @@ def run(definitions: Mapping[str, Definition], name: str, arguments: Sequence[An
 def _evaluate(
     definitions: Mapping[str, Definition], stack: list[Any], expression: Expression, environment: Environment
 ) -> Step:
-    """The value of an expression; or its first part that has to be evaluated, when the expression waits on the
-    stack."""
+    """Begin an expression: its value, or the part of it to evaluate next, while the expression waits on the stack."""
     if isinstance(expression, Identifier):
         return environment.lookup(expression), None
     if not isinstance(expression, tuple):
@@ -154,8 +153,8 @@ def _evaluate_operands(
     environment: Environment,
     values: list[Any],
 ) -> Step:
-    """Continue a form whose first operands have these values: at its next operand that is not an atom, or, after all,
-    by applying it."""
+    """Continue a form whose first operands have these values: evaluate its next operand that is not an atom, or apply
+    the form if there is none."""
     operand = _evaluate_atoms(_operands(str(expression[0]), expression), values, environment)
     if operand is None:
         return _apply(definitions, expression, values, environment)
@@ -166,7 +165,7 @@ def _evaluate_operands(
 def _operands(form: str, expression: tuple[Any, ...]) -> Sequence[Expression]:
     """The expressions of a form that are evaluated before it."""
     match form:
-        case "call" | "dual":
+        case "call" | "dual" | "backward":
             parts = expression[2:]
         case "let":
             return [value for _, value in expression[2]]
@@ -174,8 +173,6 @@ def _operands(form: str, expression: tuple[Any, ...]) -> Sequence[Expression]:
             return expression[1:2]
         case "raise":
             return expression[2:]
-        case "backward":
-            parts = expression[2:]
         case _:
             parts = expression[1:]
     keywords = next((k for k, part in enumerate(parts) if _is_keyword(part)), len(parts))

@@ -1,7 +1,7 @@
 """Graphs of TensorFlow as its executor runs them: node by node, with dead tokens.
 
-The importer of `interpreter.py` finds the loops and conditionals of a graph. Here each node stays a node, and so graphs
-without this structure have a meaning too: races, and results that are dead. Rule S18 says how the nodes fire.
+The importer of `interpreter.py` finds the loops and conditionals of a graph. Here each node stays a node, so a graph
+that does not consist of these has a meaning, too, even if it has races or dead results. S18 says how the nodes fire.
 
 An ordinary op is traced by itself, and its nodes take the place of the node. A control edge is a port: `after` waits
 for it. A constant Enter becomes a variable that goes from one iteration to the next. `any_live` says whether a frame
@@ -38,7 +38,8 @@ from .operations import OPERATIONS
 Source: TypeAlias = OutputRef | Literal
 """What feeds a port."""
 BOOL = Type(dtypes.bool)
-LIVE = literal(True)
+LIVE_LITERAL = literal(True)
+"""The output of a node that has no value, such as a NoOp."""
 
 
 def executor_graph(graph: ForeignGraph, library: GraphLibrary) -> Graph:
@@ -84,8 +85,9 @@ class _ExecutorGraphBuilder:
         """The Merges of loop variables."""
         self.invariants: list[tuple[str, str, OutputRef]] = []
         """The frame of each constant Enter, its name, and its value in each iteration."""
-        self.gates: list[tuple[str, OutputRef]] = []
-        """The frame of each Exit and NextIteration, and its output."""
+        self.loop_outputs: list[tuple[str, OutputRef]] = []
+        """The frame and the output of each Exit and NextIteration of a loop; the second port of its node says whether
+        the frame has another iteration."""
 
     def build(self) -> Graph:
         for node in self.nodes:
@@ -93,14 +95,14 @@ class _ExecutorGraphBuilder:
                 self.add_node(node)
         self.close_loops()
         results = [self.token(self.value(endpoint)) for endpoint in self.graph.results]
-        built = self.builder.build(results, hidden_count=1)
+        graph = self.builder.build(results, hidden_count=1)
         is_used = self.builder.has_edges(self.start)
-        return built if is_used else replace(built, arguments=built.arguments[1:], hidden_count=0)
+        return graph if is_used else replace(graph, arguments=graph.arguments[1:], hidden_count=0)
 
     # Ports
 
     def value(self, endpoint: Endpoint) -> Source:
-        """What an output is."""
+        """The source that an endpoint stands for. Raises Malformed if its node has no such output."""
         outputs = self.sources[endpoint.node]
         if endpoint.port >= len(outputs):
             raise Malformed(f"node {endpoint.node} has no output {endpoint.port}")
@@ -165,12 +167,14 @@ class _ExecutorGraphBuilder:
                 self.sources[node.name] = self.emit("after", name, [constant, *controls]) if controls else [constant]
             case "NoOp":
                 controls = self.controls(node)
-                self.sources[node.name] = self.emit("after", name, [LIVE, *controls]) if controls else [LIVE]
+                self.sources[node.name] = (
+                    self.emit("after", name, [LIVE_LITERAL, *controls]) if controls else [LIVE_LITERAL]
+                )
             case "ControlTrigger":
                 if self.frame_paths[node.name]:
                     message = "a ControlTrigger in a frame is not imported"
                     raise unsupported("construct", message, got=f"node {node.name}")
-                self.sources[node.name] = self.emit("trigger", name, self.controls(node) or [LIVE], [BOOL])
+                self.sources[node.name] = self.emit("trigger", name, self.controls(node) or [LIVE_LITERAL], [BOOL])
             case _:
                 inputs = self.follow(node, [self.value(each) for each in node.inputs])
                 self.sources[node.name] = self.add_operation(node, name, inputs)
@@ -205,10 +209,10 @@ class _ExecutorGraphBuilder:
 
     def add_enter(self, node: ForeignNode, name: str, value: OutputRef) -> list[OutputRef]:
         frame = frame_name(node)
-        entered = self.emit("enter", name, [value], site=self.site(frame))
+        outputs = self.emit("enter", name, [value], site=self.site(frame))
         if not node.attribute("is_constant", False) or frame not in self.loop_frames:
-            return entered
-        merge = self.emit("merge", f"{name}.merge", entered)
+            return outputs
+        merge = self.emit("merge", f"{name}.merge", outputs)
         self.invariants.append((frame, name, merge[0]))
         return merge
 
@@ -294,17 +298,12 @@ class _ExecutorGraphBuilder:
     def emit_next_iteration(self, name: str, value: OutputRef, frame: str) -> OutputRef:
         """A next_iteration, whose second port is connected later."""
         types, site = [self.type_of(value)], self.site(frame)
-        following = self.builder.node(
-            "next_iteration",
-            name,
-            [value, None],
-            types,
-            site=site,
-            attributes=self.bounds[frame],
+        result = self.builder.node(
+            "next_iteration", name, [value, None], types, site=site, attributes=self.bounds[frame],
             location=self.location,
-        )
-        self.gates.append((frame, following[0]))
-        return following[0]
+        )[0]  # fmt: skip
+        self.loop_outputs.append((frame, result))
+        return result
 
     def add_exit(self, node: ForeignNode, name: str, value: OutputRef) -> OutputRef:
         frame = self.frame_paths[node.inputs[0].node][-1]
@@ -312,7 +311,7 @@ class _ExecutorGraphBuilder:
         types, site = [self.type_of(value), Type(dtypes.int64)], self.site(frame)
         result = self.builder.node("exit", name, ports, types, site=site, location=self.location)[0]
         if frame in self.loop_frames:
-            self.gates.append((frame, result))
+            self.loop_outputs.append((frame, result))
         return result
 
     def close_loops(self) -> None:
@@ -328,8 +327,8 @@ class _ExecutorGraphBuilder:
             frame: self.emit("any_live", f"{node_name(frame)}.continues", values, [BOOL])[0]
             for frame, values in self.next_values.items()
         }
-        for frame, gate in self.gates:
-            self.builder.connect(continuations[frame], gate.node, 1)
+        for frame, output in self.loop_outputs:
+            self.builder.connect(continuations[frame], output.node, 1)
 
 
 def sort_nodes(graph: ForeignGraph) -> list[ForeignNode]:

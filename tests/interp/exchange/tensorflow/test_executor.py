@@ -21,7 +21,7 @@ from support.generators.frame_graphs import FrameGraph
 from support.generators.gated_graphs import SMALL, GatedGraph, encoded
 from support.programs.tensorflow_graphs import FRAMES
 from tagloom.core.graph.validate import graph_problems
-from tagloom.core.types import Dead
+from tagloom.core.types import DeadTokenValue
 from tagloom.interp.engines.registry import find_engine
 from tagloom.interp.exchange.tensorflow.text_format import parse_text
 from tagloom.interp.machine import dead_tokens
@@ -136,7 +136,7 @@ BREAKS: dict[str, Callable[[pytest.MonkeyPatch], None]] = {
         dead_tokens, "switch_outputs", swap_outputs(dead_tokens.switch_outputs)
     ),
     "ops ignore dead operands but the first": lambda patch: patch.setattr(
-        dead_tokens, "first_dead", lambda inputs: inputs[0] if isinstance(inputs[0], Dead) else None
+        dead_tokens, "first_dead", lambda inputs: inputs[0] if isinstance(inputs[0], DeadTokenValue) else None
     ),
     "a Merge passes on what comes on port 0": lambda patch: patch.setattr(
         dead_tokens, "merge_outputs", lambda inputs, tag: ((0, inputs[0]), (1, np.int32(0)))
