@@ -292,69 +292,71 @@ class _BlockFinder:
             int(name[1:]): cluster.name for cluster in view.root.walk() for name in cluster.boxes if name[0] == "n"
         }
         boxes = view.boxes
-        entering = [output for _, output in graph.arguments]
-        entering += [output for node in graph.nodes if node.op in _ENTERING_OPS for output in node.outputs]
-        entry_nodes = {edge.node for output in entering for edge in output.edges}
-        bundled = [
+        entry_outputs = [output for _, output in graph.arguments]
+        entry_outputs += [output for node in graph.nodes if node.op in _ENTERING_OPS for output in node.outputs]
+        entry_nodes = {edge.node for output in entry_outputs for edge in output.edges}
+        bundle_boxes = [
             ([int(name[1:]) for name in bundle.members], bundle.box.kind)
             for bundle in view.bundles
             if bundle.members[0][0] == "n"
         ]
-        in_bundles = {number for numbers, _ in bundled for number in numbers}
-        single = [([number], boxes[f"n{number}"].kind) for number in self.cluster_of if number not in in_bundles]
-        self.units = [
+        bundle_nodes = {number for numbers, _ in bundle_boxes for number in numbers}
+        other_nodes = [number for number in self.cluster_of if number not in bundle_nodes]
+        single_boxes = [([number], boxes[f"n{number}"].kind) for number in other_nodes]
+        self.candidates = [
             (tuple(numbers), kind)
-            for numbers, kind in sorted((*bundled, *single), key=lambda unit: max(unit[0]))
+            for numbers, kind in sorted((*bundle_boxes, *single_boxes), key=lambda candidate: max(candidate[0]))
             if kind in (*_EXPRESSION_KINDS, "literal", "switch")
             or (kind == "merge" and entry_nodes.isdisjoint(numbers))
         ]
         """The nodes and the kind of each box that may be in a block."""
-        self.unit_of = {number: place for place, (numbers, _) in enumerate(self.units) for number in numbers}
+        self.candidate_of = {node: index for index, (nodes, _) in enumerate(self.candidates) for node in nodes}
+        """The index in `candidates` of the box that has each node."""
 
     def find_blocks(self, size: int) -> Iterator[Bundle]:
         """The blocks of at most so many boxes."""
-        group_of = {place: [place] for place in range(len(self.units))}
+        group_of = {candidate: [candidate] for candidate in range(len(self.candidates))}
         """The boxes that are joined with each box, which are the same list for all of them."""
-        for place, (_, kind) in enumerate(self.units):
+        for candidate, (_, kind) in enumerate(self.candidates):
             if kind not in ("literal", "switch"):
-                self.absorb(place, group_of, size)
+                self.absorb(candidate, group_of, size)
         for group in {id(group): group for group in group_of.values()}.values():
             if len(group) > 1:
                 yield self.block(group)
 
-    def absorb(self, place: int, group_of: dict[int, list[int]], size: int) -> None:
+    def absorb(self, candidate: int, group_of: dict[int, list[int]], size: int) -> None:
         """Join a box with those that send it results, and these with theirs, nearest first."""
-        group = group_of[place]
-        waiting = deque([place])
+        group = group_of[candidate]
+        waiting = deque([candidate])
         while waiting:
-            for operand in self.operand_units(waiting.popleft()):
-                joined = group_of[operand]
-                if joined is not group and len(group) + len(joined) <= size and self.can_absorb(group, joined):
-                    waiting += joined
-                    group += joined
-                    group_of |= dict.fromkeys(joined, group)
+            for operand in self.operand_candidates(waiting.popleft()):
+                other = group_of[operand]
+                if other is not group and len(group) + len(other) <= size and self.can_absorb(group, other):
+                    waiting += other
+                    group += other
+                    group_of |= dict.fromkeys(other, group)
 
-    def operand_units(self, place: int) -> list[int]:
+    def operand_candidates(self, candidate: int) -> list[int]:
         """The boxes that send results to one."""
-        numbers, _ = self.units[place]
+        numbers, _ = self.candidates[candidate]
         ports = [Edge(number, port) for number in numbers for port in range(len(self.graph.nodes[number].ports))]
         sources = [source.node for port in ports for source in self.sources.get(port, ())]
-        return list(dict.fromkeys(self.unit_of[node] for node in sources if node in self.unit_of))
+        return list(dict.fromkeys(self.candidate_of[node] for node in sources if node in self.candidate_of))
 
-    def can_absorb(self, group: Sequence[int], joined: Sequence[int]) -> bool:
-        """Whether all results of `joined` go to the group, but for those that clusters behind it use, too. A switch
+    def can_absorb(self, group: Sequence[int], other: Sequence[int]) -> bool:
+        """Whether all results of `other` go to `group`, except for uses in clusters behind it. A switch
         stays with the merge of its cond."""
-        (sink, *_), sink_kind = self.units[group[0]]
-        if sink_kind != "merge" and any(self.units[place][1] in ("switch", "merge") for place in joined):
+        (sink, *_), sink_kind = self.candidates[group[0]]
+        if sink_kind != "merge" and any(self.candidates[each][1] in ("switch", "merge") for each in other):
             return False
-        last = max(self.units[group[0]][0])
-        for place in joined:
-            for number in self.units[place][0]:
+        last = max(self.candidates[group[0]][0])
+        for candidate in other:
+            for number in self.candidates[candidate][0]:
                 if self.cluster_of[number] != self.cluster_of[sink]:
                     return False
                 for consumer in self.consumers(number):
-                    unit = self.unit_of.get(consumer)
-                    is_inside = unit is not None and (unit in group or unit in joined)
+                    user = self.candidate_of.get(consumer)
+                    is_inside = user is not None and (user in group or user in other)
                     is_behind = self.cluster_of[consumer] != self.cluster_of[sink] and consumer > last
                     if not is_inside and not is_behind:
                         return False
@@ -365,8 +367,8 @@ class _BlockFinder:
 
     def block(self, group: Sequence[int]) -> Bundle:
         """The bundle of boxes, the first of which has the result."""
-        members = sorted(number for place in group for number in self.units[place][0])
-        numbers, kind = self.units[group[0]]
+        members = sorted(number for candidate in group for number in self.candidates[candidate][0])
+        numbers, kind = self.candidates[group[0]]
         title, subtitle = self.title(numbers, kind, members)
         names = ", ".join(str(self.graph.nodes[number]) for number in members)
         first = self.graph.nodes[members[0]]
@@ -377,9 +379,9 @@ class _BlockFinder:
         """The two lines of a block that ends in these nodes: the formula of its result, or the predicate of a cond."""
         name = abbreviate_names(short_name(self.graph.nodes[number].name) for number in numbers)
         if kind != "merge":
-            return self.labels.nested_expression(max(numbers), {*members}, MAX_EXPRESSION_LENGTH), short_name(
-                self.graph.nodes[max(numbers)].name
-            )
+            sink = max(numbers)
+            formula = self.labels.nested_expression(sink, {*members}, MAX_EXPRESSION_LENGTH)
+            return formula, short_name(self.graph.nodes[sink].name)
         predicates = [
             source
             for number in members

@@ -204,13 +204,8 @@ def placed_tokens(state: State, limit: int | None) -> Iterator[_PlacedToken]:
 def place_token(graph: Graph, token: Token, position: int) -> _PlacedToken:
     """A token in flight, at a position, or one that waits for partners."""
     if isinstance(token.value, DeadTokenValue):
-        return (
-            "dead",
-            token,
-            position,
-            "",
-            f"{graph.nodes[token.value.node].name.rpartition('.')[2]}:{token.value.port}",
-        )
+        name = graph.nodes[token.value.node].name.rpartition(".")[2]
+        return "dead", token, position, "", f"{name}:{token.value.port}"
     return "flight" if position >= 0 else "waiting", token, position, "", ""
 
 
