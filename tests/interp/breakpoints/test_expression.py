@@ -219,8 +219,12 @@ def test_any_text_is_an_expression_or_a_mistake(text: str) -> None:
 
 def test_old_names() -> None:
     """The old names of two expressions warn, and mean the same; texts and names of nodes are not changed."""
-    with pytest.warns(DeprecationWarning, match="`parked` in conditions is now `deferred`"):
+    with pytest.warns(DeprecationWarning) as warnings:
         renamed = compile_condition("parked or held and trap != 'held'", FIB)
+    assert sorted(str(warning.message) for warning in warnings) == [
+        "`held` in conditions is now `throttled`",
+        "`parked` in conditions is now `deferred`",
+    ]
     assert str(renamed) == "deferred or throttled and trap != 'held'"
     assert renamed == compile_condition("deferred or throttled and trap != 'held'", FIB)
 
