@@ -17,9 +17,17 @@ from ..array_api.indexing import DynamicIndex, expand_ellipsis, getitem, normali
 from ..eager.apply import apply
 from ..eager.recording import recording_tapes
 from ..trace.captures import read_variable
-from ..trace.mutable_arrays import ArrayView, MutableArray, PossibleView, has_other_names, note_possible_view, owner_of
+from ..trace.mutable_arrays import (
+    ArrayView,
+    MutableArray,
+    PossibleView,
+    copied_arrays,
+    has_other_names,
+    note_possible_view,
+    owner_of,
+)
 from ..trace.numbers import number_kind
-from ..trace.program_builder import ChangedArray, current_aliases, current_region
+from ..trace.program_builder import ChangedArray, current_region
 from ..trace.python_operations import fail_as_python
 from ..trace.source_location import user_location
 from ..trace.symbol import Symbol, array_namespace
@@ -44,6 +52,7 @@ VIEWS = frozenset(
         *("dsplit", "expand_dims", "flip", "fliplr", "flipud", "hsplit", "imag", "matrix_transpose", "moveaxis"),
         *("permute_dims", "ravel", "real", "reshape", "rollaxis", "rot90", "split", "squeeze", "swapaxes"),
         *("transpose", "view", "vsplit"),
+        *("float16", "float32", "float64", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"),
     )
 )
 """The functions and methods of NumPy that may return a part of their argument, which shares its elements."""
@@ -100,6 +109,8 @@ def set_elements(array: Symbol, key: Any, value: Any) -> None:
     IndexError and the like as NumPy does."""
     if isinstance(value, ArrayView) and value.base is array and value.key is key:  # as `x[i] += 1` assigns it
         return
+    if array._type.is_scalar:
+        fail_as_python(TypeError(f"a number, of dtype {array.dtype}, does not support item assignment"))
     _check_mutable(array)
     _replace(array, _with_elements(Symbol(array._tagloom_value), key, value))
 
@@ -109,11 +120,17 @@ def augment_array(operate: Callable[..., Any], array: Symbol, operand: Any) -> A
     returns it. Raises TypeError where the result has a dtype of a higher kind, as NumPy does."""
     _check_mutable(array)
     dtype = array.dtype
+    if dtype.kind in "biu" and number_kind(operand) == "f":
+        _refuse_cast("float64", dtype)
     result = operate(Symbol(array._tagloom_value), operand)
     if "biuf".index(result.dtype.kind) > "biuf".index(dtype.kind):
-        fail_as_python(TypeError(f"cannot cast {result.dtype} to {dtype}, the dtype of the array that is changed"))
+        _refuse_cast(result.dtype, dtype)
     _replace(array, _with_elements(Symbol(array._tagloom_value), ..., result))
     return array
+
+
+def _refuse_cast(source: Any, target: Any) -> NoReturn:
+    fail_as_python(TypeError(f"cannot cast {source} to {target}, the dtype of the array that is changed"))
 
 
 def _replace(array: Symbol, changed: Any) -> None:
@@ -140,7 +157,8 @@ def _check_mutable(array: Symbol) -> None:
 def check_not_copied(array: Any) -> None:
     """Raises Invalid (F4) for a change of an array, symbolic or of NumPy, of which the trace has copies: they would not
     see it."""
-    copied = current_aliases().copied_arrays.get(id(owner_of(array)))
+    owner = owner_of(array)
+    copied = copied_arrays(owner).get(id(owner))
     if copied is not None:
         _refuse(f"an array is changed of which a branch, a loop or a list has a copy, made at {copied[1]}", array)
 

@@ -21,11 +21,14 @@ from collections.abc import Callable, Iterator, Sequence
 from types import CellType, FunctionType, MethodType
 from typing import Any, NoReturn
 
+import numpy as np
+
 from ...errors import Invalid, Usage, describe_class
 from ...ops.effects import EFFECT_OPS
 from ..effects import print_joined
 from ..trace.captures import read_variable
 from ..trace.choice import Choice
+from ..trace.mutable_arrays import MutableArray, copied_arrays, owner_of
 from ..trace.numbers import number_kind
 from ..trace.program_builder import current_region
 from ..trace.python_operations import fail_as_python, perform
@@ -33,6 +36,7 @@ from ..trace.pytree import is_static
 from ..trace.source_location import is_internal_file, user_location
 from ..trace.stacked_items import DICT_CLASSES, StackedItems, has_stacked_items
 from ..trace.text import FormattedValue
+from .array_writes import change_known_array
 from .characters import Characters, SymbolicText, check_text
 from .choices import has_attributes
 from .convert import convert, is_converted
@@ -157,12 +161,13 @@ def _register_copy(result: Any, arguments: tuple[Any, ...]) -> None:
 
 
 def _parts(values: tuple[Any, ...]) -> list[Any]:
-    """The lists, dicts, sets and instances of the user's classes that are these values, or parts of them."""
+    """The lists, dicts, sets, arrays and instances of the user's classes that are these values, or parts of them."""
     parts, seen = list[Any](), set[int]()
     pending = list(values)
     for value in pending:  # a worklist: the loop appends to it
         is_instance = has_attributes(value)
-        if id(value) in seen or not (is_instance or type(value) in (*CONTAINERS, *DICT_CLASSES, tuple)):
+        is_part = is_instance or type(value) in (*CONTAINERS, *DICT_CLASSES, tuple, MutableArray)
+        if id(value) in seen or not is_part:
             continue
         seen.add(id(value))
         parts.append(value)
@@ -216,7 +221,8 @@ def record_changes(candidates: Sequence[Any], perform: Callable[[], Any]) -> Any
 
 
 def _record_changes(candidates: Sequence[Any], perform: Callable[[], Any]) -> Any:
-    if active_journal() is None and not any(map(is_one_of_several, candidates)):
+    arrays = [(array, array.copy()) for array in _arrays_in_use(candidates)]
+    if active_journal() is None and not arrays and not any(map(is_one_of_several, candidates)):
         return perform()
     before = [
         (container, ItemsPlace(container).read()) for container in candidates if isinstance(container, CONTAINERS)
@@ -231,6 +237,13 @@ def _record_changes(candidates: Sequence[Any], perform: Callable[[], Any]) -> An
         and not type(instance).__module__.startswith("tagloom")
     ]
     result = perform()
+    for array, elements in arrays:
+        changed = array.copy()
+        if changed.tobytes() != elements.tobytes():
+            array[...] = elements
+            change_known_array(array)
+            announce_items(array)
+            array[...] = changed
     for container, content in before:
         now = ItemsPlace(container).read()
         if len(now) != len(content) or any(a is not b for a, b in zip(_items(now), _items(content), strict=True)):
@@ -248,6 +261,14 @@ def _record_changes(candidates: Sequence[Any], perform: Callable[[], Any]) -> An
                 announce_attribute(instance, name)
                 vars(instance).update(now)
     return result
+
+
+def _arrays_in_use(candidates: Sequence[Any]) -> list[np.ndarray[Any, Any]]:
+    """The arrays of NumPy that have the elements of these objects, and of which a change must be announced: all, where
+    it may have to be undone, else those of which the trace has copies."""
+    parts = [part for each in candidates for part in (each if type(each) in (list, tuple) else (each,))]
+    owners = {id(part): owner_of(part) for part in parts if isinstance(part, np.ndarray)}.values()
+    return [owner for owner in owners if active_journal() is not None or id(owner) in copied_arrays(owner)]
 
 
 def _is_new_or_value(item: Any) -> bool:

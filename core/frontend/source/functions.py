@@ -19,16 +19,17 @@ from ..eager.gradients import trace_pullback
 from ..eager.recording import recording_tapes
 from ..trace.annotation import DerivedFunction, FunctionSpec
 from ..trace.captures import VariableBase
-from ..trace.mutable_arrays import has_other_names
-from ..trace.program_builder import NoTypeYet, RegionBuilder, RetraceRequest, current_region
+from ..trace.mutable_arrays import MutableArray, has_other_names, shared_base
+from ..trace.program_builder import NoTypeYet, RegionBuilder, RetraceRequest, Specialization, current_region
 from ..trace.pytree import LEAF, StaticLeaf, expose_static_leaves, leaf_names, read_variables, unflatten
 from ..trace.source_location import is_marked_inline
 from ..trace.stacked_items import DICT_CLASSES, TracedSet
 from ..trace.symbol import Symbol
+from .array_writes import as_mutable
 from .nested_lists import has_shared_lists
 from .recursion import PythonCall, Recursion
 from .state import Journal, NotIsolated, open_journal, register_containers, staging_depth
-from .trees import Tree, is_array, is_one_of_several, is_symbolic, split
+from .trees import Tree, as_copy, flatten_state, is_array, is_one_of_several, is_symbolic, split
 
 MAX_NESTED_CALLS = 32
 """The most calls inside one another that are functions of the program; deeper ones run in their callers."""
@@ -120,7 +121,11 @@ class _TracedFunctionCall:
         """The body, as its trace calls it. Returns the symbolic leaves of the result."""
         region = current_region()
         assert region is not None, "a function of the program is only traced"
-        inner, remaining = region.specialization, iter(symbols)
+        inner = region.specialization
+        remaining = (  # a change of an array of the caller is refused here
+            as_copy(symbol) if has_other_names(operand) else symbol
+            for symbol, operand in zip(symbols, self.operands, strict=True)
+        )
         values = [
             _insert(argument, remaining) if isinstance(argument, Tree) else argument for argument in self.arguments
         ]
@@ -138,8 +143,8 @@ class _TracedFunctionCall:
             except Exception:  # it is raised again in the caller
                 journal.undo()
                 raise NotIsolated(is_lasting=False) from None
-        may_share = any(map(has_other_names, self.operands)) and any(map(is_array, self.result.leaves))
-        if journal.originals or journal.lasting_effect is not None or not is_whole or may_share:
+        is_isolated = journal.lasting_effect is None and is_whole and not self._shares_arrays(inner)
+        if journal.originals or not is_isolated:
             journal.undo()
             raise NotIsolated(is_lasting=True)
         if not (region.nodes or region.store):
@@ -151,11 +156,25 @@ class _TracedFunctionCall:
         ]
         return tuple(self.result.leaves[position] for position in self.result_positions) or None
 
+    def _shares_arrays(self, inner: Specialization) -> bool:
+        """Whether an array in the result may share its elements with one of the caller, or with another in the
+        result."""
+        arrays = list(filter(is_array, self.result.leaves))
+        bases = list(map(shared_base, arrays))
+        owners = [base for base in bases if base is not None]
+        copied = [owner for owner, _ in inner.aliases.copied_arrays.values()]
+        are_views = [base is None and has_other_names(array) for array, base in zip(arrays, bases, strict=True)]
+        is_of_caller = any(owner._tagloom_value.region.specialization is not inner for owner in (*owners, *copied))
+        is_repeated = len(owners) != len(set(map(id, owners)))
+        return bool(arrays) and (
+            any(map(has_other_names, self.operands)) or any(are_views) or is_of_caller or is_repeated
+        )
+
     def rebuild_result(self, symbols: Sequence[Symbol]) -> Any:
         """The result of the call, with these symbols of the caller; a function without results has one, False."""
         leaves = list(self.result.leaves)
         for position, symbol in zip(self.result_positions, symbols, strict=False):
-            leaves[position] = symbol
+            leaves[position] = as_mutable(symbol) if type(leaves[position]) is MutableArray else symbol
         return register_containers(unflatten(self.result.treedef, leaves))
 
 
@@ -170,10 +189,10 @@ def _split_symbolic(value: Any) -> Any:
     if is_symbolic(value):
         return Tree([read_variables(value)], LEAF)
     try:
-        tree = split(value)
+        leaves = flatten_state(value).leaves
+        return split(value) if any(map(is_symbolic, leaves)) else value
     except Invalid:
         raise NotIsolated(is_lasting=False) from None
-    return tree if any(map(is_symbolic, tree.leaves)) else value
 
 
 def _insert(tree: Tree, symbols: Iterator[Any]) -> Any:

@@ -21,6 +21,7 @@ from ...errors import Invalid, describe_class
 from ...types import HandleType
 from ..trace.captures import read_variable
 from ..trace.choice import Choice
+from ..trace.mutable_arrays import is_basic_key
 from ..trace.numbers import DTYPES, higher_kind, number_kind, to_kind
 from ..trace.program_builder import to_operand
 from ..trace.python_operations import perform
@@ -74,9 +75,11 @@ from .staging import stage_branch
 from .state import CONTAINERS, ItemsPlace, Variables, record_write, register_created
 from .tables import is_open_table, is_symbolic_key, may_grow, set_entry, take_entry
 from .trees import (
+    is_array,
     is_one_of_several,
     is_rebuilt,
     is_symbolic,
+    note_copied_arrays,
     note_rebuilt,
     split,
     static_objects,
@@ -129,7 +132,10 @@ def get_item(container: Any, index: Any) -> Any:
         are_lists = all(type(each) is list for each in values)
         return _select_list(values, position, index) if are_lists else select(values, position)
     if isinstance(container, np.ndarray):
-        return array_namespace().asarray(container)[index]
+        part = array_namespace().asarray(container)[index]
+        if is_array(part) and is_basic_key(index):  # it shares its elements with the array
+            note_copied_arrays([container])
+        return part
     if isinstance(container, range):
         position = as_position(index)
         return container.start + array_namespace().asarray(np.arange(len(container)))[position] * container.step

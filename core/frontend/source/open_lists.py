@@ -24,8 +24,9 @@ from ...errors import Invalid
 from ...types import Type
 from ..trace.captures import read_variable
 from ..trace.choice import Choice
+from ..trace.mutable_arrays import has_copied_arrays
 from ..trace.numbers import DTYPES, higher_kind, number_kind, to_kind
-from ..trace.program_builder import current_aliases, to_operand, unwrap_weak
+from ..trace.program_builder import to_operand, unwrap_weak
 from ..trace.python_operations import fail_as_python, perform
 from ..trace.pytree import LEAF, TreeDef, count_item_axes, trim_lists, unflatten
 from ..trace.source_location import user_location
@@ -33,6 +34,7 @@ from ..trace.stacked_items import (
     DICT_CLASSES,
     ENTRIES,
     REPEAT_ITEMS,
+    TRIM_ROWS,
     StackedItems,
     TracedSet,
     dict_like,
@@ -547,8 +549,22 @@ def take_item(stacked: StackedItems, index: Any) -> Any:
 def rebuild_item(structure: TreeDef, leaves: Sequence[Any]) -> Any:
     """An item of a list, with these leaves, in which each list has as many items as its length says."""
     structure, leaves = trim_lists(structure, leaves)
-    copied = range(len(leaves)) if current_aliases().copied_arrays else ()  # the item may be one of these arrays
+    copied = range(len(leaves)) if has_copied_arrays() else ()  # the item may be one of these arrays
     return note_copied_records(Tree([], structure, frozenset(copied)).rebuild(list(leaves)))
+
+
+def trim_rows(array: Any, lengths: Any, axis: int) -> Any:
+    """An array of rows without the zeros that fill them up to one length. Rows of different lengths are a trap:
+    NumPy's ValueError."""
+    namespace = array_namespace()
+    all_lengths = namespace.reshape(lengths, (-1,))
+    length = namespace.max(namespace.concat([all_lengths, namespace.zeros(1, dtype=lengths.dtype)]))
+    words = "setting an array element with a sequence. The requested array has an inhomogeneous shape"
+    stage_assertion(namespace.all(all_lengths == length), raised(ValueError(words)))
+    return array[(*(slice(None) for _ in range(axis)), slice(None, length))]
+
+
+TRIM_ROWS.cell_contents = trim_rows
 
 
 def take_slice(stacked: StackedItems, index: slice) -> StackedItems:

@@ -20,7 +20,7 @@ from ..eager.apply import apply
 from ..sizes import static_integer
 from ..trace.captures import read_variable
 from ..trace.choice import Choice
-from ..trace.mutable_arrays import has_other_names
+from ..trace.mutable_arrays import has_other_names, is_basic_key
 from ..trace.numbers import number_kind
 from ..trace.program_builder import check_current, current_region, to_operand, unwrap_weak
 from ..trace.python_operations import perform
@@ -460,8 +460,9 @@ class ProgramOperators(Operators):
         if methods.package_of(function) == "numpy" and current_region() is not None:
             return self._call_numpy(function, arguments, keywords)
         result = super().call(function, *arguments, **keywords)
-        if type(result) is np.ndarray:  # of a method of an array
-            return array_writes.note_known_result(result, (getattr(function, "__self__", None), *arguments))
+        owner = getattr(function, "__self__", None)
+        if isinstance(owner, np.ndarray):  # a method of an array: other functions may return one that exists already
+            return array_writes.note_known_result(result, (owner, *arguments))
         return register_created(result) if function is iter and result is not arguments[0] else result
 
     def _call_numpy(self, function: Any, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
@@ -764,6 +765,8 @@ class ProgramOperators(Operators):
         if not is_of_user and (items.is_symbolic_index(index) or has_stacked_items(container)):
             return items.get_item(container, index)
         result = super().get_item(container, index)
+        if isinstance(container, Symbol) and not is_basic_key(index):
+            return array_writes.as_mutable(result)
         return register_created(result) if type(container) is list and type(index) is slice else result
 
     @staticmethod

@@ -63,7 +63,16 @@ from .state import (
     staging_depth,
 )
 from .state_errors import changed_order
-from .trees import is_one_of_several, is_symbolic, note_copied, note_rebuilt, split, static_objects, structure_of
+from .trees import (
+    as_copy,
+    is_one_of_several,
+    is_symbolic,
+    note_copied,
+    note_rebuilt,
+    split,
+    static_objects,
+    structure_of,
+)
 from .writes import refuse_rebuilt
 
 MAX_RETRACES = 40
@@ -436,7 +445,7 @@ class Recursion:
 
         def run(*values: Any) -> Any:
             remaining = iter(values[len(names) :])
-            arguments = dict(zip(names, values, strict=False))
+            arguments = dict(zip(names, map(as_copy, values), strict=False))
             arguments |= {name: part.rebuild(remaining) for name, part in opened.items()}
             fixed = [name for name in signature.parameters if name not in arguments]
             shared = {name: self.shared_arguments[function, name] for name in fixed}

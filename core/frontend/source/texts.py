@@ -13,10 +13,11 @@ from typing import Any
 from ...errors import Invalid
 from ..trace.captures import read_variable
 from ..trace.choice import Choice
+from ..trace.mutable_arrays import has_other_names
 from ..trace.python_operations import fail_as_python, perform
 from ..trace.source_location import user_location
 from ..trace.stacked_items import DICT_CLASSES, ENTRIES, StackedItems, has_stacked_entries, has_stacked_items
-from ..trace.symbol import array_namespace
+from ..trace.symbol import Symbol, array_namespace
 from ..trace.text import TEXTS, CodePoints, FormattedValue, Text, is_text
 from . import library
 from .characters import SymbolicText, as_characters, as_text, check_text, refuse_text
@@ -32,7 +33,7 @@ def text_parts(value: Any, *, is_quoted: bool = False) -> tuple[Any, ...]:
     """
     value = read_variable(value)
     if is_symbolic(value):
-        return (value,)
+        return (Symbol(value._tagloom_value) if has_other_names(value) else value,)  # an array may change later
     if type(value) is Choice:
         value.refuse()
     if isinstance(value, TEXTS):

@@ -14,7 +14,7 @@ import numpy as np
 from ...types import Type
 from ..trace.captures import VariableBase, read_variable
 from ..trace.choice import Choice
-from ..trace.mutable_arrays import PossibleView, has_other_names, owner_of
+from ..trace.mutable_arrays import PossibleView, copied_arrays, has_other_names, owner_of
 from ..trace.program_builder import TracedValue, current_aliases, to_operand, unwrap_weak
 from ..trace.pytree import (
     StaticLeaf,
@@ -71,7 +71,7 @@ def split(state: Any, shared: Collection[int] = ()) -> Tree:
     >>> tree.leaves, tree.rebuild([3, 4.5])
     ([1, 2.5], [3, ('a', 4.5)])
     """
-    tree = _flatten_state(state, shared)
+    tree = flatten_state(state, shared)
     note_copied_arrays(tree.leaves)
     copied = frozenset(position for position, leaf in enumerate(tree.leaves) if has_other_names(leaf))
     return tree._replace(copied_arrays=copied)
@@ -84,10 +84,12 @@ def as_copy(leaf: Any) -> Any:
 
 def structure_of(state: Any) -> TreeDef:
     """The structure of a piece of state."""
-    return _flatten_state(state).treedef
+    return flatten_state(state).treedef
 
 
-def _flatten_state(state: Any, shared: Collection[int] = ()) -> Tree:
+def flatten_state(state: Any, shared: Collection[int] = ()) -> Tree:
+    """The leaves and the structure of a piece of state, as `split` returns them, of which no copy is made."""
+
     def is_leaf(part: Any) -> bool:
         return id(part) in shared or _has_other_keys(part)
 
@@ -100,13 +102,13 @@ def note_copied_arrays(leaves: Iterable[Any]) -> None:
     for leaf in leaves:
         owner = owner_of(leaf)
         if owner is not None:
-            current_aliases().copied_arrays[id(owner)] = owner, user_location()
+            copied_arrays(owner)[id(owner)] = owner, user_location()
 
 
 def note_shared_result(result: Any, arguments: Sequence[Any]) -> Any:
     """The result of a call of the program; if it has arrays, they may be those of the arguments."""
-    if any(map(is_array, _flatten_state(result).leaves)):
-        note_copied_arrays(_flatten_state(list(arguments)).leaves)
+    if any(map(is_array, flatten_state(result).leaves)):
+        note_copied_arrays(flatten_state(list(arguments)).leaves)
     return result
 
 

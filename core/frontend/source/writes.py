@@ -5,6 +5,7 @@ from __future__ import annotations
 import operator
 from collections import defaultdict
 from collections.abc import Callable, Iterable
+from types import WrapperDescriptorType
 from typing import Any, NoReturn
 
 import numpy as np
@@ -141,12 +142,12 @@ def announce_items_in_place(container: Any) -> None:
         return
     if isinstance(container, CONTAINERS):
         record_write(ItemsPlace(container))
-    elif isinstance(container, np.ndarray):
+    elif isinstance(getattr(type(container), "__setitem__", None), WrapperDescriptorType):  # a class written in C
         raise Invalid(
-            "an element of a NumPy array is assigned under a symbolic condition",
+            f"an item of {describe_class(container)} is assigned under a symbolic condition",
             rule="F4",
             where=user_location(),
-            hint="use a tagloom array, and x = tl.scatter(x, value, i)",
+            hint="assign the items of a list, or of an array that the function has created by NumPy",
         )
 
 

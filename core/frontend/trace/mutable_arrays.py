@@ -11,7 +11,7 @@ change.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -22,13 +22,10 @@ from .source_location import user_location
 from .symbol import Symbol, array_namespace
 
 
-class MutableArray(Symbol):
-    """An array that code under trace has created, and may change."""
+class SharedArray(Symbol):
+    """An array whose elements are, or may be, those of an array that changes in place."""
 
     __slots__ = ()
-
-    def __getitem__(self, key: Any) -> Any:
-        return take_part(self, key)
 
     @property
     def T(self) -> Any:  # noqa: N802 - the standard's name
@@ -39,6 +36,36 @@ class MutableArray(Symbol):
     def mT(self) -> Any:  # noqa: N802 - the standard's name
         """The array with its last two axes swapped, as a possible view."""
         return note_possible_view(super().mT, self)
+
+    def __copy__(self) -> MutableArray:
+        """A new array with the same elements."""
+        return MutableArray(self._tagloom_value)
+
+    def __deepcopy__(self, memo: object) -> MutableArray:
+        """A new array with the same elements."""
+        return MutableArray(self._tagloom_value)
+
+    def __iadd__(self, operand: Any) -> NoReturn:
+        """Refuse a change by code that is not converted, such as `operator.iadd(x, 1)`."""
+        raise Invalid(
+            "an array is changed by a function that is not converted",
+            rule="F4",
+            where=user_location(),
+            got=repr(self),
+            hint="write an augmented assignment, such as x += 1",
+        )
+
+    __isub__ = __imul__ = __itruediv__ = __ifloordiv__ = __imod__ = __ipow__ = __imatmul__ = __iadd__
+    __iand__ = __ior__ = __ixor__ = __ilshift__ = __irshift__ = __iadd__
+
+
+class MutableArray(SharedArray):
+    """An array that code under trace has created, and may change."""
+
+    __slots__ = ()
+
+    def __getitem__(self, key: Any) -> Any:
+        return take_part(self, key)
 
 
 class ArrayView(MutableArray):
@@ -69,7 +96,7 @@ class ArrayView(MutableArray):
         return self._parts[0][1].type
 
 
-class PossibleView(Symbol):
+class PossibleView(SharedArray):
     """An array that may share the elements of others: the reshaped form of one, or one of several. It cannot change. If
     it may be a part of an array, it must not be used after that array has changed."""
 
@@ -97,38 +124,29 @@ class PossibleView(Symbol):
 
     def __getitem__(self, key: Any) -> Any:
         result = Symbol.__getitem__(self, key)
-        return note_possible_view(result, self) if _is_basic_key(key) else result
-
-    @property
-    def T(self) -> Any:  # noqa: N802 - the standard's name
-        """The transpose of a matrix, as a possible view."""
-        return note_possible_view(super().T, self)
-
-    @property
-    def mT(self) -> Any:  # noqa: N802 - the standard's name
-        """The array with its last two axes swapped, as a possible view."""
-        return note_possible_view(super().mT, self)
+        return note_possible_view(result, self) if is_basic_key(key) else result
 
 
 def take_part(array: MutableArray, key: Any) -> Any:
     """`array[key]`: a view for a basic index, an element, or a new array."""
     result = Symbol.__getitem__(array, key)
-    if result._type.is_scalar or not _is_basic_key(key):
+    if result._type.is_scalar or not is_basic_key(key):
         return result
     return ArrayView(array, key, result._tagloom_value)
 
 
-def _is_basic_key(key: Any) -> bool:
+def is_basic_key(key: Any) -> bool:
+    """Whether the part of an array at this index is a view, or an element: no entry is a list, an array or a bool."""
     return all(map(_is_basic, key if type(key) is tuple else (key,)))
 
 
 def _is_basic(entry: Any) -> bool:
     is_integer = isinstance(entry, int | np.integer) and not isinstance(entry, bool)
-    return entry is None or entry is ... or is_integer or type(entry) is slice or _is_number(entry)
+    return entry is None or entry is ... or is_integer or type(entry) is slice or _is_symbolic_integer(entry)
 
 
-def _is_number(entry: Any) -> bool:
-    return isinstance(entry, Symbol) and entry._type.is_scalar
+def _is_symbolic_integer(entry: Any) -> bool:
+    return isinstance(entry, Symbol) and entry._type.is_scalar and entry._type.dtype.kind in "iu"
 
 
 def note_possible_view(result: Any, array: Any) -> Any:
@@ -140,7 +158,7 @@ def note_possible_view(result: Any, array: Any) -> Any:
 
 def has_other_names(array: Any) -> bool:
     """Whether the elements of an array are those of an array that changes in place, as far as the trace knows."""
-    return isinstance(array, MutableArray | PossibleView)
+    return isinstance(array, SharedArray)
 
 
 def shared_base(array: Any) -> MutableArray | None:
@@ -149,6 +167,25 @@ def shared_base(array: Any) -> MutableArray | None:
     while isinstance(array, ArrayView | PossibleView):
         array = array.base
     return array if isinstance(array, MutableArray) else None
+
+
+def copied_arrays(owner: Any) -> dict[int, Any]:
+    """The notes on copies of arrays, by identity, among which those of this array are: copies of an array of NumPy
+    count in all functions under trace."""
+    region = current_region()
+    if region is None:
+        return {}
+    specialization = region.specialization
+    is_known = isinstance(owner, np.ndarray)
+    return specialization.program_builder.copied_arrays if is_known else specialization.aliases.copied_arrays
+
+
+def has_copied_arrays() -> bool:
+    """Whether the trace has copies of arrays that may change."""
+    region = current_region()
+    if region is None:
+        return False
+    return bool(region.specialization.aliases.copied_arrays or region.specialization.program_builder.copied_arrays)
 
 
 def owner_of(array: Any) -> Any:

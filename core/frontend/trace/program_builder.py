@@ -159,6 +159,9 @@ class ProgramBuilder:
         """The lines that create arrays of NumPy whose elements the program changes."""
         self.known_arrays: dict[int, tuple[weakref.ref[Any], str]] = {}
         """The arrays of NumPy that functions have created while they were traced, by identity, with their lines."""
+        self.copied_arrays: dict[int, Any] = {}
+        """The arrays of NumPy of which the trace has copies, by identity, each with the line of the copy: any function
+        under trace may change one."""
         self.nesting_depth = 0
         self.nesting_errors: list[Invalid] = []
         """One for each time that local functions have nested too deep."""

@@ -98,6 +98,8 @@ def stack_as_array(items: Sequence[Any], axis: int = 0) -> Any:
         is_stacked = type(item) is StackedItems
         part = item.columns if is_stacked else item
         array = stack_as_array(part, axis + is_stacked) if type(part) in (list, tuple) else part
+        if is_stacked and item.lengths is not None:
+            array = TRIM_ROWS.cell_contents(array, item.lengths, axis)
         pieces.append(array if is_stacked else namespace.expand_dims(array, axis=axis))
     return pieces[0] if len(pieces) == 1 else namespace.concat(pieces, axis=axis)
 
@@ -132,6 +134,9 @@ def has_stacked_entries(container: Any) -> bool:
 
 REPEAT_ITEMS: CellType = CellType()
 """The implementation of `items * n`, of a list and a symbolic integer. `core/frontend/source/open_lists.py` sets it."""
+TRIM_ROWS: CellType = CellType()
+"""A function of an array of rows, their lengths and the axis along which they lie, which returns the rows without the
+zeros behind them; lengths that differ are a trap. `core/frontend/source/open_lists.py` sets it."""
 SET_METHODS: CellType = CellType()
 """The implementation of the methods of `TracedSet`: a function of the method's name, the set and the arguments.
 `core/frontend/source/tables.py` sets it."""

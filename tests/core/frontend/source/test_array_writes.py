@@ -3,6 +3,8 @@ function is refused in words."""
 
 from __future__ import annotations
 
+import copy
+import operator
 import random
 from collections.abc import Callable
 from pathlib import Path
@@ -250,6 +252,88 @@ def named_twice(n):
     return x, y, x is y
 
 
+def copy_by_library(x, n):
+    y = x.copy()
+    z, (u, w) = copy.copy(y), copy.deepcopy([y, y])
+    y[n] = 50.0
+    u[0] = 7.0
+    return y, z, u, w
+
+
+def describe_before(x, n):
+    y = x.copy()
+    text = f"{y}"
+    y[n] = 8.0
+    return text, y[n]
+
+
+def select_by_mask(x, n):
+    y = x.copy()
+    rows = y[[0, n]]
+    rows[0] = 5.0
+    whole = y[n > 1]
+    return y, rows, whole
+
+
+def find_in_cache(n):
+    cache = {}
+
+    def row(i):
+        if i not in cache:
+            cache[i] = np.zeros(2)
+        return cache[i]
+
+    row(0)[0] = n
+    row(1)[1] = n + 1
+    row(0)[1] += 3
+    cache.get(1)[0] = n
+    return row(0), row(1)
+
+
+def create_in_call(x, n):
+    def twice():
+        z = x + n
+        return z, z
+
+    def row():
+        return np.zeros(2)
+
+    a, b = twice()
+    c, d = row(), row()
+    a[0] = c[0] = 5.0
+    return a, b, c, d
+
+
+def part_from_call(x, n):
+    y = x.copy()
+
+    def rest():
+        return {"rest": [y[1:], y + 1]}
+
+    parts = rest()["rest"]
+    y[1] = n
+    return parts
+
+
+def add_in_call(x, n):
+    y = x.copy()
+
+    def add(z):
+        z += n
+        return z.sum()
+
+    return add(y), y
+
+
+def change_under_condition(n):
+    x, y, z = np.ones(3), np.array([3.0, 1.0, 2.0]), np.zeros((2, 2))
+    if n > 1:
+        x.fill(4.0)
+        y.sort()
+        z[0].fill(n)
+    return x, y, z
+
+
 POINTS = np.array([[1.0, 1.0], [1.2, 0.9], [5.0, 5.0], [5.1, 4.8]])
 GRID = np.array([[0, 1, 0, 0], [0, 1, 1, 0], [0, 1, 0, 0], [0, 0, 0, 1]])
 PROGRAMS: tuple[tuple[Callable[..., Any], tuple[Any, ...]], ...] = (
@@ -273,6 +357,14 @@ PROGRAMS: tuple[tuple[Callable[..., Any], tuple[Any, ...]], ...] = (
     (change_in_call, (VECTOR, 2)),
     (mask, (VECTOR, 2)),
     (named_twice, (4,)),
+    (copy_by_library, (VECTOR, 2)),
+    (select_by_mask, (VECTOR, 2)),
+    (find_in_cache, (2,)),
+    (create_in_call, (VECTOR, 2)),
+    (part_from_call, (VECTOR, 2)),
+    (add_in_call, (VECTOR, 2)),
+    (change_under_condition, (0,)),
+    (change_under_condition, (2,)),
 )
 
 
@@ -325,6 +417,53 @@ def change_recorded(x):
     return tape.gradient(z, x)
 
 
+def change_natively(x):
+    y = x.copy()
+    operator.iadd(y, 1.0)
+    return y
+
+
+def choose_in_call(x, n):
+    y, z = x.copy(), x + 1.0
+
+    def choose():
+        return y if n > 1 else z
+
+    chosen = choose()
+    y[0] = 50.0
+    return chosen
+
+
+def take_known_row(n):
+    x = np.zeros((2, 2))
+    row = x[n]
+    x[0, 0] = 7.0
+    return row
+
+
+def return_known(n):
+    x = np.zeros(3)
+
+    def find(k):
+        return x if k == 0 else find(k - 1)
+
+    found = find(n)
+    x[0] = 5.0
+    return found
+
+
+def add_in_recursion(x, n):
+    y = x.copy()
+
+    def add(z, k):
+        if k == 0:
+            return z.sum()
+        z += k
+        return add(z, k - 1)
+
+    return add(y, n), y
+
+
 REFUSALS = (
     (change_argument, (VECTOR,), "changed that the function has not created"),
     (read_reshaped, (VECTOR,), "may share its elements with another one, which has changed"),
@@ -332,6 +471,10 @@ REFUSALS = (
     (change_chosen, (VECTOR, 2), "has a copy, made at "),
     (change_kept, (VECTOR, 3), "has a copy, made at "),
     (change_recorded, (VECTOR,), "while a tape records"),
+    (choose_in_call, (VECTOR, 2), "has a copy, made at "),
+    (take_known_row, (0,), "has a copy, made at "),
+    (return_known, (1,), "has a copy, made at "),
+    (add_in_recursion, (VECTOR, 2), "may share its elements with another one"),
 )
 
 
@@ -342,6 +485,58 @@ def test_refusals(function: Callable[..., Any], arguments: tuple[Any, ...], word
         tl.function(function)(*arguments)
     assert words in str(caught.value) and "copy" in str(caught.value.hint)
     assert "test_array_writes.py" in str(caught.value.where)
+
+
+CHANGES: tuple[Callable[[Any], object], ...] = (
+    lambda x: np.put(x, [0], 5),
+    lambda x: np.copyto(x, np.array([7.0, 8.0, 9.0])),
+    lambda x: np.add(x, 1, out=x),
+    lambda x: np.fill_diagonal(x.reshape(3, 1), 4),
+    lambda x: x.partition(1),
+    lambda x: np.random.default_rng(0).shuffle(x),
+    lambda x: operator.iadd(x, 5),
+    lambda x: operator.setitem(x, 0, 5),
+    lambda x: operator.setitem(x.flat, 0, 5.0),
+)
+
+
+def test_changes_by_libraries() -> None:
+    """A change of an array by a function that is not converted is refused where the program decides whether it
+    happens."""
+    for change in CHANGES:
+
+        def branch(n: Any, change: Any = change) -> Any:
+            x = np.array([3.0, 1.0, 2.0])
+            if n > 1:
+                change(x)
+            return x
+
+        with pytest.raises(tl.TagloomError):
+            tl.function(branch)(0)
+    with pytest.raises(tl.Invalid, match="F4: an array is changed by a function that is not converted"):
+        tl.function(change_natively)(VECTOR)
+
+
+def test_text_before_change() -> None:
+    """A string has the elements that an array had when the string was made."""
+    text, element = tl.function(describe_before)(VECTOR, 2)
+    assert (text, float(element)) == ("[1.0, 2.0, 3.0, 0.5]", 8.0)
+
+
+def test_known_change_in_call() -> None:
+    """A call that may become a function of the program changes an array of its caller once."""
+
+    def fill(x: Any, n: Any) -> Any:
+        np.add(x, 1, out=x)
+        return n + 1
+
+    @tl.function
+    def call(n: Any) -> Any:
+        x = np.zeros(2)
+        return fill(x, n), x
+
+    count, x = call(2)
+    assert (int(count), np.asarray(x).tolist()) == (3, [1.0, 1.0])
 
 
 def test_out_of_range() -> None:

@@ -8,6 +8,7 @@ from collections import defaultdict
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import tagloom as tl
 from pytest import MonkeyPatch
@@ -155,6 +156,24 @@ def test_ragged_lists(function: Any) -> None:
 
 
 @pytest.mark.full
+def test_rows_as_array() -> None:
+    """The array of rows that have shrunk to one length has nothing behind them; rows of different lengths are NumPy's
+    ValueError."""
+
+    def shrink(n: Any, length: Any) -> Any:
+        rows = []
+        for i in range(n):
+            row = []
+            for k in range(i + 1):
+                row.append(i + k)
+            while len(row) > length:
+                row.pop()
+            rows.append(row)
+        return np.array(rows)
+
+    assert not list(disagreements(shrink, [(3, 1), (3, 2)], RUNS[:1], [[True, True]]))
+
+
 @pytest.mark.parametrize("function", (pascal, buckets), ids=lambda function: function.__name__)
 def test_engines(function: Any) -> None:
     """All engines and schedules agree with Python."""
