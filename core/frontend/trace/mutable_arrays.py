@@ -45,7 +45,7 @@ class SharedArray(Symbol):
         """A new array with the same elements."""
         return MutableArray(self._tagloom_value)
 
-    def __iadd__(self, operand: Any) -> NoReturn:
+    def __iadd__(self, operand: Any) -> NoReturn:  # type: ignore[misc]
         """Refuse a change by code that is not converted, such as `operator.iadd(x, 1)`."""
         raise Invalid(
             "an array is changed by a function that is not converted",
