@@ -375,6 +375,6 @@ def node_name(name: str) -> str:
     """The name of a node of TensorFlow as tagloom writes it: parts with points between.
 
     >>> node_name("while/Merge_1"), node_name("while/cond/2")
-    ('while.Merge_1', 'while.cond.n_2')
+    ('n_while.Merge_1', 'n_while.cond.n_2')
     """
     return ".".join(identifier(part, "n") for part in name.split("/") if part) or "n"

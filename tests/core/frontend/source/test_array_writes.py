@@ -500,6 +500,7 @@ CHANGES: tuple[Callable[[Any], object], ...] = (
 )
 
 
+@pytest.mark.filterwarnings("ignore:you are shuffling a 'MutableArray'")
 def test_changes_by_libraries() -> None:
     """A change of an array by a function that is not converted is refused where the program decides whether it
     happens."""
