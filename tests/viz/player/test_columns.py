@@ -258,13 +258,11 @@ def test_runs_without_a_page() -> None:
 def test_many_arguments_are_counted() -> None:
     """Titles and activations name the first arguments and count the others; the page has all of them as tooltips."""
 
-    weights = [tl.Variable(np.zeros((3, 4)), name=f"w{number}") for number in range(9)]
-
     @tl.function
-    def total(n: tl.int64) -> tl.float64:
-        return tl.cond(n == 0, lambda: tl.sum(sum(weights, 0.0)), lambda: total(n - 1))
+    def total(n, weights):
+        return tl.cond(n == 0, lambda: tl.sum(sum(weights, 0.0)), lambda: total(n - 1, weights))
 
-    history = total.history(1)
+    history = total.history(1, [np.zeros((3, 4))] * 9)
     history.run()
     tags, array = form_of(history)["tags"], "float64[3, 4]"
     assert tags["call"] == [f"total(1, {', '.join([array] * 4)}, \u2026 5 more)", "total(0, \u2026)"]
