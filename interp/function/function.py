@@ -9,7 +9,7 @@ from dataclasses import replace
 from functools import partial
 from threading import RLock
 from types import MethodType
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 import numpy as np
 
@@ -30,7 +30,13 @@ from ...core.frontend.trace.annotation import (
     underlying_function,
 )
 from ...core.frontend.trace.captures import Resource
-from ...core.frontend.trace.program_builder import ProgramBuilder, current_region, number_kinds, weak_number
+from ...core.frontend.trace.program_builder import (
+    ChangedArray,
+    ProgramBuilder,
+    current_region,
+    number_kinds,
+    weak_number,
+)
 from ...core.frontend.trace.pytree import LEAF, TreeType, flatten, leaf_paths, unflatten
 from ...core.frontend.trace.source_location import user_location
 from ...core.frontend.trace.symbol import Symbol
@@ -64,6 +70,7 @@ if TYPE_CHECKING:
     from ..history.history import History
     from .fetch_feed import PartialProgram, PrunedProgram
 
+T = TypeVar("T")
 LIMIT_OPTIONS = {
     "max_firings": "firings", "max_tokens": "tokens", "max_depth": "depth", "max_bytes": "bytes", "timeout": "seconds",
 }  # fmt: skip
@@ -486,7 +493,7 @@ class Function(SvgReprMixin):
             return forms
         with self._trace_lock:
             return self._inferred_forms.get_or_create(
-                (forms, numbers), lambda: _new_builder().infer_entry_types(self.source, forms, numbers)
+                (forms, numbers), lambda: _build(lambda trace: trace.infer_entry_types(self.source, forms, numbers))[1]
             )
 
     def _flatten_arguments(self, arguments: Sequence[Any]) -> tuple[list[Any], tuple[TreeType, ...]]:
@@ -554,8 +561,9 @@ class Function(SvgReprMixin):
     def _trace_once(self, forms: tuple[TreeType, ...], *, may_create: bool) -> TracedProgram:
         """Trace the function, and check and lower its program. `may_create` says whether variables may be created while
         tracing."""
-        trace = _new_builder(may_create=may_create)
-        program, signature = trace.build_program(self.source, forms)
+        trace, (program, signature) = _build(
+            lambda trace: trace.build_program(self.source, forms), may_create=may_create
+        )
         program = resolve_pullbacks(program)
         problems = program_problems(program)
         if problems:
@@ -594,13 +602,27 @@ def returning_arguments(source: FunctionSpec, positions: Sequence[int]) -> Funct
     return replace(source, python_function=derived, result_type=None)
 
 
-def _new_builder(*, may_create: bool = False) -> ProgramBuilder:
+def _build(build: Callable[[ProgramBuilder], T], *, may_create: bool = False) -> tuple[ProgramBuilder, T]:
+    """What `build` returns for a new builder, and the builder. If an array turns out to change in place, another
+    builder traces everything again."""
     from ...core.frontend.source.entry import (  # here: import tagloom needs no converter
         convert_callable,
         prepare_entry,
     )
 
-    return ProgramBuilder(Symbol, may_create_variables=may_create, prepare=prepare_entry, convert=convert_callable)
+    changed_arrays: frozenset[str] | None = None
+    while True:
+        trace = ProgramBuilder(
+            Symbol,
+            may_create_variables=may_create,
+            prepare=prepare_entry,
+            convert=convert_callable,
+            changed_arrays=changed_arrays,
+        )
+        try:
+            return trace, build(trace)
+        except ChangedArray as request:
+            changed_arrays = (changed_arrays or frozenset()).union(request.lines)
 
 
 def _short_key(arguments: Sequence[Any]) -> object:

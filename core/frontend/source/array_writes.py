@@ -27,7 +27,7 @@ from ..trace.mutable_arrays import (
     owner_of,
 )
 from ..trace.numbers import number_kind
-from ..trace.program_builder import ChangedArray, current_region
+from ..trace.program_builder import ChangedArray, ProgramBuilder, current_region
 from ..trace.python_operations import fail_as_python
 from ..trace.source_location import user_location
 from ..trace.symbol import Symbol, array_namespace
@@ -41,6 +41,10 @@ def as_mutable(result: Any) -> Any:
     """The result of a function of NumPy that is a new array: one whose elements can be assigned. Anything else is
     unchanged."""
     if type(result) is not Symbol or not is_array(result):
+        return result
+    builder = _builder()
+    if builder.changed_arrays is None:
+        builder.has_new_arrays = True
         return result
     result.__class__ = MutableArray  # the same object, which tapes may know
     return register_created(result)
@@ -78,10 +82,10 @@ def note_known_result(result: Any, operands: Iterable[Any]) -> Any:
     is_new = type(result) is np.ndarray and result.base is None and not any(result is each for each in operands)
     if region is None or not is_new or result.dtype.kind not in "biuf" or result.ndim == 0:
         return result
-    builder, location = region.specialization.program_builder, str(user_location())
-    if location in builder.symbolic_arrays:
+    builder, line = region.specialization.program_builder, str(user_location())
+    if line in (builder.changed_arrays or ()):
         return as_mutable(apply("identity", result))
-    builder.known_arrays[id(result)] = weakref.ref(result), location
+    builder.known_arrays[id(result)] = weakref.ref(result), line
     return result
 
 
@@ -97,11 +101,26 @@ def change_known_array(array: np.ndarray[Any, Any], *operands: Any) -> None:
     if not (staging_depth() or any(map(has_symbols, operands))):
         check_not_copied(array)
         return
-    owner = owner_of(array)
-    reference, location = region.specialization.program_builder.known_arrays.get(id(owner), (None, ""))
-    if reference is None or reference() is not owner:
+    owner, builder = owner_of(array), region.specialization.program_builder
+    reference, line = builder.known_arrays.get(id(owner), (None, ""))
+    if reference is None or reference() is not owner or line in (builder.changed_arrays or ()):
         _refuse("an array is changed, by what only the run knows, that the function has not created", array)
-    raise ChangedArray(location)
+    raise ChangedArray(line)
+
+
+def may_change(array: Any) -> bool:
+    """Whether an augmented assignment may change an array of the program, or one that has its elements."""
+    if not isinstance(array, Symbol) or current_region() is None:
+        return False
+    builder = _builder()
+    is_first = builder.changed_arrays is None and builder.has_new_arrays
+    return has_other_names(array) or (is_first and is_array(array))
+
+
+def _builder() -> ProgramBuilder:
+    region = current_region()
+    assert region is not None, "only a trace has symbolic values"
+    return region.specialization.program_builder
 
 
 def set_elements(array: Symbol, key: Any, value: Any) -> None:
@@ -117,7 +136,11 @@ def set_elements(array: Symbol, key: Any, value: Any) -> None:
 
 def augment_array(operate: Callable[..., Any], array: Symbol, operand: Any) -> Any:
     """`array += operand`, or another augmented assignment, which `operate` computes: it changes the array itself, and
-    returns it. Raises TypeError where the result has a dtype of a higher kind, as NumPy does."""
+    returns it. Where a tape records, and no array changes otherwise, it returns a new array.
+
+    Raises TypeError where the result has a dtype of a higher kind, as NumPy does."""
+    if recording_tapes() and _builder().changed_arrays is None:
+        return operate(array, operand)
     _check_mutable(array)
     dtype = array.dtype
     if dtype.kind in "biu" and number_kind(operand) == "f":
@@ -125,7 +148,8 @@ def augment_array(operate: Callable[..., Any], array: Symbol, operand: Any) -> A
     result = operate(Symbol(array._tagloom_value), operand)
     if "biuf".index(result.dtype.kind) > "biuf".index(dtype.kind):
         _refuse_cast(result.dtype, dtype)
-    _replace(array, _with_elements(Symbol(array._tagloom_value), ..., result))
+    is_whole = result._type == array._type
+    _replace(array, result if is_whole else _with_elements(Symbol(array._tagloom_value), ..., result))
     return array
 
 
@@ -145,6 +169,8 @@ def _replace(array: Symbol, changed: Any) -> None:
 def _check_mutable(array: Symbol) -> None:
     if isinstance(array, PossibleView):
         _refuse("an array is changed that may share its elements with another one", array)
+    if not has_other_names(array) and _builder().changed_arrays is None:
+        raise ChangedArray
     if not has_other_names(array):
         _refuse("an array is changed that the function has not created", array)
     if is_outside(owner_of(array)._tagloom_value):

@@ -166,9 +166,7 @@ class _TracedFunctionCall:
         are_views = [base is None and has_other_names(array) for array, base in zip(arrays, bases, strict=True)]
         is_of_caller = any(owner._tagloom_value.region.specialization is not inner for owner in (*owners, *copied))
         is_repeated = len(owners) != len(set(map(id, owners)))
-        return bool(arrays) and (
-            any(map(has_other_names, self.operands)) or any(are_views) or is_of_caller or is_repeated
-        )
+        return any(are_views) or (bool(arrays) and is_of_caller) or is_repeated
 
     def rebuild_result(self, symbols: Sequence[Symbol]) -> Any:
         """The result of the call, with these symbols of the caller; a function without results has one, False."""

@@ -20,7 +20,7 @@ from ..eager.apply import apply
 from ..sizes import static_integer
 from ..trace.captures import read_variable
 from ..trace.choice import Choice
-from ..trace.mutable_arrays import has_other_names, is_basic_key
+from ..trace.mutable_arrays import is_basic_key
 from ..trace.numbers import number_kind
 from ..trace.program_builder import check_current, current_region, to_operand, unwrap_weak
 from ..trace.python_operations import perform
@@ -372,7 +372,7 @@ class ProgramOperators(Operators):
             return left
         if has_stacked_items(right):
             nested_lists.note_shared_lists(left, right)
-        if has_other_names(left):
+        if array_writes.may_change(left):
             return array_writes.augment_array(functools.partial(self.binary, symbol), left, right)
         if isinstance(left, np.ndarray):
             array_writes.change_known_array(left, right)

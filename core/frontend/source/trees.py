@@ -107,9 +107,12 @@ def note_copied_arrays(leaves: Iterable[Any]) -> None:
 
 def note_shared_result(result: Any, arguments: Sequence[Any]) -> Any:
     """The result of a call of the program; if it has arrays, they may be those of the arguments."""
-    if any(map(is_array, flatten_state(result).leaves)):
-        note_copied_arrays(flatten_state(list(arguments)).leaves)
-    return result
+    tree, own = flatten_state(result), flatten_state(list(arguments)).leaves
+    if not any(map(is_array, tree.leaves)):
+        return result
+    note_copied_arrays(own)
+    is_shared = any(map(has_other_names, own))
+    return tree._replace(copied_arrays=frozenset(range(len(tree.leaves)))).rebuild(tree.leaves) if is_shared else result
 
 
 def is_array(leaf: Any) -> bool:

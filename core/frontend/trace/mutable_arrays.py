@@ -17,7 +17,7 @@ import numpy as np
 
 from ...errors import Invalid
 from ...types import Type
-from .program_builder import TracedValue, current_region
+from .program_builder import TracedValue, current_region, enter_region
 from .source_location import user_location
 from .symbol import Symbol, array_namespace
 
@@ -83,12 +83,16 @@ class ArrayView(MutableArray):
         region, base_value = current_region(), self.base._tagloom_value
         if region is None:
             return self._parts[-1][1]
+        own = base_value.region  # that of an arm or a body, which hands over what it has, is not around the present one
+        if own.specialization is region.specialization and own not in (region, *region.enclosing_regions()):
+            region = own
         reachable = [region, *region.enclosing_regions()]
         for source, part in self._parts:
             is_there = any(part.region is each and each.values.get(part.name) is part for each in reachable)
             if source is base_value and is_there:
                 return part
-        self._parts.append((base_value, array_namespace().index(Symbol(base_value), self.key)._tagloom_value))
+        with enter_region(region):
+            self._parts.append((base_value, array_namespace().index(Symbol(base_value), self.key)._tagloom_value))
         return self._parts[-1][1]
 
     @property

@@ -129,10 +129,12 @@ class ProgramBuilder:
         may_create_variables: bool = True,
         prepare: Callable[[Any], Any] = lambda python: python,
         convert: Callable[[Any], Any] = lambda python: python,
+        changed_arrays: frozenset[str] | None = None,
     ) -> None:
         """`make_symbol` wraps a value as a symbol; `may_create_variables` says whether the functions may create
         variables while they are traced. `prepare` returns the function to call for the body of a function of the
-        program, and `convert` returns the function to call for a branch or a part of a loop."""
+        program, and `convert` returns the function to call for a branch or a part of a loop. `changed_arrays` is what
+        earlier attempts have found out about arrays that change in place (`ChangedArray`)."""
         self.make_symbol, self.prepare, self.convert = make_symbol, prepare, convert
         self.may_create_variables = may_create_variables
         self.created_variables: list[Resource] = []
@@ -155,8 +157,10 @@ class ProgramBuilder:
         """The code of Python functions whose calls cannot be calls of the program."""
         self.advanced_iterators: dict[int, Any] = {}
         """The iterators whose positions are known only at run time, by identity."""
-        self.symbolic_arrays: set[str] = set()
-        """The lines that create arrays of NumPy whose elements the program changes."""
+        self.changed_arrays = changed_arrays
+        """The lines that create arrays of NumPy which then get symbolic elements; None if no array changes in place."""
+        self.has_new_arrays = False
+        """Whether a function has created a symbolic array by NumPy."""
         self.known_arrays: dict[int, tuple[weakref.ref[Any], str]] = {}
         """The arrays of NumPy that functions have created while they were traced, by identity, with their lines."""
         self.copied_arrays: dict[int, Any] = {}
@@ -294,32 +298,19 @@ class ProgramBuilder:
         is_last = function.has_rows_of_their_own or not any(holds_rows(t.treedef) for t in function.argument_types)
         try:
             try:
-                self._trace_with_arrays(function)
+                self._trace_body(function)
             except TagloomError:
                 if is_last:
                     raise
                 function.aliases.has_row_writes = True
             if function.aliases.has_row_writes and not is_last:
                 function.has_rows_of_their_own, function.signature = True, signature
-                self._trace_with_arrays(function)
+                self._trace_body(function)
         except BaseException:
             function.is_invalidated = True  # its body is that of an earlier trace
             raise
         finally:
             function.is_under_trace = False
-
-    def _trace_with_arrays(self, function: Specialization) -> None:
-        """Trace the body; again for each line whose arrays of NumPy turn out to be values of the program."""
-        lines = set[str]()
-        while True:
-            try:
-                self._trace_body(function)
-                return
-            except ChangedArray as request:
-                if request.location in lines:  # its caller has created the array
-                    raise
-                lines.add(request.location)
-                self.symbolic_arrays.add(request.location)
 
     def _trace_body(self, function: Specialization) -> None:
         previous_callees = tuple(function.callee_signatures or ())
@@ -1497,12 +1488,13 @@ class RetraceRequest(BaseException):
 
 
 class ChangedArray(RetraceRequest):
-    """Raised where an array of NumPy, which was known so far, gets a symbolic element. Then the array becomes a value
-    of the program on the line that creates it, and the function is traced again."""
+    """Raised where the first array changes in place, or one of NumPy that was known so far gets a symbolic element: the
+    whole program is traced again. The array becomes a value of the program on the line that creates it, if there is
+    one."""
 
-    def __init__(self, location: str) -> None:
+    def __init__(self, *lines: str) -> None:
         super().__init__()
-        self.location = location
+        self.lines = lines
 
 
 def emit_program(specializations: Sequence[Specialization], callbacks: dict[str, Callable[..., Any]]) -> Program:
