@@ -419,6 +419,7 @@ def change_recorded(x):
 
 def change_natively(x):
     y = x.copy()
+    y[0] = 2.0
     operator.iadd(y, 1.0)
     return y
 
