@@ -160,15 +160,22 @@ class NodeLabels:
     def nested_expression(self, number: int, members: Set[int], max_length: int) -> str:
         """The formula of an op, in which operands that are ops among `members` are formulas themselves; where they
         would make it longer than `max_length`, the longest ones are omitted, as \u2026."""
+        return self._nested_expression(number, members, max_length, {})
+
+    def _nested_expression(self, number: int, members: Set[int], max_length: int, formulas: dict[int, str]) -> str:
+        """The same, with the formulas found so far: an operand may be used by many ops."""
+        if number in formulas:
+            return formulas[number]
         node, inner = self._graph.nodes[number], dict[int, str]()
         for port in range(len(node.ports) - node.has_trigger):
             source = self._sources.get(Edge(number, port), (OutputRef(-1, 0),))[0].node
             if source in members and self._graph.nodes[source].op in OPS:
-                inner[source] = self.nested_expression(source, members - {number}, max_length)
+                inner[source] = self._nested_expression(source, members - {number}, max_length, formulas)
         while True:
             text = self.expression(number, inner)
             longest = max(inner, key=lambda source: len(inner[source]), default=None)
             if longest is None or len(text) <= max_length or inner[longest] == OMISSION:
+                formulas[number] = text
                 return text
             inner[longest] = OMISSION
 

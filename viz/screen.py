@@ -215,8 +215,9 @@ def call_depths(view: View) -> dict[str, int]:
     for arrow in view.arrows:
         caller, callee = home_of[arrow.tail], home_of[arrow.head]
         is_call = arrow.link == "call" and caller.boxes[arrow.tail].kind == "call"
-        if is_call and part_of.get(caller.name) is not part_of.get(callee.name):
-            inner[caller.name].append(part_of[callee.name])
+        called = part_of.get(callee.name)  # None in a picture of a part of the graph
+        if is_call and called is not None and part_of.get(caller.name) is not called:
+            inner[caller.name].append(called)
     depths = dict[str, int]()
     for cluster in view.root.clusters:
         waiting = deque([(cluster, 1)])

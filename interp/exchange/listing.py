@@ -15,7 +15,7 @@ from types import CodeType
 from typing import Any
 
 from ...core.escape import escape_line
-from ...core.frontend.trace.source_location import definition_location
+from ...core.frontend.trace.source_location import FOREIGN_CODES, definition_location
 from ...core.program.program import SourceSpan
 
 MAX_LINE_LENGTH = 400
@@ -95,4 +95,6 @@ def call_code(file: str, span: SourceSpan, name: str) -> CodeType:
         "end_col_offset": span.end_column,
     }
     call = ast.Call(ast.Name("evaluate", ast.Load(), **position), [], [], **position)
-    return compile(ast.Expression(call), file, "eval").replace(co_name=name, co_qualname=name)
+    code = compile(ast.Expression(call), file, "eval").replace(co_name=name, co_qualname=name)
+    FOREIGN_CODES.add(code)
+    return code

@@ -14,6 +14,7 @@ from functools import lru_cache
 from itertools import chain, count
 from pathlib import Path
 from types import CodeType, FrameType, ModuleType, TracebackType
+from weakref import WeakSet
 
 import numpy as np
 
@@ -209,6 +210,9 @@ def call_scopes(frame: FrameType | None, operation: FrameType | None = None) -> 
     return tuple(reversed(entries))
 
 
+FOREIGN_CODES: WeakSet[CodeType] = WeakSet()
+"""Code that stands for functions of an imported program. Each of its ops enters it again, so its calls have no
+numbers."""
 SCOPE_NUMBERS = count(1)
 """The numbers of calls of helpers, and of scopes that are entered."""
 
@@ -223,7 +227,10 @@ def number_calls(tracer: FrameType, helpers: Sequence[FrameType]) -> list[int]:
         traces.append((tracer, []))
     known = traces[place][1]
     numbers = [next((number for frame, number in known if frame is helper), 0) for helper in helpers]
-    known[:] = [(helper, number or next(SCOPE_NUMBERS)) for helper, number in zip(helpers, numbers, strict=True)]
+    known[:] = [
+        (helper, 0 if helper.f_code in FOREIGN_CODES else number or next(SCOPE_NUMBERS))
+        for helper, number in zip(helpers, numbers, strict=True)
+    ]
     return [number for _, number in known]
 
 

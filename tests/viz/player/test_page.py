@@ -116,7 +116,7 @@ def test_fit_shows_all_of_a_large_graph(tab: Tab, tmp_path: Path) -> None:
             x = x * x
         return x
 
-    tab.open(saved(chain.history(1.0), tmp_path / "chain.html", max_boxes=1000))
+    tab.open(saved(chain.history(1.0), tmp_path / "chain.html", full=True))
     tab.click("#fit")
     assert tab.run("document.getElementById('plan').viewBox.baseVal.height") > 10_000
     fits = "(pane => pane.scrollHeight <= pane.clientHeight && pane.scrollWidth <= pane.clientWidth)"
