@@ -95,10 +95,10 @@ def mel_weight_matrix(bins: Any, length: Any, rate: Any, low: Any, high: Any, *,
     first_mel, last_mel = to_mel(float(low)), to_mel(float(high))
     edges = first_mel + np.arange(count + 2) * ((last_mel - first_mel) / (count + 2))
     edges = 700.0 * (10.0 ** (edges / 2595.0) - 1.0)
-    bins = np.floor((int(length) + 1) * edges / float(rate)).astype(int)
+    edge_bins = np.floor((int(length) + 1) * edges / float(rate)).astype(int)
     matrix = np.zeros((spectrum, count))
     for band in range(count):
-        first, middle, last = bins[band : band + 3]
+        first, middle, last = edge_bins[band : band + 3]
         if middle == first:
             matrix[middle, band] = 1
         for k in range(first, middle + 1):

@@ -76,8 +76,8 @@ def lu_factors(x: Any) -> tuple[Any, Any, Any]:
     def eliminate(k: Any, matrix: Any, pivots: Any, first_failure: Any) -> Any:
         column = tl.take(matrix, k, axis=-1)
         size = tl.where(tl.greater_equal(rows, k), tl.abs(column), scalar_like(-1, x))
-        pivot = tl.expand_dims(tl.argmax(size, axis=-1), axis=-1)
-        order = tl.where(tl.equal(rows, k), pivot, tl.where(tl.equal(rows, pivot), k, rows))
+        pivot_row = tl.expand_dims(tl.argmax(size, axis=-1), axis=-1)
+        order = tl.where(tl.equal(rows, k), pivot_row, tl.where(tl.equal(rows, pivot_row), k, rows))
         exchanged = tl.take_along_axis(matrix, tl.expand_dims(order, axis=-1), axis=-2)
         own_row, column = tl.take(exchanged, k, axis=-2), tl.take(exchanged, k, axis=-1)
         pivot = tl.expand_dims(tl.take(column, k, axis=-1), axis=-1)
@@ -87,7 +87,7 @@ def lu_factors(x: Any) -> tuple[Any, Any, Any]:
         product = tl.multiply(factors, tl.expand_dims(tl.where(tl.greater(columns, k), own_row, zero), axis=-2))
         is_factor = tl.logical_and(tl.greater(tl.expand_dims(rows, axis=-1), k), tl.equal(columns, k))
         following = tl.where(is_factor, factors, tl.subtract(exchanged, product))
-        pivots = tl.where(tl.equal(steps, k), tl.astype(tl.add(pivot, 1), tl.int32), pivots)
+        pivots = tl.where(tl.equal(steps, k), tl.astype(tl.add(pivot_row, 1), tl.int32), pivots)
         is_first = tl.logical_and(tl.squeeze(is_singular, -1), tl.equal(first_failure, np.int32(0)))
         return k + 1, following, pivots, tl.where(is_first, tl.astype(k + 1, tl.int32), first_failure)
 
