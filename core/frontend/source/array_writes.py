@@ -1,11 +1,12 @@
 """Assignments to elements of arrays: `x[i] = v`, `x[mask] += v`, as NumPy performs them.
 
-Only an array that the function has created itself can change: by a function of NumPy, or by `x.copy()`. Of a change of
-an argument the caller would not know.
+Only an array that the function has created itself can change: by a function of NumPy, or by `x.copy()`. A change of an
+argument would not reach the caller.
 """
 
 from __future__ import annotations
 
+import math
 import weakref
 from collections.abc import Callable, Iterable
 from typing import Any, NoReturn
@@ -40,7 +41,7 @@ _COPY_HINT = "change a copy, x = x.copy(), or write x = tl.scatter(x, value, i)"
 def as_mutable(result: Any) -> Any:
     """The result of a function of NumPy that is a new array: one whose elements can be assigned. Anything else is
     unchanged."""
-    if type(result) is not Symbol or not is_array(result):
+    if type(result) is not Symbol or current_region() is None or not is_array(result):
         return result
     builder = _builder()
     if builder.changed_arrays is None:
@@ -169,9 +170,9 @@ def _replace(array: Symbol, changed: Any) -> None:
 def _check_mutable(array: Symbol) -> None:
     if isinstance(array, PossibleView):
         _refuse("an array is changed that may share its elements with another one", array)
-    if not has_other_names(array) and _builder().changed_arrays is None:
-        raise ChangedArray
     if not has_other_names(array):
+        if _builder().changed_arrays is None:
+            raise ChangedArray
         _refuse("an array is changed that the function has not created", array)
     if is_outside(owner_of(array)._tagloom_value):
         _refuse("an array is changed that another function of the program has created", array)
@@ -218,11 +219,9 @@ def _with_elements(array: Symbol, key: Any, value: Any) -> Any:
         if not any(isinstance(part, DynamicIndex) for part in parts):
             return namespace.scatter_index(array, value, key)
     sizes = namespace.shape(array)
-    count = 1
-    for size in sizes:
-        count = count * size
-    positions = getitem(namespace.reshape(namespace.arange(count), sizes), key)
-    flat = namespace.scatter(namespace.reshape(array, (count,)), value, positions)
+    total = math.prod(sizes)
+    positions = getitem(namespace.reshape(namespace.arange(total), sizes), key)
+    flat = namespace.scatter(namespace.reshape(array, (total,)), value, positions)
     return namespace.reshape(flat, sizes)
 
 
