@@ -106,3 +106,14 @@ class GatedGraph:
                 case _:
                     values[name] = values[f"{name}:1"] = None
         return values[self.result]  # type: ignore[no-any-return]
+
+
+def small_text(*nodes: str) -> str:
+    """The GraphDef of x, a float32, p, a bool, and nodes, written NAME = OP(INPUTS), as text."""
+    text = SMALL
+    for node in nodes:
+        name, _, call = node.partition(" = ")
+        op, _, inputs = call.rstrip(")").partition("(")
+        words = " ".join(f'input: "{each}"' for each in inputs.split(", ") if each)
+        text += f'node {{ name: "{name}" op: "{op}" {words} attr {{ key: "T" value {{ type: DT_FLOAT }} }} }}\n'
+    return text

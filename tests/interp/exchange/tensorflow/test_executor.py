@@ -18,7 +18,7 @@ import pytest
 import tagloom as tl
 from attack.command_line import run_words
 from support.generators.frame_graphs import FrameGraph
-from support.generators.gated_graphs import SMALL, GatedGraph, encoded
+from support.generators.gated_graphs import SMALL, GatedGraph, encoded, small_text
 from support.programs.tensorflow_graphs import FRAMES
 from tagloom.core.graph.validate import graph_problems
 from tagloom.core.types import DeadTokenValue
@@ -39,13 +39,7 @@ def graph_of(text: str, outputs: list[str], inputs: list[str] | None = None) -> 
 
 def small(*nodes: str, output: str = "y") -> tl.Graph:
     """The graph of x, a float32, p, a bool, and nodes, written NAME = OP(INPUTS)."""
-    text = SMALL
-    for node in nodes:
-        name, _, call = node.partition(" = ")
-        op, _, inputs = call.rstrip(")").partition("(")
-        words = " ".join(f'input: "{each}"' for each in inputs.split(", ") if each)
-        text += f'node {{ name: "{name}" op: "{op}" {words} attr {{ key: "T" value {{ type: DT_FLOAT }} }} }}\n'
-    return graph_of(text, [output])
+    return graph_of(small_text(*nodes), [output])
 
 
 def result_of(graph: tl.Graph, *arguments: Any, **options: Any) -> float | str:

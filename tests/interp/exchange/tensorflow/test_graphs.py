@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 import tagloom as tl
 from attack.command_line import run_words
-from support.generators.gated_graphs import SMALL, GatedGraph, encoded
+from support.generators.gated_graphs import SMALL, GatedGraph, encoded, small_text
 from support.programs.tensorflow_graphs import FRAMES, FUNCTIONS, SAVED_MODEL
 from tagloom.core.value import format_value
 from tagloom.interp.exchange.tensorflow import interpreter
@@ -124,13 +124,8 @@ def test_text_and_bytes_say_the_same() -> None:
 
 def small(*nodes: str) -> tl.Function:
     """The function of a graph of x, a float32, p, a bool, and nodes, written NAME = OP(INPUTS)."""
-    text = SMALL
-    for node in nodes:
-        name, _, call = node.partition(" = ")
-        op, _, inputs = call.rstrip(")").partition("(")
-        words = " ".join(f'input: "{each}"' for each in inputs.split(", ") if each)
-        text += f'node {{ name: "{name}" op: "{op}" {words} attr {{ key: "T" value {{ type: DT_FLOAT }} }} }}\n'
-    return tl.from_tensorflow(encoded(parse_text(text, "GraphDef")), inputs=["x", "p"], outputs=["y"])
+    graph = encoded(parse_text(small_text(*nodes), "GraphDef"))
+    return tl.from_tensorflow(graph, inputs=["x", "p"], outputs=["y"])
 
 
 def test_a_merge_of_two_sides() -> None:
