@@ -65,6 +65,13 @@ def test_breakpoints_see() -> None:
         assert breakpoints.see(history.state, event) == breakpoints.evaluate(history.state, event)
 
 
+def test_stats_critical_path() -> None:
+    """`Stats.critical_path` warns, and is the span; the key in documents has the old name."""
+    out = identity.run(1)
+    with pytest.warns(DeprecationWarning, match=r"Stats.critical_path is now Stats.span"):
+        assert out.stats.critical_path == out.stats.span == tl.to_json(out)["stats"]["critical_path"]
+
+
 def test_session_methods() -> None:
     """`Session.do` and `Session.load` warn, and do what `execute` and `load_run` do."""
     session = new_session()

@@ -46,7 +46,7 @@ def stats_report(outcome: Outcome, *, unicode: bool) -> str:
     rows = [
         ("ending", outcome.status),
         ("work", plural(stats.firings, "firing")),
-        ("span", unclocked if stats.critical_path is None else plural(stats.critical_path, "wave")),
+        ("span", unclocked if stats.span is None else plural(stats.span, "wave")),
         ("average parallelism", unclocked if stats.parallelism is None else f"{stats.parallelism:.2f}"),
         ("time by waves", unclocked if stats.profile is None else _describe_times(stats.profile)),
         ("largest store", plural(stats.largest_store, "token")),

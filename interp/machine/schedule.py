@@ -86,14 +86,14 @@ class Script:
         return position
 
 
-def script_form(script: Script) -> Any:
+def script_to_json(script: Script) -> Any:
     """A script as a JSON document."""
     return document_header("schedule", positions=list(script.positions), then=script.then)
 
 
 def write_script(script: Script, path: str | os.PathLike[str]) -> None:
     """Write a script to a file; raises Usage where the path cannot be written."""
-    document = json.dumps(script_form(script), separators=(",", ":")) + "\n"
+    document = json.dumps(script_to_json(script), separators=(",", ":")) + "\n"
     write_file(path, document.encode(), "script")
 
 

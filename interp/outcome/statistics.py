@@ -1,7 +1,7 @@
 """Statistics of a run, collected during the run, and its firings by function, op and site.
 
-Time is measured in waves: in a wave, every node that can fire fires, and every op takes one unit. So the critical path,
-the parallelism and the profiles exist only under the schedule `waves`, and are None under any other.
+Time is measured in waves: in a wave, every node that can fire fires, and every op takes one unit. So the span, the
+parallelism and the profiles exist only under the schedule `waves`, and are None under any other.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from typing import NamedTuple, TypeVar
 
 from ...core.graph.graph import Graph
 from ...core.tag import ENVIRONMENT, Site
+from ...deprecation import RenamedAttribute
 from ..machine.event import Event
 from ..machine.state import State
 
@@ -22,7 +23,7 @@ class Stats:
 
     firings              the work: nodes fired, routing ops included
     steps                tokens delivered
-    critical_path        the span: waves until the last firing, the length of the longest chain of firings
+    span                 the length of the longest chain of firings, in waves
     parallelism          the average parallelism: work / span
     profile              P(t): firings in each wave
     waiting              W(t): tokens waiting at the end of each wave
@@ -41,7 +42,7 @@ class Stats:
 
     firings: int
     steps: int
-    critical_path: int | None
+    span: int | None
     parallelism: float | None
     profile: Sequence[int] | None
     waiting: Sequence[int] | None
@@ -50,6 +51,8 @@ class Stats:
     deepest_tag: int
     by_node: tuple[int, ...]
     activations_by_site: Mapping[Site, int]
+
+    critical_path = RenamedAttribute("span")
 
 
 class Meter:
@@ -93,7 +96,7 @@ class Meter:
         return Stats(
             firings=state.firings,
             steps=state.steps,
-            critical_path=span if self.is_clocked else None,
+            span=span if self.is_clocked else None,
             parallelism=(state.firings / span if span else 0.0) if self.is_clocked else None,
             profile=tuple(profile) if self.is_clocked else None,
             waiting=tuple(self.wave_waiting) if self.is_clocked else None,

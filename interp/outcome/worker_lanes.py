@@ -83,7 +83,7 @@ def crossings(lanes: WorkerLanes, events: Sequence[Event]) -> Iterator[Crossing]
         senders |= {(woken.node, woken.port, woken.tag): number for woken in event.woken}
 
 
-def lanes_form(lanes: WorkerLanes) -> dict[str, Any]:
+def lanes_to_json(lanes: WorkerLanes) -> dict[str, Any]:
     """Lanes as JSON data."""
     return {
         "count": lanes.workers,

@@ -263,7 +263,7 @@ def stats_dict(outcome: Outcome) -> StatsDict:
     for number, (node, count) in enumerate(zip(graph.nodes, stats.by_node, strict=True)):
         by_node[f"{node}#{number}" if str(node) in by_node else str(node)] = count
     return {
-        **{name: measures[name] for name in _COUNT_STATS},
+        **{name: measures["span" if name == "critical_path" else name] for name in _COUNT_STATS},
         "parallelism": measures["parallelism"],
         **{name: None if stats.profile is None else tuple(measures[name]) for name in _WAVE_STATS},
         "activations": outcome.activations(),
@@ -296,7 +296,7 @@ def stringify_keys(counts: dict[int, int]) -> dict[str, int]:
     return {str(number): count for number, count in counts.items()}
 
 
-def outcome_form(outcome: OutcomeRecord) -> JsonValue:
+def outcome_to_json(outcome: OutcomeRecord) -> JsonValue:
     """An outcome as a document: what `tagloom run --json` prints."""
     traps, residue = outcome.traps or (), outcome.residue or ()
     path = outcome.stats and outcome.stats.get("critical_firings")
@@ -309,15 +309,15 @@ def outcome_form(outcome: OutcomeRecord) -> JsonValue:
         value=[None if result is None else untyped_json(result.value) for result in outcome.results],
         results=[None if result is None else value_to_json(result.value) for result in outcome.results],
         firings=outcome.firings,
-        stats=stats_form(outcome.stats, table),
+        stats=stats_to_json(outcome.stats, table),
         engine=outcome.engine,
         schedule=outcome.schedule,
-        traps=None if outcome.traps is None else [trap_form(trap, table) for trap in traps],
+        traps=None if outcome.traps is None else [trap_to_json(trap, table) for trap in traps],
         residue=None
         if outcome.residue is None
-        else [residue_form(token, table.numbers[token.tag]) for token in residue],
+        else [residue_to_json(token, table.numbers[token.tag]) for token in residue],
         open_activations=outcome.open_activations,
-        error=None if outcome.error is None else error_form(outcome.error),
+        error=None if outcome.error is None else error_to_json(outcome.error),
         sites=[site_to_json(site) for site in table.sites],
         tags=table.rows,
         **size,
@@ -336,7 +336,7 @@ def encode_nonfinite(data: JsonValue) -> JsonValue:
     return repr(data) if isinstance(data, float) and not math.isfinite(data) else data
 
 
-def stats_form(stats: StatsDict | None, table: TagTable) -> JsonValue:
+def stats_to_json(stats: StatsDict | None, table: TagTable) -> JsonValue:
     """Statistics as JSON data."""
     if stats is None:
         return None
@@ -345,7 +345,7 @@ def stats_form(stats: StatsDict | None, table: TagTable) -> JsonValue:
     return {**form, "critical_firings": path and [[node, table.numbers[tag]] for node, tag in path]}
 
 
-def trap_form(trap: TrapRecord, table: TagTable) -> JsonValue:
+def trap_to_json(trap: TrapRecord, table: TagTable) -> JsonValue:
     """A trap as JSON data."""
     return {
         "node": trap.node,
@@ -358,7 +358,7 @@ def trap_form(trap: TrapRecord, table: TagTable) -> JsonValue:
     }
 
 
-def residue_form(token: ResidueRecord, tag: JsonValue) -> list[JsonValue]:
+def residue_to_json(token: ResidueRecord, tag: JsonValue) -> list[JsonValue]:
     """A token of the residue as JSON data."""
     node, port, _, value, blocked_on = token
     row = [node, port, tag, value_to_json(value.value)]
@@ -370,7 +370,7 @@ def residue_form(token: ResidueRecord, tag: JsonValue) -> list[JsonValue]:
     return [*row, {"throttled": blocked_on}]
 
 
-def error_form(error: ErrorRecord) -> JsonValue:
+def error_to_json(error: ErrorRecord) -> JsonValue:
     """An error as JSON data."""
     form = error._asdict()
     return form if error.limit is not None else {key: value for key, value in form.items() if key != "limit"}
@@ -525,7 +525,7 @@ def part_json(part: Any) -> JsonValue:
         case Tag():
             return str(part)
         case ResidueRecord():
-            return residue_form(part, str(part.tag))
+            return residue_to_json(part, str(part.tag))
         case TrapRecord():
             return {name: part_json(value) for name, value in part._asdict().items() if name != "words"}
         case Location():
@@ -563,9 +563,9 @@ def to_json(subject: Serializable) -> JsonValue:
         case Graph():
             return graph_to_json(subject)
         case Outcome():
-            return outcome_form(to_outcome_record(subject))
+            return outcome_to_json(to_outcome_record(subject))
         case OutcomeRecord():
-            return outcome_form(subject)
+            return outcome_to_json(subject)
     required = "a program, a graph or an outcome"
     raise Usage("this has no JSON form", required=required, got=type(subject).__name__, python=TypeError)
 

@@ -33,8 +33,8 @@ from ...core.json.value import (
 from ...core.tag import ROOT, Site, Tag
 from ...core.value import Value, fingerprint
 from ..machine.event import CellAddress, Event, Token
-from ..outcome.worker_lanes import WorkerLanes, lanes_form
-from .documents import OutcomeRecord, abbreviate_json, outcome_form
+from ..outcome.worker_lanes import WorkerLanes, lanes_to_json
+from .documents import OutcomeRecord, abbreviate_json, outcome_to_json
 
 WriteLine: TypeAlias = Callable[[str], object]
 
@@ -153,12 +153,12 @@ class JsonLogWriter:
 
 def lanes_line(lanes: WorkerLanes) -> str:
     """The line of the workers, newline included."""
-    return compact_json({"workers": lanes_form(lanes)}) + "\n"
+    return compact_json({"workers": lanes_to_json(lanes)}) + "\n"
 
 
 def outcome_line(outcome: OutcomeRecord) -> str:
     """The last line of a log, newline included."""
-    return compact_json({"outcome": outcome_form(outcome)}) + "\n"
+    return compact_json({"outcome": outcome_to_json(outcome)}) + "\n"
 
 
 def tag_line(row: TagRow) -> str:
@@ -359,16 +359,16 @@ def event_fields(event: Event, numbers: dict[Tag, int]) -> dict[str, Any]:
     """The fields of an event's line by key; None if the line lacks the key."""
     is_firing = event.inputs is not None
     return {
-        "deliver": token_form(event.token, numbers),
+        "deliver": token_to_json(event.token, numbers),
         "inputs": [value_to_json(value) for value in event.inputs] if event.inputs is not None else None,
         "trap": event.trap,
         "outputs": [[output, value_to_json(value)] for output, value in event.outputs] if is_firing else None,
-        "sent": [token_form(token, numbers) for token in event.sent] or None,
+        "sent": [token_to_json(token, numbers) for token in event.sent] or None,
         "closed": [[numbers.get(tag, _UNDECLARED), sorted(nodes)] for tag, nodes in event.closed] or None,
-        "deferred": event.deferred_at and cell_form(event.deferred_at),
-        "woken": [token_form(token, numbers) for token in event.woken] or None,
+        "deferred": event.deferred_at and cell_to_json(event.deferred_at),
+        "woken": [token_to_json(token, numbers) for token in event.woken] or None,
         "throttled": event.is_throttled or None,
-        "released": [[step, token_form(token, numbers)] for step, token in event.released] or None,
+        "released": [[step, token_to_json(token, numbers)] for step, token in event.released] or None,
     }
 
 
@@ -376,12 +376,12 @@ _UNDECLARED = INT64_BOUND - 1
 """The number written for a tag that the log has not declared."""
 
 
-def token_form(token: Token, numbers: dict[Tag, int]) -> list[Any]:
+def token_to_json(token: Token, numbers: dict[Tag, int]) -> list[Any]:
     """A token as JSON data; a tag without a number has `_UNDECLARED`."""
     return [token.node, token.port, numbers.get(token.tag, _UNDECLARED), value_to_json(token.value)]
 
 
-def cell_form(cell: CellAddress) -> list[Any]:
+def cell_to_json(cell: CellAddress) -> list[Any]:
     """The address of a cell as JSON data."""
     return [value_to_json(cell.handle), cell.number]
 

@@ -188,7 +188,7 @@ EXPECTED = [
     ),
 ]
 MEASURES = {
-    "span": lambda out: out.stats.critical_path,
+    "span": lambda out: out.stats.span,
     "work": lambda out: out.firings,
     "nodes": lambda out: len(out.graph.nodes),
 }

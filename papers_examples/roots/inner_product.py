@@ -102,7 +102,7 @@ def overlap(*sizes: int) -> list[str]:
     rows = []
     for n in sizes:
         both, apart, filling = (each.run(n, keep="events") for each in (main, phases, fill))
-        spans = " | ".join(f"{out.stats.critical_path:,}" for out in (both, filling, apart))
+        spans = " | ".join(f"{out.stats.span:,}" for out in (both, filling, apart))
         reads = " | ".join(f"{deferred_reads(out)}" for out in (both, apart))
         rows.append(f"| {n} | {both.firings:,} | {apart.firings:,} | {spans} | {reads} |")
     return rows
@@ -113,7 +113,7 @@ def bounded(n: int) -> list[str]:
     rows = []
     for k in (1, 2, 5, 10, None):
         stats = main.run(n, k=k).stats
-        row = f"| {k or 'none'} | {stats.firings:,} | {stats.critical_path:,} | {stats.parallelism:.1f}"
+        row = f"| {k or 'none'} | {stats.firings:,} | {stats.span:,} | {stats.parallelism:.1f}"
         rows.append(f"{row} | {max(stats.profile)} | {stats.largest_store} |")
     return rows
 

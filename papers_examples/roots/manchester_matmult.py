@@ -66,7 +66,7 @@ def table(*sizes: int) -> list[str]:
     rows = []
     for n in sizes:
         stats = main.run(n).stats
-        row = f"| {n} | {stats.firings:,} | {stats.critical_path} | {stats.parallelism:.1f}"
+        row = f"| {n} | {stats.firings:,} | {stats.span} | {stats.parallelism:.1f}"
         rows.append(f"{row} | {stats.largest_store:,} |")
     return rows
 

@@ -56,7 +56,7 @@ def duplicates(out: tl.Outcome) -> int:
 def row(n: int) -> str:
     """A row of the README's table."""
     stats = main.run(n).stats
-    return f"| {n:,} | {stats.firings:,} | {stats.critical_path} | {stats.parallelism:,.1f} | {stats.largest_store:,} |"
+    return f"| {n:,} | {stats.firings:,} | {stats.span} | {stats.parallelism:,.1f} | {stats.largest_store:,} |"
 
 
 def table(*sizes: int) -> list[str]:

@@ -104,7 +104,7 @@ def table(*sizes: int) -> list[str]:
         for program in (main, backward, flat):
             out = program.run(n, keep="events")
             stats = out.stats
-            row = f"| {n} | `{program.name}` | {out.value:,} | {stats.firings:,} | {stats.critical_path:,}"
+            row = f"| {n} | `{program.name}` | {out.value:,} | {stats.firings:,} | {stats.span:,}"
             rows.append(f"{row} | {stats.parallelism:.1f} | {max(stats.profile)} | {deferred_reads(out)} |")
     return rows
 

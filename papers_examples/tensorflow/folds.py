@@ -68,7 +68,7 @@ def table() -> list[str]:
     rows = []
     for label, function in (("`map`", mapped), ("`foldl`", folded)):
         stats = [function.run([0.5] * n, keep="events").stats for n in (8, 16, 32)]
-        rows.append(f"| {label} | {' | '.join(str(each.critical_path) for each in stats)} |")
+        rows.append(f"| {label} | {' | '.join(str(each.span) for each in stats)} |")
     return rows
 
 

@@ -210,10 +210,10 @@ def test_producers_and_consumer_overlap(n: int) -> None:
     module = load("inner_product")
     both, apart, filling = (each.run(n, keep="events") for each in (module.main, module.phases, module.fill))
     assert both.value == apart.value == plain_inner_product(n)
-    assert [out.stats.critical_path for out in (both, apart, filling)] == [5 * n + 36, 10 * n + 41, 5 * n + 30]
+    assert [out.stats.span for out in (both, apart, filling)] == [5 * n + 36, 10 * n + 41, 5 * n + 30]
     assert (both.firings, apart.firings) == (104 * n + 61, 104 * n + 70)
     assert (module.deferred_reads(both), module.deferred_reads(apart)) == (2 * n, 2)
-    assert len(both.critical_path()) == both.time_on(math.inf) == both.stats.critical_path
+    assert len(both.critical_path()) == both.time_on(math.inf) == both.stats.span
 
 
 @pytest.mark.full
@@ -221,10 +221,10 @@ def test_larger_bounds_need_more_storage() -> None:
     """With a larger bound, the critical path is shorter and the store larger; from 7 on nothing changes."""
     main = load("inner_product").main
     stats = [main.run(60, k=k).stats for k in range(1, 9)]
-    spans, stores = [each.critical_path for each in stats], [each.largest_store for each in stats]
+    spans, stores = [each.span for each in stats], [each.largest_store for each in stats]
     assert len({each.firings for each in stats}) == 1
     assert spans == sorted(set(spans[:7]), reverse=True) + spans[6:7] and stores == sorted(stores)
-    assert (spans[6], stores[6]) == (main.run(60).stats.critical_path, main.run(60).stats.largest_store)
+    assert (spans[6], stores[6]) == (main.run(60).stats.span, main.run(60).stats.largest_store)
 
 
 # wavefront
@@ -245,7 +245,7 @@ def test_work_and_span_of_a_wavefront(n: int) -> None:
     main, backward, flat = (each.run(n, keep="events") for each in (module.main, module.backward, module.flat))
     assert main.value == backward.value == flat.value == plain_grid(n) == math.comb(2 * n - 2, n - 1)
     assert main.firings == 44 * n * n + 12 * n + 29
-    assert [out.stats.critical_path for out in (main, backward, flat)] == [10 * n + 14, 20 * n - 8, 5 * n * n + 17]
+    assert [out.stats.span for out in (main, backward, flat)] == [10 * n + 14, 20 * n - 8, 5 * n * n + 17]
     gets = 2 * (n - 1) ** 2 + 1
     assert [firings_by_op(out)["get"] for out in (main, backward, flat)] == [gets] * 3
     assert [module.deferred_reads(out) for out in (main, backward, flat)] == [1, gets, 1]
@@ -287,7 +287,7 @@ def test_tags_are_contexts() -> None:
     firings, 10 waves."""
     module = load("rondogiannis_wadge")
     out = module.main.run(4, 5, keep="events")
-    assert (out.firings, out.stats.critical_path) == (18, 10)
+    assert (out.firings, out.stats.span) == (18, 10)
     assert module.the_result() == out.value == 11
     numbers = {"f": 0, "f_1": 1, "g": 0}
     for variable in ("x", "y"):
@@ -321,7 +321,7 @@ def test_firings_of_the_double_recursion(n: int) -> None:
 def test_the_critical_path_of_the_sum() -> None:
     """The span is 9 d + 8 for 2^d numbers, and for numbers between powers at most that of the next one."""
     main = load("manchester_sum").main
-    spans = [0, *(main.run(n).stats.critical_path for n in range(1, 65))]
+    spans = [0, *(main.run(n).stats.span for n in range(1, 65))]
     assert [spans[2**d] for d in range(7)] == [9 * d + 8 for d in range(7)]
     assert all(spans[2**d] < spans[n] <= spans[2 ** (d + 1)] for d in range(6) for n in range(2**d + 1, 2 ** (d + 1)))
 
@@ -343,7 +343,7 @@ def test_work_and_span_of_the_product_of_matrices(n: int) -> None:
     """The work is cubic in n, and the span is linear: 15 n + 10."""
     out = load("manchester_matmult").main.run(n)
     assert out.value == sum((n - 1 + k) * (k - (n - 1)) for k in range(n))
-    assert (out.firings, out.stats.critical_path) == (matmult_firings(n), 15 * n + 10)
+    assert (out.firings, out.stats.span) == (matmult_firings(n), 15 * n + 10)
 
 
 # unfolding

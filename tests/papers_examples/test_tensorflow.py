@@ -205,4 +205,4 @@ def test_the_critical_paths_of_map_and_foldl(name: str) -> None:
     """The critical path of map grows by a loop's counter for each element, and that of foldl by a whole iteration."""
     function = getattr(load("folds"), name)
     for n in (1, 2, 5, 20):
-        assert function.run([0.5] * n, keep="events").stats.critical_path == SPANS[name](n)
+        assert function.run([0.5] * n, keep="events").stats.span == SPANS[name](n)

@@ -109,7 +109,7 @@ def test_spans_grow_with_depth_or_size() -> None:
     net = TreeRNN()
 
     def spans(function: Any) -> list[int]:
-        return [int(function.run(balanced(depth)).stats.critical_path) for depth in (1, 2, 3)]
+        return [int(function.run(balanced(depth)).stats.span) for depth in (1, 2, 3)]
 
     assert np.diff(spans(net.recursion)).tolist() == [12, 12]
     assert np.diff(spans(net.slopes("recursion"))).tolist() == [26, 26]

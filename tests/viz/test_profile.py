@@ -101,4 +101,4 @@ def test_profile_of_a_run() -> None:
     """The profile that a machine measures can be drawn."""
     stats = fib.run(10).stats
     assert stats.profile is not None
-    assert f"{stats.firings:,} firings in {stats.critical_path} waves" in draw_profile(stats.profile)
+    assert f"{stats.firings:,} firings in {stats.span} waves" in draw_profile(stats.profile)

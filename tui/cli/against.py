@@ -83,7 +83,7 @@ def check_against(target: str, solution: str, words: Sequence[str], options: Exe
             print_text(f"{'differs':9} {describe_call(runs[1])} the solution: {describe_ending(right, limits)}")
             mistake = first_mistake(runs[0], runs[1], subjects[1], limits)
             difference += [] if mistake is None else ["", str(mistake)]
-        elif options.max_span is not None and own.stats.critical_path > options.max_span * right.stats.critical_path:
+        elif options.max_span is not None and own.stats.span > options.max_span * right.stats.span:
             print_text(f"{'slow':9} {describe_call(runs[1])} {describe_ending(right, limits)}")
             difference = describe_span(runs[0], right, options.max_span)
         if difference:
@@ -130,8 +130,8 @@ def describe_span(history: History, right: Outcome, max_span: float) -> list[str
     remaining_count = len(calls) - len(names)
     return [
         "the critical path is too long",
-        f"  required: at most {max_span:g} times the {right.stats.critical_path:,} firings of the solution",
-        f"  got: {history.outcome().stats.critical_path:,} firings",
+        f"  required: at most {max_span:g} times the {right.stats.span:,} firings of the solution",
+        f"  got: {history.outcome().stats.span:,} firings",
         f"  its calls: {', '.join([*names, f'and {remaining_count:,} more'] if remaining_count > 0 else names)}",
     ]
 

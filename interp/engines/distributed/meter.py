@@ -84,7 +84,7 @@ class DepthMeter:
         return Stats(
             firings=state.firings,
             steps=state.steps,
-            critical_path=len(profile),
+            span=len(profile),
             parallelism=state.firings / len(profile) if profile else 0.0,
             profile=profile,
             waiting=tuple(waiting),

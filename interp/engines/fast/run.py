@@ -388,7 +388,7 @@ class FastRun:
         return Stats(
             firings=firings,
             steps=int(r[Register.STEPS]),
-            critical_path=span if clocked else None,
+            span=span if clocked else None,
             parallelism=(firings / span if span else 0.0) if clocked else None,
             profile=IntegerSeries(profile[:span]) if clocked else None,
             waiting=IntegerSeries(waiting) if clocked else None,

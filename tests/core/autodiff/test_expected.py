@@ -283,7 +283,7 @@ def test_independent_calls_are_differentiated_in_parallel() -> None:
     """The span of the gradient of a balanced tree grows with its depth, and not with its size."""
     derivative = tl.grad(tree, 1)
     actual = [derivative.run(depth, 0.7, engine="reference") for depth in (3, 4, 5, 6, 7)]
-    assert [run.stats.critical_path for run in actual] == [9 + 16 * depth for depth in (3, 4, 5, 6, 7)]
+    assert [run.stats.span for run in actual] == [9 + 16 * depth for depth in (3, 4, 5, 6, 7)]
     assert [run.firings for run in actual] == [20 * 2 ** (depth + 1) - 19 for depth in (3, 4, 5, 6, 7)]
     assert actual[-1].stats.parallelism > 6 * actual[0].stats.parallelism
 
@@ -295,7 +295,7 @@ def test_iterations_are_differentiated_in_parallel(n: int) -> None:
     computes."""
     derivative = tl.grad(independent_iterations, 2)
     results = [derivative.run(trips, n, 0.7, engine="reference") for trips in (2, 3, 4, 8)]
-    paths, each = [run.stats.critical_path for run in results], [run.firings for run in results]
+    paths, each = [run.stats.span for run in results], [run.firings for run in results]
     assert [after - before for before, after in pairwise(paths)] == [8, 8, 32]
     assert [after - before for before, after in pairwise(each)] == [40 + 18 * n] * 2 + [4 * (40 + 18 * n)]
 

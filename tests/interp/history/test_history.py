@@ -353,7 +353,7 @@ def test_an_edited_argument_is_a_what_if(tmp_path: Path) -> None:
     while branch.back() or branch.position:
         pass
     out = branch.run()
-    assert (out.status, out.value, out.schedule, out.stats.critical_path) == ("Returned", 13, "what-if", None)
+    assert (out.status, out.value, out.schedule, out.stats.span) == ("Returned", 13, "what-if", None)
     assert (branch.parent, branch.fork_position, history.children) == (history, 0, (branch,))
     assert "with 7 instead of 6 on port 0 of node" in str(branch)
     with pytest.raises(tl.Usage, match="a fork with an edit has no"):

@@ -105,7 +105,7 @@ def test_waves_is_fifo_with_a_clock() -> None:
     """fifo and waves give the same events; only waves measures time."""
     fifo, waves = (fib.run(7, schedule=name, keep="events") for name in ("fifo", "waves"))
     assert fifo.events == waves.events
-    assert (fifo.stats.critical_path, waves.stats.critical_path) == (None, len(waves.stats.profile or ()))
+    assert (fifo.stats.span, waves.stats.span) == (None, len(waves.stats.profile or ()))
 
 
 def test_lifo_delivers_the_youngest() -> None:

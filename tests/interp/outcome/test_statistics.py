@@ -86,7 +86,7 @@ def test_the_critical_path_is_the_longest_chain_of_firings(case: Case) -> None:
     waves = run_graph(graph, case.arguments, limits=LIMITS, keep="events")
     assume(waves.status != "Exhausted")
     span, counted = longest_path(waves)
-    assert (waves.stats.critical_path, waves.stats.profile) == (
+    assert (waves.stats.span, waves.stats.profile) == (
         span,
         tuple(counted[depth] for depth in range(1, span + 1)),
     )
@@ -103,10 +103,10 @@ def test_the_statistics_add_up(case: Case) -> None:
     out = run_graph(graph, case.arguments, limits=LIMITS, keep="events")
     assume(out.status != "Exhausted")
     stats = out.stats
-    assert stats.profile is not None and stats.waiting is not None and stats.critical_path is not None
+    assert stats.profile is not None and stats.waiting is not None and stats.span is not None
     assert sum(stats.profile) == sum(stats.by_node) == stats.firings == sum(event.is_firing for event in out.events)
     assert stats.steps == len(out.events)
-    assert stats.parallelism == stats.firings / stats.critical_path
+    assert stats.parallelism == stats.firings / stats.span
     state = State(graph, case.arguments)
     store, flight, waiting = 0, len(state.flight), {}
     for event, wave in depths(out):
@@ -121,7 +121,7 @@ def test_the_statistics_add_up(case: Case) -> None:
 def test_a_chain_has_no_parallelism() -> None:
     """A chain of n nodes takes n waves of one firing each, and no token waits."""
     stats = chain.run(3).stats
-    assert (stats.firings, stats.critical_path, stats.parallelism) == (6, 6, 1.0)
+    assert (stats.firings, stats.span, stats.parallelism) == (6, 6, 1.0)
     assert (stats.profile, stats.waiting, stats.largest_store, stats.largest_flight) == ((1,) * 6, (0,) * 6, 0, 1)
 
 
@@ -129,7 +129,7 @@ def test_statistics_of_a_small_graph() -> None:
     """x + y fires in wave 1, (x + y) + y in wave 2, and the return in wave 3; in wave 1, y waits at the outer sum."""
     stats = run_graph(sum_graph(), [3, 4]).stats
     assert (stats.profile, stats.waiting) == ((1, 1, 1), (1, 0, 0))
-    assert (stats.critical_path, stats.parallelism, stats.largest_store, stats.largest_flight) == (3, 1.0, 1, 3)
+    assert (stats.span, stats.parallelism, stats.largest_store, stats.largest_flight) == (3, 1.0, 1, 3)
     assert (stats.steps, stats.by_node) == (5, (1, 1, 1))
 
 
@@ -137,7 +137,7 @@ def test_statistics_of_a_small_graph() -> None:
 def test_only_waves_measures_time(name: str) -> None:
     """Under other schedules, statistics that need the clock are None, and the others are as under `waves`."""
     waves, other = fib.run(8).stats, fib.run(8, schedule=name).stats
-    assert (other.critical_path, other.parallelism, other.profile, other.waiting) == (None, None, None, None)
+    assert (other.span, other.parallelism, other.profile, other.waiting) == (None, None, None, None)
     assert (other.firings, other.steps, other.by_node, other.deepest_tag) == (
         waves.firings,
         waves.steps,
@@ -152,11 +152,11 @@ def test_a_run_that_stopped_in_a_wave() -> None:
     for firings in range(1, 60):
         stats = fib.run(6, limits=tl.Limits(firings=firings)).stats
         assert stats.profile is not None
-        assert (sum(stats.profile), len(stats.profile)) == (firings, stats.critical_path)
+        assert (sum(stats.profile), len(stats.profile)) == (firings, stats.span)
         assert stats.profile[:-1] == (fib.run(6).stats.profile or ())[: len(stats.profile) - 1]
 
 
 def test_a_run_without_a_firing() -> None:
     """A run without firings has no waves, and a parallelism of 0."""
     stats = chain.run(3, limits=tl.Limits(firings=0)).stats
-    assert (stats.firings, stats.critical_path, stats.parallelism, stats.profile) == (0, 0, 0.0, ())
+    assert (stats.firings, stats.span, stats.parallelism, stats.profile) == (0, 0, 0.0, ())

@@ -38,7 +38,7 @@ def segment_violations(case: Case, limits: Limits = LIMITS) -> Iterator[str]:
         ("firings by node", tuple(machine.by_node), run.stats.by_node),
         (
             "profile",
-            [machine.profile[t + 1] for t in range(run.stats.critical_path or 0)],
+            [machine.profile[t + 1] for t in range(run.stats.span or 0)],
             list(run.stats.profile or ()),
         ),
         (

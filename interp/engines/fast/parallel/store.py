@@ -208,7 +208,7 @@ def parallel_stats(stores: Sequence[CoreStore], profile: WaveProfile, open_messa
     return Stats(
         firings=firings,
         steps=int(registers[:, Register.STEPS].sum()),
-        critical_path=span,
+        span=span,
         parallelism=firings / span if span else 0.0,
         profile=IntegerSeries(profile.firings[:span]),
         waiting=IntegerSeries(profile.waiting_tokens),

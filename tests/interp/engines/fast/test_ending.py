@@ -242,7 +242,7 @@ def test_statistics_of_waves_are_copied_on_demand() -> None:
     out = count.run(3000, engine="fast")
     assert isinstance(out.stats.profile, IntegerSeries) and isinstance(out.stats.waiting, IntegerSeries)
     assert out.stats == count.run(3000, engine="reference").stats
-    assert (len(out.stats.profile), sum(out.stats.profile)) == (out.stats.critical_path, out.firings)
+    assert (len(out.stats.profile), sum(out.stats.profile)) == (out.stats.span, out.firings)
 
 
 @pytest.mark.full
