@@ -236,8 +236,8 @@ def flatten_variables(variables: tuple[Any, ...]) -> tuple[list[Any], TreeDef]:
     """The leaves and structure of loop variables. In a trace, one array holds the items of a list of numbers; else each
     item is a value of its own."""
     if current_region() is None:
-        return flatten(variables, words_are_static=True, is_leaf=None)
-    return flatten(variables, words_are_static=True, holds_numbers=True)
+        return flatten(variables, constants_are_static=True, is_leaf=None)
+    return flatten(variables, constants_are_static=True, packs_numbers=True)
 
 
 def bound_iterations(

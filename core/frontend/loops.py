@@ -187,13 +187,15 @@ def scan_elements(
     if recording_tapes():
         return call_as_one_step("map", scan_elements, lambda: scan_elements(step, initial, count, element_at))  # type: ignore[no-any-return]
     with enter_region(open_subregion(region)):  # this region is dropped: only the types of the outputs are needed
-        output_leaves, output_structure = flatten(step(initial, element_at(0))[1], words_are_static=True, is_leaf=None)
+        output_leaves, output_structure = flatten(
+            step(initial, element_at(0))[1], constants_are_static=True, is_leaf=None
+        )
         types = [type_of(leaf) for leaf in output_leaves]
         _refuse_choices(output_structure)
 
     def body(k: Any, handles: tuple[Any, ...], *carry: Any) -> tuple[Any, ...]:
         next_carry, output = step(carry, element_at(k))
-        output_leaves = flatten(output, words_are_static=True, is_leaf=None)[0]
+        output_leaves = flatten(output, constants_are_static=True, is_leaf=None)[0]
         filled_handles = tuple(put(handle, k, leaf) for handle, leaf in zip(handles, output_leaves, strict=True))
         return k + 1, filled_handles, *next_carry
 
@@ -206,7 +208,7 @@ def scan_elements(
 
 
 def _refuse_choices(structure: TreeDef) -> None:
-    """Raises Invalid (F4) for an output that is a string, one of several words, or None for some elements."""
+    """Raises Invalid (F4) for an output that is a string, one of several strings, or None for some elements."""
     if structure.container is Choice or is_text_class(structure.container):
         raise Invalid(
             "the outputs of the elements differ in structure, so arrays cannot hold them",
@@ -226,7 +228,7 @@ def _scan_eagerly(step: ScanBody, carry: tuple[Any, ...], elements: Sequence[Any
     outputs = []
     for element in elements:
         carry, output = step(carry, element)
-        outputs.append(flatten(output, words_are_static=True, is_leaf=None))
+        outputs.append(flatten(output, constants_are_static=True, is_leaf=None))
     if not outputs:
         hint = "a tl.function infers their types"
         raise Usage("without elements the outputs have no types", where=user_location(), hint=hint)

@@ -172,14 +172,16 @@ class _Origins:
                 self.refuse()
             return None
         items = [item for _, item in _items_of(container)]
-        holds_rows = [type(item) is StackedItems and _has_containers(item.columns) for item in items]
-        if any(holds_rows[1:]) or (any(holds_rows) and not self._has_rows_in_place(container)):
+        has_packed_rows = [type(item) is StackedItems and _has_containers(item.columns) for item in items]
+        if any(has_packed_rows[1:]) or (any(has_packed_rows) and not self._has_rows_in_place(container)):
             self.refuse()
-        if any(type(item) is StackedItems for item in items) and not any(holds_rows):
+        if any(type(item) is StackedItems for item in items) and not any(has_packed_rows):
             if any(map(_has_containers, items)):
                 self.refuse()
             return None
-        return [[ROWS] if is_held else self.describe(item) for is_held, item in zip(holds_rows, items, strict=True)]
+        return [
+            [ROWS] if is_packed else self.describe(item) for is_packed, item in zip(has_packed_rows, items, strict=True)
+        ]
 
     def _has_rows_in_place(self, container: Any) -> bool:
         """Whether the rows that an array holds are where they were, as far as the trace knows."""

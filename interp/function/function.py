@@ -113,7 +113,7 @@ class Function(SvgReprMixin):
         self._derived_functions: LRUCache[object, Function] = LRUCache(capacity)
         """The gradients derived from this function."""
         self._pruned_programs: LRUCache[object, PrunedProgram] = LRUCache(capacity)
-        self._inferred_forms: LRUCache[object, tuple[TreeType, ...]] = LRUCache(capacity)
+        self._inferred_types: LRUCache[object, tuple[TreeType, ...]] = LRUCache(capacity)
         """The tree types of arguments with Python numbers, by their own tree types and numbers."""
 
     def __repr__(self) -> str:
@@ -365,7 +365,7 @@ class Function(SvgReprMixin):
         """The adjoints of the leaves of a call's arguments, and of its captures, from the adjoints of its results and
         of the variables that it assigns; None for a leaf that is not a float. `rows` has the positions of those that
         are `Rows`."""
-        types = [type_ for form in self.tree_types(replay.arguments) for type_ in form.types]
+        types = [type_ for tree_type in self.tree_types(replay.arguments) for type_ in tree_type.types]
         captures = tuple(replay.resource_values)
         row_keys = frozenset(at if at < len(types) else captures[at - len(types)] for at in rows)
         pullback = self.derive_pullback(captures, row_keys)
@@ -403,8 +403,8 @@ class Function(SvgReprMixin):
         omitted = [name for name, _ in declared[len(arguments) :]]
         defaults = [self.source.default(name) if self.source.has_default(name) else ... for name in omitted]
         padded = (*arguments, *defaults)
-        for argument, (name, form) in zip(padded, declared, strict=False):
-            if argument is ... and form is None:
+        for argument, (name, tree_type) in zip(padded, declared, strict=False):
+            if argument is ... and tree_type is None:
                 hint = "annotate the parameter, or give the argument even if it is not needed"
                 raise Usage(
                     f"argument {name} of {self.name} is missing, and its type is not known without it",
@@ -412,8 +412,8 @@ class Function(SvgReprMixin):
                     hint=hint,
                     python=TypeError,
                 )
-        leaves, forms = self._flatten_arguments(padded)
-        traced_program = self._find_or_trace(forms)
+        leaves, tree_types = self._flatten_arguments(padded)
+        traced_program = self._find_or_trace(tree_types)
         return traced_program, traced_program.all_arguments(leaves)
 
     def trace(self, *arguments: Any, **keywords: Any) -> TracedProgram:
@@ -427,8 +427,8 @@ class Function(SvgReprMixin):
     def tree_types(self, arguments: Sequence[Any]) -> tuple[TreeType, ...]:
         """The nesting of concrete arguments, one for each declared parameter, and the types that they are traced
         with."""
-        leaves, forms = self._flatten_arguments(arguments)
-        return self._infer_number_types(forms, leaves)
+        leaves, tree_types = self._flatten_arguments(arguments)
+        return self._infer_number_types(tree_types, leaves)
 
     def leaves(self, arguments: Sequence[Any]) -> list[Any]:
         """The leaves of concrete arguments, one for each declared parameter, in the order of the program's
@@ -472,28 +472,29 @@ class Function(SvgReprMixin):
             traced_program = self._trace_cache.find_by_short_key(key)
         if traced_program is not None:
             return traced_program, list(arguments)
-        leaves, forms = self._flatten_arguments(arguments)
-        traced_program = self._find_or_trace(self._infer_number_types(forms, leaves), key)
+        leaves, tree_types = self._flatten_arguments(arguments)
+        traced_program = self._find_or_trace(self._infer_number_types(tree_types, leaves), key)
         for position in traced_program.changed_arguments:
             if is_shared(position, arguments):
                 refuse_shared_change(self.name, self.source.declared_parameters[position][0])
         return traced_program, leaves
 
-    def _infer_number_types(self, forms: tuple[TreeType, ...], leaves: Sequence[object]) -> tuple[TreeType, ...]:
+    def _infer_number_types(self, tree_types: tuple[TreeType, ...], leaves: Sequence[object]) -> tuple[TreeType, ...]:
         """The tree types of arguments, in which the Python numbers have the dtypes that recursive calls give them. They
         are inferred only where another argument has such a dtype, since that traces the function once more."""
         declared = [type_ is not None for _, type_ in self.source.declared_parameters]
         if all(declared):
-            return forms
-        flags = [flag for flag, form in zip(declared, forms, strict=True) for _ in form.types]
+            return tree_types
+        flags = [flag for flag, tree_type in zip(declared, tree_types, strict=True) for _ in tree_type.types]
         numbers = tuple(None if flag else weak_number(leaf) for flag, leaf in zip(flags, leaves, strict=True))
         kinds = {kind for number in numbers for kind in number_kinds(number)}
-        types = (type_ for form in forms for type_ in form.types)
+        types = (type_ for tree_type in tree_types for type_ in tree_type.types)
         if not any(type_.dtype.kind in kinds and type_.dtype not in PYTHON_DTYPES for type_ in types):
-            return forms
+            return tree_types
         with self._trace_lock:
-            return self._inferred_forms.get_or_create(
-                (forms, numbers), lambda: _build(lambda trace: trace.infer_entry_types(self.source, forms, numbers))[1]
+            return self._inferred_types.get_or_create(
+                (tree_types, numbers),
+                lambda: _build(lambda builder: builder.infer_entry_types(self.source, tree_types, numbers))[1],
             )
 
     def _flatten_arguments(self, arguments: Sequence[Any]) -> tuple[list[Any], tuple[TreeType, ...]]:
@@ -502,13 +503,13 @@ class Function(SvgReprMixin):
         for (name, declared), (leaves, structure) in zip(self.source.declared_parameters, flat_arguments, strict=True):
             if declared is not None and structure != LEAF:  # the engine would name a single value as well
                 self._check_leaves(leaf_paths(structure, name), leaves, declared.types)
-        forms = [
+        tree_types = [
             declared or TreeType(structure, tuple(map(self._type_of, leaf_paths(structure, name), leaves)))
             for (name, declared), (leaves, structure) in zip(
                 self.source.declared_parameters, flat_arguments, strict=True
             )
         ]
-        return [leaf for leaves, _ in flat_arguments for leaf in leaves], self.source.resolve_types(forms)
+        return [leaf for leaves, _ in flat_arguments for leaf in leaves], self.source.resolve_types(tree_types)
 
     @property
     def program(self) -> Program:
@@ -527,7 +528,7 @@ class Function(SvgReprMixin):
     @property
     def _annotated_program(self) -> TracedProgram:
         source = self.source
-        types = [self._default_type(name, form) for name, form in source.declared_parameters]
+        types = [self._default_type(name, tree_type) for name, tree_type in source.declared_parameters]
         return self._find_or_trace(source.resolve_types(types))
 
     def _default_type(self, name: str, declared: TreeType | None) -> TreeType | None:
@@ -542,27 +543,27 @@ class Function(SvgReprMixin):
         """A report of every tracing and why it was made: how its arguments differed from earlier ones."""
         return self._trace_cache.explain()
 
-    def _find_or_trace(self, forms: tuple[TreeType, ...], key: object = None) -> TracedProgram:
+    def _find_or_trace(self, tree_types: tuple[TreeType, ...], key: object = None) -> TracedProgram:
         """The program for these tree types, from the cache or traced now; several threads trace it only once. `key`,
         unless None, is a short key for it."""
         with self._trace_lock:
-            cached = self._trace_cache.find(forms, key)
+            cached = self._trace_cache.find(tree_types, key)
             if cached is not None:
                 return cached
-            relaxed = self._trace_cache.relax(forms)
+            relaxed = self._trace_cache.relax(tree_types)
             traced_program = self._trace_once(relaxed, may_create=not len(self._trace_cache))
             if traced_program.created_variables:
                 created, traced_program = traced_program.created_variables, self._trace_once(relaxed, may_create=False)
                 traced_program = replace(traced_program, created_variables=created)
             return self._trace_cache.add(
-                relaxed, traced_program, [name for name, _ in self.source.declared_parameters], forms
+                relaxed, traced_program, [name for name, _ in self.source.declared_parameters], tree_types
             )
 
-    def _trace_once(self, forms: tuple[TreeType, ...], *, may_create: bool) -> TracedProgram:
+    def _trace_once(self, tree_types: tuple[TreeType, ...], *, may_create: bool) -> TracedProgram:
         """Trace the function, and check and lower its program. `may_create` says whether variables may be created while
         tracing."""
-        trace, (program, signature) = _build(
-            lambda trace: trace.build_program(self.source, forms), may_create=may_create
+        builder, (program, signature) = _build(
+            lambda builder: builder.build_program(self.source, tree_types), may_create=may_create
         )
         program = resolve_pullbacks(program)
         problems = program_problems(program)
@@ -572,7 +573,7 @@ class Function(SvgReprMixin):
         problems = graph_problems(graph)
         if problems:
             raise Crash("lowering made a graph that breaks the rules", where=self.name) from problems[0]
-        created = tuple(trace.created_variables)
+        created = tuple(builder.created_variables)
         nodes = (node for function in program.functions for node in function.body.walk())
         draws = any(node.op in EFFECT_OPS and EFFECT_OPS[node.op].draw for node in nodes)
         resources = signature.captures, signature.assigned_variables, created
@@ -580,7 +581,7 @@ class Function(SvgReprMixin):
             program,
             graph,
             signature.treedef,
-            trace.callbacks,
+            builder.callbacks,
             *resources,
             draws_random=draws,
             changed_arguments=signature.changed_arguments,
@@ -612,7 +613,7 @@ def _build(build: Callable[[ProgramBuilder], T], *, may_create: bool = False) ->
 
     changed_arrays: frozenset[str] | None = None
     while True:
-        trace = ProgramBuilder(
+        builder = ProgramBuilder(
             Symbol,
             may_create_variables=may_create,
             prepare=prepare_entry,
@@ -620,7 +621,7 @@ def _build(build: Callable[[ProgramBuilder], T], *, may_create: bool = False) ->
             changed_arrays=changed_arrays,
         )
         try:
-            return trace, build(trace)
+            return builder, build(builder)
         except ChangedArray as request:
             changed_arrays = (changed_arrays or frozenset()).union(request.lines)
 

@@ -133,45 +133,47 @@ class TraceCache:
             self._entries.get(entry.tree_types)
         return None if entry is None else entry.traced_program
 
-    def find(self, forms: tuple[TreeType, ...], key: object = None) -> TracedProgram | None:
+    def find(self, tree_types: tuple[TreeType, ...], key: object = None) -> TracedProgram | None:
         """The program for these tree types, or None; if shapes may be relaxed, one that admits them. A short `key`,
         which must belong to these tree types alone, makes later look-ups faster."""
-        entry = self._entries.get(forms)
+        entry = self._entries.get(tree_types)
         if entry is None and self.relax_shapes:
             wider = next(
-                (entry.tree_types for entry in self._entries.values() if all_admit(entry.tree_types, forms)), None
+                (entry.tree_types for entry in self._entries.values() if all_admit(entry.tree_types, tree_types)), None
             )
             entry = None if wider is None else self._entries.get(wider)
         if entry is not None and key is not None:
             self._entries_by_short_key.put(key, entry)
         return None if entry is None else entry.traced_program
 
-    def relax(self, forms: tuple[TreeType, ...]) -> tuple[TreeType, ...]:
+    def relax(self, tree_types: tuple[TreeType, ...]) -> tuple[TreeType, ...]:
         """The tree types to trace for. If shapes may be relaxed, they admit these types and those of all tracings that
         differ only in sizes."""
-        widest = forms
+        widest = tree_types
         for entry in self._entries.values() if self.relax_shapes else ():
             widest = join_types(entry.tree_types, widest) or widest
         return widest
 
     def add(
         self,
-        forms: tuple[TreeType, ...],
+        tree_types: tuple[TreeType, ...],
         traced_program: TracedProgram,
         names: Sequence[str],
         argument_types: tuple[TreeType, ...],
     ) -> TracedProgram:
-        """Add a tracing for the tree types `forms`, which was made for a call with `argument_types`. The least recently
+        """Add a tracing for `tree_types`, made for a call with `argument_types`. The least recently
         used tracing may be evicted."""
         reason = self._explain_miss(argument_types, names)
-        if forms != argument_types:
-            reason += f"; shapes are relaxed to {describe_types(forms)}"
+        if tree_types != argument_types:
+            reason += f"; shapes are relaxed to {describe_types(tree_types)}"
         if traced_program.created_variables:
             created = ", ".join(created_variable.name for created_variable in traced_program.created_variables)
             reason += f"; traced twice, since the first tracing created {created}"
         self._created_count += 1
         self._entries_by_short_key = LRUCache(self.capacity)
-        return self._entries.put(forms, TraceEntry(self._created_count, forms, traced_program, reason)).traced_program
+        return self._entries.put(
+            tree_types, TraceEntry(self._created_count, tree_types, traced_program, reason)
+        ).traced_program
 
     def explain(self) -> str:
         """A report of every tracing and why it was made."""
@@ -186,35 +188,35 @@ class TraceCache:
             lines.append(f"  {shapes} of them differ in shapes: tl.function(relax_shapes=True) makes one for all")
         return "\n".join(lines)
 
-    def _explain_miss(self, forms: tuple[TreeType, ...], names: Sequence[str]) -> str:
+    def _explain_miss(self, tree_types: tuple[TreeType, ...], names: Sequence[str]) -> str:
         """The difference from the most similar tracing, in words; of several, from the latest."""
         if not self._created_count:
             return "the first call"
         entries = reversed(self._entries.values())
-        differences = [(describe_differences(entry.tree_types, forms, names), entry.number) for entry in entries]
+        differences = [(describe_differences(entry.tree_types, tree_types, names), entry.number) for entry in entries]
         if not differences:
             return "earlier tracings were dropped"
         nearest, number = min(differences, key=lambda pair: len(pair[0]))
         return f"unlike {number}: {'; '.join(nearest)}" if nearest else f"{number} was dropped"
 
 
-def describe_types(forms: Sequence[TreeType]) -> str:
+def describe_types(tree_types: Sequence[TreeType]) -> str:
     """The tree types of arguments, in parentheses."""
-    return f"({', '.join(map(str, forms))})"
+    return f"({', '.join(map(str, tree_types))})"
 
 
-def all_admit(traced_types: Sequence[TreeType], forms: Sequence[TreeType]) -> bool:
+def all_admit(traced_types: Sequence[TreeType], tree_types: Sequence[TreeType]) -> bool:
     """Whether the tree types of a tracing admit these."""
     return all(
         first.treedef == second.treedef and all(a.admits(b) for a, b in zip(first.types, second.types, strict=True))
-        for first, second in zip(traced_types, forms, strict=True)
+        for first, second in zip(traced_types, tree_types, strict=True)
     )
 
 
-def join_types(traced_types: Sequence[TreeType], forms: Sequence[TreeType]) -> tuple[TreeType, ...] | None:
+def join_types(traced_types: Sequence[TreeType], tree_types: Sequence[TreeType]) -> tuple[TreeType, ...] | None:
     """The narrowest tree types that admit both; None if they differ in more than sizes."""
     result = []
-    for first, second in zip(traced_types, forms, strict=True):
+    for first, second in zip(traced_types, tree_types, strict=True):
         if first.treedef != second.treedef:
             return None
         types = [_join_type(*pair) for pair in zip(first.types, second.types, strict=True)]
@@ -230,11 +232,11 @@ def _join_type(first: Type, second: Type) -> Type | None:
 
 
 def describe_differences(
-    traced_types: Sequence[TreeType], forms: Sequence[TreeType], names: Sequence[str]
+    traced_types: Sequence[TreeType], tree_types: Sequence[TreeType], names: Sequence[str]
 ) -> list[str]:
     """The differences between the tree types of a tracing and new ones, in words, for each argument."""
     differences: list[str] = []
-    for name, first, second in zip(names, traced_types, forms, strict=True):
+    for name, first, second in zip(names, traced_types, tree_types, strict=True):
         if first.treedef == second.treedef:
             parts = zip(leaf_paths(first.treedef, name), first.types, second.types, strict=True)
             differences += [f"{inner} {change}" for inner, old, new in parts for change in describe_changes(old, new)]

@@ -25,8 +25,8 @@ from ...core.frontend.trace.pytree import (
     count_item_axes,
     element_treedef,
     flatten,
-    known_result,
     leaf_paths,
+    only_result,
     parts_of,
     path_step,
     unflatten,
@@ -186,12 +186,12 @@ def trace_vmap(source: FunctionSpec, axes: Sequence[Any], out_axes: Any, argumen
         region = current_region()
         assert region is not None, "a derived function is only traced"
         result, call, _ = trace_pullback(region, source, element)
-        known = known_result(call.treedef, [each.type for each in call.results])
+        known = only_result(call.treedef, [each.type for each in call.results])
         flags = [axis is not None for axis in leaf_axes]
         mapped_results[:] = find_mapped_results(region, call, flags) if known is None else []
         return carry, (result,) if known is None else known
 
-    outputs, structure = flatten(scan_elements(step, (), count, element_at)[1], words_are_static=True, is_leaf=None)
+    outputs, structure = flatten(scan_elements(step, (), count, element_at)[1], constants_are_static=True, is_leaf=None)
     ((_, structure),) = structure.children
     result_axes = broadcast_axes("out_axes", out_axes, structure, "the result")
     columns = zip(outputs, result_axes, leaf_paths(structure, ""), mapped_results, strict=True)

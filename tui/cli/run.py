@@ -16,7 +16,7 @@ import typer
 from ...core.errors import Usage, plural
 from ...core.escape import escape_line
 from ...core.files import write_file
-from ...core.frontend.trace.pytree import has_open_parts, is_word, label_leaves, unflatten
+from ...core.frontend.trace.pytree import has_open_parts, is_python_constant, label_leaves, unflatten
 from ...core.graph.graph import Graph
 from ...core.world import World
 from ...interp.engines.jit.compiler_process import has_unfinished
@@ -112,10 +112,10 @@ def outcome_document(outcome: Outcome, record: OutcomeRecord, *, is_part: bool) 
 
 
 def _part_to_json(part: Any) -> Any:
-    """A value, a word, or an option of words as JSON data without types."""
+    """A value, a constant of Python, or one of several constants, as JSON data without types."""
     if isinstance(part, tuple | list):
         return list(map(_part_to_json, part))
-    if is_word(part):
+    if is_python_constant(part):
         return part if part is None or type(part) is str else str(part)
     return untyped_json(part)
 

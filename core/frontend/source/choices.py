@@ -19,7 +19,7 @@ from ...types import Type
 from ..trace.captures import VariableBase
 from ..trace.choice import Choice
 from ..trace.program_builder import UNIFY_RESULT, TracedValue, current_region
-from ..trace.pytree import TreeDef, TreeType, known_result, unflatten
+from ..trace.pytree import TreeDef, TreeType, only_result, unflatten
 from ..trace.source_location import is_installed_file
 from ..trace.stacked_items import DICT_CLASSES, StackedItems, TracedSet, dict_like, has_stacked_items
 from ..trace.symbol import array_namespace
@@ -92,36 +92,36 @@ UNIFY_CHOICES.cell_contents = unify_options
 
 
 def _columns_of_strings(values: Sequence[Any], scopes: Sequence[Scope], depth: int) -> list[Any]:
-    """Columns of strings as columns of their code points, if one of them has code points, or if one has the words of
+    """Columns of strings as columns of their code points, if one of them has code points, or if one has the strings of
     another made longer, as in a recursion. Raises DifferentItems for others, and for a column with strings of several
     lengths."""
-    if not any(isinstance(value, CodePoints) for value in values) and not _are_longer_words(values):
+    if not any(isinstance(value, CodePoints) for value in values) and not _are_longer_strings(values):
         raise DifferentItems
     columns = list[Any]()
     for value, scope in zip(values, scopes, strict=True):
         if not isinstance(value, CodePoints):
             with scope():
-                value = _code_points_of_words(value)
+                value = _code_points_of_strings(value)
         columns.append(value)
     return columns
 
 
-def _are_longer_words(columns: Sequence[Any]) -> bool:
-    """Whether the words of each column have one length, and each of the longest ones contains one of the shortest."""
-    if not all(map(_are_words_of_one_length, columns)):
+def _are_longer_strings(columns: Sequence[Any]) -> bool:
+    """Whether the strings of each column have one length, and each of the longest ones contains one of the shortest."""
+    if not all(map(_are_strings_of_one_length, columns)):
         return False
-    shortest, *_, longest = sorted((column.options for column in columns), key=lambda words: len(words[0]))
-    return len(shortest[0]) < len(longest[0]) and all(any(part in word for part in shortest) for word in longest)
+    shortest, *_, longest = sorted((column.options for column in columns), key=lambda options: len(options[0]))
+    return len(shortest[0]) < len(longest[0]) and all(any(part in text for part in shortest) for text in longest)
 
 
-def _are_words_of_one_length(column: Any) -> bool:
-    are_words = isinstance(column, Choice) and all(type(option) is str for option in column.options)
-    return are_words and len({len(option) for option in column.options}) == 1
+def _are_strings_of_one_length(column: Any) -> bool:
+    are_strings = isinstance(column, Choice) and all(type(option) is str for option in column.options)
+    return are_strings and len({len(option) for option in column.options}) == 1
 
 
-def _code_points_of_words(column: Any) -> Any:
-    """A column of words of one length by their code points. Raises DifferentItems for others."""
-    if not _are_words_of_one_length(column):
+def _code_points_of_strings(column: Any) -> Any:
+    """A column of strings of one length by their code points. Raises DifferentItems for others."""
+    if not _are_strings_of_one_length(column):
         raise DifferentItems
     codes = np.array([[ord(letter) for letter in option] for option in column.options], np.int64)
     table = array_namespace().asarray(codes.reshape(len(column.options), -1))
@@ -142,7 +142,7 @@ def _unify_result(previous: TreeType, result: Any) -> Any:
 
 def _model_of(structure: TreeDef, types: Sequence[Type]) -> Any:
     """A value of this structure and these types. A list that is empty in all calls so far is one without a column."""
-    known = known_result(structure, types)
+    known = only_result(structure, types)
     if known is not None:
         return known[0]
     remaining = iter(types)

@@ -268,7 +268,7 @@ def _unify_tables(values: Sequence[Any], scopes: Sequence[Scope], depth: int) ->
 
 
 def has_values_as_keys(table: Any) -> bool:
-    """Whether the keys of a dict, or the items of a set, are numbers, words and tuples of these: arrays can hold
+    """Whether the keys of a dict, or the items of a set, are numbers, strings and tuples of these: arrays can hold
     them."""
     if has_stacked_entries(table) or (type(table) is TracedSet and table.stacked is not None):
         return True
@@ -281,10 +281,10 @@ def is_value_key(key: Any) -> bool:
         return bool(key) and all(map(is_value_key, key))
     if isinstance(key, np.bool_ | np.int64 | np.float64):
         return True
-    return type(key) is str or is_word_choice(key) or number_kind(read_variable(key)) is not None
+    return type(key) is str or is_string_choice(key) or number_kind(read_variable(key)) is not None
 
 
-def is_word_choice(key: Any) -> bool:
+def is_string_choice(key: Any) -> bool:
     """Whether a value is one of several strings that are known."""
     return type(key) is Choice and all(type(option) is str for option in key.options)
 
@@ -296,7 +296,7 @@ def key_kinds(table: Any) -> list[Any]:
     def kinds(key: Any) -> Any:
         if type(key) is tuple:
             return tuple(map(kinds, key))
-        if isinstance(key, str) or is_word_choice(key):
+        if isinstance(key, str) or is_string_choice(key):
             return str
         return None if key is None else leaf_kind(read_variable(key))
 
@@ -449,7 +449,7 @@ def _unify_items(values: Sequence[Any], depth: int) -> list[Any]:
 
 
 def _to_item(value: Any, depth: int) -> Any:
-    return number_words(value if depth else with_lengths(value))
+    return strings_to_choices(value if depth else with_lengths(value))
 
 
 def with_lengths(value: Any) -> Any:
@@ -466,22 +466,22 @@ def with_lengths(value: Any) -> Any:
     return value
 
 
-def number_words(value: Any) -> Any:
+def strings_to_choices(value: Any) -> Any:
     """An item in which each string is a choice with one option: its number is a column, which has a length. A string
     with parts of symbolic length has one part, whose length its rows can have in common."""
     if type(value) is str:
         return Choice(0, (value,))
     if isinstance(value, Text) and any(isinstance(part, CodePoints) for part in value.parts):
         try:
-            return number_words(AS_CHARACTERS.cell_contents(value))
+            return strings_to_choices(AS_CHARACTERS.cell_contents(value))
         except Invalid:  # it has a float in it
             return value
     if isinstance(value, CodePoints) and len(value.codes) > 1 and has_stacked_items(value.codes):
         return type(value)([stack_items(value.codes)])
     if type(value) in (tuple, list):
-        return type(value)(map(number_words, value))
+        return type(value)(map(strings_to_choices, value))
     if type(value) in DICT_CLASSES:
-        return dict_like(value, {key: number_words(part) for key, part in value.items()})
+        return dict_like(value, {key: strings_to_choices(part) for key, part in value.items()})
     return value
 
 
@@ -818,7 +818,7 @@ REPEAT_ITEMS.cell_contents = repeat_items
 
 
 def _sort_columns(columns: Any) -> Any:
-    """Columns of sort keys, in which a column of words is one of their ranks. Raises Invalid (F4) for other strings,
+    """Columns of sort keys, in which a column of strings is one of their ranks. Raises Invalid (F4) for other strings,
     and for lists of symbolic length."""
     if is_stacked_array(columns):
         raise Invalid(

@@ -93,7 +93,7 @@ def flatten_state(state: Any, shared: Collection[int] = ()) -> Tree:
     def is_leaf(part: Any) -> bool:
         return id(part) in shared or _has_other_keys(part)
 
-    return Tree(*flatten(state, by_reference=True, words_are_static=True, is_leaf=is_leaf))
+    return Tree(*flatten(state, by_reference=True, constants_are_static=True, is_leaf=is_leaf))
 
 
 def note_copied_arrays(leaves: Iterable[Any]) -> None:

@@ -123,12 +123,12 @@ class FunctionSpec:
         With `count`, the leaves of a positional call with that many leaves, if such a call is possible: the last
         parameters with defaults may be left out, and `*args` takes the rest."""
         leaves: list[tuple[str, Type | None]] = []
-        for (name, form), size in zip(self.declared_parameters, self._leaf_counts(count), strict=True):
+        for (name, tree_type), size in zip(self.declared_parameters, self._leaf_counts(count), strict=True):
             number = size or 0
             if number and name in self.static_parameters:
                 raise Usage(f"parameter {name} of {self.name} is static: it has no literal", where=self.location)
-            if form is not None:
-                leaves += zip(leaf_names(form.treedef, name), form.types, strict=True) if number else ()
+            if tree_type is not None:
+                leaves += zip(leaf_names(tree_type.treedef, name), tree_type.types, strict=True) if number else ()
             elif self._kind(name) is Parameter.VAR_POSITIONAL:
                 leaves += [(f"{name}_{k}", None) for k in range(number)]
             else:
@@ -138,7 +138,7 @@ class FunctionSpec:
     def unflatten_arguments(self, leaves: Sequence[Any]) -> list[Any]:
         """The argument of each parameter, from one value for each of `leaf_parameters(len(leaves))`."""
         values, arguments = iter(leaves), list[Any]()
-        for (name, form), number in zip(self.declared_parameters, self._leaf_counts(len(leaves)), strict=True):
+        for (name, tree_type), number in zip(self.declared_parameters, self._leaf_counts(len(leaves)), strict=True):
             parts = [next(values) for _ in range(number or 0)]
             if self._kind(name) is Parameter.VAR_POSITIONAL:
                 arguments.append(tuple(parts))
@@ -147,12 +147,12 @@ class FunctionSpec:
             elif number is None:
                 arguments.append(self.default(name))
             else:
-                arguments.append(parts[0] if form is None else unflatten(form.treedef, parts))
+                arguments.append(parts[0] if tree_type is None else unflatten(tree_type.treedef, parts))
         return arguments
 
     def _leaf_counts(self, count: int | None) -> list[int | None]:
         """How many of `count` leaves by position each parameter takes; None for one that is left out."""
-        sizes: list[int | None] = [self._size(name, form) for name, form in self.declared_parameters]
+        sizes: list[int | None] = [self._size(name, tree_type) for name, tree_type in self.declared_parameters]
         if count is None:
             return sizes
         names = [name for name, _ in self.declared_parameters]
@@ -166,10 +166,10 @@ class FunctionSpec:
                 sizes[position] = max(0, count - sum(size or 0 for size in sizes))
         return sizes
 
-    def _size(self, name: str, form: TreeType | None) -> int:
+    def _size(self, name: str, tree_type: TreeType | None) -> int:
         if self._kind(name) in (Parameter.VAR_POSITIONAL, Parameter.VAR_KEYWORD):
             return 0
-        return 1 if form is None else len(form.types)
+        return 1 if tree_type is None else len(tree_type.types)
 
     def _kind(self, name: str) -> Any:
         return Parameter.POSITIONAL_ONLY if self.signature is None else self.signature.parameters[name].kind
@@ -257,7 +257,7 @@ class FunctionSpec:
         structure, is_open = declared and declared.treedef, declared is None
         if is_adjoint:
             return flatten(argument, like=structure, by_reference=is_open, is_leaf=None)
-        return flatten(argument, like=structure, by_reference=is_open, is_leaf=is_argument_leaf, holds_numbers=True)
+        return flatten(argument, like=structure, by_reference=is_open, is_leaf=is_argument_leaf, packs_numbers=True)
 
     def check_argument_count(self, count: int) -> None:
         """Raises Usage for another number of arguments than the function has parameters."""

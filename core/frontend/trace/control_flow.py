@@ -74,7 +74,7 @@ class BodyResult:
 
 def flatten_result(function: Callable[..., Any], value: object, like: TreeDef | None = None) -> BodyResult:
     """Flatten what a function returned, lists as in the structure `like`; without it, each list is a container."""
-    leaves, structure = flatten(value, like=like, words_are_static=True, is_leaf=is_number_list if like else None)
+    leaves, structure = flatten(value, like=like, constants_are_static=True, is_leaf=is_number_list if like else None)
     numbers = [unwrap_weak(leaf) for leaf in leaves]
     weak = [number is not leaf for number, leaf in zip(numbers, leaves, strict=True)]
     return BodyResult(numbers, structure, weak, function_location(function), value)
@@ -564,7 +564,7 @@ class RotatedLoopBody:
     def __call__(self, *variables: Any) -> tuple[Any, ...]:
         value = read_variables(self.body(*variables[:-1]))
         flatten_next_variables(self.treedef, value, self.body)
-        leaves = [] if value is None else flatten(value, words_are_static=True, like=self.treedef)[0]
+        leaves = [] if value is None else flatten(value, constants_are_static=True, like=self.treedef)[0]
         next_variables = unflatten(self.treedef, leaves)
         return *next_variables, self.evaluate_condition(next_variables)
 
@@ -592,7 +592,7 @@ def trace_rotated_loop(
     parameters = [Parameter(name, Parameter.POSITIONAL_OR_KEYWORD) for name in (*names, unique.fresh_name("going_on"))]
     rotated_body = RotatedLoopBody(cond, body, structure, Signature(parameters))
     variables = unflatten(structure, leaves)
-    starts, rotated = flatten((*variables, rotated_body.evaluate_condition(variables)), words_are_static=True)
+    starts, rotated = flatten((*variables, rotated_body.evaluate_condition(variables)), constants_are_static=True)
     return trace_loop(region, lambda *variables: variables[-1], rotated_body, starts, rotated, attributes)[:-1]
 
 

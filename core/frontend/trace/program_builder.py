@@ -58,12 +58,12 @@ from .pytree import (
     attributes_of,
     describe_difference,
     flatten,
-    holds_rows,
+    has_packed_rows,
     is_named_tuple,
     is_number_list,
+    is_python_constant,
     is_record,
     is_text_structure,
-    is_word,
     leaf_names,
     leaf_paths,
     read_variables,
@@ -295,7 +295,7 @@ class ProgramBuilder:
         refused without: only so the trace knows which is which."""
         function.is_under_trace = True
         signature = function.signature
-        is_last = function.has_rows_of_their_own or not any(holds_rows(t.treedef) for t in function.argument_types)
+        is_last = function.has_rows_of_their_own or not any(has_packed_rows(t.treedef) for t in function.argument_types)
         try:
             try:
                 self._trace_body(function)
@@ -818,9 +818,9 @@ EMPTY_TYPE = Type(BY_PYTHON[bool], (0,))
 
 
 def normalize_result(result: Any) -> Any:
-    """A result of a function, with the structure that other results may have, too: a word as one of several, an empty
-    list as one of any length. The caller gets a word, or an empty list."""
-    if is_word(result) and result is not None:
+    """A result of a function, with the structure that other results may have, too: a string as one of several, an empty
+    list as one of any length. The caller gets a string, or an empty list."""
+    if is_python_constant(result) and result is not None:
         return Choice(0, (result,))
     return [StackedItems(EMPTY_COLUMN)] if type(result) is list and not result else result
 
@@ -850,7 +850,7 @@ def infer_results(
     if not is_annotated:
         result = normalize_result(result)
     like = previous.tree_type.treedef if previous else None
-    leaves, treedef = flatten(result, like=like, words_are_static=True, is_leaf=is_number_list if like else None)
+    leaves, treedef = flatten(result, like=like, constants_are_static=True, is_leaf=is_number_list if like else None)
     if (
         previous is not None
         and like != treedef
@@ -858,12 +858,12 @@ def infer_results(
         and is_text_structure(like)
         and is_text_structure(treedef)
     ):
-        leaves, treedef = flatten(as_string_of_any_length(result), words_are_static=True)
+        leaves, treedef = flatten(as_string_of_any_length(result), constants_are_static=True)
         previous = previous if treedef == like else None
     if previous is not None and like != treedef and not is_annotated:
         unified = UNIFY_RESULT.cell_contents(previous.tree_type, result)
         if unified is not None:
-            leaves, treedef = flatten(unified, words_are_static=True)
+            leaves, treedef = flatten(unified, constants_are_static=True)
         if unified is not None and treedef != like and function.structure_changes < MAX_STRUCTURES:
             function.structure_changes, previous = function.structure_changes + 1, None
     if not (leaves or may_be_empty or is_annotated):

@@ -165,7 +165,8 @@ NONE = TreeDef(type(None), (("none", LEAF),))
 """The structure of the result of a function or branch that returns None. It has one leaf, False, since every call and
 every cond has a result."""
 EMPTY_LIST = TreeDef(list, (("0", TreeDef(StackedItems, (("columns", LEAF),))),))
-"""The structure of a list whose items one array holds. A function that returns an empty list has such a result."""
+"""The structure of a packed list, whose items one array has. A function that returns an empty list has such a
+result."""
 _NO_MORE_LEAVES = object()
 MAX_DEPTH = 64
 """The maximal nesting of a value, equal to NumPy's maximal number of dimensions."""
@@ -212,9 +213,9 @@ def result_treedef(structure: TreeDef) -> TreeDef:
     return NONE if structure == static_treedef(None) else replace(NONE, children=(*NONE.children, ("value", structure)))
 
 
-def known_result(structure: TreeDef, types: Sequence[Type]) -> tuple[Any] | None:
-    """The only value that a result of this structure and these types can have, in a tuple: None, a word, an empty list
-    and the like; None for a result that has values."""
+def only_result(structure: TreeDef, types: Sequence[Type]) -> tuple[Any] | None:
+    """The only value that a result of this structure and these types can have, in a tuple: None, a string, an empty
+    list and the like. None for a result whose value depends on the run."""
     if structure.container is type(None):
         return (unflatten(structure, [False]),)
     if structure.container is Choice and structure.size == 1 and len(structure.children) == 2:
@@ -246,18 +247,18 @@ def is_number_list(value: object) -> bool:
     )
 
 
-def hold_numbers(numbers: list[Any]) -> list[Any]:
-    """A list of numbers of Python, or of one class of NumPy, as a list whose items one array holds. One array holds
-    nested lists of equal lengths, too; lists of different lengths have an array each.
+def pack_numbers(numbers: list[Any]) -> list[Any]:
+    """A list of numbers of Python, or of one class of NumPy, as a packed list: one array has its items, also where
+    these are lists of equal lengths. Lists of different lengths have an array each.
 
-    >>> flatten(hold_numbers([[1, 2, 3], [4, 5, 6]]))[0], flatten(hold_numbers([[1], [2, 3]]))[0]
+    >>> flatten(pack_numbers([[1, 2, 3], [4, 5, 6]]))[0], flatten(pack_numbers([[1], [2, 3]]))[0]
     ([[[1, 2, 3], [4, 5, 6]]], [[1], [2, 3]])
     """
     if not numbers:
         return []
     shape = _shape_of(numbers)
     if shape is None:
-        return [hold_numbers(item) if type(item) is list else item for item in numbers]
+        return [pack_numbers(item) if type(item) is list else item for item in numbers]
     columns: Any = numbers if is_number_list(numbers) else np.asarray(numbers)
     for _ in shape:
         columns = [StackedItems(columns)]
@@ -327,18 +328,18 @@ def flatten(
     *,
     like: TreeDef | None = None,
     by_reference: bool = False,
-    words_are_static: bool = False,
+    constants_are_static: bool = False,
     keep_variables: bool = False,
     is_leaf: Callable[[Any], bool] | None = is_number_list,
-    holds_numbers: bool = False,
+    packs_numbers: bool = False,
 ) -> tuple[list[Any], TreeDef]:
     """The leaves of a nested value, in order, and its structure.
 
     A variable becomes a leaf: its current value, or the variable itself with `keep_variables`. With `by_reference`,
-    variables and static objects are part of the structure; with `words_are_static`, None is, and in containers strings
-    and members of an enum are. A container for which `is_leaf` is true is a leaf, unless it is a list and the structure
-    `like` has a list at its place. With `holds_numbers`, a list of Python numbers has its items in one leaf
-    (`hold_numbers`), unless `like` has something else at its place.
+    variables and static objects are part of the structure; with `constants_are_static`, None is, and in containers
+    strings and members of an enum are. A container for which `is_leaf` is true is a leaf, unless it is a list and the
+    structure `like` has a list at its place. With `packs_numbers`, a list of Python numbers is one leaf, an array of
+    its items (`pack_numbers`), unless `like` has something else at its place.
 
     Raises Invalid for a value that could not be rebuilt: a dict whose keys are not strings or integers, an instance of
     a class that cannot be called with its fields, a value that contains itself; and, except `by_reference`, for another
@@ -349,7 +350,7 @@ def flatten(
     ([2, 3, None, [4, 5], 1], {'b': 1, 'a': (2, [3, None], [4, 5])})
     """
     leaves: list[Any] = []
-    structure = _flatten_into(value, like, leaves, 0, (by_reference, words_are_static, is_leaf, holds_numbers))
+    structure = _flatten_into(value, like, leaves, 0, (by_reference, constants_are_static, is_leaf, packs_numbers))
     return (leaves if keep_variables else list(map(read_variable, leaves))), structure
 
 
@@ -429,7 +430,7 @@ def _part_as_string(part: Any) -> str:
 
 
 def _rows(stacked: StackedItems) -> list[Any]:
-    columns, structure = flatten(stacked.columns, by_reference=True, words_are_static=True, is_leaf=None)
+    columns, structure = flatten(stacked.columns, by_reference=True, constants_are_static=True, is_leaf=None)
     rows = zip(*map(_column_items, columns), strict=True)
     return [unflatten(*trim_lists(structure, row)) for row in rows]
 
@@ -515,13 +516,13 @@ def flatten_like(structure: TreeDef, value: object, noun: str) -> list[Any]:
     if not structure.size:
         return []
     if structure.container is type(None):
-        own_structure = result_treedef(flatten(value, words_are_static=True)[1])
+        own_structure = result_treedef(flatten(value, constants_are_static=True)[1])
         leaves: list[Any] = [False]
     elif structure == EMPTY_LIST and type(value) is list and not value:
         return [np.zeros(0)]
     else:
-        value = Choice(0, (value,)) if structure.container is Choice and is_word(value) else value
-        leaves, own_structure = flatten(value, like=structure, holds_numbers=True)
+        value = Choice(0, (value,)) if structure.container is Choice and is_python_constant(value) else value
+        leaves, own_structure = flatten(value, like=structure, packs_numbers=True)
     if own_structure != structure:
         required, got = describe_difference(structure, own_structure)
         raise Invalid(
@@ -541,7 +542,7 @@ def leaf_names(structure: TreeDef, name: str) -> list[str]:
     >>> leaf_names(flatten(({"a b": 1}, 2))[1], "p")
     ['p_0_a_b', 'p_1']
     """
-    structure = _skip_held_lists(structure)
+    structure = _skip_packed_lists(structure)
     if structure.container is None:
         return [name]
     names: list[str] = []
@@ -557,7 +558,7 @@ def leaf_paths(structure: TreeDef, name: str) -> list[str]:
     >>> leaf_paths(flatten({"layers": [1, (2, 3)], 7: 4})[1], "params")
     ['params[7]', "params['layers'][0]", "params['layers'][1][0]", "params['layers'][1][1]"]
     """
-    structure = _skip_held_lists(structure)
+    structure = _skip_packed_lists(structure)
     if structure.container is None:
         return [name]
     return [path for key, part in structure.children for path in leaf_paths(part, name + path_step(structure, key))]
@@ -566,27 +567,27 @@ def leaf_paths(structure: TreeDef, name: str) -> list[str]:
 def array_treedef(structure: TreeDef) -> TreeDef:
     """The structure with a leaf for each list of numbers that an array holds, since functions of arrays take it as that
     array."""
-    if _skip_held_lists(structure).container is None:
+    if _skip_packed_lists(structure).container is None:
         return LEAF
     parts = tuple((key, array_treedef(part)) for key, part in structure.children)
-    return structure if is_held_list(structure) else replace(structure, children=parts)
+    return structure if is_packed_list(structure) else replace(structure, children=parts)
 
 
-def _skip_held_lists(structure: TreeDef) -> TreeDef:
-    """The structure of what arrays hold for the items of a list, or of a list of lists: these have its name."""
-    while is_held_list(structure):
+def _skip_packed_lists(structure: TreeDef) -> TreeDef:
+    """The structure of the items of a packed list, or of a packed list of such lists: they have its name."""
+    while is_packed_list(structure):
         structure = element_treedef(structure)
     return structure
 
 
 def element_treedef(structure: TreeDef, mapped: Iterator[bool] | None = None) -> TreeDef:
-    """The structure of the elements of arrays along one axis, where the arrays nest so: those of a list that an array
-    holds are its items. `mapped` says of which leaves elements are taken; None means all."""
+    """The structure of the elements of arrays along one axis, where the arrays nest so: those of a packed list are its
+    items. `mapped` says of which leaves elements are taken; None means all."""
     if structure.container is None:
         if mapped is not None:
             next(mapped)
         return LEAF
-    if is_held_list(structure):
+    if is_packed_list(structure):
         ((_, stacked),) = structure.children
         item = stacked.children[0][1]
         flags = [True] * item.size if mapped is None else [next(mapped) for _ in range(item.size)]
@@ -598,7 +599,7 @@ def element_treedef(structure: TreeDef, mapped: Iterator[bool] | None = None) ->
 def count_item_axes(structure: TreeDef, count: int = 0) -> list[int]:
     """For every leaf, along how many of its axes the items of lists are.
 
-    >>> count_item_axes(flatten(([[1], [2]], 3), holds_numbers=True)[1])
+    >>> count_item_axes(flatten(([[1], [2]], 3), packs_numbers=True)[1])
     [2, 0]
     """
     if structure.container is None:
@@ -693,19 +694,19 @@ def static_treedef(value: object) -> TreeDef:
 
 
 FlattenOptions: TypeAlias = tuple[bool, bool, Callable[[Any], bool] | None, bool]
-"""`by_reference`, `words_are_static`, `is_leaf` and `holds_numbers` of `flatten`."""
+"""`by_reference`, `constants_are_static`, `is_leaf` and `packs_numbers` of `flatten`."""
 
 
 def _flatten_into(value: Any, like: TreeDef | None, leaves: list[Any], depth: int, options: FlattenOptions) -> TreeDef:
     kind: Any = type(value)
-    by_reference, words_are_static, is_leaf, holds_numbers = options
-    is_list = kind is list and holds_numbers and _holds_items(value, like)
+    by_reference, constants_are_static, is_leaf, packs_numbers = options
+    is_list = kind is list and packs_numbers and _is_packable(value, like)
     if is_list:
-        value = hold_numbers(value)
-    elif kind is list and like is not None and is_held_list(like):
-        value = _hold_like(value, like)
+        value = pack_numbers(value)
+    elif kind is list and like is not None and is_packed_list(like):
+        value = _pack_like(value, like)
     elif kind is list and like is not None and like.container is list:
-        value = _spread_like(value, like)
+        value = _unpack_like(value, like)
     if depth > MAX_DEPTH:
         raise Invalid(f"a value is nested deeper than {MAX_DEPTH}, or contains itself", where=user_location())
     if kind is TracedSet and value.stacked is None and not by_reference:
@@ -713,7 +714,7 @@ def _flatten_into(value: Any, like: TreeDef | None, leaves: list[Any], depth: in
     parts = None if not is_list and _is_opaque(value, kind, like, is_leaf) else parts_of(value, kind)
     if parts is None:
         is_part = depth > 0 or value is None
-        if is_part and is_word(value) and (words_are_static or like == static_treedef(value)):
+        if is_part and is_python_constant(value) and (constants_are_static or like == static_treedef(value)):
             return static_treedef(value)
         if by_reference and (isinstance(value, VariableBase) or is_static(value)):
             return static_treedef(value)
@@ -728,11 +729,11 @@ def _flatten_into(value: Any, like: TreeDef | None, leaves: list[Any], depth: in
             )
         return LEAF
     if kind is Choice:
-        options = by_reference, True, is_leaf, holds_numbers
+        options = by_reference, True, is_leaf, packs_numbers
     elif issubclass(kind, (*TEXTS, FormattedValue)):
         options = by_reference, True, None, False
-    elif kind is StackedItems and holds_numbers:
-        options = by_reference, words_are_static, is_number_list, False
+    elif kind is StackedItems and packs_numbers:
+        options = by_reference, constants_are_static, is_number_list, False
     elif kind not in (tuple, list, *DICT_CLASSES, TracedSet, StackedItems):
         check_rebuildable(kind, tuple(str(key) for key, _ in parts))
     like_parts = dict(like.children) if like is not None and like.container is kind else {}
@@ -741,9 +742,9 @@ def _flatten_into(value: Any, like: TreeDef | None, leaves: list[Any], depth: in
     return TreeDef(kind, inner, tuple(value) if kind in DICT_CLASSES else (), default_factory=factory)
 
 
-def _holds_items(numbers: list[Any], like: TreeDef | None) -> bool:
-    """Whether one array holds the items of a list, in a value that should have this structure."""
-    return (like is None or is_held_list(like)) and (is_number_list(numbers) or len(_numpy_classes(numbers)) == 1)
+def _is_packable(numbers: list[Any], like: TreeDef | None) -> bool:
+    """Whether a list can be packed, in a value that should have this structure."""
+    return (like is None or is_packed_list(like)) and (is_number_list(numbers) or len(_numpy_classes(numbers)) == 1)
 
 
 def _numpy_classes(numbers: list[Any]) -> set[type | None]:
@@ -760,10 +761,10 @@ def _numpy_classes(numbers: list[Any]) -> set[type | None]:
     return classes
 
 
-def _hold_like(items: list[Any], like: TreeDef) -> list[Any]:
-    """A list of values as one whose items an array holds, if this structure is that of numbers or arrays."""
+def _pack_like(items: list[Any], like: TreeDef) -> list[Any]:
+    """A list of values as a packed list, if this structure is that of numbers or arrays."""
     axes = 0
-    while is_held_list(like):
+    while is_packed_list(like):
         axes, like = axes + 1, element_treedef(like)
     is_held = [type(item) for item in items] == [StackedItems]
     if is_held or not items or like.container is not None:
@@ -774,8 +775,8 @@ def _hold_like(items: list[Any], like: TreeDef) -> list[Any]:
     return columns  # type: ignore[no-any-return]
 
 
-def _spread_like(items: list[Any], like: TreeDef) -> list[Any]:
-    """A list that an array holds, with its items one by one, if this structure has as many values."""
+def _unpack_like(items: list[Any], like: TreeDef) -> list[Any]:
+    """A packed list with its items one by one, if this structure has as many values."""
     count = len(like.children)
     if [type(item) for item in items] != [StackedItems] or any(
         part.container not in (None, list) for _, part in like.children
@@ -787,14 +788,14 @@ def _spread_like(items: list[Any], like: TreeDef) -> list[Any]:
     return [_column_at(items[0].columns, position) for position in range(count)]
 
 
-def holds_rows(structure: TreeDef) -> bool:
-    """Whether an array holds the lists in a list, in a value of this structure.
+def has_packed_rows(structure: TreeDef) -> bool:
+    """Whether one array has the items of all lists in a list, in a value of this structure.
 
-    >>> [holds_rows(flatten(value, holds_numbers=True)[1]) for value in ([[1, 2], [3, 4]], [[1], [2, 3]], [1])]
+    >>> [has_packed_rows(flatten(value, packs_numbers=True)[1]) for value in ([[1, 2], [3, 4]], [[1], [2, 3]], [1])]
     [True, False, False]
     """
-    is_held = is_held_list(structure) and is_held_list(element_treedef(structure))
-    return is_held or any(holds_rows(part) for _, part in structure.children)
+    is_held = is_packed_list(structure) and is_packed_list(element_treedef(structure))
+    return is_held or any(has_packed_rows(part) for _, part in structure.children)
 
 
 def separate_rows(value: Any) -> Any:
@@ -828,8 +829,8 @@ def _is_symbolic(value: Any) -> bool:
     return type(value) is StackedItems or hasattr(value, "_tagloom_value")
 
 
-def is_held_list(structure: TreeDef) -> bool:
-    """Whether this is the structure of a list all of whose items arrays hold."""
+def is_packed_list(structure: TreeDef) -> bool:
+    """Whether this is the structure of a packed list: one array has all of its items."""
     return (
         structure.container is list
         and [part.container for _, part in structure.children] == [StackedItems]
@@ -837,8 +838,8 @@ def is_held_list(structure: TreeDef) -> bool:
     )
 
 
-def is_word(value: Any) -> bool:
-    """Whether an object that is not a value of a program is compared by value: None, a string, a member of an enum."""
+def is_python_constant(value: Any) -> bool:
+    """Whether an object is a constant of Python, which is compared by value: None, a string, a member of an enum."""
     return value is None or type(value) is str or (isinstance(value, enum.Enum) and is_static(value))
 
 
@@ -990,7 +991,7 @@ def _label_subtree(structure: TreeDef, leaves: Iterator[Any], path: tuple[str, .
         return [(".".join(path), resolve_parts(_build_value(structure, leaves)))]
     if structure.static_leaf is not None:
         return [(".".join(path), unflatten(structure, []))]
-    if _skip_held_lists(structure).container is None:
+    if _skip_packed_lists(structure).container is None:
         leaf = next(leaves)
         return [(".".join(path), leaf if len(leaf) else [])]
     if any(part.container is StackedItems for _, part in structure.children):

@@ -397,7 +397,7 @@ class GraphInterpreter:
                 return {node.name: self.evaluate_switch(scope, node)}
             case "Enter":
                 message = f"Enter {node.name} gives a value for the first iteration only"
-                raise unsupported("construct", message, required="is_constant, or a Merge behind it")
+                raise unsupported("construct", message, required="a constant, or a Merge behind it")
             case "NextIteration" | "Exit" | "LoopCond":
                 raise Malformed(f"{node.op} {node.name} belongs to no frame", where=user_location())
             case "Const":

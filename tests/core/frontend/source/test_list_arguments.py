@@ -124,7 +124,7 @@ def test_one_array_holds_the_numbers() -> None:
 
 def test_a_list_that_is_no_list_differs(monkeypatch: pytest.MonkeyPatch) -> None:
     """With an array in place of the list, `+` adds: the cases detect that."""
-    monkeypatch.setattr(pytree, "_holds_items", lambda numbers, like: False)
+    monkeypatch.setattr(pytree, "_is_packable", lambda numbers, like: False)
     assert tl.function(lambda xs: xs + xs)([1, 2]).tolist() == [2, 4]
 
 
