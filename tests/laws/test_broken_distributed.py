@@ -89,7 +89,7 @@ def begins_without_stores(patch: MonkeyPatch) -> None:
 
 def forgets_messages_in_transit(patch: MonkeyPatch) -> None:
     """The run counts as over as soon as all workers are idle."""
-    true = Driver._judge
+    true = Driver._act_on_reports
 
     def judge(self: Driver) -> None:
         if all(report.is_idle for report in self._reports.values()):
@@ -98,19 +98,19 @@ def forgets_messages_in_transit(patch: MonkeyPatch) -> None:
             )
         true(self)
 
-    patch.setattr(Driver, "_judge", judge)
+    patch.setattr(Driver, "_act_on_reports", judge)
 
 
 def asks_once(patch: MonkeyPatch) -> None:
     """The run counts as over when the counters of one round agree: there is no second round."""
-    true = Driver._judge
+    true = Driver._act_on_reports
 
     def judge(self: Driver) -> None:
         reports = self._reports.values()
         self._received_when_idle = self._channels.work_received + sum(report.received_count for report in reports)
         true(self)
 
-    patch.setattr(Driver, "_judge", judge)
+    patch.setattr(Driver, "_act_on_reports", judge)
 
 
 def repeats_effects(patch: MonkeyPatch) -> None:
@@ -137,7 +137,7 @@ def forgets_effects_early(patch: MonkeyPatch) -> None:
 
 def saves_without_draining(patch: MonkeyPatch) -> None:
     """Checkpoints are taken while messages are on their way."""
-    true = Driver._judge
+    true = Driver._act_on_reports
 
     def judge(self: Driver) -> None:
         if self._phase.value == "draining":
@@ -146,7 +146,7 @@ def saves_without_draining(patch: MonkeyPatch) -> None:
             )
         true(self)
 
-    patch.setattr(Driver, "_judge", judge)
+    patch.setattr(Driver, "_act_on_reports", judge)
 
 
 def closes_early(patch: MonkeyPatch) -> None:
@@ -204,7 +204,7 @@ def finds_tags_by_hash(patch: MonkeyPatch) -> None:
 
 def waits_for_suspended_workers(patch: MonkeyPatch) -> None:
     """A worker counts as alive, however long it has been silent."""
-    patch.setattr(NetworkPool, "silence_rounds", 10**9)
+    patch.setattr(NetworkPool, "heartbeat_timeout", 10**9)
 
 
 MAX_ROUNDS = 5_000

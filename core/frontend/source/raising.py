@@ -74,16 +74,16 @@ def is_raised(error: Exception) -> bool:
         return True
     if not isinstance(error, ArithmeticError | LookupError | NameError | ValueError) or not is_of_user(error):
         return False
-    if isinstance(error, ValueError) and any(map(_has_symbols, operands_of(error))):
+    if isinstance(error, ValueError) and any(map(_has_run_time_values, operands_of(error))):
         return False  # it may be about the symbol, and not about its value
     setattr(error, RAISED_AT, raising_location(error))
     return True
 
 
-def _has_symbols(value: Any) -> bool:
+def _has_run_time_values(value: Any) -> bool:
     """Whether a value, or one in it, is known only when the program runs."""
     if isinstance(value, list | tuple | dict):
-        return any(map(_has_symbols, value.values() if isinstance(value, dict) else value))
+        return any(map(_has_run_time_values, value.values() if isinstance(value, dict) else value))
     return isinstance(value, (UnusableValue, Choice, DeferredValue, *TEXTS)) or is_symbolic(value)
 
 

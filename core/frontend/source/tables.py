@@ -552,10 +552,10 @@ def _copy_set(items: Any) -> TracedSet:
 
 def _is_known(*operands: Any) -> bool:
     """Whether Python knows all the items of these sets and other iterables."""
-    return not any(is_open_table(each) or _has_symbols(each) for each in operands)
+    return not any(is_open_table(each) or _has_symbolic_keys(each) for each in operands)
 
 
-def _has_symbols(items: Any) -> bool:
+def _has_symbolic_keys(items: Any) -> bool:
     if type(items) in (list, tuple, dict):
         return has_stacked_items(items) or any(map(is_symbolic_key, items))
     return not isinstance(items, set | frozenset | str | range) and not hasattr(items, "__next__")

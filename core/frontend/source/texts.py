@@ -169,7 +169,7 @@ _PERCENT = re.compile(r"%(?:%|([-+ #0]*)(\d*)(?:\.(\d+))?([a-zA-Z]))")
 def format_percent(text: Any, values: Any) -> Any:
     """`text % values`. Raises Invalid (F4) where a symbolic value has a conversion other than d, i, s, r, f, e, g."""
     items = values if type(values) is tuple else (values,)
-    if type(text) is not str or not any(_has_symbols(item) for item in items):
+    if type(text) is not str or not any(_has_symbolic_parts(item) for item in items):
         return perform(operator.mod, text, values)
     pieces, remaining, end = list[Any](), list(items), 0
     for match in _PERCENT.finditer(text):
@@ -181,7 +181,7 @@ def format_percent(text: Any, values: Any) -> Any:
         if not remaining:
             fail_as_python(TypeError("not enough arguments for format string"))
         item = remaining.pop(0)
-        pieces.append(_percent_field(match, item) if _has_symbols(item) else perform(operator.mod, match[0], (item,)))
+        pieces.append(_percent_field(match, item) if _has_symbolic_parts(item) else perform(operator.mod, match[0], (item,)))
     if remaining:
         fail_as_python(TypeError("not all arguments converted during string formatting"))
     return join_text(*pieces, text[end:])
@@ -213,7 +213,7 @@ def _percent_field(match: re.Match[str], value: Any) -> Any:
 
 def format_fields(text: str, *values: Any, **named_values: Any) -> Any:
     """`text.format(...)`; NotImplemented where no value is symbolic."""
-    if not any(map(_has_symbols, (*values, *named_values.values()))):
+    if not any(map(_has_symbolic_parts, (*values, *named_values.values()))):
         return NotImplemented
     pieces, position = list[Any](), 0
     for literal, name, specification, conversion in string.Formatter().parse(text):
@@ -248,5 +248,5 @@ def join_strings(separator: str, texts: Any) -> Any:
     return join_text(*pieces)
 
 
-def _has_symbols(value: Any) -> bool:
+def _has_symbolic_parts(value: Any) -> bool:
     return any(not isinstance(part, str) for part in text_parts(value))

@@ -769,7 +769,7 @@ def _pack_like(items: list[Any], like: TreeDef) -> list[Any]:
     is_held = [type(item) for item in items] == [StackedItems]
     if is_held or not items or like.container is not None:
         return items
-    columns: Any = stack_as_array(items) if _has_symbols(items) else np.asarray(items)
+    columns: Any = stack_as_array(items) if _has_symbolic_items(items) else np.asarray(items)
     for _ in range(axes):
         columns = [StackedItems(columns)]
     return columns  # type: ignore[no-any-return]
@@ -819,9 +819,9 @@ def _column_at(columns: Any, position: int) -> Any:
     return columns[position]
 
 
-def _has_symbols(items: list[Any]) -> bool:
+def _has_symbolic_items(items: list[Any]) -> bool:
     """Whether a list, or a list in it, has symbolic values or stacked ones, and no values that arrays do not hold."""
-    parts = [_has_symbols(item) if type(item) is list else _is_symbolic(item) for item in items]
+    parts = [_has_symbolic_items(item) if type(item) is list else _is_symbolic(item) for item in items]
     return any(parts)
 
 

@@ -124,7 +124,7 @@ class Driver:
         """The limit that ended the run."""
         self._has_deadline = False
         """Whether the clock, memory or Ctrl-C has ended the run, which then must be over soon."""
-        self._give_up_time = float("inf")
+        self._final_deadline = float("inf")
         self._begin_epoch()
 
     def run_to_end(self) -> None:
@@ -185,7 +185,7 @@ class Driver:
             case Report(number=self._probe_number):
                 self._reports[rank] = message
                 if len(self._reports) == len(self._ranks):
-                    self._judge()
+                    self._act_on_reports()
             case SavedStores():
                 self._saved[rank] = message
                 if len(self._saved) == len(self._ranks):
@@ -217,7 +217,7 @@ class Driver:
     def _schedule(self) -> None:
         """Begin a checkpoint or a round of probes, if it is time."""
         now = self._pool.clock()
-        if now >= self._give_up_time:
+        if now >= self._final_deadline:
             self._is_over = True
         elif self._phase is Phase.WORKING and now >= self._checkpoint_time + self._pool.checkpoint_interval:
             self._pause()
@@ -235,7 +235,7 @@ class Driver:
         for rank in self._ranks:
             self._channels.send(rank, message)
 
-    def _judge(self) -> None:
+    def _act_on_reports(self) -> None:
         """Act on a round of reports."""
         reports = self._reports.values()
         sent = self._channels.work_sent + sum(report.sent_count for report in reports)
@@ -301,7 +301,7 @@ class Driver:
         if self.error is None:
             self.error, self._is_last = error, True
             if getattr(error, "limit", None) in ("seconds", "bytes", "interrupt"):
-                self._has_deadline, self._give_up_time = True, self._pool.clock() + self._pool.patience
+                self._has_deadline, self._final_deadline = True, self._pool.clock() + self._pool.final_timeout
             if self._phase is Phase.WORKING:
                 self._pause()
 

@@ -1,7 +1,7 @@
 """A network inside one process, deterministic by its seed, that does what a network may do.
 
 It loses, repeats, reorders and delays batches. Now and then a worker dies, with all that it had, or is suspended, for a
-while or for ever; one that gives no sign of life for long counts as dead. The same seed gives the same run, message for
+while or for ever; one that sends no heartbeat for long counts as dead. The same seed gives the same run, message for
 message, so tests use this network. Without a seed nothing goes wrong: batches arrive in the next round, in order.
 """
 
@@ -45,18 +45,18 @@ TURN_LENGTHS = (1, 2, 5, 20, 60)
 class FaultyNetwork:
     """The batches that are on their way."""
 
-    def __init__(self, ranks: Sequence[int], faults: Faults, dice: Random) -> None:
-        self.ranks, self._faults, self._dice = ranks, faults, dice
+    def __init__(self, ranks: Sequence[int], faults: Faults, rng: Random) -> None:
+        self.ranks, self._faults, self._rng = ranks, faults, rng
         self.round = self._posted = 0
         self._in_transit: dict[int, list[tuple[int, int, Packed]]] = {rank: [] for rank in ranks}
         """By receiver: the round in which a batch arrives, a number that decides ties, and the batch."""
 
     def post(self, receiver: int, batch: Packed) -> None:
-        faults, dice = self._faults, self._dice
-        copies = (dice.random() >= faults.loss) + (dice.random() < faults.repetition)
+        faults, rng = self._faults, self._rng
+        copies = (rng.random() >= faults.loss) + (rng.random() < faults.repetition)
         for _ in range(copies):
             self._posted += 1
-            arrival = self.round + 1 + dice.randint(0, faults.max_delay)
+            arrival = self.round + 1 + rng.randint(0, faults.max_delay)
             heapq.heappush(self._in_transit[receiver], (arrival, self._posted, batch))
 
     def poll(self, receiver: int) -> list[Packed]:
@@ -64,7 +64,7 @@ class FaultyNetwork:
         while queue and queue[0][0] <= self.round:
             batches.append(heapq.heappop(queue)[2])
         if self._faults.max_delay:
-            self._dice.shuffle(batches)
+            self._rng.shuffle(batches)
         return batches
 
 
@@ -95,9 +95,9 @@ class NetworkPool:
     """Workers in this process, which take turns. The unit of time is a round, in which each worker has a turn."""
 
     probe_interval = 8.0
-    patience = 10_000.0
-    silence_rounds = 40
-    """The number of rounds without a sign of life after which a worker counts as dead."""
+    final_timeout = 10_000.0
+    heartbeat_timeout = 40
+    """The number of rounds without a heartbeat after which a worker counts as dead."""
 
     def __init__(
         self,
@@ -111,9 +111,9 @@ class NetworkPool:
         """`new_worker` makes a worker from its links, the schedule of its flight, and the epoch before its first.
         Without a seed, there are no faults, and checkpoints only if `has_checkpoints`."""
         self._faults = faults or (NO_FAULTS if seed is None else Faults())
-        self._dice, self._new_worker = Random(seed or 0), new_worker
+        self._rng, self._new_worker = Random(seed or 0), new_worker
         self.checkpoint_interval = CHECKPOINT_ROUNDS if self._faults.death or has_checkpoints else float("inf")
-        self._network = FaultyNetwork([DRIVER, *range(worker_count)], self._faults, self._dice)
+        self._network = FaultyNetwork([DRIVER, *range(worker_count)], self._faults, self._rng)
         self.links = NetworkLinks(self._network, DRIVER)
         self.workers: list[Peer] = []
         for rank in range(worker_count):
@@ -123,7 +123,7 @@ class NetworkPool:
         """For each suspended worker, the rounds in which its suspension began and ends."""
 
     def _start(self, rank: int, epoch: int = 0) -> Peer:
-        order = f"random:{self._dice.randrange(2**32)}" if self._faults.max_delay else "lifo"
+        order = f"random:{self._rng.randrange(2**32)}" if self._faults.max_delay else "lifo"
         return self._new_worker(NetworkLinks(self._network, rank), order, epoch)
 
     def clock(self) -> float:
@@ -136,21 +136,21 @@ class NetworkPool:
             for worker in self.workers:
                 worker.take_turn(STEPS_PER_TURN)
             return []
-        for rank in self._dice.sample(range(len(self.workers)), len(self.workers)):
+        for rank in self._rng.sample(range(len(self.workers)), len(self.workers)):
             if self._suspensions.get(rank, (0, 0))[1] <= self.clock():
                 self._suspensions.pop(rank, None)
-                self.workers[rank].take_turn(self._dice.choice(TURN_LENGTHS))
+                self.workers[rank].take_turn(self._rng.choice(TURN_LENGTHS))
         if self._has_fault(self._faults.suspension):
-            rank = self._dice.randrange(len(self.workers))
-            self._suspensions[rank] = self.clock(), self.clock() + self._dice.choice(SUSPENSION_LENGTHS)
-        deaths = {rank for rank, (begin, _) in self._suspensions.items() if self.clock() > begin + self.silence_rounds}
+            rank = self._rng.randrange(len(self.workers))
+            self._suspensions[rank] = self.clock(), self.clock() + self._rng.choice(SUSPENSION_LENGTHS)
+        deaths = {rank for rank, (begin, _) in self._suspensions.items() if self.clock() > begin + self.heartbeat_timeout}
         if self._has_fault(self._faults.death):
-            deaths.add(self._dice.randrange(len(self.workers)))
+            deaths.add(self._rng.randrange(len(self.workers)))
         return sorted(deaths)
 
     def _has_fault(self, probability: float) -> bool:
         """Whether something happens to a worker in this round, which has this probability for each."""
-        has_fault = self._deaths < self._faults.max_deaths and self._dice.random() < probability * len(self.workers)
+        has_fault = self._deaths < self._faults.max_deaths and self._rng.random() < probability * len(self.workers)
         self._deaths += has_fault
         return has_fault
 

@@ -27,7 +27,7 @@ class WorkerPool(Protocol):
         """The time between two checkpoints."""
 
     @property
-    def patience(self) -> float:
+    def final_timeout(self) -> float:
         """The time that the driver waits for the stores of a run that a limit has ended."""
 
     def clock(self) -> float:
@@ -72,7 +72,7 @@ class ForwardingPool(ABC):
         return batches
 
     def _forward(self, frames: Iterable[tuple[int, bytes]]) -> None:
-        """Pass on the batches of a worker, each with its receiver. An empty one is a sign of life."""
+        """Pass on the batches of a worker, each with its receiver. An empty one is a heartbeat."""
         for receiver, batch in frames:
             if receiver != DRIVER:
                 self.post(receiver, [batch])

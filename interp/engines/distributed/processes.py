@@ -33,7 +33,7 @@ from .packing import Buffer, Packed
 from .pool import ForwardingPool
 
 START_SECONDS = 120.0
-"""The longest time until the first sign of life of a process, which imports tagloom before."""
+"""The longest time until the first heartbeat of a process, which imports tagloom before."""
 _WAIT_SECONDS = 0.002
 """The longest time that the driver waits for a batch before it looks at the clock."""
 _PROGRAM = job_program(f"from {__package__}.worker_process import serve\nserve(job)")
@@ -57,7 +57,7 @@ class WorkerProcess:
         self.reader = FrameReader(self.socket)
         self.unsent = deque[Buffer]()
         """What the socket had no room for, in buffers."""
-        self.silence_deadline = time.monotonic() + START_SECONDS
+        self.heartbeat_deadline = time.monotonic() + START_SECONDS
         """When the process counts as dead, unless it sends something before."""
         try:
             with TemporaryFile() as file, remote:  # a pipe might be filled before the process reads
@@ -97,9 +97,9 @@ class ProcessPool(ForwardingPool):
     """Workers in processes."""
 
     probe_interval = 0.02
-    patience = 0.1
-    silence_seconds = 20.0
-    """The time without a sign of life after which a process counts as dead: some hundred times what a loaded machine
+    final_timeout = 0.1
+    heartbeat_timeout = 20.0
+    """The time without a heartbeat after which a process counts as dead: some hundred times what a loaded machine
     takes between two."""
 
     def __init__(self, job: dict[str, Any]) -> None:
@@ -131,7 +131,7 @@ class ProcessPool(ForwardingPool):
         for key, _ in self._selector.select(_WAIT_SECONDS):
             process = self.processes[key.data]
             frames, is_open = process.reader.read()
-            process.silence_deadline = self.clock() + self.silence_seconds
+            process.heartbeat_deadline = self.clock() + self.heartbeat_timeout
             self._forward(frames)
             if not is_open:
                 deaths[key.data] = None
@@ -139,7 +139,7 @@ class ProcessPool(ForwardingPool):
         for rank, process in self.processes.items():
             if process.unsent:
                 process.send(())
-            if now > process.silence_deadline:
+            if now > process.heartbeat_deadline:
                 deaths[rank] = None
         for rank in deaths:
             self._selector.unregister(self.processes[rank].socket)

@@ -7,7 +7,7 @@ ever repeated by Ray: a new actor would be silently empty, and calls that are tr
 is replaced as a process is, and the run goes back to its last checkpoint.
 
 Ray notices an actor whose process has ended. One that is stopped does not answer: if a call takes long, the actor is
-asked for a sign of life in another thread, and killed if that does not come.
+pinged in another thread, and killed if it does not answer.
 
 If the program has not started Ray, Ray joins the cluster that it finds, or starts on this host alone. It stays until
 the program ends, since it takes seconds to start. Its processes listen on all addresses of the host: Ray replaces a
@@ -32,10 +32,10 @@ _WAIT_SECONDS = 0.002
 _IDLE_SECONDS = 0.005
 """The time between two calls of an actor that is idle, and for which nothing has come."""
 _LONG_CALL_SECONDS = 2.0
-"""The time of a call after which its actor is asked for a sign of life."""
+"""The time of a call after which its actor is pinged."""
 _START_SECONDS = 120.0
-"""The time for the first sign of life of an actor, whose process imports tagloom before."""
-SILENCE_SECONDS = 20.0
+"""The time for the first answer of an actor, whose process imports tagloom before."""
+PING_TIMEOUT = 20.0
 """The time for every other one."""
 
 
@@ -60,11 +60,11 @@ class WorkerActor:
         """The call that is being executed, or None."""
         self._call_time = 0.0
         """When the actor was last called, or may be called again."""
-        self._confirmation: Any = None
-        """The sign of life that the actor is asked for, or None."""
-        self._question_time = 0.0
+        self._ping: Any = None
+        """The ping that the actor has not answered, or None."""
+        self._ping_time = 0.0
         """When it was asked."""
-        self._patience = _START_SECONDS
+        self._ping_timeout = _START_SECONDS
         """The time that it has to answer."""
 
     def call_if_due(self, now: float) -> None:
@@ -76,21 +76,21 @@ class WorkerActor:
     def finish_call(self) -> list[tuple[int, bytes]]:
         """The batches that the call which has ended sends, each with its receiver. Raises RayActorError if the actor is
         dead."""
-        call, self.call, self._confirmation = self.call, None, None
+        call, self.call, self._ping = self.call, None, None
         data, is_idle = self._ray.get(call)
-        self._patience = SILENCE_SECONDS
+        self._ping_timeout = PING_TIMEOUT
         self._call_time = time.monotonic() + (_IDLE_SECONDS if is_idle else 0)
         return split_frames(data)[0]
 
-    def is_silent(self, now: float) -> bool:
-        """Whether a call takes long, and the actor gives no sign of life either."""
+    def is_unresponsive(self, now: float) -> bool:
+        """Whether a call takes long, and the actor does not answer a ping either."""
         if self.call is None or now < self._call_time + _LONG_CALL_SECONDS:
             return False
-        if self._confirmation is None:
-            self._confirmation, self._question_time = self._handle.confirm_life.remote(), now
-        elif self._ray.wait([self._confirmation], timeout=0)[0]:
-            self._confirmation, self._call_time = None, now
-        return self._confirmation is not None and now > self._question_time + self._patience
+        if self._ping is None:
+            self._ping, self._ping_time = self._handle.ping.remote(), now
+        elif self._ray.wait([self._ping], timeout=0)[0]:
+            self._ping, self._call_time = None, now
+        return self._ping is not None and now > self._ping_time + self._ping_timeout
 
     def kill(self) -> None:
         self._ray.kill(self._handle, no_restart=True)
@@ -100,7 +100,7 @@ class RayPool(ForwardingPool):
     """Workers in actors of Ray."""
 
     probe_interval = 0.05
-    patience = 0.5
+    final_timeout = 0.5
 
     def __init__(self, job: dict[str, Any]) -> None:
         """Start the actors of a job (`worker_job`). Raises Usage where Ray is not installed or cannot be started."""
@@ -145,7 +145,7 @@ class RayPool(ForwardingPool):
                 deaths.append(ranks[call])
                 continue
             self._forward(frames)
-        deaths += [rank for rank, actor in self.actors.items() if actor.is_silent(now)]
+        deaths += [rank for rank, actor in self.actors.items() if actor.is_unresponsive(now)]
         return deaths
 
     def replace(self, rank: int, epoch: int) -> None:

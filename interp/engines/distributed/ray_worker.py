@@ -63,5 +63,5 @@ class RayWorker:
         frames, links.frames = links.frames, []
         return b"".join(frames), peer.is_idle
 
-    def confirm_life(self) -> None:
+    def ping(self) -> None:
         """Return at once; Ray calls it in another thread than `work`."""

@@ -62,7 +62,7 @@ DONATION_WINDOW = 128
 """The number of oldest tokens that are searched for one that opens an activation."""
 MAX_DONATION_DELIVERIES = 64
 """The most tokens that are delivered to find one."""
-MAX_PATIENCE = 64
+MAX_BACKOFF = 64
 """The most turns that an idle worker waits after a refusal before it asks the next worker."""
 
 
@@ -125,7 +125,7 @@ class Worker:
         """The workers that have asked for an activation and got no answer."""
         self._has_asked = False
         """Whether this worker has asked for an activation and got no answer."""
-        self._next_victim = self._patience = self._turns_to_wait = 0
+        self._next_victim = self._backoff = self._turns_to_wait = 0
 
     def _allow(self, max_firings: int | None) -> None:
         self._max_firings, self.is_stalled = max_firings, False
@@ -181,8 +181,8 @@ class Worker:
                 self._work_requests.append(sender)
             case WorkRefusal():
                 self._has_asked = False
-                self._patience = min(2 * self._patience + 1, MAX_PATIENCE)
-                self._turns_to_wait = self._patience
+                self._backoff = min(2 * self._backoff + 1, MAX_BACKOFF)
+                self._turns_to_wait = self._backoff
             case Probe(number):
                 self.channels.send(DRIVER, self._report(number))
             case Pause():
@@ -334,7 +334,7 @@ class Worker:
             if tag.parent not in state.records:
                 stores.open_proxy(tag.parent, sender)
             tag = state.child(state.records[tag.parent].tag, tag.site, tag.iteration)
-            self._has_asked, self._patience = False, 0
+            self._has_asked, self._backoff = False, 0
         tokens = [token._replace(tag=tag) for token in transfer.tokens]
         state.receive(tokens, is_argument=transfer.is_argument)
         self._meter.expect(tokens, transfer.depth)

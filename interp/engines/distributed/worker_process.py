@@ -19,7 +19,7 @@ from .peer import MAX_FAILURE_TEXT, STEPS_PER_TURN, build_peer
 IDLE_SECONDS = 0.001
 """How long an idle worker waits for a message."""
 HEARTBEAT_SECONDS = 0.2
-"""The time between two signs of life."""
+"""The time between two heartbeats."""
 
 
 class SocketLinks:

@@ -188,11 +188,11 @@ def test_a_killed_worker_is_replaced(pools: list[ProcessPool]) -> None:
 def test_a_stopped_worker_is_replaced(pools: list[ProcessPool], monkeypatch: MonkeyPatch) -> None:
     """A process that is stopped, by SIGSTOP or a debugger, is noticed by its silence, killed and replaced; nobody waits
     for a limit."""
-    monkeypatch.setattr(ProcessPool, "silence_seconds", 3.0)
+    monkeypatch.setattr(ProcessPool, "heartbeat_timeout", 3.0)
     stopped: list[int] = []
 
     def stop() -> None:
-        wait_for(lambda: pools and pools[0].clock() + 100 > pools[0].processes[1].silence_deadline, 100)
+        wait_for(lambda: pools and pools[0].clock() + 100 > pools[0].processes[1].heartbeat_deadline, 100)
         stopped.append(pools[0].processes[1].process.pid)
         os.kill(stopped[0], signal.SIGSTOP)
 

@@ -52,7 +52,7 @@ class StandIn:
         return SimpleNamespace(options=options)
 
     def wait(self, calls: Sequence[Any], num_returns: int = 1, timeout: float = 0) -> tuple[list[Any], list[Any]]:
-        finished = [call for call in calls if not call.actor.is_silent and self.dice.random() < 0.7]
+        finished = [call for call in calls if not call.actor.is_unresponsive and self.dice.random() < 0.7]
         return finished, [call for call in calls if call not in finished]
 
     def get(self, call: Any) -> Any:
@@ -72,9 +72,9 @@ class StandInActor:
     """An actor of the stand-in."""
 
     def __init__(self, ray: StandIn, instance: Any) -> None:
-        self.is_dead = self.is_silent = False
+        self.is_dead = self.is_unresponsive = False
         self.work = SimpleNamespace(remote=lambda batches: self._call(lambda: instance.work(batches)))
-        self.confirm_life = SimpleNamespace(remote=lambda: self._call(lambda: instance.confirm_life()))
+        self.ping = SimpleNamespace(remote=lambda: self._call(lambda: instance.ping()))
 
     def _call(self, execute: Callable[[], Any]) -> Any:
         return StandInCall(self, execute)
@@ -149,7 +149,7 @@ def test_the_law_catches_actors_that_are_silently_empty(monkeypatch: MonkeyPatch
         return time.monotonic()
 
     monkeypatch.setattr(RayPool, "clock", exceeded)
-    monkeypatch.setattr(RayPool, "patience", 0.0)
+    monkeypatch.setattr(RayPool, "final_timeout", 0.0)
     with pytest.raises(AssertionError):
         assert list(run_differences(100)) == []
 
@@ -162,12 +162,12 @@ def test_a_silent_actor_is_replaced(monkeypatch: MonkeyPatch) -> None:
         def advance(self) -> Sequence[int]:
             if not pools and self.actors[1].call is not None:
                 pools.append(self)
-                self.actors[1]._handle.is_silent = True
+                self.actors[1]._handle.is_unresponsive = True
             return super().advance()
 
     monkeypatch.setattr(ray_pool, "import_ray", lambda: StandIn(1, max_deaths=0))
     monkeypatch.setattr(engine, "RayPool", RecordedPool)
-    for name in ("_LONG_CALL_SECONDS", "_START_SECONDS", "SILENCE_SECONDS"):
+    for name in ("_LONG_CALL_SECONDS", "_START_SECONDS", "PING_TIMEOUT"):
         monkeypatch.setattr(ray_pool, name, 0.05)
     outcome = distributed_run(fib.graph, [9], 2, "ray", Limits())
     assert (outcome.results, outcome.firings) == ((34,), 815)
@@ -233,7 +233,7 @@ def actor_processes() -> list[int]:
 def test_killed_actors_change_nothing(how: signal.Signals, monkeypatch: MonkeyPatch) -> None:
     """Processes of actors that are killed at random moments, or stopped, are replaced, and change nothing."""
     ray = pytest.importorskip("ray")
-    monkeypatch.setattr(ray_pool, "SILENCE_SECONDS", 3.0)
+    monkeypatch.setattr(ray_pool, "PING_TIMEOUT", 3.0)
     dice, is_over, kills = Random(1), threading.Event(), list[int]()
 
     def kill() -> None:
