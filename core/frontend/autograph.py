@@ -52,8 +52,8 @@ def inline(function: _Function) -> _Function:
 
 
 def loop_options(*, parallel_iterations: int) -> None:
-    """A statement in the body of a `while` or `for`: if the loop is one of the program, at most this many of its trips
-    run at once, as with `tl.while_loop`. In Python it does nothing.
+    """A statement in the body of a `while` or `for`: if the loop is one of the program, at most this many of its
+    iterations run at once, as with `tl.while_loop`. In Python it does nothing.
 
     Raises Usage where a function under trace calls it anywhere else.
 

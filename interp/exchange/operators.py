@@ -376,7 +376,7 @@ class _LoopContents:
         name = place.label
         if self.variables.places.get(name) is not place or not is_unassigned(self.start[name]):
             return value
-        return MaybeUnassigned(name, f"the loop at {self.location} assigns it, and may make no trip", value)
+        return MaybeUnassigned(name, f"the loop at {self.location} assigns it, and may have no iterations", value)
 
     def run_test(self, leaves: Leaves) -> Any:
         """The predicate, for loop variables with these leaves."""
@@ -446,7 +446,7 @@ class _LoopContents:
         remaining = iter(leaves)
         for key, (place, before) in self.constants.items():
             if is_unassigned(before) and key not in self.loop_variables and isinstance(place, CellPlace):
-                place.write(Undefined(place.label, f"the loop at {self.location} may make no trip"))
+                place.write(Undefined(place.label, f"the loop at {self.location} may have no iterations"))
         for place, tree in self.loop_variables.values():
             if not any(place is variable_place for variable_place in self.variables.places.values()):
                 record_write(place)

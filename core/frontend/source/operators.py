@@ -822,7 +822,7 @@ class Operators(ABC):
         """Give the target of a loop over a range its last item, if there was one."""
         before = place.read()
         if is_unassigned(before):
-            reason = f"the loop at {user_location()} assigns it, and may make no trip"
+            reason = f"the loop at {user_location()} assigns it, and may have no iterations"
             place.write(MaybeUnassigned(place.label, reason, value))
         else:
             place.write(self.if_exp(numbers.has(numbers.start), lambda: value, lambda: before))

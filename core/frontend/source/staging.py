@@ -736,7 +736,7 @@ class _LoopState:
                 f"a loop changes more than {MAX_PLACES} objects, or others each time that it is traced",
                 rule="F4",
                 where=self.location,
-                hint="the body seems to keep objects that it creates in each trip",
+                hint="the body seems to keep objects that it creates in each iteration",
             ) from None
 
     def widen(self, widening: _NumberWidening) -> None:
@@ -758,7 +758,7 @@ class _LoopState:
         function.length_changes += 1
         if function.length_changes > MAX_LENGTH_CHANGES:
             raise Invalid(
-                f"trips of a loop change the structure of {change.place.label} in too many ways",
+                f"iterations of a loop change the structure of {change.place.label} in too many ways",
                 rule="F4",
                 where=self.location,
                 required=f"at most {MAX_LENGTH_CHANGES} traces of the loops of a function",
@@ -863,7 +863,8 @@ def stage_rest(
     else:
         function.unrolled_loops.add(location)
     if node_count > MAX_UNROLLED_NODES and location is not None:
-        outcome = "its other trips are a loop of the program" if failure is None else f"it goes on: {failure.args[0]}"
+        rest = "its other iterations are a loop of the program"
+        outcome = rest if failure is None else f"it goes on: {failure.args[0]}"
         text = f"a loop of known length has added {node_count:,} nodes; {outcome}"
         warnings.warn_explicit(text, RuntimeWarning, location.file, location.line)
     return failure is None
@@ -877,7 +878,7 @@ def count_python_trip(function: Specialization, variables: Variables) -> None:
         return
     location, trips = user_location(), function.python_trips
     numbers = [f"{name} = {value}" for name, value in variables.read().items() if type(value) in (bool, int, float)]
-    text = f"loops that run in Python while {function.name} is traced have made {trips:,} trips"
+    text = f"loops that run in Python while {function.name} is traced have run {trips:,} iterations"
     text += f"; this one is at {', '.join(numbers[:3])}" if numbers else ""
     if trips >= MAX_TRIPS:
         raise Invalid(
@@ -935,7 +936,7 @@ class _StagedLoop:
             is_constant = place.key in self.state.constants and place.key not in self.state.carried_places
             is_live_constant = is_constant and name in self.variables.live
             if is_live_constant and is_unassigned(self.start[name]) and place.key in self.changed_keys:
-                place.write(Undefined(name, f"the loop at {self.location} assigns it, and may make no trip"))
+                place.write(Undefined(name, f"the loop at {self.location} assigns it, and may have no iterations"))
         for carried in self.state.carried_places.values():
             if not any(carried.place is place for place in self.variables.places.values()):
                 record_write(carried.place)
@@ -989,7 +990,7 @@ class _StagedLoop:
         is_own = self.variables.places.get(name) is carried.place and is_unassigned(self.start[name])
         if not is_own and carried.place.key not in self.state.unassigned_keys:
             return value
-        return MaybeUnassigned(name, f"the loop at {self.location} assigns it, and may make no trip", value)
+        return MaybeUnassigned(name, f"the loop at {self.location} assigns it, and may have no iterations", value)
 
     def _check_places(self, originals: dict[tuple[Any, ...], tuple[Place, Any]]) -> None:
         """Raises _StateGrowth where places were changed that are not loop variables yet."""
@@ -1109,7 +1110,7 @@ class _StagedLoop:
                 f"loop variable {name} changes, but it is not a value of a program",
                 rule="V5",
                 where=self.location,
-                required=f"{before!r} after each trip"[:200],
+                required=f"{before!r} after each iteration"[:200],
                 got=repr(content)[:200],
                 hint="a loop whose condition is symbolic can carry numbers and arrays, in tuples, lists and dicts",
             )

@@ -73,7 +73,7 @@ def changed_order(label: str, before: TreeDef, after: TreeDef, loop: Location | 
 def unassigned_variable(label: str, reason: str, loop: Location | None) -> Invalid:
     """A trip leaves a loop variable without a value."""
     return Invalid(
-        f"loop variable {label} is not assigned after a trip",
+        f"loop variable {label} is not assigned after an iteration",
         rule="V5",
         where=loop,
         got=reason,
@@ -89,6 +89,6 @@ def changed_constant(label: str, before: Any, after: Any, loop: Location | None)
         rule="V5",
         where=loop,
         required=repr(before)[:200],
-        got=f"{after!r} after a trip"[:200],
+        got=f"{after!r} after an iteration"[:200],
         hint="such a loop can change numbers, arrays, and the items of lists and of deques without maxlen",
     )

@@ -181,7 +181,9 @@ def format_percent(text: Any, values: Any) -> Any:
         if not remaining:
             fail_as_python(TypeError("not enough arguments for format string"))
         item = remaining.pop(0)
-        pieces.append(_percent_field(match, item) if _has_symbolic_parts(item) else perform(operator.mod, match[0], (item,)))
+        pieces.append(
+            _percent_field(match, item) if _has_symbolic_parts(item) else perform(operator.mod, match[0], (item,))
+        )
     if remaining:
         fail_as_python(TypeError("not all arguments converted during string formatting"))
     return join_text(*pieces, text[end:])

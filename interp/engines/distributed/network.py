@@ -143,7 +143,9 @@ class NetworkPool:
         if self._has_fault(self._faults.suspension):
             rank = self._rng.randrange(len(self.workers))
             self._suspensions[rank] = self.clock(), self.clock() + self._rng.choice(SUSPENSION_LENGTHS)
-        deaths = {rank for rank, (begin, _) in self._suspensions.items() if self.clock() > begin + self.heartbeat_timeout}
+        deaths = {
+            rank for rank, (begin, _) in self._suspensions.items() if self.clock() > begin + self.heartbeat_timeout
+        }
         if self._has_fault(self._faults.death):
             deaths.add(self._rng.randrange(len(self.workers)))
         return sorted(deaths)

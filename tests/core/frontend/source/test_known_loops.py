@@ -137,7 +137,7 @@ def many_trips_of_while(n):
 def test_long_loops(function: Callable[[Any], Any], monkeypatch: MonkeyPatch) -> None:
     """A loop that adds too many nodes warns, with their number, and the rest of its trips is a loop of the program."""
     monkeypatch.setattr(staging, "MAX_UNROLLED_NODES", 60)
-    with pytest.warns(RuntimeWarning, match="has added 6[0-9] nodes; its other trips are a loop of the program"):
+    with pytest.warns(RuntimeWarning, match="has added 6[0-9] nodes; its other iterations are a loop of the program"):
         assert list(disagreements(function, [(35,), (7,)], RUNS[:1])) == []
 
 
@@ -176,8 +176,8 @@ def test_endless_loops_are_refused(function: Callable[[Any], Any], monkeypatch: 
     monkeypatch.setattr(staging, "MAX_TRIPS", 300)
     traced = tl.function(function)
     with (
-        pytest.warns(RuntimeWarning, match="have made [12]00 trips; this one is at (k|start) = ") as warned,
-        pytest.raises(tl.Invalid, match="have made 300 trips") as raised,
+        pytest.warns(RuntimeWarning, match="have run [12]00 iterations; this one is at (k|start) = ") as warned,
+        pytest.raises(tl.Invalid, match="have run 300 iterations") as raised,
     ):
         traced.run(3)
     assert len(warned) == 2 and warned[0].filename == __file__
@@ -200,7 +200,7 @@ def test_trips_of_all_loops_of_a_trace_count(monkeypatch: MonkeyPatch) -> None:
     count = 59
     assert tl.function(two_loops)(1) == tl.function(two_loops)(1) == 1 + 780 + 1711
     count = 60
-    with pytest.raises(tl.Invalid, match="have made 100 trips"):
+    with pytest.raises(tl.Invalid, match="have run 100 iterations"):
         tl.function(two_loops)(1)
 
 
