@@ -43,19 +43,16 @@ class WorkerLanes(NamedTuple):
             return "driver"
         return f"worker {rank}" + (f" {self.devices[rank]}" if rank < len(self.devices) else "")
 
-    def describe_place(self, number: int) -> str:
-        """The end of a sentence about an event: ` on worker 1`; empty for an event without a lane."""
-        rank = self.rank(number)
-        return "" if rank is None else " in the driver" if rank == DRIVER_RANK else f" on worker {rank}"
-
     def used_ranks(self) -> list[int]:
         """The ranks of all workers, and the driver's first if it made events."""
         return [*([DRIVER_RANK] if DRIVER_RANK in self.ranks else []), *range(self.workers)]
 
 
-def describe_place(lanes: WorkerLanes | None, number: int) -> str:
-    """`WorkerLanes.describe_place`; empty for a run on one machine."""
-    return "" if lanes is None else lanes.describe_place(number)
+def describe_worker(lanes: WorkerLanes | None, number: int) -> str:
+    """The end of a sentence about an event: ` on worker 1`; empty for a run on one machine, and for an event without a
+    lane."""
+    rank = None if lanes is None else lanes.rank(number)
+    return "" if rank is None else " in the driver" if rank == DRIVER_RANK else f" on worker {rank}"
 
 
 class Crossing(NamedTuple):

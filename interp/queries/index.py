@@ -21,7 +21,7 @@ from ...core.value import Value
 from ..engines.interrupt import interrupt_between_steps
 from ..machine.event import CellAddress, Event, Token
 from ..machine.state import State
-from ..outcome.worker_lanes import WorkerLanes, describe_place
+from ..outcome.worker_lanes import WorkerLanes, describe_worker
 from .answers import ArgumentOrigin, EarlierOrigin, FiringOrigin, InjectedOrigin, Origin, OriginId, TokenEdit, TokenKey
 from .contexts import Context, node_contexts
 
@@ -271,7 +271,7 @@ class EventIndex:
 
     def firing_origin(self, number: int, changed_value: Value | None = None) -> FiringOrigin:
         """The firing of an event, by the number of the event; `changed_value` as in `FiringOrigin`."""
-        place = describe_place(self.lanes, number)
+        place = describe_worker(self.lanes, number)
         return FiringOrigin(number, self.graph, self.events[number], changed_value, place)
 
     def changed_value(self, token: Token | TokenKey) -> Value | None:

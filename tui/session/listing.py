@@ -28,7 +28,7 @@ from ...interp.outcome.deadlock import deadlock_cause
 from ...interp.outcome.outcome import abbreviate_value as abbreviate_for_text
 from ...interp.outcome.outcome import build_deadlock, describe_cell, describe_value
 from ...interp.outcome.residue import collect_residue
-from ...interp.outcome.worker_lanes import describe_place
+from ...interp.outcome.worker_lanes import describe_worker
 from ...interp.queries.answers import FiringOrigin
 from ...interp.queries.calls import Gate
 from ...viz.activation_tree import Gates, describe_call, parameter_gates, variable_texts, without_captures
@@ -42,7 +42,7 @@ MAX_LINES, MAX_ROWS = 40, 200
 
 def describe_event(history: History, number: int, event: Event) -> str:
     """The text of an event: a firing, or a token that arrived and waits."""
-    graph, place = history.graph, describe_place(history.lanes, number)
+    graph, place = history.graph, describe_worker(history.lanes, number)
     if event.is_firing:
         return str(FiringOrigin(number, graph, event, place=place))
     waits = "waits" if event.deferred_at is None else f"is deferred at {describe_cell(graph, event.deferred_at)}"

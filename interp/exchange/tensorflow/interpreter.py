@@ -44,11 +44,11 @@ MAX_REPETITIONS = 2**12
 its function each time, so functions in functions may have a number of nodes that is exponential in their size."""
 
 
-class DeadValue:
-    """Stands for a value that is not live."""
+class DeadOutput:
+    """Stands for an output without a value: it is dead, or nothing uses it."""
 
 
-DEAD = DeadValue()
+DEAD_OUTPUT = DeadOutput()
 
 
 @dataclass(frozen=True, slots=True)
@@ -367,7 +367,7 @@ class GraphInterpreter:
         if endpoint.port >= len(outputs):
             raise Malformed(f"node {endpoint.node} has no output {endpoint.port}", where=user_location())
         value = outputs[endpoint.port]
-        if isinstance(value, DeadValue):
+        if isinstance(value, DeadOutput):
             raise unsupported(
                 "construct", f"output {endpoint.port} of {endpoint.node} is dead, and so is the node that uses it"
             )
@@ -424,7 +424,7 @@ class GraphInterpreter:
                 message = f"what comes from {node.op} {node.name} is dead for some values of {predicate.node}"
                 raise unsupported("construct", f"{message}, and no Merge follows", hint=hint)
             chosen = chosen_output(value, count)
-        return [self.value(scope, node.inputs[0]) if port == chosen else DEAD for port in range(count)]
+        return [self.value(scope, node.inputs[0]) if port == chosen else DEAD_OUTPUT for port in range(count)]
 
     def evaluate_group(self, scope: GraphScope, name: str) -> dict[str, Sequence[Any]]:
         """The values of the Merges of a conditional."""
@@ -441,10 +441,10 @@ class GraphInterpreter:
             results = sides[chosen_output(predicate, len(sides))]()
         else:
             results = evaluate_branches(predicate, sides)
-        outputs: dict[str, Sequence[Any]] = dict.fromkeys(group.merges, (DEAD, DEAD))
+        outputs: dict[str, Sequence[Any]] = dict.fromkeys(group.merges, (DEAD_OUTPUT, DEAD_OUTPUT))
         values, indices = iter(results[: len(used)]), iter(results[len(used) :])
         for each in used:
-            outputs[each] = (next(values), next(indices) if Endpoint(each, 1) in graph.used_endpoints else DEAD)
+            outputs[each] = (next(values), next(indices) if Endpoint(each, 1) in graph.used_endpoints else DEAD_OUTPUT)
         return outputs
 
     def evaluate_side(self, scope: GraphScope, group: BranchGroup, used: Sequence[str], port: int) -> list[Any]:
@@ -604,7 +604,7 @@ class FrameEvaluation:
         frame, interpreter = self.frame, self.interpreter
         own = self.start_values(values)
         for merge, value in zip(frame.merges, values, strict=True):
-            outputs = (value, DEAD) if frame.body_port == 0 else (DEAD, value)
+            outputs = (value, DEAD_OUTPUT) if frame.body_port == 0 else (DEAD_OUTPUT, value)
             own |= dict.fromkeys(frame.switches[merge], outputs)
         own[frame.condition] = (np.asarray(frame.body_port == 1),)
         inner = self.scope.inner(own, {Endpoint(frame.condition): frame.body_port})
@@ -619,7 +619,7 @@ class FrameEvaluation:
         """The outputs of the Enters and Merges at the start of an iteration."""
         return {
             **self.constants,
-            **{merge: (value, DEAD) for merge, value in zip(self.frame.merges, values, strict=True)},
+            **{merge: (value, DEAD_OUTPUT) for merge, value in zip(self.frame.merges, values, strict=True)},
         }
 
 
