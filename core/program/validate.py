@@ -12,9 +12,9 @@ V6  A call names a function of the program and passes the arguments that it take
     function that neither takes nor returns cell handles.
 
 V17 A call, cond or loop that has a further phase is followed by one `pullback` of it, in the same region or in a later
-    phase of that region, and that `pullback` by another as long as there is a further phase. A `pullback` takes and
-    returns what its phase does, and the regions of a phase fit as in V5. The entry has one phase. A further phase has
-    no effects, nor has any function that it calls.
+    phase of that region. If there are more phases, each `pullback` is followed by the next one in the same way. A
+    `pullback` takes and returns what its phase does, and the regions of a phase fit as in V5. The entry has one phase.
+    A further phase has no effects, nor has any function that it calls.
 
 The rules of graphs, V7 to V16, are in `core.graph.validate` and `core.graph.contexts`.
 """

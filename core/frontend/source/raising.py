@@ -67,9 +67,8 @@ def raised_already(failure: Any) -> Exception:
 
 
 def is_raised(error: Exception) -> bool:
-    """Whether the user's code has raised this exception: by `raise` or `assert`, or since it divides a known number by
-    zero, looks up a known key or index that is not there, reads a variable that is not assigned, or calls a function
-    with known values that it does not take, as in `int("x")`."""
+    """Whether the user's code has raised this exception: by `raise` or `assert`, or by an operation on known values
+    that is an error in Python, such as `1 // 0`, a missing key, an unassigned variable, or `int("x")`."""
     if hasattr(error, RAISED_AT):
         return True
     if not isinstance(error, ArithmeticError | LookupError | NameError | ValueError) or not is_of_user(error):

@@ -443,9 +443,9 @@ class ProgramBuilder:
     def _fit_number(
         self, function_spec: FunctionSpec, argument_types: tuple[TreeType, ...], numbers: WeakTypes, position: int
     ) -> tuple[tuple[TreeType, ...], WeakTypes]:
-        """The argument types, and the remaining weak values. The number at this position gets the only other dtype of
-        its kind in the function, if with this dtype the results have the same types as for a weak value, and with the
-        number's own type they do not."""
+        """The argument types, and the remaining weak values. The function may have values of only one other dtype of
+        the number's kind. Then the number at this position gets that dtype, if the results have the types that a weak
+        value gives them with that dtype, but not with the number's own type."""
         without_number = (*numbers[:position], None, *numbers[position + 1 :])
         weak_callee = self._trace_alone(function_spec, argument_types, numbers)
         own_callee = self._trace_alone(function_spec, argument_types, without_number)
@@ -658,9 +658,7 @@ def is_same_function(first: Specialization, second: Specialization) -> bool:
             return False
         if number_callees(first) != number_callees(second):
             return False
-        callees = [
-            {callee.name: callee for callee in signature.callee_signatures or ()} for signature in (first, second)
-        ]
+        callees = [{callee.name: callee for callee in function.callee_signatures or ()} for function in (first, second)]
         pending += [
             (callees[0][name], callees[1][other_name])
             for name, other_name in zip(*names, strict=True)
@@ -750,14 +748,14 @@ def previous_signature(
     Each trace of the caller may define the function again. The counterpart has the same code and argument types, and
     the same position among the callees with these."""
 
-    def is_same_function(callee: Specialization) -> bool:
+    def is_counterpart(callee: Specialization) -> bool:
         has_same_code = callee.function_spec.python_function.__code__ is function_spec.python_function.__code__
         return has_same_code and (callee.argument_types, callee.weak_arguments) == (argument_types, weak)
 
     if caller is None:
         return None
-    candidates = [callee for callee in caller.previous_callees if is_same_function(callee)]
-    position = sum(map(is_same_function, caller.callee_signatures or ()))
+    candidates = [callee for callee in caller.previous_callees if is_counterpart(callee)]
+    position = sum(map(is_counterpart, caller.callee_signatures or ()))
     return candidates[position].signature if position < len(candidates) else None
 
 
