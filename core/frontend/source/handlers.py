@@ -117,7 +117,7 @@ def _keep_condition(region: RegionBuilder, mark: RegionMark, condition: Any, whe
             kept.append(node)
     if any(node.op in EFFECT_OPS or node.op == "assert" for node in nested_nodes(kept)):
         raise Invalid(
-            "what decides whether a `try` catches an exception depends on an effect in it",
+            "whether a `try` catches an exception depends on an effect in its body",
             rule="F4",
             where=where,
             hint="move the effect out of the `try`, before it",

@@ -822,7 +822,7 @@ def _sort_columns(columns: Any) -> Any:
     and for lists of symbolic length."""
     if is_stacked_array(columns):
         raise Invalid(
-            "lists are sorted whose length is known only at run time",
+            "the items to sort are lists whose length is known only at run time",
             rule="F4",
             where=user_location(),
             hint="sort by a number: sorted(x, key=len)",
@@ -834,7 +834,7 @@ def _sort_columns(columns: Any) -> Any:
         return array_namespace().take(array_namespace().asarray(np.array(ranks)), columns.number, axis=0)
     if type(columns) is Choice or isinstance(columns, TEXTS):
         raise Invalid(
-            "strings are sorted that are known only at run time",
+            "the items to sort are strings that are known only at run time",
             rule="F4",
             where=user_location(),
             hint="sort by a number: sorted(x, key=...)",

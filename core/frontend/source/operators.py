@@ -381,11 +381,11 @@ class Operators(ABC):
             self.remove_item(container, key)
 
     def items_for_python(self, iterable: Any) -> Any:
-        """What a comprehension goes through that runs in Python."""
+        """What a comprehension iterates over that runs in Python."""
         return iterable
 
     def iterate(self, iterable: Any) -> Any:
-        """What a loop goes through: what `__iter__` of a user's class returns, or the iterable itself."""
+        """What a loop iterates over: what `__iter__` of a user's class returns, or the iterable itself."""
         method = user_method(iterable, "__iter__")
         return iterable if method is None else self.call(method, iterable)
 
@@ -509,7 +509,7 @@ class Operators(ABC):
         return register_created(set(members))
 
     def spread(self, iterable: Any) -> Any:
-        """What Python goes through in place of an iterable, as in `*iterable`."""
+        """What Python iterates over in place of an iterable, as in `*iterable`."""
         return iterable
 
     def share(self, iterable: Any) -> Any:

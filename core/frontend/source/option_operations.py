@@ -69,7 +69,7 @@ def choose_operands(perform: Callable[..., Any], *operands: Any) -> Any:
     numbers = [(read_variable(each.number), len(each.options)) for each in operands if type(each) is Choice]
     if math.prod(count for number, count in numbers if is_symbolic(number)) > MAX_COMBINATIONS:
         raise Invalid(
-            f"an operation takes values that are one of several in more than {MAX_COMBINATIONS} combinations",
+            f"an operation combines symbolic choices in more than {MAX_COMBINATIONS} ways",
             rule="F4",
             where=user_location(),
             got=" x ".join(str(count) for _, count in numbers) + " options",

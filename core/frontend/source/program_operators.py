@@ -482,7 +482,7 @@ class ProgramOperators(Operators):
             numpy_functions.refuse(function)
 
     def _table_arguments(self, function: Any, arguments: tuple[Any, ...]) -> tuple[Any, ...]:
-        """The arguments of a builtin that goes through dicts or sets; the order of a set must not matter to it."""
+        """The arguments of a builtin that iterates over dicts or sets; the order of a set must not matter to it."""
         if function is iter:
             tables.refuse_iterator()
         if not any(function is each for each in _ITERATING):
@@ -681,7 +681,7 @@ class ProgramOperators(Operators):
             return exit_number
         if form != "plain" and position:
             raise Invalid(
-                "a loop that may be left by an exit changes the length of the list that it goes through",
+                "a loop with a break or return changes the length of the list that it iterates over",
                 rule="F4",
                 where=user_location(),
                 hint="count through the list: i = 0; while i < len(x): ...",

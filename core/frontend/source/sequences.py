@@ -57,7 +57,7 @@ class SymbolicSequence(SingleUse):
 
 
 class LiveItems(CountedRange):
-    """The positions of a list while a loop goes through it, from `start`: the body may change its length."""
+    """The positions of a list while a loop iterates over it, from `start`: the body may change its length."""
 
     is_live = True
 
@@ -108,7 +108,7 @@ def as_sequence(iterable: Any) -> SymbolicSequence:
     if isinstance(iterable, list | tuple | range | np.ndarray):
         return SymbolicSequence(len(iterable), lambda position: _known_item(iterable, position))
     raise Invalid(
-        f"{describe_class(iterable)} is looped over together with a sequence of symbolic length",
+        f"{describe_class(iterable)} is iterated over together with a sequence of symbolic length",
         rule="F4",
         where=user_location(),
         hint="make a list of it before",
@@ -223,7 +223,7 @@ class NumberedItems(PushedItems):
 
     def __iter__(self) -> NoReturn:
         raise Invalid(
-            "the items of a generator are taken together with those of a sequence, and neither by a loop nor by a list",
+            "a generator is combined with a sequence outside of a for loop and of list()",
             rule="F4",
             where=user_location(),
             hint="make a list of the generator before",

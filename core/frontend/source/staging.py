@@ -733,7 +733,7 @@ class _LoopState:
         self.growths += 1
         if self.growths > MAX_GROWTHS or len(self.carried_places) + len(self.constants) > MAX_PLACES:
             raise Invalid(
-                f"a loop changes more than {MAX_PLACES} objects, or others each time that it is traced",
+                f"a loop changes more than {MAX_PLACES} objects, or different ones each time it is traced",
                 rule="F4",
                 where=self.location,
                 hint="the body seems to keep objects that it creates in each iteration",

@@ -115,7 +115,7 @@ class TableView(UnusableValue):
 
 
 class LiveEntries(CountedRange):
-    """The positions of the entries of a dict while a loop goes through it, or through a view of it."""
+    """The positions of the entries of a dict while a loop iterates over it, or through a view of it."""
 
     is_live = True
 
@@ -145,7 +145,7 @@ class LiveEntries(CountedRange):
 
 
 def is_dict_or_view(iterable: Any) -> bool:
-    """Whether a loop over an iterable goes through the entries of a dict in Python."""
+    """Whether a loop over an iterable iterates over the entries of a dict in Python."""
     return type(iterable) in (dict, Counter, defaultdict, *_VIEWS)
 
 
@@ -167,7 +167,7 @@ def guarded_items(iterable: Any) -> Iterator[Any]:
 
 def _refuse_changed_loop() -> NoReturn:
     raise Invalid(
-        "a loop gives symbolic keys to the dict that it goes through",
+        "a loop gives symbolic keys to the dict that it iterates over",
         rule="F4",
         where=user_location(),
         hint="loop over list(x)",

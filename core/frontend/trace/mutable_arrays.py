@@ -114,7 +114,7 @@ class PossibleView(SharedArray):
     def _tagloom_value(self) -> TracedValue:  # type: ignore[override]
         if current_region() is not None and self.base is not None and self.base._tagloom_value is not self._base_value:
             raise Invalid(
-                "an array is used that may share its elements with another one, which has changed since",
+                "this array may share its elements with another array, which has changed since",
                 rule="F4",
                 where=user_location(),
                 got=self._value.type,

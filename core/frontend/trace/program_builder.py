@@ -110,7 +110,7 @@ def refuse_deep_recursion(function_spec: FunctionSpec) -> Iterator[None]:
             yield
     except RecursionError:
         raise Invalid(
-            f"the calls of Python are nested too deeply while tagloom traces {function_spec.name}",
+            f"Python's calls nest too deeply while tagloom traces {function_spec.name}",
             where=definition_location(function_spec.python_function.__code__),
             required=f"at most {_RECURSION_LIMIT:,} nested calls of Python, of which each recursive call makes several",
             hint="a recursion that counts down from a Python number is written out call by call; pass the number to "
@@ -209,7 +209,7 @@ class ProgramBuilder:
         check_functions_return(functions)
         if entry.signature is None:  # a pullback of a function whose captures change
             raise Invalid(
-                f"{function_spec.name} closes over other arrays each time it is traced",
+                f"{function_spec.name} closes over different arrays each time it is traced",
                 where=entry.location,
                 hint="make its arrays once, outside; tl.normal and the like draw random ones",
             )
@@ -722,7 +722,7 @@ def check_functions_return(functions: Sequence[Specialization]) -> None:
                 f"{name} never returns: no branch gives its result a type",
                 rule="V6",
                 where=function.location,
-                hint=f"let a branch of tl.cond return without calling {name}",
+                hint=f"let a branch return without calling {name}",
             )
 
 
@@ -798,8 +798,8 @@ def check_current(*values: Any) -> None:
     for part in pending:  # a worklist: the loop appends to it
         if id(part) in outdated:
             raise Invalid(
-                "a list is read that is also an item of a list whose length is known only at run time, which has "
-                "changed it",
+                "a list has changed under another name: it is also an item of a list whose length is known only at "
+                "run time",
                 rule="F4",
                 where=user_location(),
                 hint="read it where it was changed: x[i] in place of its other name",

@@ -139,7 +139,7 @@ def test_arrays_that_change_at_every_trace(monkeypatch: pytest.MonkeyPatch) -> N
         endless(3)
     assert "make it once, outside" in str(refused.value)
     noisy = tl.function(lambda x: tl.sum(x * np.full(100, float(next(numbers)))))
-    with pytest.raises(tl.Invalid, match="closes over other arrays each time"):
+    with pytest.raises(tl.Invalid, match="closes over different arrays each time"):
         tl.vjp(noisy, POINT)[1](1.0)
 
 

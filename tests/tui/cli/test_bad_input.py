@@ -117,7 +117,7 @@ def test_a_file_with_a_read_error(tagloom: Any, folder: Path) -> None:
         (
             "traced.py:untyped",
             "V6: untyped never returns: no branch gives its result a type (traced.py:23)\n"
-            "  hint: let a branch of tl.cond return without calling untyped",
+            "  hint: let a branch return without calling untyped",
         ),
     ],
 )

@@ -101,7 +101,7 @@ REFUSALS = {
     ),
     "an effect before a loop ends in a try": (
         "try:\n  while n < 9:\n    print(n)\n    n += 1\n    if n == 5: raise KeyError\nexcept KeyError: n = 0",
-        "F4: what decides whether a `try` catches an exception depends on an effect in it",
+        "F4: whether a `try` catches an exception depends on an effect in its body",
     ),
     "unassigned": ("if n > 1: x = 1\nreturn x", "F4: variable x is used, but not assigned on every path"),
     "types": (

@@ -394,7 +394,7 @@ REFUSED: dict[Function, str] = {
     union_of_counters: "whose keys are known only at run time",
     equal_counters: "whose keys are known only at run time",
     ordered: "at a symbolic key",
-    known_dict_in_its_loop: "to the dict that it goes through",
+    known_dict_in_its_loop: "to the dict that it iterates over",
     iterator: "takes no dict or set",
     loop_over_a_set: "a set whose items are known only at run time",
     item_of_a_set: "known only at run time",

@@ -429,7 +429,7 @@ def test_recursion_that_only_python_sees() -> None:
         return x if count == 0 else x + add_up(x, count - 1)
 
     assert tl.function(lambda x: add_up(x, 100))(1.0) == 101.0
-    with pytest.raises(tl.Invalid, match="nested too deeply while tagloom traces") as caught:
+    with pytest.raises(tl.Invalid, match="nest too deeply while tagloom traces") as caught:
         tl.function(lambda x: add_up(x, 10_000))(1.0)
     assert isinstance(caught.value, RecursionError) and "test_tracing_errors.py" in str(caught.value)
     assert tl.function(add_up)(1.0, 10_000) == 10_001.0
