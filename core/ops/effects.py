@@ -356,7 +356,7 @@ def _find_placeholders(text: str) -> list[str]:
 
 
 def has_formats(text: str) -> bool:
-    """Whether an operand of a printed text has another format than in Python's `print`."""
+    """Whether an operand of a printed text has a different format than in Python's `print`."""
     return any(placeholder not in ("{}", "{:}") for placeholder in _find_placeholders(text))
 
 

@@ -83,7 +83,8 @@ def draw_uniform_array(key: int, shape: tuple[int, ...]) -> Value:
 
 
 def draw_normal_array(key: int, shape: tuple[int, ...]) -> Value:
-    """The same as `draw_normal` for each element. NumPy's logarithms and cosines may have other bits than Python's."""
+    """The same as `draw_normal` for each element. NumPy's logarithms and cosines may have different bits than
+    Python's."""
     if not shape:
         return draw_normal(splitmix64(key, 0))
     size = shape_size(shape)

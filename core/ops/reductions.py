@@ -85,7 +85,7 @@ def ufunc_reduction(ufunc: np.ufunc) -> Any:
 
 
 _NUMPY_BUFFER_SIZE = np.getbufsize()
-"""The number of elements that NumPy casts at a time; longer sums would be added in another order than sums of
+"""The number of elements that NumPy casts at a time; longer sums would be added in a different order than sums of
 float64."""
 _FLOAT64 = dtypes.float64.numpy
 _ONES_VECTOR = np.ones(1024)

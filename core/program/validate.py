@@ -328,7 +328,7 @@ class _ProgramChecker:
             if result_types is not None and not admits_all(declared, result_types):
                 yield problem(
                     "V6",
-                    f"{function.name} returns other types than it declares",
+                    f"{function.name} returns different types than it declares",
                     where,
                     required=declared,
                     got=result_types,
@@ -496,7 +496,7 @@ class _ProgramChecker:
         if not clashes and joined_types != variable_types(node.results):
             yield problem(
                 "V5",
-                "cond declares other result types than its branches yield",
+                "cond declares different result types than its branches yield",
                 where,
                 required=joined_types,
                 got=variable_types(node.results),

@@ -293,7 +293,7 @@ class _GraphPrinter:
         outputs = [output for node in nodes for output in node.outputs]
         for output in (*outputs, *(argument for _, argument in self.graph.arguments)):
             if list(output.edges) != sorted(output.edges):
-                raise unwritable_error("edges in another order than that of the ports", output.edges)
+                raise unwritable_error("edges in a different order than that of the ports", output.edges)
         for names in ([str(node) for node in nodes], [name for name, _ in self.graph.arguments]):
             if len(set(names)) < len(names):
                 raise unwritable_error("two values of one name", max(names, key=names.count))

@@ -211,7 +211,7 @@ def run_difference(graph: Graph, standard: Outcome, run: Outcome) -> Disagreemen
     pairs = zip(standard.stats.by_node, run.stats.by_node, strict=True)
     for node, (expected, got) in zip(graph.nodes, pairs, strict=True):
         if expected != got:
-            message = f"node {node} fires another number of times"
+            message = f"node {node} fires a different number of times"
             return Disagreement(message, where=location, required=expected, got=got)
     traps = ["; ".join(f"{trap.message} under {trap.tag}" for trap in outcome.traps) for outcome in (standard, run)]
     if traps[0] != traps[1]:

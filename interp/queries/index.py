@@ -79,7 +79,7 @@ class EventIndex:
         self.sends_to_other_tag = [
             node.op in ALL_ROUTING_OPS and ALL_ROUTING_OPS[node.op].result_tag != "same" for node in graph.nodes
         ]
-        """By node, whether it sends its tokens under another tag than the tag of its firing."""
+        """By node, whether it sends its tokens under a different tag than the tag of its firing."""
         self._shared_segments: tuple[tuple[EventIndexSegment, int], ...] = ()
         """The segments shared with other runs, each with its end in this run."""
         self._own_segment = EventIndexSegment()

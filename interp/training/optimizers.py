@@ -55,7 +55,7 @@ class Optimizer:
         """Take one step: assign to each variable its `update`. Gradients nest as variables do, in tuples, lists and
         dicts. For a gradient that is a `tl.Rows`, the step changes only these rows of the variable and of its slots.
 
-        Raises Usage if they nest otherwise, and Invalid (D3) if a gradient has another shape than its variable.
+        Raises Usage if they nest otherwise, and Invalid (D3) if a gradient has a different shape than its variable.
         """
         pairs = list(pair_gradients(gradients, variables, ""))
         for gradient, variable in pairs:
@@ -194,7 +194,7 @@ def _nesting_error(path: str, required: str, got: Any) -> Usage:
 
 
 def check_gradient_shape(gradient: Any, variable: Variable) -> None:
-    """Raise Invalid (D3) if a gradient is known to have another shape than its variable: it would be broadcast."""
+    """Raise Invalid (D3) if a gradient is known to have a different shape than its variable: it would be broadcast."""
     shape, gradient_shape = (
         variable._type.shape,
         type_of(gradient.values if isinstance(gradient, Rows) else gradient).shape,

@@ -167,7 +167,7 @@ def _check_convolution(x: Any, weights: Any) -> tuple[int, tuple[int, ...]]:
 
 
 def _check_channels(x: Any, weights: Any, channels: int, groups: int) -> None:
-    """Raises Invalid (V4) where x has other channels than the weights; open ones trap later."""
+    """Raises Invalid (V4) where x has different channels than the weights; open ones trap later."""
     if shape_of(x)[1] not in (None, channels):
         raise Invalid(
             "x and the weights have different channels",

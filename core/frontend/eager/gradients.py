@@ -78,7 +78,8 @@ def emit_call(
     """Add a call node. A call that repeats an earlier one for a pullback reuses its `captures`, and assigns no
     variables.
 
-    Raises Invalid (V6) for an argument of another type than declared, NoTypeYet where the results have no types yet.
+    Raises Invalid (V6) for an argument of a different type than declared, NoTypeYet where the results have no types
+    yet.
     """
     call = _CallOperands.of(spec, arguments)
     weak = tuple(call.weak_values) if any(call.weak_values) else ()
@@ -132,7 +133,7 @@ class _CallOperands(NamedTuple):
 
     @classmethod
     def of(cls, spec: FunctionSpec, arguments: Sequence[object]) -> _CallOperands:
-        """The operands for arguments of a function. Raises Invalid (V6) for one of another type than declared."""
+        """The operands for arguments of a function. Raises Invalid (V6) for one of a different type than declared."""
         result = cls([], [], [], [], [], [])
         flat_arguments = spec.flatten_arguments(arguments, Invalid)
         for (name, declared), (leaves, structure) in zip(spec.declared_parameters, flat_arguments, strict=True):

@@ -274,7 +274,7 @@ class Tape:
         """Raises Usage outside the region where the tape was entered, since it has recorded nothing there."""
         if current_region() is self.region:
             return
-        message = "this tape was entered in another function, branch or loop than the one that is traced here"
+        message = "this tape was entered in a different function, branch or loop than the one that is traced here"
         if self.region is None:
             message = "this tape was entered outside the function that is traced here"
         hint = "enter the tape in the function, branch or loop that asks for its gradient"

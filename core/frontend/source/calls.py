@@ -144,7 +144,7 @@ def call_opaque(function: Any, arguments: tuple[Any, ...], keywords: dict[str, A
 
 
 _COPIERS = (copy.copy, copy.deepcopy, dataclasses.replace)
-"""The functions of libraries whose result is new, if it has other objects in it than its arguments."""
+"""The functions of libraries whose result is new, if it has different objects in it than its arguments."""
 
 
 def _is_copier(function: Any) -> bool:

@@ -1041,7 +1041,7 @@ class _StagedLoop:
             if None not in kinds and higher_kind(*map(str, kinds)) != kinds[0]:
                 raise _NumberWidening(carried.place.key, position, str(kinds[1]))
             return lift(leaf, *kinds)
-        if kind is None and type(start) in (bool, int) and _is_float(leaf):  # of another dtype than float64
+        if kind is None and type(start) in (bool, int) and _is_float(leaf):  # of a different dtype than float64
             raise _NumberWidening(carried.place.key, position, "f")
         if kind is None:
             return leaf

@@ -219,7 +219,7 @@ class FunctionSpec:
         self, arguments: Sequence[object], error: type[TagloomError]
     ) -> list[tuple[list[Any], TreeDef]]:
         """The leaves and structure of every argument; `...` takes the structure of its annotation. Raises `error` where
-        an argument has another structure than its annotation."""
+        an argument has a different structure than its annotation."""
         self.check_argument_count(len(arguments))
         first_adjoint = len(arguments) - self.adjoint_count
         flattened = [
@@ -260,7 +260,7 @@ class FunctionSpec:
         return flatten(argument, like=structure, by_reference=is_open, is_leaf=is_argument_leaf, packs_numbers=True)
 
     def check_argument_count(self, count: int) -> None:
-        """Raises Usage for another number of arguments than the function has parameters."""
+        """Raises Usage for a different number of arguments than the function has parameters."""
         if count != len(self.declared_parameters):
             names = ", ".join(name if type_ is None else f"{name}: {type_}" for name, type_ in self.declared_parameters)
             raise Usage(

@@ -488,7 +488,7 @@ def infer_number_dtypes(
 
 
 def has_other_dtypes(loop: LoopRegions, kinds: set[str]) -> bool:
-    """Whether a loop has values of these kinds in other dtypes than the default ones of Python numbers."""
+    """Whether a loop has values of these kinds in different dtypes than the default ones of Python numbers."""
     types = [value.type for value in loop.condition_parameters]
     for part in (loop.condition_region, loop.body_region):
         types += [value.type for value in part.captures]

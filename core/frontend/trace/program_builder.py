@@ -1046,7 +1046,7 @@ class Specialization:
     has_final_types: bool = False
     """Whether weak results have their default types. These do not change any more, so that inference terminates."""
     structure_changes: int = 0
-    """How often its results had another structure than in the trace before."""
+    """How often its results had a different structure than in the trace before."""
     callbacks: list[Callable[..., Any]] = field(default_factory=list)
     """The Python functions that the latest trace calls back; the body refers to them by index."""
     auxiliary_functions: list[FunctionDef] = field(default_factory=list)

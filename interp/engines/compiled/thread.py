@@ -43,7 +43,7 @@ CALLER_STACK_BYTES = 2**21
 _MAX_IDLE_THREADS = 4
 _idle_threads: list[LargeStackThread] = []
 _stack_size_lock = lock_across_fork(threading.Lock())
-"""Held while new threads have another stack size than the rest of the process."""
+"""Held while new threads have a different stack size than the rest of the process."""
 _madvise = getattr(ctypes.CDLL(None), "madvise", None) if sys.platform == "linux" else None
 _PAGE_BYTES, _MADV_DONTNEED = mmap.PAGESIZE, 4
 _RESIDENT_STACK_BYTES = 2**18

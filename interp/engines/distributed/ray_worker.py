@@ -64,4 +64,4 @@ class RayWorker:
         return b"".join(frames), peer.is_idle
 
     def ping(self) -> None:
-        """Return at once; Ray calls it in another thread than `work`."""
+        """Return at once; Ray calls it in a different thread than `work`."""

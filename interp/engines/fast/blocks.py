@@ -1031,7 +1031,7 @@ def later_nodes(image: Image) -> list[frozenset[int]]:
 
 
 def crosses(graph: Graph, number: int) -> bool:
-    """Whether a node sends to another activation than that in which it fires."""
+    """Whether a node sends to a different activation than that in which it fires."""
     return graph.nodes[number].op in ("call", "enter", "next_iteration", "return", "exit", "reenter", "back")
 
 

@@ -213,7 +213,7 @@ def can_send_future(node: GraphNode, operands: Sequence[Type]) -> bool:
 
 def is_element(operands: Sequence[Type], result: Type) -> bool:
     """Whether an op with an index bound has an element of operand 0 as its result, which the machine can send: it has
-    one index, and the array one axis. Scalars of 16 bits have other words than elements."""
+    one index, and the array one axis. Scalars of 16 bits have different words than elements."""
     x = operands[0]
     return (
         len(operands) == 2

@@ -375,7 +375,7 @@ def choose_position(order: Any, length: Any, seed: Any, steps: Any) -> Any:
 
 @inline_njit
 def sends_to_other_activation(code: Any) -> Any:
-    """Whether a node of this opcode sends to another activation than its own."""
+    """Whether a node of this opcode sends to a different activation than its own."""
     return (
         code == Opcode.CALL
         or code == Opcode.RETURN

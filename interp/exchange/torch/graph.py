@@ -183,8 +183,8 @@ def read_exported_program(document: Any) -> ExportedProgramData:
         raise Malformed("this is not an exported program of PyTorch", required="the schema of torch.export",
                         got=got) from None  # fmt: skip
     hint = "export the model with a current version of PyTorch"
-    raise unsupported("construct", "this exported program has another version of the schema", required=SCHEMA_VERSION,
-                      got=version, hint=hint)  # fmt: skip
+    message = "this exported program has a different version of the schema"
+    raise unsupported("construct", message, required=SCHEMA_VERSION, got=version, hint=hint)
 
 
 def read_program(module: Any) -> ExportedProgramData:

@@ -169,7 +169,7 @@ class ExportedInterpreter:
         inputs."""
         outputs = self.program.outputs
         if len(outputs) != len(results):
-            raise Malformed("the program has another number of results", required=len(outputs), got=len(results))
+            raise Malformed("the program has the wrong number of results", required=len(outputs), got=len(results))
         position = self.listing.result_positions[self.program.graph]
         values = [each.read() if isinstance(each, TensorStorage | TensorView) else each for each in results]
 
@@ -191,7 +191,7 @@ class ExportedInterpreter:
                         message = f"the program has a result that is no value: {output.kind}"
                         raise unsupported("construct", message, got=output.target)
             if self.program.result_spec.size != len(user_values):
-                raise Malformed("the results of the program nest in another way", where=user_location(),
+                raise Malformed("the results of the program do not nest as declared", where=user_location(),
                                 required=self.program.result_spec.size, got=len(user_values))  # fmt: skip
             return unflatten(self.program.result_spec, user_values)
 
@@ -209,7 +209,7 @@ class ExportedInterpreter:
     ) -> list[Memory | Any]:
         """The results of a graph for parameters in this memory: memories, or constants of Python."""
         if len(graph.parameters) != len(memories):
-            raise Malformed(f"graph {graph.name} takes another number of values", where=user_location(),
+            raise Malformed(f"graph {graph.name} takes a different number of values", where=user_location(),
                             required=len(graph.parameters), got=len(memories))  # fmt: skip
         names = [each if isinstance(each, ValueName) else "" for each in graph.parameters]
         scope = ExportedScope(graph, dict(zip(names, memories, strict=True)), modules)
@@ -341,7 +341,7 @@ class ExportedInterpreter:
         if len(outputs) == 1 and isinstance(outputs[0], list):
             outputs = tuple(outputs[0])
         if len(outputs) > len(memories) or (len(outputs) < len(memories) and row.mutates == () and outputs):
-            raise Malformed(f"{row.name} gives another number of results", where=user_location(),
+            raise Malformed(f"{row.name} gives the wrong number of results", where=user_location(),
                             required=len(outputs), got=len(memories))  # fmt: skip
         for output, memory in zip(outputs, memories, strict=False):
             if isinstance(output, ValueName) and memory.value is not None:
@@ -393,5 +393,5 @@ def check_type(row: AtenRow, value: Any, meta: TensorMeta) -> None:
         and all(None in (size, declared) or size == declared for size, declared in zip(shape, meta.sizes, strict=True))
     )
     if not fits:
-        raise Malformed(f"{row.name} gives another type than the program says", where=user_location(),
+        raise Malformed(f"{row.name} gives a different type than the program declares", where=user_location(),
                         required=expected, got=actual)  # fmt: skip

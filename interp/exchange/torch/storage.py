@@ -88,7 +88,7 @@ class TensorStorage:
     def write(self, value: Any) -> None:
         """Replace the value; raises Unsupported where it is not known which other tensors change, too."""
         if self.is_maybe_shared:
-            message = "a tensor is changed in place that may share memory with another one"
+            message = "this tensor is changed in place, and may share memory with another one"
             raise unsupported("construct", message, hint="call .clone() before, or functionalize the program: "
                               "exported.run_decompositions({})")  # fmt: skip
         self.value, self.version = value, self.version + 1

@@ -16,7 +16,7 @@ MAPPINGS = frozenset({"builtins.dict", "collections.OrderedDict", "collections.d
 
 
 def unflatten(spec: StructureSpec, leaves: Sequence[Any]) -> Any:
-    """The tree of these leaves. A container of another class than tuple, list or dict is a tuple, or a dict if
+    """The tree of these leaves. A container of a different class than tuple, list or dict is a tuple, or a dict if
     the structure has names.
 
     >>> leaf = StructureSpec(None)
@@ -56,7 +56,7 @@ def argument_layouts(program: ExportedProgramData) -> list[ArgumentLayout]:
     inputs = iter([each for each in program.inputs if each.kind in ("user_input", "constant_input")])
     spec = program.argument_spec
     if len(spec.children) != 2 or spec.size != sum(each.kind.endswith("_input") for each in program.inputs):
-        raise Malformed("the arguments of the program nest in another way than its graph takes them", got=spec.size)
+        raise Malformed("the arguments of the program do not nest as its graph takes them", got=spec.size)
     positional, keyword = spec.children
     keys = keyword.context if isinstance(keyword.context, list) else []
     children = [*positional.children, *keyword.children]

@@ -304,7 +304,7 @@ MISTAKES: dict[str, tuple[str, list[str]]] = {
     ),
     "a function that returns another type": (
         START.replace("-> int64", "-> bool"),
-        ["V6: f returns other types than it declares (f.tl:1)", "required: bool", "got: int64", "after `->`"],
+        ["V6: f returns different types than it declares (f.tl:1)", "required: bool", "got: int64", "after `->`"],
     ),
     "a literal of another kind": (TWICE.replace("abs x", "add x, 0.5"), ["V4: add", "int64, float64", "astype"]),
     "a literal that could be a float": (

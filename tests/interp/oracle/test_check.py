@@ -166,7 +166,7 @@ def test_a_machine_that_fires_more_differs(monkeypatch: MonkeyPatch) -> None:
     verdicts = notes_by_way(same, 2)
     assert differing_ways(verdicts) == ["lifo"]
     assert str(verdicts[2].difference) == (
-        "node same.loop.i fires another number of times (same under lifo)\n  required: 3\n  got: 4"
+        "node same.loop.i fires a different number of times (same under lifo)\n  required: 3\n  got: 4"
     )
 
 

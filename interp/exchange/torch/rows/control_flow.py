@@ -47,7 +47,9 @@ def while_loop(
         for k, (result, parameter) in enumerate(zip(body.graph.results, body.graph.parameters, strict=False))
         if result != parameter
     ] or list(range(len(starts)))
-    require(len(body.graph.results) == len(starts), "the body of a loop gives another number of values than it takes")
+    require(
+        len(body.graph.results) == len(starts), "the body of a loop gives a different number of values than it takes"
+    )
     names = variable_names(node, body.graph.parameters, 2)
     first = list(map(as_array, starts))
 

@@ -388,7 +388,7 @@ def test_a_tape_belongs_to_the_region_of_its_with() -> None:
 
         return function
 
-    other = "was entered in another function, branch or loop"
+    other = "was entered in a different function, branch or loop"
     refused(other, within(lambda tape, y, x: tl.cond(x > 0.0, lambda: tape.gradient(y, x), lambda: x)))
     refused(other, within(lambda tape, y, x: tl.function(lambda: tape.gradient(y, x))()))
     refused(other, within(lambda tape, y, x: tl.cond(x > 0.0, lambda: (tape.watch(y), x)[1], lambda: x)))

@@ -141,7 +141,7 @@ BAD: dict[str, tuple[Callable[[], bytes], str]] = {
     "no archive": (lambda: b"PK" * 50, "not a file of torch.export.save"),
     "nothing": (lambda: b"", "not a file of torch.export.save"),
     "a compressed entry": (lambda: archive({}, zipfile.ZIP_DEFLATED), "not a file of torch.export.save"),
-    "another version": (version_change, "another version of the schema"),
+    "another version": (version_change, "a different version of the schema"),
     "no JSON": (lambda: archive({full_name(MODEL): b"{"}), "not JSON"),
     "nested JSON": (lambda: archive({full_name(MODEL): b"[" * 100_000}), "not JSON"),
     "other JSON": (lambda: archive({full_name(MODEL): b"[1, 2]"}), "not an exported program"),
@@ -171,9 +171,9 @@ BAD: dict[str, tuple[Callable[[], bytes], str]] = {
         node_change("aten.argmax", inputs=[{"name": "self", "arg": {"as_tensor": {"name": "q"}}, "kind": 1}]),
         "no value of this name",
     ),
-    "another dtype": (meta_change(dtype=7), "another type than the program says"),
+    "another dtype": (meta_change(dtype=7), "a different type than the program declares"),
     "an unknown dtype": (meta_change(dtype=10), "no values of PyTorch's dtype complex64"),
-    "another shape": (meta_change(sizes=[{"as_int": 3}]), "another type than the program says"),
+    "another shape": (meta_change(sizes=[{"as_int": 3}]), "a different type than the program declares"),
     "a sparse tensor": (meta_change(layout=1), "no sparse tensors"),
 }  # fmt: skip
 
