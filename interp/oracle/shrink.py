@@ -339,7 +339,7 @@ def zero_literal(type_: Type) -> Literal:
 
 
 def inline_regions(node: Node) -> Iterator[tuple[tuple[Node, ...], dict[str, Operand]]]:
-    """The nodes of a branch of a cond, or of one trip of a loop, and what they give for the results."""
+    """The nodes of a branch of a cond, or of one iteration of a loop, and what they give for the results."""
     if node.op not in ("cond", "while_loop"):
         return
     regions, inputs = (node.regions, node.inputs[1:]) if node.op == "cond" else (node.regions[1:], node.inputs)
