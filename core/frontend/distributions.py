@@ -29,7 +29,7 @@ from .trace.source_location import user_location
 
 
 class Source(Protocol):
-    """What draws: the module `effects`, or a `Generator`."""
+    """A source of random numbers: the module `effects`, or a `Generator`."""
 
     def uniform(self, shape: Sequence[int] = (), /) -> Any:
         """Uniform numbers from 0 below 1, float64."""

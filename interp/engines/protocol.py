@@ -33,7 +33,7 @@ def check_until(until: Until) -> None:
 
 
 class Job(NamedTuple):
-    """What to run: a validated graph, and the program that it was lowered from, if known."""
+    """A job of an engine: a validated graph, and the program that it was lowered from, if known."""
 
     graph: Graph
     structure: TreeDef

@@ -15,9 +15,9 @@ from ...core.frontend.trace.symbol import array_namespace
 tl: Any = array_namespace()
 """The functions from which rows are composed."""
 REFUSAL_KINDS = ("construct", "op", "dtype", "shape", "attribute", "kernel", "limit", "trap", "invalid")
-"""What is not supported: a construct (recursion, effects), an op, a dtype for it, shapes that are known at run time
-only, a value of an attribute, an implementation of a pair of op and dtype, a size or number above a limit, or a way to
-trap; or the program breaks a rule."""
+"""The kinds of unsupported features: a construct (recursion, effects), an op, a dtype for it, shapes that are known at
+run time only, a value of an attribute, an implementation of a pair of op and dtype, a size or number above a limit, or
+a way to trap; or the program breaks a rule."""
 
 
 class Unsupported(Usage):

@@ -85,7 +85,7 @@ class FastForward(Advance):
     the run."""
 
     _machine_stage: MachineStage | None
-    """What the fast machine does now, if it works."""
+    """The present stage of the fast machine, if it works."""
     _paused_machine: PausedMachine | None
     """The machine of the last fast-forwarding, if that was interrupted: the next one continues there."""
 
@@ -106,7 +106,7 @@ class FastForward(Advance):
 
     @property
     def current_stage(self) -> str:
-        """What the fast machine does now, in words; empty if it does nothing. Thread-safe."""
+        """The present stage of the fast machine, in words; empty if it does nothing. Thread-safe."""
         stage = self._machine_stage
         return "" if stage is None else stage.name
 

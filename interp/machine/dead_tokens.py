@@ -31,8 +31,8 @@ Behaviour: TypeAlias = tuple[Compute, FindTrap]
 
 
 def dead_token_behaviour(graph: Graph, number: int, ordinary: Behaviour | None) -> Behaviour:
-    """What a node computes in a graph with dead tokens, and why it traps. `ordinary` is the same for live operands;
-    None for an op that only such graphs have."""
+    """The behaviour of a node in a graph with dead tokens: the function that it computes, and the one that finds its
+    trap. `ordinary` is the same for live operands; None for an op that only such graphs have."""
     node = graph.nodes[number]
     match node.op:
         case "dead_switch":
@@ -118,7 +118,7 @@ def describe_race(graph: Graph, number: int, inputs: tuple[Value, ...]) -> str |
 
 
 def describe_source(graph: Graph, edge: Edge) -> str:
-    """What feeds a port: a node, an argument, or a literal."""
+    """The source of a port in words: a node, an argument, or a constant."""
     for source in graph.sources().get(edge, ()):
         return f"argument {graph.arguments[source.output][0]}" if source.node < 0 else str(graph.nodes[source.node])
     return "a constant"

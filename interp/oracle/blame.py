@@ -19,7 +19,7 @@ PassesWithout = Callable[[frozenset[str]], bool]
 
 
 class Blame(NamedTuple):
-    """What a failure depends on. `sets` are sets of optimisations without any one of which the program is right, each
+    """The causes of a failure. `sets` are sets of optimisations without any one of which the program is right, each
     without a part that can be left out; there are none if it is wrong with all of them disabled."""
 
     disabled_flags: tuple[str, ...]

@@ -41,7 +41,7 @@ class Verdict(NamedTuple):
 
 
 class RunInputs(NamedTuple):
-    """What all variants of a run share. Each run calls the callbacks."""
+    """The common data of all variants of a run. Each run calls the callbacks."""
 
     arguments: Sequence[Value]
     limits: Limits | None

@@ -52,7 +52,7 @@ class FuzzFinding(NamedTuple):
 
 @dataclass
 class FuzzReport:
-    """What came of a fuzz run: the number of programs by verdict, those that were discarded, and the findings."""
+    """The result of a fuzz run: the number of programs by verdict, those that were discarded, and the findings."""
 
     verdicts: Counter[str] = field(default_factory=Counter)
     discarded: int = 0
@@ -176,7 +176,7 @@ def judge_case(backend: Backend, case: FuzzCase) -> Judgement | None:
 
 
 def probe_case(backend: Backend, case: FuzzCase, judgement: Judgement) -> ProbeReport | None:
-    """What probes find of a case with wrong results; None if there are none."""
+    """The findings of probes for a case with wrong results; None if there are none."""
     if judgement.verdict != "different":
         return None
     program, arguments = case

@@ -31,7 +31,7 @@ FAILURES = frozenset({"different", "error", "crash", "hang"})
 
 
 class Judgement(NamedTuple):
-    """What came of a program on a backend, beside the reference. `reason` says why in a sentence; `required` and
+    """The result of a program on a backend, judged by the reference. `reason` says why in a sentence; `required` and
     `actual` are the results where they differ."""
 
     verdict: JudgementVerdict

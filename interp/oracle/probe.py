@@ -69,7 +69,8 @@ class WrongToken(NamedTuple):
 
 
 class ProbeReport(NamedTuple):
-    """What probes found. `first` is the first wrong token in program order, and so one whose operands are right."""
+    """The findings of probes. `first` is the first wrong token in program order, and so one whose operands are
+    right."""
 
     first: WrongToken | None
     faithful_count: int

@@ -32,12 +32,12 @@ ENDINGS = ("trapped", "deadlocked", "invalid")
 that breaks a rule."""
 
 AnswerKind = Literal["returned", "trapped", "deadlocked", "refused", "error", "crash", "hang", "invalid", "not started"]
-"""What came of a program on a backend. The process returned results, trapped, deadlocked, refused the program, or
-reported an error; or it died, did not answer in time, sent an invalid reply, or does not start."""
+"""The kind of the result of a program on a backend. The process returned results, trapped, deadlocked, refused the
+program, or reported an error; or it died, did not answer in time, sent an invalid reply, or does not start."""
 
 
 class Answer(NamedTuple):
-    """What came of a program on a backend. `cause` is the kind of a refusal, the signal of a crash (or `memory`), or
+    """The result of a program on a backend. `cause` is the kind of a refusal, the signal of a crash (or `memory`), or
     the phase of a hang."""
 
     kind: AnswerKind
@@ -55,9 +55,9 @@ class Level(NamedTuple):
 
 
 class Capabilities(NamedTuple):
-    """What a backend says of itself. None stands for all. `flags` are the optimisations that its process disables if
-    its command ends in their names, `endings` those of ENDINGS that it always reports. `levels` begin with the fewest
-    parts of the backend, and end with all, which is what runs if the command names no level."""
+    """The description that a backend gives of itself. None stands for all. `flags` are the optimisations that its
+    process disables if its command ends in their names, `endings` those of ENDINGS that it always reports. `levels`
+    begin with the fewest parts of the backend, and end with all, which is what runs if the command names no level."""
 
     name: str
     version: str
@@ -118,7 +118,7 @@ def capabilities_to_json(capabilities: Capabilities) -> JsonValue:
 
 
 def read_capabilities(cursor: JsonCursor) -> Capabilities:
-    """What a backend says of itself; raises Malformed."""
+    """The description that a backend gives of itself; raises Malformed."""
 
     def entries(key: str, read: Callable[[JsonCursor], T]) -> tuple[T, ...] | None:
         return read_field(cursor, key).map_entries(read) if cursor.has_key(key) else None

@@ -32,13 +32,13 @@ REPORT_VERSION = 1
 AXES = {"construct": "Constructs", "dtype": "Dtypes", "op": "Ops"}
 """The axes of the matrix, with their headings."""
 BROKEN_VERDICTS = FAILURES | {"not run"}
-"""What a backend that worked may come to."""
+"""The verdicts that show a regression of a backend."""
 CELL_VERDICTS = ("different", "error", "crash", "hang", "refused", "not run", "undecided", "claimed")
-"""What a cell of the matrix lists, in order. A difference that the policy permits for an op is `claimed`."""
+"""The entries of a cell of the matrix, in order. A difference that the policy permits for an op is `claimed`."""
 
 
 class CaseResult(NamedTuple):
-    """What came of a case on a backend. `groups` are the rows of the matrix in which it counts, as (axis, row)."""
+    """The result of a case on a backend. `groups` are the rows of the matrix in which it counts, as (axis, row)."""
 
     name: str
     verdict: str
@@ -48,7 +48,7 @@ class CaseResult(NamedTuple):
 
 @dataclass
 class BackendReport:
-    """What came of all cases on a backend, by part: ops, corpus, programs."""
+    """The results of all cases on a backend, by part: ops, corpus, programs."""
 
     backend: str
     label: str = ""
@@ -84,7 +84,7 @@ def corpus_results(backend: Backend, texts: Mapping[str, Document]) -> Iterator[
 
 
 def started_capabilities(backend: Backend) -> Capabilities:
-    """What a backend says that it supports; everything if it does not start."""
+    """The features that a backend says it supports; everything if it does not start."""
     backend.start()
     return backend.capabilities or ALL_CAPABILITIES
 

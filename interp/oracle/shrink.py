@@ -277,7 +277,7 @@ def smaller_regions(region: Region) -> Iterator[Region]:
 
 
 def simpler_operands(region: Region, name: str, types: Mapping[str, Type]) -> Iterator[Operand]:
-    """What may stand for a result of a region: a literal, and for the result of a node a parameter of its type."""
+    """The replacements for a result of a region: a literal, and for the result of a node a parameter of its type."""
     type_ = types[name]
     yield from literals_of(type_)
     if all(parameter.name != name for parameter in region.parameters):
@@ -299,8 +299,8 @@ def used_names(region: Region) -> set[str]:
 
 
 def replacements(node: Node, types: dict[str, Type]) -> Iterator[dict[str, Operand]]:
-    """What may stand for the results of a node: of constants what it computes, of a loop its starts, else an operand or
-    a literal of the type."""
+    """The replacements for the results of a node: of constants what it computes, of a loop its starts, else an operand
+    or a literal of the type."""
     constants = [operand for operand in node.inputs if isinstance(operand, Literal)]
     if node.op in OPS and len(constants) == len(node.inputs):
         values = tuple(constant.value for constant in constants)

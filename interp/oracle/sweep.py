@@ -47,8 +47,8 @@ class OpSample(NamedTuple):
 
 
 class SweepResult(NamedTuple):
-    """What a backend does with an op at dtypes, on one group of operands. `example` is an operand tuple on which it
-    differs, with both results; if the policy permits only some differences, it is one that is not permitted."""
+    """The behaviour of a backend for an op at dtypes, on one group of operands. `example` is an operand tuple on which
+    it differs, with both results; if the policy permits only some differences, it is one that is not permitted."""
 
     label: str
     group: str
@@ -212,7 +212,7 @@ def run_group(backend: Backend, sample: OpSample, group: str, operands: Sequence
 
 
 def failure_result(sample: OpSample, group: str, failure: Judgement, operands: Sequence[Value]) -> SweepResult:
-    """What a backend does that has no results."""
+    """The behaviour of a backend that has no results."""
     is_permitted = group_treatment(sample, group) in ("claim", TRAP)
     size = int(np.size(np.asarray(operands[0])))
     return SweepResult(sample.label, group, failure.verdict, failure.reason, size, 0, is_permitted=is_permitted)
@@ -264,7 +264,7 @@ def flushed_elements(
 
 
 def trap_result(sample: OpSample, answer: Answer, operands: Sequence[Value]) -> SweepResult:
-    """What a backend does where the reference traps."""
+    """The behaviour of a backend where the reference traps."""
     failure, size = judge_failure(answer), int(np.size(np.asarray(operands[0])))
     if answer.kind in ("trapped", "error"):
         return SweepResult(sample.label, TRAP, "alike", "both trap", size, 0)

@@ -229,7 +229,7 @@ class _UpstreamSearch:
         return waiters, requirements, required_by
 
     def requirements_of(self, waiter: Waiter) -> Requirements:
-        """What a waiter waits for, port by port, as in `WaitEntry`."""
+        """The tokens that a waiter waits for, port by port, as in `WaitEntry`."""
         match waiter:
             case UnopenedActivation(tag):
                 return (MissingToken(-1, self.opening_reasons(tag)),)

@@ -168,7 +168,8 @@ class CorrectCalls:
         )
 
     def key(self, function: str, call: FunctionCall) -> CallKey:
-        """What the result of a call depends on. Results of functions with effects or random draws depend on the tag."""
+        """The values on which the result of a call depends. Results of functions with effects or random draws depend on
+        the tag."""
         phases = tuple(tuple(map(fingerprint, phase)) for phase in call.arguments)
         is_impure = function in self._impure_functions
         return (function, phases, tuple(tag.last_step for tag in call.tag.self_and_ancestors()) if is_impure else ())

@@ -39,7 +39,7 @@ class Aliases:
     item_origins: dict[int, Any] = field(default_factory=dict)
     """Where a list was taken from that was an item of another one, as an `ItemOrigin`."""
     list_choices: dict[int, Any] = field(default_factory=dict)
-    """Of which lists a list is one, as a `ListChoice`."""
+    """For a list that is one of several: the several, as a `ListChoice`."""
     rebuilt_containers: dict[int, Any] = field(default_factory=dict)
     """The lists, dicts and dataclasses that were put together from results of branches and loops."""
     copied_containers: dict[int, Any] = field(default_factory=dict)
@@ -59,8 +59,8 @@ class Aliases:
     reordering_counts: Counter[int] = field(default_factory=Counter)
     """How often items of a list were moved or replaced, or may have been."""
     copied_arrays: dict[int, Any] = field(default_factory=dict)
-    """The arrays that change in place of which a branch, a loop or a list of symbolic length has a copy, with the
-    location."""
+    """The arrays that change in place and have a copy in a branch, a loop or a list of symbolic length, with the
+    location of the copy."""
     has_row_writes: bool = False
     """Whether a list was changed that an array holds as a row."""
 

@@ -518,7 +518,7 @@ _ANNOTATION_HINTS: dict[object, str] = {
     "two, or leave out the annotation, so that the argument decides",
     dict: "a dict has fixed keys: write a typing.TypedDict, or leave out the annotation",
 }
-"""What to write instead of annotations that have no fixed structure."""
+"""Hints for annotations that have no fixed structure."""
 _NO_ANNOTATION_HINT = "leave out the annotation: the argument decides"
 
 

@@ -13,7 +13,7 @@ from .python_operations import perform
 from .source_location import is_internal_file, user_location
 
 OPERATIONS: CellType = CellType()
-"""What performs an operation on each option: a function of the operation and its operands. Staging sets it."""
+"""The function that performs an operation on each option, given the operation and its operands. Staging sets it."""
 
 
 def _method(operation: Callable[..., Any], *, is_reflected: bool = False) -> Any:

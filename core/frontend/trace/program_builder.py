@@ -930,7 +930,7 @@ class ResultSignature:
     weak_types: WeakTypes
     locations: tuple[Location | None, ...] = field(compare=False)
     captures: tuple[Resource, ...] = ()
-    """What the function uses besides its arguments; these become further parameters."""
+    """The resources that the function uses besides its arguments; they become further parameters."""
     assigned_variables: tuple[Resource, ...] = ()
     """The variables that the function assigns; their values become further results."""
     changed_arguments: tuple[int, ...] = ()
@@ -1072,8 +1072,8 @@ class Specialization:
     python_calls: list[Any] = field(default_factory=list)
     """The calls of Python functions that are running in the latest trace."""
     trap_guard: Callable[[str, Sequence[TracedOperand], Attributes], bool] | None = None
-    """What is called before a node of an ordinary op is added, while a `try` of the function is under trace; it returns
-    whether the node never traps."""
+    """A function that is called before a node of an ordinary op is added, while a `try` of the function is under trace.
+    It returns whether the node never traps."""
 
     @property
     def location(self) -> Location:

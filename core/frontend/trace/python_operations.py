@@ -14,7 +14,7 @@ RAISED_AT = "_tagloom_location"
 
 
 def perform(operation: Callable[..., Any], /, *operands: Any, **keywords: Any) -> Any:
-    """What an operation or a function of Python returns for operands of the user."""
+    """The result of an operation or a function of Python for operands of the user."""
     return operation(*operands, **keywords)
 
 

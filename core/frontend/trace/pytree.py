@@ -173,7 +173,7 @@ MAX_DEPTH = 64
 MAX_LEAVES = 10_000
 """The most leaves of a value; each becomes a parameter, result or loop variable."""
 LEAF_WORD = "value"
-"""What stands for a leaf in the text of a structure."""
+"""The text of a leaf in the text of a structure."""
 MAX_MESSAGE_LENGTH = 160
 """The most characters of a structure in a message."""
 

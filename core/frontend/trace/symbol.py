@@ -139,9 +139,9 @@ METHOD_HINTS = {
     "t": "write x.T",
     "block_until_ready": "a call returns when its results are there",
 }
-"""What to write for other attributes of the arrays of other libraries."""
+"""Hints for other attributes that the arrays of other libraries have."""
 ARRAY_METHODS: CellType = CellType(lambda array, name: None)
-"""What finds the methods that symbols have beside those of the standard: a function of the symbol and the name.
+"""The function that finds the methods that symbols have beside those of the standard, given the symbol and the name.
 `core/frontend/source/numpy_functions.py` sets it."""
 _PACKAGE = __name__.partition(".")[0]
 
@@ -200,7 +200,7 @@ def _binary(op: str, *, swapped: bool = False) -> Any:
 
 
 _RESULTS_FOR_OTHERS = {"equal": False, "not_equal": True}
-"""What a comparison of a number with something else gives, as in Python."""
+"""The result of a comparison of a number with something else, as in Python."""
 _SEQUENCES = (list, tuple, str, bytes)
 _SAMPLES = {"b": True, "i": 1, "f": 1.0}
 PYTHON_OPERATORS: dict[str, Callable[[Any, Any], Any]] = {
@@ -227,9 +227,9 @@ _OTHERS = (str, bytes, type(None), tuple, list, dict, set, frozenset)
 
 
 def _combine_with_sequence(op: str, number: ArrayOperators, items: Any, *, swapped: bool) -> Any:
-    """What an operator gives in Python for a number and a list, tuple or string: `*` with an integer repeats the items.
-    Raises Usage, a TypeError, for any other operator; Invalid (F4) for a tuple or string that is repeated, since its
-    length cannot depend on the data."""
+    """The result that an operator has in Python for a number and a list, tuple or string: `*` with an integer repeats
+    the items. Raises Usage, a TypeError, for any other operator; Invalid (F4) for a tuple or string that is repeated,
+    since its length cannot depend on the data."""
     kind, name = number_kind(number), type(items).__name__
     if op != "multiply" or kind == "f":
         operands = (type(items)(), _SAMPLES[str(kind)])

@@ -17,7 +17,7 @@ from ...python_ast import parse_python
 from .source_location import is_library_file, user_frame
 
 RETURNED = "return"
-"""What stands for the name of a result that is returned, so that the caller names it."""
+"""A placeholder for the name of a result that is returned: the caller names it."""
 
 
 def assignment_target() -> str | None:

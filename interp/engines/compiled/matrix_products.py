@@ -307,7 +307,7 @@ def is_zero(operand: Operand) -> bool:
 
 def is_implicit_transpose(uses: DefUseChains, node: Node, transposes: set[str]) -> bool:
     """Whether a node transposes a matrix, and all of its users are products that accept it transposed. `transposes` are
-    the nodes of which this was found before."""
+    the nodes for which this is known already."""
     if node.op != "permute_dims" or len(node.results[0].type.shape or ()) != 2:
         return False
     axes = node.attribute("axes")

@@ -190,7 +190,7 @@ def load_entry(program: Program) -> tuple[GeneratedModule, Callable[..., int]]:
 
 
 def compile_task(program: Program) -> CompileTask:
-    """What a compiler process needs to compile a supported program: the texts that `load_entry` loads."""
+    """The task of compiling a supported program, with the texts that `load_entry` loads."""
     native = "\n".join(codegen.emit_module(program, native=True).lines) if is_of_scalars(program) else ""
     module = codegen.flatten_member_access(codegen.emit_module(program).lines)
     return CompileTask(code_name(program), native, "entry", _ENTRY_ARITY, module)

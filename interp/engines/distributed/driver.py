@@ -68,7 +68,7 @@ CheckpointWriter: TypeAlias = Callable[[list[Any], Iterable[FiringResult]], None
 
 
 class Phase(Enum):
-    """What the workers do: they work; they are paused, and messages are still on their way; or they send their
+    """The phase of the workers: they work; they are paused, and messages are still on their way; or they send their
     stores."""
 
     WORKING = "working"
@@ -98,7 +98,7 @@ class Driver:
         self._ranks, self._pool = range(worker_count), pool
         self._channels = Channels(pool.links, has_timeline=has_timeline)
         self.timeline: list[TimelineEntry] = []
-        """What all peers have done up to the last checkpoint, by time, if that is recorded."""
+        """The timeline of all peers up to the last checkpoint, if it is recorded."""
         self._effects = [effect_rule(number, node) for number, node in enumerate(graph.nodes)]
         results = () if saved_run is None else saved_run.effect_results
         self._effect_results = {(result.node, result.tag): result for result in results}

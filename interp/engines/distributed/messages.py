@@ -28,8 +28,7 @@ from .packing import Buffer, Packed, pack, unpack
 
 
 class WorkerFailure(Crash):
-    """An exception in a worker's own process, of which `got` is the traceback; or bytes from it that are not a
-    batch."""
+    """An exception in a worker's own process, with its traceback as `got`; or bytes from it that are not a batch."""
 
 
 class TokenTransfer(NamedTuple):
@@ -82,7 +81,7 @@ class Probe(NamedTuple):
 
 
 class Report(NamedTuple):
-    """What a worker says of itself: whether it makes no steps before it gets a message, how many work messages it has
+    """The status of a worker: whether it makes no steps before it gets a message, how many work messages it has
     sent and received, its firings, and whether it has used up its share of the limit on firings."""
 
     number: int
@@ -207,7 +206,7 @@ def table_to_json(table: TagTable) -> tuple[JsonValue, JsonValue]:
 
 
 def read_names(sites: object, tags: object) -> TagNames:
-    """What `table_to_json` wrote."""
+    """The tags and sites that `table_to_json` wrote."""
     cursor = JsonCursor(sites)
     fields = [entry.mapping() for entry in cursor.entries()]
     return TagNames(read_tags(cursor, JsonCursor(tags)), [Site(**site_fields) for site_fields in fields])  # type: ignore[arg-type]

@@ -25,10 +25,10 @@ class Peer(Protocol):
         """Whether it does nothing before it gets a message."""
 
     def take_turn(self, max_steps: int) -> None:
-        """Handle the messages that have arrived, make at most so many steps, and send messages."""
+        """Handle the messages that have arrived, make at most `max_steps` steps, and send messages."""
 
     def report_failure(self, text: str) -> None:
-        """Tell the driver about an exception, of which the text is the traceback."""
+        """Tell the driver about an exception; `text` is its traceback."""
 
 
 def build_peer(job: dict[str, Any], links: Links, epoch: int) -> Peer:

@@ -56,7 +56,7 @@ class WorkerProcess:
         self.socket.setblocking(False)
         self.reader = FrameReader(self.socket)
         self.unsent = deque[Buffer]()
-        """What the socket had no room for, in buffers."""
+        """The data that the socket had no room for, in buffers."""
         self.heartbeat_deadline = time.monotonic() + START_SECONDS
         """When the process counts as dead, unless it sends something before."""
         try:

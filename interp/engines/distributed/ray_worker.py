@@ -27,7 +27,7 @@ class MailboxLinks:
         self.arrived: list[bytes] = []
         """The batches that have come with a call."""
         self.frames: list[Buffer] = []
-        """What the call will return."""
+        """The frames that the call will return."""
 
     def microseconds(self) -> float:
         """The time; the clocks of hosts agree as far as their administrators see to it."""

@@ -163,7 +163,7 @@ class Worker:
         self.channels.flush()
 
     def report_failure(self, text: str) -> None:
-        """Tell the driver about an exception, of which the text is the traceback."""
+        """Tell the driver about an exception; `text` is its traceback."""
         self.channels.send(DRIVER, FailureNotice(text))
         self.channels.flush()
 

@@ -32,7 +32,7 @@ COMPILE_STEPS = 2**24
 
 @dataclass(slots=True)
 class BlockLoader:
-    """What this process knows about the blocks of an image."""
+    """The blocks of an image, as far as this process has loaded or requested them."""
 
     steps: int = 0
     """The steps that its runs have made without blocks."""
@@ -86,7 +86,7 @@ def block_loader(image: Image) -> BlockLoader:
 
 
 def block_task(program: BlockProgram) -> CompileTask:
-    """What a compiler process needs to compile blocks."""
+    """The task of compiling blocks."""
     return CompileTask("blocks", program.text, "deliver_blocks", 3)
 
 

@@ -135,7 +135,7 @@ class PathToken(NamedTuple):
 
 
 class BlockKey(NamedTuple):
-    """What a block begins with: a token for a port; and, if `ones` is not None, a frame whose bits are known: `ones`
+    """The start of a block: a token for a port; and, if `ones` is not None, a frame whose bits are known: `ones`
     has those that are set, by mask word; `absent` the words of child activations that are not open; `pending` is its
     word PENDING, if that is known, too."""
 
@@ -147,7 +147,7 @@ class BlockKey(NamedTuple):
 
 @dataclass(slots=True)
 class FrameFacts:
-    """What is known about a frame on a path, and what the path will write to it.
+    """The known facts about a frame on a path, and the words that the path will write to it.
 
     `ones` and `zeros` are the bits known to be set and not set, by mask word; `changed_bits` those that the path
     changes; `conflicts` those that must not have been set when it began. `loaded` has the names of the mask words read.
@@ -277,7 +277,7 @@ class PathEnd(NamedTuple):
 
 
 NextTurn: TypeAlias = BranchTest | PathEnd | None
-"""What a path does at its next token; None if it is delivered."""
+"""The end or the branch of a path at its next token; None if the token is delivered."""
 
 
 class PathSnapshot(NamedTuple):

@@ -63,7 +63,7 @@ MAX_FUTURE_COST, MIN_FUTURE_COST = 2**26, 2**20
 is the bytes of its result, or the nanoseconds that it may take, whichever are more: so the memory that futures take is
 bounded, and the time that computing them takes after a limit or Ctrl-C."""
 FIRING_NANOSECONDS, STACKED_FIRING_NANOSECONDS = 2**11, 2**9
-"""What a firing takes at least, alone and in a batch."""
+"""The least time of a firing, alone and in a batch."""
 MAX_COPIED_ELEMENTS = 2**14
 """An array of more elements is not copied so that the machine can read some of them."""
 VALUES_PER_ARRAY = 8
@@ -77,7 +77,8 @@ Array = npt.NDArray[Any]
 
 @dataclass(eq=False)
 class Signature:
-    """What the firings of a batch have in common: an op with its attributes, and the types of operands and result."""
+    """The common signature of the firings of a batch: an op with its attributes, and the types of operands and
+    result."""
 
     row: Op
     operands: tuple[Type, ...]
@@ -276,7 +277,7 @@ class Futures:
         self._plan = future_plan(store.image)
         self._is_installed = False
         self.stop_reason: Callable[[], str | None] = lambda: None
-        """What ends the run while futures are computed, if anything does."""
+        """Returns the reason, if any, to end the run while futures are computed."""
         self._unchecked_cost = UNCHECKED_COST
         """The cost of the firings that were computed since limits were last checked."""
         store.array_nodes = self._plan.array_nodes

@@ -55,7 +55,7 @@ class HostFirings:
         self.store = store
         self._state = state
         self.stop_reason: Callable[[], str | None] = lambda: None
-        """What ends the run while a firing takes long, if anything does."""
+        """Returns the reason, if any, to end the run during a long firing."""
         self.memory_limit = sys.maxsize
         self.world = state.world
         self.cells = CellHeap()

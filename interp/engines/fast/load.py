@@ -105,7 +105,7 @@ def is_machine_loaded(variant: MachineVariant) -> bool:
 
 
 def machine_task(variant: MachineVariant) -> CompileTask:
-    """What a compiler process needs to compile the machine."""
+    """The task of compiling a variant of the machine."""
     return CompileTask(variant, text(variant), "run", 3)
 
 

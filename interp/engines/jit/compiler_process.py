@@ -35,7 +35,7 @@ from .native import Unlinkable, load_native, native_path
 
 BACKGROUND_VARIABLE = "TAGLOOM_BACKGROUND"
 _OFF_WORDS, _ON_WORDS = ("off", "no", "false", "0"), ("on", "yes", "true", "1", "")
-"""What the variable may be, in any case."""
+"""The words that the variable may have, in upper or lower case."""
 _KILL_SECONDS = 1.0
 """How long to wait for the end of a killed process."""
 _WAIT_SECONDS = 0.01
@@ -45,7 +45,7 @@ _PROGRAM = job_program(f"from {__name__} import compile_tasks\ncompile_tasks(job
 
 
 class CompileTask(NamedTuple):
-    """What to compile: a native text, whose `function` takes `arity` words (`native.load_native`); or, where there is
+    """A text to compile: a native text, whose `function` takes `arity` words (`native.load_native`); or, where there is
     none or it does not link, the text of a module (`cache.load_module`)."""
 
     name: str
@@ -124,9 +124,9 @@ _processes: list[ChildProcess] = []
 _background: list[ChildProcess] = []
 """The one that serves requests, if any."""
 _running: list[Compilation] = []
-"""What it compiles."""
+"""The compilations that the process performs."""
 _pending: list[Compilation] = []
-"""What the next one will compile."""
+"""The compilations for the next process."""
 MAX_KILLS = 3
 """A task whose process was killed is compiled by the next one. After this many it counts as failed: the memory that it
 needs may be the reason."""

@@ -21,7 +21,7 @@ from ..refusals import REFUSAL_KINDS
 V = TypeVar("V")
 """The form of a value in a target: an expression, or a name."""
 Part = TypeVar("Part")
-"""What a target writes: a line, or a node."""
+"""A part of the output of a target: a line, or a node."""
 
 
 class Refusal(Exception):

@@ -36,7 +36,7 @@ from .loops import DEFAULT_PARALLEL_ITERATIONS
 from .operations import OPERATIONS
 
 Source: TypeAlias = OutputRef | Literal
-"""What feeds a port."""
+"""The source of a port."""
 BOOL = Type(dtypes.bool)
 LIVE_LITERAL = literal(True)
 """The output of a node that has no value, such as a NoOp."""

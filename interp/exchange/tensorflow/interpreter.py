@@ -672,7 +672,7 @@ def describe_dead_output(switch: ForeignNode, gate: Gate) -> str:
 
 
 def zero_of(value: Any) -> Any:
-    """What stands for a value that the program does not compute, of its type as far as that is known."""
+    """A zero in place of a value that the program does not compute, of its type as far as that is known."""
     if not is_array(value):
         raise unsupported("construct", "a result that may be dead is a list of arrays, a variable or a text")
     type_ = type_of(value)

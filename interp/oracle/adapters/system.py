@@ -41,7 +41,7 @@ class Settings(NamedTuple):
 
 
 class SystemAdapter:
-    """What adapters of Python packages share. The package is imported when an adapter is created."""
+    """The common part of the adapters of Python packages. The package is imported when an adapter is created."""
 
     name: str
     """The name of the system, as reports show it."""

@@ -65,7 +65,7 @@ class Chief:
         return read_values(self._states[server][-1].values)
 
     def updates(self, server: int) -> tuple[UpdateRecord, ...]:
-        """The gradients of which the steps of a server consist."""
+        """The gradients that make up the steps of a server."""
         records = (UpdateRecord(*record) for state in self._states[server] for record in state.updates)
         return tuple(record._replace(versions=tuple(record.versions)) for record in records)
 

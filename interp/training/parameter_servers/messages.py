@@ -75,7 +75,7 @@ class ServerState(NamedTuple):
 
 
 class TrainingReport(NamedTuple):
-    """What happened in a training.
+    """The history of a training.
 
     `losses` has the mean loss of each step of the first server, before the step. `updates` has, for each server, the
     gradients of which its steps consist, in order. `dropped` is the number of late gradients that servers dropped, and

@@ -57,7 +57,7 @@ class TrainingPeer:
         self._calls.answer(request, None)
 
     def report_failure(self, text: str) -> None:
-        """Tell the chief about an exception, of which the text is the traceback."""
+        """Tell the chief about an exception; `text` is its traceback."""
         self._calls.call(DRIVER, "crash", text)
 
 

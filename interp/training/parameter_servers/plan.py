@@ -71,7 +71,7 @@ class TrainingPlan:
         self._check_updates()
 
     def worker_job(self, worker: int, worker_count: int) -> WorkerJob:
-        """What a worker is told."""
+        """The instructions for a worker."""
         owners, shard_owners = self._owners
         servers = range(len(self._updates))
         places = positions_by_owner(owners), positions_by_owner(shard_owners)
@@ -99,7 +99,7 @@ class TrainingPlan:
         )
 
     def server_job(self, server: int, worker_count: int) -> ServerJob:
-        """What a server is told."""
+        """The instructions for a server."""
         update, stores, synchronisation = self._updates[server], self._stores(server), self._synchronisation
         variables, shards = self._owned(server)
         return ServerJob(

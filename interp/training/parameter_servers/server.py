@@ -25,7 +25,7 @@ from .programs import SentProgram, read_values, values_to_data
 
 
 class ServerJob(NamedTuple):
-    """What a server is told once. Stores are the values of variables and of slots, by position.
+    """The instructions that a server gets once. Stores are the values of variables and of slots, by position.
 
     `update` is the program of a step. Its arguments are the gradients of each variable, worker by worker; for each
     shard of a table, indices and values; and its `inputs`: the position of a store, or a list of one constant. Its
@@ -48,7 +48,7 @@ class ServerJob(NamedTuple):
 
 
 class ParameterServer:
-    """The stores of one server, and what it does with each message."""
+    """The stores of one server, and its reaction to each message."""
 
     def __init__(self, job: ServerJob, calls: RemoteCalls) -> None:
         self._job, self._calls = job, calls

@@ -32,23 +32,23 @@ class StepKind(NamedTuple):
     """The parameters of a step."""
 
     message: float = 0.033
-    """What a worker needs to send or take a message."""
+    """The time that a worker needs to send or take a message."""
     latency: float = 0.10
     latency_spread: float = 0.22
     """How long a message travels: the median, and the deviation of its logarithm."""
     handling: float = 0.042
-    """What a server needs for a message."""
+    """The time that a server needs for a message."""
     size: float = 0.0
     """The bytes that a worker fetches, from all servers together."""
     server_rate: float = 0.98e6
     worker_rate: float = 0.89e6
     """The bytes that a server sends, and a worker takes, in a millisecond."""
     work: float = 0.07
-    """What a worker computes."""
+    """The time that a worker computes."""
     straggling: str = "none"
     """The factor by which `work` varies (`straggling_factors`)."""
     backup: float = 0.0
-    """What each backup worker adds to a step."""
+    """The time that each backup worker adds to a step."""
     published: Mapping[int, float] = MappingProxyType({})
     """Published medians, by the number of workers or, for the kind `backup`, of backup workers."""
 
@@ -130,8 +130,8 @@ def queue_ends(arrivals: Times, time: float) -> Times:
 
 
 def step_time(kind: StepKind, workers: int, servers: int, backups: int, generator: np.random.Generator) -> float:
-    """The time of a step that needs `workers` gradients and has so many backup workers. Raises Usage where that is not
-    possible, or too large to draw."""
+    """The time of a step that needs `workers` gradients and has this number of backup workers. Raises Usage where that
+    is not possible, or too large to draw."""
     if workers < 1 or servers < 1 or backups < 0:
         required, got = "workers and servers from 1, backup workers from 0", (workers, servers, backups)
         raise Usage("this training has no steps", required=required, got=got)

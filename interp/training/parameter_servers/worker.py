@@ -15,7 +15,7 @@ from .programs import SentProgram, read_values, values_to_data
 
 
 class WorkerJob(NamedTuple):
-    """What a worker is told once.
+    """The instructions that a worker gets once.
 
     `gradient` is the program of the loss and its gradients. Its arguments are the numbers of worker and gradient, the
     rows of each shard, and its `inputs`: a server and the position of the value among those that it sends, or a list of
