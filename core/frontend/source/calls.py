@@ -215,7 +215,8 @@ def _call_recorded(function: Any, arguments: tuple[Any, ...], keywords: dict[str
 
 
 def record_changes(candidates: Sequence[Any], perform: Callable[[], Any]) -> Any:
-    """What `perform` returns. The changes that it makes to these objects are found by comparing them, and announced."""
+    """The result of `perform`. The changes that it makes to these objects are found by comparing them, and
+    announced."""
     with refresh_taken_items():
         return _record_changes(candidates, perform)
 

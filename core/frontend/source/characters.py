@@ -29,7 +29,7 @@ from .raising import raised, stage_assertion
 from .trees import is_symbolic
 
 _SYMBOL_MARK = "<symbolic "
-"""What the text of a symbol begins with, where Python has formatted it while tracing."""
+"""The beginning of the text of a symbol that Python has formatted while tracing."""
 
 
 def refusal_method(use: str) -> Any:
@@ -59,7 +59,7 @@ class SymbolicText(RunString, Text):
 
     __slots__ = ()
     VALUE_HINT = "strings can be printed and returned; ops take numbers, such as the one that the string shows"
-    """What to write where a program needs a value."""
+    """The hint where a program needs a value."""
 
     def __add__(self, other: Any) -> Any:
         return SymbolicText((*self.parts, *_parts(other))) if isinstance(other, str | Text) else NotImplemented
@@ -124,7 +124,7 @@ class Characters(RunString, CodePoints):
 
     __slots__ = ()
     VALUE_HINT = "an array of its code points is tl.asarray([ord(c) for c in text])"
-    """What to write where a program needs a value."""
+    """The hint where a program needs a value."""
 
     def length(self) -> Any:
         """`len(self)`."""

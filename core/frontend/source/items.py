@@ -230,7 +230,7 @@ def call_on_chosen(origin: ItemOrigin, call: Callable[[list[Any]], Any]) -> Any:
 
 
 def _note_options(item: list[Any], options: Sequence[list[Any]], index: Any, key: Any = None) -> None:
-    """Note of which lists a list is one, and so the lists in it."""
+    """Note the lists that a list may be, and so those in it."""
     note_origin(item, tuple(options), index, key)
     if all(len(option) == len(item) for option in options):
         for position, part in enumerate(item):

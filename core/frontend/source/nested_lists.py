@@ -277,7 +277,7 @@ def are_different_places(first: Any, second: Any) -> bool:
 
 
 class ListChoice(NamedTuple):
-    """Of which lists a list is one; the run decides which."""
+    """The lists that a list may be; the run decides which."""
 
     item: list[Any]
     number: Any
@@ -307,6 +307,6 @@ def _parallel_parts(value: Any, others: Sequence[Any]) -> Iterator[tuple[Any, tu
 
 
 def list_choice(value: Any) -> ListChoice | None:
-    """Of which lists a list is one; None for all others."""
+    """The lists that a list may be; None for all others."""
     choice = current_aliases().list_choices.get(id(value))
     return choice if isinstance(choice, ListChoice) else None

@@ -69,7 +69,7 @@ class NodeTransformer(ast.NodeTransformer):
         return node
 
     def _visit_list(self, parts: list[Any]) -> Iterator[Any]:
-        """What replaces the parts of a list."""
+        """The replacements for the parts of a list."""
         for part in list(parts):
             result = self.visit(part) if isinstance(part, ast.AST) else part
             if isinstance(result, list):

@@ -241,17 +241,18 @@ class Operators(ABC):
     # Choices
 
     def choose(self, perform: Callable[..., Any], *operands: Any) -> Any:
-        """What `perform` returns for operands of which some are choices. Only a system that makes choices has them."""
+        """The result of `perform` for operands, some of which are choices. Only a system that makes choices has
+        them."""
         return perform(*operands)
 
     def operate(self, operation: Callable[..., Any], *operands: Any) -> Any:
-        """What an operation of Python returns."""
+        """The result of an operation of Python."""
         return perform(operation, *operands)
 
     # Conditions
 
     def condition(self, value: Any) -> Any:
-        """What decides the truth of a value: for a container, whether it has items; for an instance
+        """The truth of a value as its class defines it: for a container, whether it has items; for an instance
         of a user's class, what its `__bool__` or `__len__` says."""
         if type(value) is Choice:
             return self.choose(functools.partial(self._cast, bool), value)
@@ -315,7 +316,7 @@ class Operators(ABC):
 
     @by_option(2)
     def _call_method(self, function: Callable[..., Any], name: str, value: Any, /, *arguments: Any) -> Any:
-        """What `function(value)` returns, by the method of this name if the user has written it."""
+        """The result of `function(value)`, by the method of this name if the user has written it."""
         method = None if arguments else user_method(value, name)
         return perform(function, value, *arguments) if method is None else self.call(method, value)
 
@@ -381,11 +382,11 @@ class Operators(ABC):
             self.remove_item(container, key)
 
     def items_for_python(self, iterable: Any) -> Any:
-        """What a comprehension iterates over that runs in Python."""
+        """The iterable of a comprehension that runs in Python."""
         return iterable
 
     def iterate(self, iterable: Any) -> Any:
-        """What a loop iterates over: what `__iter__` of a user's class returns, or the iterable itself."""
+        """The iterable of a loop: the result of `__iter__` of a user's class, or the iterable itself."""
         method = user_method(iterable, "__iter__")
         return iterable if method is None else self.call(method, iterable)
 
@@ -509,7 +510,7 @@ class Operators(ABC):
         return register_created(set(members))
 
     def spread(self, iterable: Any) -> Any:
-        """What Python iterates over in place of an iterable, as in `*iterable`."""
+        """The iterable that Python gets in place of this one, as in `*iterable`."""
         return iterable
 
     def share(self, iterable: Any) -> Any:
@@ -1016,7 +1017,7 @@ class ExitLoop:
             self.go_on, self.exit_number = result
 
     def places(self) -> list[AttributePlace]:
-        """What a staged loop carries."""
+        """The loop variables that a staged loop has for its exits."""
         names = ("go_on",) if self.form == "break" else ("go_on", "exit_number")
         return [AttributePlace(self, name, name) for name in names]
 

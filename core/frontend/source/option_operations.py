@@ -27,11 +27,11 @@ _EXAMPLES = {"b": True, "i": 1, "f": 1.0}
 _CLASSES = (str, bytes, type(None), tuple, frozenset, type, FunctionType, BuiltinFunctionType)
 """Classes whose operations with numbers run no code of the user."""
 _REFUSALS = (TypeError, AttributeError, ValueError, ArithmeticError, LookupError)
-"""What Python's own operations and functions raise for an option."""
+"""The exception that Python's own operations and functions raise for an option."""
 
 
 def choose(perform_known: Callable[[Any], Any], choice: Choice) -> Any:
-    """What a function returns for the option that is chosen. What Python raises for an option is raised where that
+    """The result of a function for the option that is chosen. What Python raises for an option is raised where that
     option is chosen."""
 
     def perform(option: Any) -> Any:
@@ -62,7 +62,7 @@ def choose(perform_known: Callable[[Any], Any], choice: Choice) -> Any:
 
 
 def choose_operands(perform: Callable[..., Any], *operands: Any) -> Any:
-    """What `perform` returns for operands of which some are choices."""
+    """The result of `perform` for operands, some of which are choices."""
     position = next((k for k, operand in enumerate(operands) if type(operand) is Choice), None)
     if position is None:
         return perform(*operands)
@@ -80,7 +80,7 @@ def choose_operands(perform: Callable[..., Any], *operands: Any) -> Any:
 
 
 def operate(operation: Callable[..., Any], *operands: Any) -> Any:
-    """What an operation of Python returns for operands of which some are choices."""
+    """The result of an operation of Python for operands, some of which are choices."""
     return choose_operands(lambda *options: _operate_known(operation, *options), *operands)
 
 

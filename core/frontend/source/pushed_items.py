@@ -20,7 +20,7 @@ from .state import active_journal, record_lasting_effect, register_created, stag
 
 
 class SingleUse:
-    """What gives its items once, as an iterator does."""
+    """An object that gives its items once, as an iterator does."""
 
     is_consumed = False
 
@@ -73,7 +73,7 @@ class PushedItems(SingleUse):
 
 
 class GeneratorItems(PushedItems):
-    """What a generator function returns. It is Python's own generator once code takes its items by `next`, or in a way
+    """The result of a generator function. It is Python's own generator once code takes its items by `next`, or in a way
     that the program cannot."""
 
     may_stop = True

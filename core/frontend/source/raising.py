@@ -229,7 +229,7 @@ def has_effects(node: Node, function: Specialization) -> bool:
 
 
 def perform_certainly(compute: Callable[[], Any]) -> Any:
-    """What `compute` returns; the nodes that it adds never trap."""
+    """The result of `compute`; the nodes that it adds never trap."""
     region = current_region()
     if region is None:
         return compute()
@@ -284,7 +284,7 @@ def _program_nodes(nodes: Sequence[Node], function: Specialization, seen: set[st
 
 
 _DECIDED_BY_LAST = ("floor_divide", "remainder", "pow", "bitwise_left_shift", "bitwise_right_shift")
-"""The ops of which the last operand decides whether they trap."""
+"""The ops whose last operand decides whether they trap."""
 
 
 def _is_certain(node: Node) -> bool:

@@ -17,7 +17,7 @@ class CountedRange:
     """`range(start, stop, step)` with a symbolic bound; a `for` loop counts through it."""
 
     VALUE_HINT = "tl.arange(n) makes an array, and list(range(n)) a list"
-    """What to write where a program needs a value."""
+    """The hint where a program needs a value."""
     is_live = False
     """Whether the body of a loop may change where it ends."""
 

@@ -231,7 +231,7 @@ class NumberedItems(PushedItems):
 
 
 class _Total:
-    """What is computed from the items so far."""
+    """The result computed from the items so far."""
 
     def __init__(self, value: Any) -> None:
         self.value = value

@@ -148,7 +148,7 @@ class Arm(NamedTuple):
     failure: Any = None
     """The result of the assertion of an arm that raises, whose contents are never computed."""
     error: Any = None
-    """What that arm raises."""
+    """The exception that this arm raises."""
     created: Collection[int] = ()
     """The identities of objects that it creates."""
     region: RegionBuilder | None = None

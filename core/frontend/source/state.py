@@ -87,7 +87,7 @@ class Place(Protocol):
 
     @property
     def key(self) -> tuple[Any, ...]:
-        """What makes two places the same."""
+        """The key that two places share if they are the same."""
 
     @property
     def label(self) -> str:
@@ -367,7 +367,7 @@ def record_write(place: Place) -> None:
 
 
 def _owner(place: Place) -> Any:
-    """The object of which a place is a part, or the cell of a variable; None for a global variable."""
+    """The object that a place is a part of, or the cell of a variable; None for a global variable."""
     attributes = ("instance", "container", "cell", "array")
     return next((getattr(place, name) for name in attributes if hasattr(place, name)), None)
 

@@ -15,7 +15,8 @@ from ...python_ast import parse_python
 from .nodes import NodeTransformer, child_nodes
 
 Filler: TypeAlias = ast.expr | str | Sequence[ast.stmt] | Sequence[str]
-"""What a name of a template stands for: an expression, an identifier, statements, or the names of a declaration."""
+"""The syntax that a name of a template stands for: an expression, an identifier, statements, or the names of a
+declaration."""
 
 
 GENERATED = "ag__"

@@ -26,7 +26,7 @@ from .trees import is_symbolic
 
 
 def text_parts(value: Any, *, is_quoted: bool = False) -> tuple[Any, ...]:
-    """What `str(value)` consists of, or `repr(value)` if quoted: strings and symbolic values.
+    """The parts of `str(value)`, or of `repr(value)` if quoted: strings and symbolic values.
 
     >>> text_parts((1, "a"))
     ("(1, 'a')",)
@@ -48,7 +48,7 @@ def text_parts(value: Any, *, is_quoted: bool = False) -> tuple[Any, ...]:
 
 
 def _quote_text(text: Any) -> tuple[Any, ...]:
-    """What `repr(text)` consists of. Raises Invalid (F4) for a string whose characters may need a backslash."""
+    """The parts of `repr(text)`. Raises Invalid (F4) for a string whose characters may need a backslash."""
     parts = text.parts if isinstance(text, SymbolicText) else (text,)
     if any(isinstance(part, CodePoints) or (type(part) is str and repr(part) != f"'{part}'") for part in parts):
         refuse_text("repr()", text)
@@ -63,7 +63,7 @@ def _is_like_array(value: Any) -> bool:
 
 
 def _joined_items(container: Any) -> tuple[Any, ...]:
-    """What the text of a list, tuple or dict of symbolic length consists of: the code points between its brackets."""
+    """The parts of the text of a list, tuple or dict of symbolic length: the code points between its brackets."""
 
     def codes_of(*parts: Any) -> list[Any]:
         texts = [part for value in parts for part in (": ", *parts_of(value))]

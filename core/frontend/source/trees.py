@@ -64,7 +64,7 @@ def has_symbols(value: Any) -> bool:
 
 
 def split(state: Any, shared: Collection[int] = ()) -> Tree:
-    """The leaves and the structure of a piece of state, of which a copy is made; raises Invalid as `flatten` does.
+    """The leaves and the structure of a piece of state, for a copy; raises Invalid as `flatten` does.
     Containers with these identities are leaves.
 
     >>> tree = split([1, ("a", 2.5)])
@@ -88,7 +88,8 @@ def structure_of(state: Any) -> TreeDef:
 
 
 def flatten_state(state: Any, shared: Collection[int] = ()) -> Tree:
-    """The leaves and the structure of a piece of state, as `split` returns them, of which no copy is made."""
+    """The leaves and the structure of a piece of state, as `split` returns them, for a look at the state without a
+    copy."""
 
     def is_leaf(part: Any) -> bool:
         return id(part) in shared or _has_other_keys(part)
@@ -97,7 +98,7 @@ def flatten_state(state: Any, shared: Collection[int] = ()) -> Tree:
 
 
 def note_copied_arrays(leaves: Iterable[Any]) -> None:
-    """Note the arrays among these values of which a copy is made. A change of such an array is refused from here on,
+    """Note the arrays among these values that are copied. A change of such an array is refused from here on,
     since the copy would not see it."""
     for leaf in leaves:
         owner = owner_of(leaf)
@@ -188,7 +189,7 @@ def note_rebuilt(state: Any, shared: Collection[int] = ()) -> Any:
 
 
 def note_copied(state: Any, shared: Collection[int] = ()) -> None:
-    """Register the lists and dicts of state of which staging has a copy, but for those with these identities."""
+    """Register the lists and dicts of state that staging has copied, but for those with these identities."""
     _register(state, shared, current_aliases().copied_containers)
 
 

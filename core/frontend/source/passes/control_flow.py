@@ -157,7 +157,7 @@ class _ControlFlow:
         return [*converted, *block.end(body[-1])] if body else converted
 
     def _rest(self, body: Sequence[ast.stmt], block: _Block, anchor: ast.AST) -> list[ast.stmt]:
-        """What follows a statement, converted; the end of the block if that is nothing."""
+        """The statements after a statement, converted; the end of the block if that is nothing."""
         return self.convert(body, block) if body else block.end(anchor)
 
     def _plain_if(self, node: ast.If, live: frozenset[str], block: _Block) -> list[ast.stmt]:
@@ -679,7 +679,8 @@ def is_exit(node: ast.AST) -> bool:
 
 
 def _exit_key(statement: Exit) -> str:
-    """What makes two exits the same: what they do; for a `raise`, also its line, which the exception has."""
+    """The key that two exits share if they are the same: what they do; for a `raise`, also its line, which the
+    exception has."""
     return ast.dump(statement, include_attributes=isinstance(statement, ast.Raise))
 
 

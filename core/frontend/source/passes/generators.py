@@ -46,7 +46,7 @@ class _Yields(NodeTransformer):
         self.may_stop, self.count = may_stop, 0
 
     def convert(self, statement: ast.stmt) -> list[ast.stmt]:
-        """What a statement becomes."""
+        """The statements that a statement becomes."""
         result = self.visit(statement)
         return result if isinstance(result, list) else [result]
 

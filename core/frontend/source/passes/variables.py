@@ -186,7 +186,7 @@ def walrus_names(node: ast.AST, outcome: bool | None = None) -> frozenset[str]:
 
 
 def _meet(first: frozenset[str] | None, second: frozenset[str] | None) -> frozenset[str] | None:
-    """What is assigned where two paths meet."""
+    """The variables that are assigned where two paths meet."""
     if first is None:
         return second
     return first if second is None else first & second
