@@ -239,14 +239,12 @@ class Debugger(AsciiApp):
 
     @on(events.DescendantFocus)
     def _show_key_hints(self) -> None:
-        """Show the keys of the focused pane."""
-        focused = self.screen_stack[0].focused
-        pane = focused.pane if isinstance(focused, Pane) else "line" if isinstance(focused, CommandLine) else ""
-        width = self.size.width
+        """Show the keys of the screen, or of the command line."""
+        is_line_open, width = isinstance(self.screen_stack[0].focused, CommandLine), self.size.width
         rows = (
             second_key_hints(self.session.commands.values(), width)
             if self.is_leader_pending
-            else (key_hints(pane, width),)
+            else (key_hints(width, is_line_open=is_line_open),)
         )
         self.screen_stack[0].query_one(KeyHints).show_rows(rows, self.current_theme.dark)
 
@@ -256,6 +254,7 @@ class Debugger(AsciiApp):
         yield SystemCommand("tour", "learn the keys on this run, in a minute", self.action_tour)
         yield SystemCommand("one pane (F2)", "maximize the pane, or restore it", self.action_toggle_maximized)
         yield SystemCommand("light or dark (F3)", "switch between light and dark", self.action_switch_theme)
+        yield SystemCommand("command line (:)", "type any command, with completion by Tab", self.action_type)
         yield SystemCommand("theme", "choose a colour theme", self.action_change_theme)
         yield SystemCommand("larger (>)", "zoom the graph in, or unfold it", partial(self.action_zoom, 1))
         yield SystemCommand("smaller (<)", "zoom the graph out, or fold it", partial(self.action_zoom, -1))

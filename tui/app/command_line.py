@@ -15,6 +15,7 @@ from textual.widgets.input import Selection
 from ..panes.help import key_at
 from ..panes.page import PageRow
 from ..session.session import Session, complete_line
+from .pane import textual_key
 from .themes import row_text
 
 
@@ -90,19 +91,8 @@ class CommandLine(Input):
 # Key hints
 
 
-_TEXTUAL_KEYS = {
-    "<": "less_than_sign",
-    ">": "greater_than_sign",
-    ".": "full_stop",
-    "^p": "ctrl+p",
-    "1-0": "ctrl+o",
-    "Esc": "escape",
-}
-"""Textual's names for keys that are written differently here. Panes are chosen by letters, for the mouse."""
-
-
 class KeyHints(Static):
-    """The keys of the focused pane, or those that may follow the leader."""
+    """The daily keys, or those that may follow the leader."""
 
     def __init__(self) -> None:
         super().__init__(id="hints")
@@ -115,4 +105,4 @@ class KeyHints(Static):
     def on_click(self, event: events.Click) -> None:
         key = key_at(self._rows[event.y], event.x) if event.y < len(self._rows) else ""
         if key:
-            self.app.simulate_key(_TEXTUAL_KEYS.get(key, key.lower() if len(key) > 1 else key))
+            self.app.simulate_key(textual_key(key))

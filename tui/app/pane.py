@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from rich.style import Style
@@ -10,9 +11,11 @@ from textual.geometry import Region, Size
 from textual.message import Message
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
+from textual.style import Style as VisualStyle
 from textual.widget import Widget
 
 from ..panes.arrange import PaneArea, key_of
+from ..panes.help import pane_key_hints
 from ..panes.page import PageRow
 from ..session.command import sanitize
 from .themes import text_style
@@ -49,13 +52,29 @@ class Pane(ScrollView, can_focus=True):
         fitting = (form for form in TITLE_FORMS if title_length(area, *form) <= room)
         long, gap = next(fitting, TITLE_FORMS[-1])
         self.border_title = gap.join(title_markup(pane, pane == area.front, long) for pane in area.panes)
+        self._show_subtitle()
 
     def set_subtitle(self, subtitle: str) -> None:
-        """Set the text in the lower border, and repaint only that line: setting `border_subtitle` repaints the whole
-        pane."""
+        """Set the text in the lower border."""
         if subtitle != self._subtitle:
-            self._subtitle, self._border_subtitle = subtitle, Content(sanitize(subtitle))
-            self.refresh(Region(-1, self.size.height, self.outer_size.width, 1))
+            self._subtitle = subtitle
+            self._show_subtitle()
+
+    def _show_subtitle(self) -> None:
+        """Show the keys of the pane, if it has the focus, and its subtitle in the lower border, and repaint only that
+        line: setting `border_subtitle` repaints the whole pane."""
+        subtitle, area = sanitize(self._subtitle), self._pane_area
+        hints: tuple[tuple[str, str], ...] = ()
+        if self.has_focus and area is not None:
+            is_maximized = (area.x, area.y, area.width) == (0, 0, self.app.size.width)
+            room = area.width - 4 - (len(subtitle) + 3 if subtitle else 0)
+            hints = pane_key_hints(self.pane, room, is_maximized=is_maximized)
+        self._border_subtitle = join_hints(hints, subtitle)
+        self.refresh(Region(-1, self.size.height, self.outer_size.width, 1))
+
+    def watch_has_focus(self, has_focus: bool) -> None:
+        super().watch_has_focus(has_focus)
+        self._show_subtitle()
 
     def cursor_row(self) -> PageRow | None:
         """The row that commands refer to, if the pane has a cursor."""
@@ -132,3 +151,37 @@ def title_markup(pane: str, is_front: bool, long: int) -> str:
     if is_front:
         return f"{key_of(pane)} [b u]{pane}[/]".lstrip()
     return f"[@click=app.front('{pane}')][$foreground 70%]{key_of(pane)}{' ' if long else ''}{pane[:long]}[/][/]"
+
+
+def join_hints(hints: Iterable[tuple[str, str]], subtitle: str) -> Content:
+    """Keys with their words, each a link that presses the key, and a subtitle after them."""
+    pieces = list[Content]()
+    for key, word in hints:
+        gap = Content("  " if pieces else "")
+        links = [
+            Content.styled(each, VisualStyle.from_meta({"@click": ("app.simulate_key", (textual_key(each),))}))
+            for each in key.split()
+        ]
+        pieces.append(gap + Content(" ").join(links).stylize("bold $foreground") + Content(f" {word}"))
+    if pieces and subtitle:
+        pieces.append(Content(" ─ "))
+    return Content("").join([*pieces, Content(subtitle)])
+
+
+_TEXTUAL_KEYS = {
+    "<": "less_than_sign",
+    ">": "greater_than_sign",
+    ".": "full_stop",
+    "^p": "ctrl+p",
+    "Esc": "escape",
+}
+"""Textual's names for keys that are written differently in hints."""
+
+
+def textual_key(key: str) -> str:
+    """Textual's name for a key as hints write it.
+
+    >>> textual_key("F2"), textual_key("^p"), textual_key("S")
+    ('f2', 'ctrl+p', 'S')
+    """
+    return _TEXTUAL_KEYS.get(key, key.lower() if len(key) > 1 else key)

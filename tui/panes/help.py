@@ -103,35 +103,43 @@ SCREEN_KEYS = (
 """The keys that are not commands."""
 
 DAILY_KEYS = (
-    ("s S", "step"),
-    ("o f", "over"),
-    ("c $", "run"),
+    ("s", "step"),
+    ("S", "step back"),
+    ("o", "over calls"),
+    ("f", "out of this call"),
+    ("c", "continue"),
+    ("b", "breakpoint"),
+    ("y", "why"),
+    ("?", "why not"),
+    ("/", "find"),
+    ("^p", "all commands"),
+    ("F1", "help"),
+    ("q", "quit"),
+)
+"""The twelve keys of the daily work, which the last line always shows."""
+
+SHORT_DAILY_KEYS = (
+    ("s", "step"),
+    ("S", "back"),
+    ("o", "over"),
+    ("f", "out"),
+    ("c", "run"),
     ("b", "break"),
     ("y ?", "why"),
     ("/", "find"),
-    ("F2", "pane"),
     ("^p", "all"),
     ("F1", "help"),
     ("q", "quit"),
 )
-"""The keys of the daily work: twelve, and two that save many others. They fit 80 columns, and are always shown."""
+"""The same for screens that have no room for all words."""
 
-KEY_HINTS = (
-    (":", "command"),
-    (LEADER_KEY, "more"),
-    ("u", "undo"),
-    (".", "follow"),
-    ("1-0", "panes"),
-    ("V", "call"),
-    ("F3", "light or dark"),
-    ("d", "deliver"),
-)
-"""Other key hints at the bottom, most important first; as many as fit are shown."""
+LINE_KEYS = (("Enter", "do"), ("Tab", "complete"), ("Up", "history"), ("Esc", "leave"))
+"""The keys of the command line, which the last line shows while it is open."""
 
 PANE_KEY_HINTS: Mapping[str, tuple[tuple[str, str], ...]] = {
-    "graph": (("> <", "zoom"),),
+    "graph": (("> <", "zoom"), ("_", "unfold"), (".", "follow")),
     "source": (("Enter", "breakpoint"),),
-    "flight": (("Enter", "select"), ("d", "deliver"), ("=", "change")),
+    "flight": (("d", "deliver"), ("=", "change"), ("Enter", "select")),
     "waiting": (("Enter", "select"),),
     "tags": (("Enter", "only this"), ("g", "next event")),
     "other graph": (("m", "switch"), ("|", "hide"), ("> <", "zoom")),
@@ -141,25 +149,45 @@ PANE_KEY_HINTS: Mapping[str, tuple[tuple[str, str], ...]] = {
     "cells": (("Enter", "select"),),
     "call": (("Enter", "go there"),),
     "answers": (("Enter", "go there"),),
-    "timeline": (("Right Left", "one event"), ("$ ^", "ends")),
-    "line": (("Enter", "do"), ("Tab", "complete"), ("Up", "history"), ("Esc", "leave")),
+    "timeline": (("^ $", "ends"), ("Left Right", "one event")),
 }
-"""The key hints of each pane, which follow the daily keys when it has the focus. The command line has only its own."""
+"""The keys of each pane, most important first. The border of the focused pane shows as many as fit."""
 
 
-def key_hints(pane: str, width: int) -> PageRow:
-    """The key hints for a focused pane, in at most `width` columns. They are closer where the daily keys need it."""
-    own, room, spans = PANE_KEY_HINTS.get(pane, ()), width, list[PageSpan]()
-    keys = {key for key, _ in own}
-    others = () if pane == "line" else tuple(hint for hint in KEY_HINTS if hint[0] not in keys)
-    daily_columns = sum(len(key) + len(word) + 3 for key, word in DAILY_KEYS) - 1
-    for key, word in (*(() if pane == "line" else DAILY_KEYS), *own, *others):
-        gap = "  " if spans and (pane == "line" or daily_columns <= width) else " "
-        columns = len(gap) + len(key) + 1 + len(word)
-        if columns <= room:
-            spans += [PageSpan(f"{gap}{key} ", SKY, True), PageSpan(word, GREY)]
-            room -= columns
+def key_hints(width: int, *, is_line_open: bool = False) -> PageRow:
+    """The last line of a screen that is `width` columns wide: the daily keys, or those of the open command line."""
+    forms = [(LINE_KEYS, "  ")] if is_line_open else [(DAILY_KEYS, "  "), (SHORT_DAILY_KEYS, "  ")]
+    rows = (hint_row(keys, gap) for keys, gap in forms)
+    return next((row for row in rows if len(row.text) <= width), hint_row(forms[-1][0], " ", width))
+
+
+def hint_row(keys: Iterable[tuple[str, str]], gap: str, width: int | None = None) -> PageRow:
+    """Keys with their words as a row, with a gap between them; as many as fit into `width` columns."""
+    spans, columns = list[PageSpan](), 0
+    for key, word in keys:
+        before = gap if spans else " "
+        columns += len(before) + len(key) + 1 + len(word)
+        if width is not None and columns > width:
+            break
+        spans += [PageSpan(f"{before}{key} ", SKY, True), PageSpan(word, GREY)]
     return PageRow(tuple(spans))
+
+
+def pane_key_hints(pane: str, room: int, *, is_maximized: bool = False) -> tuple[tuple[str, str], ...]:
+    """The keys for the border of a focused pane, as many as fit into `room` columns. F2 comes first, because the
+    others can be guessed once the pane has the whole screen.
+
+    >>> pane_key_hints("tags", 30)
+    (('F2', 'enlarge'), ('Enter', 'only this'))
+    """
+    hints, gap = list[tuple[str, str]](), 0
+    for key, word in (("F2", "all panes" if is_maximized else "enlarge"), *PANE_KEY_HINTS.get(pane, ())):
+        room -= gap + len(key) + 1 + len(word)
+        if room < 0:
+            break
+        hints.append((key, word))
+        gap = 2
+    return tuple(hints)
 
 
 LEADER_LINES = 3
@@ -187,12 +215,9 @@ def second_key_hints(commands: Iterable[Command[Session]], width: int) -> tuple[
 def key_at(row: PageRow, column: int) -> str:
     """The key hint at a column, for clicks. A click on a pair of keys means the first, unless it is on the second.
 
-    >>> hints = key_hints("graph", 80)
-    >>> hints.text[:26], [key_at(hints, column) for column in (1, 3, 6, 10, 12, 20, 90)]
-    (' s S step o f over c $ run', ['s', 'S', 's', 'o', 'f', 'c', ''])
-    >>> hints = key_hints("timeline", 200)
-    >>> [key_at(hints, hints.text.index(word)) for word in ("Right", "Left", "one event")]
-    ['Right', 'Left', 'Right']
+    >>> hints = key_hints(80)
+    >>> hints.text[:26], [key_at(hints, column) for column in (1, 3, 8, 42, 44, 90)]
+    (' s step S back o over f ou', ['s', 's', 'S', 'y', '?', ''])
     """
     for key, word in zip(row.spans[::2], row.spans[1::2], strict=True):
         first, *_, last = [*key.text.split(), *key.text.split()]

@@ -159,13 +159,16 @@ class ScreenPresenter:
     def snapshot(self, panes: Mapping[str, PaneSize]) -> ScreenSnapshot:
         """A snapshot of these panes at these sizes; if the user interrupts it, only the position."""
         session = self.session
-        line, last = status_row(session), self._last_message or last_event_row(session, self._last_reply)
+        line = status_row(session)
         if session.snapshot.current is None:
+            last = self._last_message or build_row("")
             nothing = empty_page("no program yet: type :load FILE ARGS")
             return ScreenSnapshot(
                 {pane: nothing for pane in panes if has_page(pane)} | self._answers_page(panes), line, last
             )
         try:
+            session.run.index.catch_up(session.history)  # first: it numbers the activations
+            last = self._last_message or last_event_row(session, self._last_reply)
             return self.full_snapshot(panes, line, last)
         except KeyboardInterrupt:
             return ScreenSnapshot({}, line, STOPPED_ROW, is_stopped=True)
@@ -173,7 +176,6 @@ class ScreenPresenter:
     def full_snapshot(self, panes: Mapping[str, PaneSize], line: PageRow, last: PageRow) -> ScreenSnapshot:
         """A snapshot with all panes of a run, and of the run beside it."""
         session = self.session
-        session.run.index.catch_up(session.history)
         pages = {
             pane: self.build_page(pane, size) for pane, size in panes.items() if has_page(pane)
         } | self._answers_page(panes)
@@ -329,8 +331,6 @@ def answer_row(reply: CommandReply) -> PageRow:
 
 def last_event_row(session: Session, reply: CommandReply | None = None) -> PageRow:
     """The last event, preceded by the breakpoints that stopped the last step, and followed by its printed lines."""
-    if session.snapshot.current is None:
-        return build_row("")
     history = session.history
     event = history.last_event
     if event is None and history.base:

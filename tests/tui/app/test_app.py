@@ -17,7 +17,7 @@ from tagloom.tui.app.lines import LinesPane
 from tagloom.tui.app.pane import Pane
 from tagloom.tui.app.themes import tint
 from tagloom.tui.panes.arrange import OTHER_PANES, PANES, key_of
-from tagloom.tui.panes.help import PANE_HELP, help_pages, key_hints
+from tagloom.tui.panes.help import DAILY_KEYS, PANE_HELP, help_pages, key_hints
 from tagloom.tui.panes.screen import ScreenPresenter
 from tagloom.tui.panes.tour import FAREWELL, WELCOME
 from tagloom.tui.session.commands import COMMANDS
@@ -75,7 +75,7 @@ def test_ascii_terminals(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         pages = [screen.whole()]
         await screen.press("escape", "5", "4", "9")
         pages.append(screen.whole())
-        assert "Enter go there" in screen.line("hints")
+        assert "Enter go there" in screen.whole()
         await screen.press("colon")
         assert "Up history" in screen.line("hints")
         await screen.press("escape", "ctrl+p")
@@ -182,8 +182,8 @@ def test_hints_are_keys(folder: Path) -> None:
             await screen.still()
 
         await click("step")
-        await click("s S")
-        await click("S")
+        await click("step")
+        await click("S back")
         assert "1/2 events" in screen.line("status")
         await click("why")
         assert screen.app.query_one("#line").value == "why fib.n main"  # type: ignore[attr-defined]
@@ -269,19 +269,32 @@ def test_a_large_graph_is_folded(folder: Path) -> None:
 
 @pytest.mark.full
 def test_keys_are_shown(folder: Path) -> None:
-    """At every size, a line shows the keys of the daily work; then, where there is room, those of the focused pane."""
+    """At every size, the last line shows the twelve keys of the daily work, and the border of the focused pane its
+    own keys, as many as fit; a click on one presses it. The command line has keys of its own."""
 
     async def script(screen: Screen) -> None:
-        width = screen.app.size.width
-        assert screen.line("hints").endswith("q quit") == (width == 80)
-        assert ("zoom" in screen.line("hints")) == (width > 80)
-        for word, zoom in (("zoom", 1), ("< ", 0)) if width > 80 else ():
-            await screen.pilot.click("#hints", offset=(screen.line("hints").index(word), 0))
+        def border(pane: str) -> str:
+            region = screen.app.panes()[pane].region
+            return screen.whole().splitlines()[region.bottom - 1][region.x : region.right]
+
+        async def click(pane: str, word: str) -> None:
+            region = screen.app.panes()[pane].region
+            await screen.pilot.click(offset=(region.x + border(pane).index(word), region.bottom - 1))
             await screen.still()
+
+        keys = [span.text.split() for span in key_hints(screen.app.size.width).spans[::2]]
+        assert sum(keys, []) == [key for key, _ in DAILY_KEYS] and len(DAILY_KEYS) == 12
+        assert screen.line("hints").endswith("q quit")
+        assert border("graph").index("F2") < border("graph").index("> < zoom")
+        for key, zoom in (("> <", 1), ("< ", 0)):
+            await click("graph", key)
             assert screen.app.presenter.zoom == zoom
         await screen.press("3")
-        assert ("deliver" in screen.line("hints")) == (width > 80) and "F1 help" in screen.line("hints")
-        await screen.press("colon")
+        assert ("d deliver" in border("flight")) == (screen.app.size.width > 80) and "F2" not in border("graph")
+        await click("flight", "F2")
+        assert "F2 all panes  d deliver  = change  Enter select" in border("flight")
+        await click("flight", "d deliver")
+        assert screen.app.query_one("#line").value.startswith("choose ")  # type: ignore[attr-defined]
         assert "complete" in screen.line("hints") and "step" not in screen.line("hints")
 
     for size in SIZES:
@@ -657,6 +670,6 @@ def test_resizing(folder: Path) -> None:
             regions = [pane.region for pane in screen.app.panes().values() if pane.display]
             assert sum(region.area for region in regions) == screen.app.query_one("#pane-layout").region.area
             assert screen.app.query_one("#pane-layout").size.width == size[0] == max(each.right for each in regions)
-            assert screen.line("hints") == key_hints(screen.focused, size[0]).text
+            assert screen.line("hints") == key_hints(size[0]).text
 
     shown(script, "fib.py:fib", "4")

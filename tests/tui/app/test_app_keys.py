@@ -174,7 +174,7 @@ def test_two_strokes(folder: Path) -> None:
 
 @pytest.mark.full
 def test_two_strokes_by_the_mouse(folder: Path) -> None:
-    """A click on the leader in the line of hints, and one on a second stroke, are the two strokes."""
+    """A click on a second stroke is that stroke."""
 
     async def script(screen: Screen) -> None:
         async def click(word: str) -> None:
@@ -183,10 +183,10 @@ def test_two_strokes_by_the_mouse(folder: Path) -> None:
             await screen.pilot.click("#hints", offset=(lines[y].index(word), y))
             await screen.still()
 
-        await click("more")
+        await screen.press(LEADER_KEY)
         await click("D delete")
         assert screen.app.presenter.replies[-1].command == "delete"
-        await click("more")
+        await screen.press(LEADER_KEY)
         await click("Esc")
         assert not screen.app.is_leader_pending and len(screen.app.presenter.replies) == 1
 

@@ -24,16 +24,16 @@ class Hunt(NamedTuple):
 
 
 HUNTS = {
-    "power.py": Hunt("2 5", "$", (r"#1 power\(2, 5\)", r"#2 power\(4, 2\)")),
-    "fibonacci.py": Hunt("10", "$ 5 F2", (r"loop\[1\]: i = 1, a = 0, b = 1", r"loop\[9\]: i = 9, a = 0, b = 1")),
+    "power.py": Hunt("2 5", "c", (r"#1 power\(2, 5\)", r"#2 power\(4, 2\)")),
+    "fibonacci.py": Hunt("10", "c 5 F2", (r"loop\[1\]: i = 1, a = 0, b = 1", r"loop\[9\]: i = 9, a = 0, b = 1")),
     "backwards.py": Hunt(
-        "6", "$ 9 F2", (r"nothing fills left\[4\]", r"loop\[4\] has not begun", r"backwards.loop is 4")
+        "6", "c 9 F2", (r"nothing fills left\[4\]", r"loop\[4\] has not begun", r"backwards.loop is 4")
     ),
-    "stairs.py": Hunt("5", "$ 5 F2", (r"ways\(1\) = 0", r"ways\(0\) = 0")),
-    "catalan.py": Hunt("3", "$ 5 F2", (r"trees\(1\) = 0", r"loop\[0\]: .*ended: not left < subtract")),
-    "doubled.py": Hunt("3", "$", (r"deadlock: nothing fills powers\[0\]", "answers")),
+    "stairs.py": Hunt("5", "c 5 F2", (r"ways\(1\) = 0", r"ways\(0\) = 0")),
+    "catalan.py": Hunt("3", "c 5 F2", (r"trees\(1\) = 0", r"loop\[0\]: .*ended: not left < subtract")),
+    "doubled.py": Hunt("3", "c", (r"deadlock: nothing fills powers\[0\]", "answers")),
 }
-KEYS = {"$": "dollar_sign", "F2": "f2"}
+KEYS = {"F2": "f2"}
 
 
 @pytest.mark.full
@@ -149,4 +149,4 @@ def test_a_bug_in_a_model_of_onnx_is_found(tmp_path: Path) -> None:
     last.CopyFrom(onnx.numpy_helper.from_array(np.array([4]), "end"))
     onnx.save(model, tmp_path / "decoding.onnx")
     evidence = (r"loop\[7\]: k = 7, .*token = \[3\]", r"loop\[12\].*ended: not k < maximum")
-    find_bug(tmp_path / "decoding.onnx", ("[0]", "12"), "", "$ 5 F2", evidence)
+    find_bug(tmp_path / "decoding.onnx", ("[0]", "12"), "", "c 5 F2", evidence)

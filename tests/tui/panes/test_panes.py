@@ -24,7 +24,7 @@ from tagloom.tui.panes.call import call_page
 from tagloom.tui.panes.code import code_page
 from tagloom.tui.panes.events import events_page
 from tagloom.tui.panes.graph import LayoutRequest, draw_tokens, lay_out_graph
-from tagloom.tui.panes.help import key_hints
+from tagloom.tui.panes.help import key_hints, pane_key_hints
 from tagloom.tui.panes.inspector import array_rows, inspector_page
 from tagloom.tui.panes.screen import PaneSize, ScreenPresenter, status_row, suggest_line
 from tagloom.tui.panes.source import source_page
@@ -710,9 +710,20 @@ def test_another_thread_is_interrupted(folder: Path) -> None:
     assert session.execute("step").data["position"] > 100
 
 
+def test_the_last_event_has_the_number_of_its_activation(folder: Path) -> None:
+    """The line of the last event has the number of its activation in the first snapshot after it, too."""
+    session = session_after("fib.py:fib", "4")
+    presenter = ScreenPresenter(session)
+    row = presenter.do("goto 60", lambda front: {}).last_event
+    assert f"#{mark_activation(session, session.current_tag).number} " in row.text
+
+
 def test_hints_end_with_a_whole_word() -> None:
     """As many keys are shown as fit, and the last one is complete."""
     for width in range(30, 220):
-        text = key_hints("graph", width).text
+        text = key_hints(width).text
         assert len(text) <= width and text == text.rstrip()
-    assert key_hints("graph", 80).text.endswith("q quit") and "deliver" in key_hints("graph", 210).text
+        hints = pane_key_hints("flight", width)
+        assert sum(len(key) + len(word) + 3 for key, word in hints) - 2 <= width
+    assert key_hints(80).text.endswith("q quit") and "all commands" in key_hints(200).text
+    assert [len(pane_key_hints("flight", width)) for width in (9, 10, 60)] == [0, 1, 4]
