@@ -129,12 +129,22 @@ def describe_missing_result(graph: Graph, number: int, inputs: tuple[Value, ...]
     dead = first_dead(inputs)
     if dead is None:
         return None
-    return f"Retval[{graph.results.index(number)}] does not have value: {describe_death(graph, dead)}"
+    position = graph.results.index(number)
+    return f"result {position} has no value: {describe_death(graph, dead)} (TensorFlow: {missing_value(position)})"
+
+
+def missing_value(position: int) -> str:
+    """How TensorFlow says that a result is dead.
+
+    >>> missing_value(1)
+    'Retval[1] does not have value'
+    """
+    return f"Retval[{position}] does not have value"
 
 
 def describe_death(graph: Graph, dead: DeadTokenValue) -> str:
-    """Where a dead token died, and why, in words."""
+    """Why a dead token died, and where, in words."""
     node = graph.nodes[dead.node]
     predicate = ("true", "false")[dead.port]
     place = f"{node} ({node.location})" if node.location else str(node)
-    return f"its token died at output {dead.port} of {place} under {dead.tag}, where the predicate was {predicate}"
+    return f"the predicate of {place} was {predicate} under {dead.tag}, so its output {dead.port} was dead"

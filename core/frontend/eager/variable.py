@@ -50,8 +50,8 @@ class Variable(ArrayOperators, VariableBase):
 
     Tapes watch it if it is `trainable` and of floats; `tl.grad(f, w)` is the gradient with respect to it.
 
-    In programs and pictures it has its `name`. Without one it has the name that it is assigned to, if that is known:
-    `self.weight = Variable(...)` is `weight`.
+    In programs, pictures and messages it has its `name`. Without one it has the name that it is assigned to, if that is
+    known: `self.weight = Variable(...)` is `weight`.
 
     Raises Usage where the first value is symbolic or does not fit, Invalid (V4) where an assigned value does not fit.
 
@@ -127,11 +127,11 @@ class Variable(ArrayOperators, VariableBase):
             else:
                 operand = to_weak_operand(unwrap_weak(value), self.dtype if self._type.is_scalar else None)
         except TagloomError as error:
-            error.message = f"variable {self.name}: {error.message}"
+            error.message = f"variable {self._resource.label}: {error.message}"
             raise
         if not self._type.admits(operand.type):
             raise Invalid(
-                f"variable {self.name} is assigned a value of the wrong type",
+                f"variable {self._resource.label} is assigned a value of the wrong type",
                 rule="V4",
                 where=user_location(),
                 required=self._type,
@@ -159,7 +159,7 @@ class Variable(ArrayOperators, VariableBase):
     def __repr__(self) -> str:
         elements = " ".join(repr(self._resource.value).removeprefix("asarray(").rpartition(", dtype=")[0].split())
         elements = elements if len(elements) <= 60 else f"{elements[:56]}..."
-        return f"<variable {self.name}: {self._type} = {elements}>"
+        return f"<variable {self._resource.label}: {self._type} = {elements}>"
 
     __hash__ = object.__hash__
 
@@ -175,12 +175,14 @@ class Variable(ArrayOperators, VariableBase):
 
     def __setitem__(self, key: Any, value: Any) -> NoReturn:
         hint = "write w.assign(tl.scatter(w, value, index)), or w.assign(tl.where(mask, value, w))"
-        raise Usage(f"elements of variable {self.name} cannot be assigned", where=user_location(), hint=hint)
+        raise Usage(f"elements of variable {self._resource.label} cannot be assigned", where=user_location(), hint=hint)
 
     def _refuse_in_place(self, value: Any) -> NoReturn:
         """Raises Usage: `w += x` would rebind w to an array."""
-        hint = f"write {self.name}.assign_add(...), .assign_sub(...) or .assign(...)"
-        raise Usage(f"variable {self.name} is assigned only by its methods", where=user_location(), hint=hint)
+        hint = f"write {self._resource.label}.assign_add(...), .assign_sub(...) or .assign(...)"
+        raise Usage(
+            f"variable {self._resource.label} is assigned only by its methods", where=user_location(), hint=hint
+        )
 
     __iadd__ = __isub__ = __imul__ = __itruediv__ = __ifloordiv__ = __imod__ = __ipow__ = __imatmul__ = _refuse_in_place
     __iand__ = __ior__ = __ixor__ = __ilshift__ = __irshift__ = _refuse_in_place

@@ -23,6 +23,7 @@ from ....core.frontend.trace.pytree import leaf_type
 from ....core.frontend.trace.source_location import user_location
 from ....core.types import Type
 from ...function.function import Function
+from ...machine.dead_tokens import missing_value
 from ..folding import fold, is_small_constant
 from ..foreign_rows import as_results, call_row
 from ..functions import CapturedConstants, function_spec, identifier, unique_identifiers
@@ -277,8 +278,9 @@ class GraphInterpreter:
         gate, *others = gates
         self.evaluate(scope, [gate.predicate.node])
         switch, predicate = analysis.switch_of(endpoints[0], gate), self.value(scope, gate.predicate)
-        message = f"Retval[{positions[0]}] does not have value: {describe_endpoint(endpoints[0])} is dead, because "
-        message += describe_dead_output(switch, gate)
+        message = f"result {positions[0]} has no value: {describe_dead_output(switch, gate)}"
+        message += "" if endpoints[0].node == switch.name else f", and so is {describe_endpoint(endpoints[0])}"
+        message += f" (TensorFlow: {missing_value(positions[0])})"
         live_values: list[Any] = []
 
         def live() -> list[Any]:

@@ -26,7 +26,7 @@ def test_assigning() -> None:
     x.assign(3)
     y.assign_add(y)
     y.assign_sub(1)
-    assert repr(x) == "<variable variable: float32 = 3.>" and int(y) == 9
+    assert repr(x) == "<variable x: float32 = 3.>" and int(y) == 9
     before = y.value
     y.assign(0)
     assert int(before) == 9

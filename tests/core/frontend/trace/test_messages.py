@@ -304,7 +304,7 @@ def test_variables_have_formats() -> None:
     lines: list[str] = []
     tl.function(lambda x: print(f"{VARIABLE:.2f} {x:.1f}")).run(3.0, world=tl.World(output=lines.append))
     assert lines == ["2.00 3.0"]
-    assert f"{VARIABLE:.3f}" == "2.000" and f"{VARIABLE}" == "<variable variable: float64 = 2.>"
+    assert f"{VARIABLE:.3f}" == "2.000" and f"{VARIABLE}" == "<variable VARIABLE: float64 = 2.>"
 
 
 def test_the_standard_library_is_not_the_place_of_an_error() -> None:

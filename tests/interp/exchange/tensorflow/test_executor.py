@@ -56,8 +56,10 @@ def test_a_dead_result() -> None:
     """The error says which result is missing, at which Switch its token died, and what the predicate was."""
     outcome = tl.run_graph(tl.executor_graph(ROOT), [np.float32(-4)])
     assert outcome.results[0] == np.exp(np.float32(4)) and outcome.missing == (1,)
-    words = "Retval[1] does not have value: its token died at output 1 of root.choice (root.pb:4) under main, where the"
-    assert f"{words} predicate was false" in str(outcome.error)
+    words = (
+        "result 1 has no value: the predicate of root.choice (root.pb:4) was false under main, so its output 1 was dead"
+    )
+    assert f"{words} (TensorFlow: Retval[1] does not have value)" in str(outcome.error)
     assert tl.run_graph(tl.executor_graph(ROOT), [np.float32(1)]).results == (np.float32(np.e), np.float32(0))
 
 
