@@ -261,7 +261,10 @@ function sourceLine(pane, place, number, text, choose) {
   line.className = "line";
   count.className = "number";
   count.textContent = number;
-  line.append(count, text || " ");
+  const [, begin, rest] = /^(\s*\S*)(.*)$/.exec(text), start = document.createElement("span");
+  start.className = "begin";  // a word that is too long for the row is broken there, rather than moved below the number
+  start.textContent = begin || " ";
+  line.append(count, start, rest);
   if (nodes) {
     line.setAttribute("aria-pressed", "false");
     line.addEventListener("click", () => choose(nodes));

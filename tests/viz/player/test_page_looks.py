@@ -9,6 +9,7 @@ import tagloom as tl
 from support.pictures.chromium import Tab
 from support.pictures.drawings import fib
 from tagloom.papers_examples.recursion.ackermann import ack
+from tagloom.tui.load import find_program
 from tagloom.tui.run_start import RunRequest, StartOptions
 from tagloom.viz.player.page import PlayerSelection, page_of_outcome
 
@@ -255,3 +256,24 @@ def test_tokens_cover_no_letters(tab: Tab, page: Path, tmp_path: Path) -> None:
             tab.run(f"location.hash = '#step={at}'")
             tab.wait(f"document.getElementById('slider').value === '{at}'")
             assert tab.run(COVERED) == [], (path.name, at)
+
+
+def test_no_row_of_source_has_only_a_number(tab: Tab, tmp_path: Path) -> None:
+    """A line that begins with a name longer than the pane begins beside its number, and is broken where the row ends;
+    a shorter name stays whole."""
+    long_name = "the_sum_of_all_numbers_up_to_the_argument_" * 3
+    file = tmp_path / "names.py"
+    file.write_text(
+        "import tagloom as tl\n\n\n@tl.function\ndef total(n: tl.int64) -> tl.int64:\n"
+        f"    {long_name} = n + 1\n    return {long_name}\n"
+    )
+    page = tmp_path / "names.html"
+    page.write_text(find_program(f"{file}:total").run(2, keep="events").player().html)
+    tab.open(page)
+    rows = tab.value(
+        """[...document.querySelectorAll('.line')].map(line => [line.querySelector('.number'), line.querySelector('.begin')]
+        .map(each => each.getClientRects()[0].top + each.getClientRects()[0].height / 2))"""
+    )
+    assert rows and all(abs(number - begin) < 8 for number, begin in rows)
+    count = "document.querySelectorAll('.begin')[%d].getClientRects().length"
+    assert tab.value(count % 5) > 1 and tab.value(count % 6) == 1
