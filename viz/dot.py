@@ -47,8 +47,9 @@ CAPTION_LETTER_WIDTH = 7.5
 BADGE_MARGIN, BADGE_LETTER_WIDTH, DETAIL_LETTER_WIDTH, BADGE_HEIGHT = 34, 8.5, 6.5, 24
 """The room for a badge in points: besides its text, for each letter of the text and of the detail, and its height."""
 
-SUBTITLE_GAP = '<br/><font point-size="3">&#160;</font><br/>'
-"""The break between the two lines of a box: with a low line, without which underscores touch the second one."""
+TITLE_GAP, SUBTITLE_GAP = (f'<br/><font point-size="{points}">&#160;</font><br/>' for points in (2, 3))
+"""The breaks between two lines of a title, and between a title and the line below it: with a low line, without which
+underscores touch the next one."""
 
 MARGIN, FLAT_MARGIN = "0.08,0.04", "0.08,0"
 """The room in inches between the text of a box and its shape. Graphviz draws a slanted or round shape higher than its
@@ -228,7 +229,7 @@ def box_attributes(
     """The DOT attributes of a box whose title is wrapped at a width."""
     look = BOX_LOOKS[box.kind]
     colour = theme.resolve_colour(look.colour)
-    label = "<br/>".join(map(escape_markup, wrap_title(box.title, title_width)))
+    label = TITLE_GAP.join(map(escape_markup, wrap_title(box.title, title_width)))
     if box.subtitle:
         subtitle = escape_markup(box.subtitle)
         label += f'{SUBTITLE_GAP}<font point-size="{SMALL_FONT_SIZE}" color="{theme.muted}">{subtitle}</font>'
@@ -268,6 +269,8 @@ def edge_attributes(arrow: ViewArrow, theme: Theme, room: BadgeRoom | None = Non
         attributes["dir"] = "back"
     if arrow.is_unconstrained:
         attributes["constraint"] = "false"
+    if arrow.is_tight:
+        attributes["weight"] = "2"
     if arrow.head_cluster:
         attributes["lhead"] = arrow.head_cluster
     if arrow.emphasized or arrow.edge_count > 1:

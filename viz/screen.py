@@ -13,10 +13,10 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
-from itertools import chain
+from itertools import chain, compress
 from operator import itemgetter
 from typing import NamedTuple
 
@@ -30,9 +30,9 @@ from .collapse import (
     remove_branch_frames,
     select_blocks,
 )
-from .size_estimate import PictureSize, estimate_size
+from .size_estimate import PictureSize, estimate_size, rank_boxes
 from .style import SMALL_FONT_SIZE
-from .view import Cluster, ClusterKind, View
+from .view import Cluster, ClusterKind, View, ViewArrow
 
 SCREEN = PictureSize(1600.0, 1000.0)
 """The size in points for which pictures are folded. When a screen of 1,600 x 1,000 pixels shows all of such a picture,
@@ -89,6 +89,7 @@ def fit_screen(view: View, screen: PictureSize = SCREEN) -> View:
     folded = folding.apply(view)
     result = arrange_functions(folded, screen)
     if folding.is_bundled:
+        result.arrows = tighten_arrows(result)
         result.caption = "; ".join(
             filter(None, [view.caption, *folding_notes(select_blocks(view, folding.granularity), result)])
         )
@@ -234,6 +235,23 @@ def arrange_functions(view: View, screen: PictureSize) -> View:
     neither fits, and it helps, long titles are wrapped; if that is not enough, rows are closer."""
     size, arrangement = best_arrangement(view, screen)
     return arrangement if size <= 1 else replace(arrangement, is_dense=True)
+
+
+def tighten_arrows(view: View) -> list[ViewArrow]:
+    """The arrows of a view, in which boxes that could be on any of several ranks are close to the next box. Otherwise
+    Graphviz may place such a box on a rank of its own, among the labels of arrows, and the picture becomes higher."""
+    ranks = rank_boxes(view)
+    ends = [(arrow.head, arrow.tail) if arrow.is_reversed else (arrow.tail, arrow.head) for arrow in view.arrows]
+    is_free = [not arrow.is_unconstrained for arrow in view.arrows]
+    degrees, distances = Counter[str](), dict[str, int]()
+    for upper, lower in compress(ends, is_free):
+        degrees.update({upper: -1, lower: 1})
+        distances[upper] = min(distances.get(upper, len(ranks)), ranks[lower] - ranks[upper])
+    floating = {name for name, distance in distances.items() if distance > 1 and degrees[name] == 0}
+    return [
+        arrow._replace(is_tight=upper in floating and free)
+        for arrow, (upper, _), free in zip(view.arrows, ends, is_free, strict=True)
+    ]
 
 
 def is_within(view: View, screen: PictureSize) -> bool:

@@ -129,6 +129,8 @@ class ViewArrow(NamedTuple):
     """Whether it is laid out as if it ran from head to tail, so that earlier nodes are above later ones."""
     is_unconstrained: bool = False
     """Whether the layout ignores it when it places boxes."""
+    is_tight: bool = False
+    """Whether the layout prefers it short to the arrows to its tail."""
     head_cluster: str = ""
     """The cluster at whose border it ends."""
     emphasized: bool = False

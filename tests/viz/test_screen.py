@@ -18,9 +18,10 @@ from tagloom.tui.load import find_program, program_and_graph
 from tagloom.viz import screen
 from tagloom.viz.graph_view import graph_view
 from tagloom.viz.pictures import render_picture, trim_view
-from tagloom.viz.screen import LEAST_BOXES, SCREEN, fit_screen, is_within
+from tagloom.viz.screen import LEAST_BOXES, SCREEN, fit_screen, is_within, tighten_arrows
 from tagloom.viz.size_estimate import PictureSize, estimate_size
 from tagloom.viz.state_view import state_view
+from tagloom.viz.style import FONT_SIZE
 from tagloom.viz.view import View
 
 EXAMPLES = Path(tl.__file__).parent / "papers_examples"
@@ -103,6 +104,40 @@ def test_letters_of_the_docs_can_be_read_on_a_screen(picture: Path) -> None:
     match = re.search(r'viewBox="0.00 0.00 ([\d.]+) ([\d.]+)"', svg)
     if match is not None and picture.stem not in ("unfolding", "fib_beside", "fib_critical"):
         assert screen.letter_height(PictureSize(float(match[1]), float(match[2]))) >= 9
+
+
+@pytest.mark.full
+def test_lines_of_a_title_do_not_touch() -> None:
+    """Between the lines of a wrapped title is room for underscores: 2 points besides the height of the letters."""
+    view = replace(wide_view("weights_of_layer_1 * weights_of_layer_2 * rate"), title_width=20)
+    svg = render_picture(view, "svg").decode()
+    lines = [float(y) for y in re.findall(r'y="([-\d.]+)"[^>]*>weights_of_layer_[12] \*<', svg)]
+    assert lines[1] - lines[0] > FONT_SIZE + 1.9
+
+
+def chain_with_slices() -> View:
+    """A chain of boxes; each takes a bundle of the one before, and a part of the first box."""
+    view = View("chain", is_static=True)
+    function = view.root.add_cluster("function", "step", "")
+    function.add_box("first", "merge", "x, y", "merge")
+    for number in range(6):
+        function.add_box(f"cell_{number}", "folded", "Cell.apply", "24 nodes")
+        function.add_box(f"part_{number}", "arithmetic", f"x[:, {number}, :]", f"index_{number}")
+        view.add_arrow("first", f"part_{number}", "data")
+        view.add_arrow(f"part_{number}", f"cell_{number}", "data")
+        view.add_arrow("first" if number == 0 else f"cell_{number - 1}", f"cell_{number}", "data")
+        view.arrows[-1] = view.arrows[-1]._replace(edge_count=2)
+    return view
+
+
+@pytest.mark.full
+def test_boxes_have_no_ranks_of_their_own() -> None:
+    """A box that could be on any of several ranks is beside others, not among the labels of arrows: a chain of cells is
+    lower. Only arrows from such boxes are tight."""
+    view = chain_with_slices()
+    tight = replace(view, arrows=tighten_arrows(view))
+    assert {arrow.tail for arrow in tight.arrows if arrow.is_tight} == {f"part_{number}" for number in range(1, 6)}
+    assert measure(tight).height < 0.95 * measure(view).height
 
 
 def svg_size(svg: bytes) -> PictureSize:

@@ -17,7 +17,7 @@ from tagloom.core.program.program import PHASE, Program
 from tagloom.core.tag import Site
 from tagloom.core.types import Type
 from tagloom.core.value import literal
-from tagloom.viz.dot import SUBTITLE_GAP, to_dot
+from tagloom.viz.dot import SUBTITLE_GAP, TITLE_GAP, to_dot
 from tagloom.viz.graph_view import graph_view
 from tagloom.viz.program_view import program_view
 
@@ -191,6 +191,6 @@ def _edge(edge: Any) -> Edge:
 
 
 def text(label: str) -> list[str]:
-    """The lines of an HTML-like label, without the gap between the two lines of a box."""
-    lines = label.replace(SUBTITLE_GAP, "<br/>").split("<br/>")
+    """The lines of an HTML-like label, without the gaps between the lines of a box."""
+    lines = label.replace(SUBTITLE_GAP, "<br/>").replace(TITLE_GAP, "<br/>").split("<br/>")
     return [unescape(re.sub("<[^>]*>", "", line)).strip("\xa0") for line in lines]

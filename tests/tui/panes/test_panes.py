@@ -710,6 +710,7 @@ def test_another_thread_is_interrupted(folder: Path) -> None:
     assert session.execute("step").data["position"] > 100
 
 
+@pytest.mark.full
 def test_the_last_event_has_the_number_of_its_activation(folder: Path) -> None:
     """The line of the last event has the number of its activation in the first snapshot after it, too."""
     session = session_after("fib.py:fib", "4")

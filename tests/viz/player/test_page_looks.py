@@ -258,6 +258,7 @@ def test_tokens_cover_no_letters(tab: Tab, page: Path, tmp_path: Path) -> None:
             assert tab.run(COVERED) == [], (path.name, at)
 
 
+@pytest.mark.full
 def test_no_row_of_source_has_only_a_number(tab: Tab, tmp_path: Path) -> None:
     """A line that begins with a name longer than the pane begins beside its number, and is broken where the row ends;
     a shorter name stays whole."""
