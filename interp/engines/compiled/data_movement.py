@@ -355,6 +355,12 @@ def emit_scatter_index(emitter: FunctionEmitter, node: Node, inputs: Sequence[Ty
     return array
 
 
+def emit_row(emitter: FunctionEmitter, index: str, size: str) -> str:
+    """Emit the row that an index selects; a negative one counts from the end. It is an expression without branches: the
+    time in which numba compiles a function grows with the product of its branches and statements."""
+    return emitter.assign(f"{index} + ({index} >> 63 & {size})")
+
+
 def emit_take(emitter: FunctionEmitter, node: Node, inputs: Sequence[TypedExpression]) -> str | None:
     """Emit take: a row for a scalar index along the first axis, else a copy of rows."""
     x, indices = inputs
@@ -363,7 +369,7 @@ def emit_take(emitter: FunctionEmitter, node: Node, inputs: Sequence[TypedExpres
     if indices.type.dtype is not dtypes.int64:
         return None
     if indices.type.is_scalar and axis == 0:
-        row = emitter.assign(f"{indices.text} + ({sizes[0]} if {indices.text} < 0 else 0)")
+        row = emit_row(emitter, indices.text, sizes[0])
         emitter.emit_trap(node, inputs, f"uint64({row}) >= uint64({sizes[0]})")
         if result.is_scalar:
             return emitter.assign(f"{LANE_TYPES[lane(result.dtype)]}({x.text}[uint64({row})])")
@@ -394,7 +400,7 @@ def emit_scatter(emitter: FunctionEmitter, node: Node, inputs: Sequence[TypedExp
         return None
     rows = []
     for index, size in zip(indices, x.sizes, strict=False):
-        rows.append(emitter.assign(f"{index.text} + ({size} if {index.text} < 0 else 0)"))
+        rows.append(emit_row(emitter, index.text, size))
         emitter.emit_trap(node, inputs, f"uint64({rows[-1]}) >= uint64({size})")
     row_sizes, strides = x.sizes[len(rows) :], contiguous_strides(x.sizes)
     if not emit_fit_check(emitter, node, inputs, values.sizes, row_sizes):
