@@ -40,6 +40,7 @@ from .layouts import (
     StaticLayout,
     TextLayout,
     TupleLayout,
+    is_named_tuple,
     number_kind,
     options_of,
 )
@@ -159,9 +160,24 @@ class Calls(PythonOperators):
         result = None if keywords else self._call_builtin(python, arguments, node)
         if result is not None:
             return result
+        if type(target) is type and is_named_tuple(target):
+            return self._construct_named_tuple(target, arguments, keywords, node)
         if type(target) is type and class_problem(target) is None:
             return self.construct(target, arguments, keywords, node)
         raise NotSpeculable(f"a call of {function.layout} has no graph")
+
+    def _construct_named_tuple(
+        self, owner: Any, arguments: Sequence[StagedValue], keywords: dict[str, StagedValue], node: ast.expr
+    ) -> StagedValue:
+        """A new named tuple."""
+        self.require_class_value(owner, "__new__")
+        names, defaults = owner._fields, owner._field_defaults
+        bound = {name: self.constant(default) for name, default in defaults.items()}
+        bound |= dict(zip(names, arguments, strict=False)) | keywords
+        is_fitting = len(arguments) <= len(names) and keywords.keys() <= {*names[len(arguments) :]}
+        if not is_fitting or bound.keys() != {*names}:
+            self.check(False, node, "the call fits the fields", "Python raises TypeError where it does not")
+        return self.tuple_of([bound[name] for name in names], owner)
 
     def _call_builtin(self, function: Any, arguments: list[StagedValue], node: ast.expr) -> StagedValue | None:
         """A call of a builtin without keywords; None for anything else."""
@@ -211,8 +227,8 @@ class Calls(PythonOperators):
         """A call of a function on arrays, with arguments as in eager code."""
         leaves = [leaf for argument in (*arguments, *keywords.values()) for leaf in training.flatten(self, argument)]
         types = [leaf.layout.type for leaf in leaves if isinstance(leaf.layout, ArrayLayout)]
-        if not types:
-            raise NotSpeculable(f"tl.{function.__name__} of what is not an array")
+        if not types and any(not isinstance(leaf.layout, ConstantLayout) for leaf in leaves):
+            raise NotSpeculable(f"tl.{function.__name__} of numbers that are computed has no graph")
         takes_floats = {type_.dtype for type_ in types if type_.dtype.kind != "b"} == {dtypes.float64}
         operands = [self._array_argument(argument, takes_floats) for argument in arguments]
         options = {name: self._array_argument(option, takes_floats) for name, option in keywords.items()}
@@ -224,7 +240,7 @@ class Calls(PythonOperators):
         value = self.read_variable(value)
         if isinstance(value.layout, TupleLayout) or self.is_static(value, list):
             items = [self._array_argument(item, takes_floats) for item in self.items(value)]
-            return tuple(items) if isinstance(value.layout, TupleLayout) and value.layout.kind is tuple else items
+            return tuple(items) if isinstance(value.layout, TupleLayout) and value.layout.kind is not list else items
         if isinstance(value.layout, ConstantLayout):
             return value.layout.value
         if takes_floats and value.layout == NumberLayout("f"):

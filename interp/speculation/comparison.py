@@ -13,7 +13,7 @@ from ...core.errors import with_article
 from ...core.frontend.eager.array import ConcreteArray
 from ...core.frontend.eager.variable import Variable
 from ..training.optimizers import Optimizer
-from .heap import attributes_of, is_object
+from .heap import attributes_of, is_object, is_tuple
 
 TOLERANCE = 1e-9
 """The largest relative difference of equal floats: the last bits of arrays depend on the engine."""
@@ -67,7 +67,7 @@ def first_difference(in_graph: Mapping[str, Any], in_python: Mapping[str, Any]) 
 
 def _parts(value: Any, place: str) -> dict[str, Any] | None:
     """The parts of a value, by their places; None for a number, an array, or an object that is compared by identity."""
-    if type(value) in (list, tuple):
+    if type(value) is list or is_tuple(value):
         return {f"{place}[{position}]": item for position, item in enumerate(value)}
     if type(value) is dict:
         return {f"{place}[{key!r}]": item for key, item in value.items()}

@@ -40,6 +40,7 @@ from .layouts import (
     TupleLayout,
     UnionLayout,
     class_name,
+    is_named_tuple,
     number_kind,
     options_of,
 )
@@ -809,6 +810,8 @@ class Generation(Calls):
                 values = [self.evaluate(argument) for argument in node.args]
                 self.current_node = node
                 return training.call_method(self, owner, method, values, node)
+            if isinstance(owner.layout, TupleLayout) and is_named_tuple(owner.layout.kind):
+                return self._call_named_tuple(owner, owner.layout.kind, method, node)
             if isinstance(owner.layout, ReferenceLayout | StaticLayout | UnionLayout):
                 return self.dispatch(owner, lambda option: self._call_method(option, method, node))
             if isinstance(owner.layout, ConstantLayout) and type(owner.layout.value) is type:
@@ -826,6 +829,23 @@ class Generation(Calls):
                 ):
                     return self._call_quantifier(node, node.args[0], builtin is any)
             function = self.evaluate(node.func)
+        arguments, keywords = self._evaluate_arguments(node)
+        return self.dispatch(function, lambda option: self.call_value(option, arguments, keywords, node))
+
+    def _call_named_tuple(self, owner: StagedValue, kind: Any, name: str, node: ast.Call) -> StagedValue:
+        """A call of a method of a named tuple, or of a function in it."""
+        member = static_attribute(kind, name)
+        if name == "_replace" and not node.args and "_replace" not in kind._fields:
+            self.require_class_value(kind, name)
+            _, keywords = self._evaluate_arguments(node)
+            if not keywords.keys() <= {*kind._fields}:
+                self.check(False, node, "the names are fields", "Python raises an error where they are not")
+            items = zip(kind._fields, self.items(owner), strict=True)
+            return self.tuple_of([keywords.get(field_name, item) for field_name, item in items], kind)
+        if isinstance(member, FunctionType) and not name.startswith("_"):
+            self.require_class_value(kind, name)
+            return self._call_bound(member, owner, node)
+        function = self.read_attribute(owner, name, node.func)
         arguments, keywords = self._evaluate_arguments(node)
         return self.dispatch(function, lambda option: self.call_value(option, arguments, keywords, node))
 

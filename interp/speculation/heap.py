@@ -54,6 +54,7 @@ from .layouts import (
     UnionLayout,
     class_name,
     has_any_text,
+    is_named_tuple,
     join,
     options_of,
     references,
@@ -331,13 +332,18 @@ def layout_of(value: Any) -> Layout:
         return NONE
     if type(value) is ConcreteArray:
         return ArrayLayout(value._type)
-    if type(value) is tuple:
-        return TupleLayout(tuple(map(layout_of, value)))
+    if is_tuple(value):
+        return TupleLayout(tuple(map(layout_of, value)), type(value))
     if is_object(value):
         return ReferenceLayout(frozenset([type(value)]), False)
     if static_attribute(type(value), "__del__") is not None:
         raise NotSpeculable(f"{type(value).__qualname__} has __del__")
     return ConstantLayout(value)
+
+
+def is_tuple(value: Any) -> bool:
+    """Whether a value is a tuple or a named tuple, whose items are values of their own."""
+    return type(value) is tuple or is_named_tuple(type(value))
 
 
 def is_object(value: Any) -> bool:
@@ -478,7 +484,7 @@ class ObjectTable:
                     yield value._value
                     return
             case TupleLayout(items, kind):
-                if type(value) is kind is tuple and len(value) == len(items):
+                if type(value) is kind and kind is not list and len(value) == len(items):
                     for item, element in zip(items, value, strict=True):
                         yield from self.encode(element, item, place)
                     return
@@ -835,7 +841,8 @@ class ObjectTable:
             case StaticLayout(static):
                 return self.static_objects[static]
             case TupleLayout(items, kind):
-                return kind(self.decode(item, leaves) for item in items)
+                contents = [self.decode(item, leaves) for item in items]
+                return contents if kind is list else tuple.__new__(kind, contents)
             case TextLayout(templates):
                 tag = int(next(leaves))
                 integers = iter([int(next(leaves)) for _ in range(layout.count(False))])
@@ -1023,7 +1030,7 @@ class Observation:
                 self._join(self.variables, variable, value)
                 worklist.append(value)
         for value in worklist:  # a worklist: the loop appends to it
-            if type(value) is tuple:
+            if is_tuple(value):
                 worklist += value
             elif id(value) in self._static_by_id and id(value) not in seen_ids:
                 seen_ids.add(id(value))
@@ -1121,8 +1128,9 @@ class Observation:
             return StaticLayout(static)
         if type(value) in POOLS:
             return ReferenceLayout(frozenset([self._pool_of(value, place)]), False)
-        if type(value) is tuple:
-            return TupleLayout(tuple(self.layout_of(item, _ItemPlace(place, k)) for k, item in enumerate(value)))
+        if is_tuple(value):
+            items = tuple(self.layout_of(item, _ItemPlace(place, k)) for k, item in enumerate(value))
+            return TupleLayout(items, type(value))
         return layout_of(value)
 
     def _pool_of(self, value: Any, place: object) -> type:

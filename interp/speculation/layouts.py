@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import cache
 from types import BuiltinFunctionType, FunctionType
 from typing import Any, TypeAlias
 
@@ -67,6 +68,20 @@ class DictPool(Pool):
 
 
 POOLS: dict[type, type[Pool]] = {list: ListPool, dict: DictPool}
+
+
+_NAMED_TUPLE_METHODS = {"__new__", "__repr__", "__getnewargs__", "__replace__", "__annotate__", "__annotate_func__"}
+"""The special methods that `collections.namedtuple` and `typing.NamedTuple` define."""
+
+
+@cache
+def is_named_tuple(owner: type) -> bool:
+    """Whether a class comes from `collections.namedtuple` or `typing.NamedTuple`, and defines no special methods of its
+    own: its instances are tuples with names for their items."""
+    if type(owner) is not type or owner.__bases__ != (tuple,) or "_field_defaults" not in owner.__dict__:
+        return False
+    special = {name for name, member in owner.__dict__.items() if name.startswith("__") and callable(member)}
+    return owner.__dict__.get("__slots__") == () and special <= _NAMED_TUPLE_METHODS
 
 
 def class_name(owner: type) -> str:
@@ -205,14 +220,16 @@ class ArrayLayout:
 
 @dataclass(frozen=True)
 class TupleLayout:
-    """A tuple of this length, or a list that the call created."""
+    """A tuple or named tuple of this length, or a list that the call created."""
 
     items: tuple[Layout, ...]
     kind: type = tuple
 
     def __str__(self) -> str:
         text = ", ".join(map(str, self.items))
-        return f"[{text}]" if self.kind is list else f"({text})"
+        if self.kind is list:
+            return f"[{text}]"
+        return f"({text})" if self.kind is tuple else f"{self.kind.__qualname__}({text})"
 
     @property
     def types(self) -> tuple[Type, ...]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Sequence
+from enum import Enum, EnumType
 from functools import partial
 from types import FunctionType, ModuleType
 from typing import Any
@@ -30,6 +31,7 @@ from .layouts import (
     StaticLayout,
     TupleLayout,
     class_name,
+    is_named_tuple,
     join,
     number_kind,
     options_of,
@@ -79,6 +81,13 @@ class ObjectOperations(ProgramFunctions):
                 return StagedValue(self.layout_of_key(key), self.leaves_of(key))
             case ConstantLayout(value) if type(value) is type:
                 return self._read_class_attribute(value, name)
+            case ConstantLayout(value) if type(value) is EnumType and name in value.__members__:
+                return self.constant(value.__members__[name])
+            case ConstantLayout(value) if isinstance(value, Enum) and _is_plain_enum_attribute(type(value), name):
+                key = VariableKey(vars(value), f"_{name}_")
+                return StagedValue(self.layout_of_key(key), self.leaves_of(key))
+            case TupleLayout(kind=kind) if is_named_tuple(kind):
+                return self._read_named_tuple(owner, kind, name)
             case ArrayLayout(type_) if name == "dtype":
                 return self.constant(type_.dtype)
             case ArrayLayout(type_) if name == "ndim" and type_.shape is not None:
@@ -118,6 +127,16 @@ class ObjectOperations(ProgramFunctions):
         row = self.row(key, owner)
         is_missing = self.emit("equal", row.leaves[0], options_of(layout).index(MISSING))
         return self.branch(is_missing, lambda: self._read_class_attribute(kind, name), lambda: self.drop_missing(row))
+
+    def _read_named_tuple(self, owner: StagedValue, kind: Any, name: str) -> StagedValue:
+        """An attribute of a named tuple: an item, or a property."""
+        member = self.require_class_value(kind, name)
+        if name in kind._fields and not isinstance(member, property):
+            return self.items(owner)[kind._fields.index(name)]
+        if isinstance(member, property) and isinstance(member.fget, FunctionType):
+            assert self.current_node is not None
+            return self.call_python(member.fget, [owner], {}, self.current_node)
+        raise NotSpeculable(f"attribute {name} of a {kind.__qualname__} has no graph")
 
     def find_attribute(
         self,
@@ -319,7 +338,7 @@ class ObjectOperations(ProgramFunctions):
         bounds = [bound.layout.value for bound in (lower, upper, step) if isinstance(bound.layout, ConstantLayout)]
         if len(bounds) < 3:
             raise NotSpeculable(f"a slice of {with_article(owner.layout)} with computed bounds has no graph")
-        if isinstance(owner.layout, TupleLayout) and owner.layout.kind is tuple:
+        if isinstance(owner.layout, TupleLayout) and owner.layout.kind is not list:
             try:
                 return self.tuple_of(self.items(owner)[slice(*bounds)])
             except (TypeError, ValueError) as error:
@@ -479,6 +498,11 @@ class ObjectOperations(ProgramFunctions):
             return self.truth(truth(), node)
         is_object = self.emit("greater_equal", value.leaves[0], 0)
         return self.truth(self.branch(is_object, truth, lambda: self.constant(False)), node)
+
+
+def _is_plain_enum_attribute(owner: type, name: str) -> bool:
+    """Whether this is the value or the name of the members of an enumeration, as Python defines them."""
+    return name in ("name", "value") and static_attribute(owner, name) is static_attribute(Enum, name)
 
 
 def _is_data_descriptor(member: Any) -> bool:

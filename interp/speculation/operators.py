@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Sequence
+from enum import Enum
 from types import FunctionType
 from typing import Any
 
 from ...core.errors import with_article
 from . import arithmetic, containers, library, static_containers, text
 from .dataclass_fields import dataclass_of, fields_of
+from .heap import static_attribute
 from .layouts import (
     NONE,
     UNASSIGNED,
@@ -195,6 +197,7 @@ class PythonOperators(ObjectOperations):
             isinstance(layout, ConstantLayout)
             and type(layout.value) not in (bool, int, float, str, type(None))
             and type(layout.value) not in (FunctionType, type)
+            and not _is_plain_enum(layout.value)
         ):
             raise NotSpeculable(f"`==` of {with_article(layout)} has no graph")
 
@@ -310,7 +313,7 @@ class PythonOperators(ObjectOperations):
                 return self.emit("equal", left.leaves[0], right.leaves[0])
             case ConstantLayout(), ConstantLayout():
                 values = layouts[0].value, layouts[1].value
-                if all(isinstance(value, bool | type | FunctionType) for value in values):
+                if all(isinstance(value, bool | type | FunctionType | Enum) for value in values):
                     return values[0] is values[1]
             case NumberLayout("b"), NumberLayout("b"):
                 return self.emit("equal", left.leaves[0], right.leaves[0])
@@ -322,6 +325,11 @@ class PythonOperators(ObjectOperations):
             ):
                 return False
         raise NotSpeculable(f"`is` of {layouts[0]} and {layouts[1]} has no graph")
+
+
+def _is_plain_enum(value: Any) -> bool:
+    """Whether a value is a member of an enumeration that is equal only to itself."""
+    return isinstance(value, Enum) and static_attribute(type(value), "__eq__") is object.__eq__
 
 
 _COMPARISON_METHODS = {"Eq": "eq", "NotEq": "ne", "Lt": "lt", "LtE": "le", "Gt": "gt", "GtE": "ge"}

@@ -19,6 +19,7 @@ from ...core import dtypes
 from ...core.errors import TagloomError, describe_class, with_article
 from ...core.frontend.control_flow import while_loop
 from ...core.frontend.eager.apply import apply
+from ...core.frontend.eager.array import ConcreteArray
 from ...core.frontend.eager.gradients import call_as_one_step
 from ...core.frontend.eager.recording import recording_tapes
 from ...core.frontend.eager.variable import Variable
@@ -1279,6 +1280,8 @@ class Staging:
 
     def wrap_array(self, result: Any) -> StagedValue:
         """The result of an op on arrays."""
+        if type(result) is ConcreteArray:  # of constants, such as zeros
+            return StagedValue(ArrayLayout(result._type), (result,))
         if not isinstance(result, Symbol):
             raise NotSpeculable(f"{describe_class(result)} of arrays has no graph")
         type_ = result._tagloom_value.type

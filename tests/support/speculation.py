@@ -157,6 +157,8 @@ def describe_state(*roots: Any) -> list[Any]:
             return str(value.dtype), repr(np.asarray(value).tolist())
         if type(value) is tuple:
             return tuple(map(describe_one, value))
+        if isinstance(value, tuple):  # a named one
+            return type(value).__qualname__, *map(describe_one, value)
         if id(value) in numbers:
             return "object", numbers[id(value)]
         numbers[id(value)] = len(numbers)

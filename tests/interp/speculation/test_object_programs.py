@@ -14,12 +14,13 @@ from support import object_programs
 from support.everyday_programs import EVERYDAY_PROGRAMS
 from support.object_edge_cases import ALL, EDGE_CASES
 from support.object_scenarios import SCENARIOS
+from support.research_programs import RESEARCH_PROGRAMS
 from support.speculation import run_calls, run_speculated
 from support.stateful_programs import STATEFUL_PROGRAMS
 from tagloom.interp.speculation.speculative_function import INTERNAL_ERROR
 
 pytestmark = pytest.mark.full
-PROGRAMS = {**object_programs.PROGRAMS, **STATEFUL_PROGRAMS, **EVERYDAY_PROGRAMS}
+PROGRAMS = {**object_programs.PROGRAMS, **STATEFUL_PROGRAMS, **EVERYDAY_PROGRAMS, **RESEARCH_PROGRAMS}
 LAST_CALLS = 3
 WITHOUT_ASSERTIONS = """
 import tagloom as tl
@@ -59,6 +60,21 @@ IN_PYTHON = {
     "rate_as_a_property": "a call of `round`",
     "growth_by_powers": "a power of a float",
     "bodies_with_forces": "an array that is made from a list",
+    "metrics_in_a_loop_over_a_dict": "a loop over a dict",
+    "attributes_by_getattr": "`__getattr__`",
+    "batches_of_a_generator": "a generator",
+    "iterator_of_the_user": "a loop over an object with `__next__`",
+    "replay_in_a_deque": "a deque",
+    "tokenizer_with_vocabulary": "a dict under a string that varies",
+    "partial_of_a_function": "`functools.partial`",
+    "state_of_numpy_in_place": "arrays of NumPy",
+    "hidden_state_of_numpy": "arrays of NumPy",
+    "counts_of_numpy": "arrays of NumPy",
+    "counts_of_numpy_out_of_range": "arrays of NumPy",
+    "one_array_of_numpy_by_two_names": "arrays of NumPy",
+    "view_in_an_attribute": "arrays of NumPy",
+    "momentum_of_numpy": "arrays of NumPy",
+    "ring_of_numpy": "arrays of NumPy",
 }
 """The programs that stay in Python for good, with the reason."""
 
