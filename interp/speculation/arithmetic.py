@@ -23,6 +23,7 @@ from .layouts import (
     ConstantLayout,
     NotSpeculable,
     NumberLayout,
+    NumpyLayout,
     TupleLayout,
     number_kind,
 )
@@ -321,7 +322,7 @@ def _convert(kind: str) -> Callable[..., StagedValue]:
         if kind == "b":
             truth = staging.truth(value, node)
             return staging.constant(truth) if isinstance(truth, bool) else staging.number("b", truth)
-        if isinstance(value.layout, ArrayLayout) and value.layout.type.is_scalar:
+        if isinstance(value.layout, ArrayLayout | NumpyLayout) and value.layout.type.is_scalar:
             return _number_of_array(staging, value, kind, node)
         own_kind = number_kind(value.layout)
         if own_kind is None:

@@ -9,6 +9,8 @@ from dataclasses import replace
 from types import BuiltinFunctionType, FunctionType
 from typing import Any
 
+import numpy as np
+
 from ...core import dtypes
 from ...core.errors import with_article
 from ...core.frontend import functions as op_functions
@@ -24,8 +26,9 @@ from ...core.frontend.array_api import (
     numeric,
     padding,
 )
+from ...core.frontend.source.numpy_functions import FUNCTIONS
 from ...core.frontend.source.scopes import function_scope
-from . import arithmetic, containers, library, text, training
+from . import arithmetic, containers, library, numpy_arrays, text, training
 from .heap import ITEMS, FieldKey, VariableKey, class_problem
 from .layouts import (
     NUMBER_CLASSES,
@@ -142,6 +145,8 @@ class Calls(PythonOperators):
             raise NotSpeculable(f"a call of {function.layout} has no graph")
         target = function.layout.value
         python = python_function(target)
+        if type(python) in _NUMPY_FUNCTION_CLASSES and python in FUNCTIONS:
+            return numpy_arrays.call_function(self, python, arguments, keywords)
         if python in _ARRAY_FUNCTIONS_BY_IDENTITY:
             return self._call_array_function(python, [self.read_variable(argument) for argument in arguments], keywords)
         if python in training.GRADIENTS:
@@ -282,6 +287,10 @@ class Calls(PythonOperators):
             return of_object()
         is_object = self.emit("greater_equal", value.leaves[0], 0)
         return self.branch(is_object, of_object, lambda: self.constant(issubclass(type(None), kinds)))
+
+
+_NUMPY_FUNCTION_CLASSES = (np.ufunc, type(np.sum), type(np.zeros), FunctionType)
+"""The classes of functions of NumPy, all of which are hashable."""
 
 
 def _python_class(owner: type) -> type:

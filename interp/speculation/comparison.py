@@ -71,6 +71,8 @@ def _parts(value: Any, place: str) -> dict[str, Any] | None:
         return {f"{place}[{position}]": item for position, item in enumerate(value)}
     if type(value) is dict:
         return {f"{place}[{key!r}]": item for key, item in value.items()}
+    if type(value) is np.ndarray:
+        return {}
     if type(value) is Variable:
         return {f"{place}.value": value._resource.value}
     if is_object(value) or issubclass(type(value), Optimizer):
@@ -87,6 +89,9 @@ def _is_equal(first: Any, second: Any) -> bool:
     if type(first) is ConcreteArray:
         arrays = np.asarray(first), np.asarray(second)
         return first._type == second._type and np.allclose(*arrays, rtol=TOLERANCE, atol=TOLERANCE**2, equal_nan=True)
+    if isinstance(first, np.ndarray | np.generic):
+        is_same_type = first.dtype == second.dtype and first.shape == second.shape
+        return is_same_type and np.allclose(first, second, rtol=TOLERANCE, atol=TOLERANCE**2, equal_nan=True)
     return _parts(first, "") is not None or first is second
 
 

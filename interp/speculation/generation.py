@@ -22,7 +22,7 @@ from ...core.frontend.eager.variable import Variable
 from ...core.frontend.source.passes.control_flow import find_exits, may_complete
 from ...core.frontend.source.reader import FunctionNode
 from ..training.optimizers import Optimizer
-from . import arithmetic, containers, handlers, text, training
+from . import arithmetic, containers, handlers, numpy_arrays, text, training
 from .calls import Calls
 from .dataclass_fields import dataclass_fields
 from .heap import VariableKey, class_problem, static_attribute
@@ -133,6 +133,8 @@ class Generation(Calls):
 
     def _run_assign(self, statement: ast.Assign) -> None:
         value = self.evaluate(statement.value)
+        if len(statement.targets) > 1:
+            value = self.name_array(value)
         for target in statement.targets:
             self.assign(target, value)
 
@@ -539,7 +541,7 @@ class Generation(Calls):
             case ast.Name(id=name):
                 function, local_names = self.stack[-1][:2]
                 if name in local_names:
-                    self.state.variables[name] = value
+                    self.state.variables[name] = self.name_array(value)
                 else:
                     self.write_heap(self._variable_key(function, name), value, target)
             case ast.Attribute(value=owner, attr=name):
@@ -551,7 +553,11 @@ class Generation(Calls):
                     raise NotSpeculable(f"{with_article(value.layout)} is unpacked into {len(targets)} targets")
                 for item_target, item in zip(targets, self.items(value), strict=True):
                     self.assign(item_target, item)
-            case ast.Subscript(slice=ast.Slice()):
+            case ast.Subscript(value=owner, slice=ast.Slice() as bounds):
+                container = self.evaluate(owner)
+                if numpy_arrays.is_reference(container.layout):
+                    self.write_item(container, self.evaluate(bounds), value, target)
+                    return
                 raise NotSpeculable(f"an assignment to the slice `{ast.unparse(target)}` has no graph")
             case ast.Subscript(value=owner, slice=index):
                 self.write_item(self.evaluate(owner), self.evaluate(index), value, target)
@@ -638,7 +644,13 @@ class Generation(Calls):
             truth = self.truth(value, node.operand)
             return self.predicate_value(self.negate(truth))
         name = type(node.op).__name__
-        return self.dispatch(self.read_variable(value), lambda operand: arithmetic.unary(self, name, operand, node))
+
+        def operate(operand: StagedValue) -> StagedValue:
+            if numpy_arrays.is_numpy(operand.layout):
+                return numpy_arrays.operate(self, name, [operand], node)
+            return arithmetic.unary(self, name, operand, node)
+
+        return self.dispatch(self.read_variable(value), operate)
 
     def _evaluate_boolop(self, node: ast.BoolOp) -> StagedValue:
         def evaluate_from(values: list[ast.expr]) -> StagedValue:
@@ -770,7 +782,7 @@ class Generation(Calls):
         return node.action()
 
     def _evaluate_namedexpr(self, node: ast.NamedExpr) -> StagedValue:
-        value = self.evaluate(node.value)
+        value = self.name_array(self.evaluate(node.value))
         self.assign(node.target, value)
         return value
 
@@ -810,6 +822,9 @@ class Generation(Calls):
                 values = [self.evaluate(argument) for argument in node.args]
                 self.current_node = node
                 return training.call_method(self, owner, method, values, node)
+            if numpy_arrays.is_numpy(owner.layout):
+                values, keywords = self._evaluate_arguments(node)
+                return numpy_arrays.call_method(self, owner, method, values, keywords, node)
             if isinstance(owner.layout, TupleLayout) and is_named_tuple(owner.layout.kind):
                 return self._call_named_tuple(owner, owner.layout.kind, method, node)
             if isinstance(owner.layout, ReferenceLayout | StaticLayout | UnionLayout):

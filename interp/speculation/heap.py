@@ -37,12 +37,14 @@ from .layouts import (
     POOLS,
     UNASSIGNED,
     ArrayLayout,
+    ArrayPool,
     ConstantLayout,
     DictPool,
     Layout,
     ListPool,
     NotSpeculable,
     NumberLayout,
+    NumpyLayout,
     Pool,
     ReferenceLayout,
     ShapesDiffer,
@@ -76,6 +78,8 @@ class FieldKey:
     def __str__(self) -> str:
         if issubclass(self.owner, DictPool):
             return f"{self.owner.place}[{self.name!r}]"
+        if issubclass(self.owner, ArrayPool):
+            return f"elements of {self.owner.place}"
         if issubclass(self.owner, ListPool):
             return f"{self.owner.place}[]" if self.name == ITEMS else f"{self.name} of {self.owner.place}"
         return f"{self.owner.__qualname__}.{self.name}"
@@ -277,7 +281,7 @@ MIN_ROOM = 8
 MAX_INT_KEYS = 16
 """The largest number of ints that are keys of dicts which a graph reads under computed ints."""
 
-_SINGLE = NumberLayout | ReferenceLayout | ArrayLayout
+_SINGLE = NumberLayout | ReferenceLayout | ArrayLayout | NumpyLayout
 """Layouts with one value, which columns hold directly; for other layouts they hold lists of values."""
 
 
@@ -332,6 +336,8 @@ def layout_of(value: Any) -> Layout:
         return NONE
     if type(value) is ConcreteArray:
         return ArrayLayout(value._type)
+    if type(value) in NUMPY_SCALARS:
+        return NumpyLayout(type_of(value))
     if is_tuple(value):
         return TupleLayout(tuple(map(layout_of, value)), type(value))
     if is_object(value):
@@ -339,6 +345,17 @@ def layout_of(value: Any) -> Layout:
     if static_attribute(type(value), "__del__") is not None:
         raise NotSpeculable(f"{type(value).__qualname__} has __del__")
     return ConstantLayout(value)
+
+
+NUMPY_SCALARS = (np.float64, np.int64, np.bool_)
+"""The classes of scalars and elements of arrays of NumPy that can be in a graph. Beside these, Python's numbers are
+promoted as arrays are."""
+
+
+def is_pooled(value: Any) -> bool:
+    """Whether a value belongs to a pool: a list, a dict, or an array of NumPy of these dtypes."""
+    kind = type(value)
+    return kind is list or kind is dict or (kind is np.ndarray and value.ndim > 0 and value.dtype.type in NUMPY_SCALARS)
 
 
 def is_tuple(value: Any) -> bool:
@@ -408,6 +425,8 @@ class ObjectTable:
         """The indices of the objects of each class."""
         self.cells: dict[type, int] = {}
         """The number of items in the lists of each pool."""
+        self._array_owners: set[int] = set()
+        """The arrays of NumPy that have the elements of those in the table, by identity."""
         self.columns: dict[FieldKey, list[Any]] = {}
         """The values of each field, one for each object of its class, or for each item of its lists."""
         self.layouts, self.absent_names = fields, absent_names
@@ -482,6 +501,10 @@ class ObjectTable:
             case ArrayLayout(type_):
                 if type(value) is ConcreteArray and type_.admits(value._type):
                     yield value._value
+                    return
+            case NumpyLayout(type_):
+                if type_.is_scalar and type(value) is type_.dtype.numpy.type:
+                    yield value
                     return
             case TupleLayout(items, kind):
                 if type(value) is kind and kind is not list and len(value) == len(items):
@@ -594,8 +617,8 @@ class ObjectTable:
                     plans[owner] = self._plan(owner)
                 add_row, read_attributes, dicts, references, nested_keys, _ = plans[owner]
             add_row(position)
-            if is_pool and issubclass(owner, ListPool):
-                self._follow_list(instance, owner)
+            if is_pool and issubclass(owner, ListPool | ArrayPool):
+                (self._follow_list if issubclass(owner, ListPool) else self._follow_array)(instance, owner)
                 count = len(objects)
                 continue
             attributes = instance if is_pool else read_attributes(instance)
@@ -682,7 +705,11 @@ class ObjectTable:
         owner, indices = key.owner, self.fresh[key.owner]
         self.fresh[owner] = range(indices.start, end)
         for index in self.fresh[owner]:
-            self.objects[index] = owner.python_class() if issubclass(owner, Pool) else object.__new__(owner)
+            if issubclass(owner, ArrayPool):
+                type_ = self.layouts[FieldKey(owner, ITEMS)].types[0]
+                self.objects[index] = np.empty([size or 0 for size in type_.shape or ()], type_.dtype.numpy)
+            else:
+                self.objects[index] = owner.python_class() if issubclass(owner, Pool) else object.__new__(owner)
 
     def _namespaces(self, owner: type, plan: FollowPlan) -> Sequence[dict[Any, Any]]:
         """The dicts that objects of a class have themselves."""
@@ -730,6 +757,21 @@ class ObjectTable:
                     self.columns[key] += (zero if is_single else [zero]) * (limit - end)
             else:
                 self.columns[key].append(numbers[key.name])
+
+    def _follow_array(self, instance: Any, owner: type[Pool]) -> None:
+        """Raises LayoutMiss for an array that cannot be assigned, or shares its elements with another: the graph would
+        miss a change by its other name."""
+        base = instance
+        while type(base.base) is np.ndarray:
+            base = base.base
+        if base.base is not None or id(base) in self._array_owners or not instance.flags.writeable:
+            raise LayoutMiss(str(owner.place), "an array of its own", "read-only, or shared with another array")
+        self._array_owners.add(id(base))
+        for key in self.keys.get(owner, ()):
+            layout: Any = self.layouts[key]
+            if instance.dtype.type not in NUMPY_SCALARS or not layout.type.admits(type_of(instance)):
+                raise LayoutMiss(str(key), layout, f"an array of NumPy of shape {instance.shape}")
+            self.columns[key].append(instance)
 
     def _encode_rows(self, values: Sequence[Any], key: FieldKey) -> None:
         """Append values to the column of a field; numbers are checked later, all at once."""
@@ -784,7 +826,7 @@ class ObjectTable:
             sizes = shapes.pop()
         layout = self.layouts[key]
         try:
-            if isinstance(layout, ArrayLayout) and sizes and part:  # twice as fast as np.array
+            if isinstance(layout, ArrayLayout | NumpyLayout) and sizes and part:  # twice as fast as np.array
                 values = np.concatenate(part).reshape(len(part), *sizes)
             else:
                 values = np.array(part, type_.dtype.numpy).reshape(len(part), *sizes)
@@ -838,6 +880,11 @@ class ObjectTable:
                 value = next(leaves)
                 is_value = isinstance(value, np.ndarray) and value.ndim and not value.flags.writeable
                 return ConcreteArray(Literal(value, type_of(value)) if is_value else literal(value))
+            case NumpyLayout(type_, is_view):
+                value = next(leaves)
+                if is_view:
+                    raise NotSpeculable("a view of an array of NumPy is returned")
+                return np.array(value) if type_.shape else type_.dtype.numpy.type(value)
             case StaticLayout(static):
                 return self.static_objects[static]
             case TupleLayout(items, kind):
@@ -921,6 +968,14 @@ class ObjectTable:
         """The Python value of a row of a field."""
         leaves = [part[row] if part.ndim == 1 else part[row].copy() for part in vectors]  # a view would keep all rows
         return self.decode(self.layouts[key], iter(leaves))
+
+    def array_changes(self, owner: type, before: Sequence[Any], after: Sequence[Any]) -> Iterator[tuple[Any, Any]]:
+        """The arrays of NumPy of a pool that a graph has created or changed, each with its elements."""
+        rows, fresh = self.rows.get(owner, ()), self.fresh.get(owner, ())
+        changed = {*_changed_rows(before, after), *(row for row, index in enumerate(rows) if index in fresh)}
+        for row in sorted(changed):
+            if self.objects[rows[row]] is not None:  # not a fresh one that was not taken
+                yield self.objects[rows[row]], after[0][row]
 
     def list_changes(
         self, owner: type, before: Mapping[str, Sequence[Any]], after: Mapping[str, Sequence[Any]]
@@ -1038,9 +1093,9 @@ class Observation:
                     content = key.read(value)
                     self._join(self.variables, key, content)
                     worklist.append(content)
-            elif id(value) not in seen_ids and (type(value) in POOLS or is_object(value)):
+            elif id(value) not in seen_ids and (is_pooled(value) or is_object(value)):
                 seen_ids.add(id(value))
-                owner = self.canonical(self._pool_by_id[id(value)]) if type(value) in POOLS else type(value)
+                owner = self.canonical(self._pool_by_id[id(value)]) if is_pooled(value) else type(value)
                 if type(value) is dict:
                     self._note_int_keys(owner, value)
                 for key in names.get(owner, ()):
@@ -1098,7 +1153,7 @@ class Observation:
     def _find_static(self, value: Any, place: object) -> StaticObject | None:
         """The static object that stands for a value, by its first path; None if the value is not static."""
         owner = type(value)
-        if not self.has_static_objects or not _is_static_place(place):
+        if not self.has_static_objects or not _is_static_place(place) or owner is np.ndarray:
             return None
         if id(value) in self._static_by_id:
             return self._static_by_id[id(value)]
@@ -1126,7 +1181,9 @@ class Observation:
         static = self._find_static(value, place)
         if static is not None:
             return StaticLayout(static)
-        if type(value) in POOLS:
+        if isinstance(place, FieldKey) and issubclass(place.owner, ArrayPool):
+            return NumpyLayout(type_of(value))
+        if is_pooled(value):
             return ReferenceLayout(frozenset([self._pool_of(value, place)]), False)
         if is_tuple(value):
             items = tuple(self.layout_of(item, _ItemPlace(place, k)) for k, item in enumerate(value))
@@ -1217,4 +1274,6 @@ def _contents(value: Any, key: FieldKey) -> Sequence[Any]:
     """The values that an object has under a key: one, or all items of a list."""
     if type(value) is list:
         return value if key.is_items else ()
+    if type(value) is np.ndarray:
+        return (value,)
     return (dict.get(attributes_of(value), key.name, UNASSIGNED),)

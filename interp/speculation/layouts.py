@@ -67,7 +67,13 @@ class DictPool(Pool):
     python_class = dict
 
 
-POOLS: dict[type, type[Pool]] = {list: ListPool, dict: DictPool}
+class ArrayPool(Pool):
+    """The arrays of NumPy of one place. Their elements are a field."""
+
+    python_class = np.ndarray
+
+
+POOLS: dict[type, type[Pool]] = {list: ListPool, dict: DictPool, np.ndarray: ArrayPool}
 
 
 _NAMED_TUPLE_METHODS = {"__new__", "__repr__", "__getnewargs__", "__replace__", "__annotate__", "__annotate_func__"}
@@ -219,6 +225,26 @@ class ArrayLayout:
 
 
 @dataclass(frozen=True)
+class NumpyLayout:
+    """The elements of an array of NumPy of this type; without axes, a scalar of NumPy."""
+
+    type: Type
+    is_view: bool = False
+    """Whether they are elements of another array, too."""
+
+    def __str__(self) -> str:
+        return f"numpy {self.type}"
+
+    @property
+    def types(self) -> tuple[Type, ...]:
+        return (self.type,)
+
+    @property
+    def height(self) -> int:
+        return 1 + sum(size is None for size in self.type.shape or ())
+
+
+@dataclass(frozen=True)
 class TupleLayout:
     """A tuple or named tuple of this length, or a list that the call created."""
 
@@ -307,6 +333,7 @@ Layout: TypeAlias = (
     | ReferenceLayout
     | StaticLayout
     | ArrayLayout
+    | NumpyLayout
     | TupleLayout
     | TextLayout
     | UnionLayout
@@ -394,6 +421,10 @@ def _join_simple(first: Layout, second: Layout) -> Layout | None:
             joined = first.type.join(second.type)
             has_rank = joined is not None and joined.shape is not None
             return ArrayLayout(joined) if joined is not None and has_rank else None
+        case NumpyLayout(), NumpyLayout():
+            joined = first.type.join(second.type)
+            has_rank = joined is not None and joined.shape is not None
+            return NumpyLayout(joined, first.is_view or second.is_view) if joined is not None and has_rank else None
         case TupleLayout(), TupleLayout() if len(first.items) == len(second.items) and first.kind is second.kind:
             return TupleLayout(tuple(join(*pair) for pair in zip(first.items, second.items, strict=True)), first.kind)
     return None

@@ -12,7 +12,7 @@ from typing import Any
 from ...core.errors import with_article
 from ...core.frontend.eager.variable import Variable
 from ..training.optimizers import Optimizer
-from . import containers, library, static_containers, training
+from . import containers, library, numpy_arrays, static_containers, training
 from .arithmetic import as_kind
 from .dataclass_fields import MISSING_DEFAULT, Field, dataclass_fields
 from .heap import FieldKey, VariableKey, class_problem, has_dict, slots_of, static_attribute
@@ -26,6 +26,7 @@ from .layouts import (
     ListPool,
     NotSpeculable,
     NumberLayout,
+    NumpyLayout,
     Pool,
     ReferenceLayout,
     StaticLayout,
@@ -62,11 +63,17 @@ class ObjectOperations(ProgramFunctions):
         """A call of a value."""
         raise NotImplementedError
 
+    def name_array(self, value: StagedValue) -> StagedValue:
+        """A value that is assigned, stored or passed on: a new array of NumPy gets a row of the table."""
+        return numpy_arrays.name_array(self, value)
+
     def read_attribute(self, owner: StagedValue, name: str, node: ast.AST) -> StagedValue:
         """`owner.name`."""
         return self.dispatch(owner, lambda option: self._read_attribute(option, name, node))
 
     def _read_attribute(self, owner: StagedValue, name: str, node: ast.AST) -> StagedValue:
+        if numpy_arrays.is_numpy(owner.layout):
+            return numpy_arrays.read_attribute(self, owner, name)
         match owner.layout:
             case StaticLayout(static) if static.owner is Variable or issubclass(static.owner, Optimizer):
                 return training.read_attribute(self, static, name)
@@ -271,6 +278,9 @@ class ObjectOperations(ProgramFunctions):
                 return NONE_VALUE
             if not isinstance(container.layout, ReferenceLayout):
                 raise NotSpeculable(f"an assignment to an item of {container.layout} has no graph")
+            if numpy_arrays.is_reference(container.layout):
+                numpy_arrays.write_item(self, container, position, value, node)
+                return NONE_VALUE
 
             def write_class(kind: type, instance: StagedValue) -> StagedValue:
                 if not issubclass(kind, Pool):
@@ -283,7 +293,9 @@ class ObjectOperations(ProgramFunctions):
         self.dispatch_all([owner, index], write)
 
     def _read_item(self, value: StagedValue, index: StagedValue, node: ast.AST) -> StagedValue:
-        value = self.read_variable(value)
+        value = numpy_arrays.read_elements(self, self.read_variable(value))
+        if isinstance(value.layout, NumpyLayout):
+            return numpy_arrays.read_item(self, value, self.array_key(index))
         if isinstance(value.layout, StaticLayout):
             return static_containers.read_item(self, value.layout.object, index, node)
         if isinstance(value.layout, ReferenceLayout):
@@ -295,7 +307,7 @@ class ObjectOperations(ProgramFunctions):
 
             return self.for_each_class(value, node, read)
         if isinstance(value.layout, ArrayLayout):
-            key = self._array_key(index)
+            key = self.array_key(index)
             return self.wrap_array(self.located(lambda: value.leaves[0][key]))
         if isinstance(value.layout, TupleLayout) and number_kind(index.layout) in ("i", "b"):
             return self._choose_item(self.items(value), index, node)
@@ -361,13 +373,14 @@ class ObjectOperations(ProgramFunctions):
             return self.call_library(library.tail, [items, first])
         return self.call_library(library.part, [items, first, upper])
 
-    def _array_key(self, index: StagedValue) -> Any:
+    def array_key(self, index: StagedValue) -> Any:
         """The key of an item of an array: constants, ints and arrays."""
+        index = numpy_arrays.read_elements(self, index)
         if isinstance(index.layout, TupleLayout):
-            return tuple(self._array_key(item) for item in self.items(index))
+            return tuple(self.array_key(item) for item in self.items(index))
         if isinstance(index.layout, ConstantLayout):
             return index.layout.value
-        if number_kind(index.layout) == "i" or isinstance(index.layout, ArrayLayout):
+        if number_kind(index.layout) == "i" or isinstance(index.layout, ArrayLayout | NumpyLayout):
             return index.leaves[0]
         raise NotSpeculable(f"an item of an array under {with_article(index.layout)} has no graph")
 
@@ -460,6 +473,8 @@ class ObjectOperations(ProgramFunctions):
 
     def length(self, value: StagedValue, node: ast.AST) -> StagedValue:
         """`len` of a list, or of an object with `__len__`."""
+        if numpy_arrays.is_reference(value.layout):
+            return self.items(numpy_arrays.read_attribute(self, value, "shape"))[0]
 
         def length(kind: type, instance: StagedValue) -> StagedValue:
             if issubclass(kind, Pool):

@@ -9,7 +9,7 @@ from types import FunctionType
 from typing import Any
 
 from ...core.errors import with_article
-from . import arithmetic, containers, library, static_containers, text
+from . import arithmetic, containers, library, numpy_arrays, static_containers, text
 from .dataclass_fields import dataclass_of, fields_of
 from .heap import static_attribute
 from .layouts import (
@@ -46,6 +46,8 @@ class PythonOperators(ObjectOperations):
 
         def operate(pair: Sequence[StagedValue]) -> StagedValue:
             name = type(op).__name__
+            if any(numpy_arrays.is_numpy(operand.layout) for operand in pair):
+                return numpy_arrays.operate(self, name, pair, node)
             if name == "Add" and all(map(text.is_text, pair)) and any(isinstance(p.layout, TextLayout) for p in pair):
                 return text.concatenate(self, pair)
             if any(isinstance(operand.layout, ReferenceLayout) for operand in pair):
@@ -165,6 +167,8 @@ class PythonOperators(ObjectOperations):
         if name in ("Is", "IsNot"):
             is_same = self._is_same(left, right)
             return self.predicate_value(self.negate(is_same) if name == "IsNot" else is_same)
+        if any(numpy_arrays.is_numpy(layout) for layout in layouts):
+            return numpy_arrays.operate(self, name, [left, right], node)
         is_on_array = any(isinstance(layout, ArrayLayout) for layout in layouts)
         if is_on_array or None not in [number_kind(layout) for layout in layouts]:
             return arithmetic.compare(self, name, left, right, node)

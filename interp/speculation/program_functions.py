@@ -370,6 +370,8 @@ class ProgramFunctions(Staging):
         node: ast.AST,
     ) -> dict[str, StagedValue]:
         """The value of each parameter in a call."""
+        arguments = list(map(self.name_array, arguments))
+        keywords = {name: self.name_array(argument) for name, argument in keywords.items()}
         if tree.vararg or tree.kwarg:
             raise NotSpeculable(f"{function_name} takes * or ** parameters")
         positional = [parameter.arg for parameter in (*tree.posonlyargs, *tree.args)]

@@ -62,6 +62,7 @@ from .layouts import (
     MAX_HEIGHT,
     NUMBER_CLASSES,
     UNASSIGNED,
+    ArrayPool,
     ConstantLayout,
     DictPool,
     Layout,
@@ -301,7 +302,9 @@ class SpeculativeGraph:
     ) -> Iterator[Callable[[], None]]:
         """The actions that commit the changes of a field of older objects, or of a variable."""
         if isinstance(key, FieldKey):
-            if not issubclass(key.owner, ListPool):
+            if issubclass(key.owner, ArrayPool):
+                yield from (partial(np.copyto, *row) for row in table.array_changes(key.owner, before, after))
+            elif not issubclass(key.owner, ListPool):
                 yield from (partial(_writer(key.owner), *row) for row in table.changes(key, before, after))
         elif any(map(_differs, before, after)):
             if isinstance(key, VariableKey):
@@ -314,7 +317,7 @@ class SpeculativeGraph:
         """The actions that give new objects and dicts their attributes and keys."""
         requirements = self.generation.requirements
         for owner in table.fresh:
-            if not issubclass(owner, ListPool):
+            if not issubclass(owner, ListPool | ArrayPool):
                 orders = requirements.creation_orders.get(owner, ())
                 vectors = _vectors_of(owner, after)
                 attributes = table.new_attributes(owner, orders, requirements.late_names, vectors)

@@ -60,10 +60,12 @@ from .layouts import (
     POOLS,
     UNASSIGNED,
     ArrayLayout,
+    ArrayPool,
     ConstantLayout,
     Layout,
     NotSpeculable,
     NumberLayout,
+    NumpyLayout,
     Pool,
     ReferenceLayout,
     StaticLayout,
@@ -708,7 +710,7 @@ class Staging:
             case UnionLayout():
                 as_bool = self.dispatch(value, lambda option: self._truth_value(option, node))
                 return self.truth(as_bool, node)
-            case ArrayLayout(type_) if type_.is_scalar:
+            case ArrayLayout(type_) | NumpyLayout(type_) if type_.is_scalar:
                 return value.leaves[0] if type_.dtype is dtypes.bool else self.emit("not_equal", value.leaves[0], 0)
         raise NotSpeculable("the truth of an array is ambiguous")
 
@@ -1176,6 +1178,8 @@ class Staging:
         """Write a field of an object, whose row `find_row` returns, or a variable of a module or cell. With `is_new`,
         the object is new, so the layout need not admit an earlier value."""
         require_value(value.layout)
+        if not isinstance(key, FieldKey) or not issubclass(key.owner, ArrayPool):
+            value = self.name_array(value)
         layout = self.layout_of_key(key)
         if key not in self.requirements.assigned_keys:
             self.requirements.assigned_keys[key] = None
@@ -1226,6 +1230,14 @@ class Staging:
 
     def call_library(self, function: Any, arguments: Sequence[StagedValue]) -> StagedValue:
         """A call of a function of `library`, which implements a builtin in Python."""
+        raise NotImplementedError
+
+    def name_array(self, value: StagedValue) -> StagedValue:
+        """A value that is assigned, stored or passed on: a new array of NumPy gets a row of the table."""
+        raise NotImplementedError
+
+    def array_key(self, index: StagedValue) -> Any:
+        """The key of an item of an array: constants, ints and arrays."""
         raise NotImplementedError
 
     def number_of_text(self, text: str) -> int:

@@ -7,8 +7,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from .everyday_programs import EVERYDAY_PROGRAMS
+from .numpy_programs import NUMPY_PROGRAMS
 from .object_programs import PROGRAMS
 from .object_scenarios import SCENARIOS, ObjectScenario
+from .research_programs import RESEARCH_PROGRAMS
 from .stateful_programs import STATEFUL_PROGRAMS
 
 EDGE_CASES: dict[str, ObjectScenario] = {}
@@ -1464,5 +1466,13 @@ def int_keys_of_empty_dicts(speculate):
     return find, [({}, 1 + k % 2) for k in range(6)] + [({"a": 1}, 1), ({1: 2}, 1), ({1: 2}, 3), ({1: 2, 3: 4}, 3)]
 
 
-ALL = {**SCENARIOS, **EDGE_CASES, **PROGRAMS, **STATEFUL_PROGRAMS, **EVERYDAY_PROGRAMS}
+ALL = {
+    **SCENARIOS,
+    **EDGE_CASES,
+    **PROGRAMS,
+    **STATEFUL_PROGRAMS,
+    **EVERYDAY_PROGRAMS,
+    **RESEARCH_PROGRAMS,
+    **NUMPY_PROGRAMS,
+}
 """All scenarios, edge cases and programs by name."""

@@ -132,7 +132,7 @@ def set_elements(array: Symbol, key: Any, value: Any) -> None:
     if array._type.is_scalar:
         fail_as_python(TypeError(f"a number, of dtype {array.dtype}, does not support item assignment"))
     _check_mutable(array)
-    _replace(array, _with_elements(Symbol(array._tagloom_value), key, value))
+    _replace(array, with_elements(Symbol(array._tagloom_value), key, value))
 
 
 def augment_array(operate: Callable[..., Any], array: Symbol, operand: Any) -> Any:
@@ -150,7 +150,7 @@ def augment_array(operate: Callable[..., Any], array: Symbol, operand: Any) -> A
     if "biuf".index(result.dtype.kind) > "biuf".index(dtype.kind):
         _refuse_cast(result.dtype, dtype)
     is_whole = result._type == array._type
-    _replace(array, result if is_whole else _with_elements(Symbol(array._tagloom_value), ..., result))
+    _replace(array, result if is_whole else with_elements(Symbol(array._tagloom_value), ..., result))
     return array
 
 
@@ -162,7 +162,7 @@ def _replace(array: Symbol, changed: Any) -> None:
     """Give an array the elements of this one."""
     while isinstance(array, ArrayView):
         base, key = array.base, array.key
-        array, changed = base, _with_elements(Symbol(base._tagloom_value), key, changed)
+        array, changed = base, with_elements(Symbol(base._tagloom_value), key, changed)
     record_write(ElementsPlace(array))
     array._tagloom_value = changed._tagloom_value
 
@@ -199,7 +199,7 @@ def _refuse(message: str, array: Any) -> NoReturn:
 # The new value
 
 
-def _with_elements(array: Symbol, key: Any, value: Any) -> Any:
+def with_elements(array: Symbol, key: Any, value: Any) -> Any:
     """The value of an array after `array[key] = value`."""
     namespace = array_namespace()
     value = _to_dtype(value, array)

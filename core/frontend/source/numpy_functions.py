@@ -586,10 +586,13 @@ def apply_numpy(function: Any, arguments: Sequence[Any], keywords: dict[str, Any
     implementation = FUNCTIONS.get(function)
     if implementation is None:
         return NotImplemented
-    return _apply(implementation, f"np.{function.__name__}", arguments, keywords)
+    return apply_implementation(implementation, f"np.{function.__name__}", arguments, keywords)
 
 
-def _apply(implementation: Callable[..., Any], name: str, arguments: Sequence[Any], keywords: dict[str, Any]) -> Any:
+def apply_implementation(
+    implementation: Callable[..., Any], name: str, arguments: Sequence[Any], keywords: dict[str, Any]
+) -> Any:
+    """Call the implementation of a function or method of NumPy that has this name; as `apply_numpy`."""
     signature = inspect.signature(implementation)
     other = [keyword for keyword in keywords if keyword not in signature.parameters]
     if other:
@@ -639,7 +642,7 @@ def _to_lists(a: Any) -> Any:
     return convert(library.to_lists)(numbers, _rank(a)) if _rank(a) else numbers  # type: ignore[arg-type]
 
 
-_METHODS: dict[str, Callable[..., Any]] = {
+METHODS: dict[str, Callable[..., Any]] = {
     **{name: FUNCTIONS[getattr(np, name)] for name in (
         "all", "any", "argmax", "argmin", "cumprod", "cumsum", "dot", "max", "mean", "min", "prod", "ravel", "repeat",
         "round", "squeeze", "std", "sum", "var",
@@ -660,12 +663,12 @@ _METHODS: dict[str, Callable[..., Any]] = {
 
 def find_method(array: Symbol, name: str) -> Callable[..., Any] | None:
     """A method of NumPy's arrays, of a symbolic one; None where tagloom does not compute it."""
-    return functools.partial(_call_method, array, name) if name in _METHODS else None
+    return functools.partial(_call_method, array, name) if name in METHODS else None
 
 
 def _call_method(array: Symbol, name: str, /, *arguments: Any, **keywords: Any) -> Any:
     """Call a method of an array. Raises Invalid (F1) where tagloom does not compute what NumPy does."""
-    result = _apply(_METHODS[name], f"x.{name}", (array, *arguments), keywords)
+    result = apply_implementation(METHODS[name], f"x.{name}", (array, *arguments), keywords)
     if result is not NotImplemented:
         return note_result(name, result, [array])
     raise Invalid(

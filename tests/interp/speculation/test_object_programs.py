@@ -12,6 +12,7 @@ import pytest
 import tagloom as tl
 from support import object_programs
 from support.everyday_programs import EVERYDAY_PROGRAMS
+from support.numpy_programs import NUMPY_PROGRAMS
 from support.object_edge_cases import ALL, EDGE_CASES
 from support.object_scenarios import SCENARIOS
 from support.research_programs import RESEARCH_PROGRAMS
@@ -20,7 +21,13 @@ from support.stateful_programs import STATEFUL_PROGRAMS
 from tagloom.interp.speculation.speculative_function import INTERNAL_ERROR
 
 pytestmark = pytest.mark.full
-PROGRAMS = {**object_programs.PROGRAMS, **STATEFUL_PROGRAMS, **EVERYDAY_PROGRAMS, **RESEARCH_PROGRAMS}
+PROGRAMS = {
+    **object_programs.PROGRAMS,
+    **STATEFUL_PROGRAMS,
+    **EVERYDAY_PROGRAMS,
+    **RESEARCH_PROGRAMS,
+    **NUMPY_PROGRAMS,
+}
 LAST_CALLS = 3
 WITHOUT_ASSERTIONS = """
 import tagloom as tl
@@ -41,7 +48,7 @@ print(items, judge.counts.graph > 0)
 """
 """A program that `python -O` runs."""
 IN_PYTHON = {
-    "views_of_numpy": "arrays of NumPy",
+    "views_of_numpy": "the base of an array of NumPy",
     "arrays_with_two_names": "`is` of arrays",
     "counted_words": "a dict with keys that are computed",
     "growing_product": "ints of more than 62 bits",
@@ -55,7 +62,7 @@ IN_PYTHON = {
     "context_with_starred_exit": "an `__exit__` with a * parameter",
     "queue_that_is_full": "most calls raise at last",
     "comparisons_that_count": "tuples that are compared by order",
-    "numpy_array_with_two_names": "arrays of NumPy",
+    "numpy_array_with_two_names": "two arrays of NumPy that share elements",
     "total_of_several_classes": "a call of `type` in a comparison",
     "rate_as_a_property": "a call of `round`",
     "growth_by_powers": "a power of a float",
@@ -67,14 +74,10 @@ IN_PYTHON = {
     "replay_in_a_deque": "a deque",
     "tokenizer_with_vocabulary": "a dict under a string that varies",
     "partial_of_a_function": "`functools.partial`",
-    "state_of_numpy_in_place": "arrays of NumPy",
-    "hidden_state_of_numpy": "arrays of NumPy",
-    "counts_of_numpy": "arrays of NumPy",
-    "counts_of_numpy_out_of_range": "arrays of NumPy",
-    "one_array_of_numpy_by_two_names": "arrays of NumPy",
-    "view_in_an_attribute": "arrays of NumPy",
-    "momentum_of_numpy": "arrays of NumPy",
-    "ring_of_numpy": "arrays of NumPy",
+    "view_in_an_attribute": "two arrays of NumPy that share elements",
+    "overlap_after_some_calls": "two arrays of NumPy that share elements",
+    "row_with_a_name": "a view of an array of NumPy",
+    "floats_added_to_counts": "every call raises",
 }
 """The programs that stay in Python for good, with the reason."""
 

@@ -18,10 +18,7 @@ FIRST_CALLS = 5
 """A scenario is in a graph if no call after so many runs in Python."""
 IN_PYTHON = {
     "own_exception": "every call raises at last",
-    "array_in_place": "an array of NumPy",
-    "array_attribute": "an array of NumPy",
-    "array_view": "an array of NumPy",
-    "array_result": "an array of NumPy",
+    "array_view": "two arrays of NumPy that share elements",
     "memo": "a dict that gets new keys",
     "suppressed_error": "a context manager of a library",
 }

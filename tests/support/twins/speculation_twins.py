@@ -16,6 +16,7 @@ from tagloom.interp.speculation import (
     handlers,
     heap,
     library,
+    numpy_arrays,
     object_operations,
     speculative_function,
     staging,
@@ -412,7 +413,44 @@ def _last_key_for_all(patch: MonkeyPatch) -> None:
     patch.setattr(Staging, "int_keys", lambda staging, pool: sound(staging, pool)[-1:] * 2)
 
 
+def _changes_of_arrays_lost(patch: MonkeyPatch) -> None:
+    patch.setattr(ObjectTable, "array_changes", lambda table, owner, before, after: iter(()))
+
+
+def _shared_elements_unnoticed(patch: MonkeyPatch) -> None:
+    follow = ObjectTable._follow_array
+
+    def follow_array(table: ObjectTable, instance: Any, owner: Any) -> None:
+        table._array_owners.clear()
+        follow(table, instance, owner)
+
+    patch.setattr(ObjectTable, "_follow_array", follow_array)
+
+
+def _views_get_names(patch: MonkeyPatch) -> None:
+    patch.setattr(numpy_arrays, "is_basic_key", lambda key: False)
+
+
+def _augmented_arrays_are_new(patch: MonkeyPatch) -> None:
+    patch.setattr(numpy_arrays, "is_reference", lambda layout: False)
+
+
+def _named_tuples_as_tuples(patch: MonkeyPatch) -> None:
+    decode = ObjectTable.decode
+
+    def decode_plain(table: ObjectTable, layout: Any, leaves: Iterator[Any]) -> Any:
+        value = decode(table, layout, leaves)
+        return tuple(value) if isinstance(value, tuple) else value
+
+    patch.setattr(ObjectTable, "decode", decode_plain)
+
+
 OBJECT_TWINS = {
+    "changes of arrays lost": Twin(_changes_of_arrays_lost, "counts_of_numpy"),
+    "shared elements unnoticed": Twin(_shared_elements_unnoticed, "overlap_after_some_calls"),
+    "views get names": Twin(_views_get_names, "row_with_a_name"),
+    "augmented arrays are new": Twin(_augmented_arrays_are_new, "change_of_a_parameter"),
+    "named tuples are tuples": Twin(_named_tuples_as_tuples, "span_of_a_named_tuple"),
     "checks pass for all values": Twin(_checks_pass_for_all_values, "item_popped_before_it_is_written"),
     "loops go on after a raise": Twin(_loops_go_on_after_a_raise, "raised_in_a_loop_over_a_tuple"),
     "attributes of each node": Twin(_attributes_of_each_node, "none_in_a_with"),

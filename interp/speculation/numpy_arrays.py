@@ -1,0 +1,245 @@
+"""Arrays of NumPy in a program: operators, functions, methods, items, and changes in place.
+
+An array that has a name is an object of the table, in the pool of its place, so identity and aliases are exact; its
+elements are a field of the pool. The result of an operation is a value without a name: without axes it is a scalar of
+NumPy, which never changes, and any other gets a row of the table where it is assigned, stored or passed on. A view has
+the elements of another array, so it may be an operand, and gets no name.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ...core import dtypes
+from ...core.errors import with_article
+from ...core.frontend.array_api.indexing import getitem
+from ...core.frontend.eager.array import ConcreteArray
+from ...core.frontend.source.array_writes import VIEWS, with_elements
+from ...core.frontend.source.numpy_functions import FUNCTIONS, METHODS, apply_implementation
+from ...core.frontend.trace.mutable_arrays import is_basic_key
+from ...core.frontend.trace.symbol import Symbol
+from ...core.value import literal
+from .heap import ITEMS, FieldKey
+from .layouts import (
+    ArrayPool,
+    ConstantLayout,
+    Layout,
+    NotSpeculable,
+    NumpyLayout,
+    ReferenceLayout,
+    TupleLayout,
+    UnionLayout,
+    number_kind,
+    parts,
+)
+from .staging import NONE_VALUE, StagedValue, Staging
+
+_OPERATORS = {
+    "Add": np.add,
+    "Sub": np.subtract,
+    "Mult": np.multiply,
+    "Div": np.divide,
+    "FloorDiv": np.floor_divide,
+    "Mod": np.remainder,
+    "MatMult": np.matmul,
+    "Pow": np.power,
+    "Lt": np.less,
+    "LtE": np.less_equal,
+    "Gt": np.greater,
+    "GtE": np.greater_equal,
+    "Eq": np.equal,
+    "NotEq": np.not_equal,
+    "USub": np.negative,
+}
+"""The function of NumPy for each operator that a graph has."""
+_BOOL_OPERATORS = {
+    "BitAnd": np.logical_and,
+    "BitOr": np.logical_or,
+    "BitXor": np.logical_xor,
+    "Invert": np.logical_not,
+}
+"""The functions for operators on arrays of bools."""
+_IN_PLACE = ("fill", "sort")
+"""Methods that change their array."""
+
+
+def is_reference(layout: Layout) -> bool:
+    """Whether a value is an array of the table."""
+    return isinstance(layout, ReferenceLayout) and all(issubclass(owner, ArrayPool) for owner in layout.classes)
+
+
+def is_numpy(layout: Layout) -> bool:
+    """Whether a value is an array or scalar of NumPy."""
+    return isinstance(layout, NumpyLayout) or is_reference(layout)
+
+
+def read_elements(staging: Staging, value: StagedValue) -> StagedValue:
+    """The present elements of an array of the table; any other value is unchanged."""
+    if not is_reference(value.layout):
+        return value
+    assert staging.current_node is not None
+
+    def read(pool: type, array: StagedValue) -> StagedValue:
+        return staging.read_row(FieldKey(pool, ITEMS), array, staging.current_node)  # type: ignore[arg-type]
+
+    return staging.for_each_class(value, staging.current_node, read)
+
+
+def name_array(staging: Staging, value: StagedValue) -> StagedValue:
+    """A value that is assigned, stored or passed on: a new array gets a row of the table. Raises NotSpeculable for a
+    view, which is part of another array."""
+    layout = value.layout
+    has_arrays = any(isinstance(part, NumpyLayout) and not part.type.is_scalar for part in parts(layout))
+    if isinstance(layout, UnionLayout) and has_arrays:
+        return staging.dispatch(value, lambda option: name_array(staging, option))
+    if isinstance(layout, TupleLayout) and has_arrays:
+        return staging.tuple_of([name_array(staging, item) for item in staging.items(value)], layout.kind)
+    if not isinstance(layout, NumpyLayout) or not has_arrays:
+        return value
+    if layout.is_view:
+        raise NotSpeculable("a view of an array of NumPy is more than an operand")
+    node: Any = staging.current_node
+    pool = staging.pool_of_site(np.ndarray, node)
+    array, key = staging.allocate(pool, node), FieldKey(pool, ITEMS)
+    staging.write_heap(key, value, node, lambda: staging.index_in(key, array), is_new=True)
+    return array
+
+
+def operate(staging: Staging, name: str, values: Sequence[StagedValue], node: ast.AST) -> StagedValue:
+    """An operator; an augmented assignment changes the elements of an array of the table."""
+    values_read = [read_elements(staging, value) for value in values]
+    layouts = [value.layout for value in values_read]
+    are_bools = all(isinstance(layout, NumpyLayout) and layout.type.dtype is dtypes.bool for layout in layouts)
+    function = (_BOOL_OPERATORS if are_bools else _OPERATORS).get(name) or _OPERATORS.get(name)
+    if function is None:
+        raise NotSpeculable(f"`{name}` of arrays of NumPy has no graph")
+    result = call_function(staging, function, values_read, {})
+    if not isinstance(node, ast.AugAssign) or not is_reference(values[0].layout):
+        return result
+    old, new = layouts[0], result.layout
+    assert isinstance(old, NumpyLayout) and isinstance(new, NumpyLayout)
+    if old.type != new.type:
+        raise NotSpeculable(f"{with_article(new)} is assigned in place to {with_article(old)}")
+    _write_elements(staging, values[0], lambda _: result, node)
+    return values[0]
+
+
+def _write_elements(
+    staging: Staging, value: StagedValue, compute: Callable[[StagedValue], StagedValue], node: ast.AST
+) -> None:
+    """Give an array of the table the elements that are computed from its present ones."""
+
+    def write(pool: type, array: StagedValue) -> StagedValue:
+        key = FieldKey(pool, ITEMS)
+        elements = compute(staging.read_row(key, array, node))
+        staging.write_heap(key, elements, node, lambda: staging.index_in(key, array))
+        return NONE_VALUE
+
+    staging.for_each_class(value, node, write)
+
+
+def operand(staging: Staging, value: StagedValue) -> Any:
+    """An operand of a function of NumPy: a constant, a symbol, or a nest of them."""
+    value = read_elements(staging, value)
+    if isinstance(value.layout, TupleLayout):
+        items = [operand(staging, item) for item in staging.items(value)]
+        return items if value.layout.kind is list else tuple(items)
+    if isinstance(value.layout, ConstantLayout):
+        return value.layout.value
+    if isinstance(value.layout, NumpyLayout) or number_kind(value.layout) is not None:
+        return value.leaves[0]
+    raise NotSpeculable(f"{with_article(value.layout)} beside an array of NumPy has no graph")
+
+
+def call_function(
+    staging: Staging, function: Any, values: Sequence[StagedValue], keywords: dict[str, StagedValue]
+) -> StagedValue:
+    """A call of a function of NumPy."""
+    arguments = [operand(staging, value) for value in values]
+    options = {name: operand(staging, value) for name, value in keywords.items()}
+    return _call(staging, FUNCTIONS[function], function.__name__, arguments, options)
+
+
+def call_method(
+    staging: Staging,
+    array: StagedValue,
+    name: str,
+    values: Sequence[StagedValue],
+    keywords: dict[str, StagedValue],
+    node: ast.AST,
+) -> StagedValue:
+    """`array.name(*values, **keywords)`."""
+    if name == "fill" and len(values) == 1 and not keywords and is_reference(array.layout):
+        write_item(staging, array, staging.constant(...), values[0], node)
+        return NONE_VALUE
+    if name not in METHODS or name in (*_IN_PLACE, "item", "tolist"):
+        raise NotSpeculable(f"method {name} of an array of NumPy has no graph")
+    arguments = [operand(staging, value) for value in (array, *values)]
+    options = {keyword: operand(staging, value) for keyword, value in keywords.items()}
+    return _call(staging, METHODS[name], name, arguments, options)
+
+
+def _call(
+    staging: Staging, implementation: Any, name: str, arguments: Sequence[Any], options: dict[str, Any]
+) -> StagedValue:
+    result = staging.located(lambda: apply_implementation(implementation, f"np.{name}", arguments, options))
+    if result is NotImplemented:
+        raise NotSpeculable(f"this call of np.{name} has no graph")
+    return _wrap(result, is_view=name in VIEWS)
+
+
+def _wrap(result: Any, is_view: bool = False) -> StagedValue:
+    """The result of an operation, as a value without a name."""
+    if isinstance(result, np.ndarray | np.generic):
+        result = ConcreteArray(literal(np.asarray(result)))
+    if not isinstance(result, Symbol | ConcreteArray):
+        raise NotSpeculable("the result of a function of NumPy has no graph")
+    type_ = result._type
+    if type_.shape is None or None in type_.shape or type_.dtype not in NUMPY_DTYPES:
+        raise NotSpeculable(f"an array of NumPy of type {type_} has no graph")
+    return StagedValue(NumpyLayout(type_, is_view and not type_.is_scalar), (result,))
+
+
+NUMPY_DTYPES = (dtypes.bool, dtypes.int64, dtypes.float64)
+"""The dtypes of arrays of NumPy in a graph. Beside these, Python's numbers are promoted as arrays are."""
+
+
+def read_attribute(staging: Staging, array: StagedValue, name: str) -> StagedValue:
+    """`array.name`."""
+    value = read_elements(staging, array)
+    assert isinstance(value.layout, NumpyLayout)
+    shape: tuple[Any, ...] = value.layout.type.shape or ()
+    match name:
+        case "shape":
+            return staging.tuple_of([staging.constant(size) for size in shape])
+        case "ndim":
+            return staging.constant(len(shape))
+        case "size":
+            return staging.constant(int(np.prod(shape)))
+        case "T":
+            return _call(staging, FUNCTIONS[np.transpose], "transpose", [value.leaves[0]], {})
+    raise NotSpeculable(f"attribute {name} of an array of NumPy has no graph")
+
+
+def read_item(staging: Staging, value: StagedValue, key: Any) -> StagedValue:
+    """`value[key]`, of the elements of an array: an element, a view, or a new array."""
+    return _wrap(staging.located(lambda: getitem(value.leaves[0], key)), is_basic_key(key))
+
+
+def write_item(staging: Staging, array: StagedValue, index: StagedValue, value: StagedValue, node: ast.AST) -> None:
+    """`array[index] = value`."""
+    key, content = staging.array_key(index), operand(staging, value)
+    if isinstance(content, list | tuple):
+        raise NotSpeculable("items that are assigned to an array of NumPy have no graph")
+
+    def compute(elements: StagedValue) -> StagedValue:
+        changed = _wrap(staging.located(lambda: with_elements(elements.leaves[0], key, content)))
+        if changed.layout != elements.layout:
+            raise NotSpeculable("an assignment to elements of an array of NumPy has no graph")
+        return changed
+
+    _write_elements(staging, array, compute, node)
