@@ -202,22 +202,29 @@ def attributes_of(instance: Any) -> dict[Any, Any]:
 def _attribute_reader(owner: type) -> Callable[[Any], dict[Any, Any]]:
     """What reads the attributes of the instances of a class."""
     slots = slots_of(owner)
-    return _get_dict if has_dict(owner) and not slots else partial(_read_slots, slots)
+    if has_dict(owner):
+        return partial(_read_dict_and_slots, slots) if slots else _get_dict
+    return partial(_read_slots, [(name, slot.__get__) for name, slot in slots.items()])
 
 
 _get_dict: Callable[[Any], dict[Any, Any]] = attrgetter("__dict__")
 
 
-def _read_slots(slots: Mapping[str, MemberDescriptorType], instance: Any) -> dict[Any, Any]:
-    """The attributes of an object with slots."""
-    own = getattr(instance, "__dict__", {})
-    attributes = {name: value for name, value in own.items() if name not in slots}
-    for name, slot in slots.items():
+def _read_slots(slots: Sequence[tuple[str, Callable[[Any], Any]]], instance: Any) -> dict[Any, Any]:
+    """The attributes of an object that has slots only."""
+    attributes = {}
+    for name, read in slots:
         try:
-            attributes[name] = slot.__get__(instance)
+            attributes[name] = read(instance)
         except AttributeError:  # not assigned
             continue
     return attributes
+
+
+def _read_dict_and_slots(slots: Mapping[str, MemberDescriptorType], instance: Any) -> dict[Any, Any]:
+    """The attributes of an object that has slots and a dict."""
+    own_attributes = {name: value for name, value in instance.__dict__.items() if name not in slots}
+    return own_attributes | _read_slots([(name, slot.__get__) for name, slot in slots.items()], instance)
 
 
 def slots_of(owner: type) -> dict[str, MemberDescriptorType]:
@@ -382,7 +389,7 @@ class FollowPlan(NamedTuple):
     nested_fields: Sequence[FieldKey]
     """Fields whose values may lead to objects, such as tuples."""
     columns: Sequence[FieldKey]
-    """The fields of numbers and arrays."""
+    """The fields of numbers, arrays and constants."""
 
 
 class ObjectTable:
@@ -660,15 +667,18 @@ class ObjectTable:
             if isinstance(layout, ReferenceLayout):
                 references.append((key, key.name, layout.classes, layout.is_optional, self.columns[key].append))
             else:
-                (columns if isinstance(layout, NumberLayout | ArrayLayout) else nested_keys).append(key)
+                is_column = isinstance(layout, NumberLayout | ArrayLayout | ConstantLayout)
+                (columns if is_column else nested_keys).append(key)
         add_row, read_attributes = self.rows.setdefault(owner, []).append, _attribute_reader(owner)
         return FollowPlan(add_row, read_attributes, [], references, nested_keys, columns)
 
     def _encode_column(self, key: FieldKey, dicts: Sequence[dict[Any, Any]]) -> None:
-        """Append the numbers or arrays that objects have under a key, by the dicts of their attributes; dict's own
+        """Append the numbers, arrays or constants that objects have under a key, by the dicts of their attributes; dict's own
         method reads them, as Python does, since `__dict__` may be of a subclass."""
         get, name, layout = dict.get, key.name, self.layouts[key]
         values = [get(attributes, name, UNASSIGNED) for attributes in dicts]
+        if isinstance(layout, ConstantLayout) and all(value is layout.value for value in values):
+            return
         if isinstance(layout, ArrayLayout) and {*map(type, values)} == {ConcreteArray}:
             types = {id(value._type): value._type for value in values}
             if all(map(layout.type.admits, types.values())):
