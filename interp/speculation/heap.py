@@ -673,8 +673,8 @@ class ObjectTable:
         return FollowPlan(add_row, read_attributes, [], references, nested_keys, columns)
 
     def _encode_column(self, key: FieldKey, dicts: Sequence[dict[Any, Any]]) -> None:
-        """Append the numbers, arrays or constants that objects have under a key, by the dicts of their attributes; dict's own
-        method reads them, as Python does, since `__dict__` may be of a subclass."""
+        """Append the numbers, arrays or constants that objects have under a key, by the dicts of their attributes;
+        dict's own method reads them, as Python does, since `__dict__` may be of a subclass."""
         get, name, layout = dict.get, key.name, self.layouts[key]
         values = [get(attributes, name, UNASSIGNED) for attributes in dicts]
         if isinstance(layout, ConstantLayout) and all(value is layout.value for value in values):
