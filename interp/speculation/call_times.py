@@ -38,7 +38,7 @@ class CallTimes:
     medians: tuple[float, float] | None = None
     """The times of a call in the graph and in Python, in the last whole round."""
 
-    def begin_again(self) -> None:
+    def reset(self) -> None:
         """Drop the times and the count of slow rounds, since the graph is a new one."""
         self.graph, self.python, self.gap, self.remaining, self.slow_rounds = [], [], FIRST_GAP, FIRST_GAP, 0
 

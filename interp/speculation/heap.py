@@ -1048,7 +1048,7 @@ class Observation:
         """The static objects of the last call that was observed."""
         self._static_by_id: dict[int, StaticObject] = {}
         self._is_outdated = False
-        self.climbs = 0
+        self.widening_count = 0
         """The number of times that a layout was widened."""
         self.pools: dict[tuple[type, object], type] = {}
         """The pool of the lists, or dicts, of each place."""
@@ -1121,7 +1121,7 @@ class Observation:
         keys, count = self._int_keys.setdefault(pool, set()), len(self._int_keys[pool])
         if count <= MAX_INT_KEYS:
             keys.update(key for key in value if type(key) is int)
-            self.climbs += len(keys) > count and pool in self.numbered_pools
+            self.widening_count += len(keys) > count and pool in self.numbered_pools
 
     @property
     def numbered_pools(self) -> frozenset[type]:
@@ -1137,7 +1137,7 @@ class Observation:
             raise NotSpeculable(f"a dict of more than {MAX_INT_KEYS} keys under a computed key has no graph")
         return keys
 
-    def seek_static_objects(self) -> bool:
+    def allow_static_objects(self) -> bool:
         """From now on, treat objects with one path as static; returns whether that is new."""
         is_new = not self.has_static_objects
         if is_new:
@@ -1147,7 +1147,7 @@ class Observation:
 
     def forget_layouts(self) -> None:
         """Drop all layouts that were observed."""
-        self.climbs += 1
+        self.widening_count += 1
         for layouts in (self.arguments, self.fields, self.variables):
             layouts.clear()
 
@@ -1222,7 +1222,7 @@ class Observation:
     def merge_pools(self, pool: type, merged_pool: type) -> None:
         """Merge a pool into another, which replaces it in all layouts."""
         self.merged_pools[merged_pool] = pool
-        self.climbs += 1
+        self.widening_count += 1
         places: list[dict[Any, Layout]] = [self.arguments, self.fields, self.variables]
         for layouts in places:
             for key in list(layouts):
@@ -1251,7 +1251,7 @@ class Observation:
         except NotSpeculable as error:
             raise NotSpeculable(f"{key}: {error}") from None
         if joined != before:
-            self.climbs += 1
+            self.widening_count += 1
         self.set_layout(layouts, key, joined)
         if self.has_static_objects:
             self._separate(joined)

@@ -79,10 +79,10 @@ from .staging import PRINTED_TEXT, Requirements, Restart, Unreachable
 from .testing import number_to_break
 from .walk import MAX_WALKED_CLASSES, WalkPlan, find_kernel, is_walkable
 
-MAX_LOSSES = 3
+MAX_BROKEN_CALLS = 3
 """A function may stay in Python after this number of calls that broke an assumption; it does if they are too
 frequent."""
-MIN_GAIN = 4
+MIN_RETURNS = 4
 """The number of calls that must return from the graph for each that breaks an assumption."""
 INTERNAL_ERROR = "speculation met an internal error"
 """The beginning of a reason that is a fault of tagloom, not of the user."""
@@ -628,7 +628,7 @@ class SpeculativeFunction(SpeculativeFunctionBase):
     def _note_no_graph(self, error: BaseException) -> None:
         """Note why a call has no graph; an error of any other class is a fault of tagloom itself."""
         if isinstance(error, LayoutMiss):
-            self._note_loss(str(error))
+            self._note_broken_call(str(error))
         elif isinstance(error, NotSpeculable):
             self._refuse(str(error))
         else:
@@ -681,7 +681,7 @@ class SpeculativeFunction(SpeculativeFunctionBase):
             self.counts.fallbacks += 1
             self.graph = None
         else:
-            self._note_loss(claim)
+            self._note_broken_call(claim)
 
     def _require_handlers(self, generation: Generation, number: int | None) -> bool:
         """Require the handler that catches what Python raises where an assertion fails; without a number, of each
@@ -692,10 +692,10 @@ class SpeculativeFunction(SpeculativeFunctionBase):
         self._requirements.raised_checks |= raised
         return is_new
 
-    def _note_loss(self, claim: str) -> None:
+    def _note_broken_call(self, claim: str) -> None:
         """Count a call that broke an assumption. If such calls are frequent, the function stays in Python."""
         self.counts.fallbacks += 1
-        if self.counts.fallbacks >= MAX_LOSSES and self.counts.fallbacks * MIN_GAIN > self.counts.graph:
+        if self.counts.fallbacks >= MAX_BROKEN_CALLS and self.counts.fallbacks * MIN_RETURNS > self.counts.graph:
             calls = plural(self.counts.graph + self.counts.fallbacks, "call")
             self.reason = f"{self.counts.fallbacks} of {calls} broke an assumption, the last one {claim}"
 
@@ -715,17 +715,17 @@ class SpeculativeFunction(SpeculativeFunctionBase):
                 return graph, *graph.encode(roots)
             except LayoutMiss as miss:
                 self.events.append(str(miss))
-                self._climb(graph, roots, miss)
+                self._widen_layouts(graph, roots, miss)
                 self.graph = None
             except ShapesDiffer as error:
-                if not self._observation.seek_static_objects():
+                if not self._observation.allow_static_objects():
                     raise
                 self.events.append(str(error))
                 self.graph = None
 
-    def _climb(self, graph: SpeculativeGraph, roots: dict[str, Any], miss: LayoutMiss) -> None:
+    def _widen_layouts(self, graph: SpeculativeGraph, roots: dict[str, Any], miss: LayoutMiss) -> None:
         """Widen the observed layouts to those of a call; raises the LayoutMiss if none changes."""
-        before = self._observation.climbs
+        before = self._observation.widening_count
         try:
             graph.check_definitions()
         except LayoutMiss:
@@ -733,7 +733,7 @@ class SpeculativeFunction(SpeculativeFunctionBase):
             return
         requirements = self._requirements
         self._observation.observe(roots, list(requirements.fields), list(requirements.variables))
-        if self._observation.climbs == before:
+        if self._observation.widening_count == before:
             raise miss
 
     def _build(self, roots: dict[str, Any], failing_number: int | None = None) -> SpeculativeGraph:
@@ -744,7 +744,7 @@ class SpeculativeFunction(SpeculativeFunctionBase):
                 raise NotSpeculable(f"its graph was already made {self.builds} times, which is the bound")
             self.builds += 1
             if self._times is not None:
-                self._times.begin_again()
+                self._times.reset()
         observation, requirements = self._observation, self._requirements
         for _ in range(MAX_RESTARTS):
             if self._observe(roots):

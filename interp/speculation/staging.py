@@ -742,7 +742,7 @@ class Staging:
 
     def require_static_objects(self) -> None:
         """Make objects with one path static, and restart generation, unless that was done before."""
-        if self.observation.seek_static_objects():
+        if self.observation.allow_static_objects():
             raise Restart
 
     def truth_of_object(self, value: StagedValue, node: ast.AST) -> Any:
@@ -1162,7 +1162,7 @@ class Staging:
             layout = join(layout, ANY_TEXT)  # what a call has computed is a string that the next one reads
         before, pool_count = layouts.get(key, MISSING), len(self.observation.merged_pools)
         self.observation.set_layout(layouts, key, layout)
-        self.observation.climbs += 1
+        self.observation.widening_count += 1
         is_new = before == MISSING and key in self.new_leaves and key not in self.state.heap
         self.require_restart(is_now=not is_new or len(self.observation.merged_pools) > pool_count)
         self.add_leaves(key)
