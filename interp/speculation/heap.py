@@ -367,7 +367,8 @@ def is_pooled(value: Any) -> bool:
 
 def is_tuple(value: Any) -> bool:
     """Whether a value is a tuple or a named tuple, whose items are values of their own."""
-    return type(value) is tuple or is_named_tuple(type(value))
+    kind: Any = type(value)
+    return kind is tuple or is_named_tuple(kind)
 
 
 def is_object(value: Any) -> bool:
@@ -514,8 +515,9 @@ class ObjectTable:
                     yield value
                     return
             case TupleLayout(items, kind):
-                if type(value) is kind and kind is not list and len(value) == len(items):
-                    for item, element in zip(items, value, strict=True):
+                contents: Any = value
+                if kind is not list and type(value) is kind and len(contents) == len(items):
+                    for item, element in zip(items, contents, strict=True):
                         yield from self.encode(element, item, place)
                     return
             case TextLayout(templates):
@@ -898,8 +900,8 @@ class ObjectTable:
             case StaticLayout(static):
                 return self.static_objects[static]
             case TupleLayout(items, kind):
-                contents = [self.decode(item, leaves) for item in items]
-                return contents if kind is list else tuple.__new__(kind, contents)
+                elements = [self.decode(item, leaves) for item in items]
+                return elements if kind is list else tuple.__new__(kind, elements)
             case TextLayout(templates):
                 tag = int(next(leaves))
                 integers = iter([int(next(leaves)) for _ in range(layout.count(False))])

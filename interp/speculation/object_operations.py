@@ -139,7 +139,8 @@ class ObjectOperations(ProgramFunctions):
         """An attribute of a named tuple: an item, or a property."""
         member = self.require_class_value(kind, name)
         if name in kind._fields and not isinstance(member, property):
-            return self.items(owner)[kind._fields.index(name)]
+            position: int = kind._fields.index(name)
+            return self.items(owner)[position]
         if isinstance(member, property) and isinstance(member.fget, FunctionType):
             assert self.current_node is not None
             return self.call_python(member.fget, [owner], {}, self.current_node)
