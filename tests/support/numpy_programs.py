@@ -500,3 +500,41 @@ def nested_functions_on_arrays(speculate):
 
     box = Box(a=np.ones(2))
     return run, [(box, float(k)) for k in range(9)]
+
+
+@numpy_program
+def array_that_is_dropped(speculate):
+    @speculate
+    def count(box, k):
+        if box.a is None:
+            box.a = np.zeros(2)
+        box.a[k % 2] += 1
+        if k % 5 == 4:
+            box.a = None
+        return box.a is None
+
+    box = Box(a=None)
+    return count, [(box, k) for k in range(14)]
+
+
+@numpy_program
+def number_or_array(speculate):
+    @speculate
+    def add(box, k):
+        y = box.a
+        y += k
+        return y
+
+    boxes = [Box(a=np.zeros(2)), Box(a=3)]
+    return add, [(boxes[k % 2], k) for k in range(14)]
+
+
+@numpy_program
+def arrays_in_nested_results(speculate):
+    @speculate
+    def run(box, k):
+        y = box.a + k
+        return {"y": y, "both": [y, box.a]}, (y, box.a[:1].copy())
+
+    box = Box(a=np.ones(2))
+    return run, [(box, k) for k in range(9)]
