@@ -148,7 +148,7 @@ def test_a_symbol_where_a_function_needs_a_number_is_no_failure() -> None:
 
     with pytest.raises(ValueError, match="not a number"):
         tl.function(pick)(1)
-    with broken(lambda patch: patch.setattr(raising, "_has_symbols", lambda value: False)):
+    with broken(lambda patch: patch.setattr(raising, "_has_run_time_values", lambda value: False)):
         assert tl.function(pick)(1) == 1.5
 
 
