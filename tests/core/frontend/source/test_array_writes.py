@@ -467,7 +467,7 @@ def add_in_recursion(x, n):
 
 REFUSALS = (
     (change_argument, (VECTOR,), "changed that the function has not created"),
-    (read_reshaped, (VECTOR,), "may share its elements with another one, which has changed"),
+    (read_reshaped, (VECTOR,), "may share its elements with another array, which has changed"),
     (change_reshaped, (VECTOR,), "changed that may share its elements with another one"),
     (change_chosen, (VECTOR, 2), "has a copy, made at "),
     (change_kept, (VECTOR, 3), "has a copy, made at "),
