@@ -42,6 +42,15 @@ class DType(type):
         return cls.numpy
 
     @property
+    def name(cls) -> str:
+        """The name that NumPy has for it, as in `x.dtype.name`.
+
+        >>> float64.name, bool.name
+        ('float64', 'bool')
+        """
+        return cls.numpy.name
+
+    @property
     def bits(cls) -> int:
         return 8 * cls.numpy.itemsize
 

@@ -20,10 +20,12 @@ from ..eager.recording import recording_tapes
 from ..trace.captures import read_variable
 from ..trace.mutable_arrays import (
     ArrayView,
+    CopiedArrayChange,
     MutableArray,
     PossibleView,
     copied_arrays,
     has_other_names,
+    loop_copy,
     note_possible_view,
     owner_of,
 )
@@ -32,6 +34,7 @@ from ..trace.program_builder import ChangedArray, ProgramBuilder, current_region
 from ..trace.python_operations import fail_as_python
 from ..trace.source_location import user_location
 from ..trace.symbol import Symbol, array_namespace
+from .raising import raised, stage_assertion
 from .state import ElementsPlace, is_outside, record_write, register_created, staging_depth
 from .trees import has_symbols, is_array
 
@@ -102,11 +105,24 @@ def change_known_array(array: np.ndarray[Any, Any], *operands: Any) -> None:
     if not (staging_depth() or any(map(has_symbols, operands))):
         check_not_copied(array)
         return
-    owner, builder = owner_of(array), region.specialization.program_builder
+    make_value(array)
+    _refuse("an array is changed, by what only the run knows, that the function has not created", array)
+
+
+def make_value(array: np.ndarray[Any, Any]) -> None:
+    """Have the function traced again, with this array of NumPy, or that of which it is a part, as a value of the
+    program, if the function has created it."""
+    if is_created(array):
+        raise ChangedArray(_builder().known_arrays[id(owner_of(array))][1])
+
+
+def is_created(array: Any) -> bool:
+    """Whether the function has created an array of NumPy, which may become a value of the program."""
+    if not isinstance(array, np.ndarray) or current_region() is None:
+        return False
+    owner, builder = owner_of(array), _builder()
     reference, line = builder.known_arrays.get(id(owner), (None, ""))
-    if reference is None or reference() is not owner or line in (builder.changed_arrays or ()):
-        _refuse("an array is changed, by what only the run knows, that the function has not created", array)
-    raise ChangedArray(line)
+    return reference is not None and reference() is owner and line not in (builder.changed_arrays or ())
 
 
 def may_change(array: Any) -> bool:
@@ -168,12 +184,18 @@ def _replace(array: Symbol, changed: Any) -> None:
 
 
 def _check_mutable(array: Symbol) -> None:
-    if isinstance(array, PossibleView):
-        _refuse("an array is changed that may share its elements with another one", array)
-    if not has_other_names(array):
-        if _builder().changed_arrays is None:
-            raise ChangedArray
-        _refuse("an array is changed that the function has not created", array)
+    if not has_other_names(array) and _builder().changed_arrays is None:
+        raise ChangedArray
+    copy = loop_copy(array)
+    try:
+        if isinstance(array, PossibleView):
+            _refuse("an array is changed that may share its elements with another one", array)
+        if not has_other_names(array):
+            _refuse("an array is changed that the function has not created", array)
+    except Invalid as refusal:
+        if copy is None:
+            raise
+        raise CopiedArrayChange(copy, refusal) from None
     if is_outside(owner_of(array)._tagloom_value):
         _refuse("an array is changed that another function of the program has created", array)
     if recording_tapes():
@@ -225,6 +247,16 @@ def with_elements(array: Symbol, key: Any, value: Any) -> Any:
     return namespace.reshape(flat, sizes)
 
 
+def _require_in_bounds(value: Any, dtype: Any) -> None:
+    """Stage the assertion that an array of this dtype can hold an integer: else it is NumPy's OverflowError."""
+    bounds = np.iinfo(dtype.numpy)
+    is_in_bounds = value >= max(bounds.min, -(2**63))
+    if bounds.max < 2**63:
+        is_in_bounds = array_namespace().logical_and(is_in_bounds, value <= bounds.max)
+    words = f"Python integer out of bounds for {dtype}"
+    stage_assertion(is_in_bounds, raised(OverflowError(words)))
+
+
 def _index_entry(entry: Any) -> Any:
     return stack_indices(read_variable(entry))
 
@@ -245,6 +277,8 @@ def _to_dtype(value: Any, array: Symbol) -> Any:
     namespace, dtype = array_namespace(), array.dtype
     value = read_variable(value)
     if isinstance(value, Symbol):
+        if number_kind(value) == "i" and dtype.kind in "iu" and dtype is not value.dtype:
+            _require_in_bounds(value, dtype)
         return value if value.dtype is dtype else namespace.astype(value, dtype)
     if isinstance(value, list | tuple):
         value = namespace.asarray(value)

@@ -23,7 +23,7 @@ from ..trace.pytree import TreeDef, TreeType, only_result, unflatten
 from ..trace.source_location import is_installed_file
 from ..trace.stacked_items import DICT_CLASSES, StackedItems, TracedSet, dict_like, has_stacked_items
 from ..trace.symbol import array_namespace
-from ..trace.text import AS_CHARACTERS, CodePoints, Text
+from ..trace.text import AS_CHARACTERS, CodePoints, Text, is_text
 from .open_lists import (
     UNIFY_CHOICES,
     DifferentItems,
@@ -62,6 +62,8 @@ def unify_options(
             columns = _columns_of_strings(values, scopes, depth)
             return unify_structures(columns, scopes, depth)
     else:
+        if is_repeated:
+            values = [values[0], with_longer_items(values[0], values[1], scopes[1])]
         with suppress(DifferentItems):
             values = unify_structures(values, scopes)
     if have_one_structure(list(map(split, values))):
@@ -114,19 +116,26 @@ def _are_longer_strings(columns: Sequence[Any]) -> bool:
     return len(shortest[0]) < len(longest[0]) and all(any(part in text for part in shortest) for text in longest)
 
 
+def _are_strings(column: Any) -> bool:
+    return isinstance(column, Choice) and all(type(option) is str for option in column.options)
+
+
 def _are_strings_of_one_length(column: Any) -> bool:
-    are_strings = isinstance(column, Choice) and all(type(option) is str for option in column.options)
-    return are_strings and len({len(option) for option in column.options}) == 1
+    return _are_strings(column) and len({len(option) for option in column.options}) == 1
 
 
 def _code_points_of_strings(column: Any) -> Any:
-    """A column of strings of one length by their code points. Raises DifferentItems for others."""
-    if not _are_strings_of_one_length(column):
+    """A column of strings by their code points. Raises DifferentItems for others."""
+    if not _are_strings(column):
         raise DifferentItems
-    codes = np.array([[ord(letter) for letter in option] for option in column.options], np.int64)
-    table = array_namespace().asarray(codes.reshape(len(column.options), -1))
-    rows = array_namespace().take(table, column.number, axis=0)
-    return type(AS_CHARACTERS.cell_contents(""))([StackedItems(rows)])
+    namespace, sizes = array_namespace(), np.array([len(option) for option in column.options])
+    codes = np.zeros((len(sizes), sizes.max()), np.int64)
+    for row, option in zip(codes, column.options, strict=True):
+        row[: len(option)] = list(map(ord, option))
+    rows, lengths = namespace.take(namespace.asarray(codes), column.number, axis=0), None
+    if not _are_strings_of_one_length(column):
+        lengths = namespace.take(namespace.asarray(sizes), column.number, axis=0)
+    return type(AS_CHARACTERS.cell_contents(""))([StackedItems(rows, lengths)])
 
 
 def _unify_result(previous: TreeType, result: Any) -> Any:
@@ -157,10 +166,84 @@ UNIFY_RESULT.cell_contents = _unify_result
 def _is_prolonged(before: Any, after: Any) -> bool:
     """Whether a string gets longer: an option of `after` that `before` does not have contains its longest option."""
     skeletons = [[_skeleton(option) for option in _options(value)] for value in (before, after)]
-    if any(None in each for each in skeletons):
-        return False
-    longest = max(map(str, skeletons[0]), key=len)
-    return bool(longest) and any(longest in str(each) and each not in skeletons[0] for each in skeletons[1])
+    return not any(None in each for each in skeletons) and bool(_longer_strings(*skeletons))
+
+
+def _longer_strings(before: Sequence[Any], after: Sequence[Any]) -> list[str]:
+    """The new ones among the skeletons of strings that contain the longest one before."""
+    longest = max(before, key=len, default="")
+    return [word for word in after if longest and longest in word and word not in before]
+
+
+MIN_CHAIN = 3
+"""The fewest strings in a list, each of which contains the one before, after which a longer one shows that a loop makes
+ever longer ones. With fewer, they may be words that are all known, such as "Fizz" and "FizzBuzz"."""
+
+
+def with_longer_items(before: Any, after: Any, scope: Scope) -> Any:
+    """What an iteration leaves, with code points in place of the strings in a list that get longer each time, as in
+    `words.append(words[-1] + "a")`."""
+    strings, later = dict[tuple[Any, ...], list[str]](), dict[tuple[Any, ...], list[str]]()
+    _collect_strings(before, (), strings)
+    _collect_strings(after, (), later)
+    prolonged = {
+        place
+        for place, words in later.items()
+        if _ITEM in place
+        for longer in [_longer_strings(strings.get(place, ()), words)]
+        if any("\0" in word for word in longer) or (longer and _chain_length(strings[place]) >= MIN_CHAIN)
+    }
+    if not prolonged:
+        return after
+    with scope():
+        return _as_code_points(after, (), prolonged)
+
+
+_ITEM = "item"
+"""Stands, in the place of a string in a value, for any item of a list."""
+
+
+def _chain_length(words: Sequence[str]) -> int:
+    """How many of these words there are that each contain the one before."""
+    chain = list[str]()
+    for word in sorted(words, key=len):
+        if not chain or chain[-1] in word:
+            chain.append(word)
+    return len(chain)
+
+
+def _string_parts(value: Any, place: tuple[Any, ...]) -> list[tuple[tuple[Any, ...], Any]]:
+    """The parts of a value that may have strings in them, with their places."""
+    if type(value) is StackedItems:
+        return [(place, value.columns)]
+    if type(value) is list:
+        return [((*place, _ITEM), item) for item in value]
+    if type(value) in DICT_CLASSES:
+        return [((*place, key), part) for key, part in value.items()]
+    return [((*place, k), part) for k, part in enumerate(value)] if type(value) is tuple else []
+
+
+def _collect_strings(value: Any, place: tuple[Any, ...], strings: dict[tuple[Any, ...], list[str]]) -> None:
+    """Add the skeletons of the strings in a value, by their places."""
+    skeletons = [_skeleton(option) for option in _options(value)]
+    if None not in skeletons:
+        own = strings.setdefault(place, [])
+        own += [word for word in skeletons if word is not None and word not in own]
+    for part_place, part in _string_parts(value, place):
+        _collect_strings(part, part_place, strings)
+
+
+def _as_code_points(value: Any, place: tuple[Any, ...], prolonged: Collection[tuple[Any, ...]]) -> Any:
+    """A value with code points in place of the strings at these places."""
+    if place in prolonged and is_text(value) and not isinstance(value, CodePoints):
+        is_column = isinstance(value, Choice) and getattr(value.number, "shape", ()) != ()
+        return _code_points_of_strings(value) if is_column else to_code_points([value], [nullcontext])[0]
+    parts = [_as_code_points(part, part_place, prolonged) for part_place, part in _string_parts(value, place)]
+    if type(value) is StackedItems:
+        return StackedItems(parts[0], value.lengths)
+    if type(value) in DICT_CLASSES:
+        return dict_like(value, dict(zip(value, parts, strict=True)))
+    return type(value)(parts) if type(value) in (list, tuple) else value
 
 
 def _skeleton(option: Any) -> str | None:

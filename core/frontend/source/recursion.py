@@ -12,6 +12,7 @@ from __future__ import annotations
 import functools
 import gc
 import inspect
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
@@ -35,7 +36,7 @@ from ..trace.program_builder import (
 from ..trace.pytree import TreeDef, leaf_type
 from ..trace.stacked_items import DICT_CLASSES, StackedItems
 from ..trace.text import CodePoints, Text, is_text
-from .choices import like_model, unify_options
+from .choices import like_model, unify_options, with_longer_items
 from .items import refresh_taken_items
 from .nested_lists import is_choice, item_origin
 from .open_lists import (
@@ -77,6 +78,8 @@ from .writes import refuse_rebuilt
 
 MAX_RETRACES = 40
 """How often the outermost call of a recursive function is traced again, because its state has grown or changed."""
+MAX_STRUCTURE_GROWTHS = 8
+"""How often that is so since a part of the state has more values than it had."""
 GROWING_CALLS = 6
 """How many structures a list or string may have in calls, one in the other, before its length is left to the run."""
 
@@ -142,7 +145,7 @@ class StatePart(NamedTuple):
         """The leaves of a content, with the structure and types of the part. Raises _StateChange where it has another
         structure, or types that these do not admit."""
         try:
-            content = _with_structure(content, self.model)
+            content = _with_structure(with_longer_items(self.model, content, nullcontext), self.model)
         except DifferentItems:
             raise _UnsupportedChange(self.place, "gives another structure to what is outside of it") from None
         tree, model_tree = split(content), split(self.model)
@@ -263,6 +266,8 @@ class Recursion:
         self.older_results: set[FunctionType] = set()
         """The functions that return lists or dicts which they have not created."""
         self.retraces = 0
+        self.structure_growths: Counter[tuple[Any, ...]] = Counter()
+        """How often each part of the state was given a structure with more values."""
         self.bodies: list[_RunningBody] = []
         """Those under trace, the innermost last."""
 
@@ -356,6 +361,9 @@ class Recursion:
                 case _NewStructure():
                     is_argument = isinstance(change.place, ArgumentPlace)
                     content = parts[key].model if is_argument else self._content(change, function)
+                    self.structure_growths[key] += structure_of(change.model).size > len(parts[key].types)
+                    if self.structure_growths[key] > MAX_STRUCTURE_GROWTHS:
+                        self._refuse(change, function)
                     parts[key] = StatePart.of(change.place, like_model(content, change.model))
                 case _NewPlace():
                     self.state[key] = StatePart.of(change.place, self._content(change, function))

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import functools
 import warnings
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
@@ -16,6 +17,8 @@ from dataclasses import dataclass
 from inspect import Parameter, Signature
 from types import MappingProxyType
 from typing import Any, NamedTuple
+
+import numpy as np
 
 from ... import dtypes
 from ...errors import Invalid, TagloomError
@@ -38,7 +41,15 @@ from ..trace.control_flow import (
     trace_loop,
     unify_results,
 )
-from ..trace.mutable_arrays import has_other_names
+from ..trace.mutable_arrays import (
+    CopiedArrayChange,
+    LoopCopy,
+    MutableArray,
+    copied_arrays,
+    has_other_names,
+    loop_copy,
+    owner_of,
+)
 from ..trace.numbers import higher_kind, number_kind, to_kind, unify_numbers
 from ..trace.program_builder import (
     NoTypeYet,
@@ -46,6 +57,7 @@ from ..trace.program_builder import (
     Specialization,
     TracedOperand,
     TracedValue,
+    current_aliases,
     current_region,
     emit_op,
     enter_region,
@@ -58,6 +70,7 @@ from ..trace.pytree import flat_treedef, leaf_names, read_variables, unflatten
 from ..trace.source_location import is_internal_file, user_location
 from ..trace.stacked_items import DICT_CLASSES, TracedSet, dict_like
 from ..trace.symbol import Symbol
+from .array_writes import is_created, make_value
 from .choices import created_attributes, like_model, unify_options
 from .nested_lists import note_list_choice, note_origin, note_stacked_lists
 from .open_lists import DifferentItems, column_positions, leaf_kind, lift, prototype
@@ -66,6 +79,7 @@ from .state import (
     UNBOUND,
     AttributePlace,
     CellPlace,
+    ElementsPlace,
     ItemsPlace,
     Journal,
     MaybeUnassigned,
@@ -74,6 +88,7 @@ from .state import (
     Variables,
     active_journal,
     commit,
+    is_outside,
     is_unassigned,
     open_journal,
     record_write,
@@ -85,10 +100,14 @@ from .state_errors import (
     changed_structure,
     different_orders,
     different_structures,
+    growing_structure,
     unassigned_variable,
 )
 from .trees import (
     Tree,
+    as_copy,
+    current_values,
+    flatten_state,
     is_one_of_several,
     is_same,
     is_symbolic,
@@ -98,6 +117,7 @@ from .trees import (
     shared_containers,
     split,
     static_objects,
+    structure_of,
     zeros_like,
 )
 from .tries import UndecidedCheck, catching_try, open_construct
@@ -118,6 +138,8 @@ WARNED_TRIPS, MAX_TRIPS = 10**6, 10**7
 Trips that add no nodes count, too: without a bound, an endless loop would be a trace that never ends."""
 MAX_LENGTH_CHANGES = 100
 """How often loops of a function are traced again because a trip changes the length of a list."""
+MAX_STRUCTURE_GROWTHS = 8
+"""How often a loop is traced again because an iteration gives one of its variables more values than it has."""
 
 
 def truth_operand(value: Any) -> TracedOperand:
@@ -154,6 +176,8 @@ class Arm(NamedTuple):
     region: RegionBuilder | None = None
     own_places: Mapping[tuple[Any, ...], AttributePlace] = MappingProxyType({})
     """The attributes of objects that it creates, and that what follows may refer to."""
+    array_values: Mapping[int, Symbol] = MappingProxyType({})
+    """By their identities, the values that changed arrays in the contents have at its end."""
 
     def is_new(self, container: Any) -> bool:
         """Whether the arm creates a list or dict, as far as that matters: it has values that the arm computes."""
@@ -333,6 +357,7 @@ def trace_arm(
             own_places = {place.key: place for place in created_attributes(contents.values(), journal.created_objects)}
             places |= own_places
             contents |= {key: place.read() for key, place in own_places.items()}
+            array_values = _array_values(contents.values()) if any(key[0] is ElementsPlace for key in changed) else {}
         except NoTypeYet:
             return None
         except Exception as error:
@@ -351,7 +376,15 @@ def trace_arm(
     code = getattr(getattr(function, "func", function), "__code__", None)  # of a partial, that of its function
     is_internal = code is None or is_internal_file(code.co_filename)
     location = user_location() if is_internal else function_location(function)
-    return Arm(contents, places, location, None, None, frozenset(journal.created_objects), branch, own_places)
+    created = frozenset(journal.created_objects)
+    return Arm(contents, places, location, None, None, created, branch, own_places, array_values)
+
+
+def _array_values(contents: Iterable[Any]) -> dict[int, Symbol]:
+    """The values that the arrays in these pieces of state have now, by their identities."""
+    values = (content.value if isinstance(content, MaybeUnassigned) else content for content in contents)
+    leaves = [leaf for value in values if not is_unassigned(value) for leaf in flatten_state(value).leaves]
+    return {id(leaf): Symbol(leaf._tagloom_value) for leaf in leaves if has_other_names(leaf)}
 
 
 def _placeholder(region: RegionBuilder, content: Any) -> Any:
@@ -455,7 +488,7 @@ class _Merger:
         """The leaves of a piece of state in both arms, merged: those that differ are results of the cond. Raises
         Invalid (V5) where their types differ."""
         results = [
-            BodyResult([unwrap_weak(leaf) for leaf in tree.leaves], tree.treedef, _weak_flags(tree), arm.location, None)
+            BodyResult(_final_leaves(tree, arm), tree.treedef, _weak_flags(tree), arm.location, None)
             for tree, arm in zip(trees, arms, strict=True)
         ]
         leaves: list[Any] = []
@@ -523,7 +556,7 @@ class _Merger:
             if not is_symbolic(leaf):
                 leaves.append(leaf)
                 continue
-            operand = to_operand(unwrap_weak(leaf))
+            operand = to_operand(unwrap_weak(typed_arm.array_values.get(id(leaf), leaf)))
             pair = list[TracedOperand]()
             for branch, arm in zip(branches, arms, strict=True):
                 with enter_region(branch):
@@ -618,6 +651,11 @@ def _result_names(key: tuple[Any, ...], label: str, count: int) -> list[str]:
     return [f"{label}{name}" if label.isidentifier() else "state" for name in names]
 
 
+def _final_leaves(tree: Tree, arm: Arm) -> list[Any]:
+    """The leaves of a piece of state at the end of an arm."""
+    return [unwrap_weak(arm.array_values.get(id(leaf), leaf)) for leaf in tree.leaves]
+
+
 def _weak_flags(tree: Tree) -> list[bool]:
     return [unwrap_weak(leaf) is not leaf for leaf in tree.leaves]
 
@@ -634,6 +672,24 @@ class CarriedPlace(NamedTuple):
     tree: Tree
     """The content at the start."""
     names: list[str]
+    own_arrays: Mapping[int, MutableArray] = MappingProxyType({})
+    """By their positions, the leaves at the start that are arrays of which no other place has a copy. So an iteration
+    may change them, and give them other names."""
+
+    def rebuild(self, leaves: Sequence[Any]) -> Any:
+        """The content with these leaves: copies of arrays, which cannot change, but for own arrays."""
+        content = list(leaves)
+        for position in self.own_arrays:
+            content[position] = register_created(MutableArray(leaves[position]._tagloom_value))
+        for position in self.copied_arrays:
+            content[position] = as_copy(leaves[position])
+        return self.tree.rebuild(content)
+
+    @property
+    def copied_arrays(self) -> frozenset[int]:
+        """The positions of arrays that are not own ones. Those of NumPy may become values of the program."""
+        known = {position for position, leaf in enumerate(self.tree.leaves) if is_created(leaf)}
+        return (self.tree.copied_arrays | known) - self.own_arrays.keys()
 
 
 @dataclass(frozen=True)
@@ -694,8 +750,15 @@ class _LoopState:
         """The places whose contents are not values; they must be equal after each trip."""
         self.unassigned_keys: set[tuple[Any, ...]] = set()
         """The keys of variables of another function, which have no value before the loop."""
+        self.noted_arrays: set[int] = set()
+        """The identities of arrays of which only this loop has copies."""
+        self.refusals: dict[tuple[tuple[Any, ...], int], Invalid] = {}
+        """By the place and the position of each own array, the refusal of its change if another place has a copy."""
+        self.is_traced = True
         self.growths = 0
         """How often places were added since the loop was first traced."""
+        self.structure_growths: Counter[tuple[Any, ...]] = Counter()
+        """How often each place was given a structure with more values."""
 
     @property
     def leaves(self) -> list[Any]:
@@ -714,6 +777,9 @@ class _LoopState:
             content = content.value
         if isinstance(place, ItemsPlace) and type(content) in (list, *DICT_CLASSES):
             note_stacked_lists(id(place.container), content)
+        if not is_unassigned(content):
+            owners = [owner for leaf in flatten_state(content).leaves if (owner := owner_of(leaf)) is not None]
+            self.noted_arrays |= {id(owner) for owner in owners if id(owner) not in copied_arrays(owner)}
         tree = None if is_unassigned(content) else split(content)
         if tree is None or not tree.leaves:
             self.constants[place.key] = place
@@ -753,8 +819,53 @@ class _LoopState:
         copied = carried.tree.copied_arrays | copy.positions
         self.carried_places[copy.key] = carried._replace(tree=carried.tree._replace(copied_arrays=copied))
 
+    @property
+    def own_arrays(self) -> list[MutableArray]:
+        """The arrays at the start that the loop may change, and give other names."""
+        return [array for carried in self.carried_places.values() for array in carried.own_arrays.values()]
+
+    def add_own_array(self, change: CopiedArrayChange) -> None:
+        """Let a leaf of a loop variable be an array of its own, which an iteration may change. Raises the refusal of
+        the change if another place may have a copy of it."""
+        _, _, key, position = change.copy
+        carried = self.carried_places[key]
+        array = carried.tree.leaves[position]
+        if isinstance(array, np.ndarray):
+            make_value(array)
+        outer = loop_copy(array)
+        if outer is not None:
+            raise CopiedArrayChange(outer, change.refusal)
+        if type(array) is not MutableArray or id(array) not in self.noted_arrays or is_outside(array._tagloom_value):
+            raise change.refusal
+        copied_arrays(array).pop(id(array), None)
+        self.carried_places[key] = carried._replace(own_arrays={**carried.own_arrays, position: array})
+        self.refusals[key, position] = change.refusal
+        self.carried_places.pop(ElementsPlace(array).key, None)
+
+    def check_own_arrays(self) -> None:
+        """Raises Invalid (F4) where the loop has a copy of an array at its start that it may change."""
+        own = {id(array) for array in self.own_arrays}
+        for key, carried in self.carried_places.items() if own else ():
+            for position, array in carried.own_arrays.items():
+                if id(array) not in own:
+                    raise self.refusals[key, position]
+                own.discard(id(array))
+        own = {id(array) for array in self.own_arrays}
+        for carried in self.carried_places.values() if own else ():
+            for position, leaf in enumerate(carried.tree.leaves):
+                if position not in carried.own_arrays and id(owner_of(leaf)) in own:
+                    raise next(iter(self.refusals.values()))
+
+    def rename_arrays(self) -> None:
+        """Note that the arrays at the start may have other names, so that they must not be used by those of before."""
+        for array in self.own_arrays:
+            place = ElementsPlace(array)
+            record_write(place)
+            place.write(Undefined(place.label, "a loop has given its name to another array"))
+
     def change_structure(self, change: _StructureChange, function: Specialization) -> None:
-        """Let a place start with another structure. Raises Invalid (F4) where loops of the function do so too often."""
+        """Let a place start with another structure. Raises Invalid (F4) where loops of the function do so too often,
+        and (V5) where each iteration gives the place more values."""
         function.length_changes += 1
         if function.length_changes > MAX_LENGTH_CHANGES:
             raise Invalid(
@@ -770,6 +881,10 @@ class _LoopState:
         self.constants.pop(key, None)
         note_rebuilt(content)
         self.add(change.place, like_model(content, change.model))
+        before, after = structure_of(content), structure_of(change.model)
+        self.structure_growths[key] += after.size > before.size
+        if self.structure_growths[key] > MAX_STRUCTURE_GROWTHS:
+            raise growing_structure(change.place.label, before, after, self.location) from None
 
 
 def stage_loop(
@@ -798,6 +913,7 @@ def stage_loop(
         staged = _StagedLoop(test, body, variables, start, state)
         snapshot = region.snapshot()
         try:
+            state.check_own_arrays()
             results = staged.trace(attributes)
             break
         except Exception as error:
@@ -820,8 +936,14 @@ def stage_loop(
         except _StateGrowth as growth:
             region.rewind(snapshot)
             state.grow(growth)
+        except CopiedArrayChange as change:
+            if change.copy.loop is not state:
+                raise
+            region.rewind(snapshot)
+            state.add_own_array(change)
         finally:
             variables.write(start)
+    state.is_traced = False
     staged.write_results(results)
 
 
@@ -911,6 +1033,8 @@ class _StagedLoop:
         self.state, self.location = state, state.location
         self.changed_keys: set[tuple[Any, ...]] = set()
         """The keys of unassigned variables that the body assigns."""
+        self.own_contents: dict[tuple[Any, ...], list[tuple[int, Any]]] = {}
+        """The own arrays of each place after an iteration, with their positions."""
         self.variable_leaves: dict[tuple[Any, ...], list[Any]] = {}
         """The loop variables of each place, as the part of the loop under trace has them."""
 
@@ -940,8 +1064,9 @@ class _StagedLoop:
         for carried in self.state.carried_places.values():
             if not any(carried.place is place for place in self.variables.places.values()):
                 record_write(carried.place)
-            value = carried.tree.rebuild([next(remaining) for _ in carried.tree.leaves])
+            value = carried.rebuild([next(remaining) for _ in carried.tree.leaves])
             carried.place.write(self.partial(carried, value))
+        self.state.rename_arrays()
 
     def evaluate_test(self, *leaves: Any) -> Any:
         """The condition, for loop variables with these leaves."""
@@ -963,11 +1088,14 @@ class _StagedLoop:
                 self._enter(leaves)
                 self.body()
                 self._check_places(journal.originals)
+                self._check_array_variables()
                 for key in self.state.constants.keys() & journal.originals.keys():
                     self._check_constant(*journal.originals[key])
                 next_leaves = [
                     leaf for carried in self.state.carried_places.values() for leaf in self._next_leaves(carried)
                 ]
+                for carried in self.state.carried_places.values():
+                    self._check_own_arrays(carried)
                 for name, place in self.variables.places.items():
                     self._check_uncarried(name, place)
             finally:
@@ -982,7 +1110,19 @@ class _StagedLoop:
             record_write(carried.place)
             own_leaves = [next(remaining) for _ in carried.tree.leaves]
             self.variable_leaves[carried.place.key] = own_leaves
-            carried.place.write(self.partial(carried, carried.tree.rebuild(own_leaves)))
+            value = carried.rebuild(own_leaves)
+            self._note_copies(carried, value)
+            carried.place.write(self.partial(carried, value))
+        self.state.rename_arrays()
+
+    def _note_copies(self, carried: CarriedPlace, value: Any) -> None:
+        """Note the arrays in a loop variable that may become its own."""
+        copied = carried.copied_arrays
+        leaves = flatten_state(value).leaves if copied else []
+        for position in copied:
+            array = leaves[position]
+            copy = LoopCopy(array, self.state, carried.place.key, position)
+            current_aliases().loop_copies[id(array)] = copy
 
     def partial(self, carried: CarriedPlace, value: Any) -> Any:
         """The content of a variable: one without a value before the loop may have none."""
@@ -995,6 +1135,7 @@ class _StagedLoop:
     def _check_places(self, originals: dict[tuple[Any, ...], tuple[Place, Any]]) -> None:
         """Raises _StateGrowth where places were changed that are not loop variables yet."""
         own = {place.key for place in self.variables.places.values()}
+        own |= {ElementsPlace(array).key for array in self.state.own_arrays}
         grown = [
             originals[key]
             for key in originals
@@ -1011,7 +1152,7 @@ class _StagedLoop:
             reason = content.reason if isinstance(content, Undefined) else "the body deletes it"
             raise unassigned_variable(carried.place.label, reason, self.location)
         note_rebuilt(content)  # the next trip and what follows the loop have copies of its lists
-        tree = split(content)
+        tree = split(content, own=carried.own_arrays)
         unified = content
         if tree.treedef != carried.tree.treedef:
             start = unflatten(carried.tree.treedef, self.variable_leaves[carried.place.key])
@@ -1028,7 +1169,40 @@ class _StagedLoop:
             raise changed_order(carried.place.label, carried.tree.treedef, tree.treedef, self.location)
         if tree.copied_arrays - carried.tree.copied_arrays:
             raise _ArrayCopy(carried.place.key, tree.copied_arrays)
-        return [self._convert_number(carried, position, leaf) for position, leaf in enumerate(tree.leaves)]
+        self.own_contents[carried.place.key] = [(position, tree.leaves[position]) for position in carried.own_arrays]
+        leaves = current_values(tree.leaves)
+        return [self._convert_number(carried, position, leaf) for position, leaf in enumerate(leaves)]
+
+    def _check_own_arrays(self, carried: CarriedPlace) -> None:
+        """Raises Invalid (F4) where an own array after an iteration is also elsewhere, or was there before the loop; an
+        array that is a copy in the loop must become an own one, too."""
+        journal, others = active_journal(), set[int]()
+        assert journal is not None, "the body of a loop has one"
+        for key, contents in self.own_contents.items():
+            others |= {id(array) for _, array in contents if key != carried.place.key}
+        for position, array in self.own_contents[carried.place.key]:
+            refusal = self.state.refusals[carried.place.key, position]
+            copy = loop_copy(array)
+            if copy is not None and copy.loop is self.state:
+                raise CopiedArrayChange(copy, refusal)
+            if type(array) is np.ndarray:
+                make_value(array)
+            is_copied = id(array) in others or id(array) in copied_arrays(array)
+            if type(array) is not MutableArray or is_copied or id(array) not in journal.created_objects:
+                raise refusal
+            others.add(id(array))
+
+    def _check_array_variables(self) -> None:
+        """Raises _StateGrowth for the variables that an iteration gives another array."""
+        grown = [
+            (place, self.start[name])
+            for name, place in self.variables.live.items()
+            if place.key not in self.state.carried_places
+            and has_other_names(self.start[name])
+            and place.read() is not self.start[name]
+        ]
+        if grown:
+            raise _StateGrowth(grown)
 
     def _convert_number(self, carried: CarriedPlace, position: int, leaf: Any) -> Any:
         """A leaf after a trip: a number of the kind that the loop variable has. Raises _NumberWidening where it is of a
@@ -1080,9 +1254,7 @@ class _StagedLoop:
         """Raises _StructureChange where a place had no values, and has a list of some, or another option of a choice,
         after a trip; and Invalid where the keys of a dict are in another order."""
         with suppress(DifferentItems):
-            model = prototype(content)
-            self._unify_with_start(place, before, model)
-            raise _StructureChange(place, model)
+            raise _StructureChange(place, prototype(self._unify_with_start(place, before, content)))
         start, tree = split(before).treedef, split(content).treedef
         if tree == start and not tree.has_order_of(start):
             raise changed_order(place.label, start, tree, self.location)
@@ -1092,8 +1264,6 @@ class _StagedLoop:
         if name not in self.variables.live or place.key in self.state.carried_places:
             return
         content, before = place.read(), self.start[name]
-        if has_other_names(before) and content is not before:
-            raise _StateGrowth([(place, before)])
         if is_unassigned(before):
             start = zeros_like(content.value if isinstance(content, MaybeUnassigned) else content)
             if not is_unassigned(start) and split(start).leaves:

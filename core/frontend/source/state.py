@@ -18,6 +18,7 @@ from types import CellType
 from typing import Any, NoReturn, Protocol
 
 from ...errors import Invalid, describe_class
+from ..trace.mutable_arrays import MutableArray, RenamedArray
 from ..trace.program_builder import RetraceRequest, Specialization, TracedValue, current_region
 from ..trace.source_location import user_location
 from ..trace.stacked_items import DICT_CLASSES, TracedSet
@@ -233,9 +234,17 @@ class ElementsPlace:
         return "array"
 
     def read(self) -> Any:
+        if type(self.array) is RenamedArray:
+            return Undefined(self.label, "a loop has given its name to another array")
         return Symbol(self.array._tagloom_value)
 
     def write(self, content: Any) -> None:
+        is_renamed = type(self.array) is RenamedArray
+        if isinstance(content, Undefined):
+            self.array.__class__ = RenamedArray
+            return
+        if is_renamed:
+            self.array.__class__ = MutableArray
         self.array._tagloom_value = content._tagloom_value
 
 

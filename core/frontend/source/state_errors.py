@@ -52,6 +52,19 @@ def changed_structure(label: str, before: TreeDef, after: TreeDef, loop: Locatio
     )
 
 
+def growing_structure(label: str, before: TreeDef, after: TreeDef, loop: Location | None) -> Invalid:
+    """Each iteration gives a loop variable more values, as `t = (k, t)` does."""
+    required, got = describe_difference(before, after)
+    return Invalid(
+        f"loop variable {label} has more values after each iteration",
+        rule="V5",
+        where=loop,
+        required=required[:200],
+        got=got[:200],
+        hint="append them to a list of numbers, or of tuples of one length: a list may get longer in a loop",
+    )
+
+
 def _strings(structure: TreeDef) -> set[str]:
     """The strings in a structure."""
     leaves = expose_static_leaves(structure)[1]

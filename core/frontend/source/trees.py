@@ -63,18 +63,24 @@ def has_symbols(value: Any) -> bool:
     return type(value) is StackedItems or is_symbolic(value)
 
 
-def split(state: Any, shared: Collection[int] = ()) -> Tree:
-    """The leaves and the structure of a piece of state, for a copy; raises Invalid as `flatten` does.
-    Containers with these identities are leaves.
+def split(state: Any, shared: Collection[int] = (), own: Collection[int] = ()) -> Tree:
+    """The leaves and the structure of a piece of state, for a copy; raises Invalid as `flatten` does. Containers with
+    the identities in `shared` are leaves; the copy has the arrays at the positions in `own` themselves.
 
     >>> tree = split([1, ("a", 2.5)])
     >>> tree.leaves, tree.rebuild([3, 4.5])
     ([1, 2.5], [3, ('a', 4.5)])
     """
     tree = flatten_state(state, shared)
-    note_copied_arrays(tree.leaves)
+    note_copied_arrays(leaf for position, leaf in enumerate(tree.leaves) if position not in own)
     copied = frozenset(position for position, leaf in enumerate(tree.leaves) if has_other_names(leaf))
     return tree._replace(copied_arrays=copied)
+
+
+def current_values(leaves: Iterable[Any]) -> list[Any]:
+    """These leaves, with the value that it has now in place of each array that changes in place: what the code under
+    trace has changed may be undone before the leaves are used."""
+    return [Symbol(leaf._tagloom_value) if has_other_names(leaf) else leaf for leaf in leaves]
 
 
 def as_copy(leaf: Any) -> Any:

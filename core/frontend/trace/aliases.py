@@ -61,6 +61,8 @@ class Aliases:
     copied_arrays: dict[int, Any] = field(default_factory=dict)
     """The arrays that change in place and have a copy in a branch, a loop or a list of symbolic length, with the
     location of the copy."""
+    loop_copies: dict[int, Any] = field(default_factory=dict)
+    """The arrays that a loop under trace carries as copies, as `LoopCopy`."""
     has_row_writes: bool = False
     """Whether a list was changed that an array holds as a row."""
 

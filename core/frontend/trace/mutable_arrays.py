@@ -11,13 +11,13 @@ change.
 
 from __future__ import annotations
 
-from typing import Any, NoReturn
+from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 
 from ...errors import Invalid
 from ...types import Type
-from .program_builder import TracedValue, current_region, enter_region
+from .program_builder import TracedValue, current_aliases, current_region, enter_region
 from .source_location import user_location
 from .symbol import Symbol, array_namespace
 
@@ -68,6 +68,25 @@ class MutableArray(SharedArray):
         return take_part(self, key)
 
 
+class RenamedArray(MutableArray):
+    """An array that a loop changes, and whose name it has given to another array: only the run knows its elements."""
+
+    __slots__ = ()
+
+    @property
+    def _tagloom_value(self) -> TracedValue:  # type: ignore[override]
+        raise Invalid(
+            "an array is used by another name than the one that a loop has given to another array, as in a, b = b, a",
+            rule="F4",
+            where=user_location(),
+            got="an array from before the loop",
+            hint="make a copy before the loop: y = x.copy()",
+        )
+
+    def __repr__(self) -> str:
+        return "<renamed array>"
+
+
 class ArrayView(MutableArray):
     """The part of an array at a basic index: what is assigned to its elements is assigned to those of the array."""
 
@@ -104,10 +123,12 @@ class PossibleView(SharedArray):
     """An array that may share the elements of others: the reshaped form of one, or one of several. It cannot change. If
     it may be a part of an array, it must not be used after that array has changed."""
 
-    __slots__ = ("_base_value", "_value", "base")
+    __slots__ = ("_base_value", "_value", "base", "source")
 
-    def __init__(self, value: TracedValue, base: MutableArray | None = None) -> None:
+    def __init__(self, value: TracedValue, base: MutableArray | None = None, source: Any = None) -> None:
         self._value, self.base = value, base
+        self.source = source
+        """The array from which this one was taken, if it is one."""
         self._base_value = None if base is None else base._tagloom_value
 
     @property
@@ -157,7 +178,7 @@ def note_possible_view(result: Any, array: Any) -> Any:
     """The result of an operation that NumPy may perform without copying the elements of an array."""
     if not has_other_names(array) or type(result) is not Symbol or result._type.is_scalar:
         return result
-    return PossibleView(result._tagloom_value, shared_base(array))
+    return PossibleView(result._tagloom_value, shared_base(array), array)
 
 
 def has_other_names(array: Any) -> bool:
@@ -171,6 +192,36 @@ def shared_base(array: Any) -> MutableArray | None:
     while isinstance(array, ArrayView | PossibleView):
         array = array.base
     return array if isinstance(array, MutableArray) else None
+
+
+class CopiedArrayChange(BaseException):
+    """Raised where code changes an array that is a copy, since a loop carries it. The loop may be traced again such
+    that it is an array of its own."""
+
+    def __init__(self, copy: LoopCopy, refusal: Invalid) -> None:
+        super().__init__()
+        self.copy, self.refusal = copy, refusal
+
+
+class LoopCopy(NamedTuple):
+    """An array that a loop carries, as a part of a place that the loop changes."""
+
+    array: Any
+    loop: Any
+    key: tuple[Any, ...]
+    """The key of the place."""
+    position: int
+    """The position among the leaves of the place."""
+
+
+def loop_copy(array: Any) -> LoopCopy | None:
+    """The array that a loop carries which this array is, or of which it may be a part."""
+    copies, part = current_aliases().loop_copies, array
+    while part is not None:
+        if id(part) in copies and copies[id(part)].loop.is_traced:
+            return copies[id(part)]  # type: ignore[no-any-return]
+        part = getattr(part, "source", None)
+    return None
 
 
 def copied_arrays(owner: Any) -> dict[int, Any]:

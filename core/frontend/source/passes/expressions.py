@@ -28,6 +28,7 @@ return ag__.get_item(a, b) + ag__.get_item(a, 0)
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 from typing import Any
 
 from ..classes import NO_CLASSES, OperatorClasses
@@ -514,10 +515,24 @@ def _container_names(node: FunctionNode) -> frozenset[str]:
 
 
 def _changed_names(node: FunctionNode) -> frozenset[str]:
-    """The variables whose items a function assigns, which is converted already."""
+    """The variables whose items a function assigns, which is converted already, and those that it assigns to them."""
     calls = [part for part in walk_nodes([node]) if isinstance(part, ast.Call) and len(part.args) == 3]
     owners = [call.args[1] for call in calls if isinstance(call.func, ast.Attribute) and call.func.attr == "set_item"]
-    return frozenset(owner.id for owner in owners if isinstance(owner, ast.Name))
+    names = {owner.id for owner in owners if isinstance(owner, ast.Name)}
+    pairs = [pair for part in walk_nodes([node]) if isinstance(part, ast.Assign) for pair in _assigned_names(part)]
+    while grown := {source for target, source in pairs if target in names} - names:
+        names |= grown
+    return frozenset(names)
+
+
+def _assigned_names(node: ast.Assign) -> Iterator[tuple[str, str]]:
+    """The pairs of a variable and one that is assigned to it, as in `a, b = b, a`."""
+    pending = [(target, node.value) for target in node.targets]
+    for target, value in pending:  # a worklist: the loop appends to it
+        if isinstance(target, ast.Name) and isinstance(value, ast.Name):
+            yield target.id, value.id
+        elif isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple) and len(target.elts) == len(value.elts):
+            pending += zip(target.elts, value.elts, strict=True)
 
 
 def _walrus_names(nodes: list[ast.expr]) -> list[str]:

@@ -564,6 +564,22 @@ def test_out_of_range() -> None:
         assign_rows(VECTOR)
 
 
+def fill_bytes(n: Any) -> Any:
+    x, y = np.zeros(3, dtype=np.int8), np.zeros(3, dtype=np.uint8)
+    x[0] = n
+    for k in range(2):
+        y[k] = 100 + n + k
+    return x, y
+
+
+BYTES = [(5,), (-128,), (127,), (128,), (-100,), (-101,), (300,)]
+
+
+def test_integers_out_of_bounds() -> None:
+    """An integer that an element cannot hold is an OverflowError, as in NumPy; one at the bounds is stored."""
+    assert not list(disagreements(fill_bytes, BYTES, RUNS[::3], [[True]]))
+
+
 def test_dtype_of_augmented() -> None:
     """An array of integers that is divided in place is a TypeError, as in NumPy; an array keeps its dtype."""
 
@@ -624,6 +640,7 @@ TWINS: dict[str, tuple[Any, str, Callable[[Any], Any], Callable[..., Any], tuple
         read_reshaped,
         (VECTOR,),
     ),
+    "integers wrap": (array_writes, "_require_in_bounds", lambda require: lambda *pair: None, fill_bytes, (300,)),
     "a change has no place": (
         array_writes,
         "record_write",

@@ -517,3 +517,113 @@ def test_words_without_their_code_points_are_caught(module: Any, attribute: str,
 
 def fail(error: type[Exception]) -> Any:
     raise error
+
+
+def repeat_last(n: Any) -> Any:
+    words = ["a"]
+    for _ in range(n):
+        words.append(words[-1] + "b")
+    return words
+
+
+def append_digits(n: Any) -> Any:
+    words = [("a", 0)]
+    for k in range(n):
+        words.append((words[-1][0] + str(k), k))
+    return words
+
+
+def prolong_each(n: Any) -> Any:
+    one, other, rows = ["a"], ["b"], [""]
+    for k in range(n):
+        one.append(other[-1] + "a")
+        other.append(one[-1] + "b")
+        rows[-1] = rows[-1] + "*"
+        if k % 3 == 2:
+            rows.append("")
+    return one, other, rows
+
+
+def name_multiples(n: Any) -> Any:
+    words = ["Fizz"]
+    for k in range(1, n + 1):
+        words.append("FizzBuzz" if k % 15 == 0 else "Fizz" if k % 3 == 0 else "F")
+    return words
+
+
+def repeat_in_recursion(n: Any) -> Any:
+    words = ["a"]
+
+    def repeat(k: Any) -> None:
+        if k > 0:
+            words.append(words[-1] + "b")
+            repeat(k - 1)
+
+    repeat(n)
+    return words
+
+
+def pass_on(n: Any) -> Any:
+    def repeat(k: Any, words: Any) -> Any:
+        return words if k == 0 else repeat(k - 1, [*words, words[-1] + "b"])
+
+    return repeat(n, ["a"])
+
+
+@pytest.mark.inner(first=2)
+@pytest.mark.parametrize(
+    "function", [repeat_last, append_digits, prolong_each, name_multiples, repeat_in_recursion, pass_on]
+)
+def test_strings_in_lists_that_get_longer(function: Any) -> None:
+    """A string that an item of a list becomes, longer in each iteration or call, is as in Python."""
+    assert not list(disagreements(function, [(0,), (1,), (4,)], RUNS[:1], [[True]]))
+
+
+def nest_pairs(n: Any) -> Any:
+    pair = None
+    for k in range(n):
+        pair = (k, pair)
+    return pair
+
+
+def nest_lists(n: Any) -> Any:
+    items = []
+    for _ in range(n):
+        items = [items]
+    return items
+
+
+def lengthen_tuple(n: Any) -> Any:
+    items = (1,)
+    for k in range(n):
+        items = items + (k,)
+    return items
+
+
+def nest_in_recursion(n: Any) -> Any:
+    items = ()
+
+    def nest(k: Any) -> None:
+        nonlocal items
+        if k > 0:
+            items = (k, items)
+            nest(k - 1)
+
+    nest(n)
+    return items
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("function", [nest_pairs, nest_lists, lengthen_tuple, nest_in_recursion])
+def test_structures_that_grow_in_each_trip_are_refused(function: Any) -> None:
+    """A loop or recursion is traced again a bounded number of times: what grows without end is refused."""
+    with pytest.raises(tl.Invalid, match=r"V5: loop variable|F4: nest calls itself"):
+        tl.function(function)(3)
+
+
+@pytest.mark.full
+def test_lists_without_longer_items_are_caught() -> None:
+    """Without the code points of the strings in a list, the loop would have ever more options, and is refused."""
+    twin = broken(lambda patch: patch.setattr(choices, "with_longer_items", lambda before, after, scope: after))
+    with twin, pytest.raises(tl.Invalid):
+        tl.function(append_digits)(3)
