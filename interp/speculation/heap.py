@@ -799,7 +799,7 @@ class ObjectTable:
                 if owner is None:
                     raise LayoutMiss(str(key), layout, layout_of(value))
                 column.append(self.index(value, owner))
-        elif type(layout) is ArrayLayout:
+        elif isinstance(layout, ArrayLayout | NumpyLayout):
             column += [leaf for value in values for leaf in self.encode(value, layout, key)]
         else:
             column += [list(self.encode(value, layout, key)) for value in values]
@@ -839,7 +839,7 @@ class ObjectTable:
         layout = self.layouts[key]
         try:
             if isinstance(layout, ArrayLayout | NumpyLayout) and sizes and part:  # twice as fast as np.array
-                values = np.concatenate(part).reshape(len(part), *sizes)
+                values = np.ascontiguousarray(np.concatenate(part)).reshape(len(part), *sizes)
             else:
                 values = np.array(part, type_.dtype.numpy).reshape(len(part), *sizes)
         except OverflowError:
