@@ -328,7 +328,7 @@ def _convert(kind: str) -> Callable[..., StagedValue]:
         if own_kind is None:
             raise NotSpeculable(f"a conversion of {with_article(value.layout)} has no graph")
         if kind == "i" and own_kind == "f":
-            return _truncate(staging, value, node)
+            return truncate(staging, value, node)
         leaf = as_kind(staging, value, kind)
         return staging.constant(leaf) if isinstance(value.layout, ConstantLayout) else staging.number(kind, leaf)
 
@@ -343,10 +343,12 @@ def _number_of_array(staging: Staging, value: StagedValue, kind: str, node: ast.
     return staging.number("f", leaf) if kind == "f" else staging.integer(leaf, node)
 
 
-def _truncate(staging: Staging, value: StagedValue, node: ast.AST) -> StagedValue:
+def truncate(staging: Staging, value: StagedValue, node: ast.AST) -> StagedValue:
     """`int` of a float."""
     if isinstance(value.layout, ConstantLayout):
-        raise NotSpeculable("int() of a constant float")
+        if not abs(value.layout.value) < MAX_INTEGER:
+            raise NotSpeculable(f"int() of {value.layout} has no graph")
+        return staging.constant(int(value.layout.value))
     leaf = value.leaves[0]
     is_within = staging.emit("less", staging.emit("abs", leaf), float(MAX_INTEGER))
     staging.check(is_within, node, "the integer has at most 62 bits", "an int of Python has no bound")

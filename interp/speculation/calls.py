@@ -57,6 +57,7 @@ from .staging import (
     RUNNING,
     NestedFunction,
     StagedValue,
+    constant_leaf,
 )
 
 
@@ -175,9 +176,16 @@ class Calls(PythonOperators):
         self, owner: Any, arguments: Sequence[StagedValue], keywords: dict[str, StagedValue], node: ast.expr
     ) -> StagedValue:
         """A new named tuple."""
-        self.require_class_value(owner, "__new__")
-        names, defaults = owner._fields, owner._field_defaults
-        bound = {name: self.constant(default) for name, default in defaults.items()}
+        function = self.require_class_value(owner, "__new__").__func__
+        self.require_function(function)
+        names, defaults = owner._fields, function.__defaults__ or ()
+        first_default = len(names) - len(defaults)
+        taken = {*names[: len(arguments)], *keywords}
+        bound = {
+            name: self.default(name, value)
+            for name, value in zip(names[first_default:], defaults, strict=True)
+            if name not in taken
+        }
         bound |= dict(zip(names, arguments, strict=False)) | keywords
         is_fitting = len(arguments) <= len(names) and keywords.keys() <= {*names[len(arguments) :]}
         if not is_fitting or bound.keys() != {*names}:
@@ -247,7 +255,7 @@ class Calls(PythonOperators):
             items = [self._array_argument(item, takes_floats) for item in self.items(value)]
             return tuple(items) if isinstance(value.layout, TupleLayout) and value.layout.kind is not list else items
         if isinstance(value.layout, ConstantLayout):
-            return value.layout.value
+            return constant_leaf(value.layout)
         if takes_floats and value.layout == NumberLayout("f"):
             return value.leaves[0]
         return self.array_operand(value)

@@ -3,14 +3,16 @@
 An array that has a name is an object of the table, in the pool of its place, so identity and aliases are exact; its
 elements are a field of the pool. The result of an operation is a value without a name: without axes it is a scalar of
 NumPy, which never changes, and any other gets a row of the table where it is assigned, stored or passed on. A view has
-the elements of another array, so it may be an operand, and gets no name.
+the elements of another array, so it may be an operand, and gets no name; it is computed again if an array has changed
+since.
 """
 
 from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Sequence
-from typing import Any
+from dataclasses import replace
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -22,8 +24,10 @@ from ...core.frontend.source.array_writes import VIEWS, with_elements
 from ...core.frontend.source.numpy_functions import FUNCTIONS, METHODS, apply_implementation
 from ...core.frontend.trace.mutable_arrays import is_basic_key
 from ...core.frontend.trace.symbol import Symbol
+from ...core.types import Type
 from ...core.value import literal
-from .heap import ITEMS, FieldKey
+from . import arithmetic
+from .heap import ITEMS, FieldKey, HeapKey
 from .layouts import (
     ArrayPool,
     ConstantLayout,
@@ -36,7 +40,7 @@ from .layouts import (
     number_kind,
     parts,
 )
-from .staging import NONE_VALUE, StagedValue, Staging
+from .staging import NONE_VALUE, StagedValue, Staging, constant_leaf
 
 _OPERATORS = {
     "Add": np.add,
@@ -65,6 +69,26 @@ _BOOL_OPERATORS = {
 """The functions for operators on arrays of bools."""
 _IN_PLACE = ("fill", "sort")
 """Methods that change their array."""
+_SCALAR_RESULTS = frozenset(
+    (
+        *("all", "amax", "amin", "any", "argmax", "argmin", "clip", "count_nonzero", "dot", "float64", "inner", "max"),
+        *("mean", "median", "min", "norm", "prod", "round", "std", "sum", "trapezoid", "var", "vdot"),
+    )
+)
+"""The functions of NumPy, beside ufuncs, whose result without axes is a scalar; that of others is an array."""
+_SCALAR_METHODS = _SCALAR_RESULTS | {"astype", "copy"}
+"""The same for methods."""
+
+
+class View(NamedTuple):
+    """A view in an expression."""
+
+    leaf: Symbol | ConcreteArray
+    """The leaf that stands for it, which no other value has."""
+    elements: dict[HeapKey, tuple[Any, ...]]
+    """The elements of all arrays when it was computed."""
+    compute: Callable[[], StagedValue]
+    """Computes it from the present elements."""
 
 
 def is_reference(layout: Layout) -> bool:
@@ -78,7 +102,9 @@ def is_numpy(layout: Layout) -> bool:
 
 
 def read_elements(staging: Staging, value: StagedValue) -> StagedValue:
-    """The present elements of an array of the table; any other value is unchanged."""
+    """The present elements of an array of the table or of a view; any other value is unchanged."""
+    if isinstance(value.layout, NumpyLayout) and value.layout.is_view:
+        return _read_view(staging, value)
     if not is_reference(value.layout):
         return value
     assert staging.current_node is not None
@@ -87,6 +113,32 @@ def read_elements(staging: Staging, value: StagedValue) -> StagedValue:
         return staging.read_row(FieldKey(pool, ITEMS), array, staging.current_node)  # type: ignore[arg-type]
 
     return staging.for_each_class(value, staging.current_node, read)
+
+
+def _read_view(staging: Staging, value: StagedValue) -> StagedValue:
+    view = staging.views.get(id(value.leaves[0]))
+    if view is None:
+        raise NotSpeculable("a view of an array of NumPy that a branch chooses has no graph")
+    elements = _array_elements(staging)
+    is_current = elements.keys() == view.elements.keys() and all(
+        leaf is old for key in elements for leaf, old in zip(elements[key], view.elements[key], strict=True)
+    )
+    return value if is_current else view.compute()
+
+
+def _array_elements(staging: Staging) -> dict[HeapKey, tuple[Any, ...]]:
+    """The present elements of the arrays that the call may have changed."""
+    heap = staging.state.heap
+    return {key: heap[key] for key in heap if isinstance(key, FieldKey) and issubclass(key.owner, ArrayPool)}
+
+
+def _as_view(staging: Staging, value: StagedValue, compute: Callable[[], StagedValue]) -> StagedValue:
+    """The value of an operation as a view, which `compute` computes again."""
+    assert isinstance(value.layout, NumpyLayout)
+    array = value.leaves[0]
+    leaf = Symbol(array._tagloom_value) if isinstance(array, Symbol) else ConcreteArray(array._value)
+    staging.views[id(leaf)] = View(leaf, _array_elements(staging), compute)
+    return StagedValue(replace(value.layout, is_view=True), (leaf,))
 
 
 def name_array(staging: Staging, value: StagedValue) -> StagedValue:
@@ -149,7 +201,7 @@ def operand(staging: Staging, value: StagedValue) -> Any:
         items = [operand(staging, item) for item in staging.items(value)]
         return items if value.layout.kind is list else tuple(items)
     if isinstance(value.layout, ConstantLayout):
-        return value.layout.value
+        return constant_leaf(value.layout)
     if isinstance(value.layout, NumpyLayout) or number_kind(value.layout) is not None:
         return value.leaves[0]
     raise NotSpeculable(f"{with_article(value.layout)} beside an array of NumPy has no graph")
@@ -159,9 +211,8 @@ def call_function(
     staging: Staging, function: Any, values: Sequence[StagedValue], keywords: dict[str, StagedValue]
 ) -> StagedValue:
     """A call of a function of NumPy."""
-    arguments = [operand(staging, value) for value in values]
-    options = {name: operand(staging, value) for name, value in keywords.items()}
-    return _call(staging, FUNCTIONS[function], function.__name__, arguments, options)
+    is_scalar = isinstance(function, np.ufunc) or function.__name__ in _SCALAR_RESULTS
+    return _call(staging, FUNCTIONS[function], function.__name__, values, keywords, is_scalar)
 
 
 def call_method(
@@ -178,21 +229,31 @@ def call_method(
         return NONE_VALUE
     if name not in METHODS or name in (*_IN_PLACE, "item", "tolist"):
         raise NotSpeculable(f"method {name} of an array of NumPy has no graph")
-    arguments = [operand(staging, value) for value in (array, *values)]
-    options = {keyword: operand(staging, value) for keyword, value in keywords.items()}
-    return _call(staging, METHODS[name], name, arguments, options)
+    return _call(staging, METHODS[name], name, [array, *values], keywords, name in _SCALAR_METHODS)
 
 
 def _call(
-    staging: Staging, implementation: Any, name: str, arguments: Sequence[Any], options: dict[str, Any]
+    staging: Staging,
+    implementation: Any,
+    name: str,
+    values: Sequence[StagedValue],
+    keywords: dict[str, StagedValue],
+    is_scalar: bool,
 ) -> StagedValue:
-    result = staging.located(lambda: apply_implementation(implementation, f"np.{name}", arguments, options))
-    if result is NotImplemented:
-        raise NotSpeculable(f"this call of np.{name} has no graph")
-    return _wrap(result, is_view=name in VIEWS)
+    """A call of an implementation. `is_scalar` says whether a result without axes is a scalar, not an array."""
+
+    def compute() -> StagedValue:
+        arguments = [operand(staging, value) for value in values]
+        options = {keyword: operand(staging, value) for keyword, value in keywords.items()}
+        result = staging.located(lambda: apply_implementation(implementation, f"np.{name}", arguments, options))
+        if result is NotImplemented:
+            raise NotSpeculable(f"this call of np.{name} has no graph")
+        return _wrap(result, is_scalar)
+
+    return _as_view(staging, compute(), compute) if name in VIEWS else compute()
 
 
-def _wrap(result: Any, is_view: bool = False) -> StagedValue:
+def _wrap(result: Any, is_scalar: bool) -> StagedValue:
     """The result of an operation, as a value without a name."""
     if isinstance(result, np.ndarray | np.generic):
         result = ConcreteArray(literal(np.asarray(result)))
@@ -201,11 +262,14 @@ def _wrap(result: Any, is_view: bool = False) -> StagedValue:
     type_ = result._type
     if type_.shape is None or None in type_.shape or type_.dtype not in NUMPY_DTYPES:
         raise NotSpeculable(f"an array of NumPy of type {type_} has no graph")
-    return StagedValue(NumpyLayout(type_, is_view and not type_.is_scalar), (result,))
+    if type_.is_scalar and not is_scalar:
+        raise NotSpeculable("an array of NumPy without axes has no graph")
+    return StagedValue(NumpyLayout(type_), (result,))
 
 
 NUMPY_DTYPES = (dtypes.bool, dtypes.int64, dtypes.float64)
 """The dtypes of arrays of NumPy in a graph. Beside these, Python's numbers are promoted as arrays are."""
+_FLOAT = Type(dtypes.float64, ())
 
 
 def read_attribute(staging: Staging, array: StagedValue, name: str) -> StagedValue:
@@ -221,13 +285,21 @@ def read_attribute(staging: Staging, array: StagedValue, name: str) -> StagedVal
         case "size":
             return staging.constant(int(np.prod(shape)))
         case "T":
-            return _call(staging, FUNCTIONS[np.transpose], "transpose", [value.leaves[0]], {})
+            return _call(staging, FUNCTIONS[np.transpose], "transpose", [array], {}, is_scalar=True)
     raise NotSpeculable(f"attribute {name} of an array of NumPy has no graph")
 
 
-def read_item(staging: Staging, value: StagedValue, key: Any) -> StagedValue:
-    """`value[key]`, of the elements of an array: an element, a view, or a new array."""
-    return _wrap(staging.located(lambda: getitem(value.leaves[0], key)), is_basic_key(key))
+def read_item(staging: Staging, array: StagedValue, key: Any) -> StagedValue:
+    """`array[key]`: an element, a view, or a new array."""
+    is_scalar = all(entry is not ... for entry in (key if type(key) is tuple else (key,)))
+
+    def compute() -> StagedValue:
+        elements = read_elements(staging, array).leaves[0]
+        return _wrap(staging.located(lambda: getitem(elements, key)), is_scalar)
+
+    value = compute()
+    assert isinstance(value.layout, NumpyLayout)
+    return _as_view(staging, value, compute) if is_basic_key(key) and not value.layout.type.is_scalar else value
 
 
 def write_item(staging: Staging, array: StagedValue, index: StagedValue, value: StagedValue, node: ast.AST) -> None:
@@ -235,9 +307,12 @@ def write_item(staging: Staging, array: StagedValue, index: StagedValue, value: 
     key, content = staging.array_key(index), operand(staging, value)
     if isinstance(content, list | tuple):
         raise NotSpeculable("items that are assigned to an array of NumPy have no graph")
+    is_float = number_kind(value.layout) == "f" or value.layout == NumpyLayout(_FLOAT)
 
     def compute(elements: StagedValue) -> StagedValue:
-        changed = _wrap(staging.located(lambda: with_elements(elements.leaves[0], key, content)))
+        is_truncated = is_float and elements.layout.types[0].dtype is dtypes.int64  # Python raises for NaN and infinity
+        new = staging.leaf_of(arithmetic.truncate(staging, value, node)) if is_truncated else content
+        changed = _wrap(staging.located(lambda: with_elements(elements.leaves[0], key, new)), is_scalar=False)
         if changed.layout != elements.layout:
             raise NotSpeculable("an assignment to elements of an array of NumPy has no graph")
         return changed

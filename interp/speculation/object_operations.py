@@ -43,6 +43,7 @@ from .staging import (
     NONE_VALUE,
     NewObject,
     StagedValue,
+    constant_leaf,
 )
 
 MAX_CHOSEN_ITEMS = 16
@@ -294,8 +295,8 @@ class ObjectOperations(ProgramFunctions):
         self.dispatch_all([owner, index], write)
 
     def _read_item(self, value: StagedValue, index: StagedValue, node: ast.AST) -> StagedValue:
-        value = numpy_arrays.read_elements(self, self.read_variable(value))
-        if isinstance(value.layout, NumpyLayout):
+        value = self.read_variable(value)
+        if numpy_arrays.is_numpy(value.layout):
             return numpy_arrays.read_item(self, value, self.array_key(index))
         if isinstance(value.layout, StaticLayout):
             return static_containers.read_item(self, value.layout.object, index, node)
@@ -380,7 +381,7 @@ class ObjectOperations(ProgramFunctions):
         if isinstance(index.layout, TupleLayout):
             return tuple(self.array_key(item) for item in self.items(index))
         if isinstance(index.layout, ConstantLayout):
-            return index.layout.value
+            return constant_leaf(index.layout)
         if number_kind(index.layout) == "i" or isinstance(index.layout, ArrayLayout | NumpyLayout):
             return index.leaves[0]
         raise NotSpeculable(f"an item of an array under {with_article(index.layout)} has no graph")
@@ -463,7 +464,7 @@ class ObjectOperations(ProgramFunctions):
             elif field.default_factory is not MISSING_DEFAULT:
                 content = self.call_value(self.constant(field.default_factory), [], {}, node)
             elif field.init:
-                content = self._default(field.name, field.default)
+                content = self.default(field.name, field.default)
             else:
                 continue
             self.is_in_init = True

@@ -337,7 +337,8 @@ class ProgramFunctions(Staging):
         self.callees[function, names, layouts] = callee
         return callee
 
-    def _default(self, name: str, value: Any) -> StagedValue:
+    def default(self, name: str, value: Any) -> StagedValue:
+        """The default of a parameter."""
         if type(value) not in (*NUMBER_CLASSES, str, type(None), FunctionType, type):
             raise NotSpeculable(f"the default of {name} is {describe_class(value)}")
         return self.constant(value)
@@ -355,7 +356,7 @@ class ProgramFunctions(Staging):
         defaults = dict(zip(positional[::-1], (function.__defaults__ or ())[::-1], strict=False))
         defaults |= function.__kwdefaults__ or {}
         taken = {*positional[: len(arguments)], *keywords}
-        values = {name: self._default(name, value) for name, value in defaults.items() if name not in taken}
+        values = {name: self.default(name, value) for name, value in defaults.items() if name not in taken}
         bound = self._bind(function.__name__, tree, values, arguments, keywords, node)
         is_incomplete = any(self.new_object(value) is not None for value in bound.values())
         return self.inline_function(function, bound) if is_incomplete else self.call_function(function, bound)

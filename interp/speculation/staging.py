@@ -350,6 +350,8 @@ class Staging:
         """The gradients of functions, by function, targets and results: one for each, so that layouts are stable."""
         self.tapes: dict[ast.AST, Any] = {}
         """The tape of each `with` statement."""
+        self.views: dict[int, Any] = {}
+        """The views of arrays of NumPy, by the identities of their leaves."""
         self.argument_leaves: list[Any] = []
         """The arguments of the program, while its main function is generated."""
         self.is_inferring = False
@@ -525,7 +527,7 @@ class Staging:
 
     def leaf_of(self, value: StagedValue) -> Any:
         """The only value that stands for a number, constant or not. Raises NotSpeculable for an int of over 62 bits."""
-        return _constant_leaf(value.layout) if isinstance(value.layout, ConstantLayout) else value.leaves[0]
+        return constant_leaf(value.layout) if isinstance(value.layout, ConstantLayout) else value.leaves[0]
 
     def option(self, value: StagedValue, position: int) -> StagedValue:
         """A value of a union, as one of the option at this position."""
@@ -599,7 +601,7 @@ class Staging:
                 leaves += self.coerce(value, option).leaves if k == position else zero_leaves(option)
             return StagedValue(layout, tuple(leaves))
         if isinstance(own_layout, ConstantLayout):
-            return StagedValue(layout, (-1 if own_layout.value is None else _constant_leaf(own_layout),))
+            return StagedValue(layout, (-1 if own_layout.value is None else constant_leaf(own_layout),))
         if isinstance(own_layout, TupleLayout) and isinstance(layout, TupleLayout):
             items = [self.coerce(*pair) for pair in zip(self.items(value), layout.items, strict=True)]
             return StagedValue(layout, tuple(leaf for item in items for leaf in item.leaves))
@@ -1367,9 +1369,13 @@ class _VectorLayout:
     height = 0
 
 
-def _constant_leaf(layout: ConstantLayout) -> Any:
+def constant_leaf(layout: ConstantLayout) -> Any:
+    """The value of a constant that is an operand. Raises NotSpeculable for an int of more than 62 bits, and for an
+    array of NumPy, since its elements may change."""
     if type(layout.value) is int and abs(layout.value) >= MAX_INTEGER:
         raise NotSpeculable(f"{layout.value} has more than 62 bits")
+    if isinstance(layout.value, np.ndarray):
+        raise NotSpeculable(f"an array of NumPy of shape {layout.value.shape} and {layout.value.dtype} has no graph")
     return layout.value
 
 

@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import tagloom as tl
@@ -538,3 +538,182 @@ def arrays_in_nested_results(speculate):
 
     box = Box(a=np.ones(2))
     return run, [(box, k) for k in range(9)]
+
+
+@numpy_program
+def views_that_swap(speculate):
+    @speculate
+    def swap(box, k):
+        box.a[:2], box.a[2:] = box.a[2:], box.a[:2]
+        box.a[0] += k
+        return box.a.sum()
+
+    box = Box(a=np.arange(4.0))
+    return swap, [(box, k) for k in range(8)]
+
+
+@numpy_program
+def views_before_a_change(speculate):
+    def change(box):
+        box.q[:] = box.q * 2.0 + 1.0
+        return box.q[0, 1]
+
+    @speculate
+    def run(box, k):
+        total = (box.q[1:] + change(box)).sum() + k
+        box.q[:1] += change(box)
+        box.q[1, 0] += change(box)
+        return total, box.q.T @ (box.q * change(box)), box.q.T[1:].dot(np.maximum(box.q[0], change(box)))
+
+    box = Box(q=np.arange(4.0).reshape(2, 2).copy())
+    return run, [(box, k) for k in range(8)]
+
+
+@numpy_program
+def arrays_without_axes(speculate):
+    @speculate
+    def run(box, k):
+        if k % 3 == 0:
+            return box.a[..., 0]
+        if k % 3 == 1:
+            return np.where(box.a[0] > 3.0, 1.0, box.a[1])
+        box.a[0] += 1.0
+        return np.zeros(()), np.asarray(box.a[0]), box.a[:1].reshape(())
+
+    box = Box(a=np.arange(4.0))
+    return run, [(box, k) for k in range(9)]
+
+
+@numpy_program
+def array_without_axes_that_is_kept(speculate):
+    @speculate
+    def run(box, k):
+        box.last = np.where(box.a[0] > 3.0, 1.0, box.a[1])
+        box.a[0] += k
+
+    box = Box(a=np.arange(4.0), last=None)
+    return run, [(box, k) for k in range(8)]
+
+
+@numpy_program
+def constant_without_axes(speculate):
+    scale, box = np.array(2.0), Box(a=np.arange(3.0))
+
+    @speculate
+    def run(k):
+        box.a[0] = scale
+        return box.a * scale + k
+
+    def calls():
+        for k in range(8):
+            scale[()] = k
+            yield (k,)
+
+    return run, calls()
+
+
+@numpy_program
+def constant_of_another_dtype(speculate):
+    weights, box = np.ones(2, np.float32), Box(a=tl.ones(2))
+
+    @speculate
+    def run(k):
+        return box.a * weights, k
+
+    def calls():
+        for k in range(8):
+            weights[0] = k
+            yield (k,)
+
+    return run, calls()
+
+
+@numpy_program
+def indices_of_another_dtype(speculate):
+    rows, box = np.array([0, 1], np.int32), Box(a=np.arange(4.0))
+
+    @speculate
+    def run(k):
+        box.a[0] += k
+        return box.a[rows]
+
+    def calls():
+        for k in range(8):
+            rows[0] = k % 4
+            yield (k,)
+
+    return run, calls()
+
+
+@numpy_program
+def nan_for_an_integer(speculate):
+    @speculate
+    def put(box, x):
+        box.count[1] += 1
+        box.count[0] = x
+        box.count[2] = -2.7
+        return box.count
+
+    box = Box(count=np.zeros(3, np.int64))
+    values = [*(0.5 * k for k in range(12)), float("nan"), 3.5, np.inf, 1e300, *range(12)]
+    return put, [(box, float(value)) for value in values]
+
+
+@numpy_program
+def columns_first(speculate):
+    @speculate
+    def run(box, k):
+        box.q[k % 2] += 1.0
+        box.s += 1.0
+        return box.q @ np.ones(3), box.s[::-1].copy()
+
+    box = Box(q=np.asfortranarray(np.arange(6.0).reshape(2, 3)), s=np.arange(8.0)[::2])
+    return run, [(box, k) for k in range(8)]
+
+
+@numpy_program
+def list_of_scalars(speculate):
+    @speculate
+    def run(box, k):
+        box.a[0] += k
+        box.log.append(box.a[0])
+        if len(box.log) > 4:
+            box.log.pop(0)
+        return box.log[-1] + box.log[0]
+
+    box = Box(a=np.zeros(2), log=[])
+    return run, [(box, k) for k in range(12)]
+
+
+@numpy_program
+def scalar_that_replaces_a_number(speculate):
+    @speculate
+    def run(box, k):
+        total = 0
+        for i in range(k % 4):
+            total += box.a[i % 3]
+        return total
+
+    box = Box(a=np.array([1.0, 2.0, 3.0]))
+    return run, [(box, k) for k in range(10)]
+
+
+@numpy_program
+def defaults_of_a_named_tuple(speculate):
+    class Point(NamedTuple):
+        x: float
+        y: float = 1.0
+
+    @speculate
+    def run(box, k):
+        box.point = Point(k)
+        return box.point
+
+    def calls():
+        for k in range(9):
+            if k == 6:
+                Point.__new__.__defaults__ = (9.0,)
+            yield (box, k)
+
+    box = Box(point=Point(1.0))
+    return run, calls()

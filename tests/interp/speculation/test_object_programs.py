@@ -78,6 +78,11 @@ IN_PYTHON = {
     "overlap_after_some_calls": "two arrays of NumPy that share elements",
     "row_with_a_name": "a view of an array of NumPy",
     "floats_added_to_counts": "every call raises",
+    "arrays_without_axes": "arrays of NumPy without axes",
+    "array_without_axes_that_is_kept": "an array of NumPy without axes",
+    "constant_without_axes": "an array of NumPy without axes",
+    "constant_of_another_dtype": "an array of NumPy of another dtype",
+    "indices_of_another_dtype": "an array of NumPy of another dtype",
 }
 """The programs that stay in Python for good, with the reason."""
 

@@ -445,7 +445,18 @@ def _named_tuples_as_tuples(patch: MonkeyPatch) -> None:
     patch.setattr(ObjectTable, "decode", decode_plain)
 
 
+def _views_keep_their_elements(patch: MonkeyPatch) -> None:
+    patch.setattr(numpy_arrays, "_read_view", lambda staging, value: value)
+
+
+def _arrays_without_axes_as_scalars(patch: MonkeyPatch) -> None:
+    wrap = numpy_arrays._wrap
+    patch.setattr(numpy_arrays, "_wrap", lambda result, is_scalar: wrap(result, is_scalar=True))
+
+
 OBJECT_TWINS = {
+    "views keep their elements": Twin(_views_keep_their_elements, "views_before_a_change"),
+    "arrays without axes are scalars": Twin(_arrays_without_axes_as_scalars, "array_without_axes_that_is_kept"),
     "changes of arrays lost": Twin(_changes_of_arrays_lost, "counts_of_numpy"),
     "shared elements unnoticed": Twin(_shared_elements_unnoticed, "overlap_after_some_calls"),
     "views get names": Twin(_views_get_names, "row_with_a_name"),
