@@ -80,7 +80,7 @@ _SCALAR_METHODS = _SCALAR_RESULTS | {"astype", "copy"}
 """The same for methods."""
 
 
-class View(NamedTuple):
+class NumpyView(NamedTuple):
     """A view in an expression."""
 
     leaf: Symbol | ConcreteArray
@@ -137,7 +137,7 @@ def _as_view(staging: Staging, value: StagedValue, compute: Callable[[], StagedV
     assert isinstance(value.layout, NumpyLayout)
     array = value.leaves[0]
     leaf = Symbol(array._tagloom_value) if isinstance(array, Symbol) else ConcreteArray(array._value)
-    staging.views[id(leaf)] = View(leaf, _array_elements(staging), compute)
+    staging.views[id(leaf)] = NumpyView(leaf, _array_elements(staging), compute)
     return StagedValue(replace(value.layout, is_view=True), (leaf,))
 
 
