@@ -2,8 +2,8 @@
 
 A layout says which values of a program stand for a Python value. A constant has none; a number has one; a reference to
 an object is the object's index in the table of the call, -1 for None. A value that may be of several layouts is a tag,
-and the values of all of them. `join` is the least layout above two; each place of a program climbs a finite number of
-steps (`height`), which bounds how often a graph can be built.
+and the values of all of them. `join` is the least layout above two; the layout of a place can be widened a finite
+number of times (`height`), which bounds how often a graph can be built.
 """
 
 from __future__ import annotations

@@ -816,7 +816,7 @@ class SpeculativeFunction(SpeculativeFunctionBase):
 
     @property
     def build_bound(self) -> int:
-        """The largest number of graphs that can be made: each place climbs its lattice, one step a graph."""
+        """The largest number of graphs that can be made: each widens the layout of a place, at least."""
         places = (
             len(_parameters(self.python.__code__)) + len(self._requirements.fields) + len(self._requirements.variables)
         )

@@ -155,7 +155,7 @@ def test_the_law_catches_actors_that_are_silently_empty(monkeypatch: MonkeyPatch
 
 
 def test_a_silent_actor_is_replaced(monkeypatch: MonkeyPatch) -> None:
-    """An actor that does not answer, nor give a sign of life, is killed and replaced."""
+    """An actor that answers neither its call nor a ping is killed and replaced."""
     pools: list[RayPool] = []
 
     class RecordedPool(RayPool):
