@@ -324,9 +324,16 @@ def merge_arrows(arrows: Sequence[ViewArrow]) -> list[ViewArrow]:
 
 
 def limit_badges(badges: Sequence[Badge], most: int = MAX_BADGES) -> tuple[Badge, ...]:
-    """At most `most` badges; the last counts those that are not shown."""
+    """At most `most` badges; the last counts those that are not shown. Nodes that can fire next have one badge, with
+    their number. If there is only one badge, it is the first, with the number of the others in its detail."""
+    badges = join_ready_badges(badges)
     if len(badges) <= most:
         return tuple(badges)
+    if most == 1:
+        counts, tooltips = count_by_mark(badges), [badge.tooltip for badge in badges if badge.tooltip]
+        others = f"+ {counts.total() - count_by_mark(badges[:1]).total()}"
+        detail = f"{badges[0].detail}  {others}" if badges[0].detail else others
+        return (badges[0]._replace(detail=detail, tooltip="; ".join(tooltips[:8]), counts=(*counts.items(),)),)
     shown_badges = [badge for badge in badges if badge.mark != "more"][: most - 1]
     counts = count_by_mark(badges)
     counts.subtract(count_by_mark(shown_badges))
@@ -335,6 +342,28 @@ def limit_badges(badges: Sequence[Badge], most: int = MAX_BADGES) -> tuple[Badge
         *shown_badges,
         Badge("more", str(counts.total()), "", "; ".join(tooltips[:8]), counts=(*(+counts).items(),)),
     )
+
+
+def limit_view_badges(view: View, most: int) -> View:
+    """A view with at most `most` badges at each box and arrow."""
+    limited = view.copy()
+    for cluster in limited.root.walk():
+        cluster.boxes = {
+            name: box._replace(badges=limit_badges(box.badges, most)) for name, box in cluster.boxes.items()
+        }
+    limited.arrows = [arrow._replace(badges=limit_badges(arrow.badges, most)) for arrow in limited.arrows]
+    return limited
+
+
+def join_ready_badges(badges: Sequence[Badge]) -> Sequence[Badge]:
+    """Badges in which one, in the place of the first, counts all nodes that can fire next."""
+    ready = [badge for badge in badges if badge.mark == "ready"]
+    if len(ready) < 2:
+        return badges
+    many = count_by_mark(ready)["ready"]
+    tooltip = "; ".join([badge.tooltip for badge in ready if badge.tooltip][:8])
+    joined = Badge("ready", str(many), "", tooltip, counts=(("ready", many),))
+    return [joined if badge is ready[0] else badge for badge in badges if badge.mark != "ready" or badge is ready[0]]
 
 
 def count_inside(view: View, result: View, box_of: Mapping[str, str]) -> None:

@@ -7,8 +7,15 @@ from dataclasses import replace
 from typing import get_args
 
 from ..core.errors import Usage
+from .collapse import limit_view_badges
 from .dot import wrap_caption
+from .operand_order import lay_out_boxes
+from .screen import LEAST_LETTERS, letter_height
+from .size_estimate import PictureSize
 from .view import Badge, BadgeMark, BadgeRoom, CaptionRoom, View
+
+MARGIN = 4.0
+"""The points that Graphviz leaves around a picture."""
 
 
 def align_views(views: Sequence[View]) -> list[View]:
@@ -24,6 +31,28 @@ def align_views(views: Sequence[View]) -> list[View]:
     line_length = max((len(line) for lines in captions for line in lines), default=0)
     room = CaptionRoom(max(map(len, captions), default=0), line_length, marks)
     return [replace(view, badge_room=rooms, caption_room=room) for view in views]
+
+
+def fit_badges(views: Sequence[View]) -> list[View]:
+    """Views of one graph at several moments, aligned, or one view. If a screen cannot show the picture in legible
+    letters, each box and arrow has fewer badges, and at last rows are closer. Raises Usage in the same cases as
+    `render`."""
+    align = align_views if len(views) > 1 else list[View]
+    aligned = align(views)
+    if any(len(badges) > 1 for view in views for _, badges in badge_places(view)):
+        for most, is_dense in ((2, False), (1, False), (1, True)):
+            if is_legible(aligned[0]):
+                break
+            aligned = align(
+                [replace(limit_view_badges(view, most), is_dense=view.is_dense or is_dense) for view in views]
+            )
+    return aligned
+
+
+def is_legible(view: View) -> bool:
+    """Whether the letters of a view are legible when a screen shows all of its picture."""
+    layout = lay_out_boxes(view)
+    return letter_height(PictureSize(layout.width + 2 * MARGIN, layout.height + 2 * MARGIN)) >= LEAST_LETTERS
 
 
 def badge_places(view: View) -> Iterator[tuple[str | int, tuple[Badge, ...]]]:

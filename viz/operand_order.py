@@ -46,11 +46,12 @@ class ArrowCurve(NamedTuple):
 
 
 class BoxLayout(NamedTuple):
-    """A layout of a view: the middle of each box in points, the width of the picture, and the curves of the visible
-    arrows."""
+    """A layout of a view: the middle of each box in points, the width and the height of the picture, and the curves of
+    the visible arrows."""
 
     middles: Mapping[str, _Point]
     width: float
+    height: float
     curves: Sequence[ArrowCurve]
 
 
@@ -108,7 +109,8 @@ def lay_out_boxes(view: View) -> BoxLayout:
         for edge in layout.get("edges", ())
         if "pos" in edge and edge.get("style") != "invis"
     ]
-    return BoxLayout(middles, float(layout["bb"].split(",")[2]), curves)
+    _, _, width, height = map(float, layout["bb"].split(","))
+    return BoxLayout(middles, width, height, curves)
 
 
 def points_along(position: str) -> list[_Point]:

@@ -25,6 +25,7 @@ from .collapse import (
 )
 from .dot import to_dot
 from .frame_titles import clear_titles, shift_titles, title_shifts
+from .frames import fit_badges
 from .graph_view import graph_view
 from .labels import abbreviate_list
 from .operand_order import order_operands
@@ -170,7 +171,10 @@ def render_picture(
         return subject(theme).encode()
     if format not in (*FORMATS, "dot"):
         raise Usage("there is no picture format of this name", required=", ".join((*FORMATS, "dot")), got=repr(format))
-    source = to_dot(order_operands(trim_view(subject, only, fold, most, full=full)), theme)
+    view = trim_view(subject, only, fold, most, full=full)
+    if view.is_moment and not full:
+        [view] = fit_badges([view])
+    source = to_dot(order_operands(view), theme)
     if format == "dot":
         return source.encode()
     svg = render(source, "svg", progress=progress).decode()

@@ -26,10 +26,13 @@ from .graph_view import graph_view
 from .view import MAX_BADGES, Badge, BadgeMark, View
 
 MAX_LENGTH = 14
-"""The most characters of a value or a tag; longer ones are cut."""
+"""The most characters of a value; longer ones are cut. A longer tag is shown by its last two steps."""
 
 MAX_NUMBER_LENGTH = 10
 """The most characters of a number that is cut."""
+
+MAX_TAG_LENGTH = 24
+"""The most characters of the last two steps of a tag; of longer ones the last step is shown, or its end."""
 
 MAX_TYPE_LENGTH = 24
 """The most characters of the type of an array; longer ones are cut."""
@@ -146,12 +149,23 @@ def abbreviate_tag(tag: Tag) -> str:
     >>> inner = ROOT.child(call).child(loop, 2)
     >>> abbreviate_tag(ROOT), abbreviate_tag(inner), abbreviate_tag(inner.child(call).child(call))
     ('main', 'fib/loop[2]', '\u2026/fib/fib')
+
+    Of long names the last one is shown, or its end.
+
+    >>> helper = Site("main", "cross_entropy_split", "call")
+    >>> abbreviate_tag(inner.child(helper).child(helper))
+    '\u2026/cross_entropy_split'
+    >>> abbreviate_tag(inner.child(Site("main", "value_and_grad_cross_entropy", "call")))
+    '\u2026_and_grad_cross_entropy'
     """
     steps = [
         ancestor.last_step for ancestor, _ in zip(tag.self_and_ancestors(), range(min(tag.depth, 4)), strict=False)
     ]
     shown_steps = steps if tag.depth <= 3 and len("/".join(steps)) <= MAX_LENGTH else steps[:2]
-    return "/".join([*(["\u2026"] if len(shown_steps) < tag.depth else []), *reversed(shown_steps)]) or str(ROOT)
+    if len("/".join(shown_steps)) > MAX_TAG_LENGTH:
+        shown_steps = steps[:1]
+    text = "/".join([*(["\u2026"] if len(shown_steps) < tag.depth else []), *reversed(shown_steps)]) or str(ROOT)
+    return text if len(text) <= MAX_TAG_LENGTH else f"\u2026{text[1 - MAX_TAG_LENGTH :]}"
 
 
 def group_tokens(

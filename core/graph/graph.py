@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from difflib import get_close_matches
 from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 from ...deprecation import renamed_attributes
@@ -25,6 +26,9 @@ from ..types import Type
 from ..value import Literal, literal
 
 T = TypeVar("T")
+
+MAX_SUGGESTED_NODES = 8
+"""The most nodes that are listed where a name is unknown."""
 
 
 class Edge(NamedTuple):
@@ -127,12 +131,17 @@ class Graph(SvgReprMixin):
         if not numbers:
             numbers = [number for number, node in enumerate(self.nodes) if name and node.name.endswith(f".{name}")]
         if not numbers:
-            raise Usage(
-                f"no node is called {name!r}",
-                hint=f"choose from {', '.join(map(str, self.nodes[:40]))}",
-                python=KeyError,
-            )
+            raise Usage(f"no node is called {name!r}", hint=self._suggest_node(name), python=KeyError)
         return numbers
+
+    def _suggest_node(self, name: str) -> str:
+        """A hint for a name that no node has: a similar name, or the first names."""
+        names = {short: str(node) for node in self.nodes for short in (str(node), node.name)}
+        if matches := get_close_matches(name, names, 1):
+            return f"did you mean {names[matches[0]]}?"
+        more = len(self.nodes) - MAX_SUGGESTED_NODES
+        rest = [f"... {more} more"] if more > 0 else []
+        return f"choose from {', '.join([*map(str, self.nodes[:MAX_SUGGESTED_NODES]), *rest])}"
 
     def only(self, name: str) -> int:
         """The number of the only node with this name; raises Usage where there is none, or more than one."""

@@ -10,12 +10,13 @@ import pytest
 import tagloom as tl
 from tagloom.core.errors import Usage
 from tagloom.viz import frames
+from tagloom.viz.collapse import limit_badges
 from tagloom.viz.dot import label_markup, wrap_caption
-from tagloom.viz.frames import align_views, frame_path
+from tagloom.viz.frames import align_views, fit_badges, frame_path, is_legible
 from tagloom.viz.operand_order import lay_out_boxes
 from tagloom.viz.pictures import moment_view, trim_view
 from tagloom.viz.style import LIGHT
-from tagloom.viz.view import View
+from tagloom.viz.view import Badge, View, count_by_mark
 
 
 @tl.function
@@ -88,6 +89,43 @@ def test_words_of_captions_do_not_move_frames(monkeypatch: pytest.MonkeyPatch) -
     assert len(caption_heights(views)) == 1
     monkeypatch.setattr(frames, "wrap_caption", lambda caption: wrap_caption("x" * len(caption)))
     assert len(caption_heights(views)) == 2
+
+
+def crowded_view() -> View:
+    """A chain of eight merges; each box and arrow has three tokens of arrays."""
+    tokens = tuple(Badge("waiting", "float64[64, 10]", f"loop[{number}]") for number in range(3))
+    view = View("crowded", is_static=True, is_moment=True)
+    function = view.root.add_cluster("function", "main", "")
+    for number in range(8):
+        function.add_box(str(number), "merge", "weights")
+        function.boxes[str(number)] = function.boxes[str(number)]._replace(badges=tokens)
+        if number:
+            view.add_arrow(str(number - 1), str(number), "data", badges=tokens)
+    return view
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("moment_count", [1, 2])
+def test_badges_leave_letters_legible(moment_count: int) -> None:
+    """Where all tokens of a moment would make letters too small, each place has fewer badges, which still count all
+    tokens; where they would not, nothing changes. Twins that keep all badges are caught."""
+    views = [crowded_view()] * moment_count
+    fitted = fit_badges(views)
+    assert is_legible(fitted[0]) and not is_legible(align_views(views)[0])
+    for box in fitted[0].boxes.values():
+        assert len(box.badges) < 3 and count_by_mark(box.badges).total() == 3
+    small = moments(moment_count)
+    assert fit_badges(small) == (align_views(small) if moment_count > 1 else small)
+
+
+def test_one_badge_stands_for_all() -> None:
+    """The first of several tokens is shown with the number of the others. Nodes that can fire are one badge anyway."""
+    tokens = [Badge("flight", "3", "fib"), Badge("waiting", "4"), Badge("more", "2", counts=(("flight", 2),))]
+    [badge] = limit_badges(tokens, 1)
+    assert (badge.mark, badge.text, badge.detail) == ("flight", "3", "fib  + 3")
+    assert dict(badge.counts) == {"flight": 3, "waiting": 1}
+    [badge] = limit_badges([Badge("ready", ""), Badge("ready", "2", counts=(("ready", 2),))])
+    assert (badge.mark, badge.text, badge.counts) == ("ready", "3", (("ready", 3),))
 
 
 @pytest.mark.parametrize("pattern", ["frame.svg", "%d-%d.svg"])

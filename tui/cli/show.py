@@ -35,7 +35,7 @@ from ...interp.records.event_sink import JSON_SUFFIX, convert_log, is_log
 from ...viz.collapse import MAX_BOXES
 from ...viz.curves import curve as draw_curve
 from ...viz.film import FILM_FORMATS, join_pictures, require_library
-from ...viz.frames import align_views, frame_path
+from ...viz.frames import align_views, fit_badges, frame_path
 from ...viz.operand_order import order_operands
 from ...viz.pictures import PICTURES, Picture, moment_view, render_picture, run_picture, static_view, trim_view
 from ...viz.style import DARK, LIGHT
@@ -293,7 +293,7 @@ def write_frames(history: History, request: ShowRequest) -> None:
     for number in request.at:
         history = history_at(history, number, request.form)
         views.append(trim_view(moment_view(history), request.only, request.fold, request.max_boxes, full=request.full))
-    aligned = align_views(views)
+    aligned = align_views(views) if request.full else fit_badges(views)
     first = order_operands(aligned[0])
     frames = [replace(view, side_constraints=first.side_constraints, is_static=False) for view in aligned]
     if is_joined:

@@ -166,7 +166,10 @@ const chooseZoom = () => (fittingScale() < SMALLEST_FIT ? LEGIBLE_SCALE : 0);
 
 function zoom(by) {
   const plan = byId("plan"), pane = byId("scroll"), fits = fittingScale();
-  if (by !== 1) page.zoom = by === 0 ? 0 : Math.min(4, Math.max(fits / 2, (page.zoom || fits) * by));
+  if (by !== 1) {
+    page.zoom = by === 0 ? 0 : Math.min(4, Math.max(fits / 2, (page.zoom || fits) * by));
+    page.hasChosenZoom = true;
+  }
   const scale = page.zoom || fits;
   plan.style.width = `${plan.viewBox.baseVal.width * scale}px`;
   plan.style.height = `${plan.viewBox.baseVal.height * scale}px`;
@@ -175,7 +178,8 @@ function zoom(by) {
 
 // Fit the graph to the pane, whose size has changed, unless the user has chosen a scale.
 function fitAgain() {
-  if (!page.zoom) zoom(0);
+  if (!page.hasChosenZoom) page.zoom = chooseZoom();
+  zoom(1);
 }
 
 function fittingScale() {

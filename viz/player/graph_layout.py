@@ -26,6 +26,7 @@ from ..operand_order import order_operands
 from ..pictures import trim_view
 from ..render import ProgressCallback, render_svgs
 from ..screen import SCREEN, Folding, arrange_functions, branch_names, folding_notes, unfold_clusters
+from ..size_estimate import estimate_height, rank_boxes
 from ..style import BLACK, GREY, PALETTE
 from ..view import Bundle, View, ViewArrow
 
@@ -43,7 +44,14 @@ _SVG_ATTRIBUTES = {
     "text-anchor", "font-size", "font-weight", "paint-order",
 }  # fmt: skip
 _RANK_SPACING = "graph [ranksep=0.6]\n"
-"""The distance between ranks; larger than in pictures, so that tokens can be seen to move."""
+"""The distance between ranks, in inches; larger than in pictures, so that tokens can be seen to move."""
+
+_ADDED_SPACING = 26.0
+"""The points by which it is larger."""
+
+_MAX_SPACED_HEIGHT = 1030.0
+"""The most points of the height of a graph with this distance. A screen of 1,600 x 1,000 pixels shows 770 of a graph's
+height, so that the letters of higher graphs would be less than three quarters of their size; ranks are closer there."""
 
 
 MAX_PLANS = 60
@@ -97,12 +105,18 @@ def build_plans(
     the graph out."""
     plans = plan_views(graph, most, fold, full=full)
     first = order_operands(plans.view)
-    sources = [to_dot(first), *(to_dot(plan.view) for plan in plans.plans[1:])]
-    spaced = [f"{source.rstrip().removesuffix('}')}{_RANK_SPACING}}}" for source in sources]
-    drawn = map(clear_titles, render_svgs(spaced, progress=progress))
+    sources = map(spaced_dot, [first, *(plan.view for plan in plans.plans[1:])])
+    drawn = map(clear_titles, render_svgs(list(sources), progress=progress))
     return plans._replace(
         plans=[plan._replace(svg=rewrite_svg(svg, plan.view)) for plan, svg in zip(plans.plans, drawn, strict=True)]
     )
+
+
+def spaced_dot(view: View) -> str:
+    """DOT source of a view in which ranks have a larger distance, if the graph is not too high then."""
+    source, ranks = to_dot(view), rank_boxes(view)
+    height = estimate_height(view, ranks) + _ADDED_SPACING * max(ranks.values(), default=0)
+    return source if height > _MAX_SPACED_HEIGHT else f"{source.rstrip().removesuffix('}')}{_RANK_SPACING}}}"
 
 
 def plan_views(graph: Graph, most: int, fold: tuple[str, ...] = (), *, full: bool = False) -> PlayerPlans:

@@ -7,7 +7,7 @@ const byId = (id) => document.getElementById(id);
 const reducedMotion = matchMedia("(prefers-reduced-motion: reduce)");
 
 // `address` is what the address has besides the position.
-const page = { position: 0, from: 0, playing: false, filter: -1, chosen: [], speed: 1, unit: "wave", zoom: 0, address: "" };
+const page = { position: 0, from: 0, playing: false, filter: -1, chosen: [], speed: 1, unit: "wave", zoom: 0, hasChosenZoom: false, address: "" };
 
 let allStops = [], stopsBy = {}, units = [], stops = [];
 
@@ -240,7 +240,7 @@ function showPlan(number) {
   forgetPills();
   markedBoxes = [];
   drawPlan(number);
-  page.zoom = chooseZoom();
+  [page.zoom, page.hasChosenZoom] = [chooseZoom(), false];
   zoom(1);
   const added = boxNames().filter((name) => !before.has(name));
   if (number) added.forEach((name) => boxElement(name).classList.add("unfolded"));

@@ -221,6 +221,23 @@ def test_values_of_an_ambiguous_or_unknown_node() -> None:
     assert list(out.values("double.add").values()) == [6]
     with pytest.raises(tl.Usage, match=r"no node is called 'sub'\n  hint: choose from .*two_adds.add"):
         out.values("sub")
+    with pytest.raises(tl.Usage, match=r"hint: did you mean double\.add\?"):
+        out.values("double.ad")
+
+
+def test_an_unknown_node_of_a_large_graph() -> None:
+    """The hint names a few nodes, and the number of the others."""
+
+    @tl.function
+    def chain(x: tl.float64) -> tl.float64:
+        for _ in range(50):
+            x = tl.tanh(x)
+        return x
+
+    with pytest.raises(tl.Usage) as error:
+        chain.graph.find("y")
+    hint = error.value.hint
+    assert hint is not None and hint.endswith(f"... {len(chain.graph.nodes) - 8} more") and hint.count("chain.") == 8
 
 
 def test_events_that_were_not_kept() -> None:

@@ -11,7 +11,10 @@ from support.pictures.drawings import fib
 from tagloom.papers_examples.recursion.ackermann import ack
 from tagloom.tui.load import find_program
 from tagloom.tui.run_start import RunRequest, StartOptions
+from tagloom.viz.dot import to_dot
+from tagloom.viz.player.graph_layout import spaced_dot
 from tagloom.viz.player.page import PlayerSelection, page_of_outcome
+from tagloom.viz.view import View
 
 EXAMPLES = Path(tl.__file__).parent / "papers_examples"
 
@@ -91,6 +94,41 @@ def test_a_wide_graph_on_paper(tab: Tab, wide: Path) -> None:
     tab.printed()
     assert tab.run("document.getElementById('strip').className") == "one wide"
     assert tab.run("[...document.querySelectorAll('#strip svg')].every(each => !each.hasAttribute('style'))")
+
+
+SCALE = "(plan => parseFloat(plan.style.width) / plan.viewBox.baseVal.width)(document.getElementById('plan'))"
+FITS = """(pane => pane.scrollHeight <= pane.clientHeight && pane.scrollWidth <= pane.clientWidth)(
+    document.getElementById('scroll'))"""
+
+
+@pytest.mark.full
+def test_a_graph_fits_a_window_that_grows(tab: Tab, cells: Path) -> None:
+    """A graph that opens in a small window, at a legible scale, is shown whole when the window is large enough, unless
+    the user has chosen a scale."""
+    with tab.screen_size(500, 500):
+        tab.open(cells)
+        assert not tab.run(FITS)
+        with tab.screen_size(1600, 1000):
+            tab.wait(FITS)
+    with tab.screen_size(1600, 1000):
+        tab.open(cells)
+        tab.click("#larger")
+        scale = tab.run(SCALE)
+    with tab.screen_size(1500, 900):
+        tab.wait("innerWidth === 1500")
+        assert tab.run(SCALE) == scale
+
+
+@pytest.mark.full
+def test_ranks_of_high_graphs_are_close() -> None:
+    """Ranks have room for tokens to move, unless the letters of the graph would then be too small on a screen."""
+    low, high = View("low"), View("high")
+    for view, count in ((low, 5), (high, 30)):
+        for number in range(count):
+            view.root.add_box(str(number), "arithmetic", "x + 1")
+            if number:
+                view.add_arrow(str(number - 1), str(number), "data")
+    assert spaced_dot(low) != to_dot(low) and spaced_dot(high) == to_dot(high)
 
 
 HIDDEN = """(() => { const box = (each) => each.getBoundingClientRect();
