@@ -223,7 +223,8 @@ def record_changes(candidates: Sequence[Any], perform: Callable[[], Any]) -> Any
 
 def _record_changes(candidates: Sequence[Any], perform: Callable[[], Any]) -> Any:
     arrays = [(array, array.copy()) for array in _arrays_in_use(candidates)]
-    if active_journal() is None and not arrays and not any(map(is_one_of_several, candidates)):
+    is_noted = any(map(is_one_of_several, candidates)) or any(map(_may_hold_lists, candidates))
+    if active_journal() is None and not arrays and not is_noted:
         return perform()
     before = [
         (container, ItemsPlace(container).read()) for container in candidates if isinstance(container, CONTAINERS)
@@ -270,6 +271,13 @@ def _arrays_in_use(candidates: Sequence[Any]) -> list[np.ndarray[Any, Any]]:
     parts = [part for each in candidates for part in (each if type(each) in (list, tuple) else (each,))]
     owners = {id(part): owner_of(part) for part in parts if isinstance(part, np.ndarray)}.values()
     return [owner for owner in owners if active_journal() is not None or id(owner) in copied_arrays(owner)]
+
+
+def _may_hold_lists(container: Any) -> bool:
+    """Whether a list contains lists, so that it matters where they move: whether it begins or ends with one."""
+    return type(container) is list and any(
+        isinstance(item, (*CONTAINERS, tuple)) for item in container[:1] + container[-1:]
+    )
 
 
 def _is_new_or_value(item: Any) -> bool:
