@@ -150,10 +150,26 @@ def emit_module(program: Program, *, native: bool = False) -> GeneratedModule:
     if products := sorted(calls & set(MATMUL_FUNCTIONS)):
         module.lines.insert(0, f"from {package}.jit.matrices import {', '.join(products)}")
     header_length = 1 + max(k for k, line in enumerate(module.lines) if line.startswith(("from ", "import ")))
-    module.lines[header_length:header_length] = [f"{name} = {text}" for text, name in module.constants.items()]
+    module.lines[header_length:header_length] = [
+        *(f"{name} = {text}" for text, name in module.constants.items()),
+        *loop_library_lines(module),
+    ]
     if native:
         module.lines = [line.replace("cache=True", "cache=False") for line in module.lines]
     return module
+
+
+def loop_library_lines(module: GeneratedModule) -> list[str]:
+    """The lines that define the outlined loops."""
+    if not module.loop_lines:
+        return []
+    names = dict.fromkeys(module.outlined_functions.values())
+    return [
+        'loops = h.LoopLibrary("""',
+        *module.loop_lines,
+        '""", globals())',
+        *(f'{name} = loops.loop("{name}")' for name in names),
+    ]
 
 
 def flatten_member_access(lines: Sequence[str]) -> str:

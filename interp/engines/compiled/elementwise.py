@@ -425,7 +425,7 @@ class BlockLoop:
     def emit_parallel(
         self, arrays: Mapping[Operand, TypedExpression], scalars: Mapping[Operand, TypedExpression], count: str
     ) -> None:
-        """Outline the loop as a function that the thread pool runs (jit.runtime.loop_function). Its operands are passed
+        """Outline the loop as a function that the thread pool runs (jit.runtime.LoopLibrary); its operands are passed
         in words."""
         emitter = self.emitter
         sums, sums_index = self.block_sums, 2 + len(arrays) + len(scalars)

@@ -141,6 +141,8 @@ class GeneratedModule:
     """Whether it calls the host: for effects, or ops without machine code."""
     result_facts: dict[PhaseKey, list[ArrayFacts]] = field(default_factory=dict)
     """The facts about the results of phases of functions."""
+    loop_lines: list[str] = field(default_factory=list)
+    """The text of the outlined loop functions, for `jit.runtime.LoopLibrary`."""
     outlined_functions: dict[str, str] = field(default_factory=dict)
     """The names of outlined loop functions, by their text with normalized variable names."""
     outline_aliases: dict[str, str] = field(default_factory=dict)
@@ -186,8 +188,6 @@ class FunctionEmitter:
         self.indent = 1
         self.name_count = 0
         self.function_name = ""
-        self.start_line = len(module.lines)
-        """Where the function begins; outlined functions are placed before it."""
         self.enclosing_loops: list[tuple[int, str]] = []
         """The enclosing loops: each with the number of its site and its counter variable."""
         self.tag_keys = ["key"]
@@ -247,8 +247,8 @@ class FunctionEmitter:
 
     @contextmanager
     def outline(self) -> Iterator[tuple[str, str]]:
-        """Emit the body of a helper function, placed before the current one. Yields its name and the name of its
-        `words` parameter; its other parameters are `first` and `last`. An equal body is emitted once: see
+        """Emit the body of a function of the module's loop library. Yields its name and the name of its `words`
+        parameter; its other parameters are `first` and `last`. An equal body is emitted once: see
         `GeneratedModule.outline_aliases`."""
         name, words = self.fresh_name(f"{self.group.name}_"), self.fresh_name("c")
         outer_lines, indent = self.module.lines, self.indent
@@ -261,9 +261,7 @@ class FunctionEmitter:
         )
         if normalized not in self.module.outlined_functions:
             self.module.outlined_functions[normalized] = name
-            head = [f"@kernel(void(int64, int64, int64), {KERNEL_OPTIONS})", f"def {name}({words}, first, last):"]
-            tail = f"{name} = h.loop_function({name})"
-            outer_lines[self.start_line : self.start_line] = [*head, *self.module.lines, tail]
+            self.module.loop_lines += [f"def {name}({words}, first, last):", *self.module.lines]
         self.module.outline_aliases[name] = self.module.outlined_functions[normalized]
         self.module.lines, self.indent = outer_lines, indent
 

@@ -66,7 +66,7 @@ class CompileTask(NamedTuple):
                 load_native(self.name, self.native_text, self.function, self.arity)
                 return
         if self.module_text:
-            if "h.loop_function(" in self.module_text:  # first, since the module's file says that all is ready
+            if "h.LoopLibrary(" in self.module_text:  # first, since the module's file says that all is ready
                 from .thread_pool import load_worker
 
                 load_worker()

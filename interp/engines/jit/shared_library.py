@@ -1,4 +1,5 @@
-"""Libraries of functions that are the same for all programs: compiled once on a machine, and called by symbol.
+"""Libraries of compiled functions that are called by symbol: those that are the same for all programs, and the loops of
+one program (runtime.LoopLibrary).
 
 numba would compile such a function again in each process that compiles a program, and again as a part of each caller.
 A library is one object file in the disk cache. Machine code that calls a library is loaded after it: LLVM ends a
@@ -24,33 +25,33 @@ from .memory import kernel
 from .native import load_object, native_path, pack_object, unpack_object
 
 
-class SharedLibrary:
-    """Functions, each by its name with its only signature; `dependencies` are the libraries that they call."""
+class ObjectLibrary:
+    """Functions in one object file, each with its only signature; `dependencies` are the libraries that they call."""
 
-    def __init__(
-        self,
-        name: str,
-        functions: Mapping[str, tuple[Any, Callable[..., Any]]],
-        dependencies: Sequence[SharedLibrary] = (),
-    ) -> None:
-        self.name, self.functions, self.dependencies = name, functions, dependencies
+    def __init__(self, name: str, signatures: Mapping[str, Any], dependencies: Sequence[ObjectLibrary] = ()) -> None:
+        self.name, self.signatures, self.dependencies = name, signatures, dependencies
         self.is_loaded = False
 
-    def declare(self, name: str) -> Any:
-        """A function that compiled code can call, and that calls the library's function of this name by its symbol. It
-        takes an array where the library's function takes the address of its elements."""
+    @property
+    def text(self) -> str:
+        """The text whose hash names the library's folder in the disk cache; that hash also covers the source of this
+        package (`cache_key`)."""
+        raise NotImplementedError
 
-        def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-            return self.emit_call(context, builder, name, arguments)
-
-        return intrinsics.word_intrinsic(self.functions[name][0], build)
+    def compile(self) -> bytes:
+        """Object code with all functions under their symbols."""
+        raise NotImplementedError
 
     def emit_call(self, context: Any, builder: Any, name: str, arguments: Any) -> Any:
         """Emit a call of a function by its symbol; exceptions propagate."""
-        signature, _ = self.functions[name]
+        function = self.declare_symbol(context, builder.module, name)
+        return intrinsics.emit_call(context, builder, function, self.signatures[name], arguments)
+
+    def declare_symbol(self, context: Any, module: Any, name: str) -> Any:
+        """The function of this name in a module of LLVM, declared by its symbol."""
+        signature = self.signatures[name]
         type_ = context.call_conv.get_function_type(signature.return_type, signature.args)
-        function = cgutils.get_or_insert_function(builder.module, type_, symbol_name(name))  # type: ignore[no-untyped-call]
-        return intrinsics.emit_call(context, builder, function, signature, arguments)
+        return cgutils.get_or_insert_function(module, type_, symbol_name(name))  # type: ignore[no-untyped-call]
 
     def load(self) -> None:
         """Load the machine code of all functions, compiled if it is not on disk, and define their symbols."""
@@ -60,31 +61,52 @@ class SharedLibrary:
             library.load()
         cpu_target.target_context.refresh()  # defines the symbols of numba's runtime
         engine = load_object(self._read_or_compile())
-        for name in self.functions:
+        for name in self.signatures:
             llvm.add_symbol(symbol_name(name), engine.get_function_address(symbol_name(name)))
         self.is_loaded = True
-
-    @property
-    def text(self) -> str:
-        """The text whose hash names the library's folder in the disk cache; that hash also covers the source of the
-        functions (`cache_key`)."""
-        return f"# library {self.name}: {[(name, str(signature)) for name, (signature, _) in self.functions.items()]}"
 
     def _read_or_compile(self) -> bytes:
         with suppress(OSError, ValueError):
             return unpack_object(native_path(self.name, self.text).read_bytes())
         with interrupt_at_once():
-            code = self._compile()
+            code = self.compile()
         with suppress(OSError):
             remove_stale_files(module_folder(self.text))
             write_atomically(native_path(self.name, self.text), pack_object(code))
         return code
 
-    def _compile(self) -> bytes:
-        """Object code with all functions under their symbols."""
+
+class SharedLibrary(ObjectLibrary):
+    """A library of functions of this package, each with its signature."""
+
+    def __init__(
+        self,
+        name: str,
+        functions: Mapping[str, tuple[Any, Callable[..., Any]]],
+        dependencies: Sequence[ObjectLibrary] = (),
+    ) -> None:
+        super().__init__(name, {each: signature for each, (signature, _) in functions.items()}, dependencies)
+        self.functions = {each: function for each, (_, function) in functions.items()}
+
+    @property
+    def text(self) -> str:
+        """The names and the signatures."""
+        return f"# library {self.name}: {[(name, str(signature)) for name, signature in self.signatures.items()]}"
+
+    def declare(self, name: str) -> Any:
+        """A function that compiled code can call, and that calls the library's function of this name by its symbol. It
+        takes an array where the library's function takes the address of its elements."""
+
+        def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            return self.emit_call(context, builder, name, arguments)
+
+        return intrinsics.word_intrinsic(self.signatures[name], build)
+
+    def compile(self) -> bytes:
+        """numba compiles each function."""
         module = None
-        for name, (signature, function) in self.functions.items():
-            (compiled,) = kernel(signature)(function).overloads.values()
+        for name, function in self.functions.items():
+            (compiled,) = kernel(self.signatures[name])(function).overloads.values()
             part = compiled.library._final_module.clone()
             part.get_function(compiled.fndesc.llvm_func_name).name = symbol_name(name)
             if module is None:

@@ -34,13 +34,13 @@ def compile_count(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The libraries that are compiled, while the cache is an empty folder."""
     monkeypatch.setenv("TAGLOOM_CACHE", str(tmp_path))
     names: list[str] = []
-    compile_library = SharedLibrary._compile
+    compile_library = SharedLibrary.compile
 
     def record(library: SharedLibrary) -> bytes:
         names.append(library.name)
         return compile_library(library)
 
-    monkeypatch.setattr(SharedLibrary, "_compile", record)
+    monkeypatch.setattr(SharedLibrary, "compile", record)
     return names
 
 
@@ -105,7 +105,7 @@ def _step(w, x):  # type: ignore[no-untyped-def]
 @pytest.mark.full
 def test_a_program_compiles_only_functions_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """With the libraries on disk, numba compiles the functions of the generated text, and scalar columns that loops
-    inline, but no other function of the engine."""
+    inline, but no loop over elements, and no other function of the engine."""
     w, x = np.ones((3, 40), np.float32), np.ones((50, 3), np.float32)
     expected = _step.run(w, x, engine="reference").value
     _step.run(w, x + 1, engine="compiled")  # loads the libraries
@@ -127,3 +127,5 @@ def test_a_program_compiles_only_functions_of_its_own(tmp_path: Path, monkeypatc
         np.testing.assert_allclose(got, right, rtol=1e-5)
     defined = set(re.findall(r"^def (\w+)\(", texts[-1], re.MULTILINE))
     assert {name for name in names if name not in defined} <= {"div"}
+    loops = set(re.findall(r"^(\w+) = loops\.loop\(", texts[-1], re.MULTILINE))
+    assert loops and not loops & set(names)

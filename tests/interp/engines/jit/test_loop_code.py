@@ -1,0 +1,194 @@
+"""Loops over elements compute the same bits whether LLVM compiles them alone or with numba's analyses."""
+
+from __future__ import annotations
+
+import ast
+import ctypes
+import operator
+import random
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numba
+import numpy as np
+import pytest
+from tagloom.core.python_ast import parse_python
+from tagloom.interp.engines.jit import arrays, intrinsics, loop_code, native, thread_pool
+from tagloom.interp.engines.jit.memory import kernel
+
+NAMES: dict[str, Any] = {
+    "m_read_i": intrinsics.read_i,
+    "w_block_at": thread_pool.block_at,
+    "w_array_at": thread_pool.array_at,
+    "w_data_address": thread_pool.data_address,
+    "e_empty": arrays.empty,
+    "np_sqrt": np.sqrt,
+    **{name: getattr(numba, name) for name in ("boolean", "float32", "float64", "int8", "int64", "uint8", "uint64")},
+    **{f"np_{name}": getattr(np, name) for name in ("bool_", "float32", "float64", "int64", "uint8", "uint64")},
+}
+"""What the functions of a text may call."""
+COUNT = 37
+KINDS = {"x": "float32", "y": "float64", "i": "int64", "u": "uint64", "b": "bool_"}
+"""The operands of generated loops: a name and a dtype of each."""
+
+
+def by_loop_code(text: str) -> Callable[[int, int, int], int]:
+    """The function `loop` of a text, compiled by `loop_code`."""
+    symbol = f"test_{abs(hash(text))}"
+    engine = native.load_object(loop_code.compile_loops(text, NAMES, {"loop": symbol}))
+    word, pointer = ctypes.c_int64, ctypes.c_void_p
+    function = ctypes.CFUNCTYPE(ctypes.c_int32, pointer, pointer, word, word, word)(engine.get_function_address(symbol))
+    slots = (ctypes.c_int64 * 2)()
+    return lambda *words: function(ctypes.addressof(slots), ctypes.addressof(slots) + 8, *words)
+
+
+def by_numba(text: str) -> Callable[[int, int, int], Any]:
+    """The function `loop` of a text, compiled by numba."""
+    names = dict(NAMES)
+    exec(text, names)
+    loop = kernel(names["loop"])
+    run: Callable[[int, int, int], Any] = numba.njit(lambda words, first, last: loop(words, first, last))
+    return run
+
+
+def operands() -> list[np.ndarray[Any, Any]]:
+    """Arrays of numbers, some of them special, one for each kind."""
+    source = np.random.default_rng(1)
+    floats = np.concatenate([[0.0, -0.0, np.inf, -np.inf, np.nan, 1e-310, 3.0], source.normal(size=COUNT - 7) * 5])
+    whole = np.concatenate([[0, -1, 2**63 - 1, -(2**63)], source.integers(-9, 9, COUNT - 4)])
+    return [
+        floats.astype(np.float32),
+        floats[::-1].copy(),
+        whole.astype(np.int64),
+        whole.astype(np.uint64),
+        source.integers(0, 2, COUNT).astype(bool),
+    ]
+
+
+def results(run: Callable[[int, int, int], Any], inputs: Sequence[Any], count: int) -> list[bytes]:
+    """The bytes of `count` results in float64, after a run over all elements."""
+    outputs = [np.full(COUNT, 7.0) for _ in range(count)]
+    words = np.array([array.ctypes.data for array in (*inputs, *outputs)], np.int64)
+    run(words.ctypes.data, 0, COUNT)
+    return [output.tobytes() for output in outputs]
+
+
+def write_loop(draw: random.Random, count: int = 6) -> str:
+    """The text of a loop with `count` results: each an expression of elements and of earlier results."""
+    names = {"f": ["x", "y"], "i": ["i"], "u": ["u"], "b": ["b"]}
+
+    def pick(kind: str) -> str:
+        return draw.choice(names[kind])
+
+    def write(kind: str) -> str:
+        condition = draw.choice([pick("b"), f"({pick('f')} < {pick('f')})", f"({pick('i')} >= 3)"])
+        match kind:
+            case "f":
+                a, b = pick("f"), pick("f")
+                texts = [f"({a} + {b})", f"({a} * {b})", f"({a} / {b})", f"(-{a})", f"abs({a})", f"np_sqrt(abs({a}))"]
+                texts += [f"float32({a})", f"float64({pick('i')})", f"({a} if {condition} else {b})", f"({a} - 0.5)"]
+            case "i" | "u":
+                a, b = pick(kind), pick(kind)
+                texts = [f"({a} & {b})", f"({a} | {b})", f"({a} ^ {b})", f"(~{a})", f"({a} >> {kind_of(kind)}(3))"]
+                texts += [f"{kind_of(kind)}({kind_of(kind)[:-2]}8({a}))", f"({a} if {condition} else {b})"]
+            case _:
+                a, b = pick("b"), condition
+                texts = [f"({a} and {b})", f"({a} or {b})", f"(not {a})", f"({pick('f')} == {pick('f')})", b]
+                texts += [f"({pick('u')} < {pick('u')})", f"({a} != {b})"]
+        return draw.choice(texts)
+
+    def kind_of(kind: str) -> str:
+        return "int64" if kind == "i" else "uint64"
+
+    lines = ["def loop(c, first, last):", " n = last - first"]
+    for index, (name, dtype) in enumerate(KINDS.items()):
+        lines.append(f" {name}_in = w_block_at(c, {index}, first, n, np_{dtype})")
+    for index in range(count):
+        lines.append(f" r{index}_out = w_block_at(c, {len(KINDS) + index}, first, n, np_float64)")
+    lines.append(" for j in range(n):")
+    lanes = {"x": "", "y": "", "i": "int64", "u": "uint64", "b": "boolean"}
+    lines += [f"  {name} = {lane}({name}_in[j])" for name, lane in lanes.items()]
+    for index in range(count):
+        kind = draw.choice("ffiub")
+        lines += [f"  r{index} = {write(kind)}", f"  r{index}_out[j] = float64(r{index})"]
+        names[kind].append(f"r{index}")
+    return "\n".join([*lines, ""])
+
+
+def check(text: str, count: int = 6) -> None:
+    """Both compilers give the same bits, and the text is within the subset."""
+    (definition,) = parse_python(text).body
+    assert isinstance(definition, ast.FunctionDef)
+    inputs = operands()
+    assert results(by_loop_code(text), inputs, count) == results(by_numba(text), inputs, count), text
+
+
+@pytest.fixture
+def no_fallback(monkeypatch: pytest.MonkeyPatch) -> None:
+    """numba compiles no function of a text."""
+    monkeypatch.setattr(loop_code, "call_compiled_body", None)
+
+
+@pytest.mark.full(first=1)
+@pytest.mark.usefixtures("no_fallback")
+@pytest.mark.parametrize("seed", range(4))
+def test_generated_loops_have_the_bits_of_numba(seed: int) -> None:
+    check(write_loop(random.Random(seed)))
+
+
+@pytest.mark.heavy
+@pytest.mark.usefixtures("no_fallback")
+@pytest.mark.parametrize("first", range(4, 204, 20))
+def test_many_generated_loops_have_the_bits_of_numba(first: int) -> None:
+    for seed in range(first, first + 20):
+        check(write_loop(random.Random(seed)))
+
+
+STAGES = """\
+def loop(c, first, last):
+ memory = e_empty((8 * 16,), np_uint8)
+ for begin in range(first, last, 16):
+  if m_read_i(c, 1) == 0: return
+  n = min(16, last - begin)
+  xs = w_block_at(c, 0, begin, n, np_float64)
+  ys = w_block_at(c, 1, begin, n, np_float64)
+  zs = w_array_at(w_data_address(memory), n, np_float64)
+  for k in range(n):
+   zs[k] = xs[k] * 2.0
+  for k in range(n):
+   v = zs[k]
+   ys[k] = v + xs[k] if v > inf or not v <= 1.0 else float64(ys.size)
+"""
+
+
+def test_a_loop_over_blocks_in_stages(monkeypatch: pytest.MonkeyPatch, no_fallback: None) -> None:
+    """A loop may allocate memory, write an array in one stage and read it in the next, and return early."""
+    monkeypatch.setitem(NAMES, "inf", np.inf)
+    monkeypatch.setitem(NAMES, "min", intrinsics.minimum)
+    x = np.linspace(-2, 2, COUNT)
+    expected = np.where(x * 2 <= 1, [16.0] * 32 + [5.0] * 5, x * 3)
+    assert results(by_loop_code(STAGES), [x], 1) == [expected.tobytes()]
+
+
+def test_a_function_outside_of_the_subset_is_compiled_by_numba() -> None:
+    """Such as one with a power, or with a variable of two types."""
+    text = """\
+def loop(c, first, last):
+ xs = w_block_at(c, 0, first, last - first, np_float64)
+ ys = w_block_at(c, 1, first, last - first, np_float64)
+ for k in range(last - first):
+  y = xs[k] ** 2
+  while y > 1.0: y = y / 2.0
+  ys[k] = y
+"""
+    x = np.linspace(0, 1, COUNT)
+    assert results(by_loop_code(text), [x], 1) == [(x**2).tobytes()]
+
+
+def test_a_wrong_operator_differs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The law detects an operator that is another one where two numbers are equal."""
+    text = write_loop(random.Random(0))
+    text = f"{text[: text.index('  r0 =')]}  r0 = y < y\n  r0_out[j] = float64(r0)\n"
+    monkeypatch.setitem(loop_code._OPERATORS, ast.Lt, operator.le)
+    with pytest.raises(AssertionError):
+        check(text, 1)
