@@ -12,12 +12,13 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from ...core import dtypes
-from ...core.errors import with_article
+from ...core.errors import TagloomError, with_article
 from ...core.frontend.array_api.indexing import getitem
 from ...core.frontend.eager.array import ConcreteArray
 from ...core.frontend.source.array_writes import VIEWS, with_elements
@@ -108,11 +109,22 @@ def read_elements(staging: Staging, value: StagedValue) -> StagedValue:
     if not is_reference(value.layout):
         return value
     assert staging.current_node is not None
+    elements = staging.for_each_class(value, staging.current_node, partial(_elements_in, staging))
+    _require_one_type(elements.layout)
+    return elements
 
-    def read(pool: type, array: StagedValue) -> StagedValue:
-        return staging.read_row(FieldKey(pool, ITEMS), array, staging.current_node)  # type: ignore[arg-type]
 
-    return staging.for_each_class(value, staging.current_node, read)
+def _elements_in(staging: Staging, pool: type, array: StagedValue) -> StagedValue:
+    """The present elements of an array of a pool."""
+    elements = staging.read_row(FieldKey(pool, ITEMS), array, staging.current_node)  # type: ignore[arg-type]
+    _require_one_type(elements.layout)
+    return elements
+
+
+def _require_one_type(layout: Layout) -> None:
+    """Raise NotSpeculable if the arrays of a place have different dtypes or numbers of axes."""
+    if not isinstance(layout, NumpyLayout):
+        raise NotSpeculable(f"an array of NumPy that may be {with_article(layout)} has no graph")
 
 
 def _read_view(staging: Staging, value: StagedValue) -> StagedValue:
@@ -186,8 +198,7 @@ def _write_elements(
     """Give an array of the table the elements that are computed from its present ones."""
 
     def write(pool: type, array: StagedValue) -> StagedValue:
-        key = FieldKey(pool, ITEMS)
-        elements = compute(staging.read_row(key, array, node))
+        key, elements = FieldKey(pool, ITEMS), compute(_elements_in(staging, pool, array))
         staging.write_heap(key, elements, node, lambda: staging.index_in(key, array))
         return NONE_VALUE
 
@@ -227,7 +238,10 @@ def call_method(
     if name == "fill" and len(values) == 1 and not keywords and is_reference(array.layout):
         write_item(staging, array, staging.constant(...), values[0], node)
         return NONE_VALUE
-    if name not in METHODS or name in (*_IN_PLACE, "item", "tolist"):
+    layout = array.layout
+    is_scalar = isinstance(layout, NumpyLayout) and layout.type.is_scalar
+    owner = layout.types[0].dtype.numpy.type if is_scalar else np.ndarray
+    if name not in METHODS or name in (*_IN_PLACE, "item", "tolist") or not hasattr(owner, name):
         raise NotSpeculable(f"method {name} of an array of NumPy has no graph")
     return _call(staging, METHODS[name], name, [array, *values], keywords, name in _SCALAR_METHODS)
 
@@ -245,12 +259,22 @@ def _call(
     def compute() -> StagedValue:
         arguments = [operand(staging, value) for value in values]
         options = {keyword: operand(staging, value) for keyword, value in keywords.items()}
-        result = staging.located(lambda: apply_implementation(implementation, f"np.{name}", arguments, options))
+        result = _compute(staging, lambda: apply_implementation(implementation, f"np.{name}", arguments, options))
         if result is NotImplemented:
             raise NotSpeculable(f"this call of np.{name} has no graph")
         return _wrap(result, is_scalar)
 
     return _as_view(staging, compute(), compute) if name in VIEWS else compute()
+
+
+def _compute(staging: Staging, operation: Callable[[], Any]) -> Any:
+    """The result of an operation. Raises NotSpeculable for operands that NumPy refuses."""
+    try:
+        return staging.located(operation)
+    except TagloomError:
+        raise
+    except (TypeError, ValueError) as error:
+        raise NotSpeculable(f"NumPy refuses these operands: {error}") from None
 
 
 def _wrap(result: Any, is_scalar: bool) -> StagedValue:
@@ -295,7 +319,7 @@ def read_item(staging: Staging, array: StagedValue, key: Any) -> StagedValue:
 
     def compute() -> StagedValue:
         elements = read_elements(staging, array).leaves[0]
-        return _wrap(staging.located(lambda: getitem(elements, key)), is_scalar)
+        return _wrap(_compute(staging, lambda: getitem(elements, key)), is_scalar)
 
     value = compute()
     assert isinstance(value.layout, NumpyLayout)
@@ -312,7 +336,7 @@ def write_item(staging: Staging, array: StagedValue, index: StagedValue, value: 
     def compute(elements: StagedValue) -> StagedValue:
         is_truncated = is_float and elements.layout.types[0].dtype is dtypes.int64  # Python raises for NaN and infinity
         new = staging.leaf_of(arithmetic.truncate(staging, value, node)) if is_truncated else content
-        changed = _wrap(staging.located(lambda: with_elements(elements.leaves[0], key, new)), is_scalar=False)
+        changed = _wrap(_compute(staging, lambda: with_elements(elements.leaves[0], key, new)), is_scalar=False)
         if changed.layout != elements.layout:
             raise NotSpeculable("an assignment to elements of an array of NumPy has no graph")
         return changed

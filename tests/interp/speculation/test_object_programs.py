@@ -83,6 +83,8 @@ IN_PYTHON = {
     "constant_without_axes": "an array of NumPy without axes",
     "constant_of_another_dtype": "an array of NumPy of another dtype",
     "indices_of_another_dtype": "an array of NumPy of another dtype",
+    "two_dtypes_at_one_place": "arrays of NumPy of two dtypes",
+    "operands_that_numpy_refuses": "every call raises",
 }
 """The programs that stay in Python for good, with the reason."""
 
