@@ -13,6 +13,8 @@ from typing import Any, NoReturn
 
 import numpy as np
 
+from ... import dtypes
+from ...dtypes import DType
 from ...errors import Invalid
 from ..array_api.indexing import DynamicIndex, expand_ellipsis, getitem, normalize_entry, stack_indices
 from ..eager.apply import apply
@@ -162,6 +164,8 @@ def augment_array(operate: Callable[..., Any], array: Symbol, operand: Any) -> A
     dtype = array.dtype
     if dtype.kind in "biu" and number_kind(operand) == "f":
         _refuse_cast("float64", dtype)
+    if number_kind(operand) is not None:
+        require_in_bounds(read_variable(operand), dtype)
     result = operate(Symbol(array._tagloom_value), operand)
     if "biuf".index(result.dtype.kind) > "biuf".index(dtype.kind):
         _refuse_cast(result.dtype, dtype)
@@ -247,14 +251,19 @@ def with_elements(array: Symbol, key: Any, value: Any) -> Any:
     return namespace.reshape(flat, sizes)
 
 
-def _require_in_bounds(value: Any, dtype: Any) -> None:
-    """Stage the assertion that an array of this dtype can hold an integer: else it is NumPy's OverflowError."""
-    bounds = np.iinfo(dtype.numpy)
-    is_in_bounds = value >= max(bounds.min, -(2**63))
+def require_in_bounds(numbers: Any, dtype: DType) -> None:
+    """Stage the assertion that elements of this dtype can hold numbers, which may be an array of them, without their
+    fractions: else it is NumPy's OverflowError."""
+    are_numbers = isinstance(numbers, Symbol) and numbers.dtype in (dtypes.int64, dtypes.float64)
+    if not are_numbers or dtype.kind not in "iu" or dtype is dtypes.int64:
+        return
+    namespace, bounds = array_namespace(), np.iinfo(str(dtype))
+    integers = namespace.astype(numbers, dtypes.int64)
+    is_in_bounds = integers >= max(bounds.min, -(2**63))
     if bounds.max < 2**63:
-        is_in_bounds = array_namespace().logical_and(is_in_bounds, value <= bounds.max)
-    words = f"Python integer out of bounds for {dtype}"
-    stage_assertion(is_in_bounds, raised(OverflowError(words)))
+        is_in_bounds = namespace.logical_and(is_in_bounds, integers <= bounds.max)
+    error = OverflowError(f"Python integer out of bounds for {dtype}")
+    stage_assertion(namespace.all(is_in_bounds), raised(error))
 
 
 def _index_entry(entry: Any) -> Any:
@@ -277,8 +286,8 @@ def _to_dtype(value: Any, array: Symbol) -> Any:
     namespace, dtype = array_namespace(), array.dtype
     value = read_variable(value)
     if isinstance(value, Symbol):
-        if number_kind(value) == "i" and dtype.kind in "iu" and dtype is not value.dtype:
-            _require_in_bounds(value, dtype)
+        if number_kind(value) is not None:
+            require_in_bounds(value, dtype)
         return value if value.dtype is dtype else namespace.astype(value, dtype)
     if isinstance(value, list | tuple):
         value = namespace.asarray(value)

@@ -23,7 +23,7 @@ from ..trace.source_location import user_location
 from ..trace.stacked_items import has_stacked_items
 from ..trace.symbol import ARRAY_METHODS, METHOD_HINTS, Symbol, array_namespace, describe_call
 from . import library
-from .array_writes import note_result, set_elements
+from .array_writes import note_result, require_in_bounds, set_elements
 from .convert import convert
 from .ranges import SymbolicRange
 
@@ -450,12 +450,26 @@ def _identity(n: Any, dtype: Any = None) -> Any:
 def _full(shape: Any, fill_value: Any, dtype: Any = None) -> Any:
     value = read_variable(fill_value)
     own_dtype = _to_dtype(dtype, _result_dtype([value]))
+    require_in_bounds(value, own_dtype)
     return array_namespace().full(shape, _cast(value, own_dtype.numpy), dtype=own_dtype)
 
 
 def _array_of(a: Any, dtype: Any = None) -> Any:
     operand = _to_operand(a)
-    return operand if dtype is None else _cast(operand, np.dtype(dtype))
+    if dtype is None:
+        return operand
+    if _has_numbers(a):
+        require_in_bounds(operand, _to_dtype(dtype, None))
+    return _cast(operand, np.dtype(dtype))
+
+
+def _has_numbers(value: Any) -> bool:
+    """Whether a value is a number, or a list or tuple with numbers: NumPy converts these one by one, and an array as a
+    whole, whose elements may wrap."""
+    is_list = type(value) in (list, tuple)
+    if is_list and not has_stacked_items(value):
+        return any(map(_has_numbers, value))
+    return is_list or number_kind(value) is not None
 
 
 def _like(name: str) -> Callable[..., Any]:
@@ -476,6 +490,7 @@ def _arange(*bounds: Any) -> Any:
 def _full_like(a: Any, fill_value: Any, dtype: Any = None) -> Any:
     operand, value = _to_operand(a), read_variable(fill_value)
     own_dtype = _to_dtype(dtype, _result_dtype([operand]))
+    require_in_bounds(value, own_dtype)
     return array_namespace().full_like(operand, _cast(value, own_dtype.numpy), dtype=own_dtype)
 
 

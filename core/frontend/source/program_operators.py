@@ -20,7 +20,7 @@ from ..eager.apply import apply
 from ..sizes import static_integer
 from ..trace.captures import read_variable
 from ..trace.choice import Choice
-from ..trace.mutable_arrays import is_basic_key
+from ..trace.mutable_arrays import MutableArray, is_basic_key
 from ..trace.numbers import number_kind
 from ..trace.program_builder import check_current, current_region, to_operand, unwrap_weak
 from ..trace.python_operations import perform
@@ -68,6 +68,8 @@ __all__ = ["OPERATORS", "ProgramOperators"]
 
 _ITERATING = (sorted, sum, min, max, any, all, list, tuple, enumerate, zip, reversed, map, filter)
 """The builtins that go through their arguments."""
+_ARRAY_LIKE = (np.ndarray, np.generic, bool, int, float, list, tuple)
+"""The classes of the known operands of operators on arrays."""
 _READING_MODULES = ("itertools", "math", "statistics")
 """Modules whose functions read lists, and do not change them."""
 
@@ -104,6 +106,7 @@ class ProgramOperators(Operators):
             oct: functools.partial(self._to_base, oct, "#o"),
             format: self._format,
             hasattr: self._hasattr,
+            id: self._identify,
             chr: self._chr,
             enumerate: functools.partial(sequences.enumerate_items, self),
             filter: convert(library.filter_items),  # type: ignore[arg-type]
@@ -306,6 +309,22 @@ class ProgramOperators(Operators):
         is_known = not trees.has_symbols(value) and not is_symbolic_text(value)
         return perform(format, value, specification) if is_known else self.field(value, "", specification)
 
+    @by_option(0)
+    def _identify(self, value: Any) -> int:
+        """`id(value)`. Raises Invalid (F4) for a value of the program, and for a list or dict that may be one of
+        several."""
+        if trees.is_one_of_several(value):
+            refuse_rebuilt(value, "write x is y")
+        if self.is_symbolic(value):
+            raise Invalid(
+                "a value that only the run knows has no id",
+                rule="F4",
+                where=user_location(),
+                got=repr(value),
+                hint="use a number of your own as the key",
+            )
+        return id(value)
+
     def _hasattr(self, value: Any, name: Any) -> Any:
         """`hasattr(value, name)`. Raises Invalid (F4) for a number where Python's class and NumPy's differ in it."""
         value = read_variable(value)
@@ -405,7 +424,16 @@ class ProgramOperators(Operators):
             register_created(result)
         if type(result) is list and has_stacked_items(result):
             nested_lists.note_shared_lists(result, *(each for each in (left, right) if type(each) is list))
-        return array_writes.note_known_result(array_writes.as_mutable(result), (left, right))
+        return self._note_new_array(result, left, right)
+
+    def unary(self, symbol: str, operand: Any) -> Any:
+        return self._note_new_array(super().unary(symbol, operand), operand)
+
+    def _note_new_array(self, result: Any, *operands: Any) -> Any:
+        """The result of an operator, which is a new array; a method of the user's class may return another one."""
+        if all(isinstance(each, _ARRAY_LIKE) or self.is_symbolic(each) for each in operands):
+            return array_writes.note_known_result(array_writes.as_mutable(result), operands)
+        return result
 
     def _repeat_items(self, left: Any, right: Any) -> Any:
         """`left * right` of a list and a number, of which the run knows one; NotImplemented for other operands."""
@@ -832,7 +860,9 @@ class ProgramOperators(Operators):
 
     @by_option(0, 1)
     def is_(self, left: Any, right: Any) -> Any:
-        """`left is right`. Raises Invalid (F4) for a list or dict that may be one of several."""
+        """`left is right`. Raises Invalid (F4) for a list, dict or array that may be one of several."""
+        if left is not right and _is_array(left) and _is_array(right):
+            return _are_one_array(left, right)
         if (
             type(left) is type(right)
             and left is not right
@@ -901,6 +931,23 @@ class ProgramOperators(Operators):
 def leaves_unassigned(variables: Variables) -> bool:
     """Whether a variable that is read after a loop has no value yet: the first trip may give it one."""
     return any(is_unassigned(place.read()) for place in variables.live.values())
+
+
+def _is_array(value: Any) -> bool:
+    return isinstance(value, np.ndarray) or trees.is_array(read_variable(value))
+
+
+def _are_one_array(left: Any, right: Any) -> bool:
+    """Whether arrays that the trace has as two objects are one in Python. Raises Invalid (F4) where one of them may be
+    a copy of the other, which a branch, a loop or a call has made."""
+    if all(isinstance(array, np.ndarray | MutableArray) for array in (left, right)):
+        return False
+    raise Invalid(
+        "`is` compares arrays, and only the run knows whether they are one",
+        rule="F4",
+        where=user_location(),
+        hint="keep a number beside each array that says which one it is",
+    )
 
 
 OPERATORS.cell_contents = ProgramOperators()

@@ -465,7 +465,34 @@ def add_in_recursion(x, n):
     return add(y, n), y
 
 
+class Holder:
+    """An object whose operators return an array that it has."""
+
+    def __init__(self, array: Any) -> None:
+        self.array = array
+
+    def __add__(self, other: Any) -> Any:
+        return self.array
+
+    def __neg__(self) -> Any:
+        return self.array
+
+
+def change_sum(x: Any) -> Any:
+    y = Holder(x) + 1
+    y[0] = 7.0
+    return y
+
+
+def change_negative(x: Any) -> Any:
+    y = -Holder(x)
+    y[0] = 7.0
+    return y
+
+
 REFUSALS = (
+    (change_sum, (VECTOR,), "changed that the function has not created"),
+    (change_negative, (VECTOR,), "changed that the function has not created"),
     (change_argument, (VECTOR,), "changed that the function has not created"),
     (read_reshaped, (VECTOR,), "may share its elements with another array, which has changed"),
     (change_reshaped, (VECTOR,), "changed that may share its elements with another one"),
@@ -580,6 +607,36 @@ def test_integers_out_of_bounds() -> None:
     assert not list(disagreements(fill_bytes, BYTES, RUNS[::3], [[True]]))
 
 
+def add_bytes(n: Any) -> Any:
+    x = np.zeros(2, dtype=np.int8)
+    x += n
+    return x
+
+
+def store_float(n: Any) -> Any:
+    x = np.zeros(2, dtype=np.int8)
+    x[1] = n + 0.5
+    return x
+
+
+CREATIONS: tuple[Callable[[Any], Any], ...] = (
+    add_bytes,
+    store_float,
+    lambda n: np.full(3, n, dtype=np.int8),
+    lambda n: np.full_like(np.zeros(2, dtype=np.int8), n),
+    lambda n: np.array([[n, 1], [2, 3]], dtype=np.int8),
+    lambda n: np.array([k * n for k in range(n % 3)], dtype=np.uint8),
+    lambda n: np.array(n).astype(np.int8),
+)
+
+
+@pytest.mark.inner(first=3)
+@pytest.mark.parametrize("function", CREATIONS)
+def test_arrays_with_integers_out_of_bounds(function: Callable[[Any], Any]) -> None:
+    """The same holds for numbers that a new array gets, or that are added to all elements; `astype` wraps."""
+    assert not list(disagreements(function, [(5,), (127,), (-128,), (200,), (300,), (-129,)], RUNS[:1], [[True]]))
+
+
 def test_dtype_of_augmented() -> None:
     """An array of integers that is divided in place is a TypeError, as in NumPy; an array keeps its dtype."""
 
@@ -640,7 +697,7 @@ TWINS: dict[str, tuple[Any, str, Callable[[Any], Any], Callable[..., Any], tuple
         read_reshaped,
         (VECTOR,),
     ),
-    "integers wrap": (array_writes, "_require_in_bounds", lambda require: lambda *pair: None, fill_bytes, (300,)),
+    "integers wrap": (array_writes, "require_in_bounds", lambda require: lambda *pair: None, fill_bytes, (300,)),
     "a change has no place": (
         array_writes,
         "record_write",

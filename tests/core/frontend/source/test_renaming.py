@@ -3,6 +3,7 @@ does, or are refused in words."""
 
 from __future__ import annotations
 
+import operator
 import random
 from collections.abc import Callable
 from pathlib import Path
@@ -15,7 +16,7 @@ from pytest import MonkeyPatch
 from support.generators.python_programs import load_program
 from support.generators.renaming_programs import write_renaming_program
 from support.laws.python_laws import RUNS, agrees_or_is_refused, disagreements
-from tagloom.core.frontend.source import staging
+from tagloom.core.frontend.source import program_operators, staging
 
 SEEDS = 400
 """The programs of the heavy part, of each kind."""
@@ -157,6 +158,14 @@ def name_in_branch(n: Any) -> Any:
     return a, b
 
 
+def distinguish(n: Any) -> Any:
+    """Compares arrays that are one for sure, or different for sure."""
+    a, b, c = np.zeros(2), np.ones(2), np.full(2, n)
+    d, part = c, c[:1]
+    a[0] = n
+    return a is b, c is d, c is not a, part is c, a is None
+
+
 PROGRAMS: tuple[tuple[Callable[..., Any], tuple[tuple[int, ...], ...]], ...] = (
     (edit_distance, ((0, 2), (3, 3), (4, 1))),
     (live, ((0,), (1,), (3,))),
@@ -167,6 +176,7 @@ PROGRAMS: tuple[tuple[Callable[..., Any], tuple[tuple[int, ...], ...]], ...] = (
     (change_created, ((0,), (1,), (3,))),
     (name_in_loop, ((0,), (1,), (3,))),
     (name_in_branch, ((0,), (3,))),
+    (distinguish, ((0,), (3,))),
 )
 
 
@@ -219,6 +229,46 @@ def keep_last(n: Any) -> Any:
     return a, b, last
 
 
+def compare_identity(n: Any) -> Any:
+    """Asks whether an array is that of before the loop."""
+    a, b = np.zeros(3), np.ones(3)
+    first = a
+    for _ in range(n):
+        a, b = b, a
+    return a is first, b is not first
+
+
+def compare_chosen(n: Any) -> Any:
+    """Asks which array a branch has chosen."""
+    a, b = np.zeros(3), np.ones(3)
+    c = a if n > 2 else b
+    return c is a
+
+
+def compare_ids(n: Any) -> Any:
+    """Asks for the same by ids."""
+    a, b = np.zeros(3), np.ones(3)
+    names = {id(a): "a", id(b): "b"}
+    for _ in range(n):
+        a, b = b, a
+    return names[id(a)]
+
+
+def compare_list_ids(n: Any) -> Any:
+    """Asks which list a branch has chosen."""
+    a, b = [1], [2]
+    c = a if n > 2 else b
+    return id(c) == id(a)
+
+
+@pytest.mark.parametrize("function", [compare_identity, compare_chosen, compare_ids, compare_list_ids])
+def test_identities_that_only_the_run_knows(function: Callable[..., Any]) -> None:
+    """Whether two arrays or lists are one object is refused where the trace has copies."""
+    with pytest.raises(tl.Invalid, match=r"F4: (`is` compares arrays|a value that only|this list comes from)") as caught:
+        tl.function(function)(2)
+    assert "test_renaming.py" in str(caught.value.where)
+
+
 REFUSALS: tuple[Callable[..., Any], ...] = (read_other_name, read_part, keep_each, keep_last)
 
 
@@ -240,6 +290,7 @@ TWINS: dict[str, tuple[Any, str, Any, Callable[..., Any]]] = {
     ),
     "an arm ends with the values from before": (staging, "_array_values", lambda contents: {}, name_in_branch),
     "an iteration ends with the values from before": (staging, "current_values", list, name_in_loop),
+    "copies have an identity": (program_operators, "_are_one_array", operator.is_, compare_identity),
 }
 
 
