@@ -23,6 +23,7 @@ from ...errors import Invalid
 from ...types import Type
 from ..eager.gradients import trace_pullback
 from ..trace.annotation import DerivedFunction, FunctionSpec
+from ..trace.mutable_arrays import copied_arrays, owner_of
 from ..trace.numbers import DTYPES
 from ..trace.program_builder import (
     EMPTY_TYPE,
@@ -54,6 +55,7 @@ from .state import (
     CONTAINERS,
     UNBOUND,
     CellPlace,
+    ElementsPlace,
     ItemsPlace,
     Journal,
     Place,
@@ -66,6 +68,7 @@ from .state import (
 from .state_errors import changed_order
 from .trees import (
     as_copy,
+    flatten_state,
     is_one_of_several,
     is_symbolic,
     note_copied,
@@ -402,6 +405,7 @@ class Recursion:
             if shared is not None and passed.pop(name) is not shared:
                 raise _refusal(function, f"changes its argument {name}, which is not the same in each call")
         self._check_closure(function)
+        self._check_arrays(function, passed.values())
         opened = self._resized_arguments(function, passed)
         leaves = [leaf for name, part in opened.items() for leaf in part.leaves(passed.pop(name))]
         leaves += [leaf for part in self.state.values() for leaf in part.leaves(part.place.read())]
@@ -468,6 +472,7 @@ class Recursion:
                     result = converted(*call.args, **call.kwargs)
                     self._check_changes(function, arguments, journal)
                     self._check_result(function, result, journal)
+                    self._check_arrays(function, [result])
                     leaves = [leaf for part in state for leaf in self._next_leaves(part, journal)]
                 finally:
                     journal.undo()
@@ -486,6 +491,17 @@ class Recursion:
         if any(id(item) in journal.created_objects for item in static_objects(content)):
             raise _UnsupportedChange(part.place, "stores an object that it creates outside of it")
         return part.leaves(content)
+
+    def _check_arrays(self, function: FunctionType, values: Iterable[Any]) -> None:
+        """Raises Invalid (F4) where one of these values, or of the state, may be a copy of an array that calls change:
+        another call would not see the change."""
+        places = [part.place for part in self.state.values()]
+        arrays = [place.array for place in places if isinstance(place, ElementsPlace)]
+        contents = [content for place in places if not is_unassigned(content := place.read())]
+        leaves = flatten_state([*values, *contents]).leaves if arrays else []
+        owners = [owner_of(leaf) for leaf in leaves]
+        if any(id(array) in copied_arrays(array) or any(array is owner for owner in owners) for array in arrays):
+            raise _refusal(function, "changes an array that other calls get, or of which it has made a copy")
 
     def _check_changes(self, function: FunctionType, arguments: dict[str, Any], journal: Journal) -> None:
         """Raises _StateChange where the body has changed a place that is not part of the state."""

@@ -70,7 +70,7 @@ from ..trace.pytree import flat_treedef, leaf_names, read_variables, unflatten
 from ..trace.source_location import is_internal_file, user_location
 from ..trace.stacked_items import DICT_CLASSES, TracedSet, dict_like
 from ..trace.symbol import Symbol
-from .array_writes import is_created, make_value
+from .array_writes import check_not_copied, is_created, make_value
 from .choices import created_attributes, like_model, unify_options
 from .nested_lists import note_list_choice, note_origin, note_stacked_lists
 from .open_lists import DifferentItems, column_positions, leaf_kind, lift, prototype
@@ -112,6 +112,7 @@ from .trees import (
     is_same,
     is_symbolic,
     note_copied,
+    note_copied_arrays,
     note_rebuilt,
     older_containers,
     shared_containers,
@@ -675,6 +676,9 @@ class CarriedPlace(NamedTuple):
     own_arrays: Mapping[int, MutableArray] = MappingProxyType({})
     """By their positions, the leaves at the start that are arrays of which no other place has a copy. So an iteration
     may change them, and give them other names."""
+    sources: Mapping[int, MutableArray] = MappingProxyType({})
+    """By their positions, the arrays that the loop changes, and of which an iteration leaves a copy: the next one must
+    not use the copy after its change."""
 
     def rebuild(self, leaves: Sequence[Any]) -> Any:
         """The content with these leaves: copies of arrays, which cannot change, but for own arrays."""
@@ -682,7 +686,7 @@ class CarriedPlace(NamedTuple):
         for position in self.own_arrays:
             content[position] = register_created(MutableArray(leaves[position]._tagloom_value))
         for position in self.copied_arrays:
-            content[position] = as_copy(leaves[position])
+            content[position] = as_copy(leaves[position], self.sources.get(position))
         return self.tree.rebuild(content)
 
     @property
@@ -734,9 +738,10 @@ class _ArrayCopy(BaseException):
     """Raised where a trip gives a loop variable an array that changes in place: the loop is traced again, and its loop
     variable is a copy of such an array from the start."""
 
-    def __init__(self, key: tuple[Any, ...], positions: frozenset[int]) -> None:
+    def __init__(self, key: tuple[Any, ...], positions: frozenset[int], sources: Mapping[int, MutableArray]) -> None:
         super().__init__()
-        self.key, self.positions = key, positions
+        self.key, self.positions, self.sources = key, positions, sources
+        """`sources` are the arrays, by position, that the loop changes."""
 
 
 class _LoopState:
@@ -817,7 +822,12 @@ class _LoopState:
         """Let leaves of a loop variable be copies of arrays that change in place."""
         carried = self.carried_places[copy.key]
         copied = carried.tree.copied_arrays | copy.positions
-        self.carried_places[copy.key] = carried._replace(tree=carried.tree._replace(copied_arrays=copied))
+        tree = carried.tree._replace(copied_arrays=copied)
+        for source in copy.sources.values():  # the copies look for its changes themselves
+            copied_arrays(source).pop(id(source), None)
+        self.carried_places[copy.key] = carried._replace(tree=tree, sources={**copy.sources, **carried.sources})
+        ordered = sorted(self.carried_places.items(), key=lambda item: type(item[1].place) is not ElementsPlace)
+        self.carried_places = dict(ordered)  # the copies look at the sources, which come first
 
     @property
     def own_arrays(self) -> list[MutableArray]:
@@ -1089,6 +1099,7 @@ class _StagedLoop:
                 self.body()
                 self._check_places(journal.originals)
                 self._check_array_variables()
+                self._check_changed_arrays(journal)
                 for key in self.state.constants.keys() & journal.originals.keys():
                     self._check_constant(*journal.originals[key])
                 next_leaves = [
@@ -1152,7 +1163,7 @@ class _StagedLoop:
             reason = content.reason if isinstance(content, Undefined) else "the body deletes it"
             raise unassigned_variable(carried.place.label, reason, self.location)
         note_rebuilt(content)  # the next trip and what follows the loop have copies of its lists
-        tree = split(content, own=carried.own_arrays)
+        tree = split(content, own={*carried.own_arrays, *carried.sources})
         unified = content
         if tree.treedef != carried.tree.treedef:
             start = unflatten(carried.tree.treedef, self.variable_leaves[carried.place.key])
@@ -1167,11 +1178,37 @@ class _StagedLoop:
             raise _StructureChange(carried.place, prototype(unified))
         if not tree.treedef.has_order_of(carried.tree.treedef):
             raise changed_order(carried.place.label, carried.tree.treedef, tree.treedef, self.location)
-        if tree.copied_arrays - carried.tree.copied_arrays:
-            raise _ArrayCopy(carried.place.key, tree.copied_arrays)
+        self._check_copies(carried, tree)
         self.own_contents[carried.place.key] = [(position, tree.leaves[position]) for position in carried.own_arrays]
         leaves = current_values(tree.leaves)
         return [self._convert_number(carried, position, leaf) for position, leaf in enumerate(leaves)]
+
+    @staticmethod
+    def _check_changed_arrays(journal: Journal) -> None:
+        """Raises Invalid (F4) where an iteration has changed an array, and then made a copy of it that the next one may
+        use."""
+        arrays = [place.array for place, _ in journal.originals.values() if isinstance(place, ElementsPlace)]
+        for array in arrays:
+            if type(array) is MutableArray and id(array) not in journal.created_objects:
+                check_not_copied(array)
+
+    def _check_copies(self, carried: CarriedPlace, tree: Tree) -> None:
+        """Raises _ArrayCopy for copies of arrays that the loop variable does not have yet; Invalid (F4) for a copy of
+        another array than that of which it may be a copy."""
+        owners = {
+            position: owner_of(tree.leaves[position]) for position in tree.copied_arrays - carried.own_arrays.keys()
+        }
+        changed = {
+            position: owner
+            for position, owner in owners.items()
+            if owner is not None and ElementsPlace(owner).key in self.state.carried_places
+        }
+        if tree.copied_arrays - carried.tree.copied_arrays or changed.keys() - carried.sources.keys():
+            raise _ArrayCopy(carried.place.key, tree.copied_arrays, changed)
+        for position, source in carried.sources.items():
+            if owners.get(position) is not source:
+                note_copied_arrays([tree.leaves[position]])
+                check_not_copied(changed.get(position))
 
     def _check_own_arrays(self, carried: CarriedPlace) -> None:
         """Raises Invalid (F4) where an own array after an iteration is also elsewhere, or was there before the loop; an

@@ -14,7 +14,7 @@ import numpy as np
 from ...types import Type
 from ..trace.captures import VariableBase, read_variable
 from ..trace.choice import Choice
-from ..trace.mutable_arrays import PossibleView, copied_arrays, has_other_names, owner_of
+from ..trace.mutable_arrays import MutableArray, PossibleView, copied_arrays, has_other_names, owner_of
 from ..trace.program_builder import TracedValue, current_aliases, to_operand, unwrap_weak
 from ..trace.pytree import (
     StaticLeaf,
@@ -83,9 +83,10 @@ def current_values(leaves: Iterable[Any]) -> list[Any]:
     return [Symbol(leaf._tagloom_value) if has_other_names(leaf) else leaf for leaf in leaves]
 
 
-def as_copy(leaf: Any) -> Any:
-    """A leaf of state, which may be a copy of an array, as one that cannot change."""
-    return PossibleView(leaf._tagloom_value) if type(leaf) is Symbol and is_array(leaf) else leaf
+def as_copy(leaf: Any, source: MutableArray | None = None) -> Any:
+    """A leaf of state, which may be a copy of an array, as one that cannot change; it must not be used after a change
+    of the source."""
+    return PossibleView(leaf._tagloom_value, source) if type(leaf) is Symbol and is_array(leaf) else leaf
 
 
 def structure_of(state: Any) -> TreeDef:

@@ -268,5 +268,5 @@ def test_twins_are_caught(name: str, monkeypatch: MonkeyPatch) -> None:
     """If the new object counts as an older one, the loop gets new state each time that it is traced, and is refused."""
     twin, function = TWINS[name]
     monkeypatch.setattr(staging, "MAX_GROWTHS", 5)
-    with broken(twin), pytest.raises(tl.Invalid, match="others each time that it is traced"):
+    with broken(twin), pytest.raises(tl.Invalid, match="different ones each time it is traced"):
         list(disagreements(function, [(4,)], RUNS[:1]))

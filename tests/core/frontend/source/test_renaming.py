@@ -16,7 +16,7 @@ from pytest import MonkeyPatch
 from support.generators.python_programs import load_program
 from support.generators.renaming_programs import write_renaming_program
 from support.laws.python_laws import RUNS, agrees_or_is_refused, disagreements
-from tagloom.core.frontend.source import program_operators, staging
+from tagloom.core.frontend.source import program_operators, recursion, staging
 
 SEEDS = 400
 """The programs of the heavy part, of each kind."""
@@ -264,8 +264,84 @@ def compare_list_ids(n: Any) -> Any:
 @pytest.mark.parametrize("function", [compare_identity, compare_chosen, compare_ids, compare_list_ids])
 def test_identities_that_only_the_run_knows(function: Callable[..., Any]) -> None:
     """Whether two arrays or lists are one object is refused where the trace has copies."""
-    with pytest.raises(tl.Invalid, match=r"F4: (`is` compares arrays|a value that only|this list comes from)") as caught:
+    with pytest.raises(tl.Invalid, match=r"F4: (`is` compares|a value that only|this list comes)") as caught:
         tl.function(function)(2)
+    assert "test_renaming.py" in str(caught.value.where)
+
+
+def read_copy(n: Any) -> Any:
+    """Reads, by another name from the last iteration, an array that this one has changed."""
+    a, b, s = np.zeros(2), np.ones(2), 0.0
+    for _ in range(n):
+        a[0] += 1.0
+        s += b[0]
+        b = a
+    return s
+
+
+def read_copy_in_dict(n: Any) -> Any:
+    """Does the same by an item of a dict, and a part of the array."""
+    a, d, s = np.zeros(2), {"k": np.ones(2)}, 0.0
+    for _ in range(n):
+        a[0] += 1.0
+        s += d["k"][0]
+        d["k"] = a[:]
+    return s
+
+
+def store_in_recursion(n: Any) -> Any:
+    """Does the same in a recursion."""
+    a, b, s = np.zeros(2), np.ones(2), 0.0
+
+    def add(k: Any) -> None:
+        nonlocal b, s
+        if k > 0:
+            a[0] += 1.0
+            s += b[0]
+            b = a
+            add(k - 1)
+
+    add(n)
+    return s
+
+
+def pass_in_recursion(n: Any) -> Any:
+    """Does the same by an argument of a recursion."""
+    a, s = np.zeros(2), 0.0
+
+    def add(k: Any, x: Any) -> None:
+        nonlocal s
+        if k > 0:
+            a[0] += 1.0
+            s += x[0]
+            add(k - 1, a)
+
+    add(n, a)
+    return s
+
+
+def return_from_recursion(n: Any) -> Any:
+    """Does the same by the result of a recursion."""
+    a = np.zeros(2)
+
+    def add(k: Any) -> Any:
+        if k == 0:
+            return a
+        result = add(k - 1)
+        a[0] += 1.0
+        return result
+
+    return add(n)
+
+
+COPIES = (read_copy, read_copy_in_dict, store_in_recursion, pass_in_recursion, return_from_recursion)
+
+
+@pytest.mark.parametrize("function", COPIES)
+def test_copies_of_changed_arrays(function: Callable[..., Any]) -> None:
+    """A copy that an iteration or a call leaves for the next one, which changes the array, is refused."""
+    with pytest.raises(tl.Invalid, match=r"F4: (this array may share its elements|add calls itself)") as caught:
+        tl.function(function)(3)
     assert "test_renaming.py" in str(caught.value.where)
 
 
@@ -290,6 +366,8 @@ TWINS: dict[str, tuple[Any, str, Any, Callable[..., Any]]] = {
     ),
     "an arm ends with the values from before": (staging, "_array_values", lambda contents: {}, name_in_branch),
     "an iteration ends with the values from before": (staging, "current_values", list, name_in_loop),
+    "copies do not look at their sources": (staging._StagedLoop, "_check_copies", lambda *each: None, read_copy),
+    "calls pass copies": (recursion.Recursion, "_check_arrays", lambda *each: None, pass_in_recursion),
     "copies have an identity": (program_operators, "_are_one_array", operator.is_, compare_identity),
 }
 
