@@ -2,10 +2,11 @@
 `body(words, first, last)` (thread_pool.py), and numba takes a tenth of a second for each.
 
 A text is in a subset of Python: assignments of new names, and of elements of arrays with one axis, at indices that are
-not negative; `for` over `range`; `if` with a `return`; calls. Statements are compiled in order, so the types of
-operands are known wherever an operator or a call stands. numba chooses the signature by these types, and emits LLVM's
-instructions; so a loop computes the same bits as if numba compiled it. All functions of a text are one module of LLVM.
-A function outside of the subset, such as one for an op that a user adds, is compiled by numba.
+not negative; `for` over `range`; `if` with a `return`; calls. No two of its arrays share memory. Statements are
+compiled in order, so the types of operands are known wherever an operator or a call stands. numba chooses the signature
+by these types, and emits LLVM's instructions; so a loop computes the same bits as if numba compiled it. All functions
+of a text are one module of LLVM. A function outside of the subset, such as one for an op that a user adds, is compiled
+by numba.
 """
 
 from __future__ import annotations
@@ -102,6 +103,11 @@ def call_compiled_body(context: Any, function: Any, definition: ast.FunctionDef,
     builder.ret(builder.call(callee, function.args))
 
 
+def _is_positive(expression: ast.expr) -> bool:
+    """Whether an expression is a positive integer."""
+    return isinstance(expression, ast.Constant) and isinstance(expression.value, int) and expression.value > 0
+
+
 class LoopCompiler:
     """Compiles one function: statements from top to bottom, and each expression with the types of its operands."""
 
@@ -155,6 +161,8 @@ class LoopCompiler:
             match statement:
                 case ast.Assign([ast.Name(name)], value):
                     self.assign(name, self.value_of(value))
+                    if name in self.addresses and not isinstance(value, ast.Call):
+                        raise Unsupported(f"another name of an array: {name}")
                 case ast.Assign([ast.Subscript(ast.Name(array), index)], value):
                     self.store(array, self.value_of(index), self.value_of(value))
                 case ast.For(ast.Name(name), ast.Call(ast.Name("range"), bounds), body, orelse=[]):
@@ -181,6 +189,8 @@ class LoopCompiler:
 
     def execute_loop(self, name: str, bounds: Sequence[ast.expr], body: Sequence[ast.stmt]) -> None:
         """A loop over integers, with a positive step."""
+        if not 1 <= len(bounds) <= 3 or not all(_is_positive(step) for step in bounds[2:]):
+            raise Unsupported(f"a loop over {name}")
         words = [self.cast(self.value_of(bound), int64) for bound in bounds]
         start, stop, step = (_WORD(0), *words, _WORD(1)) if len(words) == 1 else (*words, _WORD(1))[:3]
         before = self.builder.block
@@ -191,10 +201,12 @@ class LoopCompiler:
         index.add_incoming(start, before)
         self.builder.cbranch(self.builder.icmp_signed("<", index, stop), inside, end)
         self.builder.position_at_end(inside)
-        outer_values = dict(self.values)
-        self.values[name] = TypedValue(int64, index)
+        outer_values, outer_addresses, allocation_count = dict(self.values), dict(self.addresses), len(self.allocations)
+        self.assign(name, TypedValue(int64, index))
         self.execute(body)
-        self.values = outer_values
+        if len(self.allocations) > allocation_count:
+            raise Unsupported("an allocation in a loop")
+        self.values, self.addresses = outer_values, outer_addresses
         index.add_incoming(self.builder.add(index, step, flags=["nsw"]), self.builder.block)
         self.builder.branch(head)
         self.builder.position_at_end(end)
@@ -265,7 +277,10 @@ class LoopCompiler:
         if not isinstance(expression, ast.Name):
             raise Unsupported(ast.unparse(expression))
         outer = self.namespace.get(expression.id, getattr(builtins, expression.id, None))
-        return self.typing.resolve_value_type(outer)
+        type_ = self.typing.resolve_value_type(outer)
+        if not isinstance(type_, types.Callable):
+            raise Unsupported(f"{expression.id}, which is {type_}")
+        return type_
 
     def apply(self, sign: type[ast.AST], *operands: ast.expr) -> TypedValue:
         """The value of an operator."""

@@ -185,6 +185,30 @@ def loop(c, first, last):
     assert results(by_loop_code(text), [x], 1) == [(x**2).tobytes()]
 
 
+OUTSIDE = {
+    "a number of the namespace": " for k in range(n): ys[k] = xs[k] + number",
+    "a loop that assigns an outer name again": " k = 3\n for k in range(n): ys[k] = xs[k]\n ys[0] = k",
+    "an array of a loop after it": " for k in range(n):\n  zs = xs\n  ys[k] = zs[k]\n ys[0] = zs[1]",
+    "two names of an array": " zs = ys\n for k in range(n): zs[k] = xs[k] + ys[0]",
+    "an allocation in a loop": " for k in range(n):\n  m = e_empty((8,), np_uint8)\n  ys[k] = xs[k] + m.size",
+    "a loop backwards": " for k in range(n - 1, -1, -1): ys[k] = xs[k]",
+}
+
+
+@pytest.mark.full(first=1)
+@pytest.mark.parametrize("body", OUTSIDE.values(), ids=list(OUTSIDE))
+def test_text_outside_of_the_subset_is_refused(body: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """So numba compiles it, and the bits are the same."""
+    monkeypatch.setitem(NAMES, "number", 5)
+    head = "def loop(c, first, last):\n n = last - first\n xs = w_block_at(c, 0, first, n, np_float64)"
+    text = f"{head}\n ys = w_block_at(c, 1, first, n, np_float64)\n{body}\n"
+    x = np.linspace(-2, 2, COUNT)
+    assert results(by_loop_code(text), [x], 1) == results(by_numba(text), [x], 1)
+    monkeypatch.setattr(loop_code, "call_compiled_body", None)
+    with pytest.raises(TypeError):
+        by_loop_code(text)
+
+
 def test_a_wrong_operator_differs(monkeypatch: pytest.MonkeyPatch) -> None:
     """The law detects an operator that is another one where two numbers are equal."""
     text = write_loop(random.Random(0))
