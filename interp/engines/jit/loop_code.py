@@ -50,7 +50,7 @@ class TypedValue(NamedTuple):
     value: Any
 
 
-class Unsupported(Exception):
+class UnsupportedText(Exception):
     """Raised for a statement or an expression that is not in the subset."""
 
 
@@ -87,7 +87,7 @@ def compile_loop(
     function = ir.Function(module, body_type(context), symbol)
     try:
         LoopCompiler(context, function, namespace).compile(definition)
-    except (Unsupported, NumbaError):
+    except (UnsupportedText, NumbaError):
         function.blocks.clear()
         call_compiled_body(context, function, definition, namespace)
 
@@ -162,7 +162,7 @@ class LoopCompiler:
                 case ast.Assign([ast.Name(name)], value):
                     self.assign(name, self.value_of(value))
                     if name in self.addresses and not isinstance(value, ast.Call):
-                        raise Unsupported(f"another name of an array: {name}")
+                        raise UnsupportedText(f"another name of an array: {name}")
                 case ast.Assign([ast.Subscript(ast.Name(array), index)], value):
                     self.store(array, self.value_of(index), self.value_of(value))
                 case ast.For(ast.Name(name), ast.Call(ast.Name("range"), bounds), body, orelse=[]):
@@ -173,11 +173,11 @@ class LoopCompiler:
                 case ast.Expr(ast.Call() as call):
                     self.value_of(call)
                 case _:
-                    raise Unsupported(ast.unparse(statement))
+                    raise UnsupportedText(ast.unparse(statement))
 
     def assign(self, name: str, value: TypedValue) -> None:
         if name in self.values:
-            raise Unsupported(f"another value of {name}")
+            raise UnsupportedText(f"another value of {name}")
         self.values[name] = value
         if isinstance(value.type, types.Array) and (value.type.ndim, value.type.layout) == (1, "C"):
             self.addresses[name] = self.context.make_array(value.type)(self.context, self.builder, value.value).data
@@ -190,7 +190,7 @@ class LoopCompiler:
     def execute_loop(self, name: str, bounds: Sequence[ast.expr], body: Sequence[ast.stmt]) -> None:
         """A loop over integers, with a positive step."""
         if not 1 <= len(bounds) <= 3 or not all(_is_positive(step) for step in bounds[2:]):
-            raise Unsupported(f"a loop over {name}")
+            raise UnsupportedText(f"a loop over {name}")
         words = [self.cast(self.value_of(bound), int64) for bound in bounds]
         start, stop, step = (_WORD(0), *words, _WORD(1)) if len(words) == 1 else (*words, _WORD(1))[:3]
         before = self.builder.block
@@ -205,7 +205,7 @@ class LoopCompiler:
         self.assign(name, TypedValue(int64, index))
         self.execute(body)
         if len(self.allocations) > allocation_count:
-            raise Unsupported("an allocation in a loop")
+            raise UnsupportedText("an allocation in a loop")
         self.values, self.addresses = outer_values, outer_addresses
         index.add_incoming(self.builder.add(index, step, flags=["nsw"]), self.builder.block)
         self.builder.branch(head)
@@ -216,7 +216,7 @@ class LoopCompiler:
     def element_pointer(self, array: str, index: TypedValue) -> Any:
         """The address of an element, at an index that is not negative."""
         if array not in self.addresses:
-            raise Unsupported(f"an element of {array}")
+            raise UnsupportedText(f"an element of {array}")
         return self.builder.gep(self.addresses[array], [self.cast(index, int64)], inbounds=True)
 
     def store(self, name: str, index: TypedValue, value: TypedValue) -> None:
@@ -261,7 +261,7 @@ class LoopCompiler:
                 return self.choose(self.condition(test), partial(self.value_of, body), partial(self.value_of, orelse))
             case ast.Call(function, arguments, keywords=[]):
                 return self.call(self.type_of_name(function), list(map(self.value_of, arguments)))
-        raise Unsupported(ast.unparse(expression))
+        raise UnsupportedText(ast.unparse(expression))
 
     def constant(self, number: bool | int | float) -> TypedValue:
         type_: Any = types.unliteral(self.typing.resolve_value_type(number))  # type: ignore[no-untyped-call]
@@ -269,23 +269,23 @@ class LoopCompiler:
 
     def size(self, array: TypedValue) -> TypedValue:
         if not isinstance(array.type, types.Array):
-            raise Unsupported(f"the size of {array.type}")
+            raise UnsupportedText(f"the size of {array.type}")
         return TypedValue(int64, self.context.make_array(array.type)(self.context, self.builder, array.value).nitems)
 
     def type_of_name(self, expression: ast.expr) -> Any:
         """The type of a function or a class outside of the text."""
         if not isinstance(expression, ast.Name):
-            raise Unsupported(ast.unparse(expression))
+            raise UnsupportedText(ast.unparse(expression))
         outer = self.namespace.get(expression.id, getattr(builtins, expression.id, None))
         type_ = self.typing.resolve_value_type(outer)
         if not isinstance(type_, types.Callable):
-            raise Unsupported(f"{expression.id}, which is {type_}")
+            raise UnsupportedText(f"{expression.id}, which is {type_}")
         return type_
 
     def apply(self, sign: type[ast.AST], *operands: ast.expr) -> TypedValue:
         """The value of an operator."""
         if sign not in _OPERATORS:
-            raise Unsupported(sign.__name__)
+            raise UnsupportedText(sign.__name__)
         function_type = self.typing.resolve_value_type(_OPERATORS[sign])
         return self.call(function_type, list(map(self.value_of, operands)))
 
@@ -295,7 +295,7 @@ class LoopCompiler:
             return TypedValue(function_type.dtype, self.cast(arguments[0], function_type.dtype))
         signature = function_type.get_call_type(self.typing, tuple(argument.type for argument in arguments), {})
         if signature is None or len(signature.args) != len(arguments):
-            raise Unsupported(f"a call of {function_type}")
+            raise UnsupportedText(f"a call of {function_type}")
         function = self.context.get_function(function_type, signature)
         operands = [self.cast(*pair) for pair in zip(arguments, signature.args, strict=True)]
         result = TypedValue(signature.return_type, function(self.builder, operands))
@@ -307,13 +307,13 @@ class LoopCompiler:
         if value.type == type_:
             return value.value
         if not {value.type, type_} <= types.number_domain | {types.boolean}:
-            raise Unsupported(f"{value.type} as {type_}")
+            raise UnsupportedText(f"{value.type} as {type_}")
         return self.context.cast(self.builder, value.value, value.type, type_)
 
     def condition(self, test: ast.expr) -> Any:
         value = self.value_of(test)
         if value.type != types.boolean:
-            raise Unsupported(f"a condition that is {value.type}")
+            raise UnsupportedText(f"a condition that is {value.type}")
         return value.value
 
     def choose(self, condition: Any, then: Callable[[], TypedValue], otherwise: Callable[[], TypedValue]) -> TypedValue:
@@ -326,7 +326,7 @@ class LoopCompiler:
             arms.append((evaluate(), self.builder.block))
         type_ = self.typing.unify_pairs(*(value.type for value, _ in arms))
         if type_ is None:
-            raise Unsupported(f"either {arms[0][0].type} or {arms[1][0].type}")
+            raise UnsupportedText(f"either {arms[0][0].type} or {arms[1][0].type}")
         incoming = []
         for value, block in arms:
             self.builder.position_at_end(block)
