@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from contextlib import AbstractContextManager, nullcontext
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -21,13 +22,10 @@ from support.stateful_programs import STATEFUL_PROGRAMS
 from tagloom.interp.speculation.speculative_function import INTERNAL_ERROR
 
 pytestmark = pytest.mark.full
-PROGRAMS = {
-    **object_programs.PROGRAMS,
-    **STATEFUL_PROGRAMS,
-    **EVERYDAY_PROGRAMS,
-    **RESEARCH_PROGRAMS,
-    **NUMPY_PROGRAMS,
-}
+TABLES = (object_programs.PROGRAMS, STATEFUL_PROGRAMS, EVERYDAY_PROGRAMS, RESEARCH_PROGRAMS, NUMPY_PROGRAMS)
+PROGRAMS = {name: table[name] for table in TABLES for name in table}
+BY_TURNS = [name for names in zip_longest(*TABLES) for name in names if name is not None]
+"""The names, from each table in turn: the first ones are of all kinds."""
 LAST_CALLS = 3
 WITHOUT_ASSERTIONS = """
 import tagloom as tl
@@ -94,7 +92,7 @@ def test_names_are_unique() -> None:
 
 
 @pytest.mark.full(first=60)
-@pytest.mark.parametrize("name", PROGRAMS)
+@pytest.mark.parametrize("name", BY_TURNS)
 def test_program(name: str) -> None:
     """Results, printed lines, exceptions and all state are those of Python after each call. Programs that are not in
     the table of Python are not given up."""
