@@ -101,7 +101,7 @@ MAX_ASSIGNED_ITEMS = 256
 
 def is_symbolic_index(index: Any) -> bool:
     """Whether an index, or a part of it, is known only when the program runs."""
-    if type(index) is tuple:
+    if type(index) in (tuple, list):
         return any(map(is_symbolic_index, index))
     if type(index) is slice:
         return any(is_symbolic(read_variable(part)) for part in (index.start, index.stop, index.step))
@@ -143,7 +143,7 @@ def get_item(container: Any, index: Any) -> Any:
         return _select_list(container, index)
     if isinstance(container, list | tuple | str) and is_symbolic(index):
         return select(container, index)
-    if isinstance(container, list | tuple | str):
+    if isinstance(container, list | tuple | str) and type(index) is not list:
         _refuse(
             f"{describe_class(container)} is sliced by a symbolic value",
             "tl.asarray(x)[a:b] takes a part of an array",

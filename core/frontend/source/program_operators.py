@@ -790,11 +790,12 @@ class ProgramOperators(Operators):
         is_of_user = user_method(container, "__getitem__") is not None
         if isinstance(container, dict) and not is_of_user and self._is_searched(container, index):
             return tables.get_entry(container, index)
-        if not is_of_user and (items.is_symbolic_index(index) or has_stacked_items(container)):
-            return items.get_item(container, index)
-        result = super().get_item(container, index)
-        if isinstance(container, Symbol) and not is_basic_key(index):
+        is_computed = not is_of_user and (items.is_symbolic_index(index) or has_stacked_items(container))
+        result = items.get_item(container, index) if is_computed else super().get_item(container, index)
+        if isinstance(container, Symbol | np.ndarray) and not is_basic_key(index):
             return array_writes.as_mutable(result)
+        if is_computed:
+            return result
         return register_created(result) if type(container) is list and type(index) is slice else result
 
     @staticmethod

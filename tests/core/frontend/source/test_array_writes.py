@@ -275,6 +275,14 @@ def select_by_mask(x, n):
     return y, rows, whole
 
 
+def select_from_constant(x, n):
+    table = np.arange(12.0).reshape(3, 4)
+    rows = table[[n, 0]]
+    rows[0, 1] = 5.0
+    table[[0, n]] = table[[n, 0]]
+    return rows, table, table[1, [0, n]].sum()
+
+
 def find_in_cache(n):
     cache = {}
 
@@ -359,6 +367,7 @@ PROGRAMS: tuple[tuple[Callable[..., Any], tuple[Any, ...]], ...] = (
     (named_twice, (4,)),
     (copy_by_library, (VECTOR, 2)),
     (select_by_mask, (VECTOR, 2)),
+    (select_from_constant, (VECTOR, 2)),
     (find_in_cache, (2,)),
     (create_in_call, (VECTOR, 2)),
     (part_from_call, (VECTOR, 2)),

@@ -40,8 +40,8 @@ def test_renaming_programs(seed: int, tmp_path: Path) -> None:
 @pytest.mark.heavy
 @pytest.mark.parametrize("first", range(0, SEEDS, 50))
 def test_many_renaming_programs(first: int, tmp_path: Path) -> None:
-    """50 programs agree, or are refused; at least 2 in 5 are converted."""
-    assert sum(check(seed, "array", tmp_path) for seed in range(first, first + 50)) >= 20
+    """50 programs agree, or are refused; at least a third are converted."""
+    assert sum(check(seed, "array", tmp_path) for seed in range(first, first + 50)) >= 50 // 3
 
 
 def edit_distance(n: Any, m: Any) -> Any:
