@@ -276,7 +276,7 @@ def select_by_mask(x, n):
 
 
 def select_from_constant(x, n):
-    table = np.arange(12.0).reshape(3, 4)
+    table = np.arange(12.0).reshape(3, 4).copy()
     rows = table[[n, 0]]
     rows[0, 1] = 5.0
     table[[0, n]] = table[[n, 0]]
