@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from ...core.errors import Malformed, Usage
+from ...core.escape import escape_line
 from ...core.frontend.trace.source_location import user_location
 from ...core.frontend.trace.symbol import array_namespace
 
@@ -29,9 +30,9 @@ class Unsupported(Usage):
 
 
 def unsupported(kind: str, message: str, **details: Any) -> Unsupported:
-    """The error for a model that cannot be imported."""
+    """The error for a model that cannot be imported. The message, which may have names of the model, stays one line."""
     assert kind in REFUSAL_KINDS, kind
-    error = Unsupported(message, where=user_location(), **details)
+    error = Unsupported(escape_line(message), where=user_location(), **details)
     error.kind = kind
     return error
 

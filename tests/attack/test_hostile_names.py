@@ -22,6 +22,7 @@ from attack.hostile_names import (
 )
 from tagloom.core import errors, escape
 from tagloom.core.graph.lower import lower
+from tagloom.interp.exchange.refusals import unsupported
 from tagloom.tui.cli import terminal
 from tagloom.tui.cli.show import LayoutProgress
 from tagloom.tui.run_start import RunRequest, StartOptions
@@ -138,3 +139,9 @@ def test_the_law_fails_without_escapes(name: str, tmp_path: Path, monkeypatch: p
         runs = [["run", str(file), *words] for file, words in write_documents(tmp_path, part)]
         found += [fault for words in (*plain_words(part, tmp_path), *runs) for fault in command_faults(words)]
     assert found
+
+
+def test_a_refused_op_of_a_model_forges_no_line() -> None:
+    """The name of an op in a model that tagloom refuses is on the line of the message."""
+    message = str(unsupported("op", "tagloom has no op x\nFORGED of TensorFlow"))
+    assert "\n" not in message and "x\\nFORGED" in message
