@@ -223,8 +223,8 @@ def record_changes(candidates: Sequence[Any], perform: Callable[[], Any]) -> Any
 
 def _record_changes(candidates: Sequence[Any], perform: Callable[[], Any]) -> Any:
     arrays = [(array, array.copy()) for array in _arrays_in_use(candidates)]
-    is_noted = any(map(is_one_of_several, candidates)) or any(map(_may_hold_lists, candidates))
-    if active_journal() is None and not arrays and not is_noted:
+    has_noted_lists = any(is_one_of_several(each) or _may_hold_lists(each) for each in candidates)
+    if active_journal() is None and not arrays and not has_noted_lists:
         return perform()
     before = [
         (container, ItemsPlace(container).read()) for container in candidates if isinstance(container, CONTAINERS)

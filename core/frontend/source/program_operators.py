@@ -794,9 +794,9 @@ class ProgramOperators(Operators):
         result = items.get_item(container, index) if is_computed else super().get_item(container, index)
         if isinstance(container, Symbol | np.ndarray) and not is_basic_key(index):
             return array_writes.as_mutable(result)
-        if is_computed:
-            return result
-        return register_created(result) if type(container) is list and type(index) is slice else result
+        if not is_computed and type(container) is list and type(index) is slice:
+            return register_created(result)
+        return result
 
     @staticmethod
     def _is_searched(table: Any, key: Any) -> bool:

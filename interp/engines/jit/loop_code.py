@@ -29,9 +29,8 @@ from numba.core.runtime.nrt import rtsys
 from ....core.python_ast import parse_python
 from .arrays import empty
 from .memory import kernel
+from .thread_pool import BODY_TYPES, body_type
 
-BODY_TYPES = (int64, int64, int64)
-"""The types of the parameters of a body; it returns nothing."""
 _WORD = ir.IntType(64)
 _OPERATORS: dict[type[ast.AST], Callable[..., Any]] = {
     ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.Div: operator.truediv,
@@ -54,11 +53,6 @@ class UnsupportedText(Exception):
     """Raised for a statement or an expression that is not in the subset."""
 
 
-def body_type(context: Any) -> Any:
-    """The LLVM type of a body, in numba's calling convention."""
-    return context.call_conv.get_function_type(types.none, BODY_TYPES)
-
-
 def compile_loops(text: str, namespace: Mapping[str, Any], symbols: Mapping[str, str]) -> bytes:
     """Object code with the functions of a text, each under its symbol; `namespace` has what they call."""
     definitions = [node for node in parse_python(text).body if isinstance(node, ast.FunctionDef)]
@@ -69,7 +63,7 @@ def compile_loops(text: str, namespace: Mapping[str, Any], symbols: Mapping[str,
         context = context.subtarget(error_model=callconv.create_error_model("numpy", context), enable_nrt=True)  # type: ignore[no-untyped-call]
         library = context.codegen().create_library("loops")
         library.enable_object_caching()
-        library.add_linking_library(rtsys.library)  # what allocates and releases arrays
+        library.add_linking_library(rtsys.library)  # allocates and releases arrays
         module = library.create_ir_module("loops")
         with context.push_code_library(library):
             for definition in definitions:

@@ -91,7 +91,7 @@ class LoopLibrary(ObjectLibrary):
         self.loops, self.namespace = text, namespace
         self.global_names = {name: f"{prefix}_{name}" for name in names}
         """For each function its name among those of all programs."""
-        super().__init__("loops", dict.fromkeys(self.global_names.values(), void(*loop_code.BODY_TYPES)), [LIBRARY])
+        super().__init__("loops", dict.fromkeys(self.global_names.values(), void(*w.BODY_TYPES)), [LIBRARY])
         self.load()
 
     @property

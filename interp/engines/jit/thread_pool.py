@@ -162,15 +162,19 @@ def block_at(typing: Any, words: Any, index: Any, first: Any, count: Any, dtype:
     return array_type(int64, int64, int64, int64, dtype), build
 
 
-def _body_type(context: Any) -> Any:
-    """The LLVM type of a function of three words that returns nothing."""
-    return context.call_conv.get_function_type(types.none, (int64,) * 3)
+BODY_TYPES = (int64, int64, int64)
+"""The types of the parameters of a body."""
+
+
+def body_type(context: Any) -> Any:
+    """The LLVM type of a body, in numba's calling convention."""
+    return context.call_conv.get_function_type(types.none, BODY_TYPES)
 
 
 def emit_function_address(typing: Any, body: Any) -> Any:
     """The emitter of the address of a function of three words; compiles the function."""
     kind: Any = types.Dispatcher(body)
-    signature = kind.get_call_type(typing, (int64,) * 3, {})
+    signature = kind.get_call_type(typing, BODY_TYPES, {})
 
     def build(context: Any, builder: Any, _: Any, arguments: Any) -> Any:
         compiled = body.overloads[signature.args]
@@ -191,7 +195,7 @@ def _call_body(typing: Any, body: Any, words: Any, first: Any, last: Any) -> Any
     """Call the body at an address; returns whether it failed."""
 
     def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        function_type = _body_type(context)
+        function_type = body_type(context)
         slots = [cgutils.alloca_once(builder, kind.pointee) for kind in function_type.args[:2]]  # type: ignore[no-untyped-call]
         status = builder.call(builder.inttoptr(arguments[0], function_type.as_pointer()), [*slots, *arguments[1:]])
         succeeded = builder.or_(
