@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import sys
+import time
 from pathlib import Path
 
 import numpy as np
@@ -24,9 +25,12 @@ def model(number: float) -> dict[str, tl.Variable]:
 
 
 def write_torn(path: Path, data: bytes) -> None:
-    """A broken twin of `write_atomically`, which does not write atomically."""
-    with path.open("wb") as opened:
-        opened.write(data)
+    """A broken twin of `write_atomically`, which writes to the file itself, and slowly."""
+    half = len(data) // 2
+    with path.open("wb", buffering=0) as opened:
+        opened.write(data[:half])
+        time.sleep(0.02)
+        opened.write(data[half:])
 
 
 def save_for_ever(path: str, number: int) -> None:
