@@ -1,5 +1,5 @@
 """Everyday functions: plain Python that was written without the converter in mind does what Python does, or is refused
-in words. Their table is the check of docs/autograph.md."""
+in words. Their table is in docs/autograph-internals.md."""
 
 from __future__ import annotations
 
