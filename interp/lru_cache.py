@@ -1,4 +1,4 @@
-"""A least-recently-used cache. It caches tracings, derived functions, and images of graphs."""
+"""A least-recently-used cache. It caches specializations, derived functions, and images of graphs."""
 
 from __future__ import annotations
 

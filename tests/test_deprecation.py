@@ -101,3 +101,10 @@ def test_unknown_names() -> None:
     """A name that a module with old names never had is an AttributeError, as of any module."""
     with pytest.raises(AttributeError, match=r"module 'tagloom\.core\.graph\.graph' has no attribute 'InputPort'"):
         graph.InputPort  # type: ignore[attr-defined]  # noqa: B018
+
+
+def test_the_old_option_of_functions() -> None:
+    """`most_tracings` warns, and bounds the number of specializations."""
+    with pytest.warns(DeprecationWarning, match="most_tracings is now maximum_specializations"):
+        bounded = tl.function(most_tracings=1)(lambda x: x + 1)
+    assert [bounded(1), bounded(1.0)] == [2, 2.0] and "1 dropped" in bounded.explain()

@@ -2,9 +2,9 @@
 program.
 
 The converted code of a function is the same for all systems; it closes over the operators that it calls
-(docs/autograph-internals.md). `Operators` has the meaning that the constructs of Python have everywhere, such as that of `break`.
-`BackendOperators` merges the changes of the arms of a branch, and finds the variables that a loop carries. A
-`StagingBackend` has the rest: a branch and a loop over lists of values, and a call.
+(docs/autograph-internals.md). `Operators` has the meaning that the constructs of Python have everywhere, such as that
+of `break`. `BackendOperators` merges the changes of the branches of an `if`, and finds the variables that a loop
+carries. A `StagingBackend` adds the rest: a branch and a loop over lists of values, and a call.
 """
 
 from __future__ import annotations

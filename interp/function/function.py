@@ -49,6 +49,7 @@ from ...core.program.validate import program_problems
 from ...core.types import Type, type_of
 from ...core.value import Value, admit
 from ...core.world import World, resolve_world
+from ...deprecation import warn_renamed
 from ..engines.limits import Limits
 from ..engines.protocol import Job, RunOptions, Until
 from ..engines.registry import run
@@ -655,14 +656,19 @@ def function(python: Callable[..., Any]) -> Function: ...
 def function(python: classmethod[Any, ..., Any]) -> ClassMethod: ...
 @overload
 def function(
-    *, input_signature: Sequence[Any] | None = None, relax_shapes: bool = False, most_tracings: int = DEFAULT_CAPACITY
+    *,
+    input_signature: Sequence[Any] | None = None,
+    relax_shapes: bool = False,
+    maximum_specializations: int = DEFAULT_CAPACITY,
+    most_tracings: int = ...,
 ) -> Callable[[Callable[..., Any]], Function]: ...
 def function(
     python: Any = ...,
     *,
     input_signature: Sequence[Any] | None = None,
     relax_shapes: bool = False,
-    most_tracings: int = DEFAULT_CAPACITY,
+    maximum_specializations: int = DEFAULT_CAPACITY,
+    most_tracings: int | None = None,
 ) -> Any:
     """Turn a Python function into a program: `@tl.function def fib(n: tl.int64) -> tl.int64: ...`.
 
@@ -672,26 +678,30 @@ def function(
     their types.
 
     `input_signature` gives the types of all arguments, as annotations would, so that there is one program.
-    `relax_shapes` makes one program for shapes that differ only in sizes. At most `most_tracings` tracings are kept.
+    `relax_shapes` makes one program for shapes that differ only in sizes. The function keeps at most
+    `maximum_specializations` programs. `most_tracings` is the old name of this option.
 
     Above `@classmethod`, it gives each class a function of its own. A function of tagloom, such as what `tl.grad`
     returns, stays what it is; Invalid is raised if there are options for it.
 
     Raises Usage for a callable without Python code, such as a builtin.
     """
-    if type(most_tracings) is not int or most_tracings < 1:
+    if most_tracings is not None:
+        warn_renamed("most_tracings", "maximum_specializations")
+        maximum_specializations = most_tracings
+    if type(maximum_specializations) is not int or maximum_specializations < 1:
         raise Usage(
-            "most_tracings must be a positive integer",
+            "maximum_specializations must be a positive integer",
             where=user_location(),
             required="from 1 up",
-            got=repr(most_tracings),
-            python=ValueError if type(most_tracings) is int else TypeError,
+            got=repr(maximum_specializations),
+            python=ValueError if type(maximum_specializations) is int else TypeError,
         )
     read = (
         read_function_spec if input_signature is None else partial(read_function_spec, signature=tuple(input_signature))
     )
 
-    has_options = input_signature is not None or relax_shapes or most_tracings != DEFAULT_CAPACITY
+    has_options = input_signature is not None or relax_shapes or maximum_specializations != DEFAULT_CAPACITY
 
     def wrap(python: Any) -> Function | ClassMethod:
         if isinstance(python, Function):
@@ -704,7 +714,7 @@ def function(
             return python
         if isinstance(python, classmethod):
             return ClassMethod(wrap(python.__func__))
-        return Function(python, read, capacity=most_tracings, relax_shapes=relax_shapes)
+        return Function(python, read, capacity=maximum_specializations, relax_shapes=relax_shapes)
 
     return wrap if python is ... else wrap(python)
 

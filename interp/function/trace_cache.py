@@ -1,4 +1,4 @@
-"""The trace cache of a function: its tracings, and for each the types of its arguments and why it was made.
+"""The trace cache of a function: its specializations, each with the types of its arguments and why it was traced.
 
 The cache of a `tl.function` is keyed by the nesting of arguments, the types of their leaves, and the identity of static
 objects. `CallReplay` records a call, so that a pullback can run its function again without its effects. Tracing itself
@@ -28,7 +28,7 @@ from ..lru_cache import LRUCache
 _VARIABLES_LOCK = Lock()
 """Locked while a run reads or assigns variables, so that others see all of its assignments or none."""
 DEFAULT_CAPACITY = 128
-"""The default number of tracings that a function keeps."""
+"""The default number of specializations that a function keeps."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +101,7 @@ class TracedProgram:
 
 @dataclass(frozen=True, slots=True)
 class TraceEntry:
-    """A tracing: its number, the tree types of its arguments, the program, and in words why it was made."""
+    """A specialization: its number, the tree types of its arguments, the program, and why it was traced, in words."""
 
     number: int
     tree_types: tuple[TreeType, ...]
@@ -110,7 +110,7 @@ class TraceEntry:
 
 
 class TraceCache:
-    """The tracings of one function, up to a capacity."""
+    """The specializations of one function, up to a capacity."""
 
     def __init__(self, name: str, capacity: int = DEFAULT_CAPACITY, *, relax_shapes: bool = False) -> None:
         self.name, self.capacity, self.relax_shapes = name, capacity, relax_shapes
@@ -124,7 +124,7 @@ class TraceCache:
 
     def __iter__(self) -> Iterator[TraceEntry]:
         """The entries, in the order in which they were made."""
-        return iter(sorted(self._entries.values(), key=lambda tracing: tracing.number))
+        return iter(sorted(self._entries.values(), key=lambda entry: entry.number))
 
     def find_by_short_key(self, key: object) -> TracedProgram | None:
         """The program that `find` cached under this short key, or None."""
@@ -147,8 +147,8 @@ class TraceCache:
         return None if entry is None else entry.traced_program
 
     def relax(self, tree_types: tuple[TreeType, ...]) -> tuple[TreeType, ...]:
-        """The tree types to trace for. If shapes may be relaxed, they admit these types and those of all tracings that
-        differ only in sizes."""
+        """The tree types to trace for. If shapes may be relaxed, they admit these types and those of all
+        specializations that differ only in sizes."""
         widest = tree_types
         for entry in self._entries.values() if self.relax_shapes else ():
             widest = join_types(entry.tree_types, widest) or widest
@@ -161,8 +161,8 @@ class TraceCache:
         names: Sequence[str],
         argument_types: tuple[TreeType, ...],
     ) -> TracedProgram:
-        """Add a tracing for `tree_types`, made for a call with `argument_types`. The least recently
-        used tracing may be evicted."""
+        """Add a specialization for `tree_types`, traced for a call with `argument_types`. The least recently used
+        one may be evicted."""
         reason = self._explain_miss(argument_types, names)
         if tree_types != argument_types:
             reason += f"; shapes are relaxed to {describe_types(tree_types)}"
@@ -176,9 +176,9 @@ class TraceCache:
         ).traced_program
 
     def explain(self) -> str:
-        """A report of every tracing and why it was made."""
+        """A report of every specialization and why it was traced."""
         entries = list(self)
-        lines = [f"{self.name}: {len(entries)} {'tracing' if len(entries) == 1 else 'tracings'}"]
+        lines = [f"{self.name}: {len(entries)} {'specialization' if len(entries) == 1 else 'specializations'}"]
         if self._created_count > len(entries):
             lines[0] += f", {self._created_count - len(entries)} dropped: no more than {self.capacity} are kept"
         for entry in entries:
@@ -189,13 +189,13 @@ class TraceCache:
         return "\n".join(lines)
 
     def _explain_miss(self, tree_types: tuple[TreeType, ...], names: Sequence[str]) -> str:
-        """The difference from the most similar tracing, in words; of several, from the latest."""
+        """The difference from the most similar specialization, in words; of several, from the latest."""
         if not self._created_count:
             return "the first call"
         entries = reversed(self._entries.values())
         differences = [(describe_differences(entry.tree_types, tree_types, names), entry.number) for entry in entries]
         if not differences:
-            return "earlier tracings were dropped"
+            return "earlier specializations were dropped"
         nearest, number = min(differences, key=lambda pair: len(pair[0]))
         return f"unlike {number}: {'; '.join(nearest)}" if nearest else f"{number} was dropped"
 
@@ -206,7 +206,7 @@ def describe_types(tree_types: Sequence[TreeType]) -> str:
 
 
 def all_admit(traced_types: Sequence[TreeType], tree_types: Sequence[TreeType]) -> bool:
-    """Whether the tree types of a tracing admit these."""
+    """Whether the tree types of a specialization admit these."""
     return all(
         first.treedef == second.treedef and all(a.admits(b) for a, b in zip(first.types, second.types, strict=True))
         for first, second in zip(traced_types, tree_types, strict=True)

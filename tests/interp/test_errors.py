@@ -80,8 +80,8 @@ PYTHON_CLASSES: dict[str, tuple[Callable[[], Any], type[Exception]]] = {
     "a breakpoint on a function": (lambda: tl.breakpoint_on(fib, "fired"), TypeError),  # type: ignore[arg-type]
     # Functions.
     "a method of a class with slots": (lambda: Slotted().method(1), TypeError),
-    "most_tracings that is no integer": (lambda: tl.function(most_tracings="all"), TypeError),  # type: ignore[call-overload]
-    "most_tracings below 1": (lambda: tl.function(most_tracings=0), ValueError),
+    "maximum_specializations that is no integer": (lambda: tl.function(maximum_specializations="all"), TypeError),  # type: ignore[call-overload]
+    "maximum_specializations below 1": (lambda: tl.function(maximum_specializations=0), ValueError),
     "primals that are no tuple": (lambda: tl.jvp(cube, 1.0, (1.0,)), TypeError),  # type: ignore[arg-type]
     "argnums that are no integers": (lambda: tl.grad(cube, 0.5), TypeError),
     "argnums beyond the arguments": (lambda: tl.grad(cube, 3), ValueError),

@@ -76,7 +76,7 @@ def test_one_flag_gives_two_graphs() -> None:
     assert ["uniform" in ops for ops in drawn] == [False, True]
     kept = [module.main.run(module.ONES, module.ONES, seed=seed).value for seed in range(50)]
     assert [module.lossy_matmul(module.ONES, module.ONES, False)[0, 0] for _ in range(2)] == [4.0, 4.0]
-    assert module.lossy_matmul.explain().startswith("lossy_matmul: 1 tracing")
+    assert module.lossy_matmul.explain().startswith("lossy_matmul: 1 specialization")
     module.lossy_matmul.trace(module.ONES, module.ONES, True)
     assert "unlike 1: training was False, and is True" in module.lossy_matmul.explain()
     assert {float(each) for result in kept for each in result.flat} == {0.0, 20.0}

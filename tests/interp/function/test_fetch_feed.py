@@ -229,7 +229,7 @@ def test_parts_are_cached_like_traces() -> None:
     """The number of cached parts is bounded, the last used ones remain, and they do not keep a dropped function
     alive."""
 
-    @tl.function(most_tracings=2)
+    @tl.function(maximum_specializations=2)
     def shifted(x: Any) -> Any:
         return x * 2.0 + 1.0
 

@@ -31,7 +31,7 @@ def test_each_difference_is_named() -> None:
     f(np.ones((5, 4), np.float32), "eval", other)
     f({"a": 1.0}, "eval", other)
     assert f.explain().splitlines() == [
-        "f: 6 tracings",
+        "f: 6 specializations",
         "  1. (float64[3, 4], 'train', <Model net>)",
         "     the first call",
         "  2. (float64[5, 4], 'train', <Model net>)",
@@ -62,7 +62,7 @@ def test_later_calls_find_the_trace_of_their_types(values: tuple[Any, ...], coun
     f = tl.function(lambda x: x + x)
     rounds = [[f(value) for value in values] for _ in range(3)]
     assert all(repr(later) == repr(rounds[0]) for later in rounds)
-    assert f.explain().startswith(f"<lambda>: {count} tracing")
+    assert f.explain().startswith(f"<lambda>: {count} specialization")
 
 
 def test_an_integer_beyond_int64_is_refused_by_every_call() -> None:
@@ -103,21 +103,21 @@ def test_shapes_are_relaxed() -> None:
     actual = [float(total(np.ones(shape))) for shape in ((2, 3), (4, 3), (9, 3), (2, 3), (2, 5), (7, 8), (3,))]
     assert actual == [6.0, 12.0, 27.0, 6.0, 10.0, 56.0, 3.0]
     reply = total.explain()
-    assert reply.startswith("total: 4 tracings") and "shapes are relaxed to (float64[?, 3])" in reply
+    assert reply.startswith("total: 4 specializations") and "shapes are relaxed to (float64[?, 3])" in reply
     assert "(float64[?, ?])" in reply
 
 
 def test_a_bounded_cache() -> None:
     """The least recently used trace is evicted with a message, and made again on demand."""
 
-    @tl.function(most_tracings=2)
+    @tl.function(maximum_specializations=2)
     def f(x):  # type: ignore[no-untyped-def]
         return x + 1
 
     for size in (1, 2, 1, 3):
         f(np.ones(size))
     reply = f.explain()
-    assert "2 tracings, 1 dropped: no more than 2 are kept" in reply and "(float64[2])" not in reply
+    assert "2 specializations, 1 dropped: no more than 2 are kept" in reply and "(float64[2])" not in reply
     assert np.asarray(f(np.ones(2))).tolist() == [2.0, 2.0]
 
 
@@ -131,7 +131,7 @@ def test_a_signature_makes_one_program() -> None:
     assert f(np.ones(3), 2) == 6.0 and f(np.ones(5), 1) == 5.0
     with pytest.raises(tl.Usage, match="wrong type"):
         f(np.ones((2, 2)), 1)
-    assert f.explain().startswith("f: 1 tracing")
+    assert f.explain().startswith("f: 1 specialization")
     with pytest.raises(tl.Usage, match="the signature of <lambda> has the wrong length"):
         tl.function(input_signature=[tl.int64])(lambda: 1)()
 
@@ -263,7 +263,7 @@ def test_equal_static_values_share_a_program() -> None:
 
     for how in ((0, (1, "a")), (0, (1, "a")), np.int64(3), np.int64(3), 0.0, -0.0, float("nan"), float("nan")):
         f(1.0, how)
-    assert f.explain().startswith("f: 5 tracings")
+    assert f.explain().startswith("f: 5 specializations")
     assert np.signbit(f(1.0, -0.0)) and not np.signbit(f(1.0, 0.0))
 
 
@@ -288,7 +288,7 @@ def _repeated_results() -> None:
             f(np.ones((2, 2)), ones)
         with pytest.raises(tl.Usage, match="takes 2 arguments"):
             f(ones)
-    assert f.explain().startswith("f: 3 tracings") and g.explain().startswith("g: 2 tracings")
+    assert f.explain().startswith("f: 3 specializations") and g.explain().startswith("g: 2 specializations")
 
 
 def test_dtype_and_shape_select_the_trace() -> None:
