@@ -1,1 +1,1 @@
-"""Ordinary Python: functions whose `if`, `while` and `for` may have symbolic conditions (docs/autograph-internals.md)."""
+"""Ordinary Python: functions whose `if`, `while` and `for` may have symbolic conditions."""
