@@ -2,7 +2,7 @@
 
 # The functions are code that the converter reads: their types are those of Python's functions.
 # mypy: ignore-errors
-# ruff: noqa: SIM110
+# ruff: noqa: SIM110, SIM108
 
 from __future__ import annotations
 
@@ -740,3 +740,332 @@ def pairs_of_two(first, second):
     for x in first:
         for y in second:
             yield x, y
+
+
+def triples_of_three(first, second, third):
+    """`itertools.product(first, second, third)`."""
+    for x in first:
+        for y in second:
+            for z in third:
+                yield x, y, z
+
+
+def tuples_of_four(first, second, third, fourth):
+    """`itertools.product(first, second, third, fourth)`."""
+    for x in first:
+        for y in second:
+            for z in third:
+                for w in fourth:
+                    yield x, y, z, w
+
+
+def combinations_of_two(items):
+    """`itertools.combinations(items, 2)`."""
+    for i in range(len(items)):
+        for j in range(i + 1, len(items)):
+            yield items[i], items[j]
+
+
+def combinations_of_three(items):
+    """`itertools.combinations(items, 3)`."""
+    for i in range(len(items)):
+        for j in range(i + 1, len(items)):
+            for k in range(j + 1, len(items)):
+                yield items[i], items[j], items[k]
+
+
+def repeated_combinations_of_two(items):
+    """`itertools.combinations_with_replacement(items, 2)`."""
+    for i in range(len(items)):
+        for j in range(i, len(items)):
+            yield items[i], items[j]
+
+
+def permutations_of_two(items):
+    """`itertools.permutations(items, 2)`."""
+    for i in range(len(items)):
+        for j in range(len(items)):
+            if i != j:
+                yield items[i], items[j]
+
+
+def add_items(total, item):
+    """`total + item`, of parameters."""
+    return total + item
+
+
+def accumulate_items(items, function):
+    """`itertools.accumulate(items, function)`, of a list."""
+    if len(items) > 0:
+        total = items[0]
+        yield total
+        for item in items[1:]:
+            total = function(total, item)
+            yield total
+
+
+def accumulate_each(items, function):
+    """`itertools.accumulate(items, function)`, of items that are handed over."""
+    total, has_total = False, False
+    for item in items:
+        total = function(total, item) if has_total else item
+        has_total = True
+        yield total
+
+
+def accumulate_onto(items, function, total):
+    """`itertools.accumulate(items, function, initial=total)`."""
+    yield total
+    for item in items:
+        total = function(total, item)
+        yield total
+
+
+def chain_items(*iterables):
+    """`itertools.chain(*iterables)`."""
+    for items in iterables:
+        yield from items
+
+
+def chain_all(iterables):
+    """`itertools.chain.from_iterable(iterables)`."""
+    for items in iterables:
+        yield from items
+
+
+def pair_items(items):
+    """`itertools.pairwise(items)`, of a list."""
+    for position in range(len(items) - 1):
+        yield items[position], items[position + 1]
+
+
+def pair_each(items):
+    """`itertools.pairwise(items)`, of items that are handed over."""
+    previous, has_previous = False, False
+    for item in items:
+        if has_previous:
+            yield previous, item
+        previous, has_previous = item, True
+
+
+def slice_until(items, stop, own):
+    """`itertools.islice(items, stop)`, which `own` makes the only user of the items."""
+    if stop < 0:
+        raise ValueError("Stop argument for islice() must be None or an integer: 0 <= x <= sys.maxsize.")
+    if stop > 0:
+        for position, item in enumerate(own(items), 1):
+            yield item
+            if position >= stop:
+                break
+
+
+def slice_list(items, start, stop, step):
+    """`itertools.islice(items, start, stop, step)`, of a list; `stop` may be None."""
+    if start < 0 or (stop is not None and stop < 0):
+        raise ValueError("Indices for islice() must be None or an integer: 0 <= x <= sys.maxsize.")
+    if step < 1:
+        raise ValueError("Step for islice() must be a positive integer or None.")
+    yield from items[start:stop:step]
+
+
+def take_while(predicate, items):
+    """`itertools.takewhile(predicate, items)`."""
+    for item in items:
+        if not predicate(item):
+            break
+        yield item
+
+
+def drop_while(predicate, items):
+    """`itertools.dropwhile(predicate, items)`."""
+    is_dropping = True
+    for item in items:
+        is_dropping = is_dropping and bool(predicate(item))
+        if not is_dropping:
+            yield item
+
+
+def filter_false(predicate, items):
+    """`itertools.filterfalse(predicate, items)`."""
+    for item in items:
+        if not (item if predicate is None else predicate(item)):
+            yield item
+
+
+def spread_arguments(function, items):
+    """`itertools.starmap(function, items)`."""
+    for arguments in items:
+        yield function(*arguments)
+
+
+def select_items(items, selectors):
+    """`itertools.compress(items, selectors)`."""
+    for item, is_selected in zip(items, selectors, strict=False):
+        if is_selected:
+            yield item
+
+
+def repeat_item(item, times):
+    """`itertools.repeat(item, times)`."""
+    for _ in range(times):
+        yield item
+
+
+def pair_longest(first, second, filling):
+    """`itertools.zip_longest(first, second, fillvalue=filling)`, of lists."""
+    for position in range(max(len(first), len(second))):
+        yield (
+            first[position] if position < len(first) else filling,
+            second[position] if position < len(second) else filling,
+        )
+
+
+def multiply_items(items, start):
+    """`math.prod(items, start=start)`."""
+    product = start
+    for item in items:
+        product = product * item
+    return product
+
+
+def remainder(x, y):
+    """`math.remainder(x, y)`, by the algorithm of CPython, which is exact."""
+    if math.isnan(x) or math.isnan(y):
+        return x if math.isnan(x) else y
+    if math.isinf(x) or y == 0:
+        raise ValueError("math domain error")
+    if math.isinf(y):
+        return x
+    size, divisor = abs(x), abs(y)
+    rest = math.fmod(size, divisor)
+    gap = divisor - rest
+    if rest > gap:
+        rest = -gap
+    elif rest == gap:
+        rest = rest - 2.0 * math.fmod(0.5 * (size - rest), divisor)
+    return math.copysign(1.0, x) * rest
+
+
+def scale_by_power(x, exponent):
+    """`math.ldexp(x, exponent)`. Only the last product may round: the others stay far from the subnormal numbers."""
+    if x == 0.0 or not math.isfinite(x):
+        return x
+    result, rest = x, max(min(exponent, 3000), -3000)
+    while rest > 1000:
+        result, rest = result * 2.0**1000, rest - 1000
+    while rest < -1022:  # then the last exponent is below -53, which no second rounding survives
+        result, rest = result * 2.0**-969, rest + 969
+    result = result * 2.0 ** float(rest)
+    if math.isinf(result):
+        raise OverflowError("math range error")
+    return result
+
+
+LANCZOS_OFFSET = 6.024680040776729583740234375
+"""The offset g of the approximation by Lanczos."""
+LANCZOS_NUMERATOR = (
+    23531376880.410759688572007674451636754734846804940,
+    42919803642.649098768957899047001988850926355848959,
+    35711959237.355668049440185451547166705960488635843,
+    17921034426.037209699919755754458931112671403265390,
+    6039542586.3520280050642916443072979210699388420708,
+    1439720407.3117216736632230727949123939715485786372,
+    248874557.86205415651146038641322942321632125127801,
+    31426415.585400194380614231628318205362874684987640,
+    2876370.6289353724412254090516208496135991145378768,
+    186056.26539522349504029498971604569928220784236328,
+    8071.6720023658162106380029022722506138218516325024,
+    210.82427775157934587250973392071336271166969580291,
+    2.5066282746310002701649081771338373386264310793408,
+)
+LANCZOS_DENOMINATOR = (
+    0.0, 39916800.0, 120543840.0, 150917976.0, 105258076.0, 45995730.0, 13339535.0,
+    2637558.0, 357423.0, 32670.0, 1925.0, 66.0, 1.0,
+)  # fmt: skip
+"""The coefficients of CPython's `mathmodule.c`."""
+FACTORIALS = [float(math.factorial(n)) for n in range(23)]
+
+
+def lanczos_sum(x):
+    """The rational function in the approximation of gamma by Lanczos."""
+    numerator, denominator = 0.0, 0.0
+    if x < 5.0:
+        for a, b in zip(LANCZOS_NUMERATOR[::-1], LANCZOS_DENOMINATOR[::-1], strict=True):
+            numerator, denominator = numerator * x + a, denominator * x + b
+    else:
+        for a, b in zip(LANCZOS_NUMERATOR, LANCZOS_DENOMINATOR, strict=True):
+            numerator, denominator = numerator / x + a, denominator / x + b
+    return numerator / denominator
+
+
+def sine_of_pi(x):
+    """The sine of pi times a positive number."""
+    y = math.fmod(x, 2.0)
+    quarter = round(2.0 * y)
+    if quarter == 0:
+        return math.sin(math.pi * y)
+    if quarter == 1:
+        return math.cos(math.pi * (y - 0.5))
+    if quarter == 2:
+        return math.sin(math.pi * (1.0 - y))
+    if quarter == 3:
+        return -math.cos(math.pi * (y - 1.5))
+    return math.sin(math.pi * (y - 2.0))
+
+
+def gamma(x):
+    """`math.gamma(x)`, by the algorithm of CPython."""
+    if math.isnan(x) or (math.isinf(x) and x > 0):
+        return x
+    if math.isinf(x) or (x <= 0 and x == math.floor(x)):
+        raise ValueError("math domain error")
+    if x <= 23 and x == math.floor(x):
+        return FACTORIALS[int(x) - 1]
+    size = abs(x)
+    if size < 1e-20:
+        result = 1.0 / x
+    elif size > 200.0:
+        result = 0.0 / -sine_of_pi(size) if x < 0 else math.inf
+    else:
+        y = size + (LANCZOS_OFFSET - 0.5)
+        if size > LANCZOS_OFFSET - 0.5:
+            rest = (y - size) - (LANCZOS_OFFSET - 0.5)
+        else:
+            rest = (y - (LANCZOS_OFFSET - 0.5)) - size
+        rest = rest * LANCZOS_OFFSET / y
+        half = y ** (size - 0.5 if size < 140.0 else size / 2.0 - 0.25)
+        if x < 0:
+            result = -math.pi / sine_of_pi(size) / size * math.exp(y) / lanczos_sum(size)
+            result -= rest * result
+            result /= half
+            if size >= 140.0:
+                result /= half
+        else:
+            result = lanczos_sum(size) / math.exp(y)
+            result += rest * result
+            result *= half
+            if size >= 140.0:
+                result *= half
+    if math.isinf(result):
+        raise OverflowError("math range error")
+    return result
+
+
+def log_gamma(x):
+    """`math.lgamma(x)`, by the algorithm of CPython."""
+    if not math.isfinite(x):
+        return abs(x)
+    if x <= 2.0 and x == math.floor(x):
+        if x <= 0.0:
+            raise ValueError("math domain error")
+        return 0.0
+    size = abs(x)
+    if size < 1e-20:
+        return -math.log(size)
+    result = math.log(lanczos_sum(size)) - LANCZOS_OFFSET
+    result += (size - 0.5) * (math.log(size + LANCZOS_OFFSET - 0.5) - 1.0)
+    if x < 0.0:
+        result = 1.1447298858494001741434273513530587 - math.log(abs(sine_of_pi(size))) - math.log(size) - result
+    if math.isinf(result):
+        raise OverflowError("math range error")
+    return result

@@ -82,10 +82,13 @@ implementation has parameters; gcd and lcm take any number."""
 FLOAT_IMPLEMENTATIONS: dict[Callable[..., Any], Callable[..., Any]] = {
     math.degrees: library.degrees,
     math.exp2: library.power_of_two,
+    math.gamma: library.gamma,
     math.isclose: library.is_close,
+    math.lgamma: library.log_gamma,
     math.modf: library.split_float,
     math.pow: library.float_power,
     math.radians: library.radians,
+    math.remainder: library.remainder,
 }
 """Those on floats, to which integers are converted."""
 
@@ -182,8 +185,10 @@ def apply_math(function: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
         return convert(implementation)(*operands)  # type: ignore[arg-type]
     if function is math.fmod and len(arguments) == 2:
         return _float_remainder(*(to_kind(argument, "f") for argument in arguments))
+    if function is math.ldexp and kinds[1:] in (["i"], ["b"]):
+        return convert(library.scale_by_power)(to_kind(arguments[0], "f"), to_kind(arguments[1], "i"))  # type: ignore[arg-type]
     row = FUNCTIONS.get(function)
-    if row is None:
+    if row is None or (function is math.hypot and len(arguments) != 2):
         raise _without_op(function, len(arguments))
     if row.gives_integer and "f" not in kinds:
         return to_kind(arguments[0], "i")

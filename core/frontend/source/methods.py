@@ -99,12 +99,42 @@ def _check_lengths(function: Any, owner: Any, arguments: tuple[Any, ...]) -> Non
         )
 
 
+class Comparison:
+    """`functools.cmp_to_key(function)`, the key of a sort: `function` gives a number below, equal to or above 0, as its
+    first operand comes before, with or after its second."""
+
+    def __init__(self, function: Any) -> None:
+        self.function = function
+
+    def __call__(self, item: Any) -> Any:
+        return functools.cmp_to_key(self.function)(item)
+
+
+def _sort_by_comparison(operators: Operators, items: Any, key: Comparison, is_reversed: bool) -> list[Any]:
+    """`sorted(items, key=functools.cmp_to_key(function))`. Raises Invalid (F4) for a list of symbolic length."""
+    values = [read_variable(item) for item in operators.call(iter, items)]
+    if has_stacked_items(values):
+        raise Invalid(
+            "cmp_to_key() does not sort a list whose length is known only at run time",
+            rule="F4",
+            where=user_location(),
+            hint="sort by a number: sorted(x, key=...)",
+        )
+
+    def is_less(left: tuple[Any], right: tuple[Any]) -> Any:
+        return operators.binary("<", operators.call(key.function, *left, *right), 0)
+
+    return register_created(sort_items(is_less, values, [(value,) for value in values], is_reversed))  # type: ignore[no-any-return]
+
+
 def sort(operators: Operators, items: Any, /, *, key: Any = None, reverse: Any = False) -> list[Any]:
     """`sorted(items, key=key, reverse=reverse)`."""
     if current_region() is None:
         return perform(sorted, items, key=key, reverse=reverse)  # type: ignore[no-any-return]
     if key is None and is_symbolic_text(items):
         return register_created(sort_characters(items, bool(reverse)))  # type: ignore[no-any-return]
+    if type(key) is Comparison:
+        return _sort_by_comparison(operators, items, key, bool(reverse))
     is_less = functools.partial(operators.binary, "<")
     if is_counted(items) or isinstance(items, PushedItems):
         copied = create_list(operators, items)

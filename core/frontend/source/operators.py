@@ -47,7 +47,7 @@ from .state import (
     register_created,
 )
 from .user_code import is_convertible
-from .writes import announce_items, augment, delete_attribute, delete_item, set_attribute, set_item
+from .writes import AUGMENTED_OPERATORS, announce_items, augment, delete_attribute, delete_item, set_attribute, set_item
 
 Thunk: TypeAlias = Callable[[], Any]
 LoopForm: TypeAlias = Literal["plain", "break", "exit", "exits"]
@@ -118,8 +118,35 @@ class Operators(ABC):
             iter: functools.partial(self._call_method, iter, "__iter__"),
             setattr: lambda owner, name, value: self.set_attribute(value, owner, name),
             **{builtin: functools.partial(_call_frame_reader, builtin) for builtin in _FRAME_READERS},
+            **self._operator_functions(),
         }
         """What is called in place of a builtin that needs concrete values."""
+
+    def _operator_functions(self) -> dict[Any, Callable[..., Any]]:
+        """The functions of Python's module `operator`, each by the operator that it names."""
+
+        def in_place(symbol: str) -> Callable[[Any, Any], Any]:
+            return lambda left, right, /: self.augment(symbol, left, right)
+
+        binary = {row.function: functools.partial(self.binary, symbol) for symbol, row in BINARY.items()}
+        return {
+            **binary,
+            **{function: in_place(symbol) for symbol, function in AUGMENTED_OPERATORS.items()},
+            **{row[0]: functools.partial(self.unary, symbol) for symbol, row in UNARY.items()},
+            operator.or_: lambda left, right, /: self.merge(left, right),
+            operator.pow: lambda base, exponent, /: self.power(base, exponent),
+            operator.eq: lambda left, right, /: self.equal(left, right),
+            operator.ne: lambda left, right, /: self.not_equal(left, right),
+            operator.not_: lambda value, /: self.not_(value),
+            operator.truth: functools.partial(self._cast, bool),
+            operator.is_: lambda left, right, /: self.is_(left, right),
+            operator.is_not: lambda left, right, /: self.is_not(left, right),
+            operator.contains: lambda container, item, /: self.in_(item, container),
+            operator.getitem: lambda container, key, /: self.get_item(container, key),
+            operator.setitem: lambda container, key, value, /: self.set_item(value, container, key),
+            operator.delitem: lambda container, key, /: self.delete_item(container, key),
+            operator.index: lambda value, /: value if self.is_integer(value) else perform(operator.index, value),
+        }
 
     # What differs from system to system
 

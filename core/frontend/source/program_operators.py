@@ -6,6 +6,7 @@ import bisect
 import functools
 import heapq
 import itertools
+import math
 from collections import Counter, deque
 from collections.abc import Callable, Iterator, Sequence
 from types import FunctionType
@@ -17,7 +18,6 @@ from ... import dtypes
 from ...errors import Invalid, TagloomError
 from ..array_api.datatypes import astype
 from ..eager.apply import apply
-from ..sizes import static_integer
 from ..trace.captures import read_variable
 from ..trace.choice import Choice
 from ..trace.mutable_arrays import MutableArray, is_basic_key
@@ -32,6 +32,7 @@ from . import (
     calls,
     handlers,
     items,
+    iterators,
     library,
     mathematics,
     methods,
@@ -110,8 +111,10 @@ class ProgramOperators(Operators):
             chr: self._chr,
             enumerate: functools.partial(sequences.enumerate_items, self),
             filter: convert(library.filter_items),  # type: ignore[arg-type]
+            functools.cmp_to_key: methods.Comparison,
             functools.reduce: functools.partial(self._library_call, library.reduce_items),
             itertools.count: self._count_from,
+            math.prod: self._prod,
             map: convert(library.map_items),  # type: ignore[arg-type]
             ord: self._ord,
             pow: methods.power,
@@ -124,8 +127,8 @@ class ProgramOperators(Operators):
             set: self._create_set,
             tuple: functools.partial(methods.create_tuple, self),
             deque: self._create_deque,
-            itertools.product: self._product,
         }
+        self.builtins |= iterators.replacements(self)
         for function, counterpart in _COUNTERPARTS.items():
             self.builtins[function] = functools.partial(self._call_counterpart, function, counterpart)
 
@@ -142,10 +145,10 @@ class ProgramOperators(Operators):
             return register_created(perform(deque, *arguments, **keywords))
         return register_created(deque(methods.create_list(self, *arguments)))
 
-    def _product(self, *iterables: Any, **keywords: Any) -> Any:
-        if keywords or len(iterables) != 2 or not any(map(sequences.is_counted, iterables)):
-            return register_created(perform(itertools.product, *iterables, **keywords))
-        return GeneratorItems(library.pairs_of_two, iterables, {})  # type: ignore[arg-type]
+    def _prod(self, iterable: Any, /, *, start: Any = 1) -> Any:
+        if current_region() is None:
+            return perform(math.prod, iterable, start=start)
+        return self._library_call(library.multiply_items, iterable, start)
 
     @staticmethod
     def _count_from(*arguments: Any, **keywords: Any) -> Any:
@@ -522,9 +525,6 @@ class ProgramOperators(Operators):
         )
 
     def call_opaque(self, function: Any, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
-        if function is itertools.islice:  # whose ValueError hides that a bound is symbolic
-            for bound in filter(self.is_symbolic, arguments[1:]):
-                static_integer(bound, "a bound of itertools.islice")
         if any(map(has_stacked_items, arguments)) and current_region() is not None:
             package = methods.package_of(function)
             if package == "numpy":

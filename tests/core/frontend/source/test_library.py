@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import bisect
+import functools
 import heapq
 import itertools
+import math
+import operator
 from collections import deque
 from typing import Any
 
@@ -100,7 +103,84 @@ def conditional_push(n):
     return heapq.heappop(heap), len(heap)
 
 
+def running_results(n):
+    xs = [(i * 7) % 5 for i in range(n)]
+    sums = list(itertools.accumulate(xs))
+    highest = list(itertools.accumulate((x - 2 for x in xs), max))
+    total = 0
+    for k, x in enumerate(itertools.accumulate(range(n), operator.mul, initial=3)):
+        if x > 20:
+            break
+        total += k * x
+    return sums, highest, total
+
+
+def neighbours(n):
+    rises = [b - a for a, b in itertools.pairwise([i * i % 7 for i in range(n)])]
+    from_generator = [a * b for a, b in itertools.pairwise(i for i in range(n))]
+    return rises, from_generator, [a + b for a, b in itertools.zip_longest(range(n), range(3), fillvalue=-1)]
+
+
+def chains(n):
+    first = [x * n for x in itertools.chain(range(n), range(2), [n])]
+    return first, sum(itertools.chain.from_iterable([[n, 1], range(n)])), math.prod(range(1, n + 1), start=2)
+
+
+def selections(n):
+    pairs = [a * b for a, b in itertools.combinations(range(n), 2)]
+    triples = sum(1 for a, b, c in itertools.combinations(range(n), 3) if a + b == c)
+    dice = sum(1 for a, b, c in itertools.product(range(1, n + 1), repeat=3) if a + b + c == 7)
+    return pairs, triples, dice, list(itertools.permutations(range(n), 2))
+
+
+def parts_of_iterables(n):
+    start = list(itertools.islice(itertools.count(n, 2), n))
+    middle = list(itertools.islice(range(10), 1, n + 2, 2))
+    low = list(itertools.takewhile(lambda x: x * x < n, range(10)))
+    high = sum(itertools.dropwhile(lambda x: x < n, range(7)))
+    others = list(itertools.filterfalse(lambda x: x > n, [1, n + 1, 3]))
+    chosen = list(itertools.compress([1, 2, n], [n > 1, True, n]))
+    return start, middle, low, high, others, chosen, list(itertools.starmap(pow, [(n, 2), (2, n)]))
+
+
+def items_that_are_taken(n):
+    def numbers():
+        for i in range(n + 2):
+            print("item", i)
+            yield i
+
+    for a, b in itertools.pairwise(numbers()):
+        print("pair", a, b)
+    for total in itertools.accumulate(itertools.islice(numbers(), n)):
+        print("total", total)
+    return n
+
+
+def operators_by_name(n):
+    xs = [n, 2, 3]
+    operator.setitem(xs, n % 3, 7)
+    operator.iadd(xs, [n])
+    apply = {"+": operator.add, "//": operator.floordiv}
+    values = [apply[name](n, 2) for name in ("+", "//")]
+    best = max([(n, 1), (2, n)], key=operator.itemgetter(1))
+    flags = operator.not_(n), operator.truth(n), operator.contains(xs, 2), operator.index(n) + 1
+    return xs, values, best, flags, operator.ipow(n, 2), functools.reduce(operator.xor, range(n), 5)
+
+
+def sorted_by_comparison(n):
+    xs = [3, 30, n, 34, 5]
+    return sorted(xs, key=functools.cmp_to_key(lambda a, b: b % 10 - a % 10 or a - b))
+
+
 FUNCTIONS = (
+    running_results,
+    chains,
+    neighbours,
+    selections,
+    parts_of_iterables,
+    items_that_are_taken,
+    operators_by_name,
+    sorted_by_comparison,
     heap_sort,
     pushed_and_popped,
     replaced_items,
@@ -137,3 +217,21 @@ def test_a_heap_out_of_order_is_caught() -> None:
 
     with broken(twin):
         assert list(disagreements(pushed_and_popped, [(5,)], RUNS[:1], [[True]]))
+
+
+def accumulate_without_first(items, function):
+    total = 0
+    for item in items:
+        total = function(total, item)
+        yield total
+
+
+@pytest.mark.full
+def test_an_accumulation_from_zero_is_caught() -> None:
+    """`accumulate` begins with the first item: a product from 0 shows."""
+
+    def products(n):
+        return list(itertools.accumulate([n, 2, n], operator.mul))
+
+    with broken(lambda patch: patch.setattr(library, "accumulate_items", accumulate_without_first)):
+        assert list(disagreements(products, [(5,)], RUNS[:1], [[True]]))
